@@ -18,13 +18,13 @@ from unkernel.distributed.cluster.workers import wait_for_worker
 
 
 def cluster_constraints(local: Any, *dropped: str) -> dict[str, list[Any]]:
-    """Return the constraints of a local estimator's parameters, without those of one machine only."""
+    """Return the constraints of a local estimator's parameters, without those only for one machine."""
     kept = {name: allowed for name, allowed in local._parameter_constraints.items() if name not in dropped}
     return kept | {"client": "no_validation"}
 
 
 class _Columns:
-    """The number of columns of rows that are on the workers."""
+    """The number of columns of rows on the workers."""
 
     def __init__(self, features: int) -> None:
         self.features = features
@@ -36,7 +36,7 @@ class OnCluster:
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Number of threads that a worker uses for a task; None means as many as it has, and 1 for the client.
+        Number of threads of a worker for a task; None means all of its threads, and 1 for the client.
     client : distributed.Client, default=None
         The Dask client; None uses the most recent client.
 
@@ -47,11 +47,11 @@ class OnCluster:
     n_parts_ : int
         Number of parts of the rows, one per worker.
     n_recoveries_ : int
-        Number of times that a question was repeated because a worker was lost.
+        Number of requests repeated because a worker was lost.
     """
 
-    # Several parts per worker can be shared with workers that join later. One is better for learners to which
-    # a part costs more than its rows.
+    # Several parts per worker can be shared with workers that join later. One is better for learners whose
+    # parts cost more than their rows.
     _max_parts_per_worker: ClassVar[int] = 1
 
     def _get_client(self) -> Client:
@@ -70,14 +70,14 @@ class OnCluster:
     def _gather_blocks(
         self, X: Any, beside: dict[str, Any], zero_based: Any, *, identify: bool
     ) -> tuple[Sources, GatheredBlocks]:
-        """Gather the rows on the workers, with fingerprints if they are to be identified."""
+        """Gather the rows on the workers, with fingerprints if they must be identified."""
         client = self._get_client()
         wait_for_worker(client)
         sources = open_sources(client, X, beside, zero_based, self._max_parts_per_worker)
         return sources, gather_blocks(client, sources, identify, self._max_parts_per_worker)
 
     def _merge_labels(self, found: GatheredBlocks, of_files: bool) -> tuple[Any, Any]:
-        """Return the distinct labels, checked, and the total weight of the rows of each."""
+        """Return the checked distinct labels, and the total weight of each label's rows."""
         labels, totals, _ = merge_labels(found.surveys)
         labels = to_whole_labels(labels) if of_files else labels
         check_classification_targets(labels)

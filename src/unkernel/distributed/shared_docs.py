@@ -1,4 +1,4 @@
-"""Docstrings of estimators on a cluster: each states its differences, and is completed from other classes."""
+"""Docstrings of estimators on a cluster: each states its differences; other classes supply the rest."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def complete_docs(*others: type, without: tuple[str, ...] = ()) -> Callable[[_Es
     """Return a decorator that completes the parameters and attributes in the docstring of a class.
 
     Parameters are listed in the order of the signature, and attributes in the order of the other classes.
-    `without` names attributes of the other classes that this one does not have.
+    `without` names attributes of the other classes that this class does not have.
     """
 
     def complete(estimator: _Estimator) -> _Estimator:
-        if estimator.__doc__ is None:  # python -OO
+        if estimator.__doc__ is None:  # with python -OO
             return estimator
         own = _read_sections(estimator)
         for title in ("Parameters", "Attributes"):
@@ -41,7 +41,7 @@ def complete_docs(*others: type, without: tuple[str, ...] = ()) -> Callable[[_Es
 
 
 def _read_sections(owner: Any) -> dict[str, str]:
-    """Return the sections of a docstring by title; the text before them has an empty one."""
+    """Return the sections of a docstring by title; the text before them has an empty title."""
     first, *others = _TITLE.split(inspect.cleandoc(owner.__doc__) + "\n")
     return {"": first} | dict(zip(others[::2], others[1::2], strict=True))
 

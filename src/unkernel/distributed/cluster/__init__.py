@@ -1,1 +1,1 @@
-"""Keep blocks of rows on the workers of a cluster, and send questions to all of them."""
+"""Keep blocks of rows on the workers of a cluster, and send requests to all of them."""

@@ -1,4 +1,6 @@
-"""The client's side of a cluster: ask the parts on all workers, and sum or list their answers."""
+"""The client's side of a cluster: sends requests to the parts on all workers, and sums or lists their
+answers.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +28,22 @@ from unkernel.distributed.cluster.workers import (
     wait_until_done,
 )
 
-Arguments = Callable[[int], tuple[Any, ...]]  # of a task, after the part, by the number of the part
-Merge = Callable[..., Any]  # makes one answer of several
+Arguments = Callable[[int], tuple[Any, ...]]  # from a part's number to a task's other arguments
+Merge = Callable[..., Any]  # merges several answers into one
 WorkerFutures = dict[str, Future]  # by worker
-Restore = Callable[[Sequence[int]], None]  # gives parts back the state that they have lost
+Restore = Callable[[Sequence[int]], None]  # gives parts back their lost state
 
 _TREE_FAN_OUT = 4  # of the trees that broadcast weights and sum gradients
-_MAX_BYTES_BY_CLIENT = 1 << 23  # up to which the client sends weights and sums gradients without a tree
-_MAX_BYTES_WITH_TASKS = 1 << 18  # up to which weights are sent with each task instead of along a tree
+_MAX_BYTES_BY_CLIENT = 1 << 23  # limit up to which the client sends weights and sums gradients without a tree
+_MAX_BYTES_WITH_TASKS = 1 << 18  # limit up to which weights are sent with each task instead of along a tree
 
 
 @dataclass(eq=False)
 class Cluster:
     """Parts on workers, and the bytes sent to them.
 
-    Tasks are tied to the worker that has their part, and a worker is asked about all its parts at once. If it
-    is lost, its parts are rebuilt elsewhere, and the current question is asked again.
+    Tasks are tied to the worker that has their part; one request covers all parts of a worker. If a worker is
+    lost, its parts are rebuilt elsewhere, and the current request is repeated.
     """
 
     client: Client
@@ -50,7 +52,7 @@ class Cluster:
     columns: int = 0  # of the rows
     traffic: Counter[str] = field(default_factory=Counter)  # bytes by purpose
     recoveries: int = 0
-    checkpoint: str | os.PathLike[str] | None = None  # of the run
+    checkpoint: str | os.PathLike[str] | None = None  # checkpoint of the run
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -59,27 +61,27 @@ class Cluster:
 
     @property
     def places(self) -> list[str]:
-        """The worker of each part."""
+        """Return the worker of each part."""
         return self._placement.places
 
     @property
     def workers(self) -> list[str]:
-        """The workers that have parts, in the order of the parts."""
+        """Return the workers with parts, in the order of the parts."""
         return list(dict.fromkeys(self.places))
 
     def parts_by_worker(self, parts: Sequence[int] | None = None) -> dict[str, list[int]]:
-        """Return the parts of each worker; all parts, or those of some."""
+        """Return the parts of each worker: all parts, or a selection."""
         groups: dict[str, list[int]] = {}
         for k in range(len(self.parts)) if parts is None else parts:
             groups.setdefault(self.places[k], []).append(k)
         return groups
 
-    # --- Questions ---------------------------------------------------------------------------------------
+    # --- Requests ----------------------------------------------------------------------------------------
 
     def ask(
         self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None = None
     ) -> list[Any]:
-        """Ask all parts, or some, and return their answers. The arguments may hold a :class:`Broadcast`."""
+        """Ask all parts, or some, and return their answers. Arguments may contain a :class:`Broadcast`."""
 
         def ask() -> list[Any]:
             groups = self.parts_by_worker(parts)
@@ -95,10 +97,9 @@ class Cluster:
         parts: Sequence[int] | None = None,
         restore: Restore | None = None,
     ) -> list[Any]:
-        """Ask as :meth:`ask` does, but without the scheduler, which takes a fifth of the time.
-
-        This suits learners that ask short questions often; messages pass through the client. With `restore`,
-        parts that answer None have lost their state: they are restored, and all are asked again.
+        """Ask like :meth:`ask`, but without the scheduler, in a fifth of the time. This suits learners with
+        frequent short requests; messages pass through the client. With `restore`, parts that answer None have
+        lost their state: they are restored, and the request is repeated.
         """
 
         def ask() -> list[Any]:
@@ -122,7 +123,7 @@ class Cluster:
         """Ask all parts, and return the sum of their vectors, summed on each worker first.
 
         Large vectors are reduced on the workers, along a tree. Parts that have lost their state are restored,
-        and all are asked again.
+        and the request is repeated.
         """
 
         def ask() -> list[Answer]:
@@ -142,7 +143,7 @@ class Cluster:
             restore(answer.unprepared)
 
     def broadcast(self, vector: Vector, purpose: str) -> Broadcast:
-        """Return a vector as a message to all parts, which is sent with the next question."""
+        """Return a vector as a message to all parts, which is sent with the next request."""
         message = pack_vector(vector)
         self.traffic[purpose] += message.nbytes * len(self.workers)
         return Broadcast(self, message)
@@ -161,7 +162,7 @@ class Cluster:
         groups: dict[str, list[int]],
         merge: Merge | None = None,
     ) -> WorkerFutures:
-        """Submit a task for each worker, which runs it with all parts of its group."""
+        """Submit a task to each worker, to run with all parts of the worker's group."""
         futures = {}
         for worker, numbers in groups.items():
             sent = [
@@ -179,7 +180,7 @@ class Cluster:
         groups: dict[str, list[int]],
         merge: Merge | None = None,
     ) -> list[Any]:
-        """Run a task with all parts of each worker, without the scheduler, and return what each answers."""
+        """Run a task with all parts of each worker, without the scheduler; return the workers' answers."""
         loop = self.client.loop.asyncio_loop
 
         async def call(worker: str, numbers: list[int]) -> Any:
@@ -199,7 +200,7 @@ class Cluster:
             while concurrent.futures.wait(answers.values(), POLL_SECONDS, "FIRST_EXCEPTION").not_done:
                 for answer in answers.values():
                     if answer.done():
-                        answer.result()  # raises its error
+                        answer.result()  # raises the task's error
                 self._placement.check_workers(times)
             return [answer.result() for answer in answers.values()]
         finally:
@@ -230,7 +231,7 @@ class Cluster:
     # --- Lost workers ------------------------------------------------------------------------------------
 
     def retry_until_answered(self, ask: Callable[[], list[Any]]) -> list[Any]:
-        """Ask, and ask again after the parts of lost workers are rebuilt elsewhere."""
+        """Ask, and retry after rebuilding the parts of lost workers elsewhere."""
         try:
             self._placement.balance(self.rows)
             while True:
@@ -253,7 +254,7 @@ class Cluster:
             raise SchedulerLostError(f"{error}; it continues from the checkpoint {folder}") from error
 
     def fetch_answers(self, futures: list[Future], asked: WorkerFutures) -> list[Any]:
-        """Return the results of futures; raise DaskTimeout if a worker that was asked is lost.
+        """Return the results of futures; raise DaskTimeout if one of the workers is lost.
 
         A worker may also be lost between the end of its task and the transfer, which has a timeout, too.
         """
@@ -266,7 +267,7 @@ class Cluster:
             check_workers()
         try:
             return fetch_patiently(self.client, futures, check_workers)
-        except CancelledError as error:  # they were lost with their worker, which may be back already
+        except CancelledError as error:  # lost together with their worker, which may be back already
             raise DaskTimeout from error
 
 
@@ -279,7 +280,7 @@ class Broadcast:
         self._copies: dict[tuple[str, ...], WorkerFutures] = {}
 
     def at(self, worker: str) -> Any:
-        """Return the message, or the future that stands for it in tasks of a worker."""
+        """Return the message, or the future that represents it in tasks of a worker."""
         if self.message.nbytes <= _MAX_BYTES_WITH_TASKS:
             return self.message
         places = tuple(self._cluster.places)

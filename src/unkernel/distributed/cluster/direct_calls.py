@@ -14,9 +14,8 @@ _CONNECT_TIMEOUT_SECONDS = 5.0
 
 
 class DirectCalls:
-    """Calls functions on workers, through the scheduler only where the client cannot reach them.
-
-    A direct call takes two thirds of the time for a short question, and half of it for a large one.
+    """Calls functions on workers; uses the scheduler only for workers that the client cannot reach. A direct
+    call takes two thirds of the time for a short request, and half of it for a large one.
     """
 
     def __init__(self, client: Client) -> None:
@@ -24,7 +23,9 @@ class DirectCalls:
         self._reachable: dict[str, bool] = {}
 
     async def run(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function that pickle finds by its name; a parameter ``dask_worker`` receives the worker."""
+        """Call a function that pickle finds by name; its parameter ``dask_worker``, if any, receives the
+        worker.
+        """
         if worker not in self._reachable:
             self._reachable[worker] = await self._can_reach(worker)
         if not self._reachable[worker]:
@@ -37,7 +38,7 @@ class DirectCalls:
         return answer["result"]
 
     async def _can_reach(self, worker: str) -> bool:
-        """Return whether the client is in the network that workers and scheduler share."""
+        """Return whether the client is in the network of the workers and the scheduler."""
         try:
             await asyncio.wait_for(self._client.rpc(worker).identity(), _CONNECT_TIMEOUT_SECONDS)
         except (OSError, TimeoutError):

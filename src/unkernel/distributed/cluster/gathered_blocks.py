@@ -17,12 +17,12 @@ from unkernel.distributed.cluster.row_parts import Packing, Part
 from unkernel.distributed.cluster.row_sources import Sources
 from unkernel.distributed.cluster.workers import fetch_results, wait_for_worker
 
-# Successive parts of a worker are merged until they have this many rows and entries. A part has a cost of its
-# own: two of a million rows each take 5 % more time than one of two million.
+# Successive parts of a worker are merged until they have this many rows and entries. Each part has a fixed
+# cost: two parts of a million rows take 5 % more time than one of two million.
 _LARGE_PART_ROWS = 1 << 22
 _LARGE_PART_ENTRIES_PER_COLUMN = 32
 
-PlacedPart = tuple[str, Future, Survey]  # its worker, its blocks, and the survey of them
+PlacedPart = tuple[str, Future, Survey]  # its worker, its blocks, and their survey
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +35,12 @@ class GatheredBlocks:
 
     @property
     def first_index(self) -> int:
-        """The number of the first column: 0 if any file uses it."""
+        """Return the number of the first column: 0 if any file uses it."""
         return min(seen.first_index for seen in self.surveys)
 
     @property
     def n_features(self) -> int:
-        """The number of columns of all parts together."""
+        """Return the number of columns of all parts together."""
         return max(max(seen.end_index for seen in self.surveys) - self.first_index, 0)
 
     def pack_parts(self, intercept: float, threads: int | None) -> Cluster:
@@ -53,7 +53,7 @@ class GatheredBlocks:
 
 
 def gather_blocks(client: Client, sources: Sources, identify: bool, max_parts: int = 1) -> GatheredBlocks:
-    """Have the workers read, check and survey their blocks, for at most so many parts per worker."""
+    """Have the workers read, check and survey their blocks, for at most this number of parts per worker."""
     placed = place_blocks(client, sources, max_parts)
     surveys = fetch_results(
         client, [client.submit(survey, blocks, identify, pure=False) for _, blocks in placed]
@@ -65,11 +65,11 @@ def gather_blocks(client: Client, sources: Sources, identify: bool, max_parts: i
 
 
 def place_blocks(client: Client, sources: Sources, max_parts: int = 1) -> list[tuple[str, Future]]:
-    """Return, for each future part, its worker and the list of its blocks there."""
+    """Return the worker and the list of blocks of each future part."""
     wait_for_worker(client)
     blocks = []
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sending large graph")  # rows of the client are in it, once
+        warnings.filterwarnings("ignore", "Sending large graph")  # contains the client's rows, once
         for worker, chosen in sources.assign_to_workers(client, max_parts):
             part = dask.delayed(list_blocks)(chosen)
             blocks.append((worker, client.compute(part, workers=[worker], allow_other_workers=True)))
@@ -77,7 +77,7 @@ def place_blocks(client: Client, sources: Sources, max_parts: int = 1) -> list[t
 
 
 def _merge_small_parts(client: Client, parts: list[PlacedPart]) -> GatheredBlocks:
-    """Merge successive parts of the same worker until they are large."""
+    """Merge successive parts of the same worker until they are large enough."""
     min_entries = _LARGE_PART_ENTRIES_PER_COLUMN * max(seen.end_index for _, _, seen in parts)
     groups: list[list[PlacedPart]] = []
     for part in parts:
@@ -112,7 +112,7 @@ def _can_merge(one: PlacedPart, other: PlacedPart) -> bool:
 
 
 def merge_labels(surveys: Sequence[Survey]) -> tuple[Any, Any, Any]:
-    """Return the distinct labels, the total weight of their rows, and how many of these have a weight."""
+    """Return the distinct labels, the total weight of their rows, and the number of rows with a weight."""
     labels, codes = np.unique(np.concatenate([seen.labels for seen in surveys]), return_inverse=True)
     totals, counts = (
         np.bincount(codes, weights=np.concatenate(arrays), minlength=len(labels))

@@ -1,4 +1,4 @@
-"""Ctrl-C while another thread waits for the cluster."""
+"""Handles Ctrl-C while another thread waits for the cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Interrupted(Exception):  # noqa: N818 (it is no error)
 
 
 def run_interruptibly(work: Callable[[], dict[str, Any]], stopped: threading.Event) -> dict[str, Any]:
-    """Return the result of work on another thread. Ctrl-C reaches this one even while the other waits."""
+    """Return the result of work on another thread. Ctrl-C reaches this thread even while the other waits."""
     ended: dict[str, Any] = {}
     finished = threading.Event()
 
@@ -31,7 +31,7 @@ def run_interruptibly(work: Callable[[], dict[str, Any]], stopped: threading.Eve
             pass
     except BaseException:
         stopped.set()
-        finished.wait()  # not join: a thread whose join was interrupted counts as ended in Python 3.11
+        finished.wait()  # not join: in Python 3.11, a thread counts as ended after an interrupted join
         raise
     if "error" in ended and not isinstance(ended["error"], Interrupted):
         raise ended["error"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 # By default, workers return memory to the system at once and get it back page by page, which takes a quarter
-# of the time of predicting large chunks. And each process checks its interpreter and its event loop many
-# times a second, which takes 3 to 8 % of a processor that a worker may need.
+# of the time of predictions for large chunks. Each process also checks its interpreter and its event loop
+# many times a second, which takes 3 to 8 % of a processor.
 _KEPT_BYTES = 1 << 30  # of free memory; larger arrays are returned at once
 ONE_MACHINE = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": _KEPT_BYTES,

@@ -1,4 +1,4 @@
-"""Vectors as machines exchange them: exact, and in as few bytes as that allows."""
+"""Exact, compact forms of vectors for exchange between machines."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def count_bytes(payload: Any, scalar_bytes: int = 0) -> int:
 
 
 class Payload:
-    """Arrays to be sent, as the fields of a dataclass."""
+    """Arrays to send, as the fields of a dataclass."""
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes to be sent, except for a few."""
+        """Return the number of bytes to send, except for a few."""
         return count_bytes(vars(self))
 
     def __sizeof__(self) -> int:
-        """Return the size by which Dask decides what to move."""
+        """Return the size that Dask uses to decide what to move."""
         return self.nbytes + 64
 
 
 @dataclass(frozen=True, eq=False)
 class PackedVector(Payload):
-    """A vector of doubles; only its nonzero entries, with their places, where that is smaller.
+    """A vector of doubles, or only its nonzero entries with their places if that is smaller.
 
     It has 8 bytes per entry, or 12 per nonzero entry (16 from 2^32 entries on).
     """
@@ -72,14 +72,14 @@ def pack_vector(vector: Vector) -> PackedVector:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A vector from one part or several; or the numbers of the parts that have lost their state."""
+    """A vector from one or several parts, or the numbers of the parts that have lost their state."""
 
     vector: PackedVector | None
     unprepared: tuple[int, ...] = ()
 
 
 def add_answers(*answers: Answer) -> Answer:
-    """Return the sum of answers, added in their order."""
+    """Return the sum of answers, added in order."""
     unprepared = tuple(number for answer in answers for number in answer.unprepared)
     if unprepared or len(answers) == 1:
         return answers[0] if len(answers) == 1 else Answer(None, unprepared)

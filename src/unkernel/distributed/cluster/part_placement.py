@@ -1,4 +1,4 @@
-"""The workers that hold the parts: find them, replace lost ones, and balance their load."""
+"""The workers that hold the parts: finds them, replaces lost ones, and balances their load."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from dask.distributed import TimeoutError as DaskTimeout
 from unkernel.distributed.cluster.interruption import Interrupted
 from unkernel.distributed.cluster.workers import WorkerMonitor, explain_losses, rebuild_at
 
-_LOSS_NOTICE_SECONDS = 2.0  # within which Dask notices the end of a worker
-_BALANCE_INTERVAL_SECONDS = 5.0  # between two looks for new workers
+_LOSS_NOTICE_SECONDS = 2.0  # time in which Dask notices the end of a worker
+_BALANCE_INTERVAL_SECONDS = 5.0  # between two checks for new workers
 # A worker is late if it takes this many times the median of the others, and at least this many seconds.
 _LATE_FACTOR = 5.0
 _LATE_SECONDS = 20.0
 
 
 class AnswerTimes:
-    """The seconds that workers take to answer a question."""
+    """The time that workers take to answer a request, in seconds."""
 
     def __init__(self, answers: Mapping[str, Any]) -> None:
         self._answers = answers
@@ -30,7 +30,7 @@ class AnswerTimes:
         self._seconds: dict[str, float] = {}
 
     def find_late(self) -> set[str]:
-        """Return the workers that take far longer than half of the others did."""
+        """Return the workers that take far longer than half of the others."""
         elapsed = time.monotonic() - self._start
         for worker, answer in self._answers.items():
             if answer.done():
@@ -45,7 +45,7 @@ class PartPlacement:
     """The worker of each part.
 
     Parts are rebuilt elsewhere if their worker is lost, silent or far slower than the others. When workers
-    join, some parts are rebuilt there, so that all workers have as much to do.
+    join, some parts are rebuilt there to balance the load.
     """
 
     def __init__(self, client: Client, parts: list[Future], stopped: threading.Event) -> None:
@@ -64,7 +64,7 @@ class PartPlacement:
             raise Interrupted
 
     def locate(self) -> None:
-        """Wait until all parts are there, rebuild those that are missing, and note their workers."""
+        """Wait until all parts exist, rebuild missing parts, and record their workers."""
         while True:
             self.raise_if_stopped()
             usable = self._monitor.find_usable()
@@ -81,7 +81,7 @@ class PartPlacement:
             time.sleep(0.1)
 
     def check_workers(self, times: AnswerTimes) -> None:
-        """Raise the error that keeps workers from answering; DaskTimeout if others should be asked."""
+        """Raise the error that prevents workers from answering; DaskTimeout if others should be asked."""
         self.raise_if_stopped()
         if not self._has_all_parts():
             raise DaskTimeout
@@ -91,7 +91,7 @@ class PartPlacement:
             raise DaskTimeout
 
     def all_workers_survive(self) -> bool:
-        """Wait, and return whether all workers survive: Dask notices their end a little later."""
+        """Wait, and return whether all workers survive: Dask notices the end of a worker with a delay."""
         deadline = time.monotonic() + _LOSS_NOTICE_SECONDS
         while time.monotonic() < deadline:
             if not self._has_all_parts():
@@ -100,7 +100,7 @@ class PartPlacement:
         return True
 
     def _has_all_parts(self) -> bool:
-        """Return whether every part is on its worker; an address may come back without the part."""
+        """Return whether every part is on its worker; a worker may return at its address without the part."""
         with explain_losses(self._client):
             holders = self._client.who_has(self._parts)
             alive = set(self._client.nthreads())
@@ -126,9 +126,8 @@ class PartPlacement:
 
 
 def plan_moves(places: Sequence[str], sizes: Sequence[int], threads: Mapping[str, int]) -> dict[int, str]:
-    """Return the parts that should move, and to which workers, so that all threads have as much to do.
-
-    Few parts move: only those that make the difference between two workers far smaller.
+    """Return the parts to move, with their new workers, so that all threads have the same load. Few parts
+    move: only those that reduce the difference between two workers substantially.
     """
     held: dict[str, list[int]] = {worker: [] for worker in threads}
     for k, place in enumerate(places):

@@ -1,4 +1,4 @@
-"""Results that one worker computes from the answers of all parts, and that stay on it."""
+"""Results that one worker computes from the answers of all parts and keeps."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from unkernel.distributed.cluster.coordinator import (
 
 
 class ReducedResult:
-    """A result that the worker of one part computes from the answers of all parts, again if it is lost.
+    """A result that the worker of one part computes from the answers of all parts; recomputed if it is lost.
 
     Parameters
     ----------
     cluster : Cluster
     question : task and arguments
-        The question to all parts.
+        The request to all parts.
     merge : callable
-        Makes one answer of several, along a tree.
+        Merges several answers into one, along a tree.
     task : task and arguments
         Computes the result from the list of merged answers, on the worker of part `at`.
     at : int
@@ -57,7 +57,9 @@ class ReducedResult:
     def fetch_and_ask(
         self, view: Callable[..., Any], task: Callable[..., Any], arguments: Arguments
     ) -> tuple[Any, list[Any]]:
-        """Fetch a view of the result, and the answers of all parts to a question that holds the whole."""
+        """Fetch a view of the result, and the answers of all parts to a request that contains the complete
+        result.
+        """
         cluster = self._cluster
 
         def ask() -> list[Any]:

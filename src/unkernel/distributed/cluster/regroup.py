@@ -1,4 +1,4 @@
-"""Move the rows of each group to one part, by tasks that Dask can repeat when a worker is lost."""
+"""Moves the rows of each group to one part, by tasks that Dask can repeat when a worker is lost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def gather_groups(found: GatheredBlocks) -> GatheredBlocks:
 
 
 def _find_owners(codes: Keys, parts: Keys, rows: Keys) -> Keys:
-    """Return the part that has most rows of each group; the first one of several."""
+    """Return the part with most rows of each group; of several, the first."""
     order = np.lexsort((-parts, rows, codes))
     last_of_group = np.r_[codes[order][1:] != codes[order][:-1], True]
     return np.asarray(parts[order][last_of_group])
@@ -71,7 +71,7 @@ def _move_groups(client: Client, parts: Sequence[Future], moves: Moves) -> list[
 
 
 def count_groups(blocks: list[Block]) -> tuple[Keys, Keys]:
-    """Return the groups of a part, and how many rows each has there."""
+    """Return the groups of a part, and their numbers of rows there."""
     return np.unique(np.concatenate([_get_groups(block) for block in blocks]), return_counts=True)
 
 

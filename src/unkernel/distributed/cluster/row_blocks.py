@@ -1,4 +1,4 @@
-"""Blocks of rows on the workers: made, checked and surveyed before they are packed into parts."""
+"""Blocks of rows on the workers: makes, checks and surveys them before they are packed into parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from unkernel.data.rows.svmlight import ZeroBased
 from unkernel.distributed.cluster.packed_vectors import Vector
 from unkernel.learners.targets import check_weights
 
-_MAX_HASHED_ROWS = 1 << 14  # at once, because their hashes take memory
+_MAX_HASHED_ROWS = 1 << 14  # hashed at a time, because hashes take memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ def make_block(X: Any, y: Any, qid: Any = None, weights: Any = None) -> Block:
 
 
 def _check_weights(weights: NDArray[Any], rows: Any) -> Vector:
-    """Return checked weights, which may all be 0: a whole file may be ignored."""
+    """Return checked weights. They may all be 0: a whole file may be ignored."""
     is_number = weights.dtype.kind in "biuf"
     if is_number and weights.shape == (rows.shape[0],) and not weights.any():
         return np.zeros(rows.shape[0])
@@ -82,7 +82,7 @@ def make_blocks_of_partition(partition: Any) -> list[Block]:
 
 
 def read_block(path: str, zero_based: ZeroBased) -> Block:
-    """Read an svmlight file, which may have any address that fsspec can open."""
+    """Read an svmlight file from any address that fsspec can open."""
     with open_if_remote(path) as file:
         found = read_svmlight(file, zero_based=zero_based)
     return Block(canonical_rows(found.X), found.y, found.qid, None, 0 if found.zero_based else 1)
@@ -118,7 +118,7 @@ def align_rows(blocks: list[Block], first_index: int, n_features: int) -> CsrRow
 
 
 def concatenate_known(arrays: Sequence[NDArray[Any] | None]) -> Any:
-    """Return the groups or weights of several blocks as one array, or None if they have none."""
+    """Return the groups or weights of several blocks as one array; None if they have none."""
     known = [array for array in arrays if array is not None]
     return np.concatenate(known) if known else None
 
@@ -128,22 +128,22 @@ def concatenate_known(arrays: Sequence[NDArray[Any] | None]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """Facts of a part that the client must know before training."""
+    """Facts about a part that the client needs before training."""
 
     rows: int
     entries: int
     end_index: int  # one more than the largest index
     first_index: int
-    labels: NDArray[Any]  # each once
+    labels: NDArray[Any]  # distinct
     totals: Vector  # the total weight of the rows of each label
-    counts: NDArray[Any]  # how many of them have a weight
+    counts: NDArray[Any]  # number of rows with a weight
     has_qid: bool
     has_weights: bool
     fingerprint: int  # a sum over rows
 
 
 def survey(blocks: list[Block], identify: bool) -> Survey:
-    """Survey the blocks of a part, with a fingerprint if they are to be identified."""
+    """Survey the blocks of a part, with a fingerprint if they must be identified."""
     _check_alike(blocks)
     labels = np.concatenate([block.y for block in blocks])
     known, codes = np.unique(labels, return_inverse=True)

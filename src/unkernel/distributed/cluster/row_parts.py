@@ -1,7 +1,5 @@
-"""Parts of the rows on the workers, and tasks that need no state.
-
-A part is made by a pure function of blocks that Dask can repeat, so a part that is lost with its worker is
-rebuilt elsewhere.
+"""Parts of the rows on the workers, and stateless tasks. A pure function makes a part from blocks that Dask
+can recreate, so a part lost with its worker is rebuilt elsewhere.
 """
 
 from __future__ import annotations
@@ -27,11 +25,11 @@ class Packing:
     first_index: int
     n_features: int
     intercept: float
-    threads: int | None  # None is as many as the worker has
+    threads: int | None  # None means all of the worker's threads
 
 
 class Part:
-    """Rows on a worker. They stay there: Dask rebuilds them elsewhere rather than moving them."""
+    """Rows on a worker. They stay there; Dask rebuilds them elsewhere instead of moving them."""
 
     def __init__(self, blocks: list[Block], packing: Packing) -> None:
         self.number = packing.number
@@ -42,11 +40,11 @@ class Part:
         self._intercept = packing.intercept
         rows = align_rows(blocks, packing.first_index, packing.n_features)
         self._store: RowStore = pack_rows(rows, threads=self.threads)
-        self.state: Any = None  # of the round; a rebuilt part has none
+        self.state: Any = None  # of the current round; a rebuilt part has none
         self.lock = threading.Lock()
 
     def __sizeof__(self) -> int:
-        """Return the size by which Dask accounts for memory."""
+        """Return the size that Dask uses to account for memory."""
         return int(getattr(self._store, "nbytes", 0)) + 64 * len(self.labels)
 
     def __reduce__(self) -> Any:
@@ -62,7 +60,7 @@ class Part:
 
 
 def worker_threads(threads: int | None) -> int:
-    """Return the number of threads for a task; None is as many as its worker has."""
+    """Return the number of threads for a task; None means all threads of its worker."""
     return threads or int(get_worker().state.nthreads)
 
 
@@ -77,5 +75,5 @@ def score_rows(part: Part, weights: PackedVector) -> Vector:
 
 
 def combine_rows(part: Part, coefficients: PackedVector) -> Answer:
-    """Return the part's share of a gradient."""
+    """Return the part's contribution to a gradient."""
     return Answer(pack_vector(part.combine(coefficients.unpack())))

@@ -1,4 +1,4 @@
-"""Training rows from any source, as blocks that workers make and can make again."""
+"""Training rows from any source, as blocks that workers can create and recreate."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from unkernel.distributed.cluster.row_blocks import (
     read_block,
 )
 
-_LARGE_BLOCK_ENTRIES = 1 << 20  # of the client's rows, from which on a worker gets several blocks
+_LARGE_BLOCK_ENTRIES = 1 << 20  # of the client's rows; from this size, a worker gets several blocks
 
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Blocks that workers will make.
+    """Blocks for workers to create.
 
     Attributes
     ----------
     blocks : list of Delayed
-        Each makes a Block, or a list of them.
+        Each creates a Block, or a list of Blocks.
     sizes : list of float
-        Their sizes, as far as known; only the ratios matter.
+        Their sizes, if known; only the ratios matter.
     holders : list of Future, or None
-        The source of each block, where it is on a worker already.
+        The source of each block, if it is already on a worker.
     own_labels : bool
         Whether labels come with the rows, as in files.
     """
@@ -54,9 +54,8 @@ class Sources:
     own_labels: bool = False
 
     def assign_to_workers(self, client: Client, max_parts: int) -> list[tuple[str, list[Any]]]:
-        """Return the worker and the blocks of each part, for at most so many parts per worker.
-
-        Blocks that are on a worker stay there; the others are assigned in order, neighbours together.
+        """Return the worker and the blocks of each part, for at most this number of parts per worker. Blocks
+        on a worker stay there; the others are assigned in order, with neighbours together.
         """
         workers = sorted(client.nthreads())
         chosen: dict[str, list[int]] = {}
@@ -86,7 +85,7 @@ class Sources:
 
 
 def assign_evenly(sizes: Sequence[float], count: int) -> list[int]:
-    """Return the group of each item, so that groups have about the same size and hold neighbours."""
+    """Return the group of each item; groups have about the same size and contain neighbours."""
     ends = np.cumsum(sizes)
     middles = ends - np.asarray(sizes) / 2
     return [int(place) for place in np.minimum(count * middles / ends[-1], count - 1)]
@@ -95,7 +94,7 @@ def assign_evenly(sizes: Sequence[float], count: int) -> list[int]:
 def open_sources(
     client: Client, X: Any, beside: dict[str, Any], zero_based: ZeroBased = "auto", max_parts: int = 1
 ) -> Sources:
-    """Return the blocks of X from any source, and of the y, qid and sample_weight that come with it."""
+    """Return the blocks of X from any source, with the corresponding y, qid and sample_weight."""
     if is_path(X):
         return _from_files(list_files(X), beside, zero_based)
     whole_blocks = "blocks have their own labels, groups and weights, (X, y[, qid[, weights]]): X only"
@@ -111,7 +110,7 @@ def open_sources(
 
 
 def refuse_arrays(message: str, *arrays: Any) -> None:
-    """Raise an error if labels, groups or weights are given for blocks that have their own."""
+    """Raise an error if labels, groups or weights are given for blocks that contain their own."""
     if any(array is not None for array in arrays):
         raise ValueError(message)
 
@@ -120,7 +119,7 @@ def refuse_arrays(message: str, *arrays: Any) -> None:
 
 
 def list_files(X: Any) -> list[str]:
-    """Return the files that a path, a pattern or a list of them names."""
+    """Return the files of a path, a pattern or a list of these."""
     patterns = [X] if isinstance(X, str | os.PathLike) else X
     return [name for pattern in patterns for name in _expand_pattern(os.fspath(pattern))]
 
@@ -153,7 +152,7 @@ def _from_files(names: list[str], beside: dict[str, Any], zero_based: ZeroBased)
 
 
 def guess_file_size(name: str) -> float:
-    """Return the size of a file for :class:`Sources`: 1 if the client does not know it."""
+    """Return the size of a file for :class:`Sources`; 1 if the client does not know it."""
     size = os.path.getsize(name) if os.path.exists(name) else 1  # noqa: PTH110, PTH202
     return float(size or 1)
 
@@ -174,7 +173,7 @@ def _from_bag(bag: Any) -> Sources:
 
 
 def find_futures(collection: Any, pieces: Sequence[Any]) -> list[Future | None]:
-    """Return the future behind each piece of a collection, where it is on a worker already."""
+    """Return the future behind each piece of a collection, if it is already on a worker."""
     futures = {future.key: future for future in futures_of(collection)}
     return [futures.get(piece.key) for piece in pieces]
 
@@ -202,7 +201,7 @@ def _from_dask_array(X: Any, beside: dict[str, Any]) -> Sources:
 
 
 def _split_like(X: Any, other: Any, name: str) -> list[Any]:
-    """Return the piece of another array that belongs to each chunk of rows."""
+    """Return the pieces of another array that correspond to the chunks of rows."""
     chunks = X.chunks[0]
     if other is None:
         return [None] * len(chunks)

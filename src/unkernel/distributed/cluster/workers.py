@@ -1,8 +1,8 @@
-"""The workers of a cluster as its scheduler sees them, and results that other workers compute again.
+"""The workers of a cluster as its scheduler sees them, and recovery of results from lost workers.
 
-Dask notices a worker that ends, and runs its tasks elsewhere. But it waits minutes for a worker that is
-stopped or cut off, and for ever for one that has paused because its memory is full. If all workers are lost
-at once, it also keeps tasks for ever that prefer one of them. This module handles all three cases.
+Dask notices when a worker ends, and runs its tasks elsewhere. But it waits minutes for a worker that is
+stopped or cut off, and forever for a worker that has paused because its memory is full. If all workers are
+lost at once, it also keeps tasks forever that prefer one of them. This module handles all three cases.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from dask.distributed import Client, Future, KilledWorker, wait
 from dask.distributed import TimeoutError as DaskTimeout
 from dask.utils import format_bytes
 
-POLL_SECONDS = 0.5  # between two checks of the workers while their answers are awaited
+POLL_SECONDS = 0.5  # between two checks of the workers during a request
 _FIRST_FETCH_SECONDS = 5.0  # the first timeout for fetching results; it doubles with each attempt
-_MAX_SILENCE_SECONDS = 60.0  # without a sign of life, or paused, after which a worker is not relied on
-_WARNING_SECONDS = 10.0  # without workers, after which a warning says so
-_MAX_ABSENCE_SECONDS = 300.0  # without workers, after which that is an error
+_MAX_SILENCE_SECONDS = 60.0  # without a sign of life, or paused, after which a worker is considered unusable
+_WARNING_SECONDS = 10.0  # without workers, after which a warning is shown
+_MAX_ABSENCE_SECONDS = 300.0  # without workers, after which an error is raised
 
 _REMEDY = "use more workers, give them more memory (memory_limit), or have smaller blocks or files"
 
@@ -37,7 +37,7 @@ class SchedulerLostError(ConnectionError):
 
 @dataclass(frozen=True)
 class Worker:
-    """The state of a worker, as the scheduler knows it."""
+    """The state of a worker in the scheduler."""
 
     threads: int
     silence: float  # seconds since its last sign of life
@@ -50,7 +50,7 @@ class Worker:
 
 
 class WorkerMonitor:
-    """Tells usable workers from those that are excluded, silent or paused."""
+    """Distinguishes usable workers from those that are excluded, silent or paused."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -61,7 +61,7 @@ class WorkerMonitor:
         self._warned = False
 
     def exclude(self, workers: Collection[str]) -> None:
-        """Stop relying on some workers."""
+        """Exclude some workers from use."""
         self._excluded |= set(workers)
 
     def find_usable(self) -> dict[str, Worker]:
@@ -70,7 +70,7 @@ class WorkerMonitor:
         Raises
         ------
         MemoryError
-            If there are none because their memory is full.
+            If there are none because all have full memory.
         ConnectionError
             If there have been none for long, or the scheduler is lost.
         """
@@ -80,7 +80,8 @@ class WorkerMonitor:
         self._paused_since = {name: self._paused_since.get(name, now) for name in paused}
         full = {name for name, since in self._paused_since.items() if now - since >= _MAX_SILENCE_SECONDS}
         self.exclude(full)
-        # Silent twice in a row: a scheduler that was suspended itself has heard nobody at first.
+        # Only workers that are silent twice in a row: a scheduler that was suspended itself has not heard
+        # from any worker at first.
         silent = {name for name, worker in workers.items() if worker.silence >= _MAX_SILENCE_SECONDS}
         refused = self._excluded | (silent & self._silent)
         self._silent = silent
@@ -102,7 +103,7 @@ class WorkerMonitor:
 
 
 def wait_for_worker(client: Client) -> None:
-    """Wait until the cluster has a worker, and warn if none comes soon: it may have to be started."""
+    """Wait until the cluster has a worker; warn if none appears soon, since the user may have to start it."""
     if client.status in ("closing", "closed"):
         raise ValueError("the Dask client is closed: make another one, distributed.Client(...)")
     deadline = time.monotonic() + _WARNING_SECONDS
@@ -149,7 +150,7 @@ def _list_workers(dask_scheduler: Any = None) -> dict[str, Worker]:
 
 @contextlib.contextmanager
 def explain_losses(client: Client) -> Iterator[None]:
-    """Replace Dask's errors for a lost scheduler or lost workers by errors that say what to do."""
+    """Replace Dask's errors for a lost scheduler or lost workers by errors with advice."""
     try:
         yield
     except KilledWorker as error:
@@ -171,9 +172,9 @@ def explain_losses(client: Client) -> Iterator[None]:
 
 
 def wait_until_done(client: Client, futures: Sequence[Future], timeout: float) -> bool:
-    """Wait for tasks, and return whether all end within the timeout, well or not."""
+    """Wait for tasks, and return whether all end within the timeout, successfully or not."""
     try:
-        with client.as_current():  # it may not be the default one, or there may be none
+        with client.as_current():  # the client may not be the default one
             wait(futures, timeout=timeout)
     except DaskTimeout:
         return False
@@ -183,7 +184,7 @@ def wait_until_done(client: Client, futures: Sequence[Future], timeout: float) -
 def fetch(client: Client, futures: Sequence[Future]) -> concurrent.futures.Future[list[Any]]:
     """Fetch results in the thread of the client's event loop.
 
-    ``client.sync`` fails when a result is cancelled, because it then has nothing to return.
+    ``client.sync`` fails if a result is cancelled, because it then returns nothing.
     """
 
     async def gather() -> list[Any]:
@@ -208,7 +209,7 @@ def fetch_patiently(
 
 
 def fetch_results(client: Client, futures: Sequence[Future]) -> list[Any]:
-    """Return the results of tasks; other workers run those of workers that are not usable."""
+    """Return the results of tasks; other workers run the tasks of unusable workers."""
     monitor = WorkerMonitor(client)
 
     def move_to_usable() -> None:
@@ -227,10 +228,8 @@ def fetch_results(client: Client, futures: Sequence[Future]) -> list[Any]:
 
 
 def rebuild_at(client: Client, moves: Mapping[Any, Collection[str]], usable: Collection[str]) -> None:
-    """Have results rebuilt that none of the workers named for them has or is about to compute.
-
-    Their dependencies are rebuilt as well where no usable worker has them. A result for which no worker is
-    named is left alone.
+    """Rebuild each result that none of its named workers has or is about to compute. Dependencies that no
+    usable worker has are rebuilt, too. Results without named workers are unchanged.
     """
     named = {key: set(workers) for key, workers in moves.items() if workers}
     with explain_losses(client):
@@ -249,12 +248,12 @@ def _rebuild_at(moves: dict[Any, set[str]], usable: set[str], dask_scheduler: An
                 continue
             task.worker_restrictions, task.loose_restrictions = workers, True
             if task.state in ("memory", "processing", "no-worker"):
-                released[task.key] = "released"  # the scheduler runs it again, because it is wanted
+                released[task.key] = "released"  # the scheduler runs it again, because it is still needed
     dask_scheduler.transitions(released, f"unkernel-{uuid.uuid4().hex}")
 
 
 def _find_missing(wanted: Any, usable: set[str]) -> list[Any]:
-    """Return a task and the dependencies that no usable worker has."""
+    """Return a task and those of its dependencies that no usable worker has."""
     found = {wanted.key: wanted}
     pending = [wanted]
     while pending:
@@ -266,6 +265,6 @@ def _find_missing(wanted: Any, usable: set[str]) -> list[Any]:
 
 
 def _is_at(task: Any, workers: set[str]) -> bool:
-    """Return whether one of the workers has the result, or computes it."""
+    """Return whether one of the workers has the result or is computing it."""
     running = {task.processing_on} - {None}
     return any(worker.address in workers for worker in {*(task.who_has or ()), *running})

@@ -1,1 +1,1 @@
-"""Predict and encode Dask arrays and data frames lazily."""
+"""Lazy predictions and encodings of Dask arrays and data frames."""

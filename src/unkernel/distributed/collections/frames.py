@@ -1,8 +1,8 @@
 """Records of Dask data frames and arrays: counted on the workers, and encoded lazily.
 
 The workers merge the counts of partitions along a tree. Strings are counted exactly, and so are the numbers
-of a column with at most ``MAX_NUMBER_GROUPS`` distinct ones. If there are more, as few of their last bits are
-ignored as leave that many groups. The result does not depend on the partitions.
+of columns with at most ``MAX_NUMBER_GROUPS`` distinct numbers. If there are more, as few of the last bits as
+possible are ignored to reach this number of groups. The result does not depend on the partitions.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LazyRecords:
         is_frame(self.X)  # raises an error for other types
 
     def summaries(self, kinds: Kinds) -> Iterable[ColumnSummary | None]:
-        """Return the summaries of the columns, or None for those that are dropped."""
+        """Return the summaries of the columns, or None for dropped columns."""
         names = list(self.names)
         found = [dask.delayed(_count_block)(block, names, kinds) for block in _list_blocks(self.X)]
         while len(found) > 1:
@@ -91,7 +91,7 @@ def _encode_block(block: Any, plan: Plan, *, threads: int) -> Any:
 
 
 def _count_block(block: Any, names: list[str], kinds: Kinds) -> Counts:
-    """Count a block of records; the values of columns that it does not have are missing."""
+    """Count a block of records; values of columns missing in the block count as missing."""
     records = Records.of(block, names)
     return Counts(records.n_rows, _save_states(records.summaries(kinds), names, kinds))
 
@@ -114,7 +114,7 @@ def _merge_column(
         return None
     summary = ColumnSummary(name)
     for state in states:
-        assert state is not None  # as the column is not dropped
+        assert state is not None  # since the column is not dropped
         summary.join(state, _max_groups(kind))
     return summary
 
@@ -129,5 +129,5 @@ def _save_states(
 
 
 def _max_groups(kind: str | None) -> int:
-    """Return how many groups of numbers are counted at most; categories are always single numbers."""
+    """Return the largest number of groups of numbers to count; categories are always single numbers."""
     return _NO_LIMIT if kind == "category" else MAX_NUMBER_GROUPS

@@ -13,7 +13,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether a collection is a data frame; raise a ``TypeError`` unless it is that or an array."""
+    """Return whether a collection is a data frame; raise a ``TypeError`` unless it is a frame or an array."""
     if isinstance(X, dask.array.Array):
         return False
     if hasattr(type(X), "divisions"):
@@ -30,10 +30,10 @@ def map_blocks(
     ----------
     X : dask array or data frame
     function : callable
-        Called as ``function(block, shared, **options)``, for blocks that are not empty.
+        Called as ``function(block, shared, **options)``, for nonempty blocks.
     options : dict
     shared : Delayed
-        An argument of all calls: a task of its own, whose result Dask keeps shared on each worker.
+        An argument of all calls: a separate task, whose result Dask shares on each worker.
     empty : array or sparse matrix
         The result for no rows.
     """
@@ -44,7 +44,7 @@ def map_blocks(
 def _apply_to_block(
     block: Any, shared: Any, *, function: Callable[..., Any], empty: Any, options: dict[str, Any]
 ) -> Any:
-    """Apply the function to a block, which may be empty after a filter, for example."""
+    """Apply the function to a block, which may be empty, for example after a filter."""
     return function(block, shared, **options) if block.shape[0] else empty
 
 
@@ -64,7 +64,8 @@ def _map_chunks(X: Any, work: Any, shared: Any, empty: Any) -> Any:
 def _map_partitions(X: Any, work: Any, shared: Any, empty: Any) -> Any:
     """Return one chunk of results, of unknown size, for each partition.
 
-    Dask's ``map_partitions`` sometimes fails to fuse tasks if it has one beside those of the frame.
+    Dask's ``map_partitions`` sometimes fails to fuse tasks if there is another one besides those of the
+    frame.
     """
     partitions = X.to_delayed()
     name = f"{work.keywords['function'].__name__.strip('_')}-{tokenize(X, shared, work)}"

@@ -1,4 +1,4 @@
-"""Lazy predictions of compiled classifiers for Dask collections, with the model once on each worker."""
+"""Lazy predictions of compiled classifiers for Dask collections, with one model per worker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel.engines.estimator import CompiledEstimator
 
 
 class WorkerModel:
-    """A classifier on a worker. It is sent as the name of its file or, without one, as a whole."""
+    """A classifier on a worker, sent as the name of its file or, without a file, completely."""
 
     def __init__(self, classifier: Any) -> None:
         self.classifier = classifier
@@ -25,7 +25,7 @@ class WorkerModel:
 
 
 def open_model(path: str, digest: str) -> WorkerModel:
-    """Map the file of a model; the processes of a machine share its pages."""
+    """Map the file of a model; all processes of a machine share its pages."""
     try:
         classifier = CompiledEstimator.load(path)
     except OSError as error:
@@ -42,7 +42,7 @@ def open_model(path: str, digest: str) -> WorkerModel:
 
 def lazy_answers(classifier: CompiledEstimator, method: str, X: Any, n_jobs: int | None) -> Any:
     """Return the answers of a method for a Dask array or data frame, as a Dask array."""
-    empty = _make_empty_answers(classifier, method, X)  # checks X before anything is run
+    empty = _make_empty_answers(classifier, method, X)  # checks X before anything runs
     options = {"method": method, "n_jobs": n_jobs}
     known = _select_known_columns(classifier, X)
     return map_blocks(known, _answer_block, options, shared=_make_model_task(classifier), empty=empty)
@@ -59,7 +59,7 @@ def _make_model_task(classifier: Any) -> Any:
 
 
 def _make_empty_answers(classifier: Any, method: str, X: Any) -> Any:
-    """Return an empty array of the answers' type, from the answer for a made-up row."""
+    """Return an empty array of the answers' type, derived from the answer for an artificial row."""
     if hasattr(classifier, "plan"):
         classifier.plan.encode(X._meta if is_frame(X) else np.empty((0, *X.shape[1:]), X.dtype), 1)
         row: Any = sparse.csr_matrix((1, classifier.plan.n_features))
@@ -73,7 +73,7 @@ def _make_empty_answers(classifier: Any, method: str, X: Any) -> Any:
 
 
 def _select_known_columns(classifier: Any, X: Any) -> Any:
-    """Select the columns of a frame that a model of records reads; others need not be loaded."""
+    """Select the columns of a frame that a model of records reads, so that others need not be loaded."""
     if not hasattr(classifier, "plan") or not hasattr(X, "columns"):
         return X
     return X[[name for name in X.columns if name in set(classifier.plan.columns)]]

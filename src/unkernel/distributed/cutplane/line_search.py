@@ -1,9 +1,10 @@
-"""A table of the losses on a line between two weight vectors: one question answers a whole line search.
+"""A table of the losses on a line between two weight vectors: one request suffices for a whole line search.
 
 A row whose margin has the deficit a at one end and b at the other has the deficit a + t (b - a) at t, and a
-loss where that is positive. So the sum of the losses is a parabola between any two points where a row's loss
-begins or ends. The table has the coefficients of these parabolas at t = 0, 1/1024, .., 1. The sum of the
-tables of all parts is the table of all rows, and values and slopes at these t are exact. O(rows + 1024).
+loss where the deficit is positive. So the sum of the losses is a parabola between any two points where a
+row's loss begins or ends. The table has the coefficients of these parabolas at t = 0, 1/1024, .., 1. The sum
+of the tables of all parts is the table of all rows, and values and slopes at these t are exact. O(rows +
+1024).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from unkernel.distributed.cluster.packed_vectors import Vector
 
 CELLS = 1024
-# The loop divides [0, 1] into 32 pieces, and one of them again: all these steps are in the table.
+# The loop divides [0, 1] into 32 pieces, and one of them again; the table contains all these steps.
 STEPS_AT_ONCE = 31
 
 
@@ -49,7 +50,8 @@ def tabulate_line(deficits: MarginDeficits, squared: bool) -> Vector:
     """Return the coefficients of the parabolas, of shape (2 or 3, 1025), flat in C order."""
     at_start, at_end = deficits.here > 0.0, deficits.there > 0.0
     falling, rising = deficits.select(at_start & ~at_end), deficits.select(~at_start & at_end)
-    # The number of grid points before the end of a falling row's loss, and up to the begin of a rising one's.
+    # The number of grid points before the end of a falling row's loss, and up to the start of a rising row's
+    # loss.
     ends = np.ceil(_find_crossings(falling) * CELLS).astype(np.intp)
     begins = np.floor(_find_crossings(rising) * CELLS).astype(np.intp) + 1
     always = deficits.select(at_start & at_end).parabolas(squared)
@@ -67,19 +69,19 @@ def _find_crossings(deficits: MarginDeficits) -> Vector:
 
 
 def _sum_from_right(values: Vector, ends: np.ndarray) -> Vector:
-    """Return at grid point k the sum of the values whose end is beyond k."""
+    """Return, for grid point k, the sum of the values whose end is after k."""
     sums = np.bincount(ends, weights=values, minlength=CELLS + 2)
     return np.asarray(np.cumsum(sums[::-1])[::-1][1:])
 
 
 def _sum_from_left(values: Vector, begins: np.ndarray) -> Vector:
-    """Return at grid point k the sum of the values that begin at k or before."""
+    """Return, for grid point k, the sum of the values that begin at or before k."""
     sums = np.bincount(begins, weights=values, minlength=CELLS + 2)
     return np.asarray(np.cumsum(sums)[:-1])
 
 
 def look_up_steps(table: Vector, steps: Vector) -> list[tuple[float, float]] | None:
-    """Return value and slope at each step, or None if a step is not in the table."""
+    """Return value and slope at each step; None if a step is not in the table."""
     places = steps * CELLS
     if not ((places == np.round(places)) & (places >= 0) & (places <= CELLS)).all():
         return None

@@ -23,7 +23,7 @@ from unkernel.distributed.cutplane.risks import ClusterMinimiser, is_counting_ch
 from unkernel.distributed.shared_docs import complete_docs
 from unkernel.errors import warn_caller
 
-_MAX_COUNTED_RANKS = 1024  # beyond which scores are gathered instead of counts
+_MAX_COUNTED_RANKS = 1024  # beyond this, scores are gathered instead of counts
 
 
 @complete_docs(RankSVM, OnCluster, without=("intercept_", "gamma_", "classes_", "feature_names_in_"))
@@ -31,11 +31,11 @@ class DaskRankSVM(OnCluster, RankSVM):
     """Support vector machine for learning to rank on a Dask cluster.
 
     This is :class:`~unkernel.RankSVM` of degree 1 with the rows on the workers, and with the same certified
-    gap. With groups, the rows of a group are brought to the same worker, which finds their pairs. Without
+    gap. With groups, all rows of a group are moved to the same worker, which finds their pairs. Without
     groups, the workers count their rows by label and score, and the client finds the pairs from the sums of
-    these counts. Neither sends anything that grows with the number of rows. The scores are gathered, 8 bytes
-    per row and pass, only if no part has more than 16,384 rows, or with a warning if there are more than
-    1,024 labels.
+    these counts. In both cases, traffic does not grow with the number of rows. The scores are gathered, 8
+    bytes per row and pass, only if no part has more than 16,384 rows, or with a warning if there are more
+    than 1,024 labels.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class DaskRankSVM(OnCluster, RankSVM):
         on_reading: Any = None,
         zero_based: Any = "auto",
     ) -> tuple[ClusterMinimiser, Any]:
-        """Pack the rows on the workers, and return the solver of them and the ranking."""
+        """Pack the rows on the workers; return their solver and the ranking."""
         beside = {"y": y, "qid": qid, "sample_weight": sample_weight}
         _, found = self._gather_blocks(X, beside, zero_based, identify=self.checkpoint is not None)
         if len({(seen.has_qid, seen.has_weights) for seen in found.surveys}) > 1:
@@ -167,5 +167,5 @@ class DaskRankSVM(OnCluster, RankSVM):
         return replace(ranking, name=uuid.uuid4().hex)
 
     def _describe_run(self, rows: dict[str, Any], ranking: Any) -> dict[str, Any]:
-        """Return the identity of a checkpoint, which does not depend on how pairs are found."""
+        """Return the identity for a checkpoint, which does not depend on the method of finding pairs."""
         return rows | {"objective": "pairs", "pair_weight": repr(self.pair_weight)}

@@ -15,17 +15,17 @@ from unkernel.distributed.cluster.row_parts import Part
 from unkernel.distributed.cutplane.round_tasks import Round, find_state
 from unkernel.distributed.cutplane.score_grids import Grid
 
-Point = tuple[float, Grid]  # a step on the line, and the grid on which rows are counted there
+Point = tuple[float, Grid]  # a step on the line, and the grid for counting rows there
 
 
 @dataclass(frozen=True, eq=False)
 class RankedRows:
-    """Rows of one group in all parts, with few ranks: parts count them on grids of scores.
+    """Rows of a single group over all parts, with few ranks: parts count them on grids of scores.
 
     Attributes
     ----------
     name : str
-        A name that no other problem has.
+        Unique name of the problem.
     labels : ndarray
         All labels, ascending.
     ranks : ndarray of int32
@@ -45,11 +45,11 @@ class RankedRows:
 
     @property
     def rank_count(self) -> int:
-        """The number of ranks."""
+        """Return the number of ranks."""
         return len(self.pair_weights)
 
     def losses_of(self, part: Part) -> RowsOnGrid:
-        """Return the rows as the core counts them."""
+        """Return the rows in the form in which the core counts them."""
         ranks = self.ranks[np.searchsorted(self.labels, part.labels)]
         weights = np.empty(0) if part.weights is None else part.weights
         return RowsOnGrid(ranks, rank_count=self.rank_count, weights=weights)
@@ -57,18 +57,18 @@ class RankedRows:
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """Rows in groups that are each in one part: the parts find their pairs themselves.
+    """Rows in groups, each of which is in one part: the parts find the pairs themselves.
 
     Attributes
     ----------
     name : str
-        A name that no other problem has.
+        Unique name of the problem.
     pair_weight : dict, str or None
         The estimator's parameter.
     scale : float
         Scale of the sum over pairs.
     accuracy : float
-        Share of the risk by which it may be overestimated.
+        Share by which the risk may be overestimated.
     """
 
     name: str
@@ -120,7 +120,7 @@ def sum_part_weights(part: Part, pair_weight: PairWeight | None) -> Answer:
 
 
 def sum_rows(part: Part) -> Answer:
-    """Return the weighted sum of the rows, and after it the sum of the weights."""
+    """Return the weighted sum of the rows, followed by the sum of the weights."""
     weights = np.ones(len(part.labels)) if part.weights is None else part.weights
     return Answer(pack_vector(np.append(part.combine(weights), weights.sum())))
 
@@ -128,7 +128,8 @@ def sum_rows(part: Part) -> Answer:
 def count_rows(
     part: Part, now: Round, points: list[Point], with_changes: bool, there: PackedVector | None = None
 ) -> Answer:
-    """Return for each point the number of rows outside of the grid, their weights on it, and their changes.
+    """Return for each point the number of rows outside of the grid, and their weights and changes on the
+    grid.
 
     New weights begin a round.
     """
@@ -146,7 +147,7 @@ def count_rows(
 
 
 def compute_grid_gradient(part: Part, now: Round, point: Point, coefficients: PackedVector) -> Answer:
-    """Return the gradient of the cut that has these coefficients on the grid."""
+    """Return the gradient of the cut with these coefficients on the grid."""
     with part.lock:
         state = find_state(part, now)
         if state is None:

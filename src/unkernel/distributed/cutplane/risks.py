@@ -47,10 +47,10 @@ from unkernel.distributed.cutplane.score_grids import (
 
 Points = list[tuple[float, float]]
 
-_MAX_SCORED_ROWS = 1 << 14  # of a part, up to which their scores are fewer bytes than counts
+_MAX_SCORED_ROWS = 1 << 14  # rows of a part up to which scores take fewer bytes than counts
 
-# Grids of scores: cells are 1/64 wide up to 16 margins from the mean, unless there are many ranks. They are
-# wider up to 240 margins and, where there are such scores, beyond.
+# Grids of scores: cells are 1/64 wide up to 16 margins from the mean, unless there are many ranks. Beyond
+# that they are wider, up to 240 margins or as far as there are scores.
 _INNER_WIDTH = 16.0  # margins
 _MAX_FIRST_CELLS = 1024
 _MIN_FIRST_CELLS = 64
@@ -62,20 +62,19 @@ _MAX_ENTRIES = 1 << 22
 # Steps on a line.
 _FIRST_STEP = 0.25  # the first guess of the best step
 _GUESS_RATIO = 1.8  # between successive guesses
-_CUT_SHARE_TO_END = 0.1  # how far from the best step to the end of the line the solver takes cuts
-_CUT_TOLERANCE = 0.3  # a cut may be taken elsewhere, by this share of its step
+_CUT_SHARE_TO_END = 0.1  # share of the way from the best step to the end of the line where cuts are taken
+_CUT_TOLERANCE = 0.3  # a cut may be taken elsewhere, within this share of its step
 
 
 class GroupRisk:
-    """Losses that are sums over parts, such as those of pairs in groups that are each in one part.
-
-    Parts remember the scores at both ends of the line. A round first sends the new weights, and asks for
-    values and slopes around the best step of the previous round. It may ask for more of them, and ends with
-    the gradient at the chosen step.
+    """Losses that are sums over parts, such as those of pairs in groups, each of which is in one part. Parts
+    remember the scores at both ends of the line. A round first sends the new weights and requests values and
+    slopes around the best step of the previous round. It may request more values, and ends with the gradient
+    at the chosen step.
     """
 
     steps_at_once = 1
-    line_accuracy = 0.3  # at most a tenth of the gain of an exact line search is lost
+    line_accuracy = 0.3  # loses at most a tenth of the gain of an exact line search
 
     def __init__(self, cluster: Cluster, problem: PartProblem, dimension: int) -> None:
         self._cluster = cluster
@@ -87,11 +86,11 @@ class GroupRisk:
         self._last_step = _FIRST_STEP
 
     def first_steps(self) -> list[float]:
-        """Return the steps to ask for at once; the best step is often similar to that of the round before."""
+        """Return the first steps to request; the best step is often similar to that of the previous round."""
         return [0.0, self._last_step, 2.0 * self._last_step]
 
     def aim(self, weights: Vector) -> None:
-        """Begin a round; the first question sends its weights."""
+        """Begin a round; the first request sends its weights."""
         self._round = replace(self._round, number=self._round.number + 1, moved=self._moved or 0.0)
         self._there = weights
         self._moved = None
@@ -135,10 +134,9 @@ class GroupRisk:
 
 
 class SeparableRisk(GroupRisk):
-    """Losses that are sums over rows: two questions per round.
-
-    The first sends the new weights, and returns the table of the losses on the line to them, which is enough
-    for the line search (``line_search.py``). The second returns the gradient at the chosen step.
+    """Losses that are sums over rows: two requests per round. The first sends the new weights and returns the
+    table of the losses on the line to them, which suffices for the line search (``line_search.py``). The
+    second returns the gradient at the chosen step.
     """
 
     steps_at_once = STEPS_AT_ONCE
@@ -149,7 +147,7 @@ class SeparableRisk(GroupRisk):
         self._table = np.empty(0)
 
     def first_steps(self) -> list[float]:
-        """Return the ends of the line: no guesses are needed."""
+        """Return the ends of the line: no other steps are needed."""
         return [0.0, 1.0]
 
     def aim(self, weights: Vector) -> None:
@@ -176,7 +174,7 @@ class _StepCounts:
     risk: GridRisk
 
     def levels_in_use(self) -> int:
-        """Return how many levels have rows."""
+        """Return the number of levels with rows."""
         used = np.flatnonzero(self.counts.any(axis=0))
         farthest = np.abs(used - self.grid.size // 2).max(initial=0)
         return int(-(-farthest // self.grid.cells))
@@ -185,11 +183,10 @@ class _StepCounts:
 class PairRisk(GroupRisk):
     """Pairs of rows in any two parts, from counts on grids of scores: no message grows with the rows.
 
-    Most rounds ask two questions. The first is for counts at some steps around the best one of the previous
-    round: one of them is good enough for the line search, and another for the cut. The second is for the
-    gradient there. Grids become wider until all rows are on them, and finer until the risk is accurate
-    enough, which is estimated from every other edge (``score_grids.py``). The risk is an upper bound on any
-    grid.
+    Most rounds make two requests. The first is for counts at some steps around the best step of the previous
+    round: one of them suffices for the line search, and another for the cut. The second is for the gradient
+    there. Grids become wider until they contain all rows, and finer until the risk is accurate enough; its
+    error is estimated from every other edge (``score_grids.py``). On any grid, the risk is an upper bound.
     """
 
     def __init__(self, cluster: Cluster, problem: RankedRows, dimension: int, C: float) -> None:
@@ -226,7 +223,7 @@ class PairRisk(GroupRisk):
         return [(one.risk.value, one.risk.slope(one.changes)) for one in found if one.changes is not None]
 
     def cut(self, step: float) -> tuple[float, Vector]:
-        """Return offset and gradient of the cut at a step, or at one nearby where rows were counted."""
+        """Return offset and gradient of the cut at a step, or at a nearby step with counts."""
         nearby = [one for one in self._found if abs(one.step - step) <= _CUT_TOLERANCE * step]
         if nearby:
             found = min(nearby, key=lambda one: abs(one.step - step))
@@ -276,7 +273,7 @@ class PairRisk(GroupRisk):
             self._cells //= 2
 
     def _narrow(self, found: list[_StepCounts]) -> None:
-        """Drop empty levels: many are needed only where the line begins far from its end."""
+        """Drop empty levels: many levels are needed only if the ends of the line are far apart."""
         if self._levels > _MIN_LEVELS:
             self._levels = max(_MIN_LEVELS, *(one.levels_in_use() for one in found))
 
@@ -285,7 +282,7 @@ class PairRisk(GroupRisk):
         return size * self._problem.rank_count <= _MAX_ENTRIES
 
     def _is_too_coarse(self, found: _StepCounts) -> bool:
-        # The error falls with the square of the width: on every other edge it is four times as large.
+        # The error falls with the square of the width: with every other edge, it is four times as large.
         coarse = risk_on_grid(found.grid.coarser(), coarsen_counts(found.counts), self._problem.pair_weights)
         error = (coarse.value - found.risk.value) / 3.0
         weights = self._weights_at(found.step)
@@ -293,7 +290,7 @@ class PairRisk(GroupRisk):
         return bool(error > self._problem.accuracy * objective)
 
     def _refine(self) -> bool:
-        """Choose a finer grid, and return whether there is one."""
+        """Choose a finer grid; return whether there is one."""
         if self._fits(2 * self._cells):
             self._cells *= 2
             return True
@@ -306,15 +303,14 @@ class PairRisk(GroupRisk):
 
 
 def _first_cells(ranks: int) -> int:
-    """Return the number of cells to begin with, a power of 2: more for fewer ranks."""
+    """Return the initial number of cells, a power of 2: more for fewer ranks."""
     most = max(_FIRST_ENTRIES // (2 * ranks * _MIN_LEVELS), _MIN_FIRST_CELLS)
     return min(1 << (most.bit_length() - 1), _MAX_FIRST_CELLS)
 
 
 class JointRisk:
-    """Losses that need all rows together: the client gathers scores, and sends coefficients back.
-
-    A round takes 8 bytes per row each way, and less where coefficients are 0. Workers keep no state.
+    """Losses that need all rows together: the client gathers scores and sends back coefficients. A round
+    takes 8 bytes per row in each direction, less if coefficients are 0. Workers keep no state.
     """
 
     steps_at_once = 1
@@ -348,7 +344,7 @@ class JointRisk:
 
 
 def is_counting_cheaper(cluster: Cluster) -> bool:
-    """Return whether counts are fewer bytes than the scores of all rows."""
+    """Return whether counts take fewer bytes than the scores of all rows."""
     return max(cluster.rows) > _MAX_SCORED_ROWS
 
 
@@ -370,7 +366,7 @@ def gather_scores(cluster: Cluster, weights: Vector) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class ClusterMinimiser:
-    """The one-slack loop on the rows of a cluster. Oracles run on the workers or on the client."""
+    """The one-slack loop for rows on a cluster. Oracles run on the workers or on the client."""
 
     cluster: Cluster
     rows: TrainingRows
@@ -378,12 +374,12 @@ class ClusterMinimiser:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Identifies the rows in checkpoints."""
+        """Return the identity of the rows for checkpoints."""
         return self.rows.identity
 
     @property
     def dimension(self) -> int:
-        """The number of weights."""
+        """Return the number of weights."""
         return self.rows.n_features + (self.intercept != 0)
 
     def new_bundle(self, most_cuts: int) -> Bundle:

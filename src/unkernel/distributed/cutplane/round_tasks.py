@@ -1,8 +1,8 @@
 """The tasks of a round: losses on the line to new weights, and gradients of cuts.
 
-Beside its rows, a part remembers the scores of the round. A rebuilt part has none, says so, and is given the
-weights to find them again. So a task that runs twice, or late, does no harm: it finds its round, or answers
-that it does not know it.
+Besides its rows, a part stores the scores of the round. A rebuilt part has no scores, reports this, and
+receives the weights to recompute them. So a task that runs twice or late does no harm: it finds its round, or
+answers that it does not know the round.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from unkernel.distributed.cluster.packed_vectors import Answer, PackedVector, Ve
 from unkernel.distributed.cluster.row_parts import Part
 from unkernel.distributed.cutplane.line_search import MarginDeficits, tabulate_line
 
-_MAX_UPDATES = 32  # of a gradient before it is summed anew: each adds its rounding
+_MAX_UPDATES = 32  # of a gradient before it is summed from scratch: each update adds rounding errors
 
 
 class PartProblem(Protocol):
-    """The facts of a problem that a part must know."""
+    """Facts about a problem that a part needs."""
 
     @property
     def name(self) -> str:
-        """A name that no other problem has."""
+        """Return the unique name of the problem."""
 
     def losses_of(self, part: Part) -> Any:
         """Return the losses of the part's rows as functions of their scores."""
@@ -65,11 +65,11 @@ class MarginLosses:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """The line that questions are about."""
+    """The line that a request refers to."""
 
     problem: PartProblem
     number: int  # from 1
-    moved: float  # the step that was taken on the last line
+    moved: float  # the step taken on the last line
 
 
 @dataclass(eq=False)
@@ -103,7 +103,7 @@ def restore_scores(part: Part, now: Round, here: PackedVector, there: PackedVect
 
 
 def losses_at_steps(part: Part, now: Round, steps: Vector, there: PackedVector | None = None) -> Answer:
-    """Return the losses at steps that no table has: values, then slopes. New weights begin a round."""
+    """Return the losses at steps that are not in a table: values, then slopes. New weights begin a round."""
     with part.lock:
         state = find_state(part, now, there)
         if state is None:
@@ -113,7 +113,7 @@ def losses_at_steps(part: Part, now: Round, steps: Vector, there: PackedVector |
 
 
 def cut_at_step(part: Part, now: Round, step: float, there: PackedVector | None = None) -> Answer:
-    """Return the gradient of a cut, and after it the offset. New weights begin a round."""
+    """Return the gradient of a cut, followed by the offset. New weights begin a round."""
     with part.lock:
         state = find_state(part, now, there)
         if state is None:
@@ -124,7 +124,7 @@ def cut_at_step(part: Part, now: Round, step: float, there: PackedVector | None 
 
 
 def find_state(part: Part, now: Round, there: PackedVector | None = None) -> RoundState | None:
-    """Return the part's state of a round, which new weights begin; None if it has lost its scores."""
+    """Return the part's state of a round, which begins with new weights; None if it has lost its scores."""
     state: RoundState | None = part.state
     if state is not None and state.problem.name != now.problem.name:
         state = None
@@ -148,7 +148,7 @@ def _new_state(part: Part, now: Round, here: Vector, there: Vector) -> RoundStat
 
 
 def _update_gradient(part: Part, state: RoundState, coefficients: Vector) -> Vector:
-    """Return X'c. Few rows change sides from one cut to the next: then only these are read."""
+    """Return X'c. If few rows change sides from one cut to the next, only these are read."""
     before, gradient = state.coefficients, state.gradient
     if (
         before is None

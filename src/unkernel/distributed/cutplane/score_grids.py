@@ -2,8 +2,8 @@
 
 A row between two edges of the grid counts at both, in shares whose mean is its score. The risk of rows on the
 edges is an upper bound of the risk, and its cut is a cut of the risk itself:
-``cpp/unkernel/cutplane/score_grid.hpp`` says why. So both ends of the gap are true on any grid; a finer one
-brings them closer together.
+``cpp/unkernel/cutplane/score_grid.hpp`` explains why. So both ends of the gap are valid on any grid; a finer
+grid brings them closer together.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Grid:
 
     centre: float
     width: float
-    cells: int  # of a level, on either side
+    cells: int  # per level, on either side
     levels: int
 
     @property
     def size(self) -> int:
-        """The number of edges."""
+        """Return the number of edges."""
         return 2 * self.cells * self.levels + 1
 
     def edges(self) -> Vector:
@@ -56,7 +56,7 @@ class GridRisk:
 
     value: float
     offset: float
-    coefficients: Table  # of rows of weight 1
+    coefficients: Table  # for rows of weight 1
 
     def slope(self, changes: Table) -> float:
         """Return the change of the risk when rows move, given weight times change by rank and edge."""
@@ -64,7 +64,7 @@ class GridRisk:
 
 
 def risk_on_grid(grid: Grid, counts: Table, pair_weights: NDArray[Any]) -> GridRisk:
-    """Return the risk of the pairs that are less than a margin of 1 apart.
+    """Return the risk of all pairs that are less than a margin of 1 apart.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def risk_on_grid(grid: Grid, counts: Table, pair_weights: NDArray[Any]) -> GridR
     """
     used = _find_used_columns(counts)
     edges, counts_there = grid.edges()[used], counts[:, used]
-    # Pairs are in order iff the lower row is before this edge, for both sums below.
+    # Pairs are in order iff the lower row is before this edge, in both sums below.
     first_misordered = np.searchsorted(edges, edges - 1.0, side="right")
     last_misordered = np.searchsorted(first_misordered, np.arange(len(edges)), side="right")
     not_below = _sum_to_right(pair_weights @ counts_there)[:, first_misordered]
@@ -93,13 +93,13 @@ def inner_product(one: NDArray[Any], other: NDArray[Any]) -> float:
 
 
 def _find_used_columns(counts: Table) -> slice:
-    """Return the columns from the first to the last with rows: often a small part of the grid."""
+    """Return the columns from the first to the last with rows, often a small part of the grid."""
     used = np.flatnonzero(counts.any(axis=0))
     return slice(int(used[0]), int(used[-1]) + 1) if len(used) else slice(0, 0)
 
 
 def coarsen_counts(counts: Table) -> Table:
-    """Return the counts on every other edge; those of the edges between are divided."""
+    """Return the counts on every other edge; neighbours share the counts of the edges between them."""
     halves = 0.5 * counts[:, 1::2]
     result = counts[:, ::2].copy()
     result[:, :-1] += halves

@@ -1,4 +1,4 @@
-"""A quantile of the scores of all parts, from counts: no message grows with the rows."""
+"""Finds a quantile of the scores of all parts by counting: no message grows with the rows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from unkernel.distributed.cluster.row_parts import Part
 
 _RANGE_CELLS = 1 << 12
 _MAX_FETCHED_ROWS = 1 << 14
-_MAX_DIVISIONS = 4  # of the range: 48 bits of a score, beyond which only equal rows stay together
+_MAX_DIVISIONS = 4  # of the range: 48 bits of a score, after which only equal scores stay together
 
 
 def find_score_quantile(cluster: Cluster, weights: Vector, below: int) -> float:
     """Return a score with this number of rows below: the middle between the nearest two rows.
 
-    There must be a row on either side. One pass over the rows finds the range of their scores, some more
-    count rows in ever smaller parts of it, and the last one fetches the few distinct scores that are left.
+    There must be a row on either side. One pass over the rows finds the range of their scores, further passes
+    count rows in smaller and smaller parts of it, and the last pass fetches the few remaining distinct
+    scores.
     """
     message = cluster.broadcast(weights, "weights")
 
@@ -41,7 +42,7 @@ def find_score_quantile(cluster: Cluster, weights: Vector, below: int) -> float:
 
 
 def _find_middle(found: list[tuple[Vector, NDArray[np.int64]]], below: int) -> float:
-    """Return the middle between the rows number `below - 1` and `below` of these."""
+    """Return the middle between the rows number `below - 1` and `below`."""
     scores, counts = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     order = np.argsort(scores)
     ends = np.cumsum(counts[order])
@@ -67,6 +68,6 @@ def count_rows_below(part: Part, weights: PackedVector, edges: Vector) -> Answer
 def count_scores_within(
     part: Part, weights: PackedVector, low: float, high: float
 ) -> tuple[Vector, NDArray[np.int64]]:
-    """Return the distinct scores in a range, and how many rows have each."""
+    """Return the distinct scores in a range, and the number of rows with each."""
     scores = part.scores(weights.unpack())
     return np.unique(scores[(scores >= low) & (scores <= high)], return_counts=True)

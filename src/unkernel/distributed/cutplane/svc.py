@@ -34,8 +34,8 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     This is :class:`~unkernel.CuttingPlaneSVC` with the rows on the workers. Each pass sends the weights to
     the workers and sums their gradients. For ``"roc_area"``, the workers count their rows by class and score,
     if a part has more than 16,384 rows; the objectives "f1", "break_even" and "precision_at_k" send 8 bytes
-    per row each way. The solution has the same certified gap as on one machine. If a worker is lost, Dask
-    restores its rows elsewhere and training continues.
+    per row in each direction. The solution has the same certified gap as on one machine. If a worker is lost,
+    Dask restores its rows elsewhere and training continues.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         X : dask array, bag, list of delayed or futures, path, array or sparse matrix
             Training rows. A Dask array is chunked by rows; its chunks are dense or SciPy matrices. A bag or a
             list has blocks ``(X, y)`` or ``(X, y, None, weights)``. A path, a pattern or a list of paths
-            names svmlight files that the workers can read; ``s3://`` and the like need fsspec. An array of
-            the client is sent to the workers.
+            names svmlight files that the workers can read; addresses such as ``s3://`` need fsspec. An array
+            of the client is sent to the workers.
         y : dask array or array of shape (n_samples,), default=None
             Class labels; None if the rows come with labels.
         sample_weight : dask array or array of shape (n_samples,), default=None
@@ -116,7 +116,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
     ) -> tuple[TrainingRows, Cluster, _Classes]:
-        """Pack the rows on the workers, and return the facts of them and of the classes."""
+        """Pack the rows on the workers; return facts about them and the classes."""
         beside = {"y": y, "qid": None, "sample_weight": sample_weight}
         sources, found = self._gather_blocks(X, beside, zero_based, identify=self.checkpoint is not None)
         rows = self._describe_rows(found)
@@ -130,7 +130,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         start: list[ProblemStart] | None,
         on_progress: OnProgress | None,
     ) -> list[ProblemStart]:
-        """Solve the problems one after the other."""
+        """Solve the problems one after another."""
         rows, cluster, classes = examples
         options = self._make_solver_options(on_progress, self._get_intercept_feature())
         minimiser = ClusterMinimiser(cluster, rows, options.intercept)

@@ -37,7 +37,7 @@ class DistributedRows:
 
     cluster: Cluster
     factors: list[float]  # of C, one per class
-    threads: int | None  # of a task; None is as many as the worker has
+    threads: int | None  # for a task; None means all of the worker's threads
 
 
 class PolyOnCluster(OnCluster, PolyClassifier):
@@ -94,7 +94,7 @@ class PolyOnCluster(OnCluster, PolyClassifier):
 
     @abstractmethod
     def _part_kind(self) -> type[PolyPart]:
-        """Return the kind of the parts."""
+        """Return the class of the parts."""
 
     def _survey_labels(self, found: GatheredBlocks, of_files: bool) -> list[float]:
         """Find the classes, and return their factors of C."""

@@ -1,13 +1,15 @@
-"""Polynomial SVMs of rows on many workers: one worker solves for some of the rows, and all parts judge.
+"""Polynomial SVMs of rows on many workers: one worker solves a problem of some rows, and all parts evaluate
+it.
 
 Only rows on or inside the margin shape a support vector machine. The problem of some rows, the members, is
-small enough for one worker, which solves it as on one machine. All parts then score their rows by its model.
+small enough for one worker, which solves it like a local problem. All parts then score their rows with its
+model.
 
 - The losses of the other rows, added to the members' objective, give the objective of all rows.
 - The dual objective of the members' problem is that of all rows if the others have the dual variable 0. So it
   is a lower bound of the optimum, and the gap between the two is certified.
-- Rows on or inside the margin of the model become members. The others are dropped, but only if the bound
-  grew, so training ends.
+- Rows on or inside the margin of the model become members. Other members are dropped, but only if the bound
+  grew, so training terminates.
 
 The first members are a tenth of the rows of each class. Later problems start from the dual variables of
 earlier ones.
@@ -42,12 +44,12 @@ from unkernel.learners.base import Outcome
 from unkernel.models import ConjunctionModel, KernelModel
 from unkernel.poly._base import DualStart
 
-_MAX_ROWS_AT_ONCE = 20_000  # that one worker solves for without a sample
-_SAMPLE_STEP = 10  # every tenth row of each class is a member at first
-# The members' problem is first solved to this gap, and later to this share of the gap that is left.
+_MAX_ROWS_AT_ONCE = 20_000  # limit for one worker without a sample
+_SAMPLE_STEP = 10  # every tenth row of each class is an initial member
+# The members' problem is first solved to this gap, and later to this share of the remaining gap.
 _FIRST_TOLERANCE = 0.1
 _SHARE_OF_GAP = 0.02
-_MIN_BOUND_GROWTH = 0.1  # as a share of the gap, from which on members may be dropped
+_MIN_BOUND_GROWTH = 0.1  # share of the gap by which the bound must grow before members may be dropped
 
 Model = ConjunctionModel | KernelModel
 FetchModel = Callable[[], Model]
@@ -55,16 +57,16 @@ FetchModel = Callable[[], Model]
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """The places of the members in each part, and the dual variables to start from."""
+    """The places of the members in each part, and their initial dual variables."""
 
     places: list[Places]
     duals: DualStart | None = None
 
 
 class Shards(Protocol):
-    """The parts of the rows: those of a cluster, or simulated ones."""
+    """The parts of the rows, on a cluster or simulated."""
 
-    sizes: list[int]  # examples of each part
+    sizes: list[int]  # number of examples of each part
 
     def sample(self, step: int) -> list[Places]:
         """Return the first members."""
@@ -79,7 +81,7 @@ class Shards(Protocol):
 
 
 class ClusterShards:
-    """The parts on the workers of a cluster. The worker with most of the members solves."""
+    """The parts on the workers of a cluster. The worker with most members solves the problem."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -107,7 +109,7 @@ class ClusterShards:
         return partial(self.fetch_model, result), solved, verdicts
 
     def fetch_model(self, result: ReducedResult) -> Model:
-        """Fetch the model from the worker that found it."""
+        """Fetch the model from the worker that computed it."""
         solved: Solved = result.fetch()
         self._cluster.traffic["model"] += solved.model_nbytes
         assert solved.model is not None
@@ -136,12 +138,12 @@ class Certified:
     bounds: Vector
     storage: str
     passes: int
-    history: list[tuple[int, Vector, Vector]]  # passes so far, objectives and bounds by round
+    history: list[tuple[int, Vector, Vector]]  # passes so far, objectives and bounds of each round
     members: Members
 
     @property
     def gap(self) -> float:
-        """The largest relative gap of all problems."""
+        """Return the largest relative gap of all problems."""
         return relative_gap(self.objectives, self.bounds)
 
     def outcomes(self, tol: float) -> list[Outcome]:
@@ -165,7 +167,7 @@ def relative_gap(objectives: Vector, bounds: Vector) -> float:
 
 
 def choose_first_members(shards: Shards) -> Members:
-    """Choose all examples if they are few or in one part, else a sample of each class."""
+    """Choose all examples if they are few or in one part, otherwise a sample of each class."""
     at_once = len(shards.sizes) == 1 or sum(shards.sizes) <= _MAX_ROWS_AT_ONCE
     return Members(shards.sample(1 if at_once else _SAMPLE_STEP))
 
@@ -176,9 +178,8 @@ def solve_by_rounds(
     members: Members,
     on_round: Callable[[Certified], None] = lambda _: None,
 ) -> Certified:
-    """Solve and judge until the gap of all rows is at most the learner's ``tol``.
-
-    ``max_iter`` limits the passes of all rounds together.
+    """Solve and evaluate until the gap of all rows is at most the learner's ``tol``. ``max_iter`` limits the
+    total passes of all rounds.
     """
     tol, max_iter = float(problem.learner.tol), int(problem.learner.max_iter)
     best: Certified | None = None
@@ -216,15 +217,14 @@ def solve_by_rounds(
 
 def _choose_next_places(members: list[Places], verdicts: list[Verdict], may_drop: bool) -> list[Places]:
     wanted = [verdict.wanted for verdict in verdicts]
-    if may_drop and any(map(len, wanted)):  # a rough solution may have all rows outside of the margin
+    if may_drop and any(map(len, wanted)):  # a rough solution may have no rows inside the margin
         return wanted
     return [np.union1d(*places) for places in zip(members, wanted, strict=True)]
 
 
 def _choose_tolerance(best: Certified | None, tol: float) -> float:
-    """Return the gap to solve to: a rough one while many rows are still to join.
-
-    Near the end it is exact, because another round would cost more than some passes.
+    """Return the gap for the next problem: rough while many rows will still join. Near the end it is exact,
+    because another round would cost more than a few passes.
     """
     wanted = _FIRST_TOLERANCE if best is None else _SHARE_OF_GAP * best.gap
     return wanted if wanted > 2 * tol else tol / 2
@@ -240,7 +240,7 @@ def _choose_better(best: Certified | None, now: Certified) -> Certified:
 
 
 def _may_drop(before: Certified | None, after: Certified) -> bool:
-    """Return whether the bound grew enough to drop members; it cannot grow so for ever."""
+    """Return whether the bound grew enough to drop members; it cannot grow like this forever."""
     if before is None:
         return True
     growth = float(after.bounds.sum() - before.bounds.sum())

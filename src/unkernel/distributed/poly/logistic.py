@@ -19,9 +19,9 @@ from unkernel.poly import PolyLogisticRegression
 class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
     """Logistic regression on all conjunctions of at most ``degree`` features on a Dask cluster.
 
-    This is :class:`~unkernel.PolyLogisticRegression` with the rows on the workers, and only weights are sent.
+    This is :class:`~unkernel.PolyLogisticRegression` with the rows on the workers; only weights are sent.
     Training goes in rounds: the workers find the conjunctions whose gradients, summed over all rows, exceed
-    the penalty most. Then each worker proposes weights that are good for its own rows, corrected by the
+    the penalty most. Then each worker proposes weights that improve a model of its own rows, corrected by the
     gradient of all rows, and training moves to the best point between the current weights and the mean of the
     proposals. With ``penalty="l2"`` all conjunctions have weights, and a round is a Newton step of all of
     them. The gap is certified for all conjunctions and all rows, as on one machine. If a worker is lost, its
@@ -73,7 +73,7 @@ class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
     np.True_
     """
 
-    storage = "auto"  # the only one
+    storage = "auto"  # the only choice
     warm_start = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = cluster_constraints(
         PolyLogisticRegression, "storage", "warm_start"

@@ -1,8 +1,7 @@
-"""Models of rows on many workers with a weight for every conjunction: Newton steps by conjugate gradients.
-
-All conjunctions that occur in any part are in use from the beginning. A round is one Newton step: the loss,
-its gradient and products with its Hessian are sums over the parts. The gradient covers all conjunctions, so
-it gives the dual objective, and the gap is certified as on one machine.
+"""Newton steps by conjugate gradients, for rows on many workers and a weight for every conjunction. All
+conjunctions that occur in any part are in use from the start. A round is one Newton step: the loss, its
+gradient and products with its Hessian are sums over the parts. The gradient covers all conjunctions, so it
+gives the dual objective, and the gap is certified as on one machine.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from unkernel.distributed.poly.sparse_solver import (
 from unkernel.distributed.poly.sparse_tasks import duals, hessian_product, losses_along
 
 _LENGTHS = np.array([1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3])
-_MAX_PRODUCTS = 40  # with the Hessian, for a step
+_MAX_PRODUCTS = 40  # with the Hessian, per step
 _MAX_INACCURACY = 0.3  # of a step far from the optimum; it falls with the gradient
 _DUAL_SCALES = np.linspace(1 / 64, 1.0, 64)  # of the gradient, among which the best dual objective is chosen
 
@@ -70,7 +69,7 @@ class RidgeSolver(SparseSolver):
         return conjugate_gradients(product, -slopes, inverse, _MAX_PRODUCTS, accuracy)
 
     def _step(self, now: SparseSolution, state: State, direction: Vector) -> bool:
-        """Move by the best length; return whether one helped."""
+        """Move by the best step length; return whether one helped."""
         change = direction.reshape(now.weights.shape)
         losses = self._shards.sum_answers(losses_along, state.point, direction, _LENGTHS)
         values = losses + [self._penalty(now.weights + length * change) for length in _LENGTHS]

@@ -1,4 +1,4 @@
-"""Train sparse models of rows on the workers."""
+"""Training of sparse models of rows on the workers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from unkernel.poly.options import SparseOptions
 
 
 class SparseOnCluster(PolyOnCluster):
-    """Learners on conjunctions that send weights, while the rows stay on the workers."""
+    """Learners on conjunctions that send weights while the rows stay on the workers."""
 
     def _solve_sparsely(
         self,
@@ -32,7 +32,7 @@ class SparseOnCluster(PolyOnCluster):
         loss: str,
         l1: float,
     ) -> list[SparseSolution]:
-        """Return the weights under a penalty with a share of l1, the rest l2."""
+        """Return the weights under a penalty that is partly l1, the rest l2."""
         cluster = examples.cluster
         self._steps = "steps"
         numbering = number_features(cluster.sum_answers(count_columns, lambda _: (), "numbering"))
@@ -55,7 +55,9 @@ class SparseOnCluster(PolyOnCluster):
         return found
 
     def _make_problems(self, factors: list[float], loss: str, l1: float) -> list[SparseProblem]:
-        """Return one problem of all classes for the logistic loss, else one versus the rest for each."""
+        """Return one problem of all classes for the logistic loss, otherwise one versus the rest for each
+        class.
+        """
         options = SparseOptions(
             loss=loss,
             l1=l1,
@@ -105,7 +107,7 @@ class SparseOnCluster(PolyOnCluster):
         numbering: Numbering,
         origin: dict[str, Any],
     ) -> ConjunctionModel:
-        """Return the model with the weights of all problems by conjunction, in units of scores."""
+        """Return the model with the weights of all problems by conjunction, in score space."""
         outputs = sum(len(solution.weights) for solution in found)
         keys = np.unique(np.concatenate([s.keys[s.weights.any(axis=0)] for s in found] + [[0]]))
         keys = keys.astype(np.uint64)

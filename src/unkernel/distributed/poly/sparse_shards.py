@@ -16,7 +16,7 @@ from unkernel.distributed.poly.sparse_tasks import Flags, Keys, KeySums, Numberi
 
 
 class SparseShards:
-    """The parts of all rows: those of a cluster, or simulated ones."""
+    """The parts of all rows, on a cluster or simulated."""
 
     def judge(self, point: Point) -> tuple[float, Vector, Vector]:
         """Return the loss, and its gradient and curvatures by weight."""
@@ -29,7 +29,7 @@ class SparseShards:
         return np.mean(proposals, axis=0), sum(duals)
 
     def sum_answers(self, task: Callable[..., Vector], point: Point, *sent: Any) -> Vector:
-        """Return the sum of the short vectors that all parts answer."""
+        """Return the sum of the short vectors from all parts."""
         return np.asarray(sum(self._ask(task, point, *sent)))
 
     def find_occurring(self, point: Point) -> Keys:
@@ -42,7 +42,7 @@ class SparseShards:
 
     @abstractmethod
     def sum_bounds(self, task: Callable[..., Vector], point: Point, *sent: Any) -> Vector:
-        """Return the sum of the long vectors that all parts answer."""
+        """Return the sum of the long vectors from all parts."""
 
     @abstractmethod
     def find_strongest(
@@ -97,7 +97,7 @@ class ClusterSparseShards(SparseShards):
         return answers
 
     def _prepare(self, _parts: Sequence[int] = ()) -> None:
-        """Tell all parts the conjunctions in use, and rebuilt parts the numbering of features as well."""
+        """Tell all parts the conjunctions in use, and rebuilt parts also the numbering of features."""
         assert self._in_use is not None
         in_use = self._in_use
         known = self._cluster.ask_directly(tasks.use_keys, lambda _: in_use)
@@ -113,13 +113,13 @@ class ClusterSparseShards(SparseShards):
 
 
 def pack_answer(part: Any, number: int, task: Callable[..., Vector | None], *sent: Any) -> Answer:
-    """Run a task, and return its vector as :meth:`Cluster.sum_answers` expects it."""
+    """Run a task, and return its vector in the form that :meth:`Cluster.sum_answers` expects."""
     vector = task(part, *sent)
     return Answer(None, (number,)) if vector is None else Answer(pack_vector(vector))
 
 
 def number_features(counts: Vector) -> Numbering:
-    """Number features by descending frequency, given the sum of ``count_columns`` of all parts."""
+    """Number features by descending frequency, given the sum of ``count_columns`` over all parts."""
     *_, others, pairs = counts
     used = np.flatnonzero(counts[:-2])
     order = np.argsort(-counts[used], kind="stable")

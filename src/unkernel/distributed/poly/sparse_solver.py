@@ -1,4 +1,4 @@
-"""Sparse models of rows on many workers: few conjunctions are in use, and only their weights are sent.
+"""Sparse models of rows on many workers: only a few conjunctions are in use, and only their weights are sent.
 
 A round has two halves.
 
@@ -6,9 +6,9 @@ A round has two halves.
   exactly among all conjunctions of all parts (``partial_sums.hpp``). The largest gradient gives the dual
   objective, so the gap is that of all conjunctions and all rows.
 - **Steps**: each part proposes weights that lower its own model of the objective of all rows
-  (``anchored_loss.hpp``). The way from the current weights to the mean of the proposals is a descent
-  direction; one question returns the losses of all rows at several lengths along it. A Newton step of all
-  nonzero weights follows, by conjugate gradients; weights that would change their sign end at 0.
+  (``anchored_loss.hpp``). The direction from the current weights to the mean of the proposals is a descent
+  direction; one request returns the losses of all rows at several step lengths. A Newton step of all nonzero
+  weights follows, by conjugate gradients; weights that would change their sign end at 0.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from unkernel.distributed.poly.sparse_tasks import (
 )
 from unkernel.models.numbering import encode
 
-_MIN_KEYS_PER_SEARCH = 128  # or as many as have weights
+_MIN_KEYS_PER_SEARCH = 128  # or the number of nonzero weights
 _MAX_STEPS_PER_ROUND = 4
 _LENGTHS = np.concatenate([np.geomspace(1e-4, 0.1, 7), np.linspace(0.2, 1.2, 11), [1.5, 2.0, 3.0]])
-# The damping of proposals grows if the best length is short, and falls if it is full.
+# The damping of proposals grows if the best step is short, and falls if it is a full step.
 _MIN_DAMPING, _MAX_DAMPING = 1e-4, 1e6
 _MAX_PRODUCTS = 15  # with the Hessian, for a joint step
 _ACCURACY = 0.1
 _JOINT_LENGTHS = (1.0, 0.5, 0.2, 0.05)
 _DUAL_SCALES = 64  # of the gradients, among which the best dual objective is chosen under an elastic net
-_ROUNDING = 1.0 + 1e-9  # of sums in another order
+_ROUNDING = 1.0 + 1e-9  # allows for sums in another order
 _MIN_BUCKETS, _MAX_BUCKETS = 1 << 8, 1 << 19  # of conjunctions
 
 
@@ -57,8 +57,8 @@ class Found:
 
     keys: Keys
     strengths: Vector
-    largest: float  # no conjunction is stronger
-    complete: bool  # whether it has all that exceed the l1 penalty
+    largest: float  # upper bound of the strengths of all others
+    complete: bool  # whether it contains all that exceed the l1 penalty
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class SparseProgress:
 
     @property
     def gap(self) -> float:
-        """(P - D) / P, at least 0."""
+        """Return (P - D) / P, at least 0."""
         return max(self.objective - self.bound, 0.0) / self.objective if self.objective > 0 else 0.0
 
 
@@ -87,7 +87,7 @@ class SparseSolution:
 
     @property
     def last(self) -> SparseProgress:
-        """The state at the end."""
+        """Return the final state."""
         return self.progress[-1]
 
 
@@ -149,7 +149,7 @@ class SparseSolver:
 
     @property
     def longest_sum(self) -> int:
-        """The length of the longest sum over all parts."""
+        """Return the length of the longest sum over all parts."""
         return 2 * self._buckets
 
     def solve(self, start: SparseSolution | None = None) -> SparseSolution:
@@ -210,7 +210,7 @@ class SparseSolver:
     # --- Steps ------------------------------------------------------------------------------------------
 
     def _take_steps(self, now: SparseSolution, target: float, max_steps: int) -> SparseSolution:
-        """Lower the objective on the conjunctions in use, until its gap is at most the target."""
+        """Lower the objective on the conjunctions in use, until the gap is at most the target."""
         for _ in range(min(max_steps, self._problem.options.max_steps - self.steps)):
             state = self._evaluate(now, self._point(now))
             scales = self._choose_scales(float(np.abs(state.gradients).max(initial=0.0)))
@@ -232,7 +232,7 @@ class SparseSolver:
         return State(point, self._penalty(now.weights) + loss, gradients, curvatures)
 
     def _move(self, now: SparseSolution, state: State, direction: NDArray[np.float64]) -> bool:
-        """Move by the best length; return whether one helped, or more damping may."""
+        """Move by the best step length; return whether one helped, or more damping may help."""
         losses = self._shards.sum_answers(losses_along, state.point, direction.ravel(), _LENGTHS)
         values = losses + [self._penalty(now.weights + length * direction) for length in _LENGTHS]
         best = int(np.argmin(values))
@@ -263,7 +263,7 @@ class SparseSolver:
         return np.where(free, direction, -weights).reshape(now.weights.shape)
 
     def _move_jointly(self, now: SparseSolution, state: State) -> bool:
-        """Move along a joint direction; weights end at 0 where they would change their sign."""
+        """Move along a joint direction; weights that would change their sign end at 0."""
         direction = self._joint_direction(now, state)
         there = [now.weights + length * direction for length in _JOINT_LENGTHS]
         there = [np.where(weights * now.weights > 0, weights, 0.0) for weights in there]
@@ -306,7 +306,7 @@ class SparseSolver:
         strengths = np.concatenate([piece.strengths for piece in pieces])
         order = np.lexsort((keys, -strengths))
         _, first = np.unique(keys[order], return_index=True)
-        # Each conjunction once, in the order of its strongest output; all strengths, for the dual.
+        # Lists each conjunction once, in the order of its strongest output; all strengths, for the dual.
         return Found(
             keys[order][np.sort(first)],
             np.concatenate([strengths, constant]),

@@ -1,7 +1,7 @@
 """The tasks of sparse models: shares of the objective, proposals for weights, and sums of conjunctions.
 
-A part remembers its columns of the conjunctions in use. A rebuilt part has none, and answers None until it is
-told them; questions hold the weights, so there is no other state to lose.
+A part stores its columns of the conjunctions in use. A rebuilt part has none, and answers None until it
+receives them. Requests contain the weights, so there is no other state to lose.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ Flags = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class Numbering:
-    """The numbers of features, the same in all parts, and facts of their values."""
+    """The numbers of features, the same in all parts, and facts about their values."""
 
     columns: NDArray[np.int64]
     binary: bool  # whether all values of all parts are 1
-    pairs: float  # of features in a row, of all rows
+    pairs: float  # of features in the same row, over all rows
 
 
 @dataclass(frozen=True, eq=False)
 class SparseProblem:
     """The problem to solve: one class versus the rest, or all classes at once."""
 
-    name: str  # no other problem has it
+    name: str  # unique
     number: int
-    options: SparseOptions  # memory and threads are those of the worker
+    options: SparseOptions  # except memory and threads, which depend on the worker
     map: dict[str, Any]  # of FeatureMap
     factors: list[float]  # of C, one per class
 
     @property
     def outputs(self) -> int:
-        """The number of scores per row."""
+        """Return the number of scores per row."""
         classes = len(self.factors)
         return classes if self.options.loss == "logistic" and classes > 2 else 1
 
@@ -91,7 +91,7 @@ class SparsePolyPart(PolyPart):
 
 
 def count_columns(part: PolyPart) -> Answer:
-    """Return how often columns occur, then the number of values that are not 1, and of pairs in rows."""
+    """Return how often columns occur, followed by the number of values other than 1, and of pairs in rows."""
     rows = part.examples.rows
     counts = np.bincount(rows.indices[rows.data != 0], minlength=rows.shape[1])
     others = np.count_nonzero((rows.data != 1) & (rows.data != 0))
@@ -100,7 +100,7 @@ def count_columns(part: PolyPart) -> Answer:
 
 
 def number_columns(part: SparsePolyPart, numbering: Numbering) -> None:
-    """Number the features of a part as in all parts."""
+    """Number the features of a part as in all other parts."""
     with part.lock:
         if part.sparse is None:
             examples = part.examples
@@ -130,11 +130,11 @@ def use_keys(part: SparsePolyPart, problem: SparseProblem, keys: Keys, version: 
         return True
 
 
-# --- Questions ---------------------------------------------------------------------------------------------
+# --- Requests ----------------------------------------------------------------------------------------------
 
 
 def _at_point(question: Callable[..., Any]) -> Callable[..., Any]:
-    """Move the part's rows to a point before a question; answer None if its conjunctions are unknown."""
+    """Move the part's rows to a point before a request; answer None if its conjunctions are unknown."""
 
     @wraps(question)
     def answer(part: SparsePolyPart, point: Point, *sent: Any) -> Any:
@@ -174,7 +174,7 @@ def losses_along(rows: SparsePart, direction: Vector, steps: Vector) -> Vector:
 
 @_at_point
 def losses_at(rows: SparsePart, changes: NDArray[np.float64]) -> Vector:
-    """Return the losses after each of some changes of the weights."""
+    """Return the losses after each of several changes of the weights."""
     return np.array([rows.losses_along(change, np.ones(1))[0] for change in changes])
 
 
@@ -232,7 +232,7 @@ def sum_buckets(rows: SparsePart, output: int, live: Flags, pairs: Flags, wanted
 
 
 def add_key_sums(*pieces: KeySums | None) -> KeySums | None:
-    """Return the sums over several parts, or None if one of them has lost its state."""
+    """Return the sums over several parts; None if one of them has lost its state."""
     if any(piece is None for piece in pieces):
         return None
     given = cast(Sequence[KeySums], pieces)

@@ -29,18 +29,18 @@ from unkernel.poly import PolySVC
 class DaskPolySVC(SparseOnCluster, PolySVC):
     """Support vector classification with a polynomial kernel on a Dask cluster.
 
-    This is :class:`~unkernel.PolySVC` with the rows on the workers. Training goes in rounds. One worker
-    solves the problem of the rows that may be support vectors, at first of a sample; all workers then score
-    their rows by its model, and send those on or inside the margin. The losses of all rows and the dual
-    objective of that problem give the same certified gap as on one machine. Rows are sent as they are,
-    weights of conjunctions only as part of the model. If a worker is lost, Dask restores its rows elsewhere
-    and the round is repeated.
+    This is :class:`~unkernel.PolySVC` with the rows on the workers. Training proceeds in rounds. One worker
+    solves the problem of the rows that may be support vectors, at first of a sample. All workers then score
+    their rows with its model, and send the rows on or inside the margin. The losses of all rows and the dual
+    objective of that problem give the same certified gap as on one machine. Rows are sent without their
+    conjunctions; weights of conjunctions only as part of the model. If a worker is lost, Dask restores its
+    rows elsewhere and the round is repeated.
 
     Parameters
     ----------
     penalty : {"l2", "l1"}, default="l2"
         Norm of the weights that is penalised. "l1" makes most weights exactly 0; it requires
-        ``loss="squared_hinge"``, and training is that of :class:`DaskPolyLogisticRegression`.
+        ``loss="squared_hinge"``, and trains like :class:`DaskPolyLogisticRegression`.
     storage : {"auto", "on_the_fly", "condensed", "split", "kernel"}, default="auto"
         How conjunctions are represented during training, as for :class:`~unkernel.PolySVC`.
     max_iter : int, default=1000
@@ -107,7 +107,7 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
         return SparsePolyPart if self.penalty == "l1" else PolyPart
 
     def _local(self) -> PolySVC:
-        """Return the same learner for one machine, with a seed that all rounds share."""
+        """Return the same learner for one machine, with a seed shared by all rounds."""
         names = set(PolySVC._get_param_names()) & set(self._get_param_names())
         given = {name: getattr(self, name) for name in names}
         return PolySVC(**given | {"random_state": self._draw_seed(), "verbose": 0})

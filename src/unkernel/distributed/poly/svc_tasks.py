@@ -1,6 +1,6 @@
 """The tasks of polynomial SVMs: distinct examples, the problem of some of them, and verdicts on its solution.
 
-Tasks keep no state: a part or a solution that is lost is rebuilt, and its task repeated.
+Tasks keep no state: lost parts or solutions are rebuilt, and their tasks repeated.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Examples:
     def merge_equal(
         cls, rows: CsrRows, codes: NDArray[np.int32], weights: Vector | None, distinct: DistinctRows
     ) -> Examples:
-        """Merge equal rows of the same class, and add their weights; drop rows without weight."""
+        """Merge equal rows of the same class, and add up their weights; drop rows without weight."""
         places = np.asarray(distinct.places)
         counted = np.flatnonzero(places >= 0)
         keys = places[counted].astype(np.int64) * (int(codes.max(initial=0)) + 1) + codes[counted]
@@ -67,7 +67,7 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class PackedExamples(Payload):
-    """Examples in fewer bytes: values and weights that are all 1 are left out."""
+    """Examples in fewer bytes: omits values and weights that are all 1."""
 
     sizes: NDArray[np.int32]
     columns: NDArray[Any]
@@ -88,7 +88,7 @@ def concatenate_examples(*pieces: PackedExamples) -> PackedExamples:
     """Return the examples of several parts."""
 
     def concatenate(name: str, counted: str) -> Any:
-        """Return values or weights of all pieces, or None if all are 1."""
+        """Return values or weights of all pieces; None if all are 1."""
         arrays = [getattr(piece, name) for piece in pieces]
         if all(array is None for array in arrays):
             return None
@@ -124,7 +124,7 @@ class Moments:
         return cls(float(total), float(mean), float(weights @ spreads / total))
 
     def variance(self, n_features: int) -> float:
-        """Return the variance as ``DistinctRows`` does, for ``gamma="scale"``."""
+        """Return the variance like ``DistinctRows``, for ``gamma="scale"``."""
         return self.spread
 
 
@@ -135,7 +135,7 @@ class PolyPacking:
     first_index: int
     n_features: int
     classes: NDArray[Any]
-    threads: int | None  # None is as many as the worker has
+    threads: int | None  # None means all of the worker's threads
 
 
 class PolyPart:
@@ -157,12 +157,12 @@ class PolyPart:
         self._threads = packing.threads
 
     def __sizeof__(self) -> int:
-        """Return the size by which Dask accounts for memory."""
+        """Return the size that Dask uses to account for memory."""
         return self.examples.rows.nbytes + 12 * len(self.examples.codes)
 
     @property
     def threads(self) -> int:
-        """The number of threads for a task."""
+        """Return the number of threads for a task."""
         return worker_threads(self._threads)
 
     def _compute_moments(self, variance: float) -> Moments:
@@ -177,7 +177,7 @@ class PolyPart:
 
 @dataclass(frozen=True, eq=False)
 class PolyProblem:
-    """The problem to solve: a learner's parameters, and facts of all rows."""
+    """The problem to solve: a learner's parameters, and facts about all rows."""
 
     learner: PolySVC
     classes: NDArray[Any]
@@ -210,13 +210,13 @@ class Solved:
     model: ConjunctionModel | KernelModel | None
 
     def __sizeof__(self) -> int:
-        """Return the size by which Dask decides what to move."""
+        """Return the size that Dask uses to decide what to move."""
         return self.model_nbytes + 64
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """A part's verdict on a model: the losses of rows that are no members, and the rows that should be."""
+    """A part's verdict on a model: the losses of rows that are not members, and the rows that should join."""
 
     losses: Vector  # one per problem
     wanted: Places
@@ -235,7 +235,7 @@ def sample_places(part: PolyPart, step: int) -> Places:
 
 
 def select_members(part: PolyPart, members: Places) -> PackedExamples:
-    """Return the members of the part, packed for the worker that solves."""
+    """Return the members of the part, packed for the worker that solves the problem."""
     return part.examples.pack(members)
 
 
@@ -279,7 +279,7 @@ def drop_model(solved: Solved) -> Solved:
 
 
 def judge(part: PolyPart, solved: Solved, problem: PolyProblem, members: Places) -> Verdict:
-    """Score all rows of a part by a model."""
+    """Score all rows of a part with a model."""
     assert solved.model is not None
     codes, weights = part.examples.codes, part.examples.weights
     classifier = cast(CompiledClassifier, LazyClassifier(solved.model, part.threads).classifier)

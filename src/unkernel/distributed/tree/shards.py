@@ -52,7 +52,7 @@ from unkernel.tree.training_trees import NO_TREES, TreeTargets
 
 
 class ExamplePlaces:
-    """The places of the examples, which are numbered as they were given, block after block."""
+    """The places of the examples, which are numbered in their original order, block after block."""
 
     def __init__(self, surveys: list[list[TreeSurvey]]) -> None:
         self.parts = len(surveys)
@@ -65,7 +65,7 @@ class ExamplePlaces:
         self.examples = int(sizes.sum())
 
     def by_part(self, examples: NDArray[Any]) -> list[tuple[NDArray[np.intp], Places]]:
-        """Return for each part which of these examples it has, and their places in it."""
+        """For each part, return which of these examples it contains, and their places in it."""
         block = np.searchsorted(self._first, examples, side="right") - 1
         places = (examples - self._first[block] + self._begin[block]).astype(np.int32)
         chosen = [np.flatnonzero(self._part[block] == part) for part in range(self.parts)]
@@ -86,19 +86,18 @@ def reorder_answers(
 
 
 class ClusterCuts:
-    """Cuts whose examples are on the workers: two questions per round.
-
-    The first asks each part for the scores of its examples of a sample, and for the subtrees of those inside
-    the margin: its piece of the next cut. The second sends the pieces of the other parts to each part, which
-    returns the products of its own piece with all cuts. The sum of these is the product of the cut.
+    """Cuts whose examples are on the workers: two requests per round. The first asks each part for the scores
+    of its examples in a sample, and for the subtrees of those inside the margin, its piece of the next cut.
+    The second sends the pieces of the other parts to each part, which returns the products of its own piece
+    with all cuts. Their sum is the product of the cut.
     """
 
     def __init__(self, cluster: Cluster, places: ExamplePlaces) -> None:
         self._cluster = cluster
         self._places = places
         self._problem = uuid.uuid4().hex
-        self._cuts: list[list[CutPiece]] = []  # for parts that are rebuilt
-        self._pieces: list[CutPiece] = []  # of the cut of the last sample
+        self._cuts: list[list[CutPiece]] = []  # kept for rebuilt parts
+        self._pieces: list[CutPiece] = []  # of the last sample's cut
 
     def score(
         self,
@@ -117,7 +116,7 @@ class ClusterCuts:
         return reorder_answers(split, [scores for scores, _ in answers])
 
     def add(self, examples: NDArray[np.int32], coefficients: Vector) -> Vector:
-        """Add a cut, and return its products with all cuts, itself the last."""
+        """Add a cut; return its products with all cuts, the one with itself last."""
         own = [CutExamples(at, coefficients[which]) for which, at in self._places.by_part(examples)]
         pieces, self._pieces = self._pieces, []
         if [piece.examples for piece in pieces] != [len(part.places) for part in own]:  # there was no sample
@@ -130,7 +129,7 @@ class ClusterCuts:
         return products
 
     def _ask(self, task: Callable[..., Any], arguments: Arguments) -> list[Any]:
-        """Ask all parts, which must know all cuts."""
+        """Ask all parts, all of which must know all cuts."""
         known = KnownCuts(self._problem, len(self._cuts))
 
         def restore(parts: Sequence[int]) -> None:
@@ -145,7 +144,7 @@ class ClusterCuts:
 
 
 def _without_own(pieces: list[CutPiece], part: int) -> list[CutPiece | None]:
-    """Replace the piece of the part itself, which has it, by None."""
+    """Replace the part's own piece by None, since it has that piece."""
     return [None if k == part else piece for k, piece in enumerate(pieces)]
 
 
@@ -153,18 +152,18 @@ def _without_own(pieces: list[CutPiece], part: int) -> list[CutPiece | None]:
 
 
 class FetchedTrees:
-    """Examples that the client has fetched from the workers, each once."""
+    """Examples that the client has fetched from the workers, each only once."""
 
     def __init__(self, cluster: Cluster, places: ExamplePlaces) -> None:
         self._cluster = cluster
         self._places = places
         self._table = SubtreeTable()
         self._roots: dict[str, NDArray[np.int32]] = {}
-        self._number = np.full(places.examples, -1, np.int32)  # of each example among those fetched
+        self._number = np.full(places.examples, -1, np.int32)  # number of each example among the fetched ones
         self._count = 0
 
     def select(self, examples: NDArray[Any]) -> Forest:
-        """Return some of the examples; their table may have subtrees of others."""
+        """Return some of the examples; their table may contain subtrees of others."""
         unknown = np.unique(examples[self._number[examples] < 0])
         if len(unknown):
             self._fetch(unknown)
@@ -186,8 +185,8 @@ class FetchedTrees:
 class ClusterExamples:
     """Examples on the workers, with the methods that the exact learner calls.
 
-    The workers score all examples, which takes most of the time. The client fetches the examples that the
-    learner works with, and computes their kernels.
+    The workers score all examples, which takes most of the time. The client fetches the examples of the
+    learner's working set, and computes their kernels.
     """
 
     def __init__(self, cluster: Cluster, places: ExamplePlaces, kernel: ExampleKernel, trees: FetchedTrees):
@@ -209,7 +208,7 @@ class ClusterExamples:
     def scores(
         self, support: NDArray[np.int32], coefficients: NDArray[np.float64], examples: NDArray[np.int32]
     ) -> Vector:
-        """Return the scores of some examples, for support examples with these coefficients, in C order."""
+        """Return the scores of some examples, given support examples with these coefficients, in C order."""
         cluster = self._cluster
         split = self._places.by_part(examples)
         chosen = [ChosenPlaces.of(at, size) for (_, at), size in zip(split, cluster.rows, strict=True)]
@@ -233,7 +232,7 @@ class GatheredTrees:
     surveys: list[list[TreeSurvey]]
 
     def sort_surveys(self) -> list[TreeSurvey]:
-        """Return the surveys of the blocks as these were given."""
+        """Return the surveys of the blocks in their original order."""
         return sorted((seen for part in self.surveys for seen in part), key=lambda seen: seen.number)
 
     def labels(self) -> NDArray[Any]:
@@ -252,7 +251,7 @@ class GatheredTrees:
         return check_weights(np.concatenate(given), self.labels()) if given else None
 
     def tree_channels(self) -> list[str]:
-        """Return the channels of trees that any block has; refuse examples with vectors."""
+        """Return the channels of trees in any block; refuse examples with vectors."""
         filled = [seen for seen in self.sort_surveys() if len(seen.codes)]
         if any(seen.vector_channels for seen in filled):
             raise ValueError(

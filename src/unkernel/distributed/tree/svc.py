@@ -23,8 +23,8 @@ class DaskTreeSVC(OnCluster, TreeSVC):
 
     This is :class:`~unkernel.TreeSVC` with the trees on the workers; the client keeps their labels and
     weights. With "exact", the client solves the problem of the examples near the margin, and each worker
-    scores its part of all examples. With "sampled", each worker scores its part of a sample, and the subtrees
-    of each cut are sent to all workers. The same ``random_state`` gives the same samples and cuts as on one
+    scores its part of all examples. With "sampled", each worker scores its part of a sample, and all workers
+    receive the subtrees of each cut. The same ``random_state`` gives the same samples and cuts as on one
     machine, and scores that agree to about nine digits. If a worker is lost, Dask restores its trees
     elsewhere and training continues.
 

@@ -1,4 +1,4 @@
-"""Training trees from any source, as blocks that workers make and can make again."""
+"""Training trees from any source, as blocks that workers can create and recreate."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from unkernel.distributed.tree.tree_tasks import (
 
 
 def open_tree_sources(client: Client, X: Any, y: Any, sample_weight: Any) -> Sources:
-    """Return the blocks of X from any source, and of the y and sample_weight that come with it."""
+    """Return the blocks of X from any source, with the corresponding y and sample_weight."""
     if _is_files(X):
         refuse_arrays("files have their own labels, and no weights: X only", y, sample_weight)
         names = list_files(X)
@@ -53,14 +53,14 @@ def open_tree_sources(client: Client, X: Any, y: Any, sample_weight: Any) -> Sou
 
 
 def _is_files(X: Any) -> bool:
-    """Return whether X is a path or pattern, or a list of paths; a list of strings has trees."""
+    """Return whether X is a path or pattern, or a list of paths; a list of strings contains trees."""
     if isinstance(X, str | os.PathLike):
         return True
     return isinstance(X, list) and len(X) > 0 and all(isinstance(path, os.PathLike) for path in X)
 
 
 def _from_client(X: Any, y: Any, sample_weight: Any, workers: int) -> Sources:
-    """Divide trees of the client into equal blocks. The workers parse those that are strings."""
+    """Divide trees of the client into equal blocks. The workers parse trees given as strings."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     is_text = isinstance(X, list | tuple) and all(isinstance(tree, str) for tree in X)

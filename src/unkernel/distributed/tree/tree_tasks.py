@@ -1,8 +1,8 @@
-"""The tasks of tree kernels: parts of the trees, and the questions to them.
+"""The tasks of tree kernels: parts of the trees, and requests to them.
 
-As with rows, a part is made by a pure function of blocks that Dask can repeat. Beside its trees, a part
-remembers the cuts of the current problem, which all parts know in the same order. A rebuilt part has none,
-says so, and is given them again. A task holds the number of cuts, so one that runs twice does no harm.
+As with rows, a pure function makes a part from blocks that Dask can recreate. Besides its trees, a part
+stores the cuts of the current problem, in the same order as all other parts. A rebuilt part has no cuts,
+reports this, and receives them again. A task contains the number of cuts, so running it twice does no harm.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WeightedSubtrees = tuple[SubtreeTable, NDArray[np.float64]]  # weights are chann
 class TreeBlock:
     """Trees with their labels and weights; `number` is the place of the block among all blocks.
 
-    The client checks the weights of all blocks together, because those of one may all be 0.
+    The client checks the weights of all blocks together, because a single block may have only zeros.
     """
 
     number: int
@@ -90,7 +90,7 @@ def _locate_errors(place: str) -> Iterator[None]:
 
 
 def read_tree_block(number: int, path: str) -> TreeBlock:
-    """Read a file of trees and labels, which may have any address that fsspec can open."""
+    """Read a file of trees and labels from any address that fsspec can open."""
     with open_if_remote(path) as file:
         found = read_trees(file)
     if found.y is None:
@@ -100,11 +100,11 @@ def read_tree_block(number: int, path: str) -> TreeBlock:
 
 @dataclass(frozen=True, eq=False)
 class TreeSurvey:
-    """Facts of the examples of a block that the client must know before training."""
+    """Facts about the examples of a block that the client needs before training."""
 
     number: int
-    labels: NDArray[Any]  # each once
-    codes: NDArray[Any]  # for each example: its label among them
+    labels: NDArray[Any]  # distinct
+    codes: NDArray[Any]  # for each example: the index of its label
     weights: NDArray[Any] | None
     tree_channels: list[str]
     vector_channels: list[str]
@@ -133,19 +133,19 @@ class TreePacking:
     number: int
     kernel: ExampleKernel
     channels: list[str]
-    threads: int | None  # None is as many as the worker has
+    threads: int | None  # None means all of the worker's threads
 
 
 @dataclass(frozen=True, eq=False)
 class KnownCuts:
-    """The cuts that a part must know to answer."""
+    """The cuts that a part must know to answer a request."""
 
-    problem: str  # no other problem has this name
+    problem: str  # unique name
     count: int
 
 
 class TreePart:
-    """Examples on a worker. They stay there: Dask rebuilds them elsewhere rather than moving them."""
+    """Examples on a worker. They stay there; Dask rebuilds them elsewhere instead of moving them."""
 
     def __init__(self, blocks: list[TreeBlock], packing: TreePacking) -> None:
         self.number = packing.number
@@ -159,14 +159,14 @@ class TreePart:
         self.lock = threading.Lock()
 
     def __sizeof__(self) -> int:
-        """Return the size by which Dask accounts for memory."""
+        """Return the size that Dask uses to account for memory."""
         return int(self.forest.nbytes) + 512 * len(self.forest)
 
     def __reduce__(self) -> Any:
         raise TypeError("a part of the training trees stays on its worker")
 
     def cuts_of(self, problem: str) -> TreeCuts:
-        """Return the cuts of a problem that the part knows, and forget those of another."""
+        """Return the cuts of a problem that the part knows, and forget those of other problems."""
         if self._cuts is None or self._problem != problem:
             self.forget_cuts(problem)
         assert self._cuts is not None
@@ -177,7 +177,7 @@ class TreePart:
         self._problem, self._cuts = problem, TreeCuts(self.kernel.core(), self.examples)
 
     def make_piece(self, own: CutExamples) -> WeightedSubtrees:
-        """Return what the part contributes to a cut; the last piece is kept, because it is needed twice."""
+        """Return the part's contribution to a cut; the last piece is cached, because it is needed twice."""
         if self._own_piece is None or not self._own_piece[0].same_as(own):
             table, weights = self.cuts_of(self._problem).weighted_trees(own.places, own.coefficients)
             self._own_piece = own, (table, np.asarray(weights))
@@ -210,7 +210,7 @@ class CutPiece(Payload):
     weights: NDArray[np.float64]  # channels x subtrees
 
     def unpack(self) -> WeightedSubtrees:
-        """Return the piece as the core takes it."""
+        """Return the piece in the form that the core takes."""
         return SubtreeTable.from_arrays(**self.arrays), self.weights
 
 
@@ -230,7 +230,7 @@ class CutExamples:
 
 @dataclass(frozen=True, eq=False)
 class SampleShare:
-    """The examples of a sample that are in one part, equal ones next to each other."""
+    """The examples of a sample that are in one part, with equal ones adjacent."""
 
     places: Places
     labels: NDArray[np.int8]
@@ -249,7 +249,7 @@ class SampleShare:
 def score_sample(
     part: TreePart, known: KnownCuts, alphas: Vector, sample: SampleShare
 ) -> tuple[Vector, CutPiece] | None:
-    """Return scores for the cuts with these coefficients, and the part's piece of the cut of the sample.
+    """Return scores for the cuts with these coefficients, and the part's piece of the sample's cut.
 
     The answer is None if the part has lost its cuts.
     """
@@ -275,9 +275,8 @@ def _pack_piece(part: TreePart, own: CutExamples) -> CutPiece:
 def add_cut(
     part: TreePart, known: KnownCuts, pieces: list[CutPiece | None], own: CutExamples
 ) -> Vector | None:
-    """Add a cut, and return the products of the part's piece with all cuts, the new one last.
-
-    The part has its own piece, so None is sent for it. The answer is None if the part has lost its cuts.
+    """Add a cut; return the products of the part's piece with all cuts, the new one last. The part has its
+    own piece, so None replaces it in the message. The answer is None if the part has lost its cuts.
     """
     with part.lock:
         cuts = part.cuts_of(known.problem)
@@ -290,7 +289,7 @@ def add_cut(
 
 
 def restore_cuts(part: TreePart, known: KnownCuts, all_pieces: list[list[CutPiece]]) -> None:
-    """Give a part that has lost its cuts all of them."""
+    """Give all cuts to a part that has lost them."""
     with part.lock:
         part.forget_cuts(known.problem)
         cuts = part.cuts_of(known.problem)
@@ -303,23 +302,23 @@ def restore_cuts(part: TreePart, known: KnownCuts, all_pieces: list[list[CutPiec
 
 @dataclass(frozen=True, eq=False)
 class Support(Payload):
-    """Examples with a coefficient for each problem, which score all others."""
+    """Examples with a coefficient for each problem, used to score all others."""
 
     forest: Forest
     coefficients: NDArray[np.float64]  # examples x problems
 
     @functools.cached_property
     def nbytes(self) -> int:
-        """The number of bytes to be sent, except for a few."""
+        """Return the number of bytes to send, except for a few."""
         return count_forest_bytes(self.forest) + self.coefficients.nbytes
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenPlaces:
-    """Some examples of a part, given by the others if these are fewer."""
+    """Some examples of a part, given by its other examples if these are fewer."""
 
     listed: Places
-    others: bool  # whether all but these are chosen
+    others: bool  # whether all examples except these are chosen
 
     @classmethod
     def of(cls, places: Places, size: int) -> ChosenPlaces:
@@ -353,11 +352,11 @@ def score_chosen(part: TreePart, support: Support, chosen: ChosenPlaces) -> NDAr
 
 
 def select_trees(part: TreePart, places: Places) -> Forest:
-    """Return some examples, to be sent."""
+    """Return some examples to send."""
     return part.forest[places].compact()
 
 
 def count_forest_bytes(forest: Forest) -> int:
-    """Return the number of bytes of a forest to be sent, except for a few."""
+    """Return the number of bytes of a forest to send, except for a few."""
     arrays = (*forest.table.arrays().values(), *forest.trees.values())
     return sum(int(array.nbytes) for array in arrays)
