@@ -4,13 +4,13 @@
 // Every part sums its own rows. A conjunction whose strength |sum_k s_k| over the parts k exceeds a threshold
 // is found in three steps with small messages:
 //
-// 1. Features each part sends its sum of each feature, and a bound of its sums of longer conjunctions below
+// 1. Features: each part sends its sum of each feature, and a bound of its sums of longer conjunctions below
 //    that feature (conjunction_search.hpp). If the bounds of all parts add up to at most the threshold, no
 //    longer conjunction can exceed it. All other features are `live`.
-// 2. Buckets conjunctions below live features are hashed into buckets. For each bucket a part sends its
+// 2. Buckets: conjunctions below live features are hashed into buckets. For each bucket a part sends its
 //    largest and its smallest sum. Added up over the parts, they bound all strengths in the bucket. For
 //    triples, a bound of the triples below the pairs of a bucket comes first.
-// 3. Sums of the conjunctions in buckets beyond the threshold: each part sends key and sum.
+// 3. Sums: for conjunctions in buckets beyond the threshold, each part sends key and sum.
 //
 // Cost     each step visits every conjunction of the part's live features once. Memory: 16 bytes per bucket
 //          and thread, 24 for degree 3.

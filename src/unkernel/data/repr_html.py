@@ -1,5 +1,7 @@
-"""HTML for notebooks, and reports of models. Rooms above register functions for this by name, because they
-need libraries that loading a model and predicting do not need.
+"""HTML for notebooks, and reports of models.
+
+Rooms above register functions for this by name, because they need libraries that loading a model and
+predicting do not need.
 """
 
 from __future__ import annotations

@@ -83,9 +83,11 @@ class LazyClassifier:
 
 
 class Learner(Reportable, Estimator):
-    """Base of all estimators. Subclasses add parameters, ``fit`` and, if their models differ, ``_restore``.
-    After training, they call :meth:`_finish_fit` with the outcomes and a function that makes the model.
-    Predictions only need the model, so a loaded estimator has the model, its parameters and its attributes.
+    """Base of all estimators.
+
+    Subclasses add parameters, ``fit`` and, if their models differ, ``_restore``. After training, they call
+    :meth:`_finish_fit` with the outcomes and a function that makes the model. Predictions only need the
+    model, so a loaded estimator has the model, its parameters and its attributes.
     """
 
     _kind: ClassVar[str]  # the learner that a model's origin names; estimators for a cluster share it

@@ -76,9 +76,10 @@ def compute_squared_norms(X: CsrRows) -> NDArray[np.float64]:
 def read_for(
     model: Any, source: Any, zero_based: bool | None = None, n_jobs: int | None = None
 ) -> SvmlightData:
-    """Return rows of an svmlight file with the model's columns: numbered as requested, by default as in
-    training. For other programs, an index is a name. So by default, index 7 of the rows is index 7 of such a
-    program's model, and an index 0 that the model does not have is an unknown feature.
+    """Return rows of an svmlight file with the model's columns, numbered as requested or as in training.
+
+    For other programs, an index is a name. So by default, index 7 of the rows is index 7 of such a program's
+    model, and an index 0 that the model does not have is an unknown feature.
     """
     from unkernel.data.rows.svmlight import read_svmlight
 

@@ -156,8 +156,10 @@ class Plan:
 
     @cached_property
     def _readings(self) -> tuple[list[int], list[Callable[[str], list[str]] | None], dict[int, int]]:
-        """Return how to read columns. A text that is not ASCII is read as the n-grams of a step. If other
-        steps read the column, too, each step of texts reads its own copy.
+        """Return how to read columns.
+
+        A text that is not ASCII is read as the n-grams of a step. If other steps read the column, too, each
+        step of texts reads its own copy.
 
         Returns
         -------

@@ -1,4 +1,5 @@
 """Records generated from the content of a plan: categories, edges of intervals, words, and other values.
+
 ``compile`` compares the predictions of a pipeline and its compiled form for these records.
 """
 

@@ -35,8 +35,9 @@ def check_matplotlib(user: str = "--plot") -> None:
 
 
 def figure_type(user: str = "--plot") -> Any:
-    """Return matplotlib's figure class without pyplot: it needs no screen and leaves no state behind. Without
-    matplotlib, the message names the `user` that needs it.
+    """Return matplotlib's figure class without pyplot: it needs no screen and leaves no state behind.
+
+    Without matplotlib, the message names the `user` that needs it.
     """
     try:
         return importlib.import_module("matplotlib.figure").Figure

@@ -97,9 +97,10 @@ class Cluster:
         parts: Sequence[int] | None = None,
         restore: Restore | None = None,
     ) -> list[Any]:
-        """Ask like :meth:`ask`, but without the scheduler, in a fifth of the time. This suits learners with
-        frequent short requests; messages pass through the client. With `restore`, parts that answer None have
-        lost their state: they are restored, and the request is repeated.
+        """Ask like :meth:`ask`, but without the scheduler, in a fifth of the time.
+
+        This suits learners with frequent short requests; messages pass through the client. With `restore`,
+        parts that answer None have lost their state: they are restored, and the request is repeated.
         """
 
         def ask() -> list[Any]:

@@ -14,8 +14,9 @@ _CONNECT_TIMEOUT_SECONDS = 5.0
 
 
 class DirectCalls:
-    """Calls functions on workers; uses the scheduler only for workers that the client cannot reach. A direct
-    call takes two thirds of the time for a short request, and half of it for a large one.
+    """Calls functions on workers; uses the scheduler only for workers that the client cannot reach.
+
+    A direct call takes two thirds of the time for a short request, and half of it for a large one.
     """
 
     def __init__(self, client: Client) -> None:

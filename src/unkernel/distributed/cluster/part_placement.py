@@ -126,8 +126,9 @@ class PartPlacement:
 
 
 def plan_moves(places: Sequence[str], sizes: Sequence[int], threads: Mapping[str, int]) -> dict[int, str]:
-    """Return the parts to move, with their new workers, so that all threads have the same load. Few parts
-    move: only those that reduce the difference between two workers substantially.
+    """Return the parts to move, with their new workers, so that all threads have the same load.
+
+    Few parts move: only those that reduce the difference between two workers substantially.
     """
     held: dict[str, list[int]] = {worker: [] for worker in threads}
     for k, place in enumerate(places):

@@ -163,7 +163,7 @@ def survey(blocks: list[Block], identify: bool) -> Survey:
 
 
 def fingerprint(block: Block) -> int:
-    """Return a number that changes with any row, label, group or weight, but does not depend on blocks.
+    """Return a number that changes with any row, label, group or weight, but not with the blocks.
 
     It is the sum of hashes of the rows, each of which is a hash of the sum of hashes of its entries.
     """

@@ -1,5 +1,7 @@
-"""Parts of the rows on the workers, and stateless tasks. A pure function makes a part from blocks that Dask
-can recreate, so a part lost with its worker is rebuilt elsewhere.
+"""Parts of the rows on the workers, and stateless tasks.
+
+A pure function makes a part from blocks that Dask can recreate, so a part lost with its worker is rebuilt
+elsewhere.
 """
 
 from __future__ import annotations

@@ -54,8 +54,9 @@ class Sources:
     own_labels: bool = False
 
     def assign_to_workers(self, client: Client, max_parts: int) -> list[tuple[str, list[Any]]]:
-        """Return the worker and the blocks of each part, for at most this number of parts per worker. Blocks
-        on a worker stay there; the others are assigned in order, with neighbours together.
+        """Return the worker and the blocks of each part, for at most this number of parts per worker.
+
+        Blocks on a worker stay there; the others are assigned in order, with neighbours together.
         """
         workers = sorted(client.nthreads())
         chosen: dict[str, list[int]] = {}

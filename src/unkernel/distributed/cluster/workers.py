@@ -228,8 +228,9 @@ def fetch_results(client: Client, futures: Sequence[Future]) -> list[Any]:
 
 
 def rebuild_at(client: Client, moves: Mapping[Any, Collection[str]], usable: Collection[str]) -> None:
-    """Rebuild each result that none of its named workers has or is about to compute. Dependencies that no
-    usable worker has are rebuilt, too. Results without named workers are unchanged.
+    """Rebuild each result that none of its named workers has or is about to compute.
+
+    Dependencies that no usable worker has are rebuilt, too. Results without named workers are unchanged.
     """
     named = {key: set(workers) for key, workers in moves.items() if workers}
     with explain_losses(client):

@@ -67,10 +67,11 @@ _CUT_TOLERANCE = 0.3  # a cut may be taken elsewhere, within this share of its s
 
 
 class GroupRisk:
-    """Losses that are sums over parts, such as those of pairs in groups, each of which is in one part. Parts
-    remember the scores at both ends of the line. A round first sends the new weights and requests values and
-    slopes around the best step of the previous round. It may request more values, and ends with the gradient
-    at the chosen step.
+    """Losses that are sums over parts, such as those of pairs in groups, each of which is in one part.
+
+    Parts remember the scores at both ends of the line. A round first sends the new weights and requests
+    values and slopes around the best step of the previous round. It may request more values, and ends with
+    the gradient at the chosen step.
     """
 
     steps_at_once = 1
@@ -134,9 +135,10 @@ class GroupRisk:
 
 
 class SeparableRisk(GroupRisk):
-    """Losses that are sums over rows: two requests per round. The first sends the new weights and returns the
-    table of the losses on the line to them, which suffices for the line search (``line_search.py``). The
-    second returns the gradient at the chosen step.
+    """Losses that are sums over rows: two requests per round.
+
+    The first sends the new weights and returns the table of the losses on the line to them, which suffices
+    for the line search (``line_search.py``). The second returns the gradient at the chosen step.
     """
 
     steps_at_once = STEPS_AT_ONCE
@@ -309,8 +311,9 @@ def _first_cells(ranks: int) -> int:
 
 
 class JointRisk:
-    """Losses that need all rows together: the client gathers scores and sends back coefficients. A round
-    takes 8 bytes per row in each direction, less if coefficients are 0. Workers keep no state.
+    """Losses that need all rows together: the client gathers scores and sends back coefficients.
+
+    A round takes 8 bytes per row in each direction, less if coefficients are 0. Workers keep no state.
     """
 
     steps_at_once = 1

@@ -178,8 +178,9 @@ def solve_by_rounds(
     members: Members,
     on_round: Callable[[Certified], None] = lambda _: None,
 ) -> Certified:
-    """Solve and evaluate until the gap of all rows is at most the learner's ``tol``. ``max_iter`` limits the
-    total passes of all rounds.
+    """Solve and evaluate until the gap of all rows is at most the learner's ``tol``.
+
+    ``max_iter`` limits the total passes of all rounds.
     """
     tol, max_iter = float(problem.learner.tol), int(problem.learner.max_iter)
     best: Certified | None = None
@@ -223,8 +224,9 @@ def _choose_next_places(members: list[Places], verdicts: list[Verdict], may_drop
 
 
 def _choose_tolerance(best: Certified | None, tol: float) -> float:
-    """Return the gap for the next problem: rough while many rows will still join. Near the end it is exact,
-    because another round would cost more than a few passes.
+    """Return the gap for the next problem: rough while many rows will still join.
+
+    Near the end it is exact, because another round would cost more than a few passes.
     """
     wanted = _FIRST_TOLERANCE if best is None else _SHARE_OF_GAP * best.gap
     return wanted if wanted > 2 * tol else tol / 2

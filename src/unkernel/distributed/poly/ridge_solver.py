@@ -1,5 +1,6 @@
-"""Newton steps by conjugate gradients, for rows on many workers and a weight for every conjunction. All
-conjunctions that occur in any part are in use from the start. A round is one Newton step: the loss, its
+"""Newton steps by conjugate gradients, for rows on many workers and a weight for every conjunction.
+
+All conjunctions that occur in any part are in use from the start. A round is one Newton step: the loss, its
 gradient and products with its Hessian are sums over the parts. The gradient covers all conjunctions, so it
 gives the dual objective, and the gap is certified as on one machine.
 """

@@ -86,10 +86,11 @@ def reorder_answers(
 
 
 class ClusterCuts:
-    """Cuts whose examples are on the workers: two requests per round. The first asks each part for the scores
-    of its examples in a sample, and for the subtrees of those inside the margin, its piece of the next cut.
-    The second sends the pieces of the other parts to each part, which returns the products of its own piece
-    with all cuts. Their sum is the product of the cut.
+    """Cuts whose examples are on the workers: two requests per round.
+
+    The first asks each part for the scores of its examples in a sample, and for the subtrees of those inside
+    the margin, its piece of the next cut. The second sends the pieces of the other parts to each part, which
+    returns the products of its own piece with all cuts. Their sum is the product of the cut.
     """
 
     def __init__(self, cluster: Cluster, places: ExamplePlaces) -> None:

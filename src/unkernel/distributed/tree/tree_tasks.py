@@ -275,8 +275,10 @@ def _pack_piece(part: TreePart, own: CutExamples) -> CutPiece:
 def add_cut(
     part: TreePart, known: KnownCuts, pieces: list[CutPiece | None], own: CutExamples
 ) -> Vector | None:
-    """Add a cut; return the products of the part's piece with all cuts, the new one last. The part has its
-    own piece, so None replaces it in the message. The answer is None if the part has lost its cuts.
+    """Add a cut; return the products of the part's piece with all cuts, the new one last.
+
+    The part has its own piece, so None replaces it in the message. The answer is None if the part has lost
+    its cuts.
     """
     with part.lock:
         cuts = part.cuts_of(known.problem)

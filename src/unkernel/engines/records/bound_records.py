@@ -50,9 +50,10 @@ class PlannedClassifier(Protocol):
 
 
 class BoundRecord(RecordAnswers):
-    """Shared columns of many records, as ``RecordClassifier.bind`` returns them. Its methods take the other
-    columns, and return the classifier's results for all columns together, up to rounding. Do not use it from
-    two threads at a time.
+    """Shared columns of many records, as ``RecordClassifier.bind`` returns them.
+
+    Its methods take the other columns, and return the classifier's results for all columns together, up to
+    rounding. Do not use it from two threads at a time.
 
     All parameters are attributes, too.
 

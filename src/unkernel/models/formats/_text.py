@@ -96,8 +96,9 @@ class TextLines:
         return line
 
     def rest(self) -> Iterator[bytes]:
-        """Yield all remaining lines, in blocks of whole lines, each with its newline. Their memory is
-        claimed, since a compressed file may hold far more than its size suggests.
+        """Yield all remaining lines, in blocks of whole lines, each with its newline.
+
+        Their memory is claimed, since a compressed file may hold far more than its size suggests.
         """
         unfinished = self._text[self._at :]
         self._text, self._at = b"", 0
@@ -124,8 +125,9 @@ class TextLines:
 
 
 def read_numbers(name: str, text: bytes) -> tuple[NDArray[np.float64], int | None]:
-    """Return the numbers of a text, separated by blanks, and the place of the first word that is not a
-    number. The native reader checks that numbers are finite.
+    """Return the numbers of a text, separated by blanks, and the place of the first other word.
+
+    The native reader checks that numbers are finite.
     """
     if (foreign := _FOREIGN.search(text)) is not None:
         return np.empty(0), len(text[: foreign.end()].split()) - 1

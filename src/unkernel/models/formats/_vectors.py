@@ -47,8 +47,9 @@ def read_vectors(text: TextLines, expected: Expected) -> Vectors:
 
 
 class _Reader:
-    """Passes the lines to the native reader, with blank lines in place of the header, so that its errors have
-    the file's line and column numbers.
+    """Passes the lines to the native reader, with blank lines in place of the header.
+
+    So its errors have the file's line and column numbers.
     """
 
     def __init__(self, text: TextLines, expected: Expected) -> None:

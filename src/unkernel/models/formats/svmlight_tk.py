@@ -166,8 +166,9 @@ def _explain_wrong_rbf(normalize: bool, pairing: str) -> str | None:
 
 
 class _SupportReader:
-    """Passes the lines to the native reader, with blank lines in place of the header, so that its errors have
-    the file's line and column numbers.
+    """Passes the lines to the native reader, with blank lines in place of the header.
+
+    So its errors have the file's line and column numbers.
     """
 
     def __init__(self, text: TextLines, expected: int) -> None:

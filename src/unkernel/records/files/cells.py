@@ -1,6 +1,7 @@
-"""The types of columns in text files, and the values of their cells. An empty cell is a missing value. A
-column has numbers if all cells are numbers or missing; in such columns, ``NA`` and ``NaN`` are missing, too.
-Numbers that begin with a zero, like postal codes, are strings.
+"""The types of columns in text files, and the values of their cells.
+
+An empty cell is a missing value. A column has numbers if all cells are numbers or missing; in such columns,
+``NA`` and ``NaN`` are missing, too. Numbers that begin with a zero, like postal codes, are strings.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The estimators of scikit-learn that a compiled pipeline may end with; ``supported_steps`` lists its other
-steps. Only parameters that affect predictions are listed: all others only matter in ``fit``.
+"""The estimators of scikit-learn that a compiled pipeline may end with (not its other steps).
+
+Only parameters that affect predictions are listed: all others only matter in ``fit``.
 """
 
 from __future__ import annotations

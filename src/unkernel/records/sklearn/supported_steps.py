@@ -1,6 +1,7 @@
-"""All steps of pipelines that can be compiled, with all parameters and values. Translators refuse anything
-not listed here, ``docs/pipelines.md`` is generated from it, and the tests try every listed value.
-scikit-learn's classes and functions appear by name only, so nothing of it is imported.
+"""All steps of pipelines that can be compiled, with all parameters and values.
+
+Translators refuse anything not listed here, ``docs/pipelines.md`` is generated from it, and the tests try
+every listed value. scikit-learn's classes and functions appear by name only, so nothing of it is imported.
 """
 
 from __future__ import annotations
