@@ -8,10 +8,11 @@ from typing import Any, Self
 
 from sklearn.base import ClassifierMixin, _fit_context, clone
 
+from unkernel.learners.base import Learner
 from unkernel.learners.progress import OnProgress
 
 
-class PreparedLearner:
+class PreparedLearner(Learner):
     """Base of classifiers and regressors: training with progress reports, and along a path of C."""
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

@@ -28,7 +28,7 @@ from unkernel.learners.prepared_classifier import PreparedLearner
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, compute_class_weights, encode_classes
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
-from unkernel.models.decision import Softmax
+from unkernel.models.decision import Platt, Softmax
 from unkernel.poly.options import RowOptions, SparseOptions
 
 
@@ -277,6 +277,7 @@ class PolyLearner(PreparedLearner, RowLearner):
         self, rows: DistinctRows, solution: PolySolution, origin: dict[str, Any]
     ) -> ConjunctionModel:
         decision = self._decision
+        assert not isinstance(decision.probability, Platt)
         return ConjunctionModel(
             degree=int(self.degree),
             sets=bool(rows.binary),
