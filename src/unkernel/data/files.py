@@ -184,7 +184,8 @@ def open_writer(target: Source) -> Iterator[Callable[[bytes], object]]:
     the ``with`` block ends without an error. An open file receives the bytes (or text) immediately.
     """
     if isinstance(target, str | os.PathLike):
-        with replace_file(target) as file, _open_compressor(file, _get_suffix(target)) as compressed:
+        suffix = os.path.splitext(target)[1]  # noqa: PTH122 (pathlib is slow to import)
+        with replace_file(target) as file, _open_compressor(file, suffix) as compressed:
             yield compressed.write
     elif not hasattr(target, "write"):
         raise TypeError(f"expected a path or an open file, got {type(target).__name__}")
@@ -192,10 +193,6 @@ def open_writer(target: Source) -> Iterator[Callable[[bytes], object]]:
         yield lambda block: target.write(block.decode())
     else:
         yield cast(IO[bytes], target).write
-
-
-def _get_suffix(target: str | os.PathLike[str]) -> str:
-    return os.path.splitext(target)[1]  # noqa: PTH122 (pathlib is slow to import)
 
 
 def _open_compressor(file: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[Any]:

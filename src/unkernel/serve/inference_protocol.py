@@ -171,7 +171,7 @@ def _parse_data(data: list[Any], datatype: str, place: str) -> NDArray[Any]:
     kinds = _JSON_TYPES.get(datatype, (int, float) if datatype.startswith("FP") else (int,))
     for value in data:
         if type(value) not in kinds and value is not None:
-            reason = f"{place}.data: {_abbreviate(value)} is not of type {datatype}"
+            reason = f"{place}.data: {json.dumps(value)[:60]} is not of type {datatype}"
             raise RequestError(400, reason, field=f"{place}.data")
     if datatype == _BYTES or None in data:
         found = np.empty(len(data), dtype=object)
@@ -183,11 +183,6 @@ def _parse_data(data: list[Any], datatype: str, place: str) -> NDArray[Any]:
         raise RequestError(
             400, f"{place}.data: a value does not fit {datatype}", field=f"{place}.data"
         ) from None
-
-
-def _abbreviate(value: Any) -> str:
-    """Return the beginning of a value as JSON."""
-    return json.dumps(value)[:60]
 
 
 def _parse_bytes(data: memoryview, datatype: str, place: str) -> NDArray[Any]:

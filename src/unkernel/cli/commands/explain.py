@@ -40,7 +40,6 @@ from unkernel.measures.number_format import many
 from unkernel.models import ConjunctionModel, KernelModel
 
 _TOP, _TOP_PER_DECISION = 10, 3
-Numbers = float | list[float]
 
 
 def explain(
@@ -175,7 +174,7 @@ def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str
 def _describe_row(opened: Opened, found: Explanation, rows: SvmlightData, row: int) -> dict[str, Any]:
     """Describe the explanation of a row, for JSON."""
     decision, first = opened.model.decision, first_index(opened.model, rows.zero_based)
-    answer = decision.choose(np.array([_as_list(found.score)])).tolist()[0]
+    answer = decision.choose(np.atleast_2d(found.score)).tolist()[0]
     return {
         "row": row,
         "label": class_labels(rows.y[row : row + 1]).tolist()[0],
@@ -211,7 +210,3 @@ def _has_sets(opened: Opened, row: Any) -> bool:
     if isinstance(opened.model, ConjunctionModel):
         return opened.model.sets
     return not isinstance(opened.model, KernelModel) or (opened.model.binary and bool((row.data == 1).all()))
-
-
-def _as_list(value: Numbers) -> list[float]:
-    return value if isinstance(value, list) else [value]

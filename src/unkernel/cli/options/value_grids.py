@@ -75,14 +75,10 @@ def _parse_part(option: DerivedOption, part: str) -> list[Any]:
             return _parse_range(part)
         return [float(part)] if option.kind is float else [option.convert(part)]
     except ValueError:
+        example = "1:3" if option.kind is int else "0.001:10 (or 0.001:10:9 for nine values)"
         raise ValueError(
-            f"{flag(option.name)} must be a list such as 1,2,3 or a range such as {_example(option)}, "
-            f"got {part!r}"
+            f"{flag(option.name)} must be a list such as 1,2,3 or a range such as {example}, got {part!r}"
         ) from None
-
-
-def _example(option: DerivedOption) -> str:
-    return "1:3" if option.kind is int else "0.001:10 (or 0.001:10:9 for nine values)"
 
 
 def _parse_whole_numbers(part: str) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from rich.text import Text
@@ -34,7 +33,7 @@ def parser_facts(found: dict[str, Any]) -> dict[str, str]:
         facts[what] = f"{len(found['answers']):,}: {label_words(found['answers'])}"
     for kind in dict.fromkeys(part["name"].partition(".")[0] for part in found["parts"]):
         name = kind if kind in _TEXT_PARSER_MODELS else f"model of {_KINDS_OF_PARTS.get(kind, kind)}"
-        facts[name] = _format_parts(_of_kind(kind, found["parts"]))
+        facts[name] = _format_parts([p for p in found["parts"] if p["name"].partition(".")[0] == kind])
     return facts
 
 
@@ -42,10 +41,6 @@ def _format_templates(templates: Any) -> str:
     if templates is None:
         return "default"
     return templates if isinstance(templates, str) else many(len(templates), "template")
-
-
-def _of_kind(kind: str, parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [part for part in parts if part["name"].partition(".")[0] == kind]
 
 
 def _format_parts(parts: list[dict[str, Any]]) -> str:
@@ -70,7 +65,6 @@ def print_parts(parts: list[dict[str, Any]]) -> None:
 
 
 def print_parser_training(result: dict[str, Any]) -> None:
-    """Print the result of training a parser."""
     units = many(result["words"], result["unit"], "bunsetsu" if result["unit"] == "bunsetsu" else None)
     facts = {"data": f"{many(result['sentences'], 'sentence')}, {units}"} | parser_facts(result)
     if result["best_epochs"]:

@@ -91,11 +91,8 @@ def _unwrap_frame(X: Any) -> Any:
         return X
     if len(X.columns) and all(isinstance(dtype, pandas.SparseDtype) for dtype in X.dtypes):
         return X.sparse.to_coo()
-    return X.to_numpy(na_value=np.nan) if any(map(_is_extension, X.dtypes)) else X.to_numpy()
-
-
-def _is_extension(dtype: Any) -> bool:
-    return not isinstance(dtype, np.dtype)
+    plain = all(isinstance(dtype, np.dtype) for dtype in X.dtypes)
+    return X.to_numpy() if plain else X.to_numpy(na_value=np.nan)
 
 
 def _to_array(X: Any) -> NDArray[Any]:

@@ -271,19 +271,14 @@ def _make_parser(
 ) -> SvmlightParser:
     smallest, largest = index_range(n_features, zero_based)
     threads = thread_count(n_jobs)
-    return SvmlightParser(name, threads, _compute_piece_bytes(threads), smallest, largest)
+    # A thread parses what its cache holds at a time, or its share of a block.
+    piece_bytes = _CACHED_BYTES if threads == 1 else max(_CACHED_BYTES, BLOCK_BYTES // threads)
+    return SvmlightParser(name, threads, piece_bytes, smallest, largest)
 
 
 def _require_rows(parser: SvmlightParser, name: str) -> None:
     if parser.rows == 0:
         raise FormatError(name, 0, 0, "there are no rows in it; expected lines such as '1 3:0.5 7:2'")
-
-
-def _compute_piece_bytes(threads: int) -> int:
-    """Return the bytes that a thread parses at a time: as much as fits into its cache, or its share of a
-    block.
-    """
-    return _CACHED_BYTES if threads == 1 else max(_CACHED_BYTES, BLOCK_BYTES // threads)
 
 
 def _check_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:

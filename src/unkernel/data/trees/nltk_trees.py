@@ -46,7 +46,8 @@ def from_nltk(tree: NltkTree) -> Preorder:
     Preorder(labels=['NP', 'DT', 'the', 'NN', 'dog'], arities=[2, 1, 0, 1, 0])
     """
     if not _is_tree(tree):
-        raise TypeError(f"expected an nltk.Tree, got {_describe(tree)}{_advise_on_root(tree)}")
+        advice = "; Tree.fromstring(text) reads text in brackets" if isinstance(tree, str) else ""
+        raise TypeError(f"expected an nltk.Tree, got {_describe(tree)}{advice}")
     return list_nodes(tree, _expand)
 
 
@@ -85,10 +86,6 @@ def _advise_on_leaf(leaf: Any) -> str:
             return f"make a tagged word a tree: Tree({tag!r}, [{word!r}])"
         case _:
             return "give its text, str(...)"
-
-
-def _advise_on_root(node: Any) -> str:
-    return "; Tree.fromstring(text) reads text in brackets" if isinstance(node, str) else ""
 
 
 def _describe(value: Any) -> str:

@@ -85,7 +85,7 @@ def _split_kernel_scores(
             "be explained by them; polynomial kernels of degree 1 to 4 can"
         )
     ones = bool((values == 1.0).all())
-    narrow = _keep_columns(model, columns)
+    narrow = _replace_vectors(model, model.vectors.select_columns(columns))
     size = len(columns) + (0 if ones and narrow.binary else model.kernel.degree)
     if sum(math.comb(size, k) for k in range(1, model.kernel.degree + 1)) > _MAX_CONJUNCTIONS:
         raise ValueError(f"a row of {len(columns):,} features has too many conjunctions to be explained")
@@ -99,11 +99,6 @@ def _split_kernel_scores(
         np.asarray(listed["weights"]),
         tables.arrays["constants"],
     )
-
-
-def _keep_columns(model: KernelModel, columns: NDArray[np.int64]) -> KernelModel:
-    """Return the model restricted to these columns, numbered from 0."""
-    return _replace_vectors(model, model.vectors.select_columns(columns))
 
 
 def _move_values(model: KernelModel, values: NDArray[np.float64]) -> KernelModel:

@@ -484,7 +484,8 @@ def _choose_largest_rows(weights: NDArray[np.float64], top: int) -> NDArray[np.i
 def compute_linear_weights(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Return weights (scores, columns) and intercepts (scores,) of a linear model; None for others."""
     if isinstance(model, KernelModel | LinearModel):
-        plain = simplify(model) if isinstance(model, LinearModel) or _has_known_kernel(model) else model
+        known = isinstance(model, LinearModel) or model.kernel.name != "precomputed"
+        plain = simplify(model) if known else model
         return (plain.weights.T, plain.intercept) if isinstance(plain, LinearModel) else None
     if not isinstance(model, ConjunctionModel) or model.degree != 1:
         return None
@@ -492,7 +493,3 @@ def compute_linear_weights(model: Any) -> tuple[NDArray[np.float64], NDArray[np.
     dense = np.zeros((model.weights.shape[1], model.n_features))
     dense[:, np.asarray(model.columns)[ranks]] = np.asarray(model.weights).T
     return dense, model.intercept
-
-
-def _has_known_kernel(model: KernelModel) -> bool:
-    return model.kernel.name != "precomputed"

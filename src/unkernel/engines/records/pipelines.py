@@ -45,7 +45,7 @@ def compile_pipeline(
     known, model = fold_products(plan_of_steps(pipeline.steps[:-1], last), find_model(last))
     plan = _set_unknown_keys(known, given)
     rows = {
-        name: _encode_rows(plan, records)
+        name: None if records is None else plan.encode(records).to_scipy()
         for name, records in (("sample", given.sample), ("trie", given.trie))
     }
     classifier = compile_model(replace_classes(model, given.classes), **rows)
@@ -71,12 +71,7 @@ def _set_unknown_keys(plan: Plan, given: PipelineOptions) -> Plan:
     return replace(plan, ignores_unknown_keys=False)
 
 
-def _encode_rows(plan: Plan, records: Any) -> Any:
-    return None if records is None else plan.encode(records).to_scipy()
-
-
 def _name_features(classifier: CompiledClassifier, plan: Plan) -> CompiledClassifier:
-    """Return the classifier with the feature names of the plan."""
     model = classifier.model
     origin = dict(model.origin) | {"feature_names": plan.feature_names}
     named = replace(model, origin=origin)

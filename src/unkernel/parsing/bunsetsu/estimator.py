@@ -216,7 +216,8 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
         made = model(compile(trained, self.engine, **options, measure=False))  # the same data, the same file
         if self.trie is None:
             return made
-        options |= {"trie": _collect_rows(made, self.trie), "trie_nodes": self.trie_nodes}
+        decisions = made.decision_rows(made.parse(self.trie))  # on the heads that the parser finds
+        options |= {"trie": _build_matrix(decisions, made.n_features_)[0], "trie_nodes": self.trie_nodes}
         return model(compile(trained, self.engine, **options, measure=self.trie_nodes is None))
 
     def _export_parameters(self) -> dict[str, Any]:
@@ -259,8 +260,3 @@ def _build_matrix(decisions: DecisionRows, features: int) -> tuple[Any, NDArray[
     offsets, columns, labels = decisions
     shape = (len(labels), features)
     return sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape), labels
-
-
-def _collect_rows(model: BunsetsuModel, source: BunsetsuSource) -> Any:
-    """Return the rows that the parser scores in these sentences; they depend on the heads that it finds."""
-    return _build_matrix(model.decision_rows(model.parse(source)), model.n_features_)[0]

@@ -25,10 +25,11 @@ def build_character_tables(text: str) -> dict[str, NDArray[Any]]:
     """Return the kinds of all characters; frequent punctuation of this text has kinds of its own."""
     names, kinds = _find_general_kinds()
     kinds = kinds.copy()
-    shapes = [_OTHER, _OTHER, *(_get_shape(name) for name in names)]
+    shapes = [_OTHER, _OTHER, *(_SHAPES.get(name[:2], _OTHER) for name in names)]
     often = [c for c, times in Counter(text).most_common() if times >= _MIN_COUNT]
     for character in often:
-        if len(shapes) < _MAX_KINDS and kinds[ord(character)] != BLANK and not _makes_words(character):
+        makes_words = unicodedata.category(character) in _SHAPES
+        if len(shapes) < _MAX_KINDS and kinds[ord(character)] != BLANK and not makes_words:
             kinds[ord(character)] = len(shapes)
             shapes.append(_OTHER)
     pages, numbers = np.unique(kinds.reshape(-1, _PAGE_SIZE), axis=0, return_inverse=True)
@@ -38,14 +39,6 @@ def build_character_tables(text: str) -> dict[str, NDArray[Any]]:
         "shapes": np.array(shapes, np.uint8),
         "cases": _list_cases(),
     }
-
-
-def _get_shape(name: str) -> int:
-    return _SHAPES.get(name[:2], _OTHER)
-
-
-def _makes_words(character: str) -> bool:
-    return unicodedata.category(character) in _SHAPES
 
 
 def is_blank(character: str) -> bool:

@@ -48,11 +48,6 @@ def list_measures(columns: Sequence[str], *, trees: bool = True) -> tuple[str, .
     return tuple(name for name in ALL_MEASURES if name not in missing)
 
 
-def _find_measures(bank: Treebank) -> tuple[str, ...]:
-    """Return the measures that a treebank has the correct answers for."""
-    return list_measures(find_tagged_columns(bank), trees=bool((bank.heads >= 0).any()))
-
-
 @dataclass(frozen=True)
 class Score:
     """Precision, recall and F1 of one measure.
@@ -266,6 +261,7 @@ def compare_text(
     check_not_empty(bank.name, len(bank))
     both = AlignedTexts(bank, answer)
     same_head = both.same_head
+    annotated = list_measures(find_tagged_columns(bank), trees=bool((bank.heads >= 0).any()))
 
     def score(is_right: Callable[[AlignedWord, AlignedWord], bool]) -> Score:
         count = sum(is_right(ours, theirs) for ours, theirs in both.pairs)
@@ -288,7 +284,7 @@ def compare_text(
             lambda ours, theirs: same_head(ours, theirs) and _get_relation(ours) == _get_relation(theirs)
         ),
         seconds=seconds,
-        measured=tuple(name for name in measures if name in _find_measures(bank)),
+        measured=tuple(name for name in measures if name in annotated),
         answer=answer,
     )
 

@@ -117,7 +117,7 @@ class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
         self._parts()[2]._check_parameters()
 
     def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TextParserModel:
-        tokenizer, tagger, parser = (_copy_part(own) for own in self._parts())
+        tokenizer, tagger, parser = (clone(own).set_params(verbose=0) for own in self._parts())
         self._share_clusters(tagger, parser, bank, report)
         tokenizer.fit_reporting(bank, dev, on_progress=_report_part("tokenizer", report))
         tagger.fit_reporting(bank, dev, on_progress=_report_part("tagger", report))
@@ -170,10 +170,6 @@ def _find_read_columns(parser: ArcEagerParser) -> list[str]:
     """Return the columns of tags that a parser uses."""
     templates, _ = read_templates(parser.templates, TEMPLATES)
     return [name for name in TAGGED if name == "upos" or f".{name}" in templates]
-
-
-def _copy_part(part: Any) -> Any:
-    return clone(part).set_params(verbose=0)
 
 
 def _report_part(name: str, report: Reporter) -> OnStep:

@@ -58,8 +58,9 @@ def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
     for block in _without_bom(blocks, file):
         held = held + block if held else block
         if not begun:
-            line += _count_blank_lines(held)
-            held = held.lstrip(b"\r\n")
+            blank = len(held) - len(held.lstrip(b"\r\n"))
+            line += held.count(b"\n", 0, blank)
+            held = held[blank:]
             begun = bool(held)
         if end := _end_of_records(held):
             piece = Piece(held[:end], line)
@@ -76,10 +77,6 @@ def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
     if held:
         _check_closed(held, line, file)
         yield Piece(held, line)
-
-
-def _count_blank_lines(data: bytes) -> int:
-    return data.count(b"\n", 0, len(data) - len(data.lstrip(b"\r\n")))
 
 
 def _check_closed(data: bytes, line: int, file: str) -> None:
@@ -163,7 +160,7 @@ def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, th
     table = _parse_by_arrow(piece, header, types, threads)
     if table is None or _has_doubtful_numbers(table, piece, types):
         return _parse_by_csv(piece, header, types, first)
-    return Block(header.file, table, table.num_rows, lambda row: _find_lines(piece, header)[row], first)
+    return Block(header.file, table, table.num_rows, lambda row: rows_of(piece, header)[1][row], first)
 
 
 def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: int) -> Any:
@@ -278,10 +275,6 @@ class _LineBreaks:
         for line in self._text:
             self.count += line.endswith("\n")
             yield line
-
-
-def _find_lines(piece: Piece, header: Header) -> list[int]:
-    return rows_of(piece, header)[1]
 
 
 class _long_fields:  # noqa: N801 (used as a function)

@@ -38,7 +38,9 @@ class RecordFile:
         self.columns: list[str] | None = None
         self._blocks = blocks
         if format == "parquet":
-            self._parquet = ParquetRecords(_seekable(source, blocks), file)
+            # pyarrow reads the end first, so it needs a file that it can seek in.
+            seekable: Any = io.BytesIO(b"".join(blocks)) if source is None else os.fspath(source)
+            self._parquet = ParquetRecords(seekable, file)
             self.columns = self._parquet.columns
         elif format != "jsonl":
             self._pieces = delimited.pieces_of(blocks, file)
@@ -118,8 +120,3 @@ def _first_line(blocks: Iterator[bytes]) -> bytes:
             break
         begin += more
     return begin
-
-
-def _seekable(source: Any, blocks: Iterator[bytes]) -> Any:
-    """Return a file in which pyarrow can seek, as it reads the end first."""
-    return io.BytesIO(b"".join(blocks)) if source is None else os.fspath(source)

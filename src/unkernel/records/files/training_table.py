@@ -264,17 +264,13 @@ def _warn_of_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> N
     if not others or numbers < MOST_ARE_NUMBERS * total:
         return
     row = next(row for row, value in enumerate(values) if isinstance(value, str) and value in others)
+    share = min(100.0 * numbers / total, 99.99)  # 100 would mean all
     reason = (
         f"column {name!r} is taken for categories: {numbers:,} of its {total:,} values "
-        f"({_format_percentage(numbers, total)} %) are numbers, but not {cells.quote(values[row])}; correct "
+        f"({share:.4g} %) are numbers, but not {cells.quote(values[row])}; correct "
         f'such values, or say what the column is with --schema: {{"{name}": "category"}}'
     )
     warn_caller(str(_locate_error(blocks, row, reason)), MixedColumnWarning)
-
-
-def _format_percentage(part: int, whole: int) -> str:
-    """Return a percentage that is 100 only if part equals whole."""
-    return f"{min(100.0 * part / whole, 99.99):.4g}"
 
 
 def _read_labels(target: str, values: Any, blocks: list[Block]) -> NDArray[Any]:
