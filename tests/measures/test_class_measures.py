@@ -69,7 +69,7 @@ def test_mcnemar_is_a_test_of_a_fair_coin(first, second):
 
 
 def studied(model, X, y):
-    classifier = model._get_classifier()
+    classifier = model._fitted_classifier
     return ClassMeasures(ask_model("m", classifier, canonical_rows(X), Examples(np.asarray(y))))
 
 

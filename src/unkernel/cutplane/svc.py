@@ -190,28 +190,6 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     ) -> None:
         self._set_parameters(locals())
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model to training rows in memory or in files.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features), or path
-            Training rows. A path, a pattern such as ``"part-*.svm.gz"`` or a list of paths names svmlight
-            files. These are read once into a packed copy (``cache``) and then streamed, so they may be larger
-            than memory.
-        y : array-like of shape (n_samples,), default=None
-            Class labels; None for files, which contain their own labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. A row of weight k counts as k equal rows; rows of weight 0 are ignored.
-
-        Returns
-        -------
-        CuttingPlaneSVC
-            The fitted estimator itself.
-        """
-        fitted: Self = self.fit_reporting(X, y, sample_weight, None)
-        return fitted
-
     def _clone_for_path(self) -> Self:
         copy = super()._clone_for_path()
         if hasattr(copy, "solver"):  # estimators on a cluster have one solver only

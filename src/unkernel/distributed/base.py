@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from dask.distributed import Client, default_client
@@ -117,3 +117,33 @@ class OnCluster:
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the client, which belongs to this process."""
         return super().__getstate__() | {"client": None}  # type: ignore[operator,no-any-return]
+
+
+class ClassifierOnCluster(OnCluster):
+    """Classifiers whose examples are on the workers."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model to labelled examples on the workers.
+
+        Parameters
+        ----------
+        X : dask array, bag, list of delayed or futures, path, array, sparse matrix, list of trees, or Forest
+            Training examples: rows, or trees for :class:`DaskTreeSVC`. A Dask array is chunked by rows; its
+            chunks are dense or SciPy matrices. A bag or a list has blocks ``(X, y)`` or
+            ``(X, y, None, weights)`` of rows; for trees, a bag has pairs ``(tree, label)``, and a list has
+            blocks ``(trees, y[, weights])``. A path, a pattern such as ``"part-*.svm.gz"`` or a list of paths
+            names files that the workers can read, in the svmlight format (``s3://`` and the like need
+            fsspec) or, for trees, in a format of :func:`~unkernel.read_trees` that has labels; a list of
+            files of trees has ``pathlib.Path``. Examples of this process are sent to the workers.
+        y : dask array or array of shape (n_samples,), default=None
+            Class labels; None if the examples come with labels.
+        sample_weight : dask array or array of shape (n_samples,), default=None
+            Weights of the examples, as on one machine.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
+        """
+        fitted: Self = self.fit_reporting(X, y, sample_weight, None)  # type: ignore[attr-defined]
+        return fitted

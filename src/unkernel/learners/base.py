@@ -18,9 +18,10 @@ from unkernel.data.repr_html import Reportable
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.row_checks import check_inputs, plain_rows
 from unkernel.data.threads import thread_count
-from unkernel.engines import CompiledClassifier, Explanation, Heavy, TreeClassifier, compile
+from unkernel.engines import CompiledClassifier, Heavy, TreeClassifier, compile
 from unkernel.engines import load as load_classifier
 from unkernel.engines.compilation import choose_default_engine
+from unkernel.engines.delegation import delegate
 from unkernel.engines.explain.linear_weights import LinearWeights
 from unkernel.errors import FormatError, warn_caller
 from unkernel.learners.parameters import Estimator, parameters_from_json, parameters_to_json
@@ -164,7 +165,8 @@ class Learner(Reportable, Estimator):
 
     # --- Predictions ----------------------------------------------------------------------------------
 
-    def _get_classifier(self) -> CompiledClassifier | TreeClassifier:
+    @property
+    def _fitted_classifier(self) -> CompiledClassifier | TreeClassifier:
         check_is_fitted(self)
         return self._lazy_classifier.classifier
 
@@ -219,10 +221,10 @@ class Learner(Reportable, Estimator):
             Each with its label, its weight and the class that it supports, over all classes, largest absolute
             weight first.
         """
-        return self._get_classifier().heaviest(top)
+        return self._fitted_classifier.heaviest(top)
 
     def _report_subject(self) -> Any:
-        return {type(self).__name__: self._get_classifier()}
+        return {type(self).__name__: self._fitted_classifier}
 
     # --- Models and files -----------------------------------------------------------------------------
 
@@ -251,7 +253,7 @@ class Learner(Reportable, Estimator):
         """
         model = self.to_model()
         # Support vectors are saved with their tables, so that loading need not compile them again.
-        (self._get_classifier() if isinstance(model, KernelModel) else model).save(path)
+        (self._fitted_classifier if isinstance(model, KernelModel) else model).save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -347,32 +349,7 @@ class RowLearner(LinearWeights, Learner):
         )
         return canonical_rows(checked)
 
-    def explain(self, row: Any, top: int | None = 10, *, of: Any = None, names: Any = None) -> Explanation:
-        """Explain the score of one row by its features and conjunctions.
-
-        Parameters
-        ----------
-        row : list of int, dict of int to float, or array or sparse matrix of shape (1, n_features)
-            The row. A list of integers names the columns that are 1, a dict maps columns to values.
-        top : int or None, default=10
-            How many contributions to list, largest first; None lists all.
-        of : label, default=None
-            The class whose score to explain. None explains the score of ``classes_[1]`` if there are two
-            classes, and compares the predicted class with the runner-up if there are more.
-        names : sequence or mapping, default=None
-            Names of the features; by default those that ``fit`` saw.
-
-        Returns
-        -------
-        Explanation
-            The contributions; with ``rest`` and ``intercept`` they add up to the score.
-
-        See Also
-        --------
-        unkernel.CompiledClassifier.explain : The same for compiled classifiers.
-        """
-        classifier = cast(CompiledClassifier, self._get_classifier())
-        return classifier.explain(row, top, of=of, names=names)
+    explain = delegate(CompiledClassifier.explain, to="_fitted_classifier")
 
     def _get_linear_model(self) -> Any:
         if not hasattr(self, "model_"):

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, Self
 
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, _fit_context, clone
 
 from unkernel.learners.base import Learner
@@ -14,6 +15,30 @@ from unkernel.learners.progress import OnProgress
 
 class PreparedLearner(Learner):
     """Base of classifiers and regressors: training with progress reports, and along a path of C."""
+
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model to examples with labels or values.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), path, list of trees, or Forest
+            Training examples: rows, or trees for :class:`~unkernel.TreeSVC`. A tree is a string in brackets,
+            an ``nltk.Tree``, an ``ast`` node or a CoNLL-U sentence. :class:`~unkernel.CuttingPlaneSVC` also
+            reads svmlight files: a path, a pattern such as ``"part-*.svm.gz"`` or a list of paths. These are
+            read once into a packed copy (``cache``) and then streamed, so they may be larger than memory.
+        y : array-like of shape (n_samples,), default=None
+            Class labels, or values in regression; None for files, which contain their own labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the examples. A row of weight k counts as k equal rows; for trees, weights are factors
+            of C. Examples of weight 0 are ignored.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
+        """
+        fitted: Self = self.fit_reporting(X, y, sample_weight, None)
+        return fitted
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_reporting(

@@ -6,10 +6,10 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -76,26 +76,6 @@ class PolyLearner(PreparedLearner, RowLearner):
     _finish = "auto"  # steps besides sweeps; benchmarks compare "auto" with each kind alone
 
     # --- Training -------------------------------------------------------------------------------------
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model to the training rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Class labels, or values in regression.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. A row of weight k counts as k equal rows; rows of weight 0 are ignored.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
-        """
-        fitted: Self = self.fit_reporting(X, y, sample_weight, None)
-        return fitted
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, **_: Any) -> Any:
         self._check_parameters()

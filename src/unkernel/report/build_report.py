@@ -257,10 +257,8 @@ def _describe_answers(answers: Answered) -> str:
 def _find_classifier(model: Any) -> Classifier:
     if isinstance(model, CompiledClassifier | RecordClassifier | TreeClassifier):
         return model
-    ready = getattr(model, "_get_classifier", None)
-    if callable(ready):
-        found = ready()
-        assert isinstance(found, CompiledClassifier | TreeClassifier)
+    if hasattr(type(model), "_fitted_classifier"):  # an estimator
+        found: CompiledClassifier | TreeClassifier = model._fitted_classifier
         return found
     raise TypeError(
         f"there is no report of a {type(model).__name__}: give what unkernel.compile or unkernel.load returns"

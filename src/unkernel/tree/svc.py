@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from unkernel.data.memory import available_bytes
 from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import as_forest, has_trees
-from unkernel.engines.explain.fragments import TreeExplanation
+from unkernel.engines.delegation import delegate
 from unkernel.engines.trees.classifier import TreeClassifier
 from unkernel.learners.base import Learner, Outcome, read_only_view
 from unkernel.learners.parameters import COST
@@ -208,27 +208,6 @@ class TreeSVC(PreparedClassifier, Learner):
 
     # --- Learning -------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model to labelled trees.
-
-        Parameters
-        ----------
-        X : list of trees, or Forest
-            Training trees: strings in brackets, ``nltk.Tree``, ``ast`` nodes, CoNLL-U sentences, or a
-            :class:`~unkernel.Forest`.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each tree; trees of weight 0 are ignored.
-
-        Returns
-        -------
-        TreeSVC
-            The fitted estimator itself.
-        """
-        fitted: Self = self.fit_reporting(X, y, sample_weight, None)
-        return fitted
-
     def _prepare(self, X: Any, y: Any, sample_weight: Any, **_: Any) -> LocalTrees:
         kept: ReusableTrees | None = getattr(self, "_kept", None) if self.warm_start else None
         forest = as_forest(X) if kept is None else kept.find_forest(X)
@@ -382,28 +361,6 @@ class TreeSVC(PreparedClassifier, Learner):
     # --- Answering ------------------------------------------------------------------------------------
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        return cast(TreeClassifier, self._get_classifier()).raw_scores(X, thread_count(self.n_jobs))
+        return cast(TreeClassifier, self._fitted_classifier).raw_scores(X, thread_count(self.n_jobs))
 
-    def explain(self, tree: Any, top: int = 10, *, of: Any = None) -> TreeExplanation:
-        """Explain the score of one tree by its fragments.
-
-        Parameters
-        ----------
-        tree : tree
-            A tree, in one of the forms that :meth:`fit` takes.
-        top : int, default=10
-            How many fragments to list, largest first.
-        of : label, default=None
-            The class whose score to explain. None explains the predicted class, compared with the runner-up
-            if there are more than two classes.
-
-        Returns
-        -------
-        TreeExplanation
-            The fragments; with ``rest`` and ``intercept`` they add up to the score.
-
-        See Also
-        --------
-        unkernel.TreeClassifier.explain : The same for compiled classifiers.
-        """
-        return cast(TreeClassifier, self._get_classifier()).explain(tree, top, of=of)
+    explain = delegate(TreeClassifier.explain, to="_fitted_classifier")

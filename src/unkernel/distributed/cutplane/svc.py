@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from dask.distributed import Client
@@ -14,7 +14,7 @@ from unkernel.cutplane import CuttingPlaneSVC
 from unkernel.cutplane.rankings import weigh_rank_pairs
 from unkernel.cutplane.solver_run import Solution, SolverOptions, TrainingRows, pair_accuracy, solve_by_cuts
 from unkernel.cutplane.svc import ProblemStart, follow_start
-from unkernel.distributed.base import OnCluster, cluster_constraints
+from unkernel.distributed.base import ClassifierOnCluster, OnCluster, cluster_constraints
 from unkernel.distributed.cluster.coordinator import Cluster
 from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks
 from unkernel.distributed.cluster.row_parts import get_targets
@@ -28,7 +28,7 @@ from unkernel.learners.targets import compute_class_weights
 
 
 @complete_docs(CuttingPlaneSVC, OnCluster, without=("feature_names_in_",))
-class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
+class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
     """Linear support vector classification on a Dask cluster.
 
     This is :class:`~unkernel.CuttingPlaneSVC` with the rows on the workers. Each pass sends the weights to
@@ -89,29 +89,6 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         client: Client | None = None,
     ) -> None:
         self._set_parameters(locals())
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the model to rows on the workers.
-
-        Parameters
-        ----------
-        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
-            Training rows. A Dask array is chunked by rows; its chunks are dense or SciPy matrices. A bag or a
-            list has blocks ``(X, y)`` or ``(X, y, None, weights)``. A path, a pattern or a list of paths
-            names svmlight files that the workers can read; addresses such as ``s3://`` need fsspec. An array
-            of the client is sent to the workers.
-        y : dask array or array of shape (n_samples,), default=None
-            Class labels; None if the rows come with labels.
-        sample_weight : dask array or array of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        DaskCuttingPlaneSVC
-            The fitted estimator itself.
-        """
-        fitted: Self = self.fit_reporting(X, y, sample_weight, None)
-        return fitted
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, cast
 
-from unkernel.distributed.base import OnCluster
+from unkernel.distributed.base import ClassifierOnCluster
 from unkernel.distributed.cluster.coordinator import Cluster
 from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks
 from unkernel.distributed.poly.svc_tasks import Moments, PolyPacking, PolyPart, get_moments
@@ -40,31 +40,10 @@ class DistributedRows:
     threads: int | None  # for a task; None means all of the worker's threads
 
 
-class PolyOnCluster(OnCluster, PolyClassifier):
+class PolyOnCluster(ClassifierOnCluster, PolyClassifier):
     """Learners on conjunctions whose rows are on the workers."""
 
     n_rounds_: int
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the model to rows on the workers.
-
-        Parameters
-        ----------
-        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
-            Training rows, as for :class:`DaskCuttingPlaneSVC`; blocks are ``(X, y)`` or
-            ``(X, y, None, weights)``.
-        y : dask array or array of shape (n_samples,), default=None
-            Class labels; None if the rows come with labels.
-        sample_weight : dask array or array of shape (n_samples,), default=None
-            Weights of the rows. A row of weight k counts as k equal rows; rows of weight 0 are ignored.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
-        """
-        fitted: Self = self.fit_reporting(X, y, sample_weight, None)
-        return fitted
 
     def _prepare(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"

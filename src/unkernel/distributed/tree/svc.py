@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from dask.distributed import Client
 
-from unkernel.distributed.base import OnCluster, cluster_constraints
+from unkernel.distributed.base import ClassifierOnCluster, OnCluster, cluster_constraints
 from unkernel.distributed.cluster.workers import wait_for_worker
 from unkernel.distributed.shared_docs import complete_docs
 from unkernel.distributed.tree.shards import ClusterTrees, ExamplePlaces, FetchedTrees, gather_trees
@@ -18,7 +18,7 @@ from unkernel.tree.training_trees import TreeTargets
 
 
 @complete_docs(TreeSVC, OnCluster)
-class DaskTreeSVC(OnCluster, TreeSVC):
+class DaskTreeSVC(ClassifierOnCluster, TreeSVC):
     """Support vector classification with tree kernels on a Dask cluster.
 
     This is :class:`~unkernel.TreeSVC` with the trees on the workers; the client keeps their labels and
@@ -85,30 +85,6 @@ class DaskTreeSVC(OnCluster, TreeSVC):
         client: Client | None = None,
     ) -> None:
         self._set_parameters(locals())
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the model to labelled trees on the workers.
-
-        Parameters
-        ----------
-        X : list of trees, Forest, dask bag, list of delayed or futures, or path
-            Training trees: trees of this process, as for :class:`~unkernel.TreeSVC`, which are sent to the
-            workers; a bag of pairs ``(tree, label)``; delayed objects or futures of blocks
-            ``(trees, y[, weights])``; or a file, a pattern such as ``"part-*.dat"`` or a list of
-            ``pathlib.Path``, in a format of :func:`~unkernel.read_trees` that has labels. Workers read files
-            themselves, one block per file.
-        y : array-like of shape (n_samples,), default=None
-            Class labels; None if the trees come with labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each tree; trees of weight 0 are ignored.
-
-        Returns
-        -------
-        DaskTreeSVC
-            The fitted estimator itself.
-        """
-        fitted: Self = self.fit_reporting(X, y, sample_weight, None)
-        return fitted
 
     def _prepare(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any, **_: Any
