@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from unkernel.data.repr_html import HtmlRepr
 from unkernel.errors import FormatError
 from unkernel.models import container
+from unkernel.models.saved_object import RestoredObject
 
 if TYPE_CHECKING:
     from unkernel.models.decision import Decision
@@ -20,7 +21,7 @@ Arrays = dict[str, NDArray[Any]]
 Settings = dict[str, Any]
 
 
-class Model(HtmlRepr, ABC):
+class Model(HtmlRepr, RestoredObject, ABC):
     """Plain, portable data that gives scores. Learners and readers make models, engines compile them.
 
     Attributes
@@ -96,27 +97,6 @@ class Model(HtmlRepr, ABC):
 
     @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
-        """Make a model from the arrays and settings of a file, and check them.
-
-        Parameters
-        ----------
-        name : str
-            Name of the file in error messages.
-        arrays : dict of str to ndarray
-            The arrays; those with other names are ignored.
-        settings : dict
-            The settings.
-
-        Returns
-        -------
-        model
-            A model of this class.
-
-        Raises
-        ------
-        FormatError
-            If the arrays and settings do not make a model.
-        """
         try:
             return cls._from_container(name, arrays, settings)
         except FormatError:

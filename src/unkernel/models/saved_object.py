@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import NDArray
 
@@ -38,3 +38,32 @@ class SavedObject:
             Where to write the file.
         """
         container.write(path, *self.to_container())
+
+
+class RestoredObject:
+    """Base class of objects that are made from the content of ``.uk`` files."""
+
+    @classmethod
+    def from_container(cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Self:
+        """Make an object of this class from the arrays and settings of a file, and check them.
+
+        Parameters
+        ----------
+        name : str
+            Name of the file in error messages.
+        arrays : dict of str to ndarray
+            The arrays; those with other names are ignored.
+        settings : dict
+            The settings.
+
+        Returns
+        -------
+        object
+            An object of this class.
+
+        Raises
+        ------
+        FormatError
+            If the arrays and settings do not make an object of this class.
+        """
+        raise NotImplementedError

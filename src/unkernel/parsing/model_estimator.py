@@ -92,27 +92,6 @@ class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, limit: float | str | None = None) -> Self:
-        """Read a saved model as an estimator that can be fitted again.
-
-        :func:`unkernel.load` reads files of any kind and returns the model alone.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file.
-        limit : int or str, default=None
-            Largest amount of memory in bytes that the model may take, as for :func:`unkernel.load`.
-
-        Returns
-        -------
-        estimator
-            A fitted estimator of this class.
-
-        Raises
-        ------
-        FormatError
-            If the file is damaged or holds another kind of model.
-        """
         return cls._from_model(cls.model_class.load(path, limit=limit), name_of(path))
 
     @classmethod
@@ -193,7 +172,7 @@ class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
         estimator
             The fitted estimator itself.
         """
-        report = self._new_reporter(on_progress)
+        report = Reporter(type(self).__name__, self.verbose, on_progress)
         self._check_parameters()
         corpus = self._read_corpus(source)
         dev_corpus = None if dev is None else self._read_corpus(dev)
@@ -219,9 +198,6 @@ class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
         self.dev_result_ = None if corpus is None else self.evaluate(corpus)
         if corpus is not None:
             report(f"on {corpus.name}: {self.dev_result_}")
-
-    def _new_reporter(self, on_progress: OnStep | None) -> Reporter:
-        return Reporter(type(self).__name__, self.verbose, on_progress)
 
 
 class BaseParser(ModelEstimator[Source, Parser]):

@@ -16,7 +16,7 @@ from unkernel.data.files import name_of
 from unkernel.data.repr_html import HtmlRepr, Page
 from unkernel.errors import FormatError
 from unkernel.models import container
-from unkernel.models.saved_object import SavedObject
+from unkernel.models.saved_object import RestoredObject, SavedObject
 from unkernel.parsing.tag_check import TagFault, check_faults
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _RENAMED = {"minimum": "min_count", "minimum_updates": "min_updates"}  # paramet
 _RUN_PARAMETERS = ("n_jobs",)  # parameters in older files that do not affect the model
 
 
-class SavedFile(SavedObject, ABC):
+class SavedFile(SavedObject, RestoredObject, ABC):
     """An object that is saved as a ``.uk`` file.
 
     Attributes
@@ -44,33 +44,10 @@ class SavedFile(SavedObject, ABC):
     noun: ClassVar[str]
 
     @classmethod
-    @abstractmethod
-    def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
-        """Make a model from the arrays and settings of a file, and check them.
-
-        Parameters
-        ----------
-        name : str
-            Name of the file in error messages.
-        arrays : dict of str to ndarray
-            The arrays.
-        settings : dict
-            The settings.
-
-        Returns
-        -------
-        model
-            A model of this class.
-
-        Raises
-        ------
-        FormatError
-            If the arrays and settings do not make a model.
-        """
-
-    @classmethod
     def load(cls, path: str | os.PathLike[str], *, limit: float | str | None = None) -> Self:
-        """Read a file of this kind; :func:`unkernel.load` reads files of any kind.
+        """Read a file of this kind. Estimators that are loaded can be fitted again.
+
+        :func:`unkernel.load` reads files of any kind, and returns models.
 
         Parameters
         ----------
@@ -81,8 +58,8 @@ class SavedFile(SavedObject, ABC):
 
         Returns
         -------
-        model
-            A model of this class.
+        object
+            A model or an estimator of this class.
 
         Raises
         ------

@@ -19,6 +19,7 @@ from unkernel.engines.records.single_record import RecordAnswers, has_probabilit
 from unkernel.engines.rows.classifier import CompiledClassifier, Model
 from unkernel.errors import FormatError
 from unkernel.models import Decision
+from unkernel.models.saved_object import RestoredObject
 from unkernel.records.column_split import Part, split
 from unkernel.records.plan import Plan
 
@@ -31,7 +32,7 @@ _ROWS = "rows."  # prefix of the classifier's arrays
 _MAX_KEPT_SPLITS = 16
 
 
-class RecordClassifier(RecordAnswers, CompiledEstimator):
+class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
     """Compiled pipeline: an immutable classifier of raw records.
 
     :func:`unkernel.compile` makes it from a fitted pipeline, and :func:`unkernel.load` reads it from a file.
@@ -241,27 +242,6 @@ class RecordClassifier(RecordAnswers, CompiledEstimator):
     def from_container(
         cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
     ) -> RecordClassifier:
-        """Make a classifier from the arrays and settings of a file, and check them.
-
-        Parameters
-        ----------
-        name : str
-            Name of the file in error messages.
-        arrays : dict of str to ndarray
-            The arrays.
-        settings : dict
-            The settings.
-
-        Returns
-        -------
-        RecordClassifier
-            The classifier.
-
-        Raises
-        ------
-        FormatError
-            If the arrays and settings do not make a classifier.
-        """
         inside = settings.get("classifier")
         if not isinstance(inside, dict) or not isinstance(inside.get("settings"), dict):
             raise FormatError(name, 0, 0, "the model of records has no classifier")
