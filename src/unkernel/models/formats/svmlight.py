@@ -25,18 +25,10 @@ def read(text: TextLines) -> KernelModel:
     version = text.expect("first line").removeprefix(FIRST_LINE)
     header = CommentedHeader(text)
     kernel = _read_kernel(text, header)
-    highest = header.integer("highest feature index", 0)
-    documents = header.integer("number of training documents", 0)
-    vectors_and_1 = header.integer("number of support vectors plus 1", 1)
-    threshold = header.real("threshold b")
-    said = Expected(vectors_and_1 - 1, 1, "the number of support vectors plus 1", comments=True)
-    origin = {
-        "format": "svmlight",
-        "version": version.decode("ascii", "backslashreplace"),
-        "highest_feature_index": highest,
-        "training_documents": documents,
-    }
-    return make_signed_model(text, kernel, threshold, said, origin)
+    noted, vectors, threshold = read_training_lines(header)
+    said = Expected(vectors, 1, "the number of support vectors plus 1", comments=True)
+    origin = {"format": "svmlight", "version": version.decode("ascii", "backslashreplace")}
+    return make_signed_model(text, kernel, threshold, said, origin | noted)
 
 
 def _read_kernel(text: TextLines, header: CommentedHeader) -> Kernel:
@@ -68,6 +60,15 @@ def read_parameters(header: CommentedHeader) -> Parameters:
     g, s, r = (header.real(f"kernel parameter -{letter}") for letter in "gsr")
     header.words("kernel parameter -u")
     return Parameters(degree, g, s, r)
+
+
+def read_training_lines(header: CommentedHeader) -> tuple[dict[str, int], int, float]:
+    """Return facts of the training for the origin, the number of support vectors, and the threshold."""
+    noted = {
+        "highest_feature_index": header.integer("highest feature index", 0),
+        "training_documents": header.integer("number of training documents", 0),
+    }
+    return noted, header.integer("number of support vectors plus 1", 1) - 1, header.real("threshold b")
 
 
 def make_kernel(text: TextLines, name: str, parameters: Parameters, gamma: float) -> Kernel:

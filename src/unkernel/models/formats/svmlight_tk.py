@@ -20,7 +20,14 @@ from unkernel.errors import FormatError
 from unkernel.models.decision import Decision
 from unkernel.models.formats._commented import CommentedHeader
 from unkernel.models.formats._text import TextLines, quote, read_numbers
-from unkernel.models.formats.svmlight import FIRST_LINE, Parameters, kernel_of, origin_number, sign_of_one
+from unkernel.models.formats.svmlight import (
+    FIRST_LINE,
+    Parameters,
+    kernel_of,
+    origin_number,
+    read_training_lines,
+    sign_of_one,
+)
 from unkernel.models.kernel import Kernel
 from unkernel.models.tree import LEAST_DECAY, ExampleKernel, TreeModel
 
@@ -55,23 +62,15 @@ def read(text: TextLines) -> TreeModel:
         )
     header = CommentedHeader(text)
     kernel = _Options(text, header).kernel()
-    highest = header.integer("highest feature index", 0)
-    documents = header.integer("number of training documents", 0)
-    vectors_and_1 = header.integer("number of support vectors plus 1", 1)
-    threshold = header.real("threshold b")
-    support, coefficients = _SupportReader(text, vectors_and_1 - 1).read()
+    noted, vectors, threshold = read_training_lines(header)
+    support, coefficients = _SupportReader(text, vectors).read()
     return TreeModel(
         kernel=kernel,
         support=support,
         coefficients=coefficients.reshape(-1, 1),
         intercept=np.array([-threshold]),
         decision=Decision("binary", np.array([-1, 1])),
-        origin={
-            "format": "svmlight-tk",
-            "version": _VERSION,
-            "highest_feature_index": highest,
-            "training_documents": documents,
-        },
+        origin={"format": "svmlight-tk", "version": _VERSION} | noted,
     )
 
 
@@ -337,7 +336,6 @@ def _check_labels(support: Forest) -> None:
 
 
 def _list_vectors(model: TreeModel) -> list[list[str]]:
-    """Return the vectors of each support vector."""
     channels = model.support.vectors
     _check_names(list(channels), "vectors")
     if model.support.features is not None:
