@@ -104,7 +104,6 @@ class MappedMinimiser:
         return 2 * int(self.rows.rows)
 
     def new_bundle(self, most_cuts: int) -> Bundle:
-        """Return a bundle without cuts."""
         return Bundle(self.dimension, most_cuts, of_rows=True)
 
     def run(

@@ -245,7 +245,6 @@ class LocalMinimiser:
         return int(self.rows.store.features) + (self.intercept != 0)
 
     def new_bundle(self, most_cuts: int) -> Bundle:
-        """Return a bundle without cuts."""
         return Bundle(self.dimension, most_cuts, of_rows=False)
 
     def run(

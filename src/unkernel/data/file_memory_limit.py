@@ -44,7 +44,6 @@ class Allowance:
 
     @property
     def left(self) -> float:
-        """Bytes that are left."""
         return max(self.limit - self._claimed, 0.0)
 
     def claim(self, nbytes: float, what: str) -> None:

@@ -90,7 +90,6 @@ def from_one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearMode
 
 
 def from_calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
-    """Return the model of a ``CalibratedClassifierCV``."""
     classes = np.asarray(estimator.classes_)
     members, curves = [], []
     for part in estimator.calibrated_classifiers_:

@@ -264,7 +264,6 @@ def _convert_channel(channel: Vectors | None, size: int) -> Any:
 
 
 def _concatenate_channels(channels: list[Vectors]) -> Any:
-    """Concatenate the vectors of each example."""
     present = np.column_stack([channel.present for channel in channels])
     size = len(present)
     order = (np.arange(size)[:, None] + size * np.arange(len(channels))[None, :])[present]

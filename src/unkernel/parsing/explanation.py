@@ -194,7 +194,6 @@ def explain_decision(
     *,
     top: int | None,
 ) -> ExplainedDecision:
-    """Explain a decision on a row of features."""
     if not classifier.exact:
         raise ValueError(
             "a pruned parser decides approximately: its contributions do not add up to its scores"

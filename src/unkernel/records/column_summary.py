@@ -144,7 +144,6 @@ class ColumnFacts:
         return f"{int(years[0]):04}-{month:02}-{min(day, 28):02}"
 
     def is_whole(self) -> bool:
-        """Return whether all numbers are whole."""
         return self._summary.is_whole
 
     def deviation(self) -> float:
@@ -232,7 +231,6 @@ def facts_of(
 
 
 def kind_of(name: str, summary: ColumnSummary) -> str:
-    """Return the kind of a column, from its values."""
     kinds = summary.types
     if all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
         return "category"

@@ -32,7 +32,6 @@ class ColumnValues:
     missing: list[Any] = field(default_factory=list)
 
     def draw(self, generator: np.random.Generator, *, unseen: bool, missing: bool) -> Any:
-        """Return one value."""
         if missing and self.missing and generator.random() < 0.25:
             return _draw_one(self.missing, generator)
         if unseen and self.unseen and generator.random() < 0.25:

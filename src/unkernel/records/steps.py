@@ -118,7 +118,6 @@ def scale(source: int, names: Sequence[str], **parts: Any) -> PlanStep:
 
 
 def concatenate(sources: Sequence[int], names: Sequence[str]) -> PlanStep:
-    """Concatenate vectors."""
     return PlanStep("concatenate", {"inputs": int32(sources)}, names)
 
 

@@ -29,16 +29,7 @@ _POLICY = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-in
 
 
 class InfoEndpoints:
-    """Handlers of all endpoints that models do not answer.
-
-    Parameters
-    ----------
-    models : ServedModels
-    model_endpoints : ModelEndpoints
-    metrics : Metrics
-    connection_limits : ConnectionLimits
-    watchdog : Watchdog or None
-    """
+    """Handlers of all endpoints that models do not answer."""
 
     def __init__(
         self,

@@ -75,7 +75,6 @@ class Metrics:
         self._children: dict[tuple[str, str, int], Histogram] = {}
 
     def count_request(self, model: str, endpoint: str, status: int, seconds: float) -> None:
-        """Count a request and its time."""
         key = (model, endpoint, status)
         child = self._children.get(key)
         if child is None:  # labels are looked up once: the lookup takes longer than counting
@@ -83,7 +82,6 @@ class Metrics:
         child.observe(seconds)
 
     def count_load(self, served: ServedModel) -> None:
-        """Count a loaded version."""
         self._loads.labels(served.name, "loaded").inc()
         self._load_seconds.labels(served.name).set(served.load_seconds)
         self._version.labels(served.name).set(float(served.version))

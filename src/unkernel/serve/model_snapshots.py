@@ -81,7 +81,6 @@ class ModelSnapshots:
         return identify_file(self._folder / _TABLE)
 
     def path_of(self, entry: Snapshot) -> Path:
-        """Return the path of a copy."""
         return self._folder / entry.file
 
     def has_changed(self, name: str, entry: Snapshot) -> bool:

@@ -23,15 +23,7 @@ _ATTEMPTS = 10  # to load a copy before it is replaced again
 
 @dataclass(frozen=True, eq=False)
 class ServedModel:
-    """A version of a model, ready to answer.
-
-    Attributes
-    ----------
-    name : str
-    version : str
-    answerer : Answerer
-    load_seconds : float
-    """
+    """A version of a model, ready to answer."""
 
     name: str
     version: str

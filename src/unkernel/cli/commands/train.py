@@ -97,7 +97,6 @@ def _learner_parts(learner: Any) -> Parts:
 
 
 def data_argument(learner: Any, *, large_data: bool) -> Any:
-    """Return the argument DATA of a learner."""
     if learner.unit != "row":
         return train_options.TreeFile if learner.unit == "tree" else train_options.SentenceFile
     if learner.takes_records and not large_data:

@@ -128,7 +128,6 @@ def is_ranking(model: Model) -> bool:
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """Describe a model, for JSON."""
     about: dict[str, Any] = {
         "kind": model.kind,
         "ranking": is_ranking(model),

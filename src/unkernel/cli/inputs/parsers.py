@@ -65,7 +65,6 @@ def open_explainable(path: Path, command: str) -> ParserModel | TextParserModel:
 
 
 def describe_parser(parser: Parser) -> dict[str, Any]:
-    """Describe a parser, for JSON."""
     return {
         "kind": parser.kind,
         "parser": parser.estimator,

@@ -67,7 +67,6 @@ TASKS = {
 
 
 def find_task(parser: Parser) -> Task:
-    """Return the task of a parser."""
     return next(task for task in TASKS.values() if task.kind == parser.kind)
 
 

@@ -106,7 +106,6 @@ class TreeExamples(Examples):
 
 
 def read(file: str, display: Display) -> TreeExamples:
-    """Read a file into memory."""
     check_no_model(file, "trees")
     check_no_bare_trees(file)
     began = time.perf_counter()
@@ -116,7 +115,6 @@ def read(file: str, display: Display) -> TreeExamples:
 
 
 def read_labelled(file: str, display: Display) -> TreeExamples:
-    """Read a file with labels."""
     examples = read(file, display)
     _ = examples.labels
     return examples

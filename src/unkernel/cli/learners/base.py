@@ -147,7 +147,6 @@ def describe_size(result: dict[str, Any]) -> str:
 
 
 def describe_weights(result: dict[str, Any]) -> str:
-    """Describe a model of weights."""
     of_class = " and class" if len(result.get("classes", ())) > 2 else ""
     between = ", thresholds between ranks" if result.get("thresholds") else ""
     return f"one weight per feature{of_class}{between}, {format_size(result['model_bytes'])}"

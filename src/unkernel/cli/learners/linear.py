@@ -82,7 +82,6 @@ class LinearLearner(ClassLearner):
                 raise ValueError(f"{flag(option)} is for cutting planes; --solver dual needs rows in memory")
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
-        """Train."""
         check_classes(rows.labels, f"{rows.file}: the column of labels")
         estimator.fit_reporting(
             rows.source, rows.labels, None, on_progress=on_progress, zero_based=rows.zero_based

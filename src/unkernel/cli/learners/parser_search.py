@@ -61,7 +61,6 @@ class ParserLearner:
         return chosen
 
     def fit(self, estimator: Any, rows: Any, on_progress: Callable[[Any], None]) -> None:
-        """Train."""
         estimator.fit_reporting(rows, on_progress=on_progress)
 
     def measure(self, estimator: Any, rows: Any) -> dict[str, Any]:

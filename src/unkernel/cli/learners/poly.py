@@ -35,7 +35,6 @@ class ConjunctionLearner(ClassLearner):
                 raise ValueError(f"{flag(option)} is for --penalty {wanted}, not for {penalty}")
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
-        """Train."""
         check_classes(rows.labels, f"{rows.file}: the column of labels")
         estimator.fit_reporting(rows.source, rows.labels, None, on_progress)
 

@@ -62,7 +62,6 @@ class TreeLearner(ClassLearner):
         return text
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
-        """Train."""
         assert isinstance(rows, TreeExamples)
         _check_missing(rows, self.given.get("combine", "auto"))
         labels = rows.labels

@@ -43,12 +43,10 @@ def flag(option: str) -> str:
 
 
 def option_name(parameter: str) -> str:
-    """Return the name of the option for a parameter."""
     return _OPTION_NAMES.get(parameter, parameter)
 
 
 def default_value(estimator: type, parameter: str) -> Any:
-    """Return the default of an estimator's parameter."""
     return inspect.signature(estimator).parameters[parameter].default
 
 

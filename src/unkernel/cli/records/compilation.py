@@ -19,7 +19,6 @@ from unkernel.records.plan import Plan
 
 
 def encode_file(opened: OpenedRecords, file: str | None, threads: int, display: Display) -> Any:
-    """Encode the records of a file as rows."""
     if file is None:
         return None
     check_records(opened)

@@ -40,7 +40,6 @@ def name_column(title: str, min_width: int | None = None) -> Column:
 
 
 def number_column(title: str | Text, min_width: int | None = None) -> Column:
-    """Return a column of numbers."""
     return Column(title, justify="right", no_wrap=True, min_width=min_width)
 
 

@@ -52,7 +52,6 @@ class PackedVector(Payload):
             total[self.places] += self.values
 
     def unpack(self) -> Vector:
-        """Return the vector."""
         if self.places is None:
             return self.values
         result = np.zeros(self.length)

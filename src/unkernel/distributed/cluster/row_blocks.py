@@ -77,7 +77,6 @@ def make_block_of_tuple(block: Any) -> Block:
 
 
 def make_blocks_of_partition(partition: Any) -> list[Block]:
-    """Return the blocks in a partition of a bag."""
     return [make_block_of_tuple(block) for block in partition]
 
 

@@ -77,7 +77,6 @@ class GroupedRows:
     accuracy: float
 
     def losses_of(self, part: Part) -> PairLosses:
-        """Return the losses of the part's pairs."""
         ranking = encode_ranking(part.labels, part.groups, part.weights, self.pair_weight)
         return PairLosses(ranking, self.scale, self.accuracy)
 

@@ -386,7 +386,6 @@ class ClusterMinimiser:
         return self.rows.n_features + (self.intercept != 0)
 
     def new_bundle(self, most_cuts: int) -> Bundle:
-        """Return a bundle without cuts."""
         return Bundle(self.dimension, most_cuts, of_rows=False)
 
     def run(

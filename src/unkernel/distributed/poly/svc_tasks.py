@@ -76,7 +76,6 @@ class PackedExamples(Payload):
     weights: Vector | None
 
     def unpack(self, n_features: int) -> Examples:
-        """Return the examples."""
         ends = np.cumsum(self.sizes, dtype=np.int64)
         values = np.ones(len(self.columns)) if self.values is None else self.values
         weights = np.ones(len(self.codes)) if self.weights is None else self.weights
@@ -240,7 +239,6 @@ def select_members(part: PolyPart, members: Places) -> PackedExamples:
 
 
 def solve_members(pieces: list[PackedExamples], problem: PolyProblem, effort: Effort) -> Solved:
-    """Solve the problem of the members."""
     packed = concatenate_examples(*pieces)
     examples = packed.unpack(problem.n_features)
     threads = worker_threads(problem.threads)

@@ -237,7 +237,6 @@ class GatheredTrees:
         return sorted((seen for part in self.surveys for seen in part), key=lambda seen: seen.number)
 
     def labels(self) -> NDArray[Any]:
-        """Return the label of each example."""
         found = [seen.labels[seen.codes] for seen in self.sort_surveys() if len(seen.codes)]
         if len({labels.dtype.kind in "OUS" for labels in found}) > 1:
             raise ValueError("the labels of some blocks are numbers, and those of others are text")

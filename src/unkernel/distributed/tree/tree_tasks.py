@@ -112,7 +112,6 @@ class TreeSurvey:
 
 
 def survey_trees(blocks: list[TreeBlock]) -> list[TreeSurvey]:
-    """Survey the blocks of a part."""
     found = []
     for block in blocks:
         labels, codes = np.unique(block.y, return_inverse=True)
@@ -222,7 +221,6 @@ class CutExamples:
     coefficients: Vector
 
     def same_as(self, other: CutExamples) -> bool:
-        """Return whether examples and coefficients are the same."""
         return np.array_equal(self.places, other.places) and np.array_equal(
             self.coefficients, other.coefficients
         )
@@ -262,7 +260,6 @@ def score_sample(
 
 
 def make_cut_piece(part: TreePart, own: CutExamples) -> CutPiece:
-    """Return the part's piece of a cut."""
     with part.lock:
         return _pack_piece(part, own)
 
@@ -330,7 +327,6 @@ class ChosenPlaces:
         return cls(np.setdiff1d(np.arange(size, dtype=np.int32), places, assume_unique=True), True)
 
     def places(self, size: int) -> Places:
-        """Return the chosen places."""
         if not self.others:
             return self.listed
         return np.setdiff1d(np.arange(size, dtype=np.int32), self.listed, assume_unique=True)

@@ -34,7 +34,6 @@ class PartialRecordScorer:
         self._shared = shared
 
     def score(self, others: Any) -> Any:
-        """Return the scores of one record."""
         return self._scorer.score(self._merge(others))
 
     def choose(self, others: Any, zero_is_positive: bool) -> int:

@@ -101,7 +101,6 @@ def _check_same_text(gold: _Text, found: _Text) -> None:
 
 
 def _align_words(gold: list[AlignedWord], found: list[AlignedWord]) -> Iterator[WordPair]:
-    """Yield pairs of aligned words."""
     i = j = 0
     while i < len(gold) and j < len(found):
         if gold[i].in_multiword or found[j].in_multiword:

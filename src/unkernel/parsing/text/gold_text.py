@@ -117,7 +117,6 @@ def _warn_of_contradictions(name: str, contradicted: list[Sentence]) -> None:
 
 
 def read_gold_tokens(sentence: Sentence) -> list[GoldToken]:
-    """Read the tokens of a sentence from its lines."""
     tokens: list[GoldToken] = []
     until = 0  # the last word of the multiword token that is being read
     for line in str(sentence).split("\n"):

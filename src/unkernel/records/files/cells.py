@@ -22,7 +22,6 @@ _SHOWN = 40  # characters of a cell in a message
 
 
 def type_of(cells: Iterable[str]) -> str:
-    """Return the type of a column."""
     there = [cell for cell in cells if cell]
     words = set(there) - set(MISSING_NUMBERS)
     if not words:
@@ -68,5 +67,4 @@ def quote(cell: str) -> str:
 
 
 def values_of(cells: Sequence[str], kind: str) -> list[Any]:
-    """Return the values of a column."""
     return [value_of(cell, kind) for cell in cells]

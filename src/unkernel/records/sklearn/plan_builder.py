@@ -77,7 +77,6 @@ class Builder:
         return True
 
     def together(self, vectors: Sequence[Vector]) -> Vector:
-        """Concatenate vectors."""
         if len(vectors) == 1:
             return vectors[0]
         names = JoinedNames([vector.names for vector in vectors])
@@ -95,7 +94,6 @@ def is_number(value: Any) -> bool:
 
 
 def is_nan(value: Any) -> bool:
-    """Return whether a value is NaN."""
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 

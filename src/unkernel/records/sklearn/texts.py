@@ -46,7 +46,6 @@ def hashing_vectorizer(builder: Builder, vectorizer: Any, source: Source, where:
 
 
 def dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
-    """Return the entries of a dict."""
     words = list(vectorizer.feature_names_)
     ids = [int(vectorizer.vocabulary_[word]) for word in words]
     table = {"columns": steps.int32([_column(source, where)]), "separator": vectorizer.separator}

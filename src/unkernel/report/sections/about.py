@@ -14,7 +14,6 @@ from unkernel.report.page import Section
 
 
 def models(answers: Sequence[Answered]) -> Section:
-    """Describe the models."""
     return describe_models({one.name: classifier_facts(one.classifier) for one in answers})
 
 

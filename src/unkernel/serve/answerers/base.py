@@ -126,7 +126,6 @@ def check_characters(text: str) -> None:
 
 
 def encode_answers(answers: Sequence[Json], shape: JsonShape) -> bytes:
-    """Encode answers as JSON of a shape."""
     if shape is JsonShape.LINES:
         return _ENCODER.encode_lines(answers)
     return _ENCODER.encode(answers if shape is JsonShape.LIST else answers[0])

@@ -23,12 +23,7 @@ _DATATYPES = {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}
 
 
 class AnswerFormat:
-    """Conversion of a model's scores into answers.
-
-    Parameters
-    ----------
-    decision : Decision
-    """
+    """Conversion of a model's scores into answers."""
 
     def __init__(self, decision: Decision) -> None:
         self._decision = decision
@@ -53,7 +48,6 @@ class AnswerFormat:
         ]
 
     def encode(self, raw: NDArray[np.float64], shape: JsonShape) -> bytes:
-        """Return the answers as JSON of a shape."""
         if self.json_writer is None:
             return encode_answers(self.make_answers(raw), shape)
         return self.json_writer.write(raw[:, 0], shape)
@@ -84,7 +78,6 @@ class AnswerFormat:
         return (curve.a, curve.b, False) if isinstance(curve, Sigmoid) else None
 
     def describe(self) -> Json:
-        """Describe the answers."""
         return {
             "scheme": self._decision.scheme,
             "classes": self._decision.classes.tolist(),
@@ -111,7 +104,6 @@ class AnswerFormat:
 
     @property
     def outputs(self) -> list[Tensor]:
-        """The output tensors."""
         decision, count = self._decision, len(self._names)
         shape = np.shape(decision.decide(np.zeros((1, decision.n_scores))))[1:]
         kind = "f" if decision.scheme == "regression" else decision.classes.dtype.kind

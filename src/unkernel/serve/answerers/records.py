@@ -132,7 +132,6 @@ class TextAnswerer(RecordAnswerer):
 
 
 def record_answerer(model: RecordClassifier) -> RecordAnswerer:
-    """Return the answerer of a model of records or texts."""
     return TextAnswerer(model) if model.plan.whole else RecordAnswerer(model)
 
 
