@@ -155,21 +155,7 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.degree = degree
-        self.C = C
-        self.loss = loss
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.feature_map = feature_map
-        self.storage = storage
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     @property
     def decision_function(self) -> NoReturn:
