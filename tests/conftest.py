@@ -1,4 +1,4 @@
-"""What holds for all tests: none depends on the clock, or on how pytest was started."""
+"""Settings for all tests: none depends on the clock, or on how pytest was started."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import signal
 from collections import Counter
 from pathlib import Path
 
-# Tests run in as many processes as there are processors: more threads in each would only wait for each other.
-# Set before numpy is imported, and inherited by the programs that tests start.
+# There are as many test processes as processors, so more threads in each would only compete. Set before numpy
+# is imported, and inherited by programs that tests start.
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-# What a shell starts in the background ignores Ctrl-C, and so would the programs that tests start.
+# Processes that a shell starts in the background ignore Ctrl-C, and so would programs that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Files of tests need not outlast a power cut: waiting for the disk would take a tenth of the time.
+# Files of tests need not survive a power failure: waiting for the disk would take a tenth of the time.
 os.fsync = lambda _: None  # type: ignore[assignment]
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-# A busy machine takes its time: that is no failure. Continuous integration tries the same examples in every
-# run; elsewhere each run tries others.
+# Slow tests on a busy machine are not failures. Continuous integration tries the same examples in every run;
+# other runs try new ones.
 settings.register_profile(
     "any_machine",
     deadline=None,
@@ -37,8 +37,8 @@ settings.register_profile(
 )
 settings.load_profile("any_machine")
 
-# The files that take longest, for few tests each. Processes take whole files from one list: a long one at its
-# end would leave all others without work. An order only: nothing depends on it.
+# The files that take longest for few tests. Processes take whole files from one list, so a long file at its
+# end would leave other processes idle. Nothing else depends on this order.
 LONGEST = (
     "records/test_pipelines.py",
     "one_answer/test_one_answer.py",
@@ -64,7 +64,7 @@ LONGEST = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if hasattr(config.option, "loadscopereorder"):  # pytest-xdist would begin with the files of many tests
+    if hasattr(config.option, "loadscopereorder"):  # pytest-xdist would start with the files of many tests
         config.option.loadscopereorder = False
     if "UNKERNEL_NO_SKIPS" in os.environ:
         from reference import expected_skips
@@ -73,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, then those of many tests."""
+    """Order the longest files first, then those with many tests."""
     tests = Path(__file__).parent
     places = {tests / name: place for place, name in enumerate(LONGEST)}
     counts = Counter(item.path for item in items)

@@ -1,4 +1,4 @@
-"""The predictor of KServe, against KServe itself."""
+"""The KServe predictor, against KServe itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel import PolyLogisticRegression, RecordEncoder
 try:
     from kserve import InferInput, InferRequest
     from kserve.errors import InvalidInput, ModelMissingError
-except (ImportError, TypeError) as error:  # TypeError: MLServer is in the same process, and claims its names
+except (ImportError, TypeError) as error:  # TypeError: MLServer in this process claims KServe's names
     pytest.skip(f"KServe cannot be imported: {error}", allow_module_level=True)
 
 from unkernel.kserve import UnkernelModel

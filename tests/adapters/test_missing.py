@@ -1,4 +1,4 @@
-"""What is said where the package that an adapter is for is not installed."""
+"""Error messages of adapters whose packages are not installed."""
 
 from __future__ import annotations
 

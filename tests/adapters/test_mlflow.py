@@ -1,4 +1,4 @@
-"""The flavour of MLflow, against MLflow itself."""
+"""The MLflow flavour, against MLflow itself."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_records_as_a_function_of_frames(fast, tmp_path):
     assert (function.predict(FRAME) == fast.predict(FRAME)).all()
     shares = function.predict(FRAME, params={"method": "predict_proba"})
     assert (shares == fast.predict_proba(FRAME)).all()
-    wider = FRAME[["member", "job", "age"]].assign(other=1)  # any order, and columns that nobody reads
+    wider = FRAME[["member", "job", "age"]].assign(other=1)  # any order, and unused columns
     assert (function.predict(wider) == fast.predict(FRAME)).all()
     with pytest.raises(ValueError, match="method must be one of predict, predict_proba, decision_function"):
         function.predict(FRAME, params={"method": "fit"})

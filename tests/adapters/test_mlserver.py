@@ -1,4 +1,4 @@
-"""The runtime of MLServer, against MLServer itself."""
+"""The MLServer runtime, against MLServer itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ try:
     from mlserver.errors import InferenceError
     from mlserver.settings import ModelParameters, ModelSettings
     from mlserver.types import InferenceRequest, RequestOutput
-except (ImportError, TypeError) as error:  # TypeError: KServe is in the same process, and claims its names
+except (ImportError, TypeError) as error:  # TypeError: KServe in this process claims MLServer's names
     pytest.skip(f"MLServer cannot be imported: {error}", allow_module_level=True)
 
 from unkernel.mlserver import UnkernelRuntime

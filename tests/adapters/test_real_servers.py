@@ -1,4 +1,4 @@
-"""The adapters inside the servers that they are for, each in a process of its own."""
+"""The adapters inside the servers for which they are made, each in its own process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def needs(*modules: str) -> pytest.MarkDecorator:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with one model."""
+    """Return a folder with one model."""
     pipeline = make_pipeline(RecordEncoder(), PolyLogisticRegression(degree=2)).fit(RECORDS, LABELS)
     made = tmp_path_factory.mktemp("model")
     unkernel.compile(pipeline).save(made / "model.uk")
@@ -64,7 +64,7 @@ def asked(port: int, path: str, body: Any) -> Any:
 
 @contextmanager
 def running(command: list[str], **environment: str) -> Iterator[Callable[[int, str, Any], Any]]:
-    """A server; what yields asks it, and waits until it has started."""
+    """Yield a running server's function for requests, once it has started."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     everything = os.environ | {"PATH": path} | environment
     with subprocess.Popen([sys.executable, *command], env=everything) as process:

@@ -1,4 +1,4 @@
-"""The benchmarks are scripts of a folder, and not a package."""
+"""Makes the benchmarks importable: they are scripts in a folder, not a package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the benchmarks are made of: figures that are kept, the page of them, and the check for regressions."""
+"""The parts of benchmarks: saved figures, the page that shows them, and the check for regressions."""
 
 from __future__ import annotations
 
@@ -199,11 +199,11 @@ def test_programs_are_run_and_measured(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "found"),
     [
-        ({0: 0.3}, 0),  # within what runs spread
-        ({0: 1.2}, 1),  # slower beside the peer
+        ({0: 0.3}, 0),  # within the variation between runs
+        ({0: 1.2}, 1),  # slower compared with the peer
         ({0: 2.5, 1: 10.0}, 0),  # a slower machine
         ({1: 0.2}, 1),  # the peer has become faster
-        ({2: 20.0}, 1),  # sizes are compared as they are
+        ({2: 20.0}, 1),  # sizes are compared unchanged
     ],
 )
 def test_regressions_are_those_of_ratios(report, tmp_path, changes, found):

@@ -1,4 +1,4 @@
-"""Pages of the papers: what is made of figures, and what stays as it was written."""
+"""Pages of the papers: the generated parts, and the parts that stay as written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The script that says what peers there are, and builds those that can be built."""
+"""The script that lists peers and builds those that can be built."""
 
 from __future__ import annotations
 

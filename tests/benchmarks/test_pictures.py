@@ -1,4 +1,4 @@
-"""Pictures of the documentation that are drawn of saved figures show the figures that are saved now."""
+"""Pictures in the documentation show the figures that are currently saved."""
 
 import sys
 import xml.etree.ElementTree as ET
@@ -17,7 +17,7 @@ def pictures(monkeypatch):
 
 
 def words_in(name: str) -> str:
-    """All text of a picture."""
+    """Return all text of a picture."""
     root = ET.parse(ROOT / "docs" / "_static" / "pictures" / f"{name}.svg").getroot()
     return "\n".join("".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text"))
 

@@ -1,4 +1,4 @@
-"""What the benchmark of limits counts, against counting by hand."""
+"""The counts of the benchmark of limits, against counting by hand."""
 
 from __future__ import annotations
 

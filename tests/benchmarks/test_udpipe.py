@@ -1,4 +1,4 @@
-"""Peers that train for an hour are trained once."""
+"""Peers that take an hour to train are trained only once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def udpipe():
 
 @pytest.fixture
 def learnt(udpipe, monkeypatch, tmp_path):
-    """What was trained, as the options of each stage."""
+    """Return the trained models, as the options of each stage."""
     asked = []
 
     def learn(data, options):

@@ -1,9 +1,9 @@
-"""Generated models asked about generated records by all ways: each record must have one answer.
+"""Predictions of generated models for generated records by all interfaces: each record must have one answer.
 
     python -m campaigns.answers --cases 10000 --seed 0
 
-A case is a record, asked about by every way of ``one_answer.ways``, ``one_answer.requests`` and
-``one_answer.commands``. A model that differs is drawn again by ``--model``.
+A case is a record, predicted by every interface in ``one_answer.ways``, ``one_answer.requests`` and
+``one_answer.commands``. ``--model`` draws a model with differences again.
 """
 
 from __future__ import annotations

@@ -36,14 +36,14 @@ def stored_scores() -> Iterator[tuple[str, Any]]:
 
 
 def binary_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return 300 rows of 40 features, each 0 or 1, and classes that a conjunction decides."""
+    """Return 300 rows of 40 binary features, with classes that depend on a conjunction."""
     rng = np.random.default_rng(seed)
     X = (rng.random((300, 40)) < 0.25).astype(float)
     return X, np.where(X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.random(300) > 0.3, 1, 0)
 
 
 def trained_scores() -> Iterator[tuple[str, Any]]:
-    """Yield the scores of estimators trained from a seed, on rows that they have not seen."""
+    """Yield the scores of estimators trained from a seed, on unseen rows."""
     X, y = binary_rows(0)
     unseen, _ = binary_rows(1)
     estimators = {

@@ -1,4 +1,4 @@
-"""Work in forked children that end where they are told to: killed at a moment, or out of disk space."""
+"""Runs work in forked children that end at a chosen moment: killed, or out of disk space."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from typing import Protocol
 
 Work = Callable[[Path], object]
 
-# What Python reports of the file system before it happens (https://docs.python.org/3/library/audit_events.html).
+# File system events that Python reports before they happen
+# (https://docs.python.org/3/library/audit_events.html).
 FILE_EVENTS = {
     "open",
     "os.chmod",
@@ -34,13 +35,13 @@ def _touches(folder: Path, event: str, arguments: tuple[object, ...]) -> bool:
 
 
 class Moment(Protocol):
-    """When a child is killed."""
+    """A moment at which a child is killed."""
 
     def arm(self, folder: Path) -> None:
-        """Called in the child, before it works."""
+        """Prepare the kill; called in the child, before it works."""
 
     def wait(self, child: int) -> None:
-        """Called in the parent, which then waits for the child to end."""
+        """Wait for the moment; called in the parent, which then waits for the child to end."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ NEVER = Never()
 
 @dataclass(frozen=True)
 class AfterSeconds(Never):
-    """By the parent, some time after the work began."""
+    """The parent kills the child some time after the work began."""
 
     seconds: float
 
@@ -66,7 +67,7 @@ class AfterSeconds(Never):
 
 @dataclass(frozen=True)
 class BeforeEvent(Never):
-    """Just before the child touches the file system of its folder for the n-th time."""
+    """Kills the child just before it accesses the file system of its folder for the n-th time."""
 
     number: int
 
@@ -85,7 +86,7 @@ class BeforeEvent(Never):
 
 @dataclass(frozen=True)
 class AtByte(Never):
-    """In the middle of a write, when a file would become larger than that."""
+    """Kills the child in the middle of a write, when a file would exceed this size."""
 
     size: int
 
@@ -97,7 +98,7 @@ class AtByte(Never):
 
 @dataclass(frozen=True)
 class FullDisk(Never):
-    """No kill: writing beyond a size fails, as it does on a full disk but for the error's number."""
+    """No kill: writing beyond a size fails like on a full disk, except for the error's number."""
 
     size: int
 
@@ -107,7 +108,7 @@ class FullDisk(Never):
 
 @dataclass(frozen=True)
 class FailedFlush(Never):
-    """No kill: the n-th time that the system is asked to store a file for good, its disk is full."""
+    """No kill: the disk is full when the system is asked to flush a file for the n-th time."""
 
     number: int
 
@@ -125,7 +126,7 @@ class FailedFlush(Never):
 
 @dataclass(frozen=True)
 class Ended:
-    """How a child ended: with an exit code, or killed by a signal; and what it wrote to stdout and stderr."""
+    """The end of a child: an exit code or a signal, and its stdout and stderr."""
 
     code: int
     said: str
@@ -141,7 +142,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Child:
-    """A process at work."""
+    """A working process."""
 
     number: int
     output: int
@@ -157,7 +158,7 @@ class Child:
 
 
 def start(work: Work, folder: Path, moment: Moment = NEVER) -> Child:
-    """Begin some work in a forked child. Exit codes: 0 it ended well, 1 it raised an exception."""
+    """Start some work in a forked child. Exit codes: 0 for success, 1 for an exception."""
     reads, writes = os.pipe()
     number = os.fork()
     if number == 0:
@@ -168,7 +169,7 @@ def start(work: Work, folder: Path, moment: Moment = NEVER) -> Child:
 
 
 def run(work: Work, folder: Path, moment: Moment = NEVER) -> Ended:
-    """Do some work in a forked child, to whatever end."""
+    """Run some work in a forked child until it ends in any way."""
     return start(work, folder, moment).end()
 
 
@@ -189,7 +190,7 @@ def _work_and_exit(work: Work, folder: Path, moment: Moment, output: int) -> Non
 
 
 def count_events(work: Work, folder: Path) -> int:
-    """How many times a work touches the file system of its folder."""
+    """Return how many times some work accesses the file system of its folder."""
 
     def counted(folder: Path) -> None:
         events = 0

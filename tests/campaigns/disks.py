@@ -1,10 +1,10 @@
-"""Disks that are full, folders that are read-only, and several who save at once.
+"""Full disks, read-only folders, and several processes that save at once.
 
     python -m campaigns.disks --sizes 200 --saves 500
 
-A work of `tasks` that cannot write must end with an error that names the file, leave the older version of
-every output as it was, and no file that was not there before; with space again, it must end well. Where
-several save over one file, and others load it all the time, every load must find one of their models, whole.
+A task that cannot write must end with an error that names the file, leave the older version of every output
+unchanged, and leave no new file; with space again, it must succeed. If several processes save to one file
+while others load it, every load must find one of their models, complete.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from unkernel import CuttingPlaneSVC, load
 
 
 def check_refused(trial: Trial, folder: Path, ended: Ended) -> None:
-    """The work has failed, has said where, and nothing has changed but what the next run goes on from."""
+    """Check that the work failed with a place, and changed nothing except the state that the next run
+    continues from.
+    """
     assert ended.code > 0, f"ended with {ended.code}: {ended.last_line}"
     assert any(name.split("/")[0] in ended.said for name in names(folder)), (
         f"no file is named: {ended.last_line}"
@@ -47,7 +49,7 @@ def check_refused(trial: Trial, folder: Path, ended: Ended) -> None:
 
 
 def check_full_disk(trial: Trial, moment: Moment) -> bool:
-    """Whether the work failed at all: it need not write as many bytes."""
+    """Return whether the work failed at all: it may need fewer bytes."""
     folder = copied(trial.place / "old", trial.place / "now")
     ended = run(trial.task.work, folder, moment)
     if ended.code == 0:
@@ -67,7 +69,7 @@ def check_ends_well(trial: Trial, folder: Path) -> None:
 
 @contextmanager
 def small_disk(place: Path, size: int) -> Iterator[Path]:
-    """A file system of a few pages in memory; only root can have one."""
+    """Yield a file system of a few pages in memory; only root can have one."""
     place.mkdir(exist_ok=True)
     _mount("-t", "tmpfs", "-o", f"size={size}", "none", str(place))
     try:
@@ -89,7 +91,7 @@ def can_mount() -> bool:
 
 
 def check_real_full_disk(trial: Trial, pages: int) -> bool:
-    """As `check_full_disk`, on a file system that has so many pages left."""
+    """Do the same as `check_full_disk`, on a file system with this number of free pages."""
     used = sum(
         -(-(trial.place / "old" / name).stat().st_size // 4096) + 1 for name in names(trial.place / "old")
     )
@@ -111,7 +113,7 @@ def check_read_only_disk(trial: Trial) -> None:
 
 
 def check_read_only_folder(trial: Trial) -> None:
-    """For root, no folder is read-only."""
+    """Check a read-only folder; for root, no folder is read-only."""
     folder = copied(trial.place / "old", trial.place / "now")
     folder.chmod(0o555)
     try:
@@ -122,7 +124,7 @@ def check_read_only_folder(trial: Trial) -> None:
 
 
 def savers_at_once(place: Path, saves: int, savers: int = 3, loaders: int = 2) -> int:
-    """How often a model was loaded while several saved theirs over it."""
+    """Return how often a model was loaded while several processes saved to its file."""
     models = [CuttingPlaneSVC(C=0.1).fit(*make_rows(seed)) for seed in range(savers)]
     weights = [model.to_model().weights for model in models]
     path = place / "model.uk"
@@ -157,7 +159,7 @@ def _check_ended(ended: Ended) -> str:
 
 
 def campaign(sizes: int, saves: int, seed: int) -> int:
-    """All checks for all works; how many failed."""
+    """Run all checks for all tasks; return how many failed."""
     rng, failures, mounts = random.Random(seed), 0, can_mount()
     with tempfile.TemporaryDirectory() as place:
         for name, task in TASKS.items():
@@ -186,7 +188,7 @@ def campaign(sizes: int, saves: int, seed: int) -> int:
 
 
 def drawn_sizes(trial: Trial, count: int, rng: random.Random) -> list[int]:
-    """The first bytes, the last ones, and some in between."""
+    """Return the first bytes, the last ones, and some in between."""
     ends = [0, 1, 2, 100, trial.largest - 2, trial.largest - 1]
     return ends + [rng.randrange(trial.largest) for _ in range(count - len(ends))]
 

@@ -1,11 +1,11 @@
-"""Works that are killed: every file is the old one or the new one, and the next run puts all in order.
+"""Killed tasks: every file is either old or new, and the next run cleans up.
 
     python -m campaigns.kills --kills 1000 --seed 1
 
-Each round takes a work of `tasks`, kills it once or several times, and looks at every output: it must be the
-older version or the new one, whole. Then the same work runs to its end: its outputs must be those of a run
-that nobody killed, and no other file may be left, temporary ones included. Moments are drawn at random: a
-time, an event of the file system, or a byte of a file at which the process dies in the middle of a write.
+Each round takes a task, kills it once or several times, and checks every output: it must be the complete old
+or new version. Then the task runs to its end: its outputs must equal those of an undisturbed run, and no
+other file may remain, including temporary ones. Moments are random: a time, a file system event, or a byte of
+a file at which the process dies in the middle of a write.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from campaigns.tasks import TASKS, Task, copied, names
 
 @dataclass
 class Trial:
-    """A work in a folder of its own, what it leaves when nobody kills it, and what became of it so far."""
+    """A task in its own folder, its outputs without a kill, and the results so far."""
 
     task: Task
     place: Path
@@ -47,7 +47,7 @@ class Trial:
         return count_events(self.task.work, copied(self.place / "old", self.place / "now"))
 
     def round(self, moments: Iterable[Moment]) -> None:
-        """Kill the work at each moment in turn, in one folder, then let it end. Raises AssertionError."""
+        """Kill the task at each moment in turn, in one folder, then let it end. Raises AssertionError."""
         folder = copied(self.place / "old", self.place / "now")
         for moment in moments:
             ended = run(self.task.work, folder, moment)
@@ -68,7 +68,7 @@ class Trial:
 
 
 def drawn(trial: Trial, rng: random.Random, events: int) -> list[Moment]:
-    """One to three moments, of all kinds."""
+    """Return one to three random moments of all kinds."""
     kinds = [
         lambda: AfterSeconds(rng.uniform(0, trial.seconds)),
         lambda: BeforeEvent(rng.randint(1, events)),
@@ -78,7 +78,7 @@ def drawn(trial: Trial, rng: random.Random, events: int) -> list[Moment]:
 
 
 def campaign(kills: int, seed: int, chosen: Iterable[str] = TASKS) -> Counter[str]:
-    """Kill each work equally often, slow ones a twentieth as often; the kills of each, and "failures"."""
+    """Kill each task equally often, slow ones a twentieth; return the kills of each, and "failures"."""
     rng = random.Random(seed)
     done: Counter[str] = Counter(failures=0)
     parts = {name: 1 if TASKS[name].slow else 20 for name in chosen}

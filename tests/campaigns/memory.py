@@ -1,10 +1,10 @@
-"""Budgets of memory that hold: with little more address space than was promised, the work still ends well.
+"""Memory budgets hold: with little more address space than promised, the work still succeeds.
 
     python -m campaigns.memory
 
-Each work runs in a forked child whose address space may grow by 1.2 times its budget and no more, beside
-32 MB for the stacks of threads and for libraries that are loaded late. Works that fail then are tried with
-more, to tell how far off the promise was.
+Each task runs in a forked child whose address space may grow by 1.2 times its budget, plus 32 MB for the
+stacks of threads and for libraries loaded late. Tasks that fail are repeated with more memory, to find how
+far off the promise was.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ Work = Callable[[], object]
 
 
 def taken() -> int:
-    """Bytes of this process's address space."""
+    """Return the bytes of this process's address space."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
 
 
 def holds(work: Work, budget: float, factor: float) -> str | None:
-    """None if the work ends well within the budget times the factor, else the last line of its error."""
+    """Return None if the work succeeds within budget times factor, else the last line of its error."""
 
     def limited(_: Path) -> None:
         most = taken() + SLACK + int(factor * budget)
@@ -54,7 +54,7 @@ def holds(work: Work, budget: float, factor: float) -> str | None:
 
 
 def random_rows(rows: int, features: int, ones: int, seed: int = 0) -> tuple[sparse.csr_matrix, np.ndarray]:
-    """Binary rows with about as many ones each, frequent features first."""
+    """Return binary rows with about this number of ones each, frequent features first."""
     rng = np.random.default_rng(seed)
     columns = (features * rng.random((rows, ones)) ** 2).astype(np.int32)
     indptr = np.arange(0, rows * ones + 1, ones)
@@ -68,7 +68,7 @@ def random_rows(rows: int, features: int, ones: int, seed: int = 0) -> tuple[spa
 
 
 def compiling(scale: float) -> Iterator[tuple[str, Work, float]]:
-    """Models whose tables would take several times the budget, in some engine."""
+    """Yield models whose tables would take several times the budget in some engine."""
     X, _ = random_rows(int(6000 * scale), 2000, 25)
     model = replace(
         make_kernel_model(0, kernel=polynomial(3)),
@@ -85,12 +85,12 @@ def compiling(scale: float) -> Iterator[tuple[str, Work, float]]:
 
 
 def compile_alike(model: Any, budget: float, expected: Any) -> None:
-    """Engines for which memory is missing are left out; here, no others than those beyond the budget."""
+    """Compile, and check that exactly the engines beyond the budget are omitted."""
     assert compile(model, memory=budget, measure=False).candidates == expected, "fewer engines were built"
 
 
 def needed(learner: PolySVC, X: Any, y: Any) -> float:
-    """What a learner says that it needs, where there is no memory at all."""
+    """Return the memory that a learner reports to need if there is none."""
     with_none, _base.available_bytes = _base.available_bytes, lambda: 1
     try:
         learner.fit(X, y)
@@ -121,7 +121,7 @@ def out_of_core(scale: float, folder: Path) -> Iterator[tuple[str, Work, float]]
 
 
 def campaign(scale: float) -> int:
-    """How many budgets did not hold."""
+    """Return how many budgets did not hold."""
     failures = 0
     with tempfile.TemporaryDirectory() as place:
         for works in (compiling(scale), storing(scale), out_of_core(scale, Path(place))):
@@ -143,7 +143,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--scale", type=float, default=1.0, help="of the problems")
     given = parser.parse_args()
-    if "MALLOC_ARENA_MAX" not in os.environ:  # else every thread reserves 64 MB of addresses
+    if "MALLOC_ARENA_MAX" not in os.environ:  # otherwise every thread reserves 64 MB of addresses
         os.environ["MALLOC_ARENA_MAX"] = "1"
         os.execv(sys.executable, [sys.executable, "-m", "campaigns.memory", *sys.argv[1:]])
     return campaign(given.scale) > 0

@@ -2,10 +2,10 @@
 
     python -m campaigns.numerical --problems 10000 --seed 0
 
-A learner certifies that its objective P is at most gap * P above the minimum. That is false if any weights
-have an objective below (1 - gap) * P: those of LIBLINEAR, for instance, or zeros. The objective itself is
-computed anew, in higher precision, from what was fitted. A compiled engine must give the
-kernel sum, whatever the kernel. What is allowed for is rounding, in proportion to the terms that are summed.
+A learner certifies that its objective P is at most gap * P above the minimum. This is false if any weights
+have an objective below (1 - gap) * P, such as those of LIBLINEAR, or zeros. The objective itself is
+recomputed in higher precision from the fitted model. A compiled engine must return the kernel sum for any
+kernel. Errors up to rounding are allowed, in proportion to the terms of the sum.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sklearn.svm import SVC, LinearSVC
 from reference import cutting_planes, poly, rankings, sparse
 from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolySVC, RankSVM, compile
 
-ROUNDING = 1e-12  # of the sum of all terms, without their signs
+ROUNDING = 1e-12  # of the sum of the absolute values of all terms
 ENGINES = ("inverted", "bitsliced", "expanded", "split", "auto")
 
 Random = np.random.Generator
@@ -36,7 +36,7 @@ Rows = Any
 
 
 def problem(rng: Random, *, binary: bool, most_features: int = 5) -> tuple[Rows, Rows]:
-    """Rows, some of them equal or zero, with two classes; columns of values may differ by many orders."""
+    """Return rows of two classes, some equal or zero; columns may differ by orders of magnitude."""
     shape = int(rng.integers(4, 40)), int(rng.integers(1, most_features + 1))
     X = (rng.random(shape) < rng.choice([0.2, 0.5, 1.0])).astype(float)
     if not binary:
@@ -48,15 +48,15 @@ def problem(rng: Random, *, binary: bool, most_features: int = 5) -> tuple[Rows,
 
 
 def power(rng: Random, orders: float) -> float:
-    """A number around 1, up to that many orders of magnitude away."""
+    """Return a number around 1, up to this many orders of magnitude away."""
     return float(10.0 ** rng.uniform(-orders, orders))
 
 
-# --- What is checked ----------------------------------------------------------------------------------
+# --- Checks ----------------------------------------------------------------------------------------
 
 
 def fitted(learner: Any, *data: Any, **more: Any) -> tuple[Any, bool]:
-    """The learner, and whether it warned that it has not converged."""
+    """Return the fitted learner, and whether it warned about convergence."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         learner.fit(*data, **more)
@@ -64,14 +64,14 @@ def fitted(learner: Any, *data: Any, **more: Any) -> tuple[Any, bool]:
 
 
 def weights_of_peer(peer: Any, *data: Any) -> Rows:
-    """Without a word if it does not converge: any weights are a test of a lower bound."""
+    """Return the peer's weights, without warnings: any weights test a lower bound."""
     return fitted(peer, *data)[0].coef_[0]
 
 
 def objective(
     w: Rows, Phi: Rows, y: Rows, C: float, loss: str, *, penalty: str = "l2"
 ) -> tuple[float, float]:
-    """The objective of weights, and the sum of its terms without their signs."""
+    """Return the objective of weights, and the sum of the absolute values of its terms."""
     w, Phi = np.asarray(w, np.longdouble), np.asarray(Phi, np.longdouble)
     signs = np.where(y == 1, 1, -1)
     size = 0.5 * (w * w).sum() if penalty == "l2" else np.abs(w).sum()
@@ -85,7 +85,7 @@ def objective(
 
 
 def complaints(learner: Any, warned: bool, own: tuple[float, float], others: list[float]) -> Iterator[str]:
-    """What a fitted learner says of itself that is not so."""
+    """Return the false claims of a fitted learner about itself."""
     value, terms = own
     allowed = ROUNDING * terms
     if not np.isfinite([learner.objective_, learner.gap_]).all():
@@ -131,14 +131,14 @@ def kernel_map(rng: Random) -> dict[str, Any]:
 
 
 def mapped(learner: Any, X: Rows, options: dict[str, Any], *, l1: bool) -> tuple[Rows, Rows]:
-    """The weights of a model over its conjunctions, and the mapped rows."""
+    """Return the weights of a model over its conjunctions, and the mapped rows."""
     model = learner.to_model()
     w = sparse.model_weights(model, together=max if l1 else sum)[:, 0]
     return w, model_columns(model, X, together=max if l1 else sum)
 
 
 def model_columns(model: Any, X: Rows, together: Any) -> Rows:
-    """phi(x) of the conjunctions that have weights, the constant first, as `model_weights` orders them."""
+    """Return phi(x) of the conjunctions with weights, the constant first, in the order of `model_weights`."""
     order = sparse.conjunctions.numbered(len(model.columns), model.degree, model.sets)
     conjunctions = [(), *(order[key] for key in model.keys.tolist())]
     ranked = X[:, model.columns]
@@ -226,7 +226,7 @@ def engines(rng: Random) -> Iterator[str]:
 
 
 def kernel_sums(machine: Any, X: Rows) -> tuple[Rows, Rows]:
-    """Scores by the definition, and the sums of their terms without signs."""
+    """Return scores by definition, and the sums of the absolute values of their terms."""
     A, Z = np.asarray(X, np.longdouble), np.asarray(machine.support_vectors_, np.longdouble)
     gamma, coef0, degree = machine.gamma, machine.coef0, machine.degree
     inner = A @ Z.T
@@ -255,7 +255,7 @@ FAMILIES: dict[str, Callable[[Random], Iterator[str]]] = {
 
 
 def run(count: int, first: int = 0) -> Iterator[tuple[str, int, list[str]]]:
-    """One problem of each family after the other: its name, its seed, and what is wrong."""
+    """Yield one problem of each family in turn: its name, its seed, and the faults found."""
     for seed in range(first, first + -(-count // len(FAMILIES))):
         for name, family in FAMILIES.items():
             try:

@@ -1,9 +1,9 @@
-"""New model files under load: no request fails, memory does not grow, and no descriptor is left open.
+"""New model files under load: no request fails, memory does not grow, and no descriptor stays open.
 
     python -m campaigns.reloads --reloads 10000
 
-Two threads ask a server of two workers, while two models take each other's place; one in ten files is
-damaged, and must be refused.
+Two threads send requests to a server with two workers, while two models replace each other; one in ten files
+is damaged and must be refused.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ import httpx
 from serve.serving import RECORDS, Server, record_model, started
 
 MOST_GROWTH = 4 << 20  # bytes of a worker, after the first tenth of the reloads
-EVERY = 10  # files of which one is damaged
+EVERY = 10  # one of this many files is damaged
 
 
 def children(process: int) -> list[int]:
-    """The processes that a process has started."""
+    """Return the child processes of a process."""
     return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 def workers(server: Server) -> list[int]:
-    """Those that answer: they have the port open, and a program of multiprocessing's has not."""
+    """Return the workers: they have the port open, unlike helper processes of multiprocessing."""
     found = children(server.process.pid)
     return [one for one in found if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
 def usage(process: int) -> tuple[int, int]:
-    """Private bytes of a process, and its open descriptors."""
+    """Return the private bytes of a process, and its open descriptors."""
     lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     private = sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_"))
     return private, len(list(Path(f"/proc/{process}/fd").iterdir()))
 
 
 class Asker(threading.Thread):
-    """Asks until it is told to end."""
+    """Sends requests until told to end."""
 
     def __init__(self, address: str) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Asker(threading.Thread):
 
 
 def campaign(reloads: int, folder: Path) -> list[str]:
-    """What went wrong."""
+    """Return the faults found."""
     models = [folder / "a.uk", folder / "b.uk"]
     for path, C in zip(models, (1000.0, 0.01), strict=True):
         record_model(C=C).save(path)

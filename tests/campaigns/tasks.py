@@ -1,4 +1,4 @@
-"""What the campaigns interrupt: works that replace files of their own kind in a folder."""
+"""Tasks that the campaigns interrupt: each replaces files of its own kind in a folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from unkernel import CuttingPlaneSVC, PolySVC, compile, load, write_svmlight
 from unkernel.cli import main
 from unkernel.data.rows.row_files import open_rows
 
-# What the commands would import in every child.
+# Modules that the commands would otherwise import in every child.
 for module in (
     "sklearn.model_selection",
     "unkernel.cli.commands.predict",
@@ -32,18 +32,18 @@ for module in (
 
 @dataclass(frozen=True)
 class Task:
-    """A work, and the files that it replaces.
+    """A task, and the files that it replaces.
 
     Attributes
     ----------
     prepare : function of a folder
-        Makes what the work reads, and an older version of each output.
+        Makes the task's inputs, and an older version of each output.
     work : function of a folder
     outputs : tuple of str
     alike : function of two paths
         Whether two outputs count as the same.
     passing : tuple of str
-        Folders that a killed run may leave, for the next to go on from.
+        Folders that a killed run may leave for the next run to continue from.
     slow : bool
         Whether it takes seconds: killed less often, and not in the tests.
     """
@@ -63,7 +63,7 @@ def make_rows(seed: int, rows: int = 400, features: int = 30) -> tuple[np.ndarra
 
 
 def _command(*arguments: str) -> Work:
-    """A command of ``unkernel``, run in the folder."""
+    """Return a command of ``unkernel``, run in the folder."""
 
     def work(folder: Path) -> int:
         with contextlib.chdir(folder):
@@ -83,7 +83,7 @@ def _save(folder: Path) -> None:
 
 
 def _pack(folder: Path) -> None:
-    with contextlib.chdir(folder):  # the name of the source, as it was given, is in the file
+    with contextlib.chdir(folder):  # the file contains the name of the source as given
         open_rows("rows.svm")
 
 
@@ -91,7 +91,7 @@ def _older_packed_rows(folder: Path) -> None:
     write_svmlight(folder / "rows.svm", *make_rows(1, rows=3000))
     _pack(folder)
     write_svmlight(folder / "rows.svm", *make_rows(2, rows=3000))
-    os.utime(folder / "rows.svm", ns=(10**18, 10**18))  # not the time that it had
+    os.utime(folder / "rows.svm", ns=(10**18, 10**18))  # not the original time
 
 
 def _older_predictions(folder: Path) -> None:
@@ -100,7 +100,7 @@ def _older_predictions(folder: Path) -> None:
 
 
 def _weights_alike(a: Path, b: Path) -> bool:
-    """Runs that were resumed reach the same objective, not the same bits."""
+    """Compare weights: resumed runs reach the same objective, not the same bits."""
     first, second = (load(path, verify=True).model for path in (a, b))
     scale = np.abs(first.weights).max()
     return bool(np.abs(first.weights - second.weights).max() < 1e-2 * scale)
@@ -143,7 +143,7 @@ TASKS = {
 
 
 def copied(folder: Path, target: Path) -> Path:
-    """A copy with the times of the files, which tell whether packed rows are of their sources."""
+    """Copy a folder with the times of its files, which decide whether packed rows match their sources."""
     shutil.rmtree(target, ignore_errors=True)
     return Path(shutil.copytree(folder, target))
 

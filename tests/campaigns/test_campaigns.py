@@ -1,4 +1,4 @@
-"""The campaigns in short: few kills, at moments that are the same in every run."""
+"""Short versions of the campaigns: few kills, at the same moments in every run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [
 
 
 def check_in_a_process_of_its_own(program: str, *arguments: object, **settings: str) -> None:
-    """One that has no threads, so that it may fork."""
+    """Run a campaign in a process without threads, so that it may fork."""
     paths = f"import sys; sys.path[:0] = {[path for path in sys.path if path]}\n"
     done = run_python(paths + textwrap.dedent(program), *arguments, env=os.environ | settings)
     assert done.returncode == 0, done.stderr[-3000:]

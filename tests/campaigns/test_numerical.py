@@ -1,4 +1,4 @@
-"""A first part of the campaign of generated problems; `make campaign-numerical` runs the whole."""
+"""The first part of the campaign of generated problems; `make campaign-numerical` runs all of it."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""One model in many threads and processes: every answer is right, and nobody waits for ever.
+"""One model in many threads and processes: every answer is correct, and nothing waits forever.
 
     python -m campaigns.threads --rounds 300 --processes 20
 
 Eight threads score, predict and explain one model with a prefix trie, while a ninth grows its trie and a
-tenth saves two models over one file in turn and loads it. Then, beside such threads, processes begin by fork,
-spawn, forkserver and loky, and ask the model that they were given.
+tenth alternately saves two models to one file and loads it. Then, while such threads run, processes start by
+fork, spawn, forkserver and loky, and use the model that they receive.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def binary_rows(seed: int, rows: int = 300, features: int = 40) -> tuple[np.ndar
 
 
 class Shared:
-    """A model, rows to ask about, and what the answers are."""
+    """A model, rows, and the correct answers."""
 
     def __init__(self, seed: int = 0) -> None:
         self.X, y = binary_rows(seed)
@@ -50,7 +50,7 @@ class Shared:
         self.fast.trie.sample(0.5, batch=100)
 
     def check(self, n_jobs: int = 1) -> None:
-        """Ask for everything once."""
+        """Check all methods once."""
         np.testing.assert_allclose(self.fast.decision_function(self.X, n_jobs=n_jobs), self.scores, atol=1e-9)
         assert (self.fast.predict(self.X[:20]) == self.labels[:20]).all()
         row = np.flatnonzero(self.X[0]).tolist()
@@ -62,7 +62,7 @@ class Shared:
 
 
 class Swapped:
-    """Two models that take turns in one file."""
+    """Two models that alternate in one file."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "model.uk"
@@ -78,7 +78,7 @@ class Swapped:
 
 @contextmanager
 def busy(shared: Shared, swapped: Swapped, askers: int = 8) -> Iterator[Callable[[], int]]:
-    """Ten threads at work; gives a function that tells the rounds of the slowest so far."""
+    """Run ten threads; yield a function that returns the rounds of the slowest thread so far."""
     stop = threading.Event()
     works: list[Callable[[int], object]] = [lambda turn: shared.check(1 + turn % 2)] * askers
     works += [shared.grow, swapped.check]
@@ -102,17 +102,17 @@ def busy(shared: Shared, swapped: Swapped, askers: int = 8) -> Iterator[Callable
 
 
 def in_threads(rounds: int) -> None:
-    """Until each of the ten threads has made so many rounds."""
+    """Wait until each of the ten threads has made this number of rounds."""
     with tempfile.TemporaryDirectory() as folder, busy(Shared(), Swapped(Path(folder))) as slowest:
         while slowest() < rounds:
             threading.Event().wait(0.01)
 
 
-# --- Processes that begin in the midst of it -------------------------------------------------------------
+# --- Processes that start while threads work --------------------------------------------------------------
 
 
 def answer(shared: Shared) -> bool:
-    """What a process is asked to do: everything that the model can."""
+    """Return whether all methods of the model answer correctly in a process."""
     shared.check()
     shared.grow(3)
     shared.check()
@@ -120,7 +120,7 @@ def answer(shared: Shared) -> bool:
 
 
 def fork_and_answer(shared: Shared) -> None:
-    """A plain fork beside threads, as preloading servers do it."""
+    """Fork while threads run, like preloading servers."""
     child = os.fork()
     if child == 0:
         signal.alarm(PATIENCE)  # a child that hangs ends with a signal
@@ -130,7 +130,7 @@ def fork_and_answer(shared: Shared) -> None:
 
 
 def ask_elsewhere(way: str, shared: Shared, processes: int) -> None:
-    """Processes of one kind, each of which answers."""
+    """Start processes of one kind, each of which answers."""
     if way == "fork":
         for _ in range(processes):
             fork_and_answer(shared)

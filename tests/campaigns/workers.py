@@ -1,8 +1,8 @@
-"""Dask workers that are killed in the middle of a training: it goes on, and its answer is the same.
+"""Dask workers that are killed during training: training continues, with the same result.
 
     python -m campaigns.workers --kills 100
 
-On a cluster of processes on this machine, whose workers are started again by their nannies.
+The cluster consists of processes on this machine, whose nannies restart the workers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SETTINGS = {
 
 
 def kill_later(client: Any, seconds: float, rng: random.Random) -> threading.Timer:
-    """Kills one of the workers after so many seconds."""
+    """Kill one of the workers after this number of seconds."""
     numbers = list(client.run(os.getpid).values())
     timer = threading.Timer(seconds, lambda: os.kill(rng.choice(numbers), signal.SIGKILL))
     timer.start()
@@ -44,7 +44,7 @@ def kill_later(client: Any, seconds: float, rng: random.Random) -> threading.Tim
 
 
 def campaign(kills: int, seed: int) -> int:
-    """Trainings in each of which a worker is killed; how many workers were noticed to be gone."""
+    """Train repeatedly, killing a worker each time; return how many losses were noticed."""
     rng = random.Random(seed)
     X, y = make_rows(1, rows=600)
     alone = CuttingPlaneSVC(tol=TOL, C=0.1).fit(X, y)

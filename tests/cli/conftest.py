@@ -1,4 +1,4 @@
-"""Small files to train on, and a way to run a command that sees what a user sees."""
+"""Small files to train on, and a way to run commands that shows the same output as to a user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended and what it said."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -34,7 +34,7 @@ class Ran:
         return json.loads(line)
 
     def error(self) -> str:
-        """The one line that a failure has."""
+        """Return the one line of a failure."""
         assert self.code == 2, (self.out, self.err)
         assert self.out == ""
         (line,) = self.err.splitlines()
@@ -55,7 +55,7 @@ def run(capfd) -> Callable[..., Ran]:
 
 @pytest.fixture
 def stdin(tmp_path_factory, monkeypatch) -> Iterator[Callable[[bytes], None]]:
-    """A function that puts bytes where the next command finds its stdin."""
+    """Yield a function that sets the stdin of the next command."""
     kept = os.dup(0)
 
     def put(data: bytes) -> None:
@@ -71,20 +71,20 @@ def stdin(tmp_path_factory, monkeypatch) -> Iterator[Callable[[bytes], None]]:
 
 
 def exclusive_or(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Binary rows whose label no linear model gets right."""
+    """Return binary rows whose labels no linear model can learn."""
     X = (np.random.default_rng(seed).random((rows, 12)) < 0.4).astype(float)
     return X, np.where(X[:, 0] != X[:, 1], 1, -1)
 
 
 def sloped(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and a number for each that one weight per feature nearly gives."""
+    """Return rows, and a number for each that a linear model nearly gives."""
     X = np.random.default_rng(seed).random((rows, 8)).round(3)
     return X, X @ np.arange(-3.5, 4.5) + 0.1 * np.random.default_rng(seed + 1).normal(size=rows)
 
 
 @pytest.fixture
 def linear_files(tmp_path) -> tuple[Path, Path]:
-    """Two classes that a linear model tells apart, to train and to test on."""
+    """Return a training and a test file with two linearly separable classes."""
     paths = tmp_path / "lin.svm.gz", tmp_path / "lin.t.svm"
     for path, (X, numbers) in zip(paths, (sloped(300, 0), sloped(100, 9)), strict=True):
         write_svmlight(path, X, np.where(numbers > 0, 1, -1))
@@ -93,7 +93,7 @@ def linear_files(tmp_path) -> tuple[Path, Path]:
 
 @pytest.fixture
 def rank_files(tmp_path) -> tuple[Path, Path]:
-    """Queries of ten rows with labels from 0 to 3, to train and to test on."""
+    """Return a training and a test file of queries of ten rows, with labels from 0 to 3."""
     paths = tmp_path / "rank.txt", tmp_path / "rank.t.txt"
     for path, (X, numbers) in zip(paths, (sloped(300, 0), sloped(100, 9)), strict=True):
         labels = np.digitize(numbers, [-1, 0, 1])
@@ -103,13 +103,13 @@ def rank_files(tmp_path) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="session")
 def golden() -> Path:
-    """The folder of models that other programs wrote."""
+    """Return the folder of models written by other programs."""
     return GOLDEN
 
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory, golden) -> Path:
-    """A folder of files that are made once; each test has copies of its own."""
+    """Return a folder of files that are made once; each test copies them."""
     folder = tmp_path_factory.mktemp("made")
     write_svmlight(folder / "train.svm.xz", *exclusive_or(300, seed=0))
     write_svmlight(folder / "test.svm", *exclusive_or(200, seed=1))
@@ -132,19 +132,19 @@ def test_file(tmp_path, made) -> Path:
 
 @pytest.fixture
 def model_file(tmp_path, made, train_file) -> Path:
-    """What was learnt from the file beside it."""
+    """Return a model learnt from the training file."""
     return Path(shutil.copy(made / "model.uk", tmp_path))
 
 
 @pytest.fixture
 def compiled_file(tmp_path, made) -> Path:
-    """A model of LIBSVM with four classes, compiled into a table of conjunctions."""
+    """Return a model of LIBSVM with four classes, compiled to a table of conjunctions."""
     return Path(shutil.copy(made / "compiled.uk", tmp_path))
 
 
 @pytest.fixture(scope="session")
 def people_records() -> list[dict[str, Any]]:
-    """Records whose label no single column tells."""
+    """Return records whose label does not depend on any single column."""
     generator = np.random.default_rng(0)
     found = []
     for _ in range(300):
@@ -157,7 +157,7 @@ def people_records() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def people_file(tmp_path_factory, people_records) -> Path:
-    """The same as CSV."""
+    """Return these records as CSV."""
     path = tmp_path_factory.mktemp("records") / "people.csv"
     lines = [
         f"{one['age']},{one['job']},{str(one['member']).lower()},{one['rich']}" for one in people_records
@@ -168,7 +168,7 @@ def people_file(tmp_path_factory, people_records) -> Path:
 
 @pytest.fixture(scope="session")
 def people_model(people_file) -> Path:
-    """A model of these records."""
+    """Return a model of these records."""
     path = people_file.with_name("rich.uk")
     assert main(["train", "poly", str(people_file), "--target", "rich", "-o", str(path), "--quiet"]) == 0
     return path

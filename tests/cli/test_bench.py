@@ -1,4 +1,4 @@
-"""``unkernel bench``: that it measures what it says; how fast things are is not tested."""
+"""``unkernel bench`` measures as described; the speed itself is not tested."""
 
 from __future__ import annotations
 

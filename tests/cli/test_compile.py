@@ -1,4 +1,4 @@
-"""``unkernel compile``: what it makes, what it says about it, and what it refuses."""
+"""``unkernel compile``: its files, its output, and its errors."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_the_choices_and_defaults_are_those_of_the_function(run, monkeypatch):
         "classes",
         "unknown_keys",
         "cache",
-    }  # the last is no part of files
+    }  # the last is not stored in files
     for name in set(inspect.signature(compile).parameters) - only_python:
         assert f"--{renamed.get(name, name).replace('_', '-')}" in text
 

@@ -1,4 +1,4 @@
-"""``unkernel compile --trie``: what is kept, what is said of it, what is drawn, and what is refused."""
+"""``unkernel compile --trie``: the trie, the output, the plot, and errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rows_file(golden):
 
 
 def forced(run, golden, tmp_path, nodes, *options):
-    """Compile with a trie of at most so many nodes."""
+    """Compile with a trie of at most this number of nodes."""
     path = tmp_path / "fast.uk"
     ran = run("compile", golden / MODEL, "-o", path, "--trie", golden / ROWS, "--trie-nodes", nodes, *options)
     assert (ran.code, ran.err) == (0, "")
@@ -33,7 +33,7 @@ def test_a_trie_within_its_limit(run, golden, tmp_path, nodes, limit):
     path, ran = forced(run, golden, tmp_path, nodes, "--json")
     trie = ran.json["trie"]
     assert trie["limit"] == limit
-    assert 0 < trie["nodes"] <= limit + 1  # the root is no beginning
+    assert 0 < trie["nodes"] <= limit + 1  # the root is not a prefix
     assert trie["bytes"] > 12 * trie["nodes"]
     (chosen,) = (candidate for candidate in ran.json["candidates"] if candidate["chosen"])
     assert chosen["trie_nodes"] == trie["nodes"]
@@ -95,7 +95,7 @@ def test_models_without_a_trie_say_so(run, compiled_file, test_file):
 
 
 def test_groups_are_shown(run, tmp_path):
-    """Slots with one value each out of some: what groups are for."""
+    """Slots with one of several values each, as groups require."""
     rng = np.random.default_rng(0)
     words = rng.integers(0, 8, (400, 6)) + 8 * np.arange(6) + 1
     labels = np.where((words[:, 0] + words[:, 1]) % 3 == 0, 1, -1)

@@ -1,4 +1,4 @@
-"""Whatever a user does wrong ends in one line, exit code 2, and no file that was not there before."""
+"""Every mistake of a user ends with one line, exit code 2, and no new file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reference import damage
 
 @dataclass(frozen=True)
 class Files:
-    """Three good files, in a folder that a failing command must leave as it is."""
+    """Three valid files, in a folder that a failing command must not change."""
 
     folder: Path
     train: Path
@@ -204,7 +204,7 @@ def test_options_of_predict_that_do_not_go_together(run, files):
 
 
 def test_an_index_beyond_all_memory(run, tmp_path):
-    """2^40 columns are fine, as long as few of them are used; nothing is allocated by their number."""
+    """2^40 columns are fine as long as few of them are used; no allocation depends on their number."""
     (tmp_path / "rows.svm").write_text(f"1 1:1\n-1 {2**40}:1\n" * 5)
     ran = run(
         "train", "poly", tmp_path / "rows.svm", "-o", tmp_path / "m.uk", "--gamma", "1", "--C", "10", "--json"

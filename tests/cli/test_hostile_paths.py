@@ -1,4 +1,4 @@
-"""Files with odd names, and names of what is no file: an answer, or one line that says what is wrong."""
+"""Files with odd names, and names of things that are not files: an answer, or one line with the error."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_answers_go_into_a_pipe_with_a_name(files, command):
 
 @pytest.mark.parametrize(
     ("command", "name"),
-    # Whoever writes answers into a pipe waits for its reader: the test above.
+    # Writing predictions to a pipe waits for a reader; the test above covers this.
     [
         pair
         for pair in product(OUTPUT_COMMANDS, NO_FILES)
@@ -107,7 +107,7 @@ def test_answers_go_into_a_pipe_with_a_name(files, command):
     ],
 )
 def test_outputs_that_are_no_files(files, capfd, command, name):
-    """What cannot be written is one line; what has nothing to lose (a link to nothing) may become a file."""
+    """Unwritable outputs give one line; a link to nothing has nothing to lose and may become a file."""
     os.mkfifo("fifo")
     Path("folder").mkdir()
     Path("dangling").symlink_to("nowhere")
@@ -124,7 +124,7 @@ def test_outputs_that_are_no_files(files, capfd, command, name):
 
 
 def test_names_in_models_do_not_reach_a_terminal(files, capfd):
-    """Whoever looks into a model of somebody else sees its names spelled out."""
+    """Names in a model of unknown origin are escaped."""
     rows = np.random.default_rng(0).integers(0, 2, (60, 4)).astype(float)
     labels = np.where(rows[:, 0] != rows[:, 1], "a\x1b[31mb\r\x07", "[bold]c")
     frame = pd.DataFrame(rows, columns=[f"f{i}\x1b]0;x\x07" for i in range(4)])

@@ -1,4 +1,4 @@
-"""``unkernel inspect``: what it finds is what is there."""
+"""``unkernel inspect`` reports the actual content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_heaviest_conjunction_is_the_one_that_was_planted(run, model_file):
 
 
 def test_weights_of_a_row_add_up_to_its_score(run, model_file):
-    """Also that keys are decoded as the engine reads them."""
+    """Includes the decoding of keys, which must be the same as in the engine."""
     found = run("inspect", model_file, "--top", "1000", "--json").json
     rows = (np.random.default_rng(5).random((20, 12)) < 0.5).astype(float)
     scores = load(model_file).decision_function(rows)
@@ -143,7 +143,7 @@ def test_rare_features_of_a_split_are_said_to_be_missing(run, golden, tmp_path):
 
 @pytest.mark.parametrize("name", ["libsvm-poly2", "svmlight-linear", "liblinear-binary"])
 def test_conjunctions_of_models_that_are_not_compiled(run, golden, name):
-    """The weights that are listed, summed up over a row, are its score."""
+    """The listed weights, summed up over a row, are its score."""
     path, rows = golden / f"{name}.model", golden / "binary.test.svm"
     found = run("inspect", path, "--top", "100000", "--json").json
     X, _ = read_svmlight(rows)
@@ -153,7 +153,8 @@ def test_conjunctions_of_models_that_are_not_compiled(run, golden, name):
         sum(entry["weights"][0] for entry in found["top"] if there.issuperset(entry["features"]))
         for there in active
     ]
-    # The constant of a kernel model has a part of every support vector in it: it cancels in a difference.
+    # The constant of a kernel model contains a part of every support vector, so it is cancelled by a
+    # difference.
     difference = float(scores[0].split()[1]) - float(scores[1].split()[1])
     assert added[0] - added[1] == pytest.approx(difference, rel=1e-9)
 
@@ -179,7 +180,7 @@ def test_what_weights_of_pairs_of_classes_speak_for(run, compiled_file):
 
 
 def test_two_classes_of_libsvm_speak_for_the_first_when_positive(run, golden):
-    """LIBSVM's positive scores mean the first label of its file, which here is 1."""
+    """LIBSVM's positive scores mean the first label of its file, which is 1 here."""
     found = run("inspect", golden / "libsvm-poly2.model", "--top", "30", "--json").json
     lines = run("inspect", golden / "libsvm-poly2.model", "--top", "30").out.splitlines()[-30:]
     for entry, line in zip(found["top"], lines, strict=True):

@@ -15,7 +15,7 @@ from unkernel.models import Decision
 
 @pytest.fixture
 def noisy() -> tuple[np.ndarray, np.ndarray]:
-    """Scores, some of them equal, and labels that follow them by and large."""
+    """Return scores, with some ties, and labels that mostly follow them."""
     generator = np.random.default_rng(0)
     scores = generator.normal(size=200).round(1)
     return scores, np.where(scores + generator.normal(size=200) > 0.3, 1, -1)
@@ -84,7 +84,7 @@ def test_ndcg():
     labels = generator.integers(0, 4, 120).astype(float)
     scores = generator.normal(size=120).round(1)  # some are equal
     groups = generator.permutation(np.repeat(np.arange(12), 10))
-    labels[groups == 3] = 0.0  # a query without a relevant row
+    labels[groups == 3] = 0.0  # a query without relevant rows
     found = ndcg(scores, labels, groups, 5)
     values = [
         ndcg_score([2 ** labels[groups == query] - 1], [scores[groups == query]], k=5)
@@ -132,7 +132,7 @@ def test_rankings(run, rank_files, tmp_path):
 
 
 def test_evaluate_needs_labels(run, model_file, people_model, people_file, tmp_path):
-    """As a report does: without labels nothing is measured, and that is no success."""
+    """Like in reports: without labels nothing is measured, and that is an error."""
     (tmp_path / "rows").write_text("0 1:1\n0 3:1\n")
     told = run("evaluate", model_file, tmp_path / "rows").error()
     assert told.startswith(f"{tmp_path / 'rows'}: nothing can be measured: 2 rows of 2 have labels")

@@ -1,4 +1,4 @@
-"""Files that were mixed up, folders, locked places: one line names the file and says what to do."""
+"""Mixed-up files, folders and unwritable places: one line names the file and the remedy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MODEL_FIRST = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A folder with one file of each kind of data, and models of rows, trees and sentences."""
+    """Return a folder with one file of each kind of data, and models of rows, trees and sentences."""
     from unkernel.cli import main
 
     folder = tmp_path_factory.mktemp("made")
@@ -52,7 +52,7 @@ def made(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def files(made, monkeypatch):
-    """The folder, which a failing command must leave as it is, to work in."""
+    """Work in this folder, which a failing command must leave unchanged."""
     monkeypatch.chdir(made)
 
     def contents() -> dict[Path, bytes | None]:
@@ -63,7 +63,7 @@ def files(made, monkeypatch):
     assert contents() == before
 
 
-# --- A model and data in each other's place -----------------------------------------------------------
+# --- Models in place of data, and vice versa ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", DATA)
@@ -160,7 +160,7 @@ def test_what_a_file_holds():
         assert detect_content(no_data) is None
 
 
-# --- Models that are cut short ------------------------------------------------------------------------
+# --- Truncated models ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.99])
@@ -244,15 +244,15 @@ def words(command: str, path: str) -> list[str]:
 
 @pytest.mark.parametrize("command", READING + WRITING)
 def test_a_folder_where_a_file_should_be(run, files, command):
-    # Commands that predict several files add how to name these.
+    # Commands that predict several files also explain how to name them.
     assert run(*words(command, "folder")).error().startswith("folder: is a folder; name a file in it")
 
 
 @pytest.fixture
 def locked(monkeypatch):
-    """Files with 'locked' in their names cannot be opened, and such folders not be written to.
+    """Forbid opening files, and writing to folders, with 'locked' in their names.
 
-    Root may do all this, so that modes of files alone would test nothing.
+    File modes alone would test nothing, as root may do all this.
     """
     real_open, real_access = io.open, os.access
 
@@ -290,7 +290,7 @@ def test_an_output_folder_without_permission(run, files, locked, tmp_path, comma
 
 
 def test_a_folder_that_refuses_only_when_it_is_written_to(run, files, tmp_path, monkeypatch):
-    """Some file systems say that they allow it."""
+    """Some file systems report that writing is allowed although it is not."""
 
     def refuse(path, *_: object, **__: object):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
@@ -452,7 +452,7 @@ def test_names_that_are_no_utf8(run, tmp_path):
 @pytest.mark.parametrize("name", ["q.tsv", "q.txt", "q.dat.gz"])
 @pytest.mark.parametrize("kind", ["tree", "poly"])
 def test_a_label_and_a_tree_without_marks(run, tmp_path, name, kind):
-    """Such a table is no table of records: its first line names no columns."""
+    """Such a table is not a table of records: its first line names no columns."""
     text = b"DESC\t(S (NP a) (VP b))\nABBR\t(S (NP c) (VP d))\n" * 5
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     told = run("train", kind, tmp_path / name, "-o", tmp_path / "m.uk").error()
@@ -483,7 +483,7 @@ def test_limits_of_numbers_are_in_the_help(run, monkeypatch):
 
 
 def test_plain_text_teaches_no_parser(run, tmp_path):
-    """The hint names a way that does not lead back here."""
+    """The hint names a way that does not lead back to this error."""
     (tmp_path / "s.txt").write_text("This is plain text.\nAnd more of it.\n")
     told = run("train", "text", tmp_path / "s.txt", "-o", tmp_path / "m.uk").error()
     assert "this is plain text" in told

@@ -1,6 +1,6 @@
-"""No command replaces a file of its user: every command, every order of files, every name of an output.
+"""No command replaces a user's file: every command, every order of files, every name of an output.
 
-The commands, their files and their outputs are those that the command line itself tells.
+The commands, their files and their outputs are read from the command line itself.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from unkernel.cli.app import build
 
 pytestmark = pytest.mark.hostile
 
-# What the options of all commands are; an option that is new must be told here.
+# The meaning of all options of commands; a new option must be added here.
 OUTPUTS = {"output", "plot", "svg", "checkpoint", "cache"}
 PICTURES = {"plot", "svg"}  # their names end in .svg
-FOLDERS = {"svg", "checkpoint"}  # may be one
+FOLDERS = {"svg", "checkpoint"}  # may be a folder
 INPUTS = {
     "test", "dev", "sample", "trie", "schema", "templates", "clusters", "features", "public_key",
     "token_file", "train",
@@ -54,7 +54,7 @@ REASONS = (
 
 
 def commands(words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """All commands and their parameters."""
+    """Yield all commands and their parameters."""
     command: Any = typer.main.get_command(build(words))
     for word in words:
         command = command.commands[word]
@@ -80,7 +80,7 @@ def test_every_option_is_known():
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> dict[str, bytes]:
-    """Data and a model of each kind."""
+    """Return data and a model of each kind."""
     folder = tmp_path_factory.mktemp("made")
     for kind, text in DATA.items():
         (folder / f"{kind}.data").write_text(text)
@@ -104,7 +104,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def inputs_of(words: tuple[str, ...]) -> list[str]:
-    """The files that a command takes, in their order."""
+    """Return the files that a command takes, in order."""
     kind = words[-1] if words[-1] in DATA else "parser" if words == ("parse",) else "poly"
     if words[0] in ("train", "tune"):
         return [f"{kind}.data"]
@@ -113,7 +113,7 @@ def inputs_of(words: tuple[str, ...]) -> list[str]:
 
 
 def content_of(option: Any, words: tuple[str, ...], data: Path) -> bytes:
-    """What a file holds that an option reads."""
+    """Return the content of a file that an option reads."""
     if option.name == "schema":
         return b'{"age": "number"}'
     if option.name != "templates":
@@ -125,7 +125,7 @@ def content_of(option: Any, words: tuple[str, ...], data: Path) -> bytes:
 
 
 def needed_beside(words: tuple[str, ...], output: Any, given: str = "") -> list[str]:
-    """Options that an output cannot do without, and that are not given."""
+    """Return options that an output requires and that are not given."""
     if words[0] == "report" and given != "test":
         return ["--test", "poly.data"]
     model = ["-o", "new.uk"] if words[0] in ("train", "compile") and output.name != "output" else []
@@ -133,7 +133,7 @@ def needed_beside(words: tuple[str, ...], output: Any, given: str = "") -> list[
 
 
 def spellings(name: str, suffix: str) -> list[str]:
-    """Other names of a file."""
+    """Return other names of a file."""
     links = {"soft": os.symlink, "hard": os.link}
     for kind, link in links.items():
         if not Path(f"{kind}-{name}{suffix}").exists():
@@ -153,7 +153,7 @@ def cases(among: set[str]) -> list[Any]:
 
 @pytest.mark.parametrize(("words", "option"), cases(OUTPUTS))
 def test_an_output_that_is_an_input(files, capfd, words, option):
-    """In any order of the arguments, by any name of the file, and with --force as well."""
+    """For any order of the arguments, any name of the file, and with --force as well."""
     inputs = inputs_of(words)
     suffix = ".svg" if option.name in PICTURES else ""
     others = needed_beside(words, option)
@@ -175,7 +175,7 @@ def test_an_output_that_is_an_input(files, capfd, words, option):
 
 @pytest.mark.parametrize(("words", "option"), cases(INPUTS))
 def test_an_output_that_an_option_reads(files, capfd, words, option):
-    """As above, for inputs that are given by an option."""
+    """As above, for inputs given by options."""
     inputs = inputs_of(words)
     files.joinpath("other").write_bytes(content_of(option, words, files.joinpath(inputs[-1])))
     if option.name == "schema":
@@ -211,7 +211,7 @@ def test_outputs_that_cannot_be_written(files, capfd, words, option):
 
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words != ("serve",)], ids=" ".join)
 def test_files_in_any_order(files, capfd, words):
-    """Whatever a command makes of its files, it leaves all of them as they are. (A server has no end.)"""
+    """Whatever a command makes of its files, it leaves all of them unchanged. (A server does not end.)"""
     before = contents(files)
     inputs = inputs_of(words)
     codes = []

@@ -1,4 +1,4 @@
-"""No command replaces a file that it did not recognise as one of its own kind, in any order of arguments."""
+"""No command replaces a file that is not recognisably its own kind, in any order of arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 @pytest.fixture
 def mine(tmp_path) -> Path:
-    """A file of the user's that is no output of ours."""
+    """Return a file of the user's that is not an output of unkernel."""
     path = tmp_path / "mine.svm"
     path.write_text(ROWS.replace("1:1", "4:1"))
     return path
@@ -86,7 +86,7 @@ def test_other_commands_replace_nothing(run, tmp_path, data, mine, model_file):
         ),
     ):
         assert reason in run(*command).error()
-    # Commands that write nothing take no output at all.
+    # Commands that write nothing take no output.
     for command in ("inspect", "explain", "bench", "evaluate"):
         run(command, model_file, data["poly"], mine).error()
         run(command, model_file, data["poly"], "-o", mine).error()

@@ -1,4 +1,4 @@
-"""``unkernel explain`` and ``unkernel inspect --top``, of parsers."""
+"""``unkernel explain`` and ``unkernel inspect --top`` for parsers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = {
 
 @pytest.fixture(params=MAKERS)
 def trained(request, run, tmp_path):
-    """The task, a parser, and what it was trained on."""
+    """Return the task, a parser, and its training data."""
     train = tmp_path / "train"
     train.write_text(MAKERS[request.param](60, 0))
     assert run("train", KIND_OF[request.param], train, "-o", tmp_path / "m.uk", "-q").code == 0

@@ -1,4 +1,4 @@
-"""``unkernel parse`` of several files: the answers of one command for each, in runs that can be stopped."""
+"""``unkernel parse`` of several files: the output of one command for each; runs can be interrupted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def models(tmp_path_factory) -> dict[str, Path]:
 
 @pytest.fixture
 def texts(tmp_path) -> Path:
-    """A folder of three files of dependency trees, and three of chunks."""
+    """Return a folder of three files of dependency trees, and three of chunks."""
     folder = tmp_path / "texts"
     folder.mkdir()
     for number in range(3):
@@ -89,7 +89,7 @@ def test_what_is_skipped_is_said_of_each_file(run, models, texts, tmp_path) -> N
     (texts / "1.conllu").write_text("1\tbad\n\n" * 30 + text)
     ran = run("parse", models["trees"], texts / "*.conllu", "-o", tmp_path / "out", "--on-error", "skip")
     assert ran.code == 0
-    assert ran.err.count("1.conllu:") == 21  # lines, and how many there were
+    assert ran.err.count("1.conllu:") == 21  # lines with their total number
     assert "1.conllu: 30 sentences passed through" in " ".join(ran.err.split())
 
 

@@ -1,4 +1,4 @@
-"""``unkernel parse``: files, pipes, drawings, and sentences that are not as they should be."""
+"""``unkernel parse``: files, pipes, drawings, and malformed sentences."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_untagged_chunks_get_a_column(run, models, tmp_path):
 
 
 def test_words_alone_are_chunked(run, tmp_path):
-    """A chunker of words and tags, without parts of speech."""
+    """A chunker of words and tags works without parts of speech."""
     lines = [line.split() for line in chunks(40, 0).splitlines()]
     two = "".join(f"{fields[0]} {fields[-1]}\n" if fields else "\n" for fields in lines)
     one = "".join(f"{fields[0]}\n" if fields else "\n" for fields in lines)
@@ -96,7 +96,7 @@ def test_compressed_output(run, model, bank, tmp_path):
 
 @pytest.fixture
 def mixed(bank, tmp_path) -> tuple[Path, str]:
-    """A bad sentence in the middle, and the text before it."""
+    """Return a text with a bad sentence in the middle, and the text before it."""
     good = bank.read_text()
     path = tmp_path / "mixed.conllu"
     path.write_text(good + BAD + good)
@@ -266,7 +266,7 @@ def test_a_conversation(model, bank):
 
 @pytest.mark.skipif("UNKERNEL_SANITIZER" in os.environ, reason="sanitizers keep freed memory for a while")
 def test_an_endless_stream_in_bounded_memory(model, bank):
-    """As much address space as the process has when it answers first, and a little more."""
+    """Limits the address space to slightly more than at the first answer."""
     process, text = start(model, "-q", "-j", "1"), bank.read_bytes()
     process.stdin.write(text)
     process.stdin.flush()

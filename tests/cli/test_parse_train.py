@@ -1,4 +1,4 @@
-"""``unkernel train parser``, ``bunsetsu``, ``chunker``: every kind of parser, every option, every refusal."""
+"""``unkernel train parser``, ``bunsetsu``, ``chunker``: all kinds of parsers, options and errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KINDS = {"trees": "arc_eager_parser", "chunks": "chunker", "bunsetsu": "bunsetsu
 
 @pytest.fixture(params=MAKERS)
 def files(request, tmp_path):
-    """The task, and files to train and to measure on."""
+    """Return the task, and files for training and evaluation."""
     make = MAKERS[request.param]
     (tmp_path / "train").write_text(make(60, 0))
     (tmp_path / "dev").write_text(make(20, 1))
@@ -167,7 +167,7 @@ def test_options_of_each_kind_reach_the_parser(run, files, tmp_path, number):
     [("parser", ArcEagerParser), ("bunsetsu", BunsetsuParser), ("chunker", Chunker)],
 )
 def test_every_parameter_is_an_option(run, kind, estimator):
-    """But for those that make no sense on a command line."""
+    """Except for parameters that make no sense on a command line."""
     shown = run("train", kind, "--help").out
     options = derive_options(estimator)
     for option in options:
@@ -370,10 +370,10 @@ def test_guessing():
     assert guess_task(b"1-2\tdon't" + 8 * b"\t_" + b"\n").name == "trees"
     assert guess_task(b"# words and tags\nword TAG\nother TAG\n") is None
     assert guess_task(b"# one here\n# two here\n") is None
-    assert guess_task(b"# # B-NP\n5 CD I-NP\n") is TASKS["chunks"]  # a word like others
+    assert guess_task(b"# # B-NP\n5 CD I-NP\n") is TASKS["chunks"]  # an ordinary word
 
 
-# --- What a file is -----------------------------------------------------------------------------------
+# --- Detection of formats -----------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""``unkernel predict`` where all is well."""
+"""Successful runs of ``unkernel predict``."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ SV
 
 @pytest.mark.parametrize("kernel", ["polynomial", "rbf"])
 def test_an_index_is_a_name_for_models_of_other_programs(run, kernel, tmp_path):
-    """LIBSVM does not count from anywhere: an index 0 that its model does not have is just unknown to it."""
+    """LIBSVM has no first index: an index 0 that its model does not have is an unknown feature."""
     lines = LIBSVM_MODEL.format(kernel=kernel)
     (tmp_path / "m").write_text(
         lines if kernel == "polynomial" else lines.replace("degree 2\n", "").replace("coef0 1\n", "")
@@ -254,7 +254,7 @@ def test_an_index_is_a_name_for_models_of_other_programs(run, kernel, tmp_path):
     ran = run("predict", tmp_path / "m", tmp_path / "rows.svm", "-o", tmp_path / "p.txt", "--scores")
     assert ran.code == 0
     found = np.loadtxt(tmp_path / "p.txt")[:, 1]
-    # Columns are the model's: indices less 1; what was index 0 is a fourth one.
+    # Columns are the model's indices minus 1; index 0 becomes a fourth column.
     rows = np.array([[1, 0, 0, 1], [0, 0, 1, 0], [1, 1, 0, 0]], float)
     np.testing.assert_allclose(found, read_model(tmp_path / "m").scores(rows)[:, 0], rtol=1e-12)
 

@@ -1,4 +1,6 @@
-"""``unkernel predict`` of several files: the answers of one command for each, in runs that can be stopped."""
+"""``unkernel predict`` of several files: each gets the output of a single command, and runs can be
+interrupted.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ JOURNAL = "predict.journal"
 
 @pytest.fixture
 def parts(people_file, tmp_path) -> Path:
-    """A folder of three parts."""
+    """Return a folder of three parts."""
     lines = people_file.read_text().splitlines(keepends=True)
     folder = tmp_path / "parts"
     folder.mkdir()
@@ -94,7 +96,7 @@ def test_local_workers_keep_memory() -> None:
         assert set(client.run(os.getenv, "MALLOC_MMAP_THRESHOLD_").values()) == {str(1 << 30)}
 
 
-# A program that is killed when it is about to note a part, half through noting it, or after that.
+# A program that is killed just before, while or after it records a part.
 KILLED = """
     import os, signal, sys
     from unkernel.cli import main, batch_files
@@ -222,7 +224,7 @@ def test_a_journal_that_is_no_journal_is_refused_or_begun_anew(run, model, parts
 
 
 def test_a_part_that_was_cut_off_is_answered_again(run, model, parts, tmp_path):
-    """Answers that appeared before the journal could say so are of this run."""
+    """Answers that appeared before the journal recorded them belong to this run."""
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
     assert run(*command, "-q").code == 0
     journal = tmp_path / "out" / JOURNAL
@@ -279,7 +281,7 @@ def test_a_run_that_came_to_nothing_is_no_obstacle(run, model, parts, tmp_path):
 
 
 def test_a_link_to_no_file_is_named(run, model, parts, tmp_path):
-    """It would be left out silently."""
+    """Otherwise it would be skipped silently."""
     (parts / "part-7.csv").symlink_to(parts / "gone.csv")
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
     assert run(*command).error() == f"{parts / 'part-7.csv'}: The link leads to no file"

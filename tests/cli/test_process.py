@@ -1,4 +1,4 @@
-"""The command as a process of its own: exit codes, signals, pipes, full disks, terminals."""
+"""Commands in their own process: exit codes, signals, pipes, full disks, terminals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def call(*arguments: object, **settings) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def endless_training(tmp_path) -> list[str]:
-    """Labels at random and a gap that is never reached."""
+    """Return arguments of a training with random labels and an unreachable gap."""
     generator = np.random.default_rng(0)
     write_svmlight(tmp_path / "rows.svm", generator.random((3000, 60)), generator.integers(0, 2, 3000))
     options = ["--tol", "1e-15", "--max-iter", "1000000", "--C", "1000"]
@@ -40,7 +40,7 @@ def endless_training(tmp_path) -> list[str]:
 def test_the_version_needs_none_of_the_libraries():
     """``--version`` imports neither Typer nor NumPy, and no command imports the estimator of another.
 
-    Commands run one after the other in a process: what one has imported is held against the next as well.
+    Commands run one after another in a process, so imports of one count for the next as well.
     """
     code = """if True:
         import sys
@@ -125,7 +125,7 @@ def test_tuning_is_interrupted_in_the_middle_of_its_fits(endless_training, tmp_p
 
 
 def predictions_and_a_table(model_file: Path, test_file: Path) -> list[list[object]]:
-    """One command that writes bytes to stdout, and one that prints through Rich."""
+    """Return one command that writes bytes to stdout, and one that prints through Rich."""
     return [["predict", model_file, test_file, "-o", "-", "-q"], ["inspect", model_file]]
 
 
@@ -148,12 +148,12 @@ def test_stdout_on_a_full_device(model_file, test_file):
 
 
 def little_room() -> None:
-    """A limit on the size of files stands in for a disk with little room."""
+    """Limit the size of files, in place of a nearly full disk."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
 
 def test_stdout_on_a_disk_that_is_full_half_way(model_file, test_file, tmp_path):
-    """Also of a Python without buffers, which does not look at how much a write has written."""
+    """Includes an unbuffered Python, which does not check how much a write has written."""
     for buffers in ({}, {"PYTHONUNBUFFERED": "1"}):
         with (tmp_path / "predictions").open("w") as place:
             done = call(
@@ -190,7 +190,7 @@ def test_stdin(run, stdin, train_file, test_file, tmp_path):
 
 
 def test_a_model_from_a_pipe(golden, tmp_path):
-    """``unkernel compile <(zcat model.gz) -o model.uk``: what can be read only once is."""
+    """``unkernel compile <(zcat model.gz) -o model.uk``: the file can be read only once."""
     text = (golden / "libsvm-poly2.model").read_text()
     for arguments in (["compile", "/dev/stdin", "-o", tmp_path / "m.uk"], ["inspect", "/dev/stdin"]):
         done = call(*arguments, input=text)
@@ -209,7 +209,7 @@ def test_a_terminal_narrower_than_the_table_of_candidates(golden, tmp_path):
     while True:
         try:
             seen += os.read(terminal, 65536).decode(errors="replace")
-        except OSError:  # how Linux says that the other side has gone
+        except OSError:  # Linux reports this way that the other side has closed
             break
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

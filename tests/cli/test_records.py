@@ -1,4 +1,4 @@
-"""Commands on files of records, where all is well."""
+"""Successful commands on files of records."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_schema_and_drop(run, people_file, tmp_path):
         "no probabilities"
         in run("predict", tmp_path / "m.uk", people_file, "-o", tmp_path / "a.csv", "--probability").error()
     )
-    (tmp_path / "only.csv").write_text("age\n30\n70\n")  # columns that are dropped need not be there
+    (tmp_path / "only.csv").write_text("age\n30\n70\n")  # dropped columns need not exist
     assert run("predict", tmp_path / "m.uk", tmp_path / "only.csv", "-o", tmp_path / "a.csv").code == 0
 
 
@@ -243,7 +243,7 @@ def test_records_from_stdin_are_answered_on_stdout(run, stdin, people_model, peo
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_several_files_are_one_table(run, people_records, people_file, tmp_path, suffix):
-    """By name or by a pattern; columns may be in another order."""
+    """By name or by pattern; columns may have another order."""
     for number, part in enumerate((people_records[:100], people_records[100:])):
         own = [dict(sorted(record.items(), reverse=bool(number))) for record in part]
         place = tmp_path / f"part-{number}.{suffix}"
@@ -294,7 +294,9 @@ def test_a_process_beside_yours_answers_line_by_line(people_model):
 
 
 def test_predicting_needs_no_pandas(people_model, people_file):
-    """Nor scikit-learn, also where the file has labels: imports would take longer than the answers."""
+    """Scikit-learn is not needed either, even if the file has labels: imports would take longer than
+    predictions.
+    """
     code = (
         "import sys; from unkernel.cli import main; main(sys.argv[1:]); "
         "print({'pandas', 'sklearn'} & {*sys.modules})"
@@ -374,7 +376,7 @@ def test_unknown_keys(run, people_model, people_file, model_file, tmp_path):
     for model in (people_model, lenient):
         assert run("predict", model, more).code == 0
     for command in (["evaluate"], ["explain"], ["bench", "--seconds", 0.01, "--jobs", 1], ["predict"]):
-        ran = run(command[0], strict, people_file, *command[1:])  # where the target is
+        ran = run(command[0], strict, people_file, *command[1:])  # the target is in the file
         assert ran.code == 0, ran.err
     lines = tmp_path / "people.jsonl"
     lines.write_text('{"age": 60, "job": "pilot", "member": true, "rich": "yes"}\n')
@@ -407,7 +409,7 @@ def test_models_from_python_are_asked_without_a_target(run, people_records, peop
 
 
 def test_memory_does_not_grow_with_the_file(people_model, people_file, run, monkeypatch, tmp_path):
-    """Blocks are answered one after the other."""
+    """Blocks are processed one after another."""
     monkeypatch.setattr("unkernel.cli.inputs.records._ASK_BLOCK_BYTES", 64)
     seen = []
     real = open_records

@@ -1,4 +1,4 @@
-"""Commands on files of records that are not as they should be: one clear line, and nothing half-written."""
+"""Commands on malformed files of records: one clear line, and no partial output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GOOD = HEAD + "39,clerk,true,no\n" * 3
 
 @pytest.fixture
 def train(run, tmp_path):
-    """A function that trains on some bytes, and gives the one line that is said."""
+    """Return a function that trains on some bytes, and returns the one line of output."""
 
     def trained(data: str | bytes, *options, name: str = "d.csv", target: str | None = "rich") -> str:
         (tmp_path / name).write_bytes(data.encode() if isinstance(data, str) else data)
@@ -32,7 +32,7 @@ def train(run, tmp_path):
 
 @pytest.fixture
 def predict(run, tmp_path, people_model):
-    """A function that asks about some bytes, and gives the one line that is said."""
+    """Return a function that predicts some bytes, and returns the one line of output."""
 
     def asked(data: str | bytes, name: str = "d.csv") -> str:
         (tmp_path / name).write_bytes(data.encode() if isinstance(data, str) else data)
@@ -145,7 +145,7 @@ def test_inputs_are_not_replaced(run, people_file, tmp_path):
         assert "is also an input" in line
 
 
-# --- Asking -------------------------------------------------------------------------------------------
+# --- Predictions --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_weights_of_classes_whose_names_have_signs(run, tmp_path):
 
 @pytest.mark.parametrize("name", ["people.csv", "people.jsonl"])
 def test_a_slip_in_a_column_of_numbers_is_named(run, people_records, tmp_path, name):
-    """One cell that is no number would make categories of a thousand that are."""
+    """One cell that is not a number would make categories of a thousand numbers."""
     records = [dict(record) for record in people_records]
     records[41]["age"] = "abc"
     file = tmp_path / name

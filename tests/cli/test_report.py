@@ -1,4 +1,4 @@
-"""``unkernel report``: pages about models, and what is refused."""
+"""``unkernel report``: pages about models, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at moments that tests choose: one line, an exit code, and nothing left behind."""
+"""Ctrl-C and SIGTERM at chosen moments: one line, an exit code, and no files left behind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from unkernel.cli import main
 sys.exit(main(sys.argv[3:]))
 """
 
-# As `sitecustomize`, which Python imports before the command's first line.
+# Installed as `sitecustomize`, which Python imports before the command's first line.
 AT_FIRST_IMPORTS = """
 import os, signal, sys
 
@@ -111,7 +111,7 @@ def test_a_signal_while_a_model_is_written(tmp_path, train_file, number, code, w
 
 
 def test_signals_that_are_ignored_stay_so(tmp_path, train_file):
-    """As under ``nohup``."""
+    """Like under ``nohup``."""
     program = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + AT_WRITING
     done = run_python(program, "SIGHUP", "train", "poly", train_file, "-o", tmp_path / "m.uk", "-q")
     assert (done.returncode, done.stderr) == (0, "")
@@ -125,7 +125,7 @@ def test_handlers_are_put_back():
     assert signal.getsignal(signal.SIGTERM) is before
     assert main(["--version"]) == 0
     codes = []
-    thread = threading.Thread(target=lambda: codes.append(main(["--help"])))  # where no handler can be set
+    thread = threading.Thread(target=lambda: codes.append(main(["--help"])))  # cannot install handlers
     thread.start()
     thread.join()
     assert codes == [0]

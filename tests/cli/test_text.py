@@ -1,4 +1,4 @@
-"""Raw text on the command line: training, parsing, measuring; files of taggers and tokenizers."""
+"""Raw text on the command line: training, parsing, evaluation; files of taggers and tokenizers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = "They didn't see it.  Why not?\n\nDogs saw Mr. Smith!"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A treebank, a text, and files of models."""
+    """Return a folder with a treebank, a text, and models."""
     made = tmp_path_factory.mktemp("text")
     BANK.write(made / "train.conllu")
     (made / "notes.txt").write_text(TEXT, encoding="utf-8")
@@ -57,7 +57,7 @@ def test_trains_like_the_estimator(run, folder, tmp_path):
 
 
 def test_trains_with_clusters_and_a_beam(run, folder, tmp_path):
-    """Clusters of a text and of the treebank, or of a file that has them."""
+    """Clusters come from a text and the treebank, or from a file."""
     train, out = folder / "train.conllu", tmp_path / "wide.uk"
     text = tmp_path / "web.txt"
     text.write_text("They saw cats .\nDogs see cats .\nCats bark .\n", encoding="utf-8")
@@ -303,7 +303,7 @@ def test_measures(run, folder, model, start):
 
 @pytest.mark.parametrize("name", ["en.uk", "trees.uk"])
 def test_gold_trees_must_be_trees(run, folder, tmp_path, name):
-    """Two words that depend on each other, and no root: nothing can be compared with them."""
+    """Two words that depend on each other, without a root: no comparison with them is possible."""
     lines = ["1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_", "2\tbark\tbark\tVERB\tVBP\t_\t1\tdep\t_\t_"]
     bad = tmp_path / "bad.conllu"
     bad.write_text("# text = Dogs bark\n" + "\n".join(lines) + "\n\n")
@@ -376,11 +376,11 @@ def test_lists_what_text_parsers_decide_by(run, folder):
 
 
 def test_explains_tags(run, folder, tmp_path):
-    new = tmp_path / "new.conllu"  # words that training has not seen: classifiers decide
+    new = tmp_path / "new.conllu"  # words unseen in training, so classifiers decide
     new.write_text("1\tZzyx\t" + "\t".join(["_"] * 8) + "\n\n", encoding="utf-8")
     ran = run("explain", folder / "tags.uk", new, "--json")
     assert ran.code == 0
-    assert isinstance(ran.json["decisions"], list)  # words that are certain need none
+    assert isinstance(ran.json["decisions"], list)  # certain words need no decision
 
 
 def test_rows_are_not_for_parsers(run, folder, tmp_path):

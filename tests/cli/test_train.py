@@ -1,4 +1,4 @@
-"""``unkernel train`` where all is well: what it makes, and what it says about it."""
+"""Successful runs of ``unkernel train``: models and output."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_class_weights(run, train_file, tmp_path, weights):
 
 
 def test_how_the_file_counts_is_remembered(run, tmp_path):
-    """The second file has no feature 0; only the model knows that its indices count from 0."""
+    """The second file has no feature 0; only the model knows that its indices start at 0."""
     (tmp_path / "train").write_text("1 0:1\n-1 1:1\n1 2:1\n-1 1:1 2:1\n")
     (tmp_path / "test").write_text("-1 1:1\n-1 1:1 2:1\n")
     ran = run(
@@ -189,7 +189,7 @@ ESTIMATORS = {
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_every_parameter_of_an_estimator_is_an_option_or_left_out_on_purpose(run, monkeypatch, kind):
-    """Declared once: name, choices, default and help are the estimator's own."""
+    """Declared once: names, choices, defaults and help come from the estimator."""
     estimator, left_out = ESTIMATORS[kind]
     monkeypatch.setenv("COLUMNS", "250")
     text = run("train", kind, "--help").out

@@ -1,4 +1,4 @@
-"""Rows that need not fit into memory: ``--out-of-core``, ``--checkpoint`` and ``--dask``."""
+"""Rows larger than memory: ``--out-of-core``, ``--checkpoint`` and ``--dask``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_out_of_core_finds_what_is_found_in_memory(run, rank_files, tmp_path, ki
         assert packed[name] == here[name]
     assert packed["model_bytes"] == pytest.approx(
         here["model_bytes"], abs=128
-    )  # numbers have more digits or fewer
+    )  # the number of digits may differ
 
 
 def test_packed_rows_are_used_again(run, linear_files, tmp_path):
@@ -59,7 +59,7 @@ def parts(folder: Path) -> list[Path]:
 def test_several_files(run, tmp_path, how):
     names = parts(tmp_path)
     data = [tmp_path / "part-*.svm.gz"] if how == "pattern" else names
-    for _ in range(2):  # the packed copy is beside them, and no part
+    for _ in range(2):  # the packed copy is beside the files, and is not a part
         found = run("train", "linear", *data, "-o", tmp_path / "m.uk", "--out-of-core", "--json").json
         assert found["rows"] == 300
         assert load(tmp_path / "m.uk").model.origin["rows"] == 300
@@ -75,7 +75,7 @@ def test_too_little_memory_is_said_before_training(run, linear_files, tmp_path):
 
 @pytest.fixture
 def hard_training(tmp_path) -> list[str]:
-    """Labels at random, and a gap that takes some hundred passes."""
+    """Return arguments of a training with random labels, and a gap that takes some hundred passes."""
     generator = np.random.default_rng(0)
     write_svmlight(tmp_path / "rows.svm", generator.random((2000, 30)), generator.integers(0, 2, 2000))
     places = ["linear", str(tmp_path / "rows.svm"), "-o", str(tmp_path / "m.uk")]
@@ -84,7 +84,7 @@ def hard_training(tmp_path) -> list[str]:
 
 
 def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
-    """A training that has gone some way, and would never end."""
+    """Start a training that would never end, and wait until it has made progress."""
     command = [*COMMAND, *arguments, "--tol", "1e-15", "--max-iter", "1000000"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     wait_for(lambda: process.poll() is not None or len(list(folder.glob("problem-0/cut-*.uk"))) >= 30)
@@ -94,7 +94,7 @@ def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
 
 @pytest.fixture
 def passes_made(monkeypatch) -> list[int]:
-    """Filled with the passes that trainings of this process make, one after the other."""
+    """Return a list that receives the number of passes of each training in this process."""
     made: list[int] = []
     observer = Checkpoint.make_observer
 

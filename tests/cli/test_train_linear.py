@@ -1,4 +1,4 @@
-"""``unkernel train linear``, and what the other commands make of its models."""
+"""``unkernel train linear``, and other commands on its models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``unkernel train rank``, and what the other commands make of its models."""
+"""``unkernel train rank``, and other commands on its models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unkernel import RankSVM, read_svmlight, write_svmlight
 
 @pytest.fixture(params=[False, True], ids=["scores", "ordinal"])
 def trained(request, run, rank_files, tmp_path):
-    """A model of either kind, and what was said of it."""
+    """Return a model of either kind, and the output of its training."""
     options = ["--thresholds"] if request.param else []
     command = ["train", "rank", rank_files[0], "-o", tmp_path / "m.uk", "--test", rank_files[1]]
     return run(*command, *options, "--json").json

@@ -1,4 +1,4 @@
-"""Options that do not go together, and rows that no learner of weights can use: one line, and no model."""
+"""Incompatible options, and rows that no learner of weights can use: one line, and no model."""
 
 from __future__ import annotations
 

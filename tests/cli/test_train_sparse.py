@@ -14,7 +14,7 @@ from unkernel.cli.options.estimator_options import derive_options
 
 @pytest.fixture
 def three_classes(tmp_path):
-    """Three classes that pairs of features tell apart."""
+    """Return three classes that pairs of features separate."""
     rng = np.random.default_rng(3)
     X = (rng.random((240, 8)) < 0.5).astype(float)
     path = tmp_path / "three.svm"

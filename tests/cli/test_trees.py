@@ -1,4 +1,4 @@
-"""Models of trees on the command line: every command takes them, or says why not."""
+"""Models of trees on the command line: every command accepts them or explains why not."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def write_questions(path, questions=QUESTIONS):
 
 @pytest.fixture
 def questions(tmp_path):
-    """Three classes whose names are texts."""
+    """Return three classes with text labels."""
     return write_questions(tmp_path / "questions.dat")
 
 
 @pytest.fixture
 def tree_files(golden):
-    """Two classes, to train and to test on."""
+    """Return files of two classes for training and evaluation."""
     return golden / "trees.train.dat", golden / "trees.test.dat"
 
 
@@ -56,13 +56,13 @@ def trained(tmp_path_factory, golden):
 
 @pytest.fixture
 def tree_model(tmp_path, trained):
-    """A copy of the test's own."""
+    """Return a copy for this test."""
     return Path(shutil.copy(trained, tmp_path))
 
 
 @pytest.fixture
 def vector_files(golden):
-    """Several trees and vectors per example."""
+    """Return files with several trees and vectors per example."""
     return golden / "svmlight-tk-multi.train.dat", golden / "svmlight-tk-multi.test.dat"
 
 
@@ -225,7 +225,7 @@ def test_files_of_trees_are_told_from_others(content, name, trees, tmp_path):
 
 
 def test_from_stdin(run, stdin, tree_files, tmp_path):
-    """What comes from a pipe cannot be looked at before it is read."""
+    """Input from a pipe cannot be examined before it is read."""
     stdin(tree_files[0].read_bytes())
     assert run("train", "tree", "-", "-o", tmp_path / "m.uk", "--json").json["learner"] == "TreeSVC"
     stdin(tree_files[0].read_bytes())
@@ -380,7 +380,7 @@ def test_parts_that_the_model_ignores_are_named(run, tree_model, tmp_path, rest,
 
 
 def test_labels_that_happen_to_be_numbers(run, tmp_path):
-    """Whether labels are numbers is told file by file, and classes may be texts all the same."""
+    """Whether labels are numbers is decided per file, but classes may be texts all the same."""
     trees = [tree for _, tree in QUESTIONS]
     train = write_questions(tmp_path / "train.dat", zip(["7", "x", "7"] * 3, trees, strict=True))
     test = write_questions(tmp_path / "test.dat", [("7", trees[0]), ("7", trees[2])])
@@ -392,7 +392,7 @@ def test_labels_that_happen_to_be_numbers(run, tmp_path):
 
 
 def test_answers_that_are_never_positive(run, tree_model, tmp_path):
-    """There is no precision where nothing was found, and no recall where there is nothing to find."""
+    """Without positive predictions there is no precision; without positives there is no recall."""
     X, y = read_trees_where(tree_model, lambda answers, y: answers == -1)
     (tmp_path / "t.dat").write_text(
         "".join(f"{label} |BT| {tree} |ET|\n" for tree, label in zip(X, y, strict=True))
@@ -556,7 +556,7 @@ def test_bench(run, tree_model, tree_files):
 
 
 def test_bench_of_what_no_text_says(run, vector_model, vector_files, tmp_path, tree_model):
-    """Vectors, several trees, and labels that brackets cannot have."""
+    """Vectors, several trees, and labels that brackets cannot represent."""
     found = run("bench", vector_model, vector_files[1], "--json", *FAST).json
     assert found["score_one_microseconds"]["best"] > 0
     (tmp_path / "s.conllu").write_text(

@@ -80,7 +80,7 @@ def test_paths_ascend_in_cost_and_share_all_else():
 
 
 def test_what_is_measured_is_what_scikit_learn_measures(run, train_file):
-    """Cold fits: with one value of C there is nothing to start from."""
+    """Cold fits: a single value of C has no earlier solution to start from."""
     found = run("tune", "poly", train_file, "--degree", "1,2", "--C", "0.5", "--cv", "4", "--json").json
     X, y = read_svmlight(train_file)
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
@@ -179,7 +179,7 @@ PARSERS = {
 
 @pytest.fixture(params=PARSERS)
 def sentences(request, tmp_path):
-    """A kind of parser, with files to train and to measure on."""
+    """Return a kind of parser, with files for training and evaluation."""
     make = MAKERS[PARSERS[request.param][0]]
     (tmp_path / "train").write_text(make(30, 0))
     (tmp_path / "dev").write_text(make(15, 1))
@@ -320,7 +320,7 @@ def test_what_is_refused(run, train_file, linear_files, tmp_path):
 
 
 def test_an_interrupt_before_all_fits_have_begun_stops_those_that_have(monkeypatch):
-    """Python waits for their threads before it ends: without an end, if nobody stops them."""
+    """Python waits for the threads of fits at exit: forever, unless they are stopped."""
     stopped, submit = threading.Event(), ThreadPoolExecutor.submit
     begun: list[object] = []
 

@@ -1,4 +1,4 @@
-"""Runs that are killed, and those that go on from where they were."""
+"""Killed runs, and runs that continue from a checkpoint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HARD = {"C": 1.0, "tol": 1e-4}
 
 
 class Killed(BaseException):
-    """Like Ctrl-C: no Exception, so that nobody catches it on the way."""
+    """Like Ctrl-C: not an Exception, so that no handler catches it."""
 
 
 def make_rows(classes=2, rows=400, features=30):
@@ -38,7 +38,9 @@ def folder(tmp_path):
 
 @pytest.fixture
 def kill_after(monkeypatch):
-    """A function that makes the next run end after so many rounds of a problem, once they are stored."""
+    """Return a function that makes the next run end after this number of rounds of a problem, once they are
+    stored.
+    """
     original = Checkpoint.make_observer
 
     def arm(rounds, problem=0):
@@ -60,7 +62,7 @@ def kill_after(monkeypatch):
 
 @pytest.fixture
 def killed(folder, kill_after, monkeypatch):
-    """The folder of a run that has been killed, and what that run was."""
+    """Return the folder of a killed run, and a description of the run."""
     X, y = make_rows()
     learner = CuttingPlaneSVC(checkpoint=folder, **HARD)
     kill_after(12)
@@ -71,7 +73,7 @@ def killed(folder, kill_after, monkeypatch):
 
 
 def passes_of_this_run(learner, *arguments):
-    """n_iter_ counts those of the runs before as well."""
+    """Return the passes of this run; n_iter_ includes earlier runs."""
     counted = []
     original = Checkpoint.make_observer
 
@@ -161,7 +163,7 @@ def test_a_run_that_is_killed_while_it_removes_its_checkpoint(folder, monkeypatc
 
 @pytest.mark.parametrize("problem", [0, 1, 2])
 def test_many_classes_go_on(problem, folder, kill_after, monkeypatch):
-    """From the class that was being learned; those before it are found as they were left."""
+    """Continues from the class that was being learned; earlier classes stay unchanged."""
     X, y = make_rows(3)
     options = HARD | {"loss": "squared_hinge"}
     alone = CuttingPlaneSVC(checkpoint=folder, **options)
@@ -304,7 +306,7 @@ def test_files_go_on(folder, tmp_path, kill_after, monkeypatch):
 
 
 def refuse_or_go_on(learner, X, y):
-    """Whether the damage was noticed; what was not noticed must not spoil the result."""
+    """Return whether the damage was noticed; unnoticed damage must not spoil the result."""
     try:
         learner.fit(X, y)
     except (FormatError, ValueError) as error:
@@ -341,7 +343,7 @@ def repeated(cuts):
 
 @pytest.mark.parametrize("mix", [exchanged, repeated])
 def test_cuts_in_the_place_of_others_are_refused(killed, folder, mix):
-    """Each is whole, but the bounds they give together would be wrong, and so the gap."""
+    """Each cut is valid, but together they would give wrong bounds, and thus a wrong gap."""
     learner, X, y = killed
     mix(sorted((folder / "problem-0").glob("cut-*.uk")))
     with pytest.raises(FormatError, match="not the cut that the checkpoint names"):
@@ -430,7 +432,7 @@ def test_damaged_arrays_are_refused(killed, folder, name, how):
     arrays[name] = numbers.tobytes()
     path.unlink()
     path.write_bytes(joined(header, arrays))
-    harmless = how == "negative" and name == "weights"  # any start will do
+    harmless = how == "negative" and name == "weights"  # any start is valid
     assert refuse_or_go_on(learner, X, y) != harmless
     if harmless:
         assert learner.objective_ == pytest.approx(CuttingPlaneSVC(**HARD).fit(X, y).objective_, rel=1.1e-4)

@@ -1,4 +1,4 @@
-"""The guess that cutting planes start from where rows are many: local passes of dual coordinate descent."""
+"""The initial guess of cutting planes for many rows: local passes of dual coordinate descent."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_cut_of_the_guess_is_below_the_risk_everywhere(problem, squared):
 
 
 def test_the_guess_counts_its_passes(problem):
-    """Two over each part, and the round that follows it; a start of one's own needs no guess."""
+    """Two passes over each part, plus the following round; a given start needs no guess."""
     with_guess, _ = by_cuts(problem, squared=False, intercept=0.0, rounds=1, tol=1e-9)
     without, _ = by_cuts(problem, squared=False, intercept=0.0, rounds=1, tol=1e-9, start=1e-9)
     assert with_guess["rounds"] == 3

@@ -1,4 +1,4 @@
-"""Learning from files: as from the same rows in memory."""
+"""Training from files gives the same as training from rows in memory."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from unkernel import CuttingPlaneSVC, FormatError, RankSVM, read_svmlight, write
 def make_rows(rows=600, features=60, classes=2, seed=0):
     rng = np.random.default_rng(seed)
     X = sparse.random(rows, features, density=0.15, format="csr", random_state=rng)
-    assert X.indices.min() == 0 and X.indices.max() == features - 1  # or files have fewer columns
+    assert X.indices.min() == 0 and X.indices.max() == features - 1  # otherwise files have fewer columns
     value = X @ rng.normal(size=features) + 0.2 * rng.normal(size=rows)
     return X, np.digitize(value, np.quantile(value, np.linspace(0, 1, classes + 1)[1:-1]))
 
 
 def assert_same_model(found, expected, tolerance=1e-9):
-    """Columns have other places in memory, so sums are rounded otherwise."""
+    """Compare models; columns have other places in memory, so sums are rounded differently."""
     np.testing.assert_allclose(found.coef_, expected.coef_, rtol=0, atol=tolerance)
     assert found.objective_ == pytest.approx(expected.objective_, rel=tolerance)
     assert found.n_iter_ == expected.n_iter_

@@ -1,4 +1,4 @@
-"""The one-slack loop against LIBLINEAR, explicit pairs, and piecewise problems that are solved by listing."""
+"""The one-slack loop against LIBLINEAR, explicit pairs, and piecewise problems solved by enumeration."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_margins_reach_the_optimum_of_liblinear(squared, intercept, C):
     check_outcome(found, wide, C, risk, 1e-6)
     peer = liblinear(wide, y, C * np.abs(signed_costs), squared=squared)
     check_optimum(found, reference.objective(peer, wide, C, risk), 1e-6)
-    # P is strongly convex: weights are near where objectives are.
+    # P is strongly convex: similar objectives mean similar weights.
     assert np.sum((found["weights"] - peer) ** 2) <= 2 * (1e-6 + 1e-8) * found["objective"] * 4
 
 
@@ -48,7 +48,7 @@ def test_margins_reach_the_optimum_of_liblinear(squared, intercept, C):
 @pytest.mark.parametrize("intercept", [0.0, 2.0])
 def test_cutting_planes_and_the_dual_solver_agree(squared, intercept):
     X, y, _ = make_rows(2, rows=200)
-    y[::17] = 0.0  # rows that do not count
+    y[::17] = 0.0  # rows without influence
     cut = minimise(X, _core.margin_oracle(y, squared=squared), intercept=intercept, C=0.5)
     options = DualOptions(tolerance=1e-7, max_epochs=10_000, seed=1, threads=1)
     rest = {"rows": pack(X), "intercept": intercept, "squared": squared, "signed_costs": 0.5 * y}
@@ -107,7 +107,7 @@ def test_pairs_reach_the_optimum_of_their_differences(grouped, weighted, C):
 
     check_outcome(found, X, C, risk, 1e-6)
     i, j, v = (np.array(column) for column in zip(*pairs, strict=True))
-    sides = np.where(np.arange(len(pairs)) % 2 == 0, 1.0, -1.0)  # LIBLINEAR wants two classes
+    sides = np.where(np.arange(len(pairs)) % 2 == 0, 1.0, -1.0)  # LIBLINEAR requires two classes
     differences = (X[i] - X[j]) * sides[:, None]
     costs = C * reference.pair_scale(pairs, total) * v
     peer = liblinear(differences, sides, costs, squared=False)
@@ -120,7 +120,7 @@ def test_pairs_reach_the_optimum_of_their_differences(grouped, weighted, C):
 @pytest.mark.parametrize("k", [None, 3, 5])
 @pytest.mark.parametrize("C", [0.05, 1.0])
 def test_measures_are_at_their_optimum(k, C):
-    """All labelings are the cuts of a piecewise problem: nobody finds a point below the bound."""
+    """All labelings are cuts of a piecewise problem: no point has an objective below the bound."""
     X, y, rng = make_rows(4, rows=9, features=4)
     positive = y > 0
     cuts = reference.measure_cuts(positive, k=k)
@@ -151,7 +151,7 @@ class ListedCuts:
         return max(0.0, float(np.max(self.offsets - self.gradients @ w)))
 
     def subgradient(self, w):
-        """(offset, gradient) of the highest cut; zeros where none is above 0."""
+        """Return (offset, gradient) of the highest cut; zeros if none is above 0."""
         k = int(np.argmax(self.offsets - self.gradients @ w))
         if self.offsets[k] <= self.gradients[k] @ w:
             return 0.0, np.zeros(len(w))

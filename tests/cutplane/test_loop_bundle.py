@@ -1,4 +1,4 @@
-"""Around the one-slack loop: the cuts it holds, who watches it, its threads and its rows."""
+"""The surroundings of the one-slack loop: its cuts, its observers, its threads and its rows."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_no_finite_objective_is_an_error(squared):
 
 
 def test_an_oracle_can_be_used_again_and_again():
-    """What one run left in it must not show in the next."""
+    """State left by one run must not affect the next."""
     X, y, _ = make_rows(12)
     oracle = _core.margin_oracle(y, squared=False)
     first = minimise(X, oracle)

@@ -1,4 +1,4 @@
-"""Every oracle against lists of all pairs and all labelings, and its cuts against the definition of a cut."""
+"""Every oracle against all pairs and labelings, and its cuts against the definition of a cut."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = ["hinge", "squared_hinge", "ordinal", "f1", "precision", "break_even"]
 
 @dataclass
 class Case:
-    """An oracle, its risk by the twin, and a check that a cut is one that the twin takes at the scores."""
+    """An oracle, its risk by the twin, and a check that its cut is one of the twin's cuts at the scores."""
 
     oracle: Any
     rows: int
@@ -43,7 +43,7 @@ def margin_case(signed_costs, *, squared):
 
 
 def arguments(ranks, groups=(), weights=(), pair_weights=()):
-    """What the core wants to know of a ranking."""
+    """Return the arguments of the core for a ranking."""
     ranks = np.asarray(ranks, dtype=np.int32)
     count = max(int(ranks.max(initial=-1)) + 1, len(pair_weights))
     return {
@@ -58,7 +58,7 @@ def arguments(ranks, groups=(), weights=(), pair_weights=()):
 
 
 def ranking(ranks, groups=(), weights=(), pair_weights=()):
-    """The arguments of the core, and the list of pairs."""
+    """Return the arguments of the core, and the list of pairs."""
     pairs = list(reference.ordered_pairs(np.asarray(ranks), groups, weights, pair_weights))
     return arguments(ranks, groups, weights, pair_weights), pairs
 
@@ -85,7 +85,7 @@ def measure_case(positive, k):
     cuts = reference.measure_cuts(positive, k=k)
 
     def check_cut(offset, c, scores):
-        """Several labelings can be equally bad: any of them will do."""
+        """Check a cut; several labelings can be equally bad, and any of them is accepted."""
         assert any(
             np.allclose(c, other, atol=1e-15) and offset == pytest.approx(o, abs=1e-12) for o, other in cuts
         )
@@ -138,7 +138,7 @@ def ordinal_cases(draw):
     return ordinal_case(*drawn)
 
 
-# Quarters meet each other and the margin exactly; on a line of steps in eighths, too.
+# Quarters tie with each other and with the margin exactly, and on a line of steps in eighths, too.
 QUARTERS = st.integers(-12, 12).map(lambda k: k / 4)
 STEPS = st.sampled_from([-2.0, -0.125, 0.0, 0.125, 0.5, 0.75, 1.0, 1.5, 8.0])
 EXTREMES = [0.0, -0.0, 5e-324, -5e-324, 1e-310, 1.0, -1.0, np.nextafter(1.0, 2.0), np.nextafter(1.0, 0.0)]
@@ -171,7 +171,7 @@ def test_cuts_are_the_twins(kind, data):
 @settings(max_examples=25, print_blob=True)
 @given(st.data())
 def test_cuts_at_any_scores_are_the_twins(kind, data):
-    """Also where scores are huge, tiny or next to the margin: values cancel there, cuts do not."""
+    """Includes huge and tiny scores, and scores next to the margin: values cancel there, cuts do not."""
     values = EXTREMES + LARGE + (HUGE if kind != "squared_hinge" else [])
     case = data.draw(cases(kind))
     scores = data.draw(scores_for(case, st.sampled_from(values) | st.floats(-3, 3)))
@@ -190,7 +190,7 @@ def test_cuts_hold_everywhere(kind, data):
     for elsewhere in (other, -other, 100 * other, here + other, here - 1e-9 * other, np.zeros(case.rows)):
         size = abs(offset) + np.abs(c) @ np.abs(elsewhere)
         assert case.risk(elsewhere) >= offset - c @ elsewhere - 1e-11 * size
-    # Beside a score of 1e16 a margin of 1 is rounding.
+    # Compared with a score of 1e16, a margin of 1 is a rounding error.
     size = abs(offset) + np.abs(c) @ np.abs(here) + np.abs(here).max()
     assert abs(case.risk(here) - (offset - c @ here)) <= 1e-11 * size
 
@@ -206,7 +206,7 @@ def test_values_and_slopes_along_a_line(kind, data):
     value, slope = case.oracle.along(here, there, step, 1)
     size = 1.0 + case.risk(here) + case.risk(there) + case.risk(at(here, there, step))
     assert value == pytest.approx(case.risk(at(here, there, step)), abs=1e-11 * size)
-    # A slope of a convex function: the line with it lies below the function everywhere.
+    # A slope of a convex function: the line with this slope lies below the function everywhere.
     for other in (-3.0, 0.0, 0.2, step - 0.01, step + 0.01, 1.0, 2.0, 10.0):
         below = value + slope * (other - step)
         assert case.risk(at(here, there, other)) >= below - 1e-10 * (size + abs(slope) * 10)
@@ -237,7 +237,7 @@ def example(kind, rng, rows):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_questions_do_not_disturb_each_other(kind):
-    """The margin oracle remembers how it sorted the rows; a new line must not meet the old order."""
+    """The margin oracle caches its order of rows; a new line must not use the old order."""
     rng = np.random.default_rng(6)
     case = example(kind, rng, rows=8)
     for _ in range(20):
@@ -328,7 +328,7 @@ def test_scores_of_the_wrong_length_are_an_error():
 
 
 def large_oracle(kind, rng, rows):
-    """Enough rows that threads have something to share, and scores are sorted by digits."""
+    """Return an oracle with enough rows for several threads, and for sorting scores by digits."""
     if kind in ("hinge", "squared_hinge"):
         return _core.margin_oracle(rng.normal(size=rows), squared=kind == "squared_hinge")
     if kind == "ordinal":
@@ -380,7 +380,7 @@ def test_many_margins_are_the_twins():
 
 @pytest.mark.parametrize("ties", [False, True])
 def test_many_rows_of_two_ranks(ties):
-    """Where scores are sorted by digits: all pairs at once, by numpy."""
+    """Scores sorted by digits, compared with all pairs in numpy."""
     rng = np.random.default_rng(10)
     ranks, scores = (rng.random(1500) < 0.3).astype(np.int32), rng.normal(size=1500)
     scores = scores.round(1) if ties else scores
@@ -401,7 +401,7 @@ def test_many_rows_of_two_ranks(ties):
 @pytest.mark.parametrize("ranks", [2, 5, 400])
 @pytest.mark.parametrize("spread", [0.3, 3.0, 1e6])
 def test_pairs_by_bins_are_nearly_the_best_and_say_so(ranks, spread):
-    """Cuts below the risk, values above it, and both no further away than was allowed."""
+    """Cuts are below the risk, values above it, and both within the allowed distance."""
     rng = np.random.default_rng(12)
     rows, accuracy = 6000, 1e-2
     core, _ = ranking(np.zeros(2))
@@ -463,7 +463,7 @@ def test_weights_stand_for_repeated_rows():
 @pytest.mark.parametrize("width", [1.0, 3.0, 65.0, 300.0, 1e6])
 @pytest.mark.parametrize("count", [2, 13, 600, 5000])
 def test_bins_stay_near_to_sorting_and_give_way_to_it(width, accuracy, count):
-    """Bins that are too coarse are made finer, and given up where they would be too many."""
+    """Bins that are too coarse are refined, and dropped if there would be too many."""
     rng = np.random.default_rng(count)
     rows = 5000
     ranks = rng.permutation(np.arange(rows) * count // rows)

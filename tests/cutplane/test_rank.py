@@ -338,7 +338,7 @@ def test_rows_that_tell_nothing_are_solved_by_no_weights():
 
 
 def test_huge_costs_do_not_certify_what_is_not_so():
-    """Terms of 1e34 that cancel leave no digit of a bound: it must say so."""
+    """Terms of 1e34 that cancel leave no digit of a bound, which must be reported."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 5))
     y = X[:, 0] + rng.normal(size=100) > 0
@@ -347,12 +347,12 @@ def test_huge_costs_do_not_certify_what_is_not_so():
         warnings.simplefilter("ignore")
         huge = RankSVM(C=1e16, tol=1e-6, max_iter=30).fit(X, y)
     found = huge.objective_ / 1e16
-    at_most = good.objective_ / 1e4  # the risk there, and a little for the weights
+    at_most = good.objective_ / 1e4  # the risk there, plus a little for the weights
     assert found * (1 - huge.gap_) <= at_most
 
 
 def test_a_tiny_cost_still_gives_a_direction():
-    """No weights at all would be within the gap, and order nothing."""
+    """Zero weights would be within the gap, but give no order."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 8))
     assert RankSVM(C=1e-12).fit(X, X[:, 0]).score(X, X[:, 0]) > 0.9

@@ -35,7 +35,7 @@ def binary_ranking(seed, *, rows=60, features=12, groups=0):
 
 
 def duplicated(arrays, count):
-    """The first rows once more, so that some rows are equal."""
+    """Repeat the first rows, so that some rows are equal."""
     return tuple(None if array is None else np.concatenate([array, array[:count]]) for array in arrays)
 
 
@@ -84,7 +84,7 @@ def test_nobody_finds_less_than_the_bound(seed, rows, C, degree, binary):
     assume(sum(v for _, _, v in pairs) > 0)
     ranker = RankSVM(C=C, degree=degree, tol=1e-6, max_iter=10_000, **MAP).fit(X, y, qid)
     mapped = expand(X, degree=degree, **MAP)
-    # The best weights with these scores, up to a constant, which no pair sees.
+    # The best weights with these scores, up to a constant, which pairs cannot see.
     scores = ranker.decision_function(X)
     w = np.linalg.lstsq(mapped - mapped.mean(axis=0), scores - scores.mean(), rcond=None)[0]
 

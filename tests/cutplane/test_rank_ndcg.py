@@ -1,4 +1,4 @@
-"""RankSVM with pairs weighed by NDCG, against all best orders."""
+"""RankSVM with pairs weighted by NDCG, against all best orders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel.cutplane.rankings import encode_ranking
 
 
 def small_groups(seed, *, rows=30, weighted=False):
-    """Groups of at most five rows, whose best orders can be listed."""
+    """Return groups of at most five rows, whose best orders can be enumerated."""
     X, y, _ = make_ranking(seed, rows=rows, labels=(0, 1, 3))
     qid = np.random.default_rng(seed).permutation(np.arange(rows) // 5)
     weights = np.random.default_rng(seed).choice([0.0, 0.5, 2.0], rows) if weighted else None
@@ -58,7 +58,7 @@ def test_all_rows_as_one_group_are_one_query():
 
 
 def test_two_labels_in_one_group_weigh_the_same():
-    """Then all pairs cost the same, and the scale makes them pairs of weight 1."""
+    """Then all pairs have the same weight, and the scale makes it 1."""
     X, y, _ = make_ranking(3, labels=(0, 1))
     by_ndcg = RankSVM(pair_weight="ndcg", **EXACT).fit(X, y)
     uniform = RankSVM(pair_weight="uniform", **EXACT).fit(X, y)

@@ -1,4 +1,4 @@
-"""Thresholds of RankSVM against all that are possible, and the ordinal decisions they make."""
+"""Thresholds of RankSVM against all possible ones, and the ordinal decisions that they make."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rank_error(thresholds, scores, ranks, weights):
 
 
 def least_rank_error(scores, ranks, weights, count):
-    """Every ascending choice of borders, before, between and after the scores."""
+    """Return the least error over all ascending choices of borders, before, between and after the scores."""
     distinct = np.unique(scores)
     places = np.concatenate([[distinct[0] - 1], (distinct[1:] + distinct[:-1]) / 2, [distinct[-1] + 1]])
     borders = combinations_with_replacement(places, count - 1)

@@ -1,4 +1,4 @@
-"""NDCG against scikit-learn and against sums written out, and scores without groups."""
+"""NDCG against scikit-learn and against explicit sums, and scores without groups."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_one_query_is_as_scikit_learn_has_it(data, k):
 
 
 def by_hand(labels, scores, k):
-    """NDCG of one query whose scores are all different."""
+    """Return NDCG of one query whose scores are all distinct."""
     gains = [2.0**label - 1 for label in labels]
 
     def discounted(order):
@@ -107,7 +107,7 @@ def test_equal_rows_of_a_class_become_one(seed, weighted, many):
     keys = [(*row, code) for row, code in zip(X[kept].tolist(), merged, strict=True)]
     assert len(set(keys)) == len(keys)
     assert dict(zip(keys, summed, strict=True)) == expected
-    order = rng.permutation(40)  # the order of rows does not matter where anything was merged
+    order = rng.permutation(40)  # after merging, the order of rows does not matter
     again = merge_equal_rows(
         canonical_rows(X[order]), codes[order], None if weights is None else weights[order]
     )

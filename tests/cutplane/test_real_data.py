@@ -1,4 +1,4 @@
-"""Cutting planes on real data: objectives next to LIBLINEAR's, and the measures that they promise."""
+"""Cutting planes on real data: objectives compared with LIBLINEAR's, and the promised measures."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
 
 
 def objective_of(model, X, signs, costs, *, squared, problem=0):
-    """What a fitted model's weights come to; LinearSVC's as well as ours."""
+    """Return the objective of a fitted model's weights, for LinearSVC as well."""
     scores = X @ model.coef_[problem] + (model.intercept_[problem] if model.fit_intercept else 0.0)
     return regulariser(model, problem) + reference.margin_risk(signs * costs, scores, squared=squared)
 
@@ -46,12 +46,12 @@ def liblinear(**options):
 
 
 def check_against(clf, peer, X, signs, costs, *, problem=0):
-    """Our objective is what it says, and that of the peer to within the gap."""
+    """Check that our objective is as reported, and within the gap of the peer's."""
     squared = clf.loss == "squared_hinge"
     ours = objective_of(clf, X, signs, costs, squared=squared, problem=problem)
     theirs = objective_of(peer, X, signs, costs, squared=squared, problem=problem)
     assert ours <= theirs / (1 - clf.tol) * (1 + 1e-9)
-    assert theirs <= ours * (1 + 1e-5)  # or LIBLINEAR has not been solving the same problem
+    assert theirs <= ours * (1 + 1e-5)  # otherwise LIBLINEAR has solved another problem
     return ours
 
 
@@ -136,7 +136,7 @@ def test_many_classes_are_one_against_the_rest(solver, loss):
     intercept=st.sampled_from([0.0, 0.5, 3.0]),
 )
 def test_all_solvers_bound_each_other(seed, rows, C, loss, intercept):
-    """The certificate of one holds for what another one found."""
+    """The certificate of one solver holds for the solutions of others."""
     X, y = make_problem(seed, rows=rows, features=4)
     y[:2] = [0, 1]
     weights = np.random.default_rng(seed).choice([0.5, 1.0, 2.0], rows)

@@ -1,4 +1,4 @@
-"""CuttingPlaneSVC for measures of whole rankings, by what they come to when they are computed."""
+"""CuttingPlaneSVC for measures of whole rankings, evaluated by these measures."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ MEASURES = {
 @pytest.mark.parametrize("objective", ["f1", "break_even", "precision_at_k", "roc_area"])
 def test_measures_are_optimised(objective):
     X, y = imbalanced_problem()
-    plain = CuttingPlaneSVC(C=0.1, random_state=0).fit(X, y)  # the dual: one row more or less by its seed
+    plain = CuttingPlaneSVC(C=0.1, random_state=0).fit(X, y)  # the dual solver: its seed may move a row
     clf = CuttingPlaneSVC(C=0.1, objective=objective, k=60, tol=1e-2).fit(X, y)
     measure = MEASURES[objective]
     assert clf.gap_ <= 1e-2
     assert measure(y, clf.decision_function(X)) >= measure(y, plain.decision_function(X)) - 1e-9
-    if objective == "f1":  # the error rate hardly finds any of the few positive rows
+    if objective == "f1":  # the error rate finds hardly any of the few positive rows
         assert measure(y, clf.decision_function(X)) > measure(y, plain.decision_function(X)) + 0.05
 
 
-# Where only the order counts the intercept is moved in the end, and no part of the objective any more.
+# If only the order counts, the intercept is set at the end and is no longer part of the objective.
 @pytest.mark.parametrize(
     ("objective", "fit_intercept"),
     [("f1", True), ("f1", False), ("break_even", False), ("precision_at_k", False), ("roc_area", False)],

@@ -1,4 +1,4 @@
-"""Fits of CuttingPlaneSVC that build on others, end early or are interrupted."""
+"""Fits of CuttingPlaneSVC that continue others, end early or are interrupted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_path_is_that_of_separate_fits_for_fewer_passes(classes, options):
         assert one.objective_ == pytest.approx(alone.objective_, rel=1.1e-4 * classes)
         assert np.mean(one.predict(X) == alone.predict(X)) > 0.98
         assert one.n_features_in_ == 400
-    if classes == 2:  # n_iter_ is the largest of all problems, not their sum
+    if classes == 2:  # n_iter_ is the largest over all problems, not their sum
         assert sum(one.n_iter_ for one in path) < sum(alone.n_iter_ for alone in cold)
 
 
@@ -137,7 +137,7 @@ def test_slow_cutting_planes_name_the_other_solver():
 @pytest.mark.parametrize("estimator", [CuttingPlaneSVC, RankSVM])
 @pytest.mark.parametrize("scale", [1e12, 1e50, 1e150])
 def test_huge_values_are_refused(estimator, scale):
-    """Rounding is larger than what is sought: the search took minutes, and found nothing certain."""
+    """Rounding errors exceed the tolerance: the search would take minutes without a certified result."""
     generator = np.random.default_rng(0)
     X, y = generator.normal(size=(60, 5)) * scale, generator.integers(0, 2, 60)
     with pytest.raises(ValueError, match="scale the features"):

@@ -1,4 +1,4 @@
-"""Files that take the place of others: whole or not at all, whoever is killed."""
+"""Files that replace others: completely or not at all, even if processes are killed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ with atomic_write.replace_file(sys.argv[1]) as file:
 
 @pytest.fixture(params=["nameless", "named"])
 def kind(request, monkeypatch) -> str:
-    """With files that have no name until they are whole, and as on systems without them."""
+    """Use nameless files, and then the fallback of systems without them."""
     if request.param == "named":
         monkeypatch.setattr(atomic_write, "_open_nameless", lambda folder: None)
     elif not hasattr(os, "O_TMPFILE"):
@@ -62,7 +62,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path, kind, number):
     killed_half_way(target, kind, number)
     assert target.read_bytes() == b"old"
     assert len(names(tmp_path)) == (1 if kind == "nameless" else 2)
-    with replace_file(target) as file:  # the next writer cleans up, before it needs room
+    with replace_file(target) as file:  # the next writer cleans up before it needs space
         assert len(names(tmp_path)) == (1 if kind == "nameless" else 2)
         file.write(b"new")
     assert names(tmp_path) == {"target"}
@@ -85,7 +85,7 @@ def test_what_another_process_writes_stays(tmp_path, kind):
 
 
 def test_a_file_that_was_taken_for_a_stale_one(tmp_path, monkeypatch):
-    """Between its making and its lock another writer may have removed it; then there is another one."""
+    """Between creation and lock, another writer may remove the file; then a new one is made."""
     monkeypatch.setattr(atomic_write, "_open_nameless", lambda folder: None)
     lock, removed = atomic_write._lock, []
 
@@ -183,7 +183,7 @@ def test_a_full_disk_is_named(tmp_path, kind):
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
     try:
         with pytest.raises(OSError, match="too large") as caught, replace_file(tmp_path / "target") as file:
-            file.write(b"1" * 1000)  # kept in a buffer, and written at the end
+            file.write(b"1" * 1000)  # buffered, and written at the end
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, ignored)

@@ -1,4 +1,4 @@
-"""Compression of every kind, told by the first bytes, and what becomes of damaged files."""
+"""All kinds of compression, detected by the first bytes, and damaged files."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_an_open_file_stays_open_and_is_named(tmp_path):
 
 @given(st.binary(max_size=300), st.lists(st.integers(1, 50), min_size=1), st.booleans())
 def test_nothing_that_has_come_waits(data, lengths, compressed):
-    """Each read of a pipe is a block of its own; they add up to the file."""
+    """Each read of a pipe is a separate block; all blocks together are the file."""
     stored = gzip.compress(data) if compressed else b"x" * 6 + data
 
     class Pipe:

@@ -1,4 +1,4 @@
-"""How many threads n_jobs asks for."""
+"""The number of threads for n_jobs."""
 
 from __future__ import annotations
 

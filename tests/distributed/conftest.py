@@ -1,4 +1,4 @@
-"""Small clusters in this process and in others, and rows to train on."""
+"""Small clusters in this process and in others, and training rows."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ def client() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def process_client() -> Iterator[Any]:
-    """One cluster for all tests that kill a worker, with workers enough for them: one that was killed does
-    not always come back. They are forked from one process that has imported everything, which saves most of
-    their time.
+    """Yield one cluster for all tests that kill workers, with enough workers: a killed one does not always
+    return. Workers are forked from a process that has imported everything, which saves most of the time.
     """
     import dask
     from dask.distributed import Client, LocalCluster

@@ -1,4 +1,4 @@
-"""Clients that are none, are closed, or have no workers."""
+"""Clients that are invalid, closed, or without workers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ every_learner = pytest.mark.parametrize(("learner", "examples"), LEARNERS)
 
 @pytest.fixture(scope="module")
 def nobody() -> Iterator[Any]:
-    """A client of a cluster without workers."""
+    """Yield a client of a cluster without workers."""
     options = {"processes": False, "n_workers": 0, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
         yield client
@@ -46,7 +46,7 @@ def test_what_is_no_client_is_refused(learner: Any, examples: Any) -> None:
 
 @pytest.fixture(scope="module")
 def apart() -> Iterator[Any]:
-    """A client that is not the default one."""
+    """Yield a client that is not the default one."""
     options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
         yield client
@@ -64,7 +64,7 @@ def test_a_client_need_not_be_the_default_one(
 def test_a_cluster_without_workers_is_told_of(
     nobody: Any, monkeypatch: pytest.MonkeyPatch, learner: Any, examples: Any
 ) -> None:
-    """Training waits for them; here, it ends with the warning."""
+    """Training would wait for workers; here it ends with the warning."""
     monkeypatch.setattr(workers, "_WARNING_SECONDS", 0.01)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

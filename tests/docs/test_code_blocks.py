@@ -1,6 +1,6 @@
-"""Every example in the README and in docs/ runs, and prints what the page shows.
+"""Every example in the README and in docs/ runs, and prints the output on the page.
 
-``python tools/page_outputs.py`` writes what they print into the pages; it says how blocks are marked.
+``python tools/page_outputs.py`` writes these outputs into the pages, and describes how to mark blocks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 spec = importlib.util.spec_from_file_location("page_outputs", ROOT / "tools" / "page_outputs.py")
 assert spec is not None and spec.loader is not None
 page_outputs = importlib.util.module_from_spec(spec)
-sys.modules["page_outputs"] = page_outputs  # where dataclasses look for it
+sys.modules["page_outputs"] = page_outputs  # dataclasses look for the module here
 spec.loader.exec_module(page_outputs)
 PAGES = [page for page in page_outputs.PAGES if any(page_outputs.blocks(page.read_text(encoding="utf-8")))]
 

@@ -1,4 +1,4 @@
-"""Docstrings: every example runs and prints what it says, and every fitted attribute is described."""
+"""Docstrings: every example runs with its output, and every fitted attribute is described."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def modules_with_examples() -> list[str]:
-    """The modules that have a prompt in their source; none is imported for this."""
+    """Return the modules with examples in their source, without importing them."""
     files = [file for file in sorted(PACKAGE.rglob("*.py")) if ">>> " in file.read_text(encoding="utf-8")]
     parts = [file.relative_to(PACKAGE.parent).with_suffix("").parts for file in files]
     return [".".join(part for part in names if part != "__init__") for names in parts]

@@ -1,4 +1,4 @@
-"""Links between the project's own pages lead somewhere, and what the pages name as evidence is there."""
+"""Links between the project's pages are valid, and evidence named on pages exists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-# Recorded on one machine, whenever the benchmarks are run: not there in every state of the tree.
+# Recorded on one machine when the benchmarks are run, so not always present.
 MAY_BE_ABSENT = {ROOT / "benchmarks" / "RESULTS.md"}
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")

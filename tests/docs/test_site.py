@@ -1,4 +1,4 @@
-"""The built site is complete in itself: its links lead somewhere, and it loads nothing from elsewhere."""
+"""The built site is self-contained: its links are valid, and it loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 SITE = Path(__file__).resolve().parents[2] / "site"
-# What a browser fetches by itself, by the attribute that names it: other than links, which a reader follows.
+# Resources that a browser fetches by itself, by the attribute that names them (unlike links, which a reader
+# follows).
 LOADED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
 LOADED_LINKS = {"stylesheet", "icon", "preload", "modulepreload"}
 ELSEWHERE = re.compile(r"(https?:)?//")
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.docs
 
 @dataclass
 class Page(HTMLParser):
-    """What of a page others may link to, and what it links to and loads."""
+    """The targets of links in a page, its own links, and the resources that it loads."""
 
     anchors: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Remembered answers: those of the engine to the last bit, whatever was asked before, by whatever thread."""
+"""Cached scores equal the engine's to the last bit, whatever was requested before, by any thread."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ every_engine = pytest.mark.parametrize("engine", EXACT)
 
 
 def repeated(X, seed=0, times=4):
-    """The rows several times, shuffled."""
+    """Return the rows several times, shuffled."""
     X = sparse.csr_matrix(X)
     return X[np.random.default_rng(seed).permutation(np.tile(np.arange(X.shape[0]), times))]
 
@@ -79,7 +79,7 @@ def test_the_slow_twin(asked, rows, engine, data):
     assert info.hits + info.misses == len(asked)
     assert info.hits <= twin.hits
     assert info.currsize <= min(rows, twin.rows)
-    if twin.rows <= min(rows, 8):  # one set has room for them all
+    if twin.rows <= min(rows, 8):  # one set has room for all of them
         assert info.hits == twin.hits and info.currsize == twin.rows
 
 
@@ -104,7 +104,7 @@ def test_one_row_in_all_forms_is_one_row(engine):
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     assert cached.decision_function(X)[0] == cached.decision_function(wide)[0] == expected
     assert cached.cache_info()[:2] == (len(forms) + 3, 1)
-    # Other rows are others, if only by what the model ignores: kernels may count that.
+    # Rows that differ only in columns ignored by the model are different: kernels may count these columns.
     for other in ([1, 3, 6], [1, 3, 6, 9, 2**30]):
         assert cached.score_one(other) == FAST[engine].score_one(other)
     assert cached.score_one([1, 3, 6, 9], [1, 1, 1, 2]) == FAST[engine].score_one([1, 3, 6, 9], [1, 1, 1, 2])
@@ -128,7 +128,7 @@ def test_a_row_that_takes_more_room_than_the_one_before():
 
 
 def test_decisions_are_not_taken_for_scores():
-    """Predicting stops once the class is certain, and remembers such scores for predicting alone."""
+    """Predictions stop once the class is certain, and cache such scores for predictions only."""
     model = make_slots_model(1, 3)
     X = repeated(rows_like(model))
     fast = unkernel.compile(model, "expanded", measure=False)
@@ -188,7 +188,7 @@ def test_forgetting():
 
 @every_engine
 def test_threads_share_answers(engine):
-    """Few slots and many rows, so that slots change all the time while others read them."""
+    """Few slots and many rows, so that slots change while others read them."""
     fast = FAST[engine]
     pool = np.random.default_rng(3).random((60, 12)) < 0.4
     rows = [np.flatnonzero(row).astype(np.int32) for row in pool]

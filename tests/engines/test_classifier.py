@@ -1,4 +1,4 @@
-"""CompiledClassifier against conjunctions summed up one by one."""
+"""CompiledClassifier against explicit sums of conjunctions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ every_basis = pytest.mark.parametrize("sets", [True, False])
 
 
 def flat(expected):
-    """Two classes have one score, and it comes without an axis of its own."""
+    """Return expected scores in their usual shape: the one score of two classes has no separate axis."""
     expected = np.array(expected)
     return expected[:, 0] if expected.shape[1] == 1 else expected
 
@@ -66,13 +66,13 @@ def test_equals_the_sum_over_conjunctions(model, seed, binary):
 
 
 def entries(X):
-    """The rows of a CSR matrix as tables from columns to values."""
+    """Return the rows of a CSR matrix as dicts from columns to values."""
     for begin, end in pairwise(X.indptr):
         yield dict(zip(X.indices[begin:end].tolist(), X.data[begin:end].tolist(), strict=True))
 
 
 def many_features(degree, sets, classes=2, *, real=False, rows=20, seed=0):
-    """A model of so many features that part of it is hashed, and sparse rows that meet its conjunctions."""
+    """Return a model with so many features that part of it is hashed, and rows with its conjunctions."""
     rng = np.random.default_rng(seed)
     used = 3_000 if degree == 2 else 400
     X = sparse.lil_array((rows, used + 50))
@@ -112,7 +112,7 @@ def test_equals_the_sum_where_a_part_is_hashed(degree, sets, classes, real):
 @every_basis
 @pytest.mark.parametrize("degree", [2, 3])
 def test_weights_in_the_dense_part_only(degree, sets):
-    """Rows reach beyond the dense table although no conjunction there has a weight."""
+    """Rows have columns beyond the dense table, although no conjunction there has a weight."""
     model = make_model(degree=degree, sets=sets, used=3000, n_features=3000, keys=[1, 2, 3])
     X = sparse.csr_array(np.eye(3000)[[0, 2999]] + np.eye(3000)[[1500, 1]])
     expected = flat([score_entries(model, row) for row in entries(X)])
@@ -169,9 +169,7 @@ def test_unsorted_and_repeated_entries_count_as_their_matrix():
     X = sparse.csr_array((data.copy(), indices.copy(), np.array([0, 3, 6, 8, 10])), shape=(4, 6))
     expected = flat([score(model, x) for x in X.toarray()])
     np.testing.assert_allclose(CompiledClassifier(model).decision_function(X), expected, rtol=1e-10)
-    assert np.array_equal(X.indices, indices) and np.array_equal(
-        X.data, data
-    )  # what was given stays as it was
+    assert np.array_equal(X.indices, indices) and np.array_equal(X.data, data)  # the input is unchanged
 
 
 def test_features_that_were_never_seen_change_nothing():
@@ -181,7 +179,7 @@ def test_features_that_were_never_seen_change_nothing():
     with_unseen = X.copy()
     with_unseen[:, np.setdiff1d(np.arange(10), model.columns)] = 3.0
     classifier = CompiledClassifier(model)
-    # Rows that are not binary take another path, which adds up in another order.
+    # Rows that are not binary use another path, which adds in another order.
     np.testing.assert_allclose(
         classifier.decision_function(with_unseen), classifier.decision_function(X), rtol=1e-13
     )
@@ -285,7 +283,7 @@ def test_a_saved_estimator_answers_as_it_did(labels, tmp_path):
     assert loaded.n_features_in_ == 8
     loaded.save(tmp_path / "again.uk")
     assert (tmp_path / "again.uk").read_bytes() == (tmp_path / "svc.uk").read_bytes()
-    again = pickle.loads(pickle.dumps(loaded))  # arrays that lie in the file travel with it
+    again = pickle.loads(pickle.dumps(loaded))  # arrays inside the file are included
     (tmp_path / "svc.uk").unlink()
     assert np.array_equal(again.decision_function(X), fitted.decision_function(X))
 
@@ -296,7 +294,7 @@ def test_many_threads_may_ask_at_once(sets):
     X = sparse.vstack([X] * 20, format="csr")
     expected = CompiledClassifier(model).decision_function(X)
     for _ in range(3):
-        ask = CompiledClassifier(model).decision_function  # fresh: they meet while its tables are made
+        ask = CompiledClassifier(model).decision_function  # new, so that threads meet while it makes tables
         with ThreadPoolExecutor(8) as pool:
             asked = [pool.submit(ask, X, n_jobs=1 + k % 2) for k in range(16)]
         assert all(np.array_equal(answer.result(), expected) for answer in asked)
@@ -304,7 +302,7 @@ def test_many_threads_may_ask_at_once(sets):
 
 @pytest.mark.parametrize("offset", [-1, 1_000_000])
 def test_offsets_that_lead_out_of_a_matrix_are_refused(offset):
-    """Scipy would read where they lead."""
+    """Scipy would follow these offsets out of bounds."""
     broken = sparse.csr_matrix(np.eye(4))
     broken.indptr[2] = offset
     broken.has_canonical_format = False

@@ -1,4 +1,4 @@
-"""``compile``: whatever it chooses, the scores are the model's own."""
+"""``compile``: whatever its choice, the scores are the model's."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_generated_models(model, seed, rare):
 )
 @pytest.mark.parametrize("degree", [2, 3, 4])
 def test_kernels_that_are_not_positive_definite(degree, gamma, coef0):
-    """D_1 is 0 for (x'z - 1/2)^2: single features add nothing to binary rows, and do to others."""
+    """D_1 is 0 for (x'z - 1/2)^2: single features do not change scores of binary rows, but do for others."""
     model = make_kernel_model(3, polynomial(degree, gamma, coef0))
     for engine in applicable(model):
         if engine == "split" and min(gamma, coef0) < 0:
@@ -126,7 +126,7 @@ def test_kernels_that_are_linear(kernel, real, scores):
 
 
 def test_rows_of_more_features_than_a_byte_can_count():
-    """Beyond 255, the bitsliced engine counts otherwise."""
+    """Beyond 255, the bitsliced engine counts differently."""
     for kernel in (polynomial(2, 0.01), Kernel("rbf", gamma=0.01)):
         model = make_kernel_model(1, kernel, features=400, share=0.8)
         X = np.zeros((5, 400))
@@ -228,7 +228,7 @@ def test_tables_of_weights_that_do_not_fit(model):
 
 
 def test_a_table_for_columns_is_part_of_the_memory():
-    """Columns up to 10^6 need 4 MB to be looked up."""
+    """Looking up columns up to 10^6 takes 4 MB."""
     narrow = make_kernel_model()
     vectors = narrow.support_vectors
     columns = vectors.indices.astype(np.int64) * 80_000
@@ -336,7 +336,7 @@ def test_a_larger_threshold_keeps_fewer_conjunctions():
 
 
 def test_what_is_pruned_is_what_weighs_little():
-    """Above the threshold, scaled by the share of support vectors of the weight's sign, weights stay."""
+    """Weights above the threshold, scaled by the share of support vectors of the weight's sign, are kept."""
     model = make_kernel_model(1, polynomial(2), vectors=100)
     everything = unkernel.compile(model, "expanded").heaviest_conjunctions(10**6)
     share = (model.coefficients > 0).mean()
@@ -418,7 +418,7 @@ def test_uk_files_as_sources(kind, tmp_path):
 
 
 def test_time_is_measured_wherever_rows_are_scored(monkeypatch):
-    """Many rows are scored on a thread of their own, whose time the calling thread does not have."""
+    """Many rows are scored on a separate thread, whose time is not that of the calling thread."""
     now = [0.0]
 
     class Slow:

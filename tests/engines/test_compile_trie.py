@@ -1,4 +1,4 @@
-"""``compile(trie=...)``: which options go together, what is kept, and what is refused."""
+"""``compile(trie=...)``: compatible options, the kept trie, and errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_trained_models_may_have_a_trie():
 
 
 def slower_with_a_trie(monkeypatch, yes):
-    """Measuring is left out: engines with a trie are slower, or faster, than all others."""
+    """Replace measurements: engines with a trie are slower, or faster, than all others."""
 
     def measure(engine, rows, seconds=0.0):
         assert rows is not None and rows.shape[0] > 0
@@ -83,7 +83,7 @@ def test_a_trie_that_pays_is_kept(engine, monkeypatch):
     monkeypatch.setattr(candidate_search, "_TRIE_SIZES", (100, 30, 10))
     fast = unkernel.compile(MODEL, engine, trie=ROWS)
     assert [c.trie_nodes for c in fast.candidates if c.trie_nodes] == [100, 30, 10]
-    assert fast.trie.limit == fast.trie.nodes == 100  # all are equally fast, and this came first
+    assert fast.trie.limit == fast.trie.nodes == 100  # all are equally fast, and this one came first
     X = rows_like(MODEL)
     assert_scores(fast.decision_function(X), MODEL, X)
 
@@ -134,7 +134,7 @@ def test_too_few_rows():
     X = rows_like(MODEL)
     assert_scores(empty.decision_function(X), MODEL, X)
     two = unkernel.compile(MODEL, trie=ROWS[:2], trie_nodes=100)
-    assert two.trie.nodes == fast.trie.nodes  # the other is measured on
+    assert two.trie.nodes == fast.trie.nodes  # the other rows are used for measuring
 
 
 NO_SETS = {

@@ -1,4 +1,4 @@
-"""Compiled files: what was saved answers as before, and what was damaged is refused or harmless."""
+"""Compiled files: saved classifiers predict as before, and damaged ones are refused or harmless."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from unkernel.engines.tables.prefix_trie import export_trie, grow
 from unkernel.models.kernel import Kernel
 
 BIG = make_kernel_model(1, polynomial(3), vectors=200, features=40, scores=3, fixed_width=True)
-# Little memory for the dense part makes tries; rare features make postings.
+# Little memory for the dense part results in tries; rare features result in postings.
 SMALL = make_kernel_model(1, polynomial(3), vectors=14, share=0.3)
 SOURCES = {
     **{engine: lambda e=engine: unkernel.compile(BIG, e, rare=50) for engine in EXACT},
@@ -48,7 +48,7 @@ every_source = pytest.mark.parametrize("source", SOURCES)
 
 
 def small(layout, folder):
-    """A small compiled file of each layout that there is."""
+    """Return a small compiled file of each layout."""
     path = folder / f"{layout}.uk"
     if layout in ("inverted", "bitsliced"):
         fast = unkernel.compile(SMALL, layout)
@@ -64,7 +64,9 @@ def small(layout, folder):
 
 
 def many_common_features():
-    """Some rare features among the first twelve columns, and more common ones than a record has bits for."""
+    """Return a model with some rare features in the first twelve columns, and more common ones than a record
+    has bits.
+    """
     S = np.zeros((8, 530))
     S[:5, 6:] = 1.0
     S[5:, :12] = np.random.default_rng(1).random((3, 12)) < 0.6
@@ -95,7 +97,7 @@ LAYOUTS = (
     *("inverted", "bitsliced", "dense", "trie", "split", "rare", "real"),
     *("grouped", "items", "frequency", "prefixes"),
 )
-# Arrays that files of the first version did not have: they may be missing where they would be empty.
+# Arrays missing in files of the first version: they may be missing if they would be empty.
 NEWER = ("posting_records", "group_begins", "state_begins", "states", "state_sums")
 NEWER += ("state_pair_sums", "state_triple_sums", "state_quadruple_sums")
 every_layout = pytest.mark.parametrize("layout", LAYOUTS)
@@ -215,7 +217,7 @@ def test_small_files_have_the_parts_that_are_damaged(layout, tmp_path):
 def test_damaged_files_are_refused_or_harmless(tmp_path):
     paths = [small(layout, tmp_path) for layout in LAYOUTS]
     for refused, answered in damage.run(damage, paths, tmp_path / "work", seed=1, count=120):
-        assert refused > 20 and answered > 10  # else the damage is not worth much
+        assert refused > 20 and answered > 10  # otherwise the damage is too weak or too strong
 
 
 @pytest.mark.slow
@@ -226,7 +228,7 @@ def test_damaged_in_many_more_ways(layout, seed, tmp_path):
 
 
 def asked_elsewhere(path):
-    """Load a file and ask about rows in another process: 'refused', 'answered', or a failed test."""
+    """Load a file and predict rows in another process: 'refused', 'answered', or a failed test."""
     program = """if True:
         import sys, numpy as np, unkernel
         try:
@@ -248,7 +250,7 @@ def asked_elsewhere(path):
 
 
 def test_rare_features_of_real_support_vectors(tmp_path):
-    """Postings are for sets: as monomials, rare owners would be looked up where there are none."""
+    """Postings are for sets: monomials would look up rare owners where there are none."""
     path = small("rare", tmp_path)
     damage.rewrite(path, lambda settings, _: settings["tables"]["parameters"].update(sets=False))
     assert asked_elsewhere(path) == "refused"
@@ -256,7 +258,7 @@ def test_rare_features_of_real_support_vectors(tmp_path):
 
 @pytest.mark.parametrize("degree", [2, 3, 4])
 def test_columns_out_of_order(degree, tmp_path):
-    """With fused features, ranks must ascend with the columns: else places lie outside the dense tables."""
+    """With fused features, ranks must ascend with the columns; otherwise places are out of range."""
     model = make_kernel_model(1, polynomial(degree), features=degree + 2, share=0.9)
     tables = builders.build_expanded(builders.Machine(model), head=builders.Head(4e6, fused=1))
     columns = tables.arrays["columns"]
@@ -289,7 +291,7 @@ ANYTHING = (
 
 
 def places(table, path=()):
-    """The paths to everything in a table of tables."""
+    """Return the paths to all values in a nested dict."""
     for key, value in table.items() if isinstance(table, dict) else enumerate(table):
         yield (*path, key)
         if isinstance(value, dict | list):
@@ -308,7 +310,7 @@ def replaced_at(table, path, value):
 @pytest.mark.hostile
 @pytest.mark.parametrize("layout", ["inverted", "bitsliced", "split", "prefixes"])
 def test_settings_that_were_tampered_with(layout, tmp_path):
-    """Every setting becomes anything: refused as a FormatError, or of no consequence."""
+    """Replaces every setting by arbitrary values: refused with a FormatError, or without consequence."""
     path = small(layout, tmp_path)
     header, arrays = damage.parts(path.read_bytes())
     settings = damage.settings_of(header)
@@ -384,7 +386,7 @@ def test_missing_arrays_are_refused(layout, tmp_path):
 
 @every_layout
 def test_files_of_the_first_version_are_read(layout, tmp_path):
-    """They had none of the newer arrays, and fewer words about candidates."""
+    """They lack the newer arrays and some information about candidates."""
     path = small(layout, tmp_path)
     expected = load(path)
 
@@ -403,7 +405,7 @@ def test_files_of_the_first_version_are_read(layout, tmp_path):
 
 
 def test_groups_may_be_left_out_together(tmp_path):
-    """The dense table has all that they sum up."""
+    """The dense table contains everything that they sum up."""
     path = small("grouped", tmp_path)
     before = load(path)
     damage.rewrite(path, lambda settings, arrays: [arrays.pop(f"engine.{name}") for name in NEWER[1:]])
@@ -486,7 +488,7 @@ def test_arrays_that_change_no_score(what, tmp_path):
     expected = load(path).decision_function(X)
     damage.rewrite(path, changed(name, change))
     loaded = load(path)
-    if "again" not in what:  # else the sums of another state are taken
+    if "again" not in what:  # otherwise the sums of another state are used
         np.testing.assert_allclose(loaded.decision_function(X), expected, rtol=1e-11)
     if loaded.trie is not None:
         assert loaded.trie.grow(X).nodes <= loaded.trie.limit

@@ -1,4 +1,4 @@
-"""Options and feature maps at the border of the core: what is read, and what is refused."""
+"""Options and feature maps at the border of the core: accepted and refused input."""
 
 from __future__ import annotations
 

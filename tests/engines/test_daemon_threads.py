@@ -1,11 +1,11 @@
-"""Threads that still ask an engine, or train one, when Python ends."""
+"""Threads that still use or train a model when Python exits."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-# The core is called directly: numpy's own functions, which estimators call, abort the process as ours did.
+# The core is called directly, because numpy's own functions, which estimators call, would abort the process.
 PROGRAM = """
 import threading
 import numpy as np
@@ -48,6 +48,6 @@ print("the end")
 
 
 def test_daemon_threads_do_not_abort_the_process():
-    """Python ends them by unwinding their stacks, which must not pass a destructor of ours."""
+    """Python ends them by unwinding their stacks, which must not pass through our destructors."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "the end\n"), done.stderr

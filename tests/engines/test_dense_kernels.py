@@ -27,7 +27,7 @@ def compiled(model: Any) -> Any:
 
 
 def check(model: Any, X: Any) -> Any:
-    """The scores of many rows, of few and of one are those of the kernel sum, and bit for bit the same."""
+    """Check that scores of many, few and single rows equal the kernel sum, and each other bit for bit."""
     fast = compiled(model)
     rows = fast._check_rows(X)
     scores = fast.score_csr(rows, 1)
@@ -85,7 +85,7 @@ def test_random_models(model: Any, rows: int, scale: float, sparse_rows: bool) -
 @pytest.mark.parametrize("scale", [1e-150, 1e-9, 1.0, 1e9, 1e150])
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
 def test_extreme_scales(scale: float, offset: float) -> None:
-    """Vectors of any size, far from 0 and near each other: gamma fits their distances."""
+    """Vectors of any size, far from 0 and close to each other, with a gamma that fits their distances."""
     model = make_pairs_model(3, 5, vectors=150, features=6)
     vectors = scale * (model.vectors.toarray() + offset)
     model = replace(model, vectors=vectors, kernel=Kernel("rbf", gamma=0.3 / scale**2))

@@ -1,4 +1,4 @@
-"""Compiled classifiers are estimators of scikit-learn, although they do not know its base classes."""
+"""Compiled classifiers are estimators of scikit-learn without its base classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of examples that have several trees and vectors, and sums of them, against plain sums."""
+"""Kernels of examples with several trees and vectors, and sums of them, against plain sums."""
 
 from __future__ import annotations
 

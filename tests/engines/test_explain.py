@@ -1,4 +1,4 @@
-"""Explanations against all conjunctions of a row, weighed one by one."""
+"""Explanations against all conjunctions of a row, weighted one by one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ every_top = pytest.mark.parametrize("top", [0, 1, 3, None])
 
 
 def dense(row, width):
-    """A list of columns, or a table from columns to values, as a matrix of one row."""
+    """Return a list of columns, or a dict from columns to values, as a matrix of one row."""
     entries = row if isinstance(row, dict) else dict.fromkeys(row, 1.0)
     X = np.zeros((1, width))
     for column, value in entries.items():
@@ -41,7 +41,7 @@ def assert_adds_up(explanation):
 
 
 def assert_explains(found, expected):
-    """All contributions are those expected, zeros apart; `expected` has the intercept at ()."""
+    """Check that contributions are as expected, except zeros; `expected` has the intercept at ()."""
     np.testing.assert_allclose(np.atleast_1d(found.intercept), expected[()], rtol=1e-10, atol=1e-12)
     listed = {c.features: np.atleast_1d(c.value) for c in found.contributions}
     assert len(listed) == len(found.contributions) == found.n_conjunctions
@@ -54,7 +54,7 @@ def assert_explains(found, expected):
 
 
 def assert_largest_first(explanation):
-    """By what they change of the score, or of the difference between the scores of two classes."""
+    """Check the order by the effect on the score, or on the difference between the scores of two classes."""
     shown = [explanation.comparison.numbers(c.value) for c in explanation.contributions]
     sizes = [abs(numbers[0] - sum(numbers[1:])) for numbers in shown]
     assert sizes == sorted(sizes, reverse=True)
@@ -104,7 +104,7 @@ def test_binary_rows_of_real_support_vectors(degree):
 
 
 def conjunction_contributions(model, row):
-    """What each conjunction with a weight adds to a row {column: value}."""
+    """Return the contribution of each conjunction with a weight to a row {column: value}."""
     weights = dict(zip(model.keys.tolist(), model.weights, strict=True))
     ranks = {column: rank for rank, column in enumerate(model.columns.tolist())}
     choose = combinations if model.sets else combinations_with_replacement
@@ -333,7 +333,7 @@ def test_trained_weights_of_rows_that_are_too_long(sets):
 @pytest.mark.parametrize("degree", [2, 3])
 @pytest.mark.parametrize("scale", [1.0, 0.5])
 def test_extreme_kernels_are_explained_as_they_are_scored(gamma, degree, scale):
-    """Where a power of gamma is not finite, both refuse the row."""
+    """If a power of gamma is not finite, both refuse the row."""
     rows = np.random.default_rng(0).random((60, 6)).round() * 1.0
     trained = unkernel.PolySVC(degree=degree).fit(rows, rows[:, 0] != rows[:, 1]).model_
     fast = unkernel.compile(replace(trained, gamma=gamma))
@@ -349,7 +349,7 @@ def test_extreme_kernels_are_explained_as_they_are_scored(gamma, degree, scale):
 
 
 def test_weights_of_equal_size_are_listed_in_one_order():
-    """As many as are asked for: a short list is the beginning of a long one."""
+    """A shorter list is a prefix of a longer one."""
     weights = np.random.default_rng(0).integers(-2, 3, (500, 1)) / 2.0
     model = LinearModel(weights, np.zeros(1), Decision("binary", np.array([0, 1])), 500, False, {})
     everything = unkernel.compile(model).heaviest(10**6)

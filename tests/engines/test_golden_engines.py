@@ -1,4 +1,4 @@
-"""Models of other programs, compiled, answer as they do there: to the last printed digit."""
+"""Models of other programs, compiled, predict the same to the last printed digit."""
 
 from __future__ import annotations
 

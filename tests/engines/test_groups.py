@@ -1,4 +1,4 @@
-"""Grouped features, records of rare ones and heads by frequency: they move time and memory, never scores."""
+"""Groups, records of rare features and heads by frequency change time and memory, but never scores."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def grouped(model, features, sums=1e5, nbytes=4e6, **options):
     return expanded(model, Head(nbytes, grouped=features, sum_bytes=8.0 * model.n_scores * sums), **options)
 
 
-# --- What is grouped -----------------------------------------------------------------------------------
+# --- Choice of groups ---------------------------------------------------------------------------------
 
 
 @settings(max_examples=25)
@@ -70,7 +70,7 @@ def test_states_are_those_that_were_met(seed, degree, features, sums):
     ]
     for states, counts in zip(stored, met, strict=True):
         assert len(set(states)) == len(states) and set(states) <= set(counts)
-        # What was dropped is rarer than all that was kept, of any group.
+        # Dropped states are rarer than all kept ones, of any group.
         dropped = [counts[s] for s in counts if s not in states]
         assert max(dropped, default=0) < min((r for r in rarest_kept if r), default=10**9) or not dropped
 
@@ -96,7 +96,7 @@ def test_sums_are_those_over_all_sets(seed, degree, scores, features):
 
 
 def test_slots_become_groups():
-    """Each slot has one value out of four: they are met in four states each, alone or with another."""
+    """Each slot has one of four values, so four states, alone or with another."""
     model = make_slots_model(3, 2, vectors=400, slots=5, values=4, others=0)
     tables = grouped(model, 20, 5000)
     states = states_of(tables)
@@ -108,7 +108,7 @@ def test_slots_become_groups():
 
 
 def test_too_many_groups_are_none():
-    """Independent features cannot be grouped within so few sums."""
+    """Independent features cannot be grouped with so few sums."""
     model = make_kernel_model(1, polynomial(3), vectors=200, features=42, share=0.5)
     tables = grouped(model, 40, 12_000)
     assert not groups_of(tables) and not tables.arrays["states"].size
@@ -218,7 +218,7 @@ def test_many_rows_on_two_threads():
 
 
 def test_groups_over_several_words_of_bits():
-    """More than 64 grouped features: a group's bits may lie in two words."""
+    """With more than 64 grouped features, a group's bits may be in two words."""
     model = make_slots_model(2, 2, vectors=500, slots=24, values=4, others=30)
     tables = grouped(model, 90, 1e6, rare_below=20)
     groups = groups_of(tables)
@@ -285,7 +285,7 @@ def test_a_vector_of_very_many_rare_features(rare, as_records):
     tables = expanded(model, Head(0.0), rare_below=10, most_bytes=1e8)
     row = np.arange(rare, dtype=np.int32)
     engine = tables.engine()
-    for count in (rare, 2, rare):  # what was counted is forgotten
+    for count in (rare, 2, rare):  # earlier counts are reset
         asked = sparse.csr_matrix((np.ones(count), row[:count], [0, count]), (1, rare))
         assert engine.one_row.score_one(row[:count]) == pytest.approx(model.scores(asked)[0, 0], rel=1e-12)
 
@@ -310,7 +310,7 @@ def test_listings_are_the_same(head):
 
 
 def test_memory_is_counted():
-    """Sums of states count as far as there are any; a plan that could have more is no reason to refuse."""
+    """Only existing sums of states count; a plan that could have more is not refused."""
     model = make_slots_model(4, 3)
     tables = grouped(model, 9, 1e9, most_bytes=3e6)
     assert groups_of(tables)

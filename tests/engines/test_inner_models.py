@@ -1,4 +1,4 @@
-"""The models inside of compiled files: damaged ones, with digests that fit, are refused."""
+"""Models inside compiled files: damaged ones with correct digests are refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DAMAGES = {
 
 
 def damaged(model, damage, path):
-    """A compiled file of the model, in which the model's own arrays are damaged."""
+    """Return a compiled file of the model, with damaged arrays of the model itself."""
     name, change = DAMAGES[damage]
     unkernel.compile(model, "expanded", measure=False).save(path)
     kind, arrays, settings = container.read(path, mmap=False)
@@ -71,7 +71,7 @@ def test_a_large_model_is_looked_at_when_it_is_needed(model, damage, tmp_path, m
     monkeypatch.setattr(classifier_files, "_MAX_BYTES_CHECKED_AT_LOAD", 0)
     path = damaged(model, damage, tmp_path / "model.uk")
     loaded = load(path)
-    loaded.predict(np.ones((1, model.n_features)))  # which does not need it
+    loaded.predict(np.ones((1, model.n_features)))  # which does not need the model
     for need in (
         lambda: loaded.heaviest(3),
         lambda: loaded.explain([0, 1]),
@@ -97,7 +97,7 @@ def test_sound_models_are_taken(model, tmp_path, monkeypatch):
 
 
 def test_columns_are_few_or_many():
-    """Few of very many are sorted, many are marked: both tell the same."""
+    """Few of very many columns are sorted, many are marked, with the same result."""
     model = MODELS["sets"]
     for n_features in (model.n_features, 2**40):
         replace(model, n_features=n_features).check("file")

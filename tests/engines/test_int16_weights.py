@@ -1,4 +1,4 @@
-"""Models of pairs whose weights fit 16 bits have an engine of their own, ``int16``."""
+"""Models of pairs whose weights fit into 16 bits have their own engine, ``int16``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_scores_are_the_sums_over_conjunctions(seed, classes, binary):
     compiled = CompiledClassifier(model)
     assert compiled.engine == "int16"
     expected = np.array([score(model, x) for x in X])
-    # Sums of integers know no rounding.
+    # Sums of integers are not rounded.
     np.testing.assert_allclose(
         compiled.decision_function(X), expected, rtol=0 if binary else 1e-12, atol=1e-11
     )
@@ -144,7 +144,7 @@ ROWS = (np.random.default_rng(0).random((40, 60)) < 0.2).astype(float)
 
 
 def favour(monkeypatch, engine):
-    """Measuring is left out: one engine is faster than all others."""
+    """Replace measurements: one engine is faster than all others."""
 
     def measure(made, rows, seconds=0.0):
         return 0.5 if (made.nbytes == CompiledClassifier(SHORT).nbytes) == (engine == "int16") else 1.0
@@ -183,7 +183,7 @@ def test_it_can_be_asked_for_by_name_saved_and_loaded(tmp_path):
     assert fast.nbytes == CompiledClassifier(SHORT).nbytes
     fast.save(tmp_path / "fast.uk")
     SHORT.save(tmp_path / "model.uk")
-    # The engine is made of the model's own weights, which are not stored twice.
+    # The engine uses the model's own weights, which are not stored twice.
     assert (tmp_path / "fast.uk").stat().st_size < (tmp_path / "model.uk").stat().st_size + 2000
     copies = [load(tmp_path / "fast.uk"), pickle.loads(pickle.dumps(fast)), compile(tmp_path / "fast.uk")]
     for again in copies:
@@ -202,7 +202,7 @@ def test_the_heaviest_conjunctions_are_the_models():
 
 
 def test_tables_of_older_files_still_answer(tmp_path):
-    """Files that were compiled before the engine had a name hold tables of conjunctions."""
+    """Files compiled before this engine had a name contain tables of conjunctions."""
     old = compile(SHORT, "expanded")
     old.save(tmp_path / "old.uk")
     loaded = load(tmp_path / "old.uk")

@@ -21,7 +21,7 @@ from unkernel.models.pair_coefficients import PairCoefficients
 
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
-    """A machine of 12 classes whose coefficients are kept without zeros, and rows."""
+    """Return a machine of 12 classes whose coefficients are stored without zeros, and rows."""
     monkeypatch.setattr(module, "DENSE_BYTES", 0)
     generator = np.random.default_rng(0)
     X = sparse.random(240, 60, 0.1, format="csr", random_state=0)

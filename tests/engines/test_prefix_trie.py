@@ -1,4 +1,4 @@
-"""Prefix tries: what they hold is what a dictionary of beginnings would, and scores do not depend on it."""
+"""Prefix tries contain the same as a dictionary of prefixes, and scores do not depend on them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def by_frequency(model, nbytes=4e6, **options):
 
 
 def typical(model, seed=0, count=40):
-    """Binary rows like those of the model."""
+    """Return binary rows like those of the model."""
     X = rows_like(model, seed, count)
     return X[: 3 * count]
 
@@ -40,7 +40,7 @@ def column_sets(X):
 
 
 def with_trie(model, rows=None, limit=50, nbytes=300, **options):
-    """A classifier with a trie, and nothing measured."""
+    """Return a classifier with a trie, without measurements."""
     tables = by_frequency(model, nbytes, **options)
     engine = tables.engine()
     grow(engine, sparse.csr_matrix(typical(model) if rows is None else rows), limit, "counted", 1)
@@ -48,7 +48,7 @@ def with_trie(model, rows=None, limit=50, nbytes=300, **options):
     return CompiledClassifier(model, type(tables)(tables.layout, tables.parameters, tables.numbers, arrays))
 
 
-# --- What is in it -------------------------------------------------------------------------------------
+# --- Content -------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=25)
@@ -104,7 +104,7 @@ def test_sums_are_those_over_all_sets(*, seed, degree, scores, limit, nbytes, ra
 @settings(max_examples=20)
 @given(seed=st.integers(0, 10**6), limit=st.integers(1, 100), nbytes=st.sampled_from([0, 200, 4e6]))
 def test_the_longest_beginning_is_used(seed, limit, nbytes):
-    """Each node's sum is replaced by a number of its own: the score of a row then says which one it met."""
+    """Each node's sum is replaced by a unique number, so that the score of a row identifies its node."""
     model = make_slots_model(seed, 2)
     tables = by_frequency(model, nbytes)
     engine, plain = tables.engine(), tables.engine()
@@ -187,7 +187,7 @@ def test_tries_over_pruned_weights(scores):
 
 
 def test_columns_that_are_already_by_frequency():
-    """Ranks that happen to go by column, or a head of one rank, are by frequency too."""
+    """Ranks that happen to be ordered by column, or a head of one rank, are ordered by frequency, too."""
     S = np.tril(np.ones((8, 8)))
     base = make_slots_model(1, 3, vectors=8)
     model = KernelModel(
@@ -251,7 +251,7 @@ def test_engines_without_conjunctions_have_no_trie():
             grow(tables.engine(), model.support_vectors, 5, "counted", 1)
 
 
-# --- While it grows ------------------------------------------------------------------------------------
+# --- During growth ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scores", [1, 3])
@@ -325,7 +325,7 @@ def test_sampling_grows_in_the_background(share):
     X = typical(model, 1, 20)
     for _ in range(3):
         assert_scores(fast.decision_function(X), model, X, 1e-12)
-    assert fast.trie.nodes == 0 or share == 1.0  # 45 rows of 180 are not yet a batch
+    assert fast.trie.nodes == 0 or share == 1.0  # 45 of 180 rows are not a batch yet
     fast.predict(typical(model, 2, 40))
     wait_for(lambda: fast.trie.nodes > 0)
     assert fast.trie.nodes <= 30
@@ -467,19 +467,19 @@ def test_files_may_be_saved_while_the_trie_grows(tmp_path):
 def test_rows_that_wait_to_be_learnt_from_are_few():
     classifier = with_trie(make_slots_model(0, 2))
     trie = classifier.trie.sample(1.0, batch=10)
-    with trie._growing:  # as if it took long
+    with trie._growing:  # simulates a long growth
         for _ in range(5):
             classifier.predict(np.ones((200, classifier.n_features_in_)))
         assert sum(part.shape[0] for part in trie._sampler._waiting) <= 20
     trie._sampler._thread.join()
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a fork beside threads, which is the point
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a fork while threads run, which is intended
 def test_locks_that_are_held_at_a_fork_are_free_in_the_child():
     fast = with_trie(make_slots_model(3, 2))
     fast.trie.sample(1.0, batch=5)
     X = np.ones((6, fast.n_features_in_))
-    with fast.trie._growing, fast.trie._sampler._lock:  # as if other threads were at work
+    with fast.trie._growing, fast.trie._sampler._lock:  # simulates other working threads
         child = os.fork()
         if child == 0:
             fast.trie.grow(X)

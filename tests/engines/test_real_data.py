@@ -1,4 +1,4 @@
-"""Models of real data, compiled: the labels of every test row, and its scores, are those of scikit-learn."""
+"""Compiled models of real data: labels and scores of all test rows equal those of scikit-learn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RARE = {"split": (0.0, 0.005, 0.05, 20, 1e9)}
 
 @cache
 def task(name):
-    """Some training rows, and all test rows."""
+    """Return some training rows, and all test rows."""
     rows, prepare = TASKS[name]
     train, test = real_data.load(name), real_data.load(name, "test")
     return prepare(train.X[:rows], train.y[:rows]), prepare(test.X, test.y)[0]
@@ -32,7 +32,7 @@ def task(name):
 @cache
 def machine(name, degree):
     (X, y), X_test = task(name)
-    gamma = 1.0 / (X.multiply(X).sum() / X.shape[0])  # as large as a row's norm
+    gamma = 1.0 / (X.multiply(X).sum() / X.shape[0])  # proportional to a row's norm
     svc = SVC(kernel="poly", degree=degree, gamma=gamma, coef0=1.0).fit(X, y)
     return svc, svc.decision_function(X_test), svc.predict(X_test)
 
@@ -46,7 +46,7 @@ def test_labels_of_every_row(name, degree):
     assert 0.01 < labels.mean() < 0.99
     model = from_estimator(svc)
     assert model.binary == (name != "mnist38")
-    # Several hundred megabytes for all cubes of 784 pixels: not for a test.
+    # All cubes of 784 pixels would take several hundred megabytes: too much for a test.
     chosen = [engine for engine in applicable(model) if (name, degree, engine) != ("mnist38", 3, "expanded")]
     for engine in ("auto", *chosen):
         for rare in RARE.get(engine, (0.005,)):

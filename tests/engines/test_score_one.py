@@ -1,4 +1,4 @@
-"""One row at a time: what is a row, what is none, and that the scores are those of many rows."""
+"""Single rows: valid and invalid forms, and the same scores as for many rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_only(values):
 
 
 class Numbers(list):
-    """A list that is not quite one."""
+    """A list subclass."""
 
 
 ROWS = {
@@ -134,7 +134,7 @@ def test_an_id_of_too_many_digits(row):
 
 
 def small_ids_in_bytes():
-    """Four ids of a byte each are not one id of four bytes."""
+    """Four ids of one byte each are not one id of four bytes."""
     return [np.array([1, 3, 6, 9], kind) for kind in (np.uint8, np.int8)]
 
 
@@ -334,7 +334,7 @@ def test_building_with_threads_changes_nothing():
 
 
 class AsksAgain:
-    """An id (or a value) that asks for another score while it is read."""
+    """An id (or a value) that requests another score while it is read."""
 
     def __init__(self, score, number):
         self.ask = lambda: score(list(range(12)) * 5, [2.0] * 60)
@@ -351,7 +351,7 @@ class AsksAgain:
 
 @every_engine
 def test_a_question_within_a_question(engine):
-    """Ids and values may be objects with methods in Python, where other threads get their turn."""
+    """Ids and values may be objects with Python methods, during which other threads may run."""
     score = FAST[engine].score_one
     assert score([1, AsksAgain(score, 3), 6, 9]) == score(IDS)
     assert score(IDS, [1.0, AsksAgain(score, 1), 1.0, 1.0]) == score(IDS)

@@ -28,7 +28,7 @@ KERNELS = {
     "rbf": {"kernel": "rbf"},
     "sigmoid": {"kernel": "sigmoid", "gamma": 0.1},
 }
-FAR = np.random.default_rng(1).normal(size=(300, 15))  # rows on which classes are tied
+FAR = np.random.default_rng(1).normal(size=(300, 15))  # rows with ties between classes
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 
 
@@ -88,7 +88,7 @@ def test_the_share_that_is_right():
 
 
 def test_break_ties_makes_a_difference():
-    """Else the first test says nothing about it."""
+    """Otherwise the first test would not test it."""
     X, y = data(5)
     for kernel in KERNELS.values():
         tied, broken = (SVC(**kernel, break_ties=b).fit(X, y).predict(FAR) for b in (False, True))

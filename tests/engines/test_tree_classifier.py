@@ -1,4 +1,4 @@
-"""Models of trees made ready: the scores are the kernel sum's, many trees at once or one by one."""
+"""Compiled models of trees: scores equal the kernel sum, for many trees at once or one by one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LISTS = st.lists(trees(max_leaves=7), min_size=1, max_size=6)
 
 
 def make_model(support, *, scores=1, seed=0, **options):
-    """A model with random coefficients."""
+    """Return a model with random coefficients."""
     rng = np.random.default_rng(seed)
     forest = support if isinstance(support, Forest) else Forest(support)
     classes = np.array(["no", "yes"]) if scores == 1 else np.arange(scores)
@@ -37,7 +37,7 @@ def make_model(support, *, scores=1, seed=0, **options):
 
 
 def expected_scores(model, tree_list, value=kernel):
-    """The kernel sum, tree by tree."""
+    """Return the kernel sum, tree by tree."""
     options = model.kernel
     support = as_trees(model.support.brackets())
     values = gram(
@@ -178,7 +178,7 @@ def test_trees_with_vectors(combination, scores):
 
 
 def test_one_tree_of_a_model_with_vectors():
-    """There is no vector, so a product is nothing, and a sum the tree's part of it."""
+    """Without a vector, a product is 0, and a sum is the part of the trees."""
     forest = Forest(["(A b)", "(C d)"], vectors=np.eye(2))
     for combination in ("vectors", "product"):
         model = make_model(forest, combination=combination)
@@ -194,7 +194,7 @@ def test_several_channels():
     model = make_model(forest[:20])
     fast = TreeClassifier(model)
     assert_scores(fast.decision_function(forest[20:]), values(20, 30) @ model.coefficients + model.intercept)
-    # A tree without a channel's name is the first one's, and the other has none.
+    # A tree without a channel's name belongs to the first channel; the other has none.
     first = TreeClassifier(make_model(texts[:20]))
     assert fast.model.coefficients.tolist() == first.model.coefficients.tolist()
     only = Forest({"a": texts[20:]})
@@ -202,7 +202,7 @@ def test_several_channels():
 
 
 class TreeKernelSum:
-    """Both channels of test_several_channels, by the twins."""
+    """Both channels of test_several_channels, computed by the twins."""
 
     def __init__(self, texts):
         self.first, self.second = as_trees(texts), as_trees(texts[::-1])
@@ -249,7 +249,7 @@ def test_a_worker_forgets_the_tree_before():
     assert fast.score_one(trees_asked[0]) == fresh[0]
 
 
-# --- What it is -------------------------------------------------------------------------------------
+# --- Properties -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wrong", ["(A", "(A b))", "", "  ", "dog", "(A\n())", "(A b) (C d)"])

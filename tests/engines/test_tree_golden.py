@@ -1,4 +1,4 @@
-"""SVM-light-TK's own kernel values and margins, for its own trees, vectors and ways to combine them."""
+"""SVM-light-TK's kernel values and margins, for its trees, vectors and combinations of both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEADER_LINES = 21
 
 
 def model_of(name):
-    """What the file says, read by the format of data files: a line is alpha*y, trees and vectors."""
+    """Return the content of the file, read like a data file: a line is alpha*y, trees and vectors."""
     head, lines = [], golden.content(name).splitlines(keepends=True)
     head = {line.split(b"-")[-1][:1].decode(): line.split(b"#")[0].strip().decode() for line in lines[5:16]}
     head |= {
@@ -65,7 +65,9 @@ def test_there_are_some():
 
 @pytest.mark.parametrize("name", SETS)
 def test_kernel_values(name):
-    """Before the program rounds them to float32. Its dot products of vectors are float32 sums."""
+    """Compares values before the program rounds them to float32. Its dot products of vectors are float32
+    sums.
+    """
     kernel = model_of(name).kernel
     rows, columns, expected = np.loadtxt(golden.FOLDER / f"{name}.kernels", unpack=True)
     examples = kernel.examples(test_data(name)[:12], indexed=True)
@@ -79,7 +81,7 @@ def test_kernel_values(name):
 
 @pytest.mark.parametrize("name", SETS)
 def test_margins(name):
-    """Kernel values are rounded to float32 there, and the margins written with eight digits."""
+    """The program rounds kernel values to float32, and prints margins with eight digits."""
     model, examples = model_of(name), test_data(name)
     expected = golden.margins(name).ravel()
     np.testing.assert_allclose(TreeClassifier(model).decision_function(examples), expected, rtol=0, atol=2e-6)
@@ -110,7 +112,7 @@ def test_margins_of_one_tree_each(name):
     ],
 )  # fmt: skip
 def test_what_it_learned_is_what_we_learn(name, options):
-    """It stops where no condition is violated by more than 1e-3."""
+    """The program stops when no condition is violated by more than 1e-3."""
     part = "one" if "-one-" in name else "multi"
     X, y = read_trees(golden.FOLDER / f"svmlight-tk-{part}.train.dat")
     clf = TreeSVC(**{"decay": 0.4, "tol": 1e-5} | options).fit(X, y)

@@ -1,7 +1,7 @@
 """Kernel matrices of trees against their slow twins.
 
-Values are compared within 1e-12 of sqrt(K(x, x) K(z, z)), the most that a kernel can be: a matrix is summed
-up from what whole groups of nodes have in common and what single ones have beyond it.
+Values are compared within 1e-12 of sqrt(K(x, x) K(z, z)), the largest possible value of a kernel: a matrix is
+the sum of common parts of whole groups of nodes and the differences of single nodes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ few = settings(max_examples=25)
 
 
 def assert_kernels(found, expected, left, right):
-    """Within 1e-12 of the norms; left and right have K(x, x), before anything was normalised."""
+    """Check values within 1e-12 of the norms; left and right have K(x, x), before normalisation."""
     scale = np.sqrt(np.outer(np.where(left > 0, left, 1.0), np.where(right > 0, right, 1.0)))
     assert found.shape == expected.shape
     assert (np.abs(found - expected) <= 1e-12 * scale).all()
@@ -71,7 +71,7 @@ def test_kernels_are_the_twins(kind, data, a, b):
     check(a, a, ours(left), options)
     found = ours(left, right)
     check(a, b, found, options)
-    # Out of one forest, a part of which is something else
+    # Uses a part of a forest with other content.
     forest = Forest(["(Other tree)", *right, *left])
     np.testing.assert_allclose(
         ours(forest[1 + len(b) :], forest[1 : 1 + len(b)]), found, rtol=1e-12, atol=1e-14
@@ -83,7 +83,7 @@ def test_kernels_are_the_twins(kind, data, a, b):
 @given(data=st.data(), a=st.lists(trees("AB", "AB"), min_size=1, max_size=5))
 @few
 def test_labels_that_are_words_here_and_nodes_there(kind, data, a):
-    """Whole subtrees are equal or not, where SVM-light-TK takes some for equal that are not."""
+    """Complete subtrees are equal or not, although SVM-light-TK treats some different ones as equal."""
     options = data.draw(options_of(kind))
     left = [text(tree) for tree in a]
     value = kernel_by_fragments if kind == "st" else kernel
@@ -95,7 +95,7 @@ def test_labels_that_are_words_here_and_nodes_there(kind, data, a):
 @given(data=st.data())
 @few
 def test_nodes_of_which_most_match(kind, data):
-    """One production nearly everywhere, and below it nearly always the same: what is left out is computed."""
+    """One production nearly everywhere, with nearly the same below it: exceptions are computed."""
     word = st.sampled_from(["x"] * 6 + ["y", "(x z)"])
     node = st.builds("(S (A {}) (B {}) (C {}) (B {}))".format, word, word, word, word)
     a, b = (data.draw(st.lists(node, min_size=3, max_size=9)) for _ in range(2))
@@ -174,9 +174,9 @@ def test_threads_change_nothing(kind):
     ("kind", "nodes"), [("st", 10_000), ("sst", 4_000), ("sst_bow", 1_500), ("ptk", 1_500)]
 )
 def test_chains(kind, nodes):
-    """Deeper than anything that calls itself could go, and all nodes in one group.
+    """Deeper than recursion allows, with all nodes in one group.
 
-    Millions of nearly equal numbers are added one after another: 1e-9.
+    Sums of millions of nearly equal numbers are accurate to 1e-9.
     """
     sizes = (nodes, nodes - 1, 3)
     twin = "sst" if kind == "sst_bow" else kind
@@ -194,7 +194,7 @@ def test_a_chain_of_ten_thousand_different_labels(kind):
     labels = [f"L{i % 97}_{i // 97}" for i in range(10_000)]
     tree = "".join(f"({label} " for label in labels) + "x" + ")" * len(labels)
     found = TreeKernel(kind, normalize=False, width_decay=0.5)([tree, tree])
-    # Every node matches itself alone, with all that is below it.
+    # Each node matches only itself, with everything below it.
     value = {"st": 0.0, "sst": 0.0, "sst_bow": 0.0, "ptk": 0.5 * 0.16}[kind]
     total = 0.4 if kind == "sst_bow" else value
     for height in range(len(labels)):
@@ -205,7 +205,7 @@ def test_a_chain_of_ten_thousand_different_labels(kind):
 
 @every_kernel
 def test_trees_too_large_for_a_table_of_all_pairs(kind):
-    """More than 1,024 different nodes: the norm comes from an index."""
+    """With more than 1,024 distinct nodes, an index computes the norm."""
     rng = np.random.default_rng(5)
     rows = [f"(A{rng.integers(100)} (B w{i}) (C w{rng.integers(50)}))" for i in range(350)]
     for label, width in (("D", 5), ("E", 10), ("S", 10)):
@@ -213,7 +213,7 @@ def test_trees_too_large_for_a_table_of_all_pairs(kind):
     (tree,) = rows
     (parsed,) = as_trees(rows)
     assert Forest([tree]).nodes > 1024
-    decay = 0.01  # hundreds of factors of 1 + Delta, which are large otherwise
+    decay = 0.01  # the factors 1 + Delta, of which there are hundreds, would be large otherwise
     expected = kernel(parsed, parsed, kind, decay, 0.3)
     found = TreeKernel(kind, decay=decay, width_decay=0.3, normalize=False)([tree])
     assert found[0, 0] == pytest.approx(expected, rel=1e-11)

@@ -1,4 +1,4 @@
-"""The slow twins of the tree kernels agree with each other, with values by hand, and with SVM-light-TK."""
+"""The slow twins of the tree kernels agree with each other, with manual values, and with SVM-light-TK."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from reference.tree_kernels import (
 
 
 def trees(inner, words, max_leaves=8):
-    """Trees of a few nodes: few labels, so that many match."""
+    """Draw small trees with few labels, so that many match."""
     leaf = st.tuples(st.sampled_from(words), st.just(()))
     return st.recursive(
         leaf,
@@ -38,7 +38,7 @@ def trees(inner, words, max_leaves=8):
 
 DECAYS = st.floats(0.1, 1.0)
 TREES = trees("AB", "xy")
-CLASHING = trees("AB", "AB")  # a label may be a leaf here and an inner node there
+CLASHING = trees("AB", "AB")  # a label may be a leaf in one tree and an inner node in another
 
 
 # --- Brackets ---------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ OTHER = parse("(NP (D a) (N cat))")
 @pytest.mark.parametrize(
     ("kind", "same", "other"),
     [
-        # D and N are lambda each; NP is lambda^3 whole, lambda (1 + lambda)^2 as a subset tree
+        # D and N have lambda each; NP has lambda^3 as a whole, lambda (1 + lambda)^2 as a subset tree
         ("st", 2 * 0.4 + 0.4**3, 0.4),
         ("sst", 2 * 0.4 + 0.4 * 1.4**2, 0.4 + 0.4 * 1.4),
         ("sst_bow", 4 * 0.4 + 0.4 * 1.4**2, 2 * 0.4 + 0.4 * 1.4),
@@ -91,7 +91,7 @@ def test_a_small_value_of_partial_trees():
     decay, width_decay = 0.3, 0.7
     leaf = width_decay * decay**2
     a, b = parse("(A x y)"), parse("(A x z y)")
-    # x and y alone, as children; both, with a gap in b; then the root by itself, and the leaves by themselves
+    # x and y alone, as children; both, with a gap in b; then the root alone, and the leaves alone
     root = width_decay * (decay**2 + 2 * leaf + decay * leaf**2)
     assert kernel(a, b, "ptk", decay, width_decay) == pytest.approx(root + 2 * leaf, rel=1e-14)
 
@@ -141,7 +141,7 @@ def test_fragments_do_not_tell_leaves_from_nodes_cut_off(kind, a, b, decay, widt
 
 
 def test_whole_subtrees_of_svm_light_tk_where_a_leaf_and_a_node_have_one_label():
-    """Its recursion takes the two for equal, which makes it no kernel; by fragments they differ."""
+    """Its recursion treats both as equal, which is not a kernel; fragments distinguish them."""
     leaf = parse("(A b (C d))")
     inner = [parse(f"(A (b {word}) (C d))") for word in "xyz"]
     assert kernel(leaf, inner[0], "st", 0.4) == pytest.approx(0.4 + 0.4**2)

@@ -1,4 +1,4 @@
-"""Files that hold two models: tables that answer otherwise than the model beside them."""
+"""Files with two models: tables that give other scores than the model in the file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_sound_files_are_one_model(path):
 
 
 def test_tables_of_another_model(path):
-    """All weights of the engine are negated, or all of the model: each alone is sound."""
+    """All weights of the engine, or of the model, are negated: each is valid alone."""
     kind, arrays, settings = container.read(path, mmap=False)
     for part in ("engine.", "model."):
         other = {

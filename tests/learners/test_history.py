@@ -1,4 +1,4 @@
-"""How training went: what estimators, model files and reports know of it."""
+"""Training histories in estimators, model files and reports."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_history_ends_with_the_solution_and_is_the_same_again(learner, tmp_p
     assert history.passes[-1] <= model.n_iter_
     assert history.objective[-1] == pytest.approx(model.objective_, rel=1e-12)
     assert history.gap[-1] <= model.gap_ + 1e-12
-    if model.get_params().get("solver") != "sampled":  # which knows the problem of its cuts alone
+    if model.get_params().get("solver") != "sampled":  # which only knows the problem of its cuts
         assert (history.bound[-1] <= history.objective + 1e-9).all()
     again = fitted(learner, n_jobs=2).history_
     assert history.to_json() == again.to_json()

@@ -1,4 +1,4 @@
-"""What learners and compiled classifiers refuse, each by a message that says what is wrong."""
+"""Input refused by learners and compiled classifiers, each with a message that names the problem."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_masked_values_are_no_values(learner):
 
 
 def broken(kind: str, **arrays: Any) -> Any:
-    """A matrix whose arrays were replaced after scipy had checked them."""
+    """Return a matrix whose arrays were replaced after scipy had checked them."""
     matrix = sparse.csr_matrix(X).asformat(kind, copy=True)
     for name, array in arrays.items():
         setattr(matrix, name, array)
@@ -246,7 +246,7 @@ def test_parsers_of_nothing(tmp_path, parser, text, count):
 def test_a_syntax_tree_that_contains_itself():
     tree = ast.parse("f(x)\ng(x)")
     shared = ast.parse("h(y)").body[0]
-    tree.body.extend([shared, shared])  # twice is no circle
+    tree.body.extend([shared, shared])  # shared is not a cycle
     TreeSVC().fit([tree, ast.parse("a + b")] * 2, [0, 1, 0, 1])
     tree.body[0].value.args[0] = tree
     with pytest.raises(ValueError, match="the tree contains itself, below a node"):
@@ -283,7 +283,7 @@ def test_layouts_and_types_of_numbers(learner):
         np.asfortranarray(X),
         np.repeat(X, 2, axis=1)[:, ::2],
         X[::-1, ::-1].copy()[::-1, ::-1],
-        np.frombuffer(X.tobytes()).reshape(X.shape),  # which nobody may write to
+        np.frombuffer(X.tobytes()).reshape(X.shape),  # which is read-only
     ):
         np.testing.assert_array_equal(fitted.decision_function(given), expected)
         np.testing.assert_array_equal(fast.decision_function(given), fast.decision_function(X))
@@ -293,6 +293,6 @@ def test_layouts_and_types_of_numbers(learner):
 @pytest.mark.parametrize("tol", [1e-15, 1e-300, np.float32(1.0)])
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_gaps_that_rounding_hides(learner, tol):
-    """Solvers end: what is closer than rounding can tell is not sought."""
+    """Solvers end: a gap below the rounding error is not pursued."""
     fitted = learner(tol=tol, max_iter=30).fit(*examples(learner))
     assert 0 <= fitted.gap_ <= 1

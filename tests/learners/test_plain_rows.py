@@ -1,4 +1,4 @@
-"""Plain tables of numbers take a short way past scikit-learn's checks: same answers, same complaints."""
+"""Plain tables of numbers bypass scikit-learn's checks, with the same results and errors."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ EXPECTED_PLAIN = {"one row", "many rows", "columns first", "float32", "int", "bo
 
 
 def outcome(ask: Any, given: Any) -> Any:
-    """What comes of it: the answer, or the error; and all warnings."""
+    """Return the outcome of a call: the result or the error, and all warnings."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         try:
@@ -125,7 +125,7 @@ CLASSIFIERS = {
 def test_as_with_all_checks(monkeypatch: pytest.MonkeyPatch, name: str, given: str) -> None:
     model = LEARNERS.get(name) or CLASSIFIERS[name]
     for method in ("predict", "decision_function"):
-        ask = getattr(model, method, model.decision_function)  # two levels of relevance are no classes
+        ask = getattr(model, method, model.decision_function)  # two levels of relevance are not classes
         short = outcome(ask, GIVEN[given])
         with monkeypatch.context() as patch:
             for module in (row_checks, base):

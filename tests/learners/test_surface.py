@@ -1,4 +1,4 @@
-"""What all estimators have in common: files, paths, explanations, weights, fitted attributes."""
+"""Common behaviour of all estimators: files, paths, explanations, weights, fitted attributes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ KINDS = ["s", "np", "x"] * 3
 
 @every_row_estimator
 def test_numbers_may_be_numpys(estimator):
-    """As those of a grid that np.logspace makes."""
+    """Like those of a grid made by np.logspace."""
     X, y = rows()
     if "random_state" in estimator.get_params():
         estimator = clone(estimator).set_params(random_state=0)
@@ -99,7 +99,7 @@ def test_a_loaded_tree_learner_is_the_saved_one(tmp_path):
 
 
 def test_files_without_a_list_of_parameters_show_what_the_model_knows(tmp_path):
-    """As the first versions wrote them."""
+    """Like files of the first versions."""
     X, y = rows()
     model = PolySVC(degree=3, gamma=0.5, C=0.25, loss="squared_hinge").fit(X, y).to_model()
     told = {name: model.origin[name] for name in ("C", "loss", "penalty", "objective", "gap")}
@@ -162,7 +162,7 @@ def test_a_path_of_trees_is_its_single_fits():
 
 
 def counted(monkeypatch) -> dict[str, int]:
-    """How often trees are parsed, and counted and indexed for a kernel."""
+    """Count how often trees are parsed, and how often they are counted and indexed for a kernel."""
     calls = {"parsed": 0, "counted": 0}
     parse, count = Forest.__init__, ExampleKernel.examples
 
@@ -185,7 +185,7 @@ def test_a_learner_of_trees_keeps_what_no_cost_changes(monkeypatch, solver, give
     calls = counted(monkeypatch)
 
     def work_of_fit(kinds=KINDS, **parameters):
-        trees = X if given is Forest else given(TREES)  # an equal list is enough
+        trees = X if given is Forest else given(TREES)  # an equal list suffices
         before = dict(calls)
         warm.set_params(**parameters).fit(trees, kinds)
         return {name: calls[name] - before[name] for name in calls}

@@ -1,4 +1,4 @@
-"""Measures and intervals: the same as scikit-learn's and scipy's."""
+"""Measures and intervals, compared with scikit-learn's and scipy's."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_measures_of_three_classes(iris, weighted):
 def test_measures_of_two_classes(iris):
     X, y = iris
     two = np.where(y == "a", "a", "b")
-    y = np.where(np.arange(len(two)) % 9 == 0, "a", two)  # some that nobody can get right
+    y = np.where(np.arange(len(two)) % 9 == 0, "a", two)  # some that cannot be predicted
     found = studied(PolyLogisticRegression(degree=2).fit(X, y), X, y)
     said, positive = found.answers.decision.classes[found.answers.chosen], found.answers.probabilities[:, 1]
     expected = {

@@ -1,4 +1,4 @@
-"""What all models have."""
+"""Common behaviour of all models."""
 
 from __future__ import annotations
 

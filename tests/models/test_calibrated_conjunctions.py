@@ -1,4 +1,4 @@
-"""CalibratedClassifierCV of PolySVC compiles: probabilities as scikit-learn's, saved and loaded."""
+"""CalibratedClassifierCV of PolySVC compiles: scikit-learn's probabilities, saved and loaded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def labels(n_classes: int) -> np.ndarray:
 
 
 def check_scores(fast, own, X) -> None:
-    """The scores of all members, one after the other."""
+    """Check the scores of all members in turn."""
     members = [part.estimator.decision_function(X) for part in own.calibrated_classifiers_]
     np.testing.assert_allclose(fast._raw_scores(X, None), np.column_stack(members), rtol=1e-9, atol=1e-12)
 
@@ -50,9 +50,9 @@ def test_probabilities_are_those_of_scikit_learn(tmp_path, kind, n_classes, meth
     assert isinstance(fast.to_model(), ConjunctionModel)
     fast.save(tmp_path / "fast.uk")
     loaded = unkernel.load(tmp_path / "fast.uk")
-    for asked in (X, rows_of("numbers", 40)):  # also rows that are not binary
+    for asked in (X, rows_of("numbers", 40)):  # including rows that are not binary
         check_scores(fast, own, asked)
-        if method == "sigmoid" or asked is not X:  # steps of isotonic curves lie at the scores of these rows
+        if method == "sigmoid" or asked is not X:  # steps of isotonic curves are at the scores of these rows
             check_alike(fast, own, asked)
         np.testing.assert_array_equal(loaded.predict_proba(asked), fast.predict_proba(asked))
         assert (loaded.predict(asked) == fast.predict(asked)).all()
@@ -70,7 +70,7 @@ def test_degrees_and_maps(degree, options):
 
 
 def test_folds_may_lack_features():
-    """Features of which a fold has none; their numbers differ from fold to fold."""
+    """Some folds lack features, so their numbers differ between folds."""
     X, y = rows_of("binary"), labels(2)
     X[: ROWS // 2, 0] = X[ROWS // 2 :, 1] = 0
     own = CalibratedClassifierCV(PolySVC(degree=3), cv=[(np.arange(36), np.arange(36, 72))] * 2)
@@ -137,7 +137,7 @@ def test_damaged_files_are_refused(tmp_path, change):
 
 
 def _with(settings, change):
-    """Settings of the model, wherever they stand in those of the file."""
+    """Return settings with a change, wherever the model's settings are in the file."""
     if "calibrated" in settings:
         return settings | change
     return {k: _with(v, change) if isinstance(v, dict) else v for k, v in settings.items()}

@@ -1,4 +1,4 @@
-"""ConjunctionModel: to a file and back, and what happens when writing fails."""
+"""ConjunctionModel: files, and errors while writing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from unkernel import ConjunctionModel, load
 from unkernel.data import files
 from unkernel.models import container, load_model
 
-# Arrays of the file, and what the model calls them.
+# Arrays of the file, and their names in the model.
 ARRAYS = {"columns": "columns", "keys": "keys", "weights": "weights", "constants": "intercept"}
 SETTINGS = ("degree", "sets", "feature_map", "gamma", "coef0", "n_features", "origin")
 
@@ -141,7 +141,7 @@ def test_a_model_without_conjunctions_is_a_safetensors_file_too(tmp_path):
 
 
 def test_files_of_other_writers_are_read(tmp_path):
-    """Put together by hand, from docs/formats/uk.md."""
+    """Composed by hand from docs/formats/uk.md."""
     model = make_model(classes=range(3))
     (tmp_path / "model.uk").write_bytes(uk_bytes(model))
     assert_same(load_model(tmp_path / "model.uk"), model)
@@ -179,7 +179,7 @@ def test_a_loaded_model_may_replace_its_own_file(tmp_path):
     model.save(path)
     loaded = load_model(path)
     dataclasses.replace(loaded, weights=2 * loaded.weights).save(path)
-    assert np.array_equal(loaded.weights, model.weights)  # still those of the old file
+    assert np.array_equal(loaded.weights, model.weights)  # unchanged
     assert np.array_equal(load_model(path).weights, 2 * model.weights)
 
 
@@ -206,7 +206,7 @@ def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
 
 
 class Disk:
-    """Takes so many bytes and then fails."""
+    """A disk that accepts this number of bytes and then fails."""
 
     def __init__(self, file, room, error):
         self.file, self.room, self.error = file, room, error

@@ -1,4 +1,4 @@
-"""Curves from scores to probabilities: what is stored, what is checked, and which classifiers have them."""
+"""Curves from scores to probabilities: storage, checks, and the classifiers that have them."""
 
 from __future__ import annotations
 

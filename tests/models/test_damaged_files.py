@@ -1,4 +1,4 @@
-"""Files that are not what they claim to be: always a FormatError, never a crash, never much memory.
+"""Invalid files: always a FormatError, never a crash, never much memory.
 
 UNKERNEL_FUZZ=100000 pytest tests/models/test_damaged_files.py -k fuzz      looks further.
 """
@@ -27,7 +27,7 @@ FUZZ_ROUNDS = int(os.environ.get("UNKERNEL_FUZZ", "500"))
 
 
 def refuse(path, content, match=None):
-    """The file is refused, by name."""
+    """Check that the file is refused by name."""
     path.write_bytes(content)
     with pytest.raises(FormatError, match=match) as caught:
         load(path)
@@ -36,7 +36,7 @@ def refuse(path, content, match=None):
 
 
 def refuse_or_answer(path, content):
-    """The file is refused, or what was loaded answers. Returns whether it answered."""
+    """Check that the file is refused, or that the loaded model predicts. Return whether it does."""
     path.write_bytes(content)
     try:
         classifier = load(path)
@@ -95,7 +95,7 @@ ODD = [None, True, False, *NUMBERS, *TEXTS, [], [0], [1, 2, 3], {}, {"dtype": "F
 
 
 def places(node, route=()):
-    """Every place in a table of tables and lists."""
+    """Return all places in nested dicts and lists."""
     children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     for key, child in children:
         yield (*route, key)
@@ -103,7 +103,7 @@ def places(node, route=()):
 
 
 def changed(table, rng):
-    """The table with an odd value somewhere, or without something."""
+    """Return the dict with an odd value somewhere, or with something removed."""
     table = copy.deepcopy(table)
     *route, last = rng.choice(list(places(table)))
     node = table
@@ -132,7 +132,7 @@ def mutated_bytes(rng):
             [b"", rng.randbytes(1), rng.randbytes(8), bytes(content[begin : begin + 30]), b"[[[[", b"9" * 30]
         )
         content[begin:end] = piece
-    if rng.random() < 0.5:  # so that the damage is not just a wrong length
+    if rng.random() < 0.5:  # so that the damage is not only a wrong length
         end = content.find(b"}}", 8) + 2
         content[:8] = max(end - 8, 0).to_bytes(8, "little")
     return bytes(content)
@@ -369,7 +369,7 @@ def test_arrays_in_another_order_are_fine(path):
 
 
 def test_a_header_that_is_not_padded(path):
-    """Its arrays would not lie where a processor wants them."""
+    """Its arrays would not be aligned for processors."""
     arrays = arrays_of(SMALL)
     text = json.dumps(header_of(arrays, settings_of(SMALL))).encode()
     text += b" " * (-len(text) % 8 + 1)
@@ -416,7 +416,7 @@ def test_files_that_cannot_be_read_are_the_systems_errors(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
-    """In a process that may take only little more memory than it has."""
+    """Runs in a process that may take only slightly more memory than it has."""
     huge = {
         "header": (1 << 62).to_bytes(8, "little") + b"{}" * 100,
         "header-within-limits": (1 << 24).to_bytes(8, "little") + b"{}" * 100,
@@ -458,7 +458,7 @@ def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
 
 
 def test_settings_that_no_file_has_room_for(tmp_path):
-    """What could not be read again is not written."""
+    """Settings that could not be read again are not written."""
     with pytest.raises(ValueError, match="cannot be written: names and settings take"):
         container.write(tmp_path / "m.uk", "conjunctions", {}, {"names": "x" * (1 << 24)})
     assert not any(tmp_path.iterdir())

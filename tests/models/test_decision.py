@@ -1,4 +1,4 @@
-"""From scores to answers, against the slow ways."""
+"""Decisions from scores, against slow implementations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def slow_vote(row, classes):
 
 
 def slow_probabilities(row, a, b, classes):
-    """Wu, Lin and Weng's second method, solved directly: Q p + e z = 0, e'p = 1."""
+    """Solve Wu, Lin and Weng's second method directly: Q p + e z = 0, e'p = 1."""
     r = np.zeros((classes, classes))
     for score, one_a, one_b, (i, j) in zip(row, a, b, pairs(classes), strict=True):
         r[i, j] = min(max(1 / (1 + np.exp(one_a * score + one_b)), 1e-7), 1 - 1e-7)
@@ -144,7 +144,7 @@ ODD = [None, True, 0, -1, 1.5, float("nan"), 10**400, "", "binary", "one_class",
 
 @pytest.mark.parametrize("decision", DECISIONS, ids=lambda decision: decision.scheme)
 def test_damaged_tables(decision):
-    """Each value replaced by each odd one: refused, or of no effect."""
+    """Replaces each value by each odd one: refused, or without effect."""
     sound = decision.to_json()
     refused = 0
     for key in sound:
@@ -154,7 +154,7 @@ def test_damaged_tables(decision):
             except FormatError as error:
                 assert error.file == "f"
                 refused += 1
-            except ValueError as error:  # another scheme has another number of scores
+            except ValueError as error:  # another scheme has a different number of scores
                 assert "expected scores" in str(error)
     assert refused > 3 * len(ODD)
     for odd in ODD:
@@ -192,7 +192,7 @@ def test_conjunction_models_have_decisions():
 
 
 def test_what_ranks_rows(tmp_path):
-    """Files say so themselves; older ones did by the name of their learner."""
+    """Files store this themselves; in older files, the learner's name implies it."""
     with pytest.raises(ValueError, match="scheme 'binary' does not rank rows"):
         Decision("binary", np.array([0, 1]), ranking=True)
     for ranking, origin in ((True, {}), (False, {"learner": "RankSVM"}), (False, {"learner": "SVR"})):

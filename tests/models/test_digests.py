@@ -1,4 +1,4 @@
-"""Digests in model files: no byte of one can change unnoticed."""
+"""Digests in model files: no byte can change unnoticed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CLASSES = [1, 1, 0, 0]
 
 
 def saved(kind: str, folder: Path) -> Path:
-    """A small file of each kind."""
+    """Return a small file of each kind."""
     path = folder / f"{kind}.uk"
     if kind == "conjunctions":
         PolySVC().fit(ROWS, CLASSES).save(path)
@@ -100,7 +100,7 @@ def test_loading_compares_small_arrays(tmp_path: Path, monkeypatch: pytest.Monke
         with pytest.raises(FormatError, match=f"array '{last}' is damaged: it does not have its digest"):
             unkernel.load(path, verify=verify)
     unkernel.load(path, verify=False)
-    monkeypatch.setattr(container, "_MAX_LAZY_BYTES", 0)  # as if all arrays were large
+    monkeypatch.setattr(container, "_MAX_LAZY_BYTES", 0)  # treats all arrays as large
     unkernel.load(path)
     with pytest.raises(ValueError, match="verify must be 'lazy', True or False, got 'never'"):
         unkernel.load(path, verify="never")  # type: ignore[arg-type]
@@ -125,7 +125,7 @@ def test_the_sha256_is_that_of_the_arrays(tmp_path: Path) -> None:
 
 
 def rewritten(path: Path, change: Any) -> None:
-    """Change the header of a file, and give it a digest that fits."""
+    """Change the header of a file, with a matching digest."""
     content = path.read_bytes()
     begin = 8 + int.from_bytes(content[:8], "little")
     text = change(content[8:begin].rstrip(b" "))
@@ -151,7 +151,7 @@ def rewritten(path: Path, change: Any) -> None:
 def test_no_file_can_be_read_in_two_ways(change: Any, reason: str, tmp_path: Path) -> None:
     path = saved("linear", tmp_path)
     rewritten(path, lambda text: text)
-    unkernel.load(path, verify=True)  # or else the test changes more than it says
+    unkernel.load(path, verify=True)  # otherwise the test changes more than intended
     rewritten(path, change)
     with pytest.raises(FormatError, match=reason):
         unkernel.load(path)
@@ -161,12 +161,12 @@ def test_a_file_that_is_read_may_be_changed(tmp_path: Path) -> None:
     path = saved("compiled", tmp_path)
     model = unkernel.load(path, mmap=False)
     expected = model.decision_function(ROWS).tolist()
-    os.truncate(path, 100)  # would end the process if the file were mapped
+    os.truncate(path, 100)  # would crash the process if the file were mapped
     assert model.decision_function(ROWS).tolist() == expected
 
 
 def test_header_and_arrays_are_of_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is replaced while it is read is read as it was."""
+    """A file that is replaced during reading is read in its old version."""
     path, other = saved("linear", tmp_path), tmp_path / "other.uk"
     expected = unkernel.load(path).decision_function(ROWS).tolist()
     unkernel.models.from_estimator(LinearSVC(C=1e-3).fit(ROWS, CLASSES)).save(other)
@@ -181,7 +181,7 @@ def test_header_and_arrays_are_of_one_file(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_arrays_take_no_files(tmp_path):
-    """All arrays are of one mapping: a process that may open few files reads any number of them."""
+    """All arrays share one mapping: a process with few file descriptors can read any number of arrays."""
     arrays = {f"array {number}": np.arange(number % 3, dtype=np.float64) for number in range(3000)}
     container.write(tmp_path / "many.uk", "test", arrays, {})
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""Models of scikit-learn estimators answer as the estimators do."""
+"""Models of scikit-learn estimators predict like the estimators."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_shapes_and_ties(classes, shape, break_ties):
     estimator = SVC(gamma=2.0, C=0.05, **options).fit(X, y)
     model = from_estimator(estimator)
     assert_answers_alike(model, estimator, test)
-    # Scores of 0 are where the two ways to vote differ.
+    # Scores of 0 are where the two kinds of voting differ.
     assert_answers_alike(model, estimator, np.vstack([np.zeros(64), np.full(64, 1e6)]))
 
 
@@ -200,7 +200,7 @@ def test_labels_of_any_type(classes, tmp_path):
 
 @pytest.mark.parametrize("classes", [2, 3, 4])
 def test_for_libsvm(classes, tmp_path):
-    """From scikit-learn to LIBSVM's format, and to the same answers."""
+    """From scikit-learn to LIBSVM's format, with the same predictions."""
     X, y, test = digits(classes)
     estimator = SVC(kernel="poly", degree=3, coef0=1).fit(X, y)
     write_model(from_estimator(estimator), tmp_path / "model", format="libsvm")
@@ -249,7 +249,7 @@ def test_estimators_that_are_not_fitted(estimator):
 
 
 class Namesake:
-    """Called like one of scikit-learn's, but not one of them."""
+    """Has the name of one of scikit-learn's classes, but is unrelated."""
 
     def __init__(self):
         self.support_vectors_ = None

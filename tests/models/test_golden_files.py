@@ -1,4 +1,4 @@
-"""Model files that were written once: they load for ever, and answer as they did."""
+"""Model files of earlier versions: they load forever, and predict as before."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_digests_are_where_the_format_has_them(path: Path):
     "path", [path for path in FILES if path.stem.startswith("digests")], ids=lambda path: path.stem
 )
 def test_the_format_is_still_the_same(path: Path, tmp_path: Path):
-    """A change of the format is a new set of golden files, and no accident."""
+    """A change of the format needs a new set of golden files and must not happen by accident."""
     kind, arrays, settings = container.read(path)
     container.write(tmp_path / "again.uk", kind, arrays, settings)
     assert (tmp_path / "again.uk").read_bytes() == path.read_bytes()

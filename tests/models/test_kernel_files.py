@@ -1,4 +1,4 @@
-"""Kernel and linear models in .uk files: to a file and back, and what is refused."""
+"""Kernel and linear models in .uk files: round trips and errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def linear_model():
 
 
 def uk_bytes(model, *, arrays=None, settings=None, kind=None):
-    """The file of a model, with some arrays or settings replaced, or without them (None)."""
+    """Return the file of a model, with some arrays or settings replaced, or removed (None)."""
     all_arrays, all_settings = model.to_container()
     all_arrays = {name: a for name, a in (all_arrays | (arrays or {})).items() if a is not None}
     all_settings = {name: s for name, s in (all_settings | (settings or {})).items() if s is not ...}
@@ -107,7 +107,7 @@ def test_linear_models_come_back(path):
 
 
 def test_arrays_are_aligned(path):
-    """Also narrow ones, behind wide ones, in a file whose arrays begin at a multiple of 64."""
+    """Includes narrow arrays after wide ones, in a file whose arrays begin at a multiple of 64."""
     arrays = {
         "bytes": np.arange(3, dtype=np.uint8),
         "shorts": np.arange(5, dtype=np.uint16),
@@ -132,7 +132,7 @@ def test_arrays_are_aligned(path):
 
 
 def test_other_arrays_are_left_alone(path):
-    """So that a file of another kind can hold a kernel model and more."""
+    """So a file of another kind can contain a kernel model and more."""
     path.write_bytes(uk_bytes(kernel_model(), arrays={"trie": np.arange(7, dtype=np.uint16)}))
     assert load_model(path).n_support == 3
 

@@ -1,4 +1,4 @@
-"""Numbers of conjunctions and back: against the list written down, and at the far end."""
+"""Numbers of conjunctions in both directions: against explicit lists, and for the largest numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_FEATURES = {1: 2**31 - 1, 2: 2_000_000_000, 3: 3_000_000}
 
 
 def number(ranks: list[int], degree: int, sets: bool) -> int:
-    """Counts what stands before a conjunction, in Python's unbounded integers."""
+    """Count the conjunctions before this one, in Python's unbounded integers."""
     more = 0 if sets else 1
     a, *rest = sorted(ranks, reverse=True)
     before = sum(math.comb(a + more * (size - 1), size) for size in range(degree + 1) if size > 0) + 1

@@ -1,4 +1,4 @@
-"""Kinds of files: who registers one can load it, and files of other kinds are named in words."""
+"""Kinds of files: registered kinds can be loaded, and errors name other kinds in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unkernel.models import container, load_model, registry
 
 @pytest.fixture
 def sundial(tmp_path, monkeypatch):
-    """A file of a kind that is registered for one test."""
+    """Return a file of a kind that is registered for one test."""
     monkeypatch.setattr(registry, "_kinds", registry.list_kinds())
     registry.register("sundial", "a sundial", lambda name, arrays, settings: (name, arrays, settings))
     container.write(tmp_path / "s.uk", "sundial", {"hours": np.arange(3)}, {"latitude": 49})
@@ -28,7 +28,7 @@ def test_a_registered_kind_is_loaded(sundial):
 def test_a_loader_is_imported_when_it_is_needed(sundial):
     registry.register("sundial", "a sundial", "collections:OrderedDict.fromkeys")
     with pytest.raises(TypeError):
-        unkernel.load(sundial)  # fromkeys was found, and takes no three arguments
+        unkernel.load(sundial)  # fromkeys was found, but does not take three arguments
 
 
 def test_a_file_of_another_kind_is_named_in_words(sundial):

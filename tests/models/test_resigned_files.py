@@ -1,4 +1,4 @@
-"""Changed files whose digests are right: refused with a FormatError, or loaded and asked without harm.
+"""Changed files with correct digests: refused with a FormatError, or loaded and used without harm.
 
 tools/fuzz_models.py does the same with far more files, and watches time and memory.
 """
@@ -18,7 +18,7 @@ from unkernel.models import registry
 pytestmark = pytest.mark.hostile
 
 CHANGED_EACH, UNCHANGED_EACH = 12, 4
-SLOW = ("text", "tagger")  # to learn, and to load
+SLOW = ("text", "tagger")  # to train and to load
 families = pytest.mark.parametrize(
     "family", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in FAMILIES]
 )
@@ -52,7 +52,7 @@ def test_the_same_model_written_in_another_way(family, tmp_path):
     for specimen in family_of(family):
         parts, rng = Parts.of(specimen.content), random.Random(f"same {specimen.name}")
         model = read(write(tmp_path / "model.uk", specimen.content), family)
-        first = fitting(model, family)[0]  # uses no weight that change_nothing changes
+        first = fitting(model, family)[0]  # has no weight that change_nothing changes
         for _ in range(UNCHANGED_EACH):
             said, content = change_nothing(parts, rng)
             again = read(write(tmp_path / "other.uk", content), family)

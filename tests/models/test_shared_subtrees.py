@@ -1,4 +1,4 @@
-"""Model files whose trees have the same subtrees so often that they cannot be written down."""
+"""Model files whose trees share subtrees so often that they cannot be written out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SMALL = "(N (N w w) (N w w))"
 
 
 def doubled(depth):
-    """A tree of 2^depth leaves in depth + 1 nodes: each has the one before it twice."""
+    """Return a tree of 2^depth leaves in depth + 1 nodes: each contains the previous one twice."""
     return SubtreeTable.from_arrays(
         np.frombuffer(b"wN", np.uint8),
         np.array([1, 2]),
@@ -67,7 +67,7 @@ def test_sixty_nodes_that_are_a_vast_tree(tmp_path, kernel, decay):
 
 
 def test_trees_that_are_too_many_together(tmp_path):
-    """Each could be written, all of them could not."""
+    """Each tree could be written out, but not all together."""
     support = loaded(tmp_path, "sst", 18, [18] * 1000).model.support
     assert len(str(support[0])) > 1_000_000
     with pytest.raises(ValueError, match=r"after \d+ of them, their text is longer"):
@@ -75,7 +75,7 @@ def test_trees_that_are_too_many_together(tmp_path):
 
 
 def test_vast_trees_have_the_scores_of_their_nodes(tmp_path):
-    """Compared with the same trees, written down and read again."""
+    """Compared with the same trees, written out and read again."""
     fast = loaded(tmp_path, "sst", 12, [12, 2])
     texts = fast.model.support.brackets()
     again = Forest(texts)
@@ -84,7 +84,9 @@ def test_vast_trees_have_the_scores_of_their_nodes(tmp_path):
 
 
 def test_support_trees_times_subtrees(tmp_path):
-    """The subtrees of each support tree are listed: many roots of one large tree take more than the file."""
+    """The subtrees of each support tree are listed: many roots of one large tree take more memory than the
+    file.
+    """
     depth, count = 20_000, 20_000
     table = SubtreeTable.from_arrays(
         np.frombuffer(b"wN", np.uint8),

@@ -1,4 +1,4 @@
-"""Models of trees in ``.uk`` files: exact there and back, and refused where they are damaged.
+"""Models of trees in ``.uk`` files: exact round trips, and errors for damaged files.
 
 UNKERNEL_FUZZ=100000 pytest tests/models/test_tree_models.py -k fuzz      looks further.
 """
@@ -29,7 +29,7 @@ TYPES = {"f8": "F64", "i8": "I64", "i4": "I32", "u1": "U8"}
 
 
 def make_model(*, scores=1, combination="sum"):
-    """Two channels of trees, one of them with a gap, and two of vectors, one with a gap."""
+    """Return two channels of trees and two of vectors, one of each with a missing example."""
     rng = np.random.default_rng(1)
     trees = Forest(
         {"syntax": ["(S (NP a) (VP b))", "(S (NP a))", "(NP (NP c))"], "role": ["(R x)", None, "(R (R y))"]}
@@ -203,7 +203,7 @@ def parts_of(model):
 
 
 def uk_bytes(arrays, model_settings):
-    """A file of these arrays and settings, in an order that keeps them aligned."""
+    """Return a file of these arrays and settings, in an order that keeps them aligned."""
     ordered = dict(sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize))
     header = header_of({}, model_settings, kind="tree")
     offset = 0
@@ -222,7 +222,7 @@ def refuse(path, content, match=None):
 
 
 def refuse_or_answer(path, content):
-    """The file is refused, or what was loaded answers. Returns whether it answered."""
+    """Check that the file is refused, or that the loaded model predicts. Return whether it does."""
     path.write_bytes(content)
     try:
         fast = unkernel.load(path)
@@ -232,7 +232,7 @@ def refuse_or_answer(path, content):
     try:
         assert len(fast.predict(examples)) == 4
     except ValueError as error:
-        # a decay, or a value of a vector, that is very large; or the names of features are gone
+        # a very large decay or value of a vector, or missing names of features
         assert "finite" in str(error) or "names" in str(error)
     fast.model.support.brackets()
     return True
@@ -319,7 +319,7 @@ def test_numbers_that_lead_out_of_the_arrays(name, place, value, path):
 
 
 def test_nodes_that_are_there_twice(path):
-    """Every subtree once: or trees that are equal would have different roots."""
+    """Every subtree must occur once; otherwise equal trees would have different roots."""
     model = TreeModel(
         ExampleKernel(),
         Forest(["(A b)"]),
@@ -466,7 +466,7 @@ def test_fuzz(changed, path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 def test_little_is_allocated_because_a_file_says_so(tmp_path):
-    """A column of two thousand million is a number, not so many numbers."""
+    """A column of two thousand million is a single number, not an array of this size."""
     arrays, model_settings = parts_of(small())
     far = arrays["vectors0.columns"].copy()
     far[-1] = 2**31 - 3

@@ -1,4 +1,4 @@
-"""Rows of callers: what scikit-learn's check_array takes is taken, and what it refuses is refused."""
+"""Rows from callers: the same input is accepted and refused as by scikit-learn's check_array."""
 
 from __future__ import annotations
 

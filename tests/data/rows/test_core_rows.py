@@ -1,4 +1,4 @@
-"""Sparse rows at the border of the core: what is read, and what is refused."""
+"""Sparse rows at the border of the core: accepted and refused input."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_both_index_types_mixed_and_with_gaps(offsets, columns, step):
 
 
 def at_odd_address(array):
-    """The same numbers as a view into bytes, as messages of other processes have them."""
+    """Return the same numbers as an unaligned view into bytes, like messages from other processes."""
     room = np.zeros(array.nbytes + 16, np.uint8)
     begin = 1 + (-room.ctypes.data) % 8
     odd = room[begin : begin + array.nbytes].view(array.dtype)
@@ -50,7 +50,7 @@ def at_odd_address(array):
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_arrays_at_odd_addresses(index):
-    """Processors differ in what they make of them; the sanitizers do not (``make test-sanitized``)."""
+    """Processors differ in how they handle these; sanitizers refuse them (``make test-sanitized``)."""
     rows = given()
     odd = given(
         indptr=at_odd_address(rows.indptr.astype(index)),
@@ -71,7 +71,7 @@ def test_matrices_of_scipy(kind):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_columns_by_how_often_they_are_used(seed):
-    """Columns that are used equally often stay in their order; those that no row uses have no number."""
+    """Columns used equally often keep their order; unused columns have no number."""
     rng = np.random.default_rng(seed)
     X = sparse.random(rng.integers(0, 30), 40, 0.1, format="csr", random_state=seed)
     uses = np.bincount(X.indices, minlength=40)

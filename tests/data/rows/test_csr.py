@@ -1,4 +1,4 @@
-"""Compressed rows without scipy do what scipy's matrices do."""
+"""Compressed rows without scipy work like scipy's matrices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ tables = hnp.arrays(np.float64, st.tuples(st.integers(0, 6), st.integers(1, 6)),
 
 
 def disordered(table, rng):
-    """The same rows with their entries in any order, repeated and with explicit zeros."""
+    """Return the same rows with their entries in any order, repeated and with explicit zeros."""
     matrix = sparse.coo_matrix(table)
     rows = np.concatenate([matrix.row, matrix.row, np.arange(len(table))])
     columns = np.concatenate([matrix.col, matrix.col, np.zeros(len(table), int)])
@@ -29,7 +29,7 @@ def disordered(table, rng):
 
 
 def assert_rows(rows, table):
-    """Canonical rows that hold the table."""
+    """Check that rows are canonical and equal to the table."""
     expected = sparse.csr_matrix(table)
     expected.sort_indices()
     assert rows.shape == table.shape

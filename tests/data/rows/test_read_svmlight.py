@@ -1,4 +1,4 @@
-"""What read_svmlight accepts: against the slow twin, against scikit-learn, and case by case."""
+"""Input accepted by read_svmlight: against the slow twin, against scikit-learn, and case by case."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ line_ends = st.sampled_from(["\n", "\r\n", "\n\n", " # note\n", "#\n", "# é \0\
 
 @st.composite
 def messy_files(draw):
-    """Lines that are right more often than not."""
+    """Draw lines that are valid more often than not."""
     text = ""
     for _ in range(draw(st.integers(0, 6))):
         line = [draw(numbers), *draw(st.lists(fields, max_size=5))]

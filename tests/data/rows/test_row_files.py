@@ -1,4 +1,4 @@
-"""Rows in files: as those in memory, whatever becomes of the file.
+"""Rows in files behave like rows in memory, whatever happens to the file.
 
 UNKERNEL_FUZZ=100000 pytest tests/cutplane/test_row_files.py -k damage      looks further.
 """
@@ -44,7 +44,7 @@ def svm(tmp_path):
 
 
 def in_memory(X, *, zero_based=False):
-    """The same rows, packed in memory, with the file's own indices."""
+    """Return the same rows, packed in memory, with the file's own indices."""
     first = 0 if zero_based else 1
     rows = CsrRows(X.indptr, X.indices + np.int32(first), X.data, (X.shape[0], X.shape[1] + first))
     return pack_rows(rows, threads=1)
@@ -75,7 +75,7 @@ def test_equals_rows_in_memory(tmp_path, monkeypatch, binary, zero_based):
     monkeypatch.setattr(row_files, "_PART_BYTES", 10_000)
     X, y = random_rows(5000, binary=binary)
     write_svmlight(tmp_path / "a.svm", X, y, zero_based=zero_based)
-    for _ in range(2):  # made, and found
+    for _ in range(2):  # built, then reused
         rows = open_rows(tmp_path / "a.svm")
         assert_same_passes(rows.store, in_memory(X, zero_based=zero_based))
         np.testing.assert_array_equal(rows.y, y)
@@ -133,7 +133,7 @@ def test_more_features_than_there_are(svm):
     assert open_rows(svm, n_features=500).store.features == 501
 
 
-# --- When it is made anew ------------------------------------------------------------------------------
+# --- When it is rebuilt -------------------------------------------------------------------------------
 
 
 def made_anew(*arguments, **options):
@@ -329,7 +329,7 @@ def queries(tmp_path):
 
 
 def test_any_damage_is_named_or_harmless(queries):
-    """By chance, not by malice: checksums tell."""
+    """Random damage, not malicious: checksums detect it."""
     expected = answers(queries)
     path = queries.with_name("q.svm.rows")
     content = path.read_bytes()
@@ -362,7 +362,7 @@ def test_a_file_cut_anywhere(tmp_path):
 
 
 def test_footers_that_lie(queries):
-    """Signed, so that only what they say can give them away."""
+    """The footers are signed, so only their statements can reveal them."""
     answers(queries)
     path = queries.with_name("q.svm.rows")
     content = path.read_bytes()
@@ -421,7 +421,7 @@ print("survived")
 
 @pytest.mark.hostile
 def test_a_file_that_is_cut_in_the_middle_of_a_pass(tmp_path):
-    """Whatever the moment: the answer, or an error; a mapped file would end the process."""
+    """At any moment: the result, or an error. A mapped file would crash the process."""
     source = tmp_path / "large.svm"
     write_svmlight(source, *random_rows(rows=60_000))
     assert output_of(CUT_WHILE_READ, str(source), str(tmp_path / "cache.rows")).strip() == "survived"

@@ -1,4 +1,4 @@
-"""What read_svmlight refuses, and what it says then."""
+"""Errors of read_svmlight, and their messages."""
 
 from __future__ import annotations
 

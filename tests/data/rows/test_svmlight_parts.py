@@ -1,4 +1,4 @@
-"""A file read in parts is the file."""
+"""All parts of a file together equal the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""write_svmlight: exact round trips, and nothing half-written."""
+"""write_svmlight: exact round trips, and no partial files."""
 
 from __future__ import annotations
 

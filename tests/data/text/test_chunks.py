@@ -1,4 +1,4 @@
-"""Chunked text: columns and tags, and that writing keeps every byte."""
+"""Chunked text: columns, tags, and byte-exact writing."""
 
 from __future__ import annotations
 

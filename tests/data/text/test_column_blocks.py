@@ -35,7 +35,7 @@ TEXT = st.lists(st.sampled_from(PIECES), max_size=30).map(lambda pieces: "".join
 
 
 class Dribble(io.RawIOBase):
-    """A pipe that gives so many bytes at once."""
+    """A pipe that returns this number of bytes at a time."""
 
     def __init__(self, data, size):
         self.data, self.size = data, size
@@ -87,7 +87,7 @@ def test_whole_sentences_end_where_nothing_can_follow(text, format):
     head = text[:end]
     assert end == 0 or head.endswith(b"\n")
     assert end == 0 or not head.splitlines(keepends=True)[-1].strip()
-    if format == "conllu":  # what is behind has nothing that a sentence before it could go on with
+    if format == "conllu":  # nothing after this point can continue an earlier sentence
         first = ColumnText(head, "f", format, 0, "none", True, 1)
         more = ColumnText(head + DOGS.encode(), "f", format, 0, "none", True, 1)
         assert content(more)[: first.sentences] == content(first)

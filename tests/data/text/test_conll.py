@@ -1,4 +1,4 @@
-"""Treebanks in CoNLL-U and CoNLL-X: what is read, how it is used, and that writing keeps every byte."""
+"""Treebanks in CoNLL-U and CoNLL-X: reading, usage, and byte-exact writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Treebanks and chunks that are refused: where, why, and that the slow twin agrees."""
+"""Refused treebanks and chunks: place and reason, and agreement with the slow twin."""
 
 from __future__ import annotations
 
@@ -297,5 +297,5 @@ def test_skipping_keeps_the_good_sentences(format, text):
     assert found.text == text
     if not found.skipped():
         assert found.sentences == len(strictly)
-    elif format != "chunks":  # of those it is known later how many columns the first should have had
+    elif format != "chunks":  # where the correct number of columns is known only later
         assert (found.skipped()[0].line, found.skipped()[0].column) == strictly

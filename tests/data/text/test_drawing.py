@@ -1,4 +1,4 @@
-"""Pictures of dependencies: trees can be read off them, nothing overlaps, and no word can do harm."""
+"""Drawings of dependencies: they show the trees, nothing overlaps, and no word can do harm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LABELS = ["det", "nsubj:pass", "aux", "root", "case", "det", "nmod", "obl", "pun
 
 @st.composite
 def trees(draw, most=14):
-    """The heads of a tree, crossings included, from 1 on with 0 for the root."""
+    """Draw the heads of a tree, possibly with crossings, counted from 1, with 0 for the root."""
     order = draw(st.permutations(range(draw(st.integers(1, most)))))
     heads = [0] * len(order)
     for place, word in enumerate(order[1:], start=1):
@@ -35,7 +35,7 @@ def trees(draw, most=14):
 
 @st.composite
 def any_heads(draw, most=10):
-    """Roots, words without heads, trees and circles in any mixture."""
+    """Draw any mixture of roots, words without heads, trees and cycles."""
     count = draw(st.integers(0, most))
     return [
         draw(st.integers(-1, count).filter(lambda head, word=word: head != word))
@@ -126,7 +126,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 class Parsed:
-    """The groups of a picture: lines, arrows, labels, words, tags."""
+    """The parts of a picture: lines, arrows, labels, words, tags."""
 
     def __init__(self, svg):
         self.root = ElementTree.fromstring(svg)
@@ -143,7 +143,7 @@ class Parsed:
 
     @staticmethod
     def points(path):
-        """Upright and level pieces of a path: (x1, y1, x2, y2)."""
+        """Return the vertical and horizontal segments of a path: (x1, y1, x2, y2)."""
         pieces, x, y = [], 0.0, 0.0
         for kind, rest in re.findall(r"([MVHQ])([^MVHQ]*)", path):
             numbers = [float(number) for number in rest.split()]
@@ -173,7 +173,7 @@ def test_what_is_in_a_picture():
     assert [tag for tag, _, _ in picture.tags] == tags
     assert sorted(label for label, _, _ in picture.labels) == sorted(LABELS)
     assert len(picture.lines) == len(picture.arrows) == len(HEARING[0])
-    # Every word has an arrow, which stands on it.
+    # Every word has an arrow above it.
     for (_, x, _), (_, next_x, _) in zip(picture.words, picture.words[1:], strict=False):
         assert sum(x - 30 < arrow < (x + next_x) / 2 for arrow in picture.arrows) >= 1
 

@@ -1,4 +1,4 @@
-"""Bunsetsu text: read as its twin does, written byte for byte, refused with line and column."""
+"""Bunsetsu text: read like by its twin, written byte for byte, refused with line and column."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_parts_hold_what_the_whole_does(text, size):
 def test_other_heads_change_the_heads_alone(text, data):
     corpus = read(text)
     sizes = np.diff(corpus.first_bunsetsu)
-    assume((corpus.heads < np.repeat(sizes, sizes)).all())  # what is not there can be read, but not asked for
+    assume((corpus.heads < np.repeat(sizes, sizes)).all())  # missing heads can be read, but not trained on
     heads = [data.draw(st.integers(-1, int(size) - 1)) for size in sizes for _ in range(size)]
     changed = corpus.with_heads(heads)
     again = read(changed.to_bytes().decode())
@@ -211,6 +211,6 @@ def test_real_corpora_are_written_byte_for_byte(name, part):
 
 
 def test_surfaces_are_joined_once():
-    """Explanations ask for them at every decision: joined anew, long sentences would take squared time."""
+    """Explanations need surfaces for every decision: joining them again would take quadratic time."""
     (sentence,) = read(TWO)
     assert sentence.surfaces is sentence.surfaces

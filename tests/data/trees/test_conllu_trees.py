@@ -1,4 +1,4 @@
-"""The trees that become of dependencies."""
+"""Trees made from dependencies."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_arguments_that_are_none(options, message):
 
 @st.composite
 def random_heads(draw):
-    """The heads of a random tree over up to eight words."""
+    """Draw the heads of a random tree over up to eight words."""
     order = draw(st.permutations(range(draw(st.integers(1, 8)))))
     heads = [0] * len(order)
     for place, word in enumerate(order[1:], start=1):
@@ -121,7 +121,7 @@ def random_heads(draw):
 
 
 def naive(heads, i, shape):
-    """The definition of the shapes, recursively."""
+    """Return the shapes by their recursive definition."""
     before = [naive(heads, j, shape) for j in range(i) if heads[j] == i + 1]
     after = [naive(heads, j, shape) for j in range(i + 1, len(heads)) if heads[j] == i + 1]
     parts = {
@@ -163,7 +163,9 @@ KELP_NODE = re.compile(r"\((LEX|POS|SYNT)##([^()]*)|\)")
 
 
 def kelp_words(grct):
-    """The words of a tree of KeLP's: relations open a word, its part of speech and itself follow in place."""
+    """Return the words of one of KeLP's trees: a relation opens a word, followed by its part of speech and
+    itself.
+    """
     open_words, words, heads = [], {}, {}
     relations, order, kinds = [], [], []
     for found in KELP_NODE.finditer(grct):
@@ -187,7 +189,7 @@ def kelp_words(grct):
 
 
 def as_kelp(tree):
-    """Our tree with the marks of KeLP's file."""
+    """Return our tree with the marks of KeLP's file."""
     prefixes = {"=": "LEX##", "/": "POS##", "@": "SYNT##"}
     done = []
     for label, arity in zip(reversed(tree.labels), reversed(tree.arities), strict=True):

@@ -1,4 +1,4 @@
-"""Forests: every subtree once, cut and joined as a sequence, whatever the trees are."""
+"""Forests: every subtree is stored once; slicing and joining as a sequence, for all kinds of trees."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from unkernel.data.trees.preorder import Preorder
 LISTS = st.lists(trees(), max_size=12)
 
 
-# --- What it holds ----------------------------------------------------------------------------------
+# --- Contents ---------------------------------------------------------------------------------------
 
 
 @given(LISTS)
@@ -77,7 +77,7 @@ def test_words_and_nodes_of_the_same_name_are_different():
     forest = Forest(["(A b)", "(A (b c))"])
     assert len(set(forest.trees["0"].tolist())) == 2
     assert (forest.nodes, forest.labels) == (5, 3)
-    # The kernel of subset trees does not tell them apart: one production for both.
+    # The subset tree kernel does not distinguish them: both have one production.
     assert forest.productions == 2
 
 

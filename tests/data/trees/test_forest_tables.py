@@ -1,4 +1,4 @@
-"""Forests: many and deep trees, tables out of arrays, several threads."""
+"""Forests: many and deep trees, tables from arrays, several threads."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_deep_trees_of_other_libraries():
 
 
 def test_a_tree_that_doubles_costs_what_it_has_of_different_subtrees():
-    """2^40 nodes, were they written out."""
+    """The written tree would have 2^40 nodes."""
     doubled = Forest(["(A x)"])
     table = doubled.table
     root = int(doubled.trees["0"][0])
@@ -61,7 +61,7 @@ def test_a_tree_that_doubles_costs_what_it_has_of_different_subtrees():
     grown = SubtreeTable.from_arrays(**{name: np.array(arrays[name], kind) for name, kind in kinds.items()})
     forest = Forest._of(grown, {"0": np.array([root], np.int32)}, {})
     value = TreeKernel("st", decay=0.5, normalize=False)(forest)
-    # Nodes of height h are there 2^(40 - h) times; those that are large are of weight 2^-(2^h ...).
+    # There are 2^(40 - h) nodes of height h; large ones have a weight of 2^-(2^h ...).
     expected = sum((2.0 ** (40 - h)) ** 2 * 0.5 ** (2.0 ** (h + 1) - 1) for h in range(41))
     assert value[0, 0] == pytest.approx(expected, rel=1e-12)
 
@@ -112,7 +112,7 @@ def test_roots_that_are_no_nodes(root):
 
 
 def test_a_forest_is_read_while_it_grows():
-    """Who reads sees the trees that were there; who adds waits, and nobody waits for ever."""
+    """Readers see the trees that existed; a writer waits, and nothing waits forever."""
     forest = Forest([f"(S (NP w{i}) (VP (V v{i % 7}) (NP w{i % 5})))" for i in range(300)])
     part = forest[:]
     expected = TreeKernel(n_jobs=1)(part)

@@ -1,4 +1,4 @@
-"""Files of trees: brackets, SVM-light-TK's and KeLP's lines, CoNLL-U; what is read, and what is refused."""
+"""Files of trees: brackets, SVM-light-TK's and KeLP's lines, CoNLL-U; accepted and refused input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unkernel.data import read_conllu
 
 
 def vectors_of(line):
-    """The vectors of an example, by channel: entries by index from 1, or None."""
+    """Return the vectors of an example, by channel: entries by index from 1, or None."""
     return [
         {int(k) + 1: value for k, value in enumerate(channel.matrix.toarray()[0]) if value}
         if channel.present[0]

@@ -1,4 +1,4 @@
-"""Files of trees: what is refused, hostile input, and input in pieces."""
+"""Files of trees: errors, hostile input, and input in pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees of other libraries, as the core gets them: nltk's (a stand-in does) and Python's syntax trees."""
+"""Trees of other libraries, as passed to the core: nltk's (or a stand-in's) and Python's syntax trees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unkernel.data.trees.preorder import Preorder
 
 
 def code(text):
-    """The tree of one statement, as text."""
+    """Return the tree of one statement as text."""
     return brackets(from_ast(ast.parse(text).body[0]))
 
 
@@ -69,7 +69,7 @@ def test_an_nltk_tree_that_contains_itself():
     inner.append(Tree("S", [inner]))
     with pytest.raises(ValueError, match="contains itself"):
         from_nltk(Tree("S", [inner]))
-    shared = Tree("NP", ["dogs"])  # twice, but not below itself
+    shared = Tree("NP", ["dogs"])  # shared, but not below itself
     assert from_nltk(Tree("S", [shared, shared])).arities == [2, 1, 0, 1, 0]
 
 
@@ -285,7 +285,7 @@ def library(package):
 
 
 def spell_constants_as_trees_do(node):
-    """So that code is the same where only long constants differ."""
+    """Shorten long constants like the adapter, so that code compares equal apart from them."""
     for constant in ast.walk(node):
         if isinstance(constant, ast.Constant):
             constant.value, constant.kind = brackets(from_ast(constant)), None
@@ -304,7 +304,7 @@ def test_nothing_but_long_constants_is_lost():
 
 
 def productions(tree):
-    """For every inner node its label and those of its children; and which of these are leaves."""
+    """Return for every inner node its label and its children's labels, with leaves marked."""
     done = []
     for label, arity in zip(reversed(tree.labels), reversed(tree.arities), strict=True):
         children = [done.pop() for _ in range(arity)]

@@ -1,4 +1,4 @@
-"""Functions are called on workers, whether or not the client can reach them."""
+"""Direct calls of functions on workers, whether or not the client can reach them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens to workers before training, nothing but time is lost; what cannot be mended is named."""
+"""Faults of workers before training only cost time; errors that cannot be recovered are named."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LEARNERS = {
 
 
 def fitted(kind: str, client: Any, data: Any) -> Any:
-    """A learner, fitted to blocks that are made on the workers."""
+    """Return a learner fitted to blocks that are made on the workers."""
     if kind == "trees":
         blocks = [dask.delayed((TREES, [0, 1, 1, 0] * 5)) for _ in range(5)]
         return DaskTreeSVC(random_state=0, client=client).fit(blocks)
@@ -58,7 +58,7 @@ def expected(client: Any, data: Any) -> dict[str, float]:
 
 
 def once_before(method: Callable[..., Any], do: Callable[[], None]) -> Callable[..., Any]:
-    """A method before whose first call something is done."""
+    """Return a method that runs something before its first call."""
     todo = [do]
 
     def wrapped(*arguments: Any) -> Any:
@@ -117,7 +117,7 @@ def test_a_worker_that_is_stopped_before_and_while_one_worker_works_alone(
 def test_blocks_are_made_again_when_all_workers_are_lost_at_once(
     data: Any, expected: dict[str, float]
 ) -> None:
-    """Dask keeps tasks that prefer a worker for that one, even if only others come."""
+    """Dask keeps tasks that prefer a lost worker for that worker, even if only others join."""
     options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         LocalCluster(**options) as local,
@@ -136,7 +136,7 @@ def test_blocks_are_made_again_when_all_workers_are_lost_at_once(
     assert ours.objective_ == pytest.approx(expected["linear"], rel=3e-3)
 
 
-# --- What cannot be mended ---------------------------------------------------------------------------------
+# --- Faults without recovery --------------------------------------------------------------------------------
 
 SCHEDULER = """
     import sys
@@ -153,7 +153,7 @@ SCHEDULER = """
 
 @pytest.fixture
 def scheduler() -> Iterator[tuple[Client, int]]:
-    """A client of a scheduler of its own process, and that process."""
+    """Yield a client of a scheduler in its own process, and that process."""
     command = [sys.executable, "-c", textwrap.dedent(SCHEDULER)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
@@ -216,7 +216,7 @@ def test_tasks_that_no_worker_survives_are_named(client: Any) -> None:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Worker]:
-    """Workers as the scheduler sees them."""
+    """Return workers as the scheduler sees them."""
     found: dict[str, Worker] = {}
     monkeypatch.setattr(workers, "list_workers", lambda _: dict(found))
     return found
@@ -239,7 +239,7 @@ def test_a_cluster_without_workers_is_told_of_and_is_an_error_at_last(
 def test_silent_workers_are_not_relied_on_until_they_speak(client: Any, seen: dict[str, Worker]) -> None:
     monitor = WorkerMonitor(client)
     seen.update(a=Worker(1, 0.0, False, 0, 0), b=Worker(1, workers._MAX_SILENCE_SECONDS, False, 0, 0))
-    assert set(monitor.find_usable()) == {"a", "b"}  # the scheduler itself may have been asleep
+    assert set(monitor.find_usable()) == {"a", "b"}  # the scheduler itself may have been suspended
     assert set(monitor.find_usable()) == {"a"}
     seen["b"] = Worker(1, 0.0, False, 0, 0)
     assert set(monitor.find_usable()) == {"a", "b"}

@@ -1,4 +1,4 @@
-"""A run goes on when a worker is lost, and its answer is the same."""
+"""Training continues with the same result when a worker is lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOL = 1e-3
 
 @pytest.fixture
 def asked_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if there were many columns or parts."""
+    """Make requests by tasks, like with many columns or parts."""
     monkeypatch.setattr("unkernel.distributed.cluster.coordinator._MAX_BYTES_BY_CLIENT", 0)
 
 
@@ -118,7 +118,7 @@ def test_answers_that_are_cancelled_are_asked_for_again(
 def test_a_worker_that_is_stopped_is_replaced(
     process_client: Any, data: Any, when: str, by_client: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It neither ends nor answers: it is noticed by its silence, or as it takes longer than the others."""
+    """It neither ends nor answers: its silence or its delay reveals it."""
     monkeypatch.setattr(coordinator, "_MAX_BYTES_BY_CLIENT", by_client)
     if when == "aim":
         monkeypatch.setattr(workers, "_MAX_SILENCE_SECONDS", 3.0)
@@ -136,7 +136,7 @@ def test_a_worker_that_is_stopped_is_replaced(
     assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
 
 
-# --- Without a cluster: tasks that run twice, late, or on a part that was made anew ------------------------
+# --- Without a cluster: tasks that run twice, late, or on a rebuilt part ------------------------------------
 
 
 def new_part(data: Any) -> Part:
@@ -170,7 +170,7 @@ def test_tasks_may_run_twice(data: Any) -> None:
     restore_scores(lost, rounds[1], here, second)
     np.testing.assert_allclose(answer(lost, look_ahead, rounds[1], second), expected[0], atol=1e-8)
     np.testing.assert_allclose(answer(lost, cut_at_step, rounds[1], 0.3), expected[1], atol=1e-9)
-    # A task of the round before, late: no answer is better than a wrong one.
+    # A late task of the previous round: no answer is better than a wrong one.
     assert look_ahead(lost, Round(problem, 2, 0.25), second).unprepared == ()
     assert cut_at_step(lost, rounds[0], 0.3).unprepared == (0,)
     other = Problem("q", problem.classes, 0, np.ones(2), squared=True)

@@ -1,4 +1,4 @@
-"""Several parts per worker give the same answers as one, and are shared with workers that come and go."""
+"""Several parts per worker give the same results as one, and are shared with workers that join and leave."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOL = 1e-3
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if few entries were many."""
+    """Treat few entries as many."""
     monkeypatch.setattr(gathered_blocks, "_LARGE_PART_ROWS", 0)
     monkeypatch.setattr(gathered_blocks, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
     monkeypatch.setattr(row_sources, "_LARGE_BLOCK_ENTRIES", 1)
@@ -87,7 +87,7 @@ def test_parts_with_weights_and_without_are_not_joined(client: Any, data: Any) -
 @pytest.mark.parametrize("learner", [DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM])
 @pytest.mark.parametrize("form", ["dense", "sparse", "files"])
 def test_blocks_of_different_widths(client: Any, data: Any, learner: Any, form: str, tmp_path: Path) -> None:
-    """What a block lacks is 0; the first one is not the widest."""
+    """Columns missing in a block are 0; the first block is not the widest."""
     X, labels, widths = data.X.toarray()[:200], data.classes[:200], [10, 60, 3, 25]
     rows = np.array_split(np.arange(200), 4)
     for some, width in zip(rows, widths, strict=True):
@@ -108,7 +108,7 @@ def test_blocks_of_different_widths(client: Any, data: Any, learner: Any, form: 
         ours.decision_function(X[:, :59])
 
 
-# --- Who has which part ------------------------------------------------------------------------------------
+# --- Placement of parts -------------------------------------------------------------------------------------
 
 
 def test_things_are_dealt_out_in_order_and_evenly() -> None:
@@ -125,19 +125,19 @@ def test_parts_move_to_workers_that_have_less_to_do() -> None:
     assert set(moves.values()) == {"c"}
     assert len(moves) == 2
     assert {places[k] for k in moves} == {"a", "b"}
-    # One part cannot be shared, nor is it worth a move that only exchanges who waits.
+    # A single part cannot be shared, and a move that only changes which worker is idle is useless.
     assert plan_moves(["a"], [1], {"a": 1, "b": 1}) == {}
     assert plan_moves(["a", "a", "b"], [1, 1, 1], {"a": 1, "b": 1}) == {}
     # Threads count.
     moves = plan_moves(["a"] * 6, [1] * 6, {"a": 1, "b": 2})
     assert len(moves) == 4
-    # Of parts of different sizes, the largest that fits.
+    # Moves the largest part that fits.
     assert plan_moves(["a"] * 3, [5, 3, 1], {"a": 1, "b": 1}) == {0: "b"}
 
 
 @pytest.fixture
 def growing() -> Iterator[tuple[Any, Any]]:
-    """A cluster of one worker, which another may join."""
+    """Yield a cluster of one worker, which another may join."""
     options = {"processes": False, "n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as workers, Client(workers, set_as_default=False) as client:
         yield workers, client

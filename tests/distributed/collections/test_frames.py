@@ -1,4 +1,4 @@
-"""Encoders are fitted to Dask collections as to all records at once, and pipelines are trained on them."""
+"""Encoders fitted to Dask collections equal those fitted to all records at once; pipelines train on them."""
 
 from __future__ import annotations
 

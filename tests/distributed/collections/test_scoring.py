@@ -1,4 +1,4 @@
-"""Compiled classifiers answer Dask collections lazily, and exactly as they answer all rows at once."""
+"""Compiled classifiers predict Dask collections lazily, with exactly the same results as all rows at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rows() -> Any:
 
 @pytest.fixture(scope="module")
 def classifiers(rows: Any) -> dict[str, Any]:
-    """A classifier of each kind of answers."""
+    """Return a classifier for each kind of predictions."""
     two = np.where(rows[:, 0] + rows[:, 1] > 0.5, "yes", "no")
     three = (rows[:, 0] + rows[:, 1]).astype(int)
     return {
@@ -56,7 +56,7 @@ def of_records(people: pd.DataFrame) -> Any:
 
 
 def same(found: Any, expected: Any, **options: Any) -> None:
-    """A lazy array that has the type, the shape and the values of an array, and says so beforehand."""
+    """Check that a lazy array has the declared and actual type, shape and values of an array."""
     assert isinstance(found, da.Array)
     assert (found.dtype, found.ndim) == (expected.dtype, expected.ndim)
     assert found.shape[1:] == expected.shape[1:]
@@ -136,7 +136,7 @@ def test_the_model_is_one_task_of_all_chunks(
     fast = unkernel.load(tmp_path / "model.uk", mmap=mapped)
     X = da.from_array(rows, chunks=(2, 12))
     found = fast.predict(X)
-    assert found.name == fast.predict(X).name  # Dask knows that they are equal
+    assert found.name == fast.predict(X).name  # Dask recognises that they are equal
     whole = pickle.dumps(found.__dask_graph__().to_dict())
     one = pickle.dumps(fast.predict(X[:2]).__dask_graph__().to_dict())
     assert len(whole) - len(one) < 50 * 1000  # of 50 chunks, with their rows

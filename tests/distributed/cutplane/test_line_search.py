@@ -1,4 +1,4 @@
-"""The table of a line says what the oracle says."""
+"""The table of a line agrees with the oracle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_table_equals_the_oracle(seed: int, rows: int, squared: bool) -> None:
     for step, (value, slope) in zip(steps.tolist(), points, strict=True):
         expected, _ = oracle.along(here, there, step, 1)
         assert value == pytest.approx(expected, abs=1e-9)
-        # Where the sum has a corner, any slope between those on both sides will do.
+        # At a corner of the sum, any slope between the slopes on both sides is accepted.
         before, after = (oracle.along(here, there, step + shift, 1)[1] for shift in (-1e-7, 1e-7))
         assert before - 1e-4 <= slope <= after + 1e-4
 

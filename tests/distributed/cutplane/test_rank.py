@@ -1,4 +1,4 @@
-"""Rankings on a cluster: pairs in different parts by counts, and groups that are made whole."""
+"""Rankings on a cluster: pairs in different parts by counts, and groups that are brought together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ C = 0.03  # few passes
 
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rows are counted on grids as well."""
+    """Count rows on grids even if there are few."""
     monkeypatch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)
 
 
@@ -55,7 +55,7 @@ def test_the_answer_is_that_of_one_machine(
 def test_the_objective_is_that_of_all_pairs(
     client: Any, counting: None, large_C: float, shift: float
 ) -> None:
-    """Also where all scores are far from 0: only their differences count."""
+    """Includes scores far from 0: only their differences count."""
     X, y, _ = make_ranking(3)
     ours = DaskRankSVM(large_C, tol=1e-4).fit(np.c_[X, np.full(len(X), shift)], y)
     least = solve_pairs(X, large_C, *listed_pairs(y))
@@ -66,7 +66,7 @@ def test_the_objective_is_that_of_all_pairs(
 def test_counts_do_not_grow_with_the_rows(
     client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a grid that has rows in all of its cells."""
+    """The grid has rows in all of its cells."""
     monkeypatch.setattr(risks, "_INNER_WIDTH", 1.0)
     monkeypatch.setattr(risks, "_MAX_FIRST_CELLS", 8)
     monkeypatch.setattr(risks, "_MAX_ENTRIES", 0)
@@ -95,7 +95,7 @@ def test_a_pass_asks_few_questions(
     ranker = DaskRankSVM(1.0, tol=TOL).fit(data.X, data.ranks)
     assert ranker.gap_ <= TOL
     assert asked.count("gradient") == ranker.n_iter_ + 1
-    assert asked.count("counts") <= 2 * asked.count("gradient")  # and one in most, of many passes
+    assert asked.count("counts") <= 2 * asked.count("gradient")  # and one in most of many passes
 
 
 def test_grids_become_wider_and_finer(
@@ -128,7 +128,7 @@ def test_a_gap_that_counts_cannot_reach_is_told(
         ours = DaskRankSVM(1.0, tol=1e-6, max_iter=6).fit(data.X, data.ranks)
     theirs = RankSVM(1.0, tol=1e-4).fit(data.X, data.ranks)
     assert ours.gap_ > 1e-6
-    # The objective is an upper bound of the least one, and the bound a lower one.
+    # The objective is an upper bound of the minimum, and the bound a lower one.
     assert ours.objective_ * (1 - ours.gap_) <= theirs.objective_ <= ours.objective_ * (1 + 1e-4)
 
 
@@ -214,14 +214,14 @@ def test_groups_of_any_kind(client: Any, data: Any, kind: str) -> None:
         case "dask array":
             X, groups = da.from_array(X.toarray(), chunks=(90, 60)), da.from_array(groups, chunks=90)
         case _:
-            groups = np.r_[np.arange(1000, 1250), data.groups[250:]]  # the first 250 rows are alone
+            groups = np.r_[np.arange(1000, 1250), data.groups[250:]]  # the first 250 rows have a group each
     ours = DaskRankSVM(C, tol=TOL).fit(X, data.ranks, groups)
     told = np.asarray(groups.compute() if kind == "dask array" else groups)
     assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, told))
 
 
 def test_groups_become_whole_and_few_rows_move(client: Any, data: Any) -> None:
-    """Groups that stand together are divided at the bounds of parts only: no others move."""
+    """Contiguous groups are divided only at the bounds of parts, so no others move."""
     groups = np.sort(data.groups)
     bounds = [0, 130, 307, 451, 600]
     blocks = [
@@ -244,7 +244,7 @@ def test_groups_become_whole_and_few_rows_move(client: Any, data: Any) -> None:
 
 
 def _rows_of(blocks: Any) -> list[tuple[float, ...]]:
-    """Each row with all that belongs to it, to be compared."""
+    """Return each row with its label, group and weight, for comparisons."""
     return [
         (*row, label, group, weight)
         for block in blocks
@@ -255,7 +255,7 @@ def _rows_of(blocks: Any) -> list[tuple[float, ...]]:
 
 
 def test_a_group_in_no_part_leaves_no_empty_part(client: Any, data: Any) -> None:
-    """All rows are of one group: they move to one part."""
+    """All rows have one group: they move to one part."""
     ours = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks, np.zeros(600))
     assert ours.n_parts_ == 1
     assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks))

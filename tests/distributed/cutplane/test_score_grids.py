@@ -1,4 +1,4 @@
-"""Counts on a grid of scores bound the risk of all pairs from above, and its cuts from below."""
+"""Counts on a grid of scores bound the risk of all pairs from above, and cuts bound it from below."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RANKS = 3
 
 
 def made(seed: int, rows: int) -> tuple[Any, ...]:
-    """Ranks, weights, and scores at both ends of a line; some on edges, some equal."""
+    """Return ranks, weights, and scores at both ends of a line; some on edges, some equal."""
     generator = np.random.default_rng(seed)
     ranks = generator.integers(0, RANKS, rows).astype(np.int32)
     weights = generator.choice([0.0, 0.5, 1.0, 2.0], rows)
@@ -71,7 +71,7 @@ def test_the_risk_on_edges_is_that_of_all_pairs_of_edges(seed: int) -> None:
     value, offset, coefficients = twin.risk(twin.edges_of(0.0, 1.0, 2, 2), counts, weights)
     assert found.value == pytest.approx(value, abs=1e-9)
     assert found.offset == pytest.approx(offset, abs=1e-9)
-    with_rows = counts > 0  # others have no use for coefficients
+    with_rows = counts > 0  # other entries need no coefficients
     np.testing.assert_allclose(found.coefficients[with_rows], coefficients[with_rows], atol=1e-9)
     changes = np.where(with_rows, generator.normal(size=counts.shape), 0.0)
     assert found.slope(changes) == pytest.approx(-np.sum(coefficients * changes), abs=1e-9)
@@ -81,7 +81,7 @@ def test_the_risk_on_edges_is_that_of_all_pairs_of_edges(seed: int) -> None:
 
 @given(seed=st.integers(0, 10**6), rows=st.integers(3, 30), cells=st.sampled_from([2, 8, 64]))
 def test_both_ends_of_the_gap_are_true(seed: int, rows: int, cells: int) -> None:
-    """The value is no less than the risk; the cut is no more than it, at these scores and at others."""
+    """The value is at least the risk; the cut is at most the risk, at these scores and at others."""
     ranks, weights, here, there = made(seed, rows)
     pairs = list(pairs_twin.ordered_pairs(ranks, (), weights))
     totals = np.bincount(ranks, weights, minlength=RANKS)

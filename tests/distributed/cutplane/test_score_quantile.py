@@ -1,4 +1,4 @@
-"""Where scores of several parts are divided, against the sorted scores."""
+"""Quantiles of the scores of several parts, against the sorted scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from unkernel.distributed.cutplane import score_quantile
 
 
 class HereCluster:
-    """Parts of this process."""
+    """Parts in this process."""
 
     def __init__(self, parts: list[Part]) -> None:
         self.parts, self.rows = parts, [len(part.labels) for part in parts]
@@ -35,7 +35,7 @@ class HereCluster:
 
 
 def divided(scores: np.ndarray, below: int, few: int, monkeypatch: pytest.MonkeyPatch) -> tuple[float, int]:
-    """The score that the rows are divided at, and how often rows were counted."""
+    """Return the quantile, and how often rows were counted."""
     monkeypatch.setattr(score_quantile, "_MAX_FETCHED_ROWS", few)
     monkeypatch.setattr(score_quantile, "_RANGE_CELLS", 8)
     pieces = np.array_split(scores, 3)

@@ -1,4 +1,4 @@
-"""On a cluster the answer is that of one machine, to the gap."""
+"""On a cluster, the result equals that of one machine up to the gap."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_several_classes(client: Any, data: Any, objective: str) -> None:
 
 @pytest.mark.parametrize("several", [False, True])
 def test_pairs_are_counted(client: Any, data: Any, several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the rows are many: neither scores nor labels come to the client."""
+    """For many rows, neither scores nor labels are sent to the client."""
     monkeypatch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)
     monkeypatch.setattr("unkernel.distributed.cutplane.svc.get_targets", None)
     y = data.classes if several else data.binary
@@ -87,7 +87,7 @@ def test_pairs_are_counted(client: Any, data: Any, several: bool, monkeypatch: p
     assert ours.traffic_["counts"] > 0
     assert "scores" not in ours.traffic_
     assert np.mean(ours.predict(data.X) == theirs.predict(data.X)) > 0.98
-    if not several:  # as many rows are positive as should be
+    if not several:  # the right number of rows are positive
         assert (ours.predict(data.X) == "yes").sum() == (y == "yes").sum()
 
 
@@ -212,12 +212,12 @@ def test_files(client: Any, data: Any, tmp_path: Path, zero_based: bool) -> None
     theirs = local().fit(data.X, data.ranks.astype(int))
     assert_equally_good(ours, theirs)
     assert ours.classes_.dtype.kind == "i"
-    # Columns mean the same: so the weights are about the same.
+    # Columns have the same meaning, so the weights are about the same.
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=0.1)
 
 
 def test_files_agree_on_where_they_count_from(client: Any, tmp_path: Path) -> None:
-    """Only one file uses index 0, so that all of them count from there; only one has the last column."""
+    """Only one file uses index 0, so all of them count from 0; only one has the last column."""
     (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 20)
     (tmp_path / "b.svm").write_text("1 0:1 1:1\n-1 9:1\n" * 20)
     ours = on_cluster().fit(str(tmp_path / "*.svm"))
@@ -247,7 +247,7 @@ def test_remote_files(client: Any, data: Any) -> None:
     assert_equally_good(ours, local().fit(data.X, data.classes))
 
 
-# --- Mistakes --------------------------------------------------------------------------------------------
+# --- Errors ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_a_bad_line_is_named(client: Any, tmp_path: Path) -> None:
         DaskCuttingPlaneSVC().fit(str(tmp_path / "a.svm"))
 
 
-# --- What is left after training -------------------------------------------------------------------------
+# --- State after training --------------------------------------------------------------------------------
 
 
 def test_models_are_ordinary(client: Any, data: Any, tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_large_weights_go_through_a_tree(client: Any, data: Any, monkeypatch: py
     monkeypatch.setattr("unkernel.distributed.cluster.coordinator._MAX_BYTES_WITH_TASKS", 0)
     monkeypatch.setattr(
         "unkernel.distributed.cluster.coordinator._TREE_FAN_OUT", 2
-    )  # so that sums are made on workers, too
+    )  # so that sums are computed on workers, too
     ours = on_cluster().fit(data.X, data.binary)
     assert_equally_good(ours, local().fit(data.X, data.binary))
 

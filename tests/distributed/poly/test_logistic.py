@@ -1,4 +1,4 @@
-"""Sparse models of rows on many workers are those of one machine, to the gap, and the gap is true."""
+"""Sparse models of rows on many workers equal those of one machine up to the gap, and the gap is correct."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOL = 1e-3
 
 @pytest.fixture(scope="module")
 def few(data: Any) -> Any:
-    """Rows enough for three parts to disagree."""
+    """Return enough rows for three parts to differ."""
     kept = {field.name: getattr(data, field.name)[:180] for field in dataclasses.fields(data)}
     return dataclasses.replace(data, **kept)
 
@@ -96,7 +96,7 @@ def test_several_classes_and_weights(client: Any, few: Any, learner: Any, penalt
     ],
 )
 def test_the_gap_is_true(client: Any, kind: str, l1: float, binary: bool) -> None:
-    """The objective is that of all rows by explicit maps, and the bound is below the optimum."""
+    """Compares the objective with that of all rows by explicit maps, and the bound with the optimum."""
     X, y = make_problem(3, rows=60, features=5, binary=binary, classes=3 if kind == "softmax" else 2)
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     options: dict[str, Any] = {"degree": 2, "gamma": 0.5, "coef0": 1.5}
@@ -120,7 +120,7 @@ def test_the_gap_is_true(client: Any, kind: str, l1: float, binary: bool) -> Non
 
 
 def test_parts_of_one_class_and_of_other_columns(client: Any, few: Any) -> None:
-    """No part knows more than one class, or more than a third of the features."""
+    """No part has more than one class, or more than a third of the features."""
     order = np.argsort(few.classes, kind="stable")
     third = np.arange(60) // 20
     X = few.X[order].toarray() * (third == (np.arange(180) // 60)[:, None])

@@ -1,4 +1,4 @@
-"""What parts say of a sparse model adds up to what explicit maps of all rows say."""
+"""The answers of parts about a sparse model add up to those of explicit maps of all rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAP: dict[str, Any] = {"gamma": 0.5, "coef0": 1.5}
 
 
 class PartsHere(SparseShards):
-    """Parts of this process."""
+    """Parts in this process."""
 
     def __init__(self, parts: list[Any]) -> None:
         self.parts = parts
@@ -75,7 +75,7 @@ class Case:
             np.testing.assert_allclose(constants**2, squares)
 
     def loss(self, weights: Any) -> tuple[float, Any]:
-        """The loss of all rows and its gradient, outputs x keys."""
+        """Return the loss of all rows and its gradient, of shape (outputs, keys)."""
         F = self.Phi[:, : weights.shape[1]] @ weights.T
         value, by_score = loss_and_gradient(self.kind, F, self.codes, np.full(40, 0.7))
         return value, (self.Phi.T @ by_score).T
@@ -93,7 +93,7 @@ CASES = [
 
 @pytest.mark.parametrize("given", CASES, ids=str)
 def test_all_conjunctions_that_occur_are_found(given: Any) -> None:
-    """Also those whose gradients cancel out."""
+    """Includes conjunctions whose gradients cancel out."""
     case = Case(*given)
     case.shards.use(case.problem, case.keys[:1], 1)
     point = tasks.Point("p", 1, np.zeros(case.problem.outputs))
@@ -125,7 +125,7 @@ def test_shares_add_up(given: Any) -> None:
     np.testing.assert_allclose(
         case.shards.sum_answers(tasks.losses_at, point, changes), [case.loss(weights + direction)[0], value]
     )
-    if given[3] == "logistic":  # the squared hinge bends only piece by piece
+    if given[3] == "logistic":  # the squared hinge is only piecewise smooth
         ahead, behind = (case.loss(weights + step * direction)[1] for step in (1e-5, -1e-5))
         bent = ((ahead - behind) / 2e-5)[:, :used].ravel()
         np.testing.assert_allclose(

@@ -1,4 +1,4 @@
-"""A polynomial SVM of rows on many workers is that of one machine, to the gap, and the gap is true."""
+"""A polynomial SVM on many workers equals that of one machine up to the gap, and the gap is correct."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_class_whose_rows_have_no_weight_does_not_count(client: Any, data: Any
 @pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_the_gap_is_true(client: Any, loss: str, binary: bool) -> None:
-    """The objective is that of all rows by explicit maps, and the bound is below the optimum."""
+    """Compares the objective with that of all rows by explicit maps, and the bound with the optimum."""
     X, y = make_problem(3, rows=90, features=6, binary=binary)
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     options: dict[str, Any] = {"degree": 2, "gamma": 0.5, "coef0": 1.5}
@@ -97,7 +97,7 @@ def test_the_gap_is_true(client: Any, loss: str, binary: bool) -> None:
     assert ours.n_rounds_ > 1
 
     Phi, signs, costs = expand(X, **options), np.where(y == 1, 1.0, -1.0), 0.4 * weights
-    # w is a sum of mapped rows: of all vectors with these scores it is the shortest.
+    # w is a sum of mapped rows: the shortest of all vectors with these scores.
     w = np.linalg.lstsq(Phi[weights > 0], ours.decision_function(X[weights > 0]), rcond=None)[0]
     assert ours.objective_ == pytest.approx(primal(w, Phi, signs, costs, loss), rel=1e-5)
     counted = weights > 0
@@ -110,7 +110,7 @@ def test_the_gap_is_true(client: Any, loss: str, binary: bool) -> None:
 
 
 def test_parts_of_one_class(client: Any, data: Any) -> None:
-    """Sorted by class, no part knows more than one."""
+    """Sorted by class, no part has more than one."""
     order = np.argsort(data.classes, kind="stable")
     ours = DaskPolySVC().fit(data.X[order], data.classes[order])
     assert_equally_good(ours, PolySVC().fit(data.X, data.classes))

@@ -1,4 +1,4 @@
-"""Trees on the workers of a cluster are learned as on one machine."""
+"""Training on trees on the workers of a cluster equals training on one machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from unkernel.models import ExampleKernel
 
 SAMPLED: dict[str, Any] = {"solver": "sampled", "sample_size": 40, "random_state": 3, "tol": 1e-3, "C": 0.1}
 EXACT: dict[str, Any] = {"solver": "exact", "tol": 1e-5}
-# Scores are sums of the same numbers in another order.
+# Scores are the same sums in another order.
 CLOSE: dict[str, float] = {"rtol": 1e-9, "atol": 1e-9}
 
 
@@ -52,7 +52,7 @@ class Trees:
 
 @pytest.fixture(scope="module")
 def trees() -> Trees:
-    """The label shows in a child of the root, often but not always."""
+    """Make trees whose label often, but not always, shows in a child of the root."""
     generator = np.random.default_rng(0)
     classes = generator.integers(0, 3, 180)
     shown = np.where(generator.random(180) < 0.8, classes, generator.integers(0, 3, 180))
@@ -63,7 +63,7 @@ def trees() -> Trees:
     ]
     names = np.array(["red", "green", "blue"])[classes]
     weights = generator.integers(0, 3, 180).astype(float)
-    weights[:70] = 0.0  # all that one worker has
+    weights[:70] = 0.0  # all rows of one worker
     return Trees(X, np.where(classes > 0, 1, -1), names, weights)
 
 
@@ -129,14 +129,16 @@ def test_estimators_are_copied_and_saved_without_the_client(
 
 @pytest.fixture
 def small_working_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Room for 64 examples, so that others are scored on the workers, come in and are dropped again."""
+    """Limit the working set to 64 examples, so that others are scored on the workers, join and are dropped
+    again.
+    """
     monkeypatch.setattr("unkernel.tree.svc._MOST_SQUARE_BYTES", 64 * 64 * 4)
 
 
 def assert_same_optimum(ours: Any, theirs: Any, X: Any) -> None:
-    """Rounding decides between examples that violate equally, so only the optimum is the same.
+    """Check that both have the same optimum; rounding decides between examples with equal violations.
 
-    The distance of both weights from it is at most sqrt(2 (P - D)), and every tree has norm 1.
+    The distance of the weights from the optimum is at most sqrt(2 (P - D)), and every tree has norm 1.
     """
     assert ours.solver_ == theirs.solver_ == "exact"
     assert min(ours.n_iter_, theirs.n_iter_) > 2
@@ -186,11 +188,12 @@ def test_chosen_examples_are_named_briefly() -> None:
         assert found.dtype == np.int32
 
 
-# --- Where trees come from ---------------------------------------------------------------------------------
+# --- Sources of trees
+# ----------------------------------------------------------------------------------------
 
 
 def sources(client: Any, trees: Trees, folder: Path) -> dict[str, tuple[Any, ...]]:
-    """The same examples in the same order, in all forms that there are."""
+    """Return the same examples in the same order, in all possible forms."""
     bounds = [(0, 70), (70, 70), (70, 100), (100, 180)]
     blocks = [(trees.X[begin:end], trees.binary[begin:end]) for begin, end in bounds]
     for number, (X, y) in enumerate(blocks):

@@ -1,4 +1,4 @@
-"""Files with nothing in them, and models that were cut after any of their first lines."""
+"""Empty files, and models truncated after any of their first lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_files_with_nothing_in_them(tmp_path, read, content):
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.model")), ids=lambda path: path.stem)
 def test_models_without_their_last_lines(tmp_path, path):
-    """A header without vectors may be a model; then it compiles. Anything else is a FormatError."""
+    """A header without vectors may be a model that compiles; anything else is a FormatError."""
     lines = path.read_bytes().splitlines(keepends=True)
     for count in range(min(len(lines), 25)):
         (tmp_path / "cut").write_bytes(b"".join(lines[:count]))

@@ -1,4 +1,4 @@
-"""Models of other programs answer here as they do there."""
+"""Models of other programs predict the same as in these programs."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_parts_of_a_libsvm_model():
     assert model.decision.scheme == "one_vs_one"
     assert model.intercept[0] == 0.090693320326520069
     assert model.origin["nr_sv"] == [34, 41, 38, 33]
-    # The first vector is of class 4, and has a part in 4-1 and 4-7; the last one is of class 9.
+    # The first vector is of class 4 and occurs in 4-1 and 4-7; the last one is of class 9.
     assert model.coefficients[0].tolist() == [0.00013859772564190563, 0.00021863877787825565, 0, 0, 0, 0]
     assert not model.coefficients[-1, [0, 1, 3]].any()
     assert read_model(golden.model_path("libsvm-svr-prob")).origin["probA"] == 2.654642082441721

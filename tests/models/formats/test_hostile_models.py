@@ -1,4 +1,4 @@
-"""Models of other programs that are not what they claim to be: a FormatError with its place, nothing else."""
+"""Hostile models of other programs: only a FormatError with its place."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def path(tmp_path):
 
 
 def refuse(path, content, match, line):
-    """The file is refused, by name and line."""
+    """Check that the file is refused, with name and line."""
     path.write_bytes(content)
     with pytest.raises(FormatError, match=match or None) as caught:
         read_model(path)
@@ -76,7 +76,7 @@ def test_what_the_small_models_say(path):
 
 @pytest.mark.parametrize("number", [2, 3])
 def test_the_other_kernels_of_tinysvm(number, path):
-    """Its numbers differ from SVMlight's, and its RBF kernel takes -s."""
+    """TinySVM numbers kernels differently from SVMlight, and its RBF kernel uses -s."""
     path.write_bytes(TINYSVM.replace(b"1 # kernel type", b"%d # kernel type" % number))
     kernel = read_model(path).kernel
     assert kernel.name == {2: "sigmoid", 3: "rbf"}[number]
@@ -329,9 +329,9 @@ def test_hardly_a_file(content, match, path):
     refuse(path, content, match, None)
 
 
-@pytest.mark.parametrize("name", [name for name in SOUND if "opal" not in name])  # opal does not say how many
+@pytest.mark.parametrize("name", [name for name in SOUND if "opal" not in name])  # it stores no number
 def test_cut_anywhere(name, path):
-    """Only what could be a shorter number at the very end goes unnoticed."""
+    """Only truncation to a shorter number at the very end is not noticed."""
     content = SOUND[name]
     read = []
     for length in range(len(content)):
@@ -353,7 +353,7 @@ def test_tinysvm_may_count_one_too_many(count, path):
 
 @pytest.mark.parametrize("key", [b"svm_type", b"rho", b"label", b"nr_sv", b"SV", b"unknown"])
 def test_a_line_of_megabytes(key, path):
-    """What takes time that grows with the square of a line's length would not come back."""
+    """Work that is quadratic in the length of a line would not end."""
     for filler in (b"x" * (3 << 20), b" 1" * (3 << 19), b" " * (3 << 20) + b"x", b"1 " * (20 << 20)):
         old = next((line for line in LIBSVM.splitlines() if line.split()[0] == key), b"gamma 0.5")
         refuse(path, LIBSVM.replace(old, key + b" " + filler), "", None)
@@ -483,9 +483,9 @@ def read_or_refuse(path, content):
 
 @st.composite
 def damaged_models(draw):
-    """A golden model with something else in the place of a few bytes, and perhaps cut short."""
+    """Draw a golden model with some bytes replaced, and possibly truncated."""
     content = golden.content(draw(st.sampled_from(golden.NAMES)))
-    # Most of what can go wrong is in the header.
+    # Most possible faults are in the header.
     place = draw(st.integers(0, draw(st.sampled_from([300, 2000, len(content)]))))
     text = draw(st.one_of(st.sampled_from(SPLICES), st.binary(max_size=8)))
     changed = content[:place] + text + content[place + draw(st.integers(0, 40)) :]
@@ -499,7 +499,7 @@ def test_fuzz_splices_and_cuts(tmp_path_factory, content):
 
 
 def test_fuzz_bytes_and_lines(path):
-    """Bytes changed and lines swapped, repeated and dropped, in the small models."""
+    """Small models with changed bytes, and with swapped, repeated and dropped lines."""
     rng = random.Random(0)
     read = 0
     for _ in range(4 * FUZZ_ROUNDS):

@@ -1,4 +1,4 @@
-"""Models of SVM-light-TK answer here as they do there, and damaged ones are refused."""
+"""Models of SVM-light-TK predict the same as in the program, and damaged ones are refused."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_parts_of_a_model():
 
 
 def test_from_file_to_file(tmp_path):
-    """Compressed text, a .uk file, and the answers stay the same."""
+    """Compressed text and a .uk file give the same predictions."""
     path = tmp_path / "model.gz"
     path.write_bytes(gzip.compress(model_path("multi-plus-lin").read_bytes()))
     fast = unkernel.compile(path)
@@ -123,7 +123,7 @@ def test_line_ends_and_blanks_do_not_matter(name, tmp_path):
         assert np.array_equal(read_model(tmp_path / "model").scores(X), expected.scores(X))
 
 
-# --- Files that are not what they claim to be ---------------------------------------------------------
+# --- Invalid files --------------------------------------------------------------------------------------
 
 SMALL = b"""\
 SVM-light Version V5.01-TK-1.5
@@ -164,7 +164,7 @@ def read(path, content):
 
 
 def refuse(path, content, match, line):
-    """The file is refused, by name and line."""
+    """Check that the file is refused, with name and line."""
     path.write_bytes(content)
     with pytest.raises(FormatError, match=match) as caught:
         read_model(path)
@@ -206,7 +206,7 @@ def test_parameters_that_have_no_effect_may_be_anything(path):
     assert (kernel.combination, kernel.decay) == ("vectors", 0.4)
     sst = SMALL.replace(b"3 # kernel parameter -F", b"1 # kernel parameter -F")
     assert read(path, sst.replace(b"0.300000", b"-1")).kernel.tree == "sst"
-    # Of these options the program looks at the first character.
+    # The program reads only the first character of these options.
     assert (
         read(
             path, SMALL.replace(b"S # kernel parameter -W", b"ALL # kernel parameter -W")

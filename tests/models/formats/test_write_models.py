@@ -1,4 +1,4 @@
-"""Models written for other programs: they come back as they were, and those programs read them."""
+"""Models written for other programs: they read back unchanged, and these programs read them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_libsvm_comes_back(name, tmp_path):
     assert found.origin == model.origin
     write_model(found, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
-    # The lines are those that LIBSVM wrote, but for the form of numbers.
+    # The lines equal those of LIBSVM, except for the form of numbers.
     keys = [line.split()[0] for line in golden.content(name).split(b"SV\n")[0].splitlines()]
     assert [
         line.split()[0] for line in (tmp_path / "model").read_bytes().split(b"SV\n")[0].splitlines()
@@ -137,7 +137,7 @@ def test_extreme_numbers_come_back(scheme, tmp_path):
 
 def test_features_counted_from_zero_stay_so(tmp_path):
     model = make_model(origin={"zero_based": True, "nr_sv": make_model().origin["nr_sv"]})
-    assert model.support_vectors[:, 0].nnz  # otherwise a reader could not know
+    assert model.support_vectors[:, 0].nnz  # otherwise a reader could not know it
     write_model(model, tmp_path / "model", format="libsvm")
     assert_same(read_model(tmp_path / "model"), model)
     binary = make_model(classes=[-1, 1], scheme="binary", origin={"zero_based": True})
@@ -146,7 +146,7 @@ def test_features_counted_from_zero_stay_so(tmp_path):
 
 
 def test_density_marks_are_kept(tmp_path):
-    """LIBSVM's -b 1 for one class."""
+    """Written by LIBSVM's -b 1 for one class."""
     marks = b"prob_density_marks " + b" ".join(b"%d.5" % mark for mark in range(10)) + b"\n"
     content = golden.content("libsvm-one-class").replace(b"SV\n", marks + b"SV\n")
     (tmp_path / "model").write_bytes(content)
@@ -161,7 +161,7 @@ def test_density_marks_are_kept(tmp_path):
 
 
 def test_an_odd_origin_does_no_harm(tmp_path):
-    """It may be from anybody's .uk file."""
+    """It may come from any .uk file."""
     odd = {
         "svm_type": "x\ny",
         "version": 3,
@@ -233,7 +233,7 @@ def test_libsvm_reads_what_is_written(name, tmp_path):
     theirs = svmutil.svm_load_model(str(tmp_path / "model"))
     X = golden.test_rows(name)
     rows = [dict(zip((row.indices + 1).tolist(), row.data.tolist(), strict=True)) for row in X]
-    options = "-q -b 1" if "nu-sigmoid" in name else "-q"  # LIBSVM 3.37 crashes on that one without
+    options = "-q -b 1" if "nu-sigmoid" in name else "-q"  # LIBSVM 3.37 crashes on that one without -b 1
     labels, _, values = svmutil.svm_predict([0] * len(rows), rows, theirs, options)
     expected = model.scores(X)
     if "nu-sigmoid" in name:

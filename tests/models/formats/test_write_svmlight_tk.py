@@ -1,4 +1,4 @@
-"""Models are written so that SVM-light-TK reads them, or the reason is said why they cannot be."""
+"""Models written for SVM-light-TK to read, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_it_comes_back(name, tmp_path):
 
 
 def trees_of(line):
-    """The trees of a support vector as they are written, but for empty ones at the end."""
+    """Return the written trees of a support vector, without empty ones at the end."""
     trees = [tree.strip() for tree in line.partition(b"|ET|")[0].split(b"|BT|")[1:]]
     while trees and not trees[-1]:
         trees.pop()
