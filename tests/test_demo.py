@@ -1,4 +1,4 @@
-"""The demo, on a script of its own; the scripts of the gallery are run when the documentation is built."""
+"""The demo, on its own script; the scripts of the gallery run when the documentation is built."""
 
 import ast
 import shlex
@@ -27,7 +27,7 @@ plt.show()
 
 @pytest.fixture
 def shown(tmp_path, monkeypatch, capsys) -> str:
-    """What a demo of one small part prints."""
+    """Return the output of a demo with one small part."""
     (tmp_path / "plot_squares.py").write_text(SCRIPT)
     monkeypatch.chdir(tmp_path)
     demo.main(Path("out"), [str(tmp_path / "plot_squares.py")])
@@ -47,7 +47,7 @@ def test_the_commands_that_it_ends_with_run(shown, capsys):
     assert all(command[0].endswith("unkernel") for command in words)
     for command in words:
         assert cli.main(command[1:]) == 0, capsys.readouterr().err
-    assert "job = pilot" in capsys.readouterr().out  # decided for the record
+    assert "job = pilot" in capsys.readouterr().out  # supports the prediction for the record
     assert unkernel.load("out/income.uk").predict_one({"age": 51, "job": "pilot"}) == "high"
     assert "<html" in Path("out/report.html").read_text()[:300]
 

@@ -1,4 +1,4 @@
-"""Where UNKERNEL_NO_SKIPS is set, only the skips that expected_skips.toml lists are taken."""
+"""With UNKERNEL_NO_SKIPS, only the skips that expected_skips.toml lists are accepted."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def test_unexpected_skips_of_whole_files_fail(tmp_path: Path, options: tuple[str
 
 
 def test_the_variable_switches_it_on() -> None:
-    """The name that .ci/common sets is the one that conftest.py reads."""
+    """The name set in .ci/common is the one that conftest.py reads."""
     assert '"UNKERNEL_NO_SKIPS"' in (TESTS / "conftest.py").read_text(encoding="utf-8")
-    common = TESTS.parent / ".ci" / "common"  # which a source archive has not
+    common = TESTS.parent / ".ci" / "common"  # missing in a source archive
     assert not common.exists() or "export UNKERNEL_NO_SKIPS=1" in common.read_text(encoding="utf-8")
 
 

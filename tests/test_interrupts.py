@@ -1,4 +1,4 @@
-"""Ctrl-C is heard in every native loop that may be long: scores, parses, tables."""
+"""Ctrl-C works in every native loop that may be long: scores, parses, tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [needs_sigint, pytest.mark.hostile]
 
 
 def many_rows(rows: int) -> CsrRows:
-    """Rows of eight features each."""
+    """Return rows of eight features each."""
     generator = np.random.default_rng(0)
     indices = np.sort(generator.integers(0, 5, (rows, 8)) + 5 * np.arange(8), axis=1).ravel()
     return CsrRows.of(np.arange(0, 8 * rows + 1, 8), indices, np.ones(8 * rows), 40)

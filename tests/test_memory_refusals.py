@@ -1,4 +1,4 @@
-"""Whatever is refused for memory says what needs how much, and what to do."""
+"""Errors about memory name what needs how much, and give advice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unkernel.poly import _base
 
 @pytest.fixture
 def little(monkeypatch):
-    """As if 20 MB were free."""
+    """Make it look as if 20 MB were free."""
     monkeypatch.setattr(_base, "available_bytes", lambda: 20_000_000)
 
 
@@ -55,7 +55,7 @@ def flat(labels):
 
 
 def test_partial_trees_of_many_children():
-    """Children of different labels take memory for each of them; of the same label, for each pair."""
+    """Children of different labels take memory per child; of the same label, per pair."""
     trees = [flat(f"a{k}" for k in range(2000)), flat("abc"), "(S (b w))"]
     assert np.isfinite(TreeSVC("ptk", normalize=False).fit(trees, [0, 1, 1]).decision_function(trees)).all()
     many = flat("a" for _ in range(3000))

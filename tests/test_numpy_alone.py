@@ -1,4 +1,4 @@
-"""Loading and asking compiled models needs numpy and nanobind-backend alone: no scipy, no scikit-learn."""
+"""Loading compiled models and predicting needs only numpy and nanobind-backend: no scipy, no scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unkernel.models import KernelModel, TreeModel
 
 GOLDEN = Path(__file__).parent / "golden"
 PARSERS = Path(__file__).parent / "parsing" / "golden"
-# What must not be imported; None in sys.modules makes an import of it an ImportError.
+# Modules that must not be imported; None in sys.modules makes their import an ImportError.
 BLOCKED = ("scipy", "sklearn", "pandas", "joblib", "zstandard", "typer", "rich", "dask", "matplotlib")
 BLOCK = f"import sys; sys.modules.update(dict.fromkeys({BLOCKED!r}))\n"
 
@@ -87,7 +87,7 @@ def asked_without(program: str, rows: Path, paths: list[Path]) -> dict[str, dict
 
 
 def compiled(names: list[str], folder: Path) -> dict[Path, object]:
-    """Each model, compiled and saved; kernel models by every engine that takes them."""
+    """Return each model compiled and saved; kernel models with every engine that supports them."""
     made = {}
     for name in names:
         model = unkernel.read_model(GOLDEN / name)
@@ -97,7 +97,7 @@ def compiled(names: list[str], folder: Path) -> dict[Path, object]:
         for engine in engines:
             try:
                 fast = unkernel.compile(model, engine, measure=False)
-            except ValueError:  # an engine that this model cannot have
+            except ValueError:  # an engine that does not support this model
                 continue
             path = folder / f"{name}-{engine}.uk"
             fast.save(path)
@@ -139,7 +139,7 @@ def test_models_of_trees(tmp_path):
     for name in TREES:
         try:
             model = unkernel.read_model(GOLDEN / name)
-        except unkernel.FormatError:  # some are there because they cannot be read
+        except unkernel.FormatError:  # some are included because they cannot be read
             continue
         made |= {tmp_path / f"{name}.uk": unkernel.compile(model)}
         unkernel.compile(model).save(tmp_path / f"{name}.uk")
@@ -157,7 +157,7 @@ def test_models_of_trees(tmp_path):
 
 
 def test_parsers_and_chunkers():
-    """Files that earlier versions wrote are loaded, asked and explained."""
+    """Files of earlier versions are loaded, used and explained."""
     program = BLOCK + textwrap.dedent("""
         from pathlib import Path
         import unkernel
@@ -191,7 +191,7 @@ def test_parsers_and_chunkers():
 
 
 def test_answers_bring_in_no_more_than_they_need():
-    """A parser starts fast by what is not imported: nothing for explanations, notebooks or masked arrays."""
+    """A parser starts fast by not importing code for explanations, notebooks or masked arrays."""
     program = textwrap.dedent("""
         import sys
         import numpy
@@ -231,7 +231,7 @@ def test_compiling_a_model_needs_no_more(tmp_path):
 
 
 def test_sparse_rows_are_taken_where_the_caller_has_scipy(tmp_path):
-    """The order of imports does not matter: scipy may come after the first answer."""
+    """The order of imports does not matter: scipy may be imported after the first prediction."""
     unkernel.compile(GOLDEN / "libsvm-poly2.model").save(tmp_path / "m.uk")
     program = textwrap.dedent("""
         import sys
@@ -262,7 +262,7 @@ def test_the_block_blocks():
 
 
 def run_with(packages: tuple[str, ...], folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python where these packages alone are installed, as by ``pip install --no-deps``."""
+    """Run Python with only these packages installed, like with ``pip install --no-deps``."""
     for package in ("unkernel", *packages):
         installed = distribution(package)
         tops = {file.parts[0] for file in installed.files or () if file.parts[0] not in ("..", "__pycache__")}

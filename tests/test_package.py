@@ -1,4 +1,4 @@
-"""The package as a user gets it: names, version, types, and one extension for many Pythons."""
+"""The installed package: names, version, types, and one extension for many Pythons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import unkernel
 from reference.processes import output_of
 from unkernel import _core
 
-# A contract: other work relies on these.
+# A contract: other projects rely on these.
 PUBLIC = {
     "CompiledClassifier",
     "ConjunctionModel",
@@ -35,7 +35,7 @@ def test_version_is_that_of_the_metadata() -> None:
 
 
 def test_the_wheel_says_what_it_is_made_of() -> None:
-    """A bill of materials, where PEP 770 wants it: what is compiled in, and every library that it needs."""
+    """A bill of materials in the place of PEP 770: compiled-in code, and every required library."""
     files = importlib.metadata.files("unkernel") or []
     (place,) = [file for file in files if "sboms" in file.parts]
     materials = json.loads(place.read_text())
@@ -52,7 +52,7 @@ def test_public_names_exist() -> None:
 
 
 def test_nothing_public_is_unannounced() -> None:
-    """What ``dir(unkernel)`` shows is what was promised, beside its rooms."""
+    """``dir(unkernel)`` shows only the promised names, besides its rooms."""
     listed = {name for name in dir(unkernel) if not name.startswith("_")}
     rooms = {name for name in listed if importlib.util.find_spec(f"unkernel.{name}")}
     assert listed - rooms - {"TYPE_CHECKING", "lazy_names"} <= set(unkernel.__all__)
@@ -98,7 +98,7 @@ def test_free_threaded_pythons_are_refused_in_words() -> None:
 
 
 def test_importing_says_nothing_and_leaves_out_what_is_not_needed_yet() -> None:
-    """Import stays cheap by what it does not import; a test on seconds would only fail by chance."""
+    """Import stays cheap by avoiding imports; a test on seconds would fail only by chance."""
     code = "import sys, json, unkernel; print(json.dumps(sorted(sys.modules)))"
     modules = set(json.loads(output_of(code)))
     unwanted = {

@@ -1,6 +1,6 @@
-"""Rooms know only the rooms below them, also in strings; and lazy names are the names that type checkers see.
+"""Rooms know only the rooms below them, even in strings; lazy names are those that type checkers see.
 
-Imports are the business of import-linter (pyproject.toml); it does not look into strings.
+import-linter (pyproject.toml) checks imports, but does not look into strings.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 LAZY = sorted(
     path for path in SOURCE.rglob("__init__.py") if "lazy_names(" in path.read_text(encoding="utf-8")
 )
-# The adapters' names for users, which models in the files of others hold.
+# The adapters' public names, which occur in other programs' model files.
 PUBLIC_NAMES = {"adapters": {"mlflow", "mlserver", "kserve"}}
 
 
 @functools.cache
 def layers() -> list[list[str]]:
-    """The rooms that may know each other's lower ones, the highest first, as pyproject.toml has them."""
+    """Return the layers of rooms, the highest first, as in pyproject.toml."""
     contracts = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
     (contract,) = (one for one in contracts if one.get("containers") == ["unkernel"])
     return [[room.strip() for room in layer.split("|")] for layer in contract["layers"]]
 
 
 def strings(path: Path) -> Iterator[tuple[int, str]]:
-    """The string constants of a file that are not docstrings."""
+    """Yield the string constants of a file that are not docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     docstrings = {
         id(node.body[0].value)
@@ -51,7 +51,7 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def named_above(path: Path, room: str) -> list[str]:
-    """Where a file names rooms above its own, or commands."""
+    """Return the places where a file names rooms above its own, or commands."""
     order = layers()
     (level,) = [number for number, rooms in enumerate(order) if room in rooms]
     beside = [other for other in order[level] if other != room]
@@ -110,11 +110,13 @@ def test_every_registered_kind_has_a_loader():
         assert callable(kind._import_loader())
 
 
-# --- Circles ------------------------------------------------------------------------------------------
+# --- Cycles -------------------------------------------------------------------------------------------
 
 
 def imports(path: Path) -> Iterator[tuple[str, str | None]]:
-    """Modules and names that a file imports, inside functions too; not what only type checkers see."""
+    """Yield modules and names that a file imports, including inside functions, but not for type checkers
+    only.
+    """
 
     def visit(node: ast.AST) -> Iterator[tuple[str, str | None]]:
         if isinstance(node, ast.Import):
@@ -129,7 +131,7 @@ def imports(path: Path) -> Iterator[tuple[str, str | None]]:
 
 
 def lazy_sources(path: Path) -> dict[str, str]:
-    """Where the lazy names of a package are defined."""
+    """Return the sources of a package's lazy names."""
     if path not in LAZY:
         return {}
     found = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -138,7 +140,7 @@ def lazy_sources(path: Path) -> dict[str, str]:
 
 
 def import_graph(source: Path) -> dict[str, set[str]]:
-    """The modules of a package, each with those that it imports."""
+    """Return the modules of a package, each with its imports."""
     paths = {
         ".".join(path.relative_to(source.parent).with_suffix("").parts).removesuffix(".__init__"): path
         for path in source.rglob("*.py")
@@ -157,7 +159,7 @@ def import_graph(source: Path) -> dict[str, set[str]]:
 
 
 def test_no_module_imports_itself_through_others():
-    graphlib.TopologicalSorter(import_graph(SOURCE)).prepare()  # raises CycleError, which names the circle
+    graphlib.TopologicalSorter(import_graph(SOURCE)).prepare()  # raises CycleError, which names the cycle
 
 
 def test_a_circle_through_a_function_is_found(tmp_path):

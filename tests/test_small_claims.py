@@ -1,4 +1,4 @@
-"""Small files that would take much memory or time because of what is written in them."""
+"""Small files whose content would take much memory or time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def chunker():
 
 
 def refused(path, what):
-    """The file is refused before the memory is taken, and the message says what it needs."""
+    """Check that the file is refused before memory is allocated, and that the message names the need."""
     with pytest.raises(LimitError, match=rf"{what} would take .*read it with limit='\d+G'") as caught:
         load(path)
     assert isinstance(caught.value, FormatError) and isinstance(caught.value, MemoryError)
@@ -91,7 +91,7 @@ def test_the_environment_allows_more(tmp_path, chunker, monkeypatch):
     monkeypatch.setenv("UNKERNEL_LIMIT", "1G")
     assert load(path).nbytes > 1 << 20
     with pytest.raises(LimitError, match=r"set UNKERNEL_LIMIT=\d+G"):
-        load(path, limit="1M")  # what is said in the call counts first
+        load(path, limit="1M")  # the argument takes precedence
     monkeypatch.setenv("UNKERNEL_LIMIT", "much")
     with pytest.raises(ValueError, match="UNKERNEL_LIMIT must be bytes"):
         load(path)
@@ -111,7 +111,7 @@ def test_an_allowance_ends_with_its_file(tmp_path):
     small_claims.columns_without_weights(path, 2, 3)
     load(path)
     assert file_memory_limit.get_allowance() is None
-    file_memory_limit.claim(1e18, "whatever")  # nothing is read: it is granted
+    file_memory_limit.claim(1e18, "whatever")  # nothing is being read, so it is granted
     with pytest.raises(LimitError), file_memory_limit.limit_file(path):
         file_memory_limit.claim(3e7, "one thing")
         file_memory_limit.claim(3e7, "another")
@@ -126,7 +126,7 @@ def test_limit_errors_travel():
 
 
 def test_sound_models_need_no_limit(tmp_path):
-    """Many classes, few rows: what a trained model takes is accounted for by its file."""
+    """Many classes, few rows: the file's size accounts for the memory of a trained model."""
     rng = np.random.default_rng(0)
     X, y = (rng.random((300, 40)) < 0.2).astype(float), np.arange(300) % 60
     fitted = PolyLogisticRegression(degree=2, max_iter=20, tol=1e-1).fit(X, y)
@@ -136,7 +136,7 @@ def test_sound_models_need_no_limit(tmp_path):
 
 
 def test_records_with_all_their_zeros(tmp_path):
-    """Hashes of 31 bits, as an array: 34 GB per record."""
+    """As a dense array, hashes of 31 bits would take 34 GB per record."""
     path = tmp_path / "records.uk"
     width = 2**31 - 1
     hashed = steps.vocabulary([]) | {"hashed": True, "alternate_sign": True, "width": width, "separator": "="}
@@ -157,7 +157,7 @@ def test_records_with_all_their_zeros(tmp_path):
 
 
 def reread(tmp_path, plan):
-    """The plan, as a file of 1,000 bytes would hold it."""
+    """Return the plan as read from a file of 1,000 bytes."""
     path = tmp_path / "records.uk"
     path.write_bytes(bytes(1000))
     with file_memory_limit.limit_file(path):
@@ -170,7 +170,7 @@ def hashed_words(width, column=0):
 
 
 def doubled(first, times):
-    """A plan in which each step has the vector of the step before it twice."""
+    """Return a plan in which each step uses the vector of the previous one twice."""
     found = [first]
     for number in range(times):
         found.append(steps.concatenate([number] * 2, JoinedNames([found[-1].names] * 2)))
@@ -196,7 +196,7 @@ def test_vectors_that_are_used_twice_again_and_again(tmp_path, first):
 
 
 def test_an_endless_number_of_doublings(tmp_path):
-    """Names that only claim to be as many as needed: the numbers of entries must not become long ones."""
+    """Names that only claim to be as many as needed: numbers of entries must not become long integers."""
     found = [steps.numbers([0], ["a"])]
     found += [steps.concatenate([number] * 2, NumberedNames("x", 9)) for number in range(3000)]
     with pytest.raises(LimitError, match="the vectors of a record would take"):
@@ -239,7 +239,7 @@ def test_sound_plans_of_hashed_words_need_no_limit(tmp_path):
 
 
 def many_templates(count):
-    """Templates that all differ."""
+    """Return templates that all differ."""
     steps = ["head", "left", "left2", "right", "right2", "before", "after"]
     lines = (
         f"stack[{n % 1000}].{steps[n // 1000 % 7]}.{steps[n // 7000]}.word + input.word" for n in range(count)
@@ -248,7 +248,7 @@ def many_templates(count):
 
 
 def test_templates_are_compared_in_less_than_quadratic_time():
-    """Comparing each with all others, this would take minutes."""
+    """Comparing each with all others would take minutes."""
     text = many_templates(40_000)
     new_spec(text, "templates", "none")
     first = text.splitlines()[1]
@@ -268,7 +268,7 @@ def test_a_number_of_features_that_is_only_claimed(tmp_path, chunker):
 
 
 def test_equal_states():
-    """Each would be put behind all others: n states took n * n steps."""
+    """Appending each to all others would take n * n steps for n states."""
     tables = builders.build_expanded(
         builders.Machine(make_slots_model(0, 2)), head=Head(grouped=8, sum_bytes=1e6)
     )

@@ -1,4 +1,4 @@
-"""Native work ends when its time is over, on this thread as on one of its own."""
+"""Native work ends at its time limit, on this thread and on a separate one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_calls_after_the_end_fail(fast, tokenizer, count):
 
 @pytest.mark.parametrize("letters", [60_000, 10**7])
 def test_a_text_of_any_length_ends_in_time(tokenizer, letters):
-    """On this thread, and on one of its own."""
+    """On this thread, and on a separate one."""
     texts = ["a." * (letters // 2)] * 1000  # a minute, at least
     with TimeLimit(0.2), pytest.raises(TimeoutError):
         for text in texts:

@@ -1,4 +1,4 @@
-"""The checks in tools/ must find what they are there to find."""
+"""The checks in tools/ find the mistakes that they are made for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tool(name: str, folder: str = "tools") -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where dataclasses look for it
+    sys.modules[name] = module  # dataclasses look for the module here
     spec.loader.exec_module(module)
     return module
 
@@ -165,7 +165,7 @@ HEIGHT = {"models": 0, "engines": 1, "cutplane": 2, "cli": 3}
 
 
 def named(folder: Path, file: str, text: str) -> list[str]:
-    """What the check says of one file beside a room whose public name is ``RankSVM``."""
+    """Return the complaints of the check about one file beside a room with the public name ``RankSVM``."""
     for path, content in (("cutplane/__init__.py", '__all__ = ["RankSVM", "rank"]\n'), (file, text)):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(content)

@@ -1,4 +1,4 @@
-"""The package where Python has no POSIX: every module can be imported, and models are trained and saved."""
+"""The package without POSIX: every module can be imported, and models are trained and saved."""
 
 from __future__ import annotations
 

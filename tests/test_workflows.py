@@ -1,4 +1,4 @@
-"""Files that only a server runs: at least they parse, and name what is there."""
+"""Files that only a server runs: they at least parse, and refer to existing names."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def nightly_steps() -> list[str]:
 
 
 def test_a_job_runs_each_nightly_step() -> None:
-    """The words of the matrix choose every step of .ci/nightly, and none is chosen by two."""
+    """The words of the matrix select every step of .ci/nightly exactly once."""
     jobs = parsed(ROOT / ".github" / "workflows" / "nightly.yml")["jobs"]
     words = jobs["nightly"]["strategy"]["matrix"]["steps"]
     assert len(nightly_steps()) > 10
@@ -96,7 +96,7 @@ def test_a_job_runs_each_nightly_step() -> None:
 
 
 def test_nightly_steps_go_on_after_a_failure_and_tell_it(tmp_path: Path) -> None:
-    """The script itself, with other steps: the last lines say what became of each, and the exit code is 1."""
+    """The script itself, with other steps: the last lines list each result, and the exit code is 1."""
     script = (ROOT / ".ci" / "nightly").read_text(encoding="utf-8")
     script = re.sub(r"^(install_what|is_here clang).*\n", "", script, flags=re.MULTILINE)
     steps = 'step "bad" eval "false; echo never"\nstep "good" echo fine\nstep "other" false\n'

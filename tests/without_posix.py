@@ -1,6 +1,6 @@
-"""A Python that lacks everything that Windows lacks, for the modules of unkernel alone.
+"""A Python without everything that Windows lacks, for the modules of unkernel only.
 
-Importing this module makes it so for the whole process: it is for processes that tests start.
+Importing this module affects the whole process, so it is meant for processes that tests start.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SOCKET = "AF_UNIX SO_REUSEPORT socketpair send_fds recv_fds"
 
 
 def _lacking(module: ModuleType, names: str) -> ModuleType:
-    """A copy of a module without some of its names."""
+    """Return a copy of a module without some of its names."""
     copy = ModuleType(module.__name__, module.__doc__)
     left_out = set(names.split())
     vars(copy).update({name: value for name, value in vars(module).items() if name not in left_out})

@@ -13,7 +13,7 @@ from unkernel.serve.errors import make_input_error
 _PLACE = re.compile(r"^(\[\d+\]|row \d+|record \d+|\d+(:\d+)?): ?")
 LONE_SURROGATE = "the string has a lone surrogate, which is no character"
 TOO_LARGE = "the number is larger than any float"
-# Sentences for one reason. A table speaks of a table where a record speaks of itself, and a file of files.
+# Different messages for the same reason: for a record, a table or a file.
 _SAME_REASON = {
     r"(?:the record|the table|record \d+) has no column '(.*?)'": r"there is no column '\1'",
     r"columns are missing: ([^,]+).*": r"there is no column '\1'",
@@ -29,7 +29,7 @@ _SAME_REASON = {
 
 @dataclass(frozen=True)
 class Answer:
-    """A label, scores and probabilities; numbers are written so that each bit shows."""
+    """A label, scores and probabilities; numbers are written with all bits."""
 
     label: Any
     scores: tuple[str, ...]
@@ -43,7 +43,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a record has no answer, without its place in a table, a request or a file."""
+    """The reason why a record has no answer, without its place in a table, a request or a file."""
 
     reason: str
 
@@ -56,8 +56,8 @@ def _bits(numbers: Any) -> tuple[str, ...]:
 
 
 def refusal_of(error: Exception | str) -> Refusal:
-    """The refusal that an error or a message tells of: in the words of JSON, which all ways can say."""
-    # Commands spare terminals what is not printable, and say all on one line.
+    """Return the refusal behind an error or a message, in the terms of JSON, which all interfaces share."""
+    # Commands replace unprintable characters, and print everything on one line.
     words = re.sub(r"[\t\r\n]", " ", str(error))
     words = "".join(one if one.isprintable() else repr(one)[1:-1] for one in words)
     words = " ".join(words.split())
@@ -71,7 +71,7 @@ def refusal_of(error: Exception | str) -> Refusal:
 
 
 def answers_of_rows(model: Any, labels: Any, scores: Any, probabilities: Any) -> list[Answer]:
-    """The answers in arrays of one row per record."""
+    """Return the answers in arrays of one row per record."""
     labels = np.asarray(labels).tolist()
     scores = np.asarray(scores).reshape(len(labels), -1) if len(labels) else []
     shares = [None] * len(labels) if probabilities is None else list(np.asarray(probabilities))
@@ -79,7 +79,7 @@ def answers_of_rows(model: Any, labels: Any, scores: Any, probabilities: Any) ->
 
 
 def answer_of_json(model: Any, answer: dict[str, Any]) -> Answer:
-    """The answer in the JSON of the server."""
+    """Return the answer in the JSON of the server."""
     shares = answer.get("probabilities")
     if shares is not None:
         shares = [shares[str(label)] for label in model.classes_.tolist()]

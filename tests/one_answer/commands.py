@@ -1,4 +1,4 @@
-"""Ways of asking by the command line: CSV, JSON lines and Parquet."""
+"""Predictions by the command line: CSV, JSON lines and Parquet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from unkernel.records.files.columns import column_types, columns_read
 
 
 def run_here(arguments: list[str]) -> tuple[int, str]:
-    """Run a command in this process: its exit code, and what it wrote to stderr."""
+    """Run a command in this process; return its exit code and stderr."""
     errors = io.StringIO()
     with redirect_stderr(errors), redirect_stdout(io.StringIO()):
         code = cli.main(arguments)
@@ -31,13 +31,13 @@ def run_here(arguments: list[str]) -> tuple[int, str]:
 
 
 def run_apart(arguments: list[str]) -> tuple[int, str]:
-    """Run a command in a process of its own."""
+    """Run a command in a separate process."""
     done = subprocess.run([sys.executable, "-m", "unkernel", *arguments], capture_output=True, check=False)
     return done.returncode, done.stderr.decode()
 
 
 def predict(session: Session, data: Path, run: Any, answers: str = "answers.jsonl") -> list[Answer]:
-    """The answers in the file that ``unkernel predict`` writes."""
+    """Return the answers in the file that ``unkernel predict`` writes."""
     output = session.folder / answers
     arguments = ["predict", str(session.file), str(data), "-o", str(output), "--scores", "--force", "-q"]
     code, told = run(arguments + (["--probability"] if session.has_probabilities else []))
@@ -66,13 +66,13 @@ def _rows_of(output: Path) -> list[dict[str, Any]]:
 
 
 def _reason(told: str, data: Path) -> str:
-    """What a command said was wrong, without its name and the file's."""
+    """Return the reason in a command's message, without the names of the command and the file."""
     words = " ".join(told.split())
     return words.removeprefix("unkernel: ").removeprefix("error: ").removeprefix(f"{data}:")
 
 
 def _read_columns(session: Session, records: list[Record]) -> list[str]:
-    """All columns that the model reads, and those of the records: tables must have them."""
+    """Return all columns of the model and of the records, which tables must have."""
     return list(dict.fromkeys([*columns_read(session.model.plan), *columns_in(records)]))
 
 
@@ -80,7 +80,10 @@ def _read_columns(session: Session, records: list[Record]) -> list[str]:
 
 
 def say_in_csv(session: Session, records: list[Record]) -> list[Record]:
-    """Cells are texts, and the type of a column tells what they stand for. An empty cell is missing."""
+    """Return the records as read from CSV: cells are texts, and the type of a column gives their meaning.
+
+    An empty cell is missing.
+    """
     types = column_types(session.model.plan)
     names = _read_columns(session, records)
     return [{name: csv_value(record.get(name), types.get(name)) for name in names} for record in records]

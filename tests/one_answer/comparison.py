@@ -1,4 +1,4 @@
-"""Compares the answers of all ways to generated records."""
+"""Compares the answers of all interfaces to generated records."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from one_answer.requests import WAYS_OF_THE_SERVER
 from one_answer.subjects import Subject, draw_subject
 from one_answer.ways import DASK, WAYS_OF_PYTHON, Record, Session, Way, ask_one
 
-RECORDS = 10  # of a model
-EVERY_DASK, EVERY_PROCESS = 10, 200  # models of which one is asked so
+RECORDS = 10  # per model
+EVERY_DASK, EVERY_PROCESS = 10, 200  # one in this many models is predicted this way
 WAYS = [*WAYS_OF_PYTHON, *WAYS_OF_THE_SERVER, *WAYS_OF_THE_COMMAND_LINE]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A record that a way answers as no other does."""
+    """A record with a different answer by one interface."""
 
     way: str
     model: str
@@ -49,7 +49,7 @@ class Difference:
 
 
 def draw_records(rng: values.Random, subject: Subject) -> list[Record]:
-    """Records for a model: some have wrong values, lack columns, or have some that it does not know."""
+    """Draw records for a model: some have wrong values, missing columns, or unknown ones."""
     awkward = rng.random() < 0.5
     missing, wrong = (0.15, 0.08) if awkward else (0.05, 0.0)
     dropped = {name for name in subject.kinds if awkward and rng.random() < 0.05}
@@ -71,20 +71,20 @@ def draw_records(rng: values.Random, subject: Subject) -> list[Record]:
 
 
 def differences(session: Session, way: Way, records: list[Record]) -> Iterator[Difference]:
-    """Where the answers of a way, to records asked about together, are not those of ``predict_one``."""
+    """Yield the records, predicted together, whose answers differ from those of ``predict_one``."""
     if not records or (session.subject.whole and not way.takes_whole):
         return
     try:
         said = way.say(session, records)
     except CannotSayError:
-        if len(records) > 1:  # perhaps not beside each other
+        if len(records) > 1:  # possibly not neighbours
             for record in records:
                 yield from differences(session, way, [record])
         return
     judge = session.of_files if way.none_is_nan else session.model
     expected = [ask_one(judge, item) for item in session.items(said)]
     refused = [one for one, answer in zip(records, expected, strict=True) if isinstance(answer, Refusal)]
-    if refused and len(records) > 1:  # one record that is refused leaves the others without an answer
+    if refused and len(records) > 1:  # one refused record leaves the others without an answer
         for part in ([one for one in records if one not in refused], *([one] for one in refused)):
             yield from differences(session, way, part)
         return
@@ -98,9 +98,9 @@ def differences(session: Session, way: Way, records: list[Record]) -> Iterator[D
 
 
 def all_refusals(judge: Any, session: Session, record: Record) -> list[Refusal]:
-    """Everything that is wrong with a record: ways look at its columns in different orders.
+    """Return all faults of a record, because interfaces check columns in different orders.
 
-    A column that is refused gets a value that is not, until all others were looked at.
+    A refused column gets a valid value, until all other columns have been checked.
     """
     found: list[Refusal] = []
     for _ in range(len(session.subject.kinds) + len(record)):
@@ -117,7 +117,7 @@ def all_refusals(judge: Any, session: Session, record: Record) -> list[Refusal]:
 
 
 def _column_of(refusal: Refusal, record: Record) -> str | None:
-    """The column that a refusal is about."""
+    """Return the column that a refusal refers to."""
     if found := re.search(r"(?:column|unknown) '(.*?)'", refusal.reason):
         return found[1]
     if "lone surrogate" in refusal.reason:
@@ -129,7 +129,7 @@ def _column_of(refusal: Refusal, record: Record) -> str | None:
 
 
 def asked(session: Session, way: Way, said: list[Record]) -> list[Outcome | str]:
-    """The answers of a way, or why it has none."""
+    """Return the answers of an interface, or the reason why there are none."""
     try:
         return list(way.ask(session, said))
     except (ValueError, TypeError) as error:
@@ -139,7 +139,7 @@ def asked(session: Session, way: Way, said: list[Record]) -> list[Outcome | str]
 
 
 def smallest(session: Session, way: Way, records: list[Record]) -> Difference:
-    """The first difference in as few records and columns, and as short texts, as still show one."""
+    """Return the first difference, reduced to as few records and columns, and as short texts, as possible."""
     found = next(differences(session, way, records))
     shrunk = True
     while shrunk:
@@ -166,7 +166,7 @@ def _smaller(records: list[Record]) -> Iterator[list[Record]]:
 
 
 def run_model(number: int, seed: int = 0) -> Iterator[Difference]:
-    """Ask one generated model about generated records by all ways.
+    """Compare the answers of one generated model to generated records by all interfaces.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def run_model(number: int, seed: int = 0) -> Iterator[Difference]:
     Yields
     ------
     Difference
-        At most one of each way, as small as it can be made.
+        At most one for each interface, as small as possible.
     """
     rng = np.random.default_rng([seed, number])
     subject = draw_subject(rng)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-# Of each language: words that any review may have, words of good ones, and words of bad ones.
+# For each language: words of any review, words of good ones, and words of bad ones.
 _WORDS = {
     "ar": ("كان الفيلم الطعام هنا اليوم", "رائع ممتاز جميل", "سيئ ممل رهيب"),
     "bn": ("সিনেমা খাবার এখানে আজ ছিল", "চমৎকার সুন্দর ভালো", "খারাপ ভয়ানক বিরক্তিকর"),
@@ -35,7 +35,7 @@ REVIEWS = 400
 
 
 def reviews(seed: int = 0) -> tuple[list[dict[str, Any]], list[str]]:
-    """Records with a text and its language, and their labels."""
+    """Return records with a text and its language, and their labels."""
     rng = np.random.default_rng(seed)
     languages = list(_WORDS)
     records, labels = [], []

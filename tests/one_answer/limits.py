@@ -1,7 +1,7 @@
-"""The values that a format cannot express, or expresses as another value: the only differences allowed.
+"""Values that a format cannot express, or expresses as another value: the only allowed differences.
 
-A format's own reader decides what a record is: pandas for frames, pyarrow for tables, Python's json for JSON.
-What this reader gives back must have the answer of ``predict_one``. Beyond that there are these rules.
+A format's own reader defines a record: pandas for frames, pyarrow for tables, Python's json for JSON. The
+record that it returns must have the answer of ``predict_one``. These are the additional rules.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Limit(Enum):
-    """Why records are not asked about by some ways."""
+    """Reasons why some interfaces are not used for a record."""
 
     LIBRARY = "pandas, Dask or pyarrow does not take the values, or not beside each other in one column"
     NO_COLUMNS = "a table without columns has no records"
@@ -30,7 +30,7 @@ class Limit(Enum):
 
 
 class CannotSayError(Exception):
-    """The format of a way has no words for a record."""
+    """An interface's format cannot express a record."""
 
     def __init__(self, limit: Limit) -> None:
         super().__init__(limit.value)
@@ -38,9 +38,9 @@ class CannotSayError(Exception):
 
 
 def json_value(value: Any) -> Any:
-    """A value as JSON says it: null for NaN, and dates as strings.
+    """Return a value as JSON expresses it: null for NaN, and dates as strings.
 
-    A model that knows NaN and not None takes null for NaN.
+    A model that knows NaN but not None treats null as NaN.
     """
     if isinstance(value, float) and math.isnan(value):
         return None
@@ -50,7 +50,7 @@ def json_value(value: Any) -> Any:
 
 
 def csv_value(value: Any, kind: str | None) -> Any:
-    """A value as a column of CSV says it: an empty cell stands for None, for NaN and for no letters."""
+    """Return a value as read from a column of CSV: an empty cell stands for None, NaN and the empty text."""
     value = value.isoformat() if isinstance(value, dt.date) else value
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         return None
@@ -62,5 +62,5 @@ def csv_value(value: Any, kind: str | None) -> Any:
 
 
 def is_utf8(text: str) -> bool:
-    """Whether a text has no lone surrogates."""
+    """Return whether a text has no lone surrogates."""
     return not any("\ud800" <= one <= "\udfff" for one in text)

@@ -1,4 +1,4 @@
-"""Ways of asking a server: JSON by its quick and its ordinary way, lines, tensors, and as its page does."""
+"""Predictions by a server: JSON by both of its readers, lines, tensors, and its page's requests."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _LINES = (b"content-type", b"application/x-ndjson")
 
 
 def say_in_json(session: Session, records: list[Record]) -> list[Record]:
-    """What Python's json reads of what it writes."""
+    """Return the records as Python's json reads them back."""
     if session.subject.whole and any(isinstance(one, list) for record in records for one in record.values()):
         raise CannotSayError(Limit.LIST_OF_INPUTS)
     return [json.loads(json.dumps({k: json_value(v) for k, v in one.items()})) for one in records]
 
 
 def plainly(item: Any) -> bytes:
-    """JSON as most programs write it: UTF-8 as it is, and no escapes but those that must be."""
+    """Return JSON like most programs: UTF-8, with only the necessary escapes."""
     try:
         return json.dumps(item, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # a lone surrogate can only be escaped
+    except UnicodeEncodeError:  # a lone surrogate must be escaped
         return json.dumps(item).encode()
 
 
 def escaped(item: Any) -> bytes:
-    """JSON in which each letter of a key or a text is an escape: no quick reader takes it."""
+    """Return JSON in which each letter of a key or a text is escaped, which no fast reader supports."""
     if isinstance(item, dict):
         return b"{" + b", ".join(escaped(key) + b" :" + escaped(value) for key, value in item.items()) + b"}"
     if isinstance(item, list):
@@ -50,7 +50,7 @@ def escaped(item: Any) -> bytes:
 
 
 def doubled(item: Any) -> bytes:
-    """A record that has each key twice, of which the second counts."""
+    """Return a record that has each key twice; the second one counts."""
     if not isinstance(item, dict) or not item:
         return plainly(item)
     return plainly(dict.fromkeys(item, "no")).removesuffix(b"}") + b"," + plainly(item).removeprefix(b"{")
@@ -118,7 +118,7 @@ _ask_page = _ask_each(_application, plainly, EXPLAIN)
 
 
 def say_in_tensors(session: Session, records: list[Record]) -> list[Record]:
-    """Numbers and strings, each column of one type; what others have and a record lacks is null."""
+    """Return numbers and strings, each column of one type; missing columns of a record are null."""
     types = {tensor.name: tensor.datatype for tensor in session.server.tensors}
     names = [name for name in columns_in(records) if name in types]
     if len(names) < len(columns_in(records)):
@@ -159,7 +159,7 @@ def _of_tensors(outputs: dict[str, list[Any]], count: int) -> list[Answer]:
 
 
 def _say_in_bytes(session: Session, records: list[Record]) -> list[Record]:
-    """Bytes have infinities and no null, but NaN; texts are UTF-8."""
+    """Return binary data, which has infinities and NaN but no null; texts are UTF-8."""
     finite = [
         {name: 0.0 if value in (math.inf, -math.inf) else value for name, value in record.items()}
         for record in records

@@ -1,4 +1,4 @@
-"""A server of one model in this process, asked through its connections and as an ASGI application."""
+"""A server of one model in this process, used through its connections and as an ASGI application."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reply = tuple[int, bytes]
 
 
 class Transport(asyncio.Transport):
-    """Keeps what is written."""
+    """Stores the written bytes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,13 +49,13 @@ class ServedModel:
         self._stack.callback(self._loop.close)
         self._config = uvicorn.Config(self.app, log_config=None, access_log=False, ws="none", lifespan="off")
         self._config.load()
-        self._config.loaded_app = self.app  # without what uvicorn puts around applications
+        self._config.loaded_app = self.app  # without uvicorn's wrappers of applications
 
     def close(self) -> None:
         self._stack.close()
 
     def ask_connection(self, path: str, body: bytes) -> Reply:
-        """Ask by the bytes of HTTP, all of which have come at once: the quick way, where there is one."""
+        """Send a request as bytes of HTTP that arrive at once: the fast path, if there is one."""
 
         async def asked() -> bytes:
             connection, transport = Connection(self._config, ServerState(), {}), Transport()
@@ -71,7 +71,7 @@ class ServedModel:
         return int(head.split(b" ")[1]), answer
 
     def ask_application(self, path: str, body: bytes, *headers: tuple[bytes, bytes]) -> Reply:
-        """Ask as an application of ASGI."""
+        """Send a request to the ASGI application."""
         sent: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:

@@ -50,12 +50,12 @@ COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A compiled model, and what is known of its records.
+    """A compiled model, and facts about its records.
 
     Attributes
     ----------
     name : str
-        How it was made, for messages.
+        Description, for messages.
     model : RecordClassifier
     kinds : dict
         The kind of each column, a key of ``values.DRAWN``.
@@ -67,7 +67,7 @@ class Subject:
 
     @property
     def whole(self) -> bool:
-        """Whether a record is the text of its only column."""
+        """Return whether a record is the text of its only column."""
         return self.model.plan.whole
 
 
@@ -86,7 +86,7 @@ def draw_subject(rng: Random) -> Subject:
 
 
 def _compiled(pipeline: Any, rng: Random) -> tuple[RecordClassifier, str]:
-    """A compiled pipeline, by an engine that it can have."""
+    """Return a compiled pipeline, with a possible engine."""
     of_columns = not isinstance(pipeline[0], CountVectorizer | HashingVectorizer)
     options: dict[str, Any] = {"unknown_keys": "error" if of_columns and rng.random() < 0.2 else "ignore"}
     for engine in [str(name) for name in rng.permutation(ENGINES)]:
@@ -102,7 +102,7 @@ def _compiled(pipeline: Any, rng: Random) -> tuple[RecordClassifier, str]:
 
 
 def _rows(rng: Random, kinds: dict[str, str], *, hole: Any = None) -> list[dict[str, Any]]:
-    """Records to learn from: ordinary ones, some with missing values."""
+    """Return training records: ordinary ones, some with missing values."""
     drawn = {
         "category": lambda: pick(rng, values.CATEGORIES[:6]),
         "number": lambda: round(float(rng.normal()) * 10, 1),
@@ -158,7 +158,7 @@ def _ours(rng: Random, n_classes: int) -> tuple[Any, Any, dict[str, str]]:
 
 
 def _columns(rng: Random, n_classes: int) -> tuple[Any, Any, dict[str, str]]:
-    """A ColumnTransformer of categories, numbers and texts."""
+    """Return a ColumnTransformer of categories, numbers and texts."""
     hole = pick(rng, [None, np.nan])
     kinds = {name: COLUMNS[name] for name in ("colour", "größe", "size", "grade", "note", "member")}
     parts: list[tuple[str, Any, Any]] = []
@@ -249,7 +249,7 @@ def _classifier(rng: Random, n_classes: int) -> Any:
 
 
 def _texts(rng: Random, n_classes: int) -> tuple[Any, Any, dict[str, str]]:
-    """A vectorizer of texts that are not in a column."""
+    """Return a vectorizer of texts that are not in a column."""
     kinds = {"text": "text"}
     texts = [str(row["text"]) for row in _rows(rng, kinds)]
     return make_pipeline(_vectorizer(rng), _classifier(rng, n_classes)), texts, kinds

@@ -1,4 +1,4 @@
-"""Each record has one answer, to the last bit, by every way of asking; `make campaign-answers` tries more."""
+"""Each record has one answer, to the last bit, by every interface; `make campaign-answers` tries more."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_generated_records_have_one_answer_by_all_ways(number: int) -> None:
 
 
 def test_ties_of_pairs_of_classes_are_no_difference_from_the_pipeline() -> None:
-    model = draw_subject(np.random.default_rng([0, 484])).model  # is compared with the pipeline
+    model = draw_subject(np.random.default_rng([0, 484])).model  # compile compares it with the pipeline
     assert model.decision.scheme == "one_vs_one"
 
 
 @pytest.fixture(scope="module", params=["ours", "scikit-learn"])
 def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    """A model of reviews in many languages; that of scikit-learn takes texts without columns."""
+    """Yield a model of reviews in many languages; scikit-learn's takes texts without columns."""
     if request.param == "ours":
         encoder = RecordEncoder(kinds={"text": "text"}, min_count=1)
         pipeline = make_pipeline(encoder, PolySVC(degree=2)).fit(RECORDS, LABELS)
@@ -60,7 +60,7 @@ def test_reviews_in_twenty_languages_have_one_answer(session: Session, way: Way)
 
 
 def test_reviews_are_told_apart(session: Session) -> None:
-    """So that the scores that are compared depend on the words."""
+    """So that the compared scores depend on the words."""
     found = [ask_one(session.model, item) for item in session.items(RECORDS)]
     answers = [one for one in found if isinstance(one, Answer)]
     assert len(answers) == REVIEWS

@@ -68,7 +68,7 @@ INTEGERS = [
     2**64,
     10**25,
 ]
-BEYOND_NUMBERS = [10**400, -(10**400)]  # no float
+BEYOND_NUMBERS = [10**400, -(10**400)]  # beyond the range of floats
 DAYS = [
     dt.date(1970, 1, 1),
     dt.date(1, 1, 1),
@@ -90,7 +90,7 @@ def pick(rng: Random, values: Any) -> Any:
 
 
 def any_text(rng: Random) -> str:
-    """Characters of every plane of Unicode, with combining marks; seldom a lone surrogate."""
+    """Return characters of every plane of Unicode, with combining marks; rarely a lone surrogate."""
     parts = []
     for _ in range(int(rng.integers(0, 6))):
         begin, end = pick(rng, PLANES)
@@ -101,7 +101,7 @@ def any_text(rng: Random) -> str:
 
 
 def text(rng: Random) -> str:
-    """Some known words, and some that are not."""
+    """Return known and unknown words."""
     words = [pick(rng, WORDS) for _ in range(int(rng.integers(0, 6)))]
     if rng.random() < 0.4:
         words.insert(int(rng.integers(len(words) + 1)), any_text(rng))
@@ -144,7 +144,7 @@ def category(rng: Random) -> Any:
 
 
 def grade(rng: Random) -> Any:
-    """A number that stands for a category."""
+    """Return a number that stands for a category."""
     return int(rng.integers(0, 5)) if rng.random() < 0.8 else number(rng)
 
 
@@ -179,7 +179,7 @@ WRONG = [True, 1, 2.5, "abc", "", [], ["a"], [1], {}, {"a": 1}, dt.date(2020, 1,
 
 
 def value(rng: Random, kind: str, *, missing: float, wrong: float) -> Any:
-    """A value of a column, sometimes a missing one, or one of another type."""
+    """Return a value of a column, sometimes missing, or of another type."""
     chance = rng.random()
     if chance < missing:
         return pick(rng, MISSING)

@@ -1,4 +1,4 @@
-"""Ways of asking a model within Python: one record, lists, columns, frames, Arrow tables, Dask partitions."""
+"""Interfaces of models in Python: one record, lists, columns, frames, Arrow tables, Dask partitions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Record = dict[str, Any]
 
 
 class Session:
-    """A subject with all that ways need of it: its file, the file read again, and a server of it."""
+    """A subject with its file, the file read again, and a server of it."""
 
     def __init__(self, subject: Subject, folder: Path) -> None:
         self.subject = subject
@@ -39,12 +39,12 @@ class Session:
 
     @cached_property
     def of_files(self) -> RecordClassifier:
-        """The model, as null is understood in files and requests: they have no NaN."""
+        """Return the model with null as NaN, like in files and requests."""
         return RecordClassifier(self.model.plan.with_none_as_nan(), self.model.classifier)
 
     @cached_property
     def explains(self) -> bool:
-        """Whether the model can be explained at all."""
+        """Return whether the model can be explained at all."""
         record = {name: ORDINARY[kind] for name, kind in self.subject.kinds.items()}
         try:
             self.model.explain_one(*self.items([record]))
@@ -61,7 +61,9 @@ class Session:
         return self.model.decision.probability is not None
 
     def items(self, records: list[Record]) -> list[Any]:
-        """The records as the model takes them: a whole record is the value of its only column."""
+        """Return the records in the form that the model takes: a whole record is the value of its only
+        column.
+        """
         return [record["text"] for record in records] if self.subject.whole else records
 
     def close(self) -> None:
@@ -70,7 +72,7 @@ class Session:
 
 
 def ask_one(model: Any, item: Any) -> Outcome:
-    """The answer of the methods for one record, by which all ways are judged."""
+    """Return the answer of the methods for one record, the reference for all interfaces."""
     try:
         shares = model.predict_proba_one(item) if hasattr(model, "predict_proba_one") else None
         return Answer.of(model.predict_one(item), model.score_one(item), shares)
@@ -79,7 +81,7 @@ def ask_one(model: Any, item: Any) -> Outcome:
 
 
 def ask_many(model: Any, X: Any, **options: Any) -> list[Answer]:
-    """The answers of the methods for tables."""
+    """Return the answers of the methods for tables."""
     shares = model.predict_proba(X, **options) if hasattr(model, "predict_proba") else None
     labels, scores = model.predict(X, **options), model.decision_function(X, **options)
     return answers_of_rows(model, labels, scores, shares)
@@ -87,20 +89,20 @@ def ask_many(model: Any, X: Any, **options: Any) -> list[Answer]:
 
 @dataclass(frozen=True)
 class Way:
-    """A way of asking.
+    """An interface.
 
     Attributes
     ----------
     name : str
     ask : callable
-        Gives the answers to records, or raises why there are none. The records are as ``say`` gives them.
+        Returns the answers to records in the form of ``say``, or raises an error.
     say : callable
-        Gives the records as the way's format holds them, read back from it by a reader that is not ours;
-        raises a CannotSayError where the format has no words for one.
+        Returns the records after a round trip through the interface's format, read by a reader that is not
+        ours; raises a CannotSayError if the format cannot express a record.
     none_is_nan : bool
-        Whether null stands for NaN, too, where the model tells the two apart.
+        Whether null also stands for NaN, if the model distinguishes None and NaN.
     takes_whole : bool
-        Whether models of texts without columns can be asked so.
+        Whether it supports models of texts without columns.
     """
 
     name: str
@@ -122,7 +124,7 @@ def columns_in(records: list[Record]) -> list[str]:
 
 
 def with_all_cells(session: Session, records: list[Record]) -> list[Record]:
-    """A table has a cell for each record and column: what others have and a record lacks is None."""
+    """Return records with a cell for each column of the table; missing ones are None."""
     names = columns_in(records)
     if not names:
         raise CannotSayError(Limit.NO_COLUMNS)
@@ -130,12 +132,12 @@ def with_all_cells(session: Session, records: list[Record]) -> list[Record]:
 
 
 def say_by_position(session: Session, records: list[Record]) -> list[Record]:
-    """A list of values has one for each column of the model, and no others."""
+    """Return lists with one value for each column of the model, and no others."""
     return [{name: record.get(name) for name in session.model.plan.columns} for record in records]
 
 
 def frame_of(records: list[Record]) -> Any:
-    """A frame whose columns have the types that pandas finds."""
+    """Return a frame whose columns have the types that pandas infers."""
     if not columns_in(records):
         raise CannotSayError(Limit.NO_COLUMNS)
     try:
@@ -179,7 +181,7 @@ def say_in_arrow(session: Session, records: list[Record]) -> list[Record]:
 
 
 def varied(table: Any) -> Any:
-    """The same table with strings in other layouts of Arrow's, in two batches."""
+    """Return the same table with strings in other layouts of Arrow, in two batches."""
     columns = {}
     for number, name in enumerate(table.column_names):
         column = table[name]
@@ -237,7 +239,7 @@ def _dask_of(records: list[Record]) -> Any:
 
 
 def say_in_dask(session: Session, records: list[Record]) -> list[Record]:
-    """Dask makes strings of objects."""
+    """Return the records like Dask, which converts objects to strings."""
     try:
         return _said(_dask_of(records).compute(scheduler="synchronous"))
     except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Why parsers decide: what is shown adds up to the engines' scores, and replayed it makes the answers."""
+"""Explanations of parsers: they add up to the engines' scores, and replaying them gives the results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def corpus_of(task, sentences=40, seed=0):
 
 
 def check_sums(parser, source, top):
-    """What is listed, the rest and the intercept are the scores that the engines give."""
+    """Check that listed parts, rest and intercept add up to the engines' scores."""
     rows = list(parser.model_._trace_decisions(source, None))
     found = parser.explain(source, top=top)
     assert len(found) == len(rows)
@@ -85,7 +85,7 @@ def test_contributions_add_up(task, options):
 
 
 def twin_names(frame, section):
-    """The name of each column, made of the twin's templates and values."""
+    """Return the name of each column, from the twin's templates and values."""
 
     def shown(place, attribute, value):
         text = NUMBERS[attribute][value] if attribute in NUMBERS else value
@@ -101,7 +101,7 @@ def twin_names(frame, section):
 
 
 def replayed(frame, sentence, asked):
-    """Heads and labels that the decisions make; each must be the one that the twin asks for."""
+    """Return heads and labels from the decisions; each must be the one that the twin requests."""
     state = arc_eager.State(len(sentence))
     while not state.finished:
         move, label = arc_eager.SHIFT, None

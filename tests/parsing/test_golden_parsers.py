@@ -1,4 +1,4 @@
-"""Files that earlier versions wrote: they load, answer and explain as they did then."""
+"""Files of earlier versions: they load, predict and explain as before."""
 
 from __future__ import annotations
 

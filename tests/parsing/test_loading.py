@@ -1,4 +1,4 @@
-"""``unkernel.load`` and the classes' own ``load``: what type checkers are told is what comes back."""
+"""``unkernel.load`` and the classes' own ``load``: the declared types are those returned."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ FILES = {
 
 
 def test_numpy_is_enough_to_load_parse_explain_and_save(tmp_path):
-    """In a process in which an import of anything else is an ImportError."""
+    """Runs in a process where importing anything else is an ImportError."""
     paths = [
         str(path)
         for name, text in FILES.items()

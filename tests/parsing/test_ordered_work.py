@@ -13,7 +13,7 @@ def test_results_come_in_the_order_of_tasks(threads):
 
     def work(number):
         if number == 0 and threads > 1:
-            first.wait(10)  # later ones end before it
+            first.wait(10)  # later ones end first
         if number == 1:
             first.set()
         return number * 2

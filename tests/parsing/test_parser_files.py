@@ -1,4 +1,4 @@
-"""Files of parsers: what was saved parses as before, what was damaged is refused or still makes trees."""
+"""Files of parsers: saved parsers parse as before, damaged ones are refused or still make trees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SMALL = (
     [2, 0, 2, 2],
     ["nsubj", "root", "obj", "punct"],
 )
-# Five times a word that is lifted, so that there are marks.
+# Includes a lifted word five times, so that there are marks.
 BANK = bank_of([CROSSING] * 5 + [SMALL])
 TEMPLATES = """
 [moves]
@@ -57,7 +57,7 @@ def small(templates, **options):
 
 @pytest.fixture(scope="module")
 def small_parser(templates):
-    """One that no test changes."""
+    """Return a parser that no test changes."""
     return small(templates)
 
 
@@ -164,7 +164,7 @@ def files(templates, folder):
 def test_damaged_files_are_refused_or_still_make_trees(templates, tmp_path):
     paths = files(templates, tmp_path)
     for refused, answered in damage.run(parser_damage, paths, tmp_path / "work", seed=1, count=280):
-        assert refused > 80 and answered > 30  # else the damage is not worth much
+        assert refused > 80 and answered > 30  # otherwise the damage is too weak or too strong
 
 
 @pytest.mark.slow
@@ -202,7 +202,7 @@ HOSTILE = {
 }
 
 
-# What the model does not use: it parses as before.
+# Settings that the model does not use: it parses as before.
 ONLY_OF_ESTIMATORS = ("an unknown parameter", "a bad parameter")
 
 
@@ -221,7 +221,7 @@ def test_settings_that_do_not_fit_are_refused(what, small_parser, tmp_path):
 
 
 def test_a_harmless_change_is_none(templates, tmp_path):
-    """What the tests above change is what is refused, not that something was changed."""
+    """Shows that the tests above fail because of their changes, not because of any change."""
     path = tmp_path / "one.uk"
     parser = small(templates)
     parser.save(path)

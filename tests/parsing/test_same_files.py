@@ -1,4 +1,4 @@
-"""The same data, parameters and seed give the same file, whatever clocks and threads did."""
+"""The same data, parameters and seed give the same file, independent of clocks and threads."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def corpus_of(task):
 
 @pytest.fixture
 def mad_clock(monkeypatch):
-    """Every measurement says something else, now and in the next run."""
+    """Make every measurement return something else, now and in the next run."""
     random = np.random.default_rng()
     monkeypatch.setattr(candidates, "measure", lambda *_: float(random.random()))
     ticks = itertools.accumulate(random.random() for _ in itertools.repeat(None))
@@ -73,7 +73,7 @@ def test_files_are_the_same_byte_for_byte(task, estimator, options, mad_clock, t
 
 
 def test_the_clock_is_mad(mad_clock):
-    """Else the test above could not fail."""
+    """Otherwise the test above could not fail."""
     parser = BunsetsuParser(4).fit(corpus_of("bunsetsu"))
     rows, _ = parser.decisions(corpus_of("bunsetsu"))
     model = parser.classifier_.model

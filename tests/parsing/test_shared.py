@@ -1,4 +1,4 @@
-"""What all parsers share: pickles, files, watching, templates, percentages."""
+"""Common behaviour of all parsers: pickles, files, progress, templates, percentages."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_path_of_templates_is_stored_as_text(tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text(text)
     Chunker(templates=path).fit(corpus("chunks", 0)).save(tmp_path / "p.uk")
-    path.unlink()  # the file has the text, too
+    path.unlink()  # the file contains the text, too
     loaded = Chunker.load(tmp_path / "p.uk")
     assert loaded.templates == os.fspath(path)
     assert loaded.parse(corpus("chunks", 1))
@@ -107,7 +107,7 @@ def test_steps_can_be_watched(task, learner, capsys):
     parser = CLASSES[task](learner=learner, verbose=1)
     assert parser.fit_reporting(corpus(task, 0), corpus(task, 1), on_progress=steps.append) is parser
     assert "40 sentences" in next(step.words for step in steps if step.words)
-    assert capsys.readouterr().out == ""  # who watches reads nothing twice
+    assert capsys.readouterr().out == ""  # a callback replaces the printed progress
     if learner == "online":
         shares = [step.share for step in steps if step.share is not None]
         steps_in_all = parser.runs * parser.epochs
@@ -146,7 +146,7 @@ def test_numbers_of_nothing():
 
 
 def test_a_kind_that_is_no_name_is_refused(tmp_path):
-    """A compiled file names the kind of the model inside: whatever stands there is refused with words."""
+    """A compiled file names the kind of the model inside; an unknown name is refused with a message."""
     for kind in (["arc_eager_parser"], {}, None, 3):
         container.write(tmp_path / "m.uk", COMPILED, {}, {"model": {"kind": kind, "settings": {}}})
         with pytest.raises(FormatError, match="does not know"):
@@ -163,7 +163,7 @@ def test_a_class_reads_files_of_its_own_kind_only(tmp_path):
 
 
 def test_a_sentence_is_not_the_name_of_a_file(tmp_path):
-    """Whoever hands over raw text is told what is missing; files may have blanks in their names."""
+    """Passing raw text gives a hint at the missing option; names of files may contain blanks."""
     check_is_no_sentence(["They", "saw", "it"])
     check_is_no_sentence("en.conllu")
     spaced = tmp_path / "my text.conllu"

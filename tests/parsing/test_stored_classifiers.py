@@ -1,4 +1,4 @@
-"""Classifiers inside a parser's file: weights stored in fewer bits come back, and damage is an error."""
+"""Classifiers inside a parser's file: weights stored in fewer bits are restored, and damage is an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILE = "parser.uk"
 
 
 def classifier(*, share: float = 0.6, scale: float = 1.0, unit: float = 1 / 64) -> CompiledClassifier:
-    """A classifier of pairs; `share` is that of the conjunctions which have a weight."""
+    """Return a classifier of pairs; a `share` of the conjunctions has a weight."""
     model = make_model(5, degree=2, sets=True, used=60, n_features=70, classes=range(5), share=share)
     weights = scale * unit * np.round(model.weights / unit)
     weights[np.random.default_rng(1).random(weights.shape) > share] = 0.0

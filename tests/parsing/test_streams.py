@@ -1,4 +1,4 @@
-"""Streams: the same bytes however they come, bad sentences named or passed on, memory that does not grow."""
+"""Streams: the same bytes for any division, bad sentences named or passed on, bounded memory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def parsers():
 
 
 class InPieces(io.RawIOBase):
-    """A file that gives as little as a pipe may."""
+    """A file that returns as little as a pipe may."""
 
     name = "pieces"
 
@@ -91,7 +91,7 @@ def test_bad_sentences(parsers, data, task, seed):
             mixed.append(parts[place])
             written += parts[place].count("\n")
     if task == "chunks" and places[0] == 0:
-        return  # the first line says how many columns there are
+        return  # the first line determines the number of columns
     source = "".join(mixed).encode()
     options = {"block_bytes": data.draw(st.sampled_from([1, 200, 1 << 20]))}
 
@@ -114,7 +114,7 @@ def test_bad_sentences(parsers, data, task, seed):
 
 
 class Endless:
-    """Sentences without end; counts what was read."""
+    """Sentences without end; counts the bytes read."""
 
     name = "endless"
 
@@ -136,7 +136,7 @@ def test_an_endless_stream_takes_no_memory(parsers):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert source.given > 10 << 20  # much more than was ever held
+    assert source.given > 10 << 20  # much more than was ever in memory
     assert peak < 12 << 20
 
 
@@ -144,14 +144,14 @@ def test_reading_ahead_is_bounded(parsers):
     source = Endless()
     stream = parse_stream(parsers["chunks"], source, block_bytes=1)
     next(stream)
-    time.sleep(0.3)  # however little of that the reader gets, it never reads more than this
+    time.sleep(0.3)  # whatever the reader consumes, no more than this is read
     assert source.given <= (_PIECES_AHEAD + 3) * max(_PIECE_BYTES, len(source._sentence))
     stream.close()
     wait_for(lambda: not any(thread.name == "unkernel-reader" for thread in threading.enumerate()))
 
 
 def test_what_has_come_is_answered_before_the_rest_comes(parsers):
-    """Whoever waits for an answer before the next sentence gets it."""
+    """A client that waits for an answer before sending the next sentence gets it."""
     first, second = sentences("chunks", 3, 2)
     go_on = threading.Event()
 

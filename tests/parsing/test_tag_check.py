@@ -1,4 +1,4 @@
-"""A parser without the tags it was trained with answers at random: it says so instead."""
+"""Without the tags of its training, a parser would answer at random; it reports this instead."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_known_tags_are_no_reason_to_warn(task, parsers):
 
 
 def untagged(text: str) -> str:
-    """The treebank without universal parts of speech; it has no others."""
+    """Return the treebank without universal parts of speech; it has no others."""
     for tag in ("VERB", "NOUN", "DET", "ADP", "PUNCT"):
         text = text.replace(f"\t{tag}\t", "\t_\t")
     return text
@@ -67,13 +67,13 @@ def test_a_stream_without_tags_is_an_error(parsers):
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    """Streams come in pieces of a few sentences."""
+    """Make streams arrive in pieces of a few sentences."""
     monkeypatch.setattr("unkernel.parsing.streams._PIECE_BYTES", 500)
 
 
 @pytest.mark.usefixtures("small_pieces")
 def test_a_stream_that_loses_its_tags_is_an_error(parsers):
-    """Its first blocks are answered, and then the block without tags is refused by its line."""
+    """Its first blocks are parsed; the block without tags is refused with its line."""
     text = treebank(20, 1) + untagged(treebank(400, 2))
     stream = parse_stream(parsers["trees"], io.BytesIO(text.encode()), block_bytes=1)
     answered = []
@@ -89,7 +89,7 @@ def test_a_stream_that_loses_its_tags_is_an_error(parsers):
 @pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize("block_bytes", [1, 1500, 1 << 20])
 def test_a_sentence_without_tags_in_a_stream_is_at_most_a_warning(parsers, block_bytes):
-    """However a pipe cuts the text into blocks."""
+    """For any division of the text into blocks."""
     text = treebank(30, 1) + untagged(treebank(1, 2)) + treebank(30, 3)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -113,7 +113,7 @@ def test_a_stream_warns_of_unknown_tags_once(task, parsers):
 
 
 def test_checking_the_blocks_of_a_stream():
-    """Only blocks with words count; what is fatal is so at the beginning, or for many words in a row."""
+    """Only blocks with words count; errors are only raised at the start, or for many words in a row."""
     missing, unknown = TagFault("none", fatal=True), TagFault("odd", fatal=False)
     check = StreamCheck("text")
     check([], 1, 0)
@@ -123,7 +123,7 @@ def test_checking_the_blocks_of_a_stream():
     check([], 1, 5)
     with pytest.warns(UserWarning, match="^text, from line 7 on: none"):
         check([missing], 7, 600)
-    check([unknown], 700, 5)  # has tags, and there was a warning
+    check([unknown], 700, 5)  # has tags, and a warning was given
     check([missing], 800, 600)
     with pytest.raises(ValueError, match="from line 1,500 on"):
         check([missing], 1500, 600)
@@ -147,7 +147,7 @@ def test_unknown_tags_of_trees_are_named(ask, parsers):
 
 
 def test_own_tags_stand_in_for_missing_ones_as_in_training(parsers):
-    """Where xpos is `_`, the universal tags are used: they are no unknown tags, and one word is not all."""
+    """If xpos is `_`, the universal tags are used: they are not unknown, and one word is not enough."""
     own, text = (treebank(*drawn).replace("\tNOUN\t_\t", "\tNOUN\tNN\t") for drawn in ((40, 0), (10, 1)))
     parser, text = ArcEagerParser().fit(corpus("trees", own)), text.replace("\tDET\t_\t", "\tDET\tDT\t", 1)
     with warnings.catch_warnings():
@@ -158,7 +158,7 @@ def test_own_tags_stand_in_for_missing_ones_as_in_training(parsers):
 
 
 def test_own_tags_are_ignored_where_training_had_none(parsers):
-    """Nothing is wrong with them, and they would be features that nobody has learnt."""
+    """They are valid, but would be features that were never learnt."""
     plain, own = (treebank(10, 1).replace("\tNOUN\t_\t", f"\tNOUN\t{tag}\t") for tag in ("_", "_38"))
     parser, text = parsers["trees"], corpus("trees", own)
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""How training goes on besides sweeps: each way alone reaches the optimum, and none takes too much memory."""
+"""Alternatives to sweeps in training: each alone reaches the optimum, and none takes too much memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGEST_GRAM = 8 * 4096**2  # bytes
 
 
 class Told(PolySVC):
-    """Keeps what the core told of its training."""
+    """Stores the core's report about its training."""
 
     def _train(self, training_set, start, on_progress):
         self.told_ = super()._train(training_set, start, on_progress)
@@ -59,7 +59,7 @@ def test_an_unknown_way_is_refused():
 
 @pytest.mark.parametrize("storage", ["on_the_fly", "condensed"])
 def test_rows_that_rest_are_not_finished_in_kernel_space(storage):
-    """Nearly all rows rest at their bound, and fall asleep in the same epoch."""
+    """Nearly all rows rest at their bound and fall asleep in the same epoch."""
     X, y = sets(5000, 60, 0.4)
     clf = Told(3, C=1e-4, gamma=1.0, storage=storage, random_state=0).fit(X, y)
     assert clf.gap_ <= clf.tol

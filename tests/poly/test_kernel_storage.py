@@ -1,4 +1,4 @@
-"""Training on the kernel matrix against the storages of weights, and sums that are written out."""
+"""Training on the kernel matrix against the storages of weights, and against explicit sums."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_auto_takes_it_for_few_rows_with_long_maps():
     assert not estimate(X, 2)["kernel_pays"]  # 7,381 weights cost nothing
     assert PolySVC(2).fit(X, y).storage_ == "on_the_fly"
     assert not estimate(np.tile(X, (40, 1)) + np.arange(2400)[:, None], 2, problems=100)["kernel_pays"]
-    assert not estimate((X > 0).astype(float), 3)["kernel_pays"]  # answered faster by weights
+    assert not estimate((X > 0).astype(float), 3)["kernel_pays"]  # weights predict faster
     assert PolySVC(3, feature_map="plain", storage="on_the_fly").fit(X, y).storage_ == "on_the_fly"
 
 
@@ -122,7 +122,7 @@ def test_saved_loaded_and_warm(tmp_path):
 
 
 def test_kernel_values_that_say_too_little_give_way_to_weights():
-    """Where training on the kernel matrix does not converge, "auto" goes on with weights; "kernel" stays."""
+    """If training on the kernel matrix does not converge, "auto" goes on with weights; "kernel" does not."""
     X, y = dense(60, 120)
     X[:, 0] += 1e3
     for storage, used in (("auto", "on_the_fly"), ("kernel", "kernel")):

@@ -73,7 +73,7 @@ def test_the_optimum_is_certified_for_any_c(seed, degree, binary, logarithm, coe
     assert clf.gap_ <= 1e-5
     objective = twin.model_objective("squared_hinge", clf.to_model(), X, y, costs)
     assert clf.objective_ == pytest.approx(objective, rel=1e-8)
-    if C <= 10:  # the twin's bound comes from the last scores alone, and is a weak one where costs are large
+    if C <= 10:  # the twin's bound comes from the last scores alone, and is weak for large costs
         Phi = reference.expand(X, degree=degree, gamma=0.7, coef0=coef0)
         bound = twin.dual_bound("squared_hinge", Phi, clf.decision_function(X)[:, None], y, costs)
         assert bound >= objective * (1 - 1e-4)
@@ -97,7 +97,7 @@ def test_objective_and_weights_equal_liblinears():
 @pytest.mark.parametrize("degree", [2, 3])
 @pytest.mark.parametrize("binary", [True, False])
 def test_no_conjunction_outside_the_model_violates_its_condition(degree, binary):
-    """What the bounded search left out is checked by brute force on the explicit map."""
+    """Checks the conjunctions skipped by the bounded search by brute force on the explicit map."""
     X, y = wide_problem(binary, features=30, rows=200)
     C, gamma = 0.5, 0.5
     clf = l1_svc(degree, C=C, gamma=gamma, tol=1e-7).fit(X, y)
@@ -186,7 +186,7 @@ def test_warm_start_along_a_path_of_c():
     warm.fit(X, y)
     assert warm.n_iter_ <= 1
     assert warm.objective_ == pytest.approx(again, rel=1e-5)
-    warm.fit(X[:, :100], y)  # other features: it begins anew
+    warm.fit(X[:, :100], y)  # other features: it starts from scratch
     assert warm.objective_ == pytest.approx(l1_svc(C=1.0, gamma=0.5).fit(X[:, :100], y).objective_, rel=2e-3)
 
 

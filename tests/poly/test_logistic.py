@@ -59,7 +59,7 @@ def test_reaches_the_optimum_on_the_explicit_map(degree, binary, penalty, classe
     clf = PolyLogisticRegression(
         degree, C=0.7, gamma=0.5, coef0=2.0, penalty=penalty, l1_ratio=0.3, tol=1e-8, random_state=0
     ).fit(X, y, weights)
-    assert clf.gap_ <= 1e-7  # how near the asked 1e-8 rounding lets it come depends on the processor
+    assert clf.gap_ <= 1e-7  # how close rounding allows it to the requested 1e-8 depends on the processor
     l1, l2 = SHARES[penalty]
     costs, kind = 0.7 * weights, kind_of(classes)
     stored = twin.model_objective(kind, clf.to_model(), X, y, costs, l1=l1, l2=l2)
@@ -274,7 +274,9 @@ def test_stops_promptly_on_ctrl_c():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_objective_is_that_of_the_weights_where_kernels_are_huge():
-    """Kernel values of 1e20: the weights are not what the kernel sums stand for, and the gap must say so."""
+    """With kernel values of 1e20, the weights differ from those implied by kernel sums, and the gap must show
+    it.
+    """
     rng = np.random.default_rng(41)
     X = rng.normal(size=(33, 4)) * [27, 4e-4, 2500, 5e-5]
     y = rng.integers(0, 2, 33)
@@ -284,7 +286,7 @@ def test_the_objective_is_that_of_the_weights_where_kernels_are_huge():
 
 
 def test_many_columns_with_few_entries_are_solved_to_the_optimum():
-    """Then the Hessian is not formed: descent and joint moves work on the entries of the columns."""
+    """The Hessian is not formed: descent and joint moves work on the entries of the columns."""
     rng = np.random.default_rng(0)
     X = (rng.random((800, 300)) < 0.03).astype(float)
     y = X[:, 0] * X[:, 1] + X[:, :20].sum(axis=1) + 0.3 * rng.normal(size=800) > 0.6
@@ -305,11 +307,11 @@ def test_many_columns_with_few_entries_are_solved_to_the_optimum():
     margins = np.where(y, 1.0, -1.0) * (mapped @ w)
     assert clf.objective_ <= (np.abs(w).sum() + 10.0 * np.logaddexp(0.0, -margins).sum()) * (1 + 1e-6)
     weights = np.abs(clf.to_model().weights)
-    assert weights[weights > 0].min() > 1e-10 * weights.max()  # what descent sets to 0 is 0
+    assert weights[weights > 0].min() > 1e-10 * weights.max()  # descent sets weights to exactly 0
 
 
 def _implied_problem():
-    """Rows where some features occur exactly with others, so that many conjunctions hold in the same rows."""
+    """Return rows where some features always occur together, so many conjunctions hold in the same rows."""
     rng = np.random.default_rng(3)
     X = (rng.random((150, 4)) < 0.4).astype(float)
     X = np.column_stack([X, X[:, 0], X[:, 0] * X[:, 1], np.ones(150)])

@@ -1,4 +1,4 @@
-"""The accuracies of Chang et al., Table 5, and the natural-language task that their code could not hold."""
+"""The accuracies of Chang et al., Table 5, and the natural-language task too large for their code."""
 
 from __future__ import annotations
 

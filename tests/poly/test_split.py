@@ -22,7 +22,8 @@ from unkernel.models import ConjunctionModel, KernelModel
 def word_like(seed, *, rows=400, common=12, rare=300, words=4, classes=2):
     """Rows of a few common features and some of many rare ones, which some rows share.
 
-    More than 4096 rows, or three rows per conjunction of one, are never solved on their kernel matrix.
+    More than 4096 rows, or more than three rows per conjunction of a row, are never solved on their kernel
+    matrix.
     """
     rng = np.random.default_rng(seed)
     often = rng.random((rows, common)) < 0.4
@@ -72,7 +73,7 @@ def test_reaches_the_optimum_of_the_kernel_matrix(degree, seed, rows, sizes, coe
 
 
 def test_the_objective_is_that_of_the_model():
-    """A running score per row must not drift from what the support vectors say."""
+    """A score per row, updated step by step, must stay equal to that of the support vectors."""
     X, y = word_like(5, rows=4200)
     clf = PolySVC(3, C=0.05, gamma=0.3, storage="split", tol=1e-5, max_iter=10**5).fit(X, y)
     model = clf.to_model()
@@ -139,7 +140,7 @@ def test_auto_takes_it_where_nothing_else_fits(monkeypatch):
 
 
 def test_the_border_moves_with_the_memory_and_the_result_does_not(monkeypatch):
-    """Little memory for the dense table leaves more features on the rare side."""
+    """Little memory for the dense table makes more features rare."""
     X, y = word_like(9, rows=2000, common=40, rare=400)
     examples = examples_of(X, y)
     free = examples.estimate_storage(degree=3, problems=1, memory=0.0)
@@ -186,7 +187,7 @@ def test_degree_one_has_nothing_to_split():
 
 @pytest.mark.parametrize("binary", [True, False])
 def test_chosen_rows_are_those_of_the_input(binary):
-    """Whatever their features' frequencies, which number them inside."""
+    """Independent of their features' frequencies, which determine internal numbers."""
     rng = np.random.default_rng(3)
     table = (rng.random((40, 9)) < np.linspace(0.1, 0.9, 9)) * (1.0 if binary else rng.random((40, 9)))
     rows = distinct_examples(

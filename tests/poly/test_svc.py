@@ -27,7 +27,7 @@ from unkernel import PolyLogisticRegression, PolySVC
 
 
 def model_objective(clf, X, y, costs):
-    """The primal objective of a fitted binary model, from its stored weights alone."""
+    """Return the primal objective of a fitted binary model, from its stored weights alone."""
     model = clf.to_model()
     order = conjunctions.numbered(len(model.columns), model.degree, model.sets)
     squared = model.intercept[0] ** 2 / constant_of(model, ()) if constant_of(model, ()) else 0.0
@@ -39,7 +39,7 @@ def model_objective(clf, X, y, costs):
 
 
 def constant_of(model, conjunction):
-    """c^2 of a conjunction: of its monomial, or of all monomials with its support."""
+    """Return c^2 of a conjunction: of its monomial, or of all monomials with its support."""
     settings_ = {
         "degree": model.degree,
         "gamma": model.gamma,
@@ -108,7 +108,7 @@ def test_objective_equals_liblinears(degree, loss):
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_scores_real_rows_as_the_kernel_would(degree, binary):
-    """Also where training saw only zeros and ones and the weights are those of sets."""
+    """Includes training data of zeros and ones only, with weights of sets."""
     X, y = make_problem(3, rows=32, features=5, binary=binary)
     signs = np.where(y == 1, 1.0, -1.0)
     K = reference.kernel(X, X, degree=degree, gamma=0.4, coef0=1.5)
@@ -129,7 +129,7 @@ def test_coef0_can_be_moved_into_gamma_and_c(degree, coef0, gamma, C):
     """Appendix A of Chang et al.: the two problems have the same classifier."""
     X, y = make_problem(8)
     options = {"tol": 1e-11, "max_iter": 10**6, "loss": "squared_hinge", "random_state": 0}
-    # The losses scale with C, so the second problem's squared-hinge diagonal scales as well.
+    # The losses scale with C, so the squared-hinge diagonal of the second problem scales as well.
     one = PolySVC(degree, gamma=gamma, coef0=coef0, C=C, **options).fit(X, y)
     two = PolySVC(degree, gamma=gamma / coef0, coef0=1.0, C=C * coef0**degree, **options).fit(X, y)
     assert one.decision_function(X) == pytest.approx(two.decision_function(X), rel=1e-4, abs=1e-4)
@@ -175,7 +175,7 @@ def test_row_order_repeats_and_zero_weights_change_nothing():
 
 
 def test_conflicting_labels_are_solved_exactly():
-    """Equal rows with both labels share one dual variable: a corner case of its own."""
+    """Equal rows with both labels share one dual variable, which is a special case."""
     X = np.array([[1.0, 0], [1, 0], [0, 1], [0, 1], [1, 1]])
     y = np.array([0, 1, 0, 1, 1])
     weights = np.array([2.0, 3.0, 5.0, 1.0, 1.0])
@@ -223,7 +223,9 @@ def test_dense_data_finish_in_kernel_space_at_the_same_optimum():
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("rows", [40, 400])
 def test_badly_scaled_data_are_solved_all_the_same(rows, loss):
-    """Coordinate descent alone would need a hundred thousand epochs; fewer rows than columns, and more."""
+    """Coordinate descent alone would take a hundred thousand epochs; with fewer rows than columns, and with
+    more.
+    """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, 8)) * np.logspace(0, 2, 8)
     y = (X[:, 0] + 0.01 * X[:, 5] + rng.normal(size=rows) > 0).astype(int)

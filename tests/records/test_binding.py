@@ -1,4 +1,4 @@
-"""Bound records: what shared columns contribute is summed once; the answers are those of whole records."""
+"""Bound records: the contribution of shared columns is summed once; results equal those of whole records."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def columns() -> ColumnTransformer:
 
 
 def separate() -> dict[str, tuple[Any, str]]:
-    """Pipelines whose features depend on one column each, and what is summed once."""
+    """Return pipelines whose features each depend on one column, and the part summed once."""
     poly = {"kernel": "poly", "coef0": 1.0, "gamma": 0.5}
     return {
         "linear": (make_pipeline(columns(), LogisticRegression()), "linear"),
@@ -76,7 +76,7 @@ def separate() -> dict[str, tuple[Any, str]]:
 
 
 def together() -> dict[str, Any]:
-    """Pipelines with a step that needs all columns."""
+    """Return pipelines with a step that needs all columns."""
     return {
         "norm": make_pipeline(columns(), Normalizer(), LogisticRegression()),
         "products": make_pipeline(columns(), PolynomialFeatures(2), LogisticRegression()),
@@ -135,7 +135,7 @@ def test_a_norm_of_one_column_is_no_obstacle():
 
 
 def test_records_that_bind_the_same_columns_do_not_touch_each_other():
-    """They use the same division of the plan, each with buffers and sums of its own."""
+    """They share the division of the plan, but have separate buffers and sums."""
     X = frame()
     fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, labels(2)))
     records = X.to_dict("records")

@@ -1,4 +1,4 @@
-"""``compile`` compares its answers with the pipeline's own, on a sample or on records that it makes."""
+"""``compile`` compares predictions with the pipeline's, on a sample or on generated records."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_generated_records_are_compared(name):
     assert compared == 48
 
 
-# What a bug in a translator may look like: a step that is almost right.
+# Possible bugs in a translator: steps that are almost right.
 WRONG = {
     "one_hot": lambda table: table | {"categories": [_swapped(table["categories"][0])]},
     "ordinal": lambda table: table | {"categories": [_other_values(table["categories"][0])]},

@@ -1,4 +1,4 @@
-"""Rare cases of records: what is refused, and what still works."""
+"""Rare cases of records: errors, and cases that still work."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_parquet_to_learn_from(tmp_path: Any) -> None:
 def test_blank_lines_among_json(tmp_path: Any) -> None:
     path, model = tmp_path / "t.jsonl", tmp_path / "m.uk"
     lines = [json.dumps({"a": k, "y": "no" if k < 20 else "yes"}) for k in range(40)]
-    path.write_text("\n\n".join(lines))  # and none at the end
+    path.write_text("\n\n".join(lines))  # without one at the end
     assert cli.main(["train", "poly", str(path), "--target", "y", "-o", str(model), "-q"]) == 0
     blank = tmp_path / "blank.jsonl"
     blank.write_text("\n \n\n")

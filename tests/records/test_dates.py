@@ -1,4 +1,4 @@
-"""Dates of every kind become the parts that the datetime module finds."""
+"""Dates of all kinds have the parts that the datetime module finds."""
 
 from __future__ import annotations
 

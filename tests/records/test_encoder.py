@@ -1,4 +1,4 @@
-"""RecordEncoder: kinds of columns, categories, intervals, words, names; every way to give records."""
+"""RecordEncoder: kinds of columns, categories, intervals, words, names; all forms of records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_scikit_learn_says_it_is_a_transformer(estimator: Any, check: Any) -> No
 
 
 def features(encoder: RecordEncoder, record: dict[str, Any]) -> list[str]:
-    """The names of what a record has."""
+    """Return the names of a record's features."""
     row = encoder.transform([record])
     return encoder.get_feature_names_out()[row.indices].tolist()
 

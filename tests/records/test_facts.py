@@ -1,4 +1,4 @@
-"""What columns hold, found natively, is what the slow twin finds in Python; also for awkward values."""
+"""Native summaries of columns equal those of the slow twin in Python, also for awkward values."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def facts(values: Any, kind: str) -> ColumnFacts:
 
 
 def outcome(find: Callable[[], Any]) -> Any:
-    """What a function gives, or the type of its error."""
+    """Return the result of a function, or the type of its error."""
     try:
         found = find()
     except (TypeError, ValueError) as error:
@@ -99,7 +99,7 @@ def test_facts_are_those_of_the_twin(values: list[Any], min_count: int, n_bins: 
     st.integers(2, 10),
 )
 def test_edges_ascend_and_part_the_values(values: list[float], times: int, n_bins: int) -> None:
-    array = np.array(values * times, dtype=np.float64)  # many are sorted in another way than few
+    array = np.array(values * times, dtype=np.float64)  # many values use another sort than few
     edges = facts(array, "binned").edges(n_bins)
     np.testing.assert_array_equal(edges, twin.quantile_edges(array, n_bins))
     assert len(edges) < n_bins
@@ -195,7 +195,7 @@ def test_batches_encode_rows_as_single_records() -> None:
         encoder.transform([{"a": "x", "b": 1}, {"a": "x", "b": "z"}])
 
 
-# --- Parts of a column, joined in any order, hold what the whole column holds -------------------------------
+# --- Parts of a column, joined in any order, equal the whole column -----------------------------------------
 
 ALL = 2**62
 NUMBERS = st.lists(
@@ -206,7 +206,7 @@ CUTS = st.lists(st.integers(0, 60), max_size=4)
 
 
 def joined(parts: list[Any], most: int) -> ColumnSummary:
-    """The first parts are joined before the others, and all are sent."""
+    """Return the joined parts: the first ones before the others, all after being sent."""
     states = [summarize(part, "a", False).state(most) for part in parts]
     half = ColumnSummary("a")
     for state in states[: len(states) // 2]:

@@ -1,4 +1,4 @@
-"""Files of records: what readers give, and what they refuse."""
+"""Files of records: results of the readers, and errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def records_of(file, types):
 
 @pytest.fixture(params=["pyarrow", "csv"])
 def parser(request, monkeypatch):
-    """With pyarrow, and without."""
+    """Read with pyarrow, and without it."""
     if request.param == "csv":
         monkeypatch.setattr(delimited, "arrow_csv", lambda: None)
     return request.param

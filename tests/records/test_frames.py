@@ -1,4 +1,4 @@
-"""Frames whose missing strings are NaN, and columns that no step reads: as scikit-learn takes them."""
+"""Frames whose missing strings are NaN, and columns that no step reads, are treated like in scikit-learn."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_row_of_a_frame_is_no_record_and_its_dict_is() -> None:
 
 
 def test_rows_of_rounding_errors_are_not_normalized() -> None:
-    """As scikit-learn takes them for zeros; a record of the means is one once they are subtracted."""
+    """Scikit-learn treats them as zeros; a record of the means is such a row once they are subtracted."""
     values = np.array([1.1, 2.3, 3.7, 0.1] * 15)
     X = pd.DataFrame({"a": values, "b": values[::-1] * 3})
     pipeline = make_pipeline(StandardScaler(), Normalizer(), LinearSVC()).fit(X, [0, 1, 1, 0] * 15)

@@ -1,4 +1,4 @@
-"""Names of features that are made when they are asked for, and how files hold them."""
+"""Names of features that are generated on demand, and their form in files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_names_are_those_of_a_list() -> None:
 
 
 def test_names_of_parts_of_parts() -> None:
-    """Steps that take each other's vectors: names are found however long the chain is."""
+    """Steps take each other's vectors: names are found for any length of the chain."""
     names: Any = ["a", "b"]
     for _ in range(5000):
         names = JoinedNames([["c"], names])
@@ -48,7 +48,7 @@ def test_names_of_parts_of_parts() -> None:
 
 
 class Unmade(NumberedNames):
-    """Names that must not be made."""
+    """Names that must not be generated."""
 
     def _name(self, number: int) -> str:
         raise AssertionError(f"feature {number} was named")

@@ -1,4 +1,4 @@
-"""What a plan cannot do is refused, and the message names the step."""
+"""Pipelines that a plan cannot represent are refused, and the message names the step."""
 
 from __future__ import annotations
 

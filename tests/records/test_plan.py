@@ -1,4 +1,4 @@
-"""Plans: what runs natively is what the slow twin does, for one record and for many."""
+"""Plans: the native results equal those of the slow twin, for one record and for many."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def names(stem: str, count: int) -> list[str]:
 
 
 def categories(draw: Any) -> tuple[dict[Any, int], int, int | None]:
-    """Codes of categories, that of unknown ones, and that of absent ones."""
+    """Draw codes of categories, and the codes of unknown and absent ones."""
     known = draw(st.lists(st.one_of(st.sampled_from(WORDS), st.integers(-2, 2)), unique=True, max_size=5))
     codes = {key: place for place, key in enumerate(known)}
     if draw(st.booleans()):
@@ -64,13 +64,13 @@ def category_steps(draw: Any) -> list[PlanStep]:
 
 @st.composite
 def factors(draw: Any, width: int, count: int) -> list[list[int]]:
-    """The columns of some products, of which one may have none."""
+    """Draw the columns of some products, one of which may have none."""
     columns = st.lists(st.integers(0, width - 1), max_size=3).map(sorted)
     return sorted(draw(st.lists(columns, min_size=count, max_size=count)))
 
 
 def hashed(draw: Any, width: int) -> dict[str, Any]:
-    """The part of a table that says that features are hashes."""
+    """Draw the part of a table that describes hashed features."""
     return steps.vocabulary([]) | {"hashed": True, "alternate_sign": draw(st.booleans()), "width": width}
 
 
@@ -140,7 +140,7 @@ def text_steps(draw: Any, first: int) -> list[PlanStep]:
 def plans(draw: Any) -> Plan:
     made = draw(category_steps())
     made += draw(number_steps(len(made)))
-    for _ in range(draw(st.integers(1, 2))):  # two of them read one column, each in its own way
+    for _ in range(draw(st.integers(1, 2))):  # two of them read one column in different ways
         made += draw(text_steps(len(made)))
     tags = {"columns": steps.int32([4]), "binary": draw(st.booleans()), "missing": len(WORDS)}
     tags |= steps.vocabulary(WORDS, width=len(WORDS) + 1)
@@ -244,7 +244,7 @@ def test_plans_that_are_not_sound_are_refused(step: PlanStep) -> None:
 
 @pytest.mark.parametrize("first_codes", [(0, 0), (1, 0)])
 def test_one_hot_columns_that_share_a_feature_are_refused(first_codes: tuple[int, int]) -> None:
-    """Rows would have a column twice, or columns that do not ascend."""
+    """Rows would repeat a column, or have columns that do not ascend."""
     tables = [steps.categories({"a": code}, unknown=-1) for code in first_codes]
     step = steps.one_hot([0, 1], tables, ["p", "q"])
     with pytest.raises(ValueError, match="not a sound plan: two columns have the same feature"):

@@ -1,4 +1,4 @@
-"""Products of features: multiplied natively, or taken over by a model of conjunctions."""
+"""Products of features: multiplied natively, or folded into a model of conjunctions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_absorbed(classes, last, degree, interaction_only, tmp_path):
     pipeline = make_pipeline(one_hot(), products, last).fit(X, y % classes)
     fast = unkernel.compile(pipeline, sample=X, measure=False)
     assert isinstance(fast.to_model(), ConjunctionModel)
-    assert len(fast.plan.feature_names) == 7  # not their products
+    assert len(fast.plan.feature_names) == 7  # without their products
     fast.save(tmp_path / "model.uk")
     for model in (fast, unkernel.load(tmp_path / "model.uk")):
         np.testing.assert_allclose(

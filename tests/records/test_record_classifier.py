@@ -1,4 +1,4 @@
-"""Compiled classifiers of records: one record as many, files, damage, bad records, re-entrancy, threads."""
+"""Compiled classifiers of records: one and many, files, damage, bad records, re-entrancy, threads."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_explanations_add_up_and_speak_of_the_record(fast: RecordClassifier) -> 
     for record in RECORDS[:10]:
         explained = fast.explain_one(record, top=None)
         text = str(explained)
-        if not hasattr(fast, "predict_proba"):  # that one is sparse, and has no weights of jobs
+        if not hasattr(fast, "predict_proba"):  # it is sparse, and has no weights of jobs
             assert f"job = {record['job']}" in text
         assert "age" in text
         if len(fast.classes_) == 2:
@@ -124,7 +124,7 @@ def test_numpy_alone_is_needed(plain: RecordClassifier, tmp_path: Path) -> None:
 
 
 def damaged(value: Any) -> list[Any]:
-    """What may stand instead of a setting."""
+    """Return replacements for a setting."""
     others = [
         None,
         -1,
@@ -157,7 +157,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def is_refused(arrays: Any, settings: Any) -> bool:
-    """Whether a damaged file is refused. One that is not must answer."""
+    """Return whether a damaged file is refused; a file that is not refused must predict."""
     try:
         loaded = RecordClassifier.from_container("file.uk", arrays, settings)
     except FormatError:
@@ -168,7 +168,7 @@ def is_refused(arrays: Any, settings: Any) -> bool:
 
 
 def test_damaged_settings_are_refused(plain: RecordClassifier) -> None:
-    """All but other names, other switches and other codes of categories, which could be right as well."""
+    """All changes except other names, switches and codes of categories, which could be valid."""
     _, arrays, settings = plain.to_container()
     settings = json.loads(json.dumps(settings))
     taken = set()
@@ -215,7 +215,7 @@ def text_table_of(settings: Any) -> Any:
 def test_a_file_has_no_token_patterns_of_its_own(
     plain: RecordClassifier, pattern: str, analyzer: str
 ) -> None:
-    """The first would need years for forty letters."""
+    """The first would take years for forty letters."""
     _, arrays, settings = plain.to_container()
     settings = copy.deepcopy(settings)
     text_table_of(settings).update(token_pattern=pattern, analyzer=analyzer)
@@ -253,7 +253,7 @@ def test_damaged_arrays_are_refused_or_answer(plain: RecordClassifier) -> None:
         ):
             if not np.array_equal(other, array):
                 refused.append(is_refused(arrays | {name: other}, settings))
-    assert sum(refused) > 0.8 * len(refused)  # other values of the right form could be right as well
+    assert sum(refused) > 0.8 * len(refused)  # other values of the right form could be valid
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_strange_but_good_records_are_answered(plain: RecordClassifier) -> None:
 
 
 class Calls:
-    """A number that asks the classifier, and changes the record, while it is read."""
+    """A number that calls the classifier, and changes the record, while it is read."""
 
     def __init__(self, fast: RecordClassifier, record: dict[str, Any]) -> None:
         self.fast, self.record, self.found = fast, record, None

@@ -1,4 +1,4 @@
-"""Every step and value in the table of what can be compiled is tried, and what it refuses is refused."""
+"""Every step and value in the table of supported pipelines compiles, and refused ones are refused."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_refused(trial):
     pipeline = trial.pipeline
     try:
         pipeline.fit(trial.X, trial.y)
-    except (ValueError, TypeError, AttributeError):  # as files are not there
+    except (ValueError, TypeError, AttributeError):  # such as missing files
         parameters = pipeline.named_steps["my step"].get_params(deep=False)
         pipeline.set_params(**{f"my step__{trial.parameter}": _default(trial)}).fit(trial.X, trial.y)
         pipeline.named_steps["my step"].__dict__[trial.parameter] = parameters[trial.parameter]

@@ -1,4 +1,4 @@
-"""Scores on the edge between two classes, and scores that are not those of the model itself."""
+"""Scores at the boundary between two classes, and scores derived from the model's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TINY = 1e-12
 
 
 def linear(decision: Decision, weights: Any) -> RecordClassifier:
-    """Scores of two numbers by these weights."""
+    """Return a classifier of two numbers with these weights."""
     weights = np.array(weights, dtype=np.float64).reshape(2, -1)
     model = LinearModel(weights, np.zeros(weights.shape[1]), decision, 2, True, {})
     return RecordClassifier(PLAN, unkernel.compile(model, measure=False))
@@ -64,7 +64,7 @@ def test_a_score_on_a_threshold_is_of_the_lower_class() -> None:
         assert fast.score_one(record) == fast.decision_function([record])[0] == a
 
 
-# --- Scores that a decision makes of others ------------------------------------------------------------
+# --- Derived scores ------------------------------------------------------------------------------------
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(60, 3))
@@ -103,7 +103,7 @@ def test_score_one_is_what_decision_function_says(last: Any, y: Any) -> None:
 
 
 class Answers:
-    """A pipeline with these scores and answers."""
+    """A pipeline with these scores and predictions."""
 
     def __init__(self, scores: Any, answers: Any) -> None:
         self._scores, self._answers = np.array(scores, dtype=float), np.array(answers)

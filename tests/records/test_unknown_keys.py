@@ -1,4 +1,4 @@
-"""Keys of records, and columns of tables, that a model does not know."""
+"""Unknown keys of records, and unknown columns of tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def strict(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def tables(columns: dict[str, Any]) -> list[Any]:
-    """The same columns as every kind of table that is installed."""
+    """Return the same columns as each installed kind of table."""
     found: list[Any] = [columns]
     for module, name in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "table")):
         try:

@@ -1,4 +1,4 @@
-"""Plans know a usual value of each column, which the server's page begins with."""
+"""Plans have a usual value of each column, with which the server's page starts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_usual_values_are_frequent_or_in_the_middle(given: Callable[[Any], Any])
     example = dict(ENCODER.fit(given(ROWS)).plan_.example)
     assert example.pop("day") in {row["day"] for row in ROWS}
     assert datetime.date.fromisoformat(example.pop("moment"))
-    assert example == USUAL  # of texts there is none
+    assert example == USUAL  # texts have none
 
 
 def test_categories_that_few_records_have_are_not_told():

@@ -1,4 +1,4 @@
-"""The slow, obvious twin of the arc-eager parser: states are lists, and costs come from an exhaustive search.
+"""The slow twin of the arc-eager parser: states are lists, and costs come from an exhaustive search.
 
 Words count from 1. A sentence is a list of ``Word`` (data.text.conll), a tree two lists: heads, labels.
 """
@@ -45,7 +45,7 @@ class State:
         return self.heads[word - 1]
 
     def children(self, word):
-        """On the left and on the right, the outermost first."""
+        """Return the children on the left and on the right, the outermost first."""
         own = [child for child, head in enumerate(self.heads, start=1) if head == word]
         return [child for child in own if child < word], [child for child in reversed(own) if child > word]
 
@@ -57,7 +57,7 @@ class State:
         return move == RIGHT_ARC or (self.head(self.top) != 0) == (move == REDUCE)
 
     def arc(self, move):
-        """The head and the child that a move joins."""
+        """Return the head and the child that a move joins."""
         return (self.next, self.top) if move == LEFT_ARC else (self.top, self.next)
 
     def apply(self, move, label=None):
@@ -76,7 +76,7 @@ class State:
 
 
 def costs(state, gold):
-    """For each valid move, the gold heads that cannot be had any more after it; without UNSHIFT."""
+    """Return for each valid move the number of gold heads that it makes impossible; without UNSHIFT."""
     headed = frozenset(word for word in state.stack if state.head(word))
     before = _situation(state.stack, headed, state.queue)
     most = _search(tuple(gold))
@@ -92,7 +92,7 @@ def _situation(stack, headed, queue):
 
 
 def _continuations(gold, stack, headed, queue):
-    """The moves, whether each makes a gold arc, and what is there after it."""
+    """Yield the moves, whether each makes a gold arc, and the state after it."""
     yield SHIFT, 0, _situation([*stack, queue[0]], headed, queue[1:])
     if not stack:
         return
@@ -112,7 +112,9 @@ def _continuations(gold, stack, headed, queue):
 def _search(gold):
     @cache
     def most(stack, headed, queue):
-        """The most gold heads that moves can still give; a word without a head at the end is a root."""
+        """Return the largest number of gold heads that can still be reached; a word without a head at the end
+        is a root.
+        """
         if not queue:
             return sum(gold[word - 1] == 0 for word in stack if word not in headed)
         return max(gain + most(*after) for _, gain, after in _continuations(gold, stack, headed, queue))
@@ -121,7 +123,7 @@ def _search(gold):
 
 
 def canonical_moves(heads):
-    """The moves that build a projective tree: arcs as soon as possible, REDUCE only where it is needed."""
+    """Return the moves that build a projective tree: arcs as soon as possible, REDUCE only if necessary."""
     state, moves = State(len(heads)), []
     while not state.finished:
         lost = costs(state, heads)
@@ -132,11 +134,11 @@ def canonical_moves(heads):
     return moves
 
 
-# --- What a treebank teaches ------------------------------------------------------------------------
+# --- Training data ----------------------------------------------------------------------------------
 
 
 class Frame:
-    """Templates, labels, columns and parts, as training finds them."""
+    """Templates, labels, columns and parts found in training."""
 
     def __init__(self, template_text, sentences, *, split, min_count):
         self.templates = Templates(template_text)
@@ -189,12 +191,12 @@ class Frame:
         self.columns = {section: self._numbered(own, min_count) for section, own in counts.items()}
 
     def _order_of_cases(self, column):
-        """Tags as they were first seen, for each side."""
+        """Return tags in the order of their first appearance, for each side."""
         tags = dict.fromkeys(column_value(word, column) for sentence in self.sentences for word in sentence)
         return [None, *(case for tag in tags for case in (tag, (tag, False), (tag, True)))]
 
     def _numbered(self, counts, min_count):
-        """Columns in the order of templates, then by frequency, then by what was seen first."""
+        """Return columns in the order of templates, then by frequency, then by first appearance."""
 
         def order(feature):
             template, values = feature
@@ -204,7 +206,7 @@ class Frame:
         return {feature: column for column, feature in enumerate(sorted(frequent, key=order))}
 
     def core(self, section):
-        """How many columns are joined with all others."""
+        """Return the number of columns that are joined with all others."""
         return sum(template < self.templates.core[section] for template, _ in self.columns[section])
 
     def row(self, section, state, sentence, arc=None):
@@ -221,7 +223,7 @@ class Frame:
 
 
 class Parts:
-    """Which classifier decides, and among which classes: one for each case, the most frequent first."""
+    """The assignment of decisions to classifiers and classes: one for each case, the most frequent first."""
 
     def __init__(self):
         self.counts = {}
@@ -242,11 +244,11 @@ class Parts:
 
 
 class CloseCallError(Exception):
-    """Two scores are so near that the order of a sum decides which is the larger one."""
+    """Two scores are so close that the order of summation decides which is larger."""
 
 
 def parse(frame, sentence, move_scores, label_scores, tolerance=0.0):
-    """Greedily; scores are functions of a part and a row. Gives heads and labels."""
+    """Parse greedily; scores are functions of a part and a row. Return heads and labels."""
     state = State(len(sentence))
     while not state.finished:
         move = best_move(frame, state, sentence, move_scores, tolerance)
@@ -272,7 +274,7 @@ def best_move(frame, state, sentence, move_scores, tolerance):
 
 
 def best(scores, tolerance):
-    """The first class of the largest score."""
+    """Return the first class with the largest score."""
     chosen = max(scores, key=scores.__getitem__)
     if any(scores[chosen] - score < tolerance for one, score in scores.items() if one != chosen):
         raise CloseCallError
@@ -297,7 +299,7 @@ def finished(beam):
 
 
 def step(frame, sentence, beam, width, scores, *, gold=None):
-    """One more move for each item, in every way, or in those that lose least of the gold tree."""
+    """Extend each item by one move in every way, or only by moves that lose least of the gold tree."""
     move_scores, label_scores = scores
     found = []
     for place, item in enumerate(beam):
@@ -355,7 +357,7 @@ def parse_with_beam(frame, sentence, scores, width):
 
 
 def scores_of(classifiers):
-    """Scores from the weights of compiled classifiers; None is one that has one class only."""
+    """Return scores from the weights of compiled classifiers; None is a classifier with a single class."""
 
     def scores(part, row):
         if classifiers[part] is None:

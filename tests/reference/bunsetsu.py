@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the bunsetsu reader, features and parser, and sentences to try them on."""
+"""Slow twins of the bunsetsu reader, features and parser, and sentences to try them on."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FIELDS = ("surface", "reading", "lemma", "pos", "subpos", "ctype", "cform")
 
 @dataclass
 class Bunsetsu:
-    """Morphemes are dictionaries of fields."""
+    """A bunsetsu; morphemes are dictionaries of fields."""
 
     head: int
     type: str
     morphemes: list
 
     def word(self, which):
-        """A morpheme, or None."""
+        """Return a morpheme, or None."""
         words = [m for m in self.morphemes if m["pos"] != "特殊"]
         chosen = {
             "first": self.morphemes,
@@ -39,7 +39,7 @@ class Bunsetsu:
 
 
 def read(text):
-    """All sentences, as lists of bunsetsu."""
+    """Return all sentences, as lists of bunsetsu."""
     sentences, own = [], []
     for line in text.splitlines():
         if line == "EOS":
@@ -61,7 +61,7 @@ def brackets(openings, closings):
 
 
 def own_values(sentence, number, what):
-    """The values of a property of one bunsetsu."""
+    """Return the values of a property of one bunsetsu."""
     own = sentence[number]
     match what:
         case "beginning":
@@ -90,7 +90,7 @@ def between_values(sentence, modifier, candidate, heads, what):
 
 
 def features(sentence, modifier, candidate, heads, templates):
-    """Names of the features of a pair, given the heads that have been found so far."""
+    """Return the names of the features of a pair, given the heads found so far."""
     numbers = {"before": modifier - 1, "modifier": modifier, "candidate": candidate, "after": candidate + 1}
     present = {role: number for role, number in numbers.items() if 0 <= number < len(sentence)}
     found = set()
@@ -113,7 +113,7 @@ def features(sentence, modifier, candidate, heads, templates):
 
 
 def parse(sentence, depends, templates):
-    """The heads, by decisions on names of features; and all decisions, as (features, answer)."""
+    """Return the heads, by decisions on names of features, and all decisions as (features, answer)."""
     heads, stack, decisions = [-1] * len(sentence), [], []
     for candidate in range(1, len(sentence)):
         stack.append(candidate - 1)
@@ -129,7 +129,7 @@ def parse(sentence, depends, templates):
 
 
 def follow(sentence, templates):
-    """The decisions that lead to the sentence's own heads."""
+    """Return the decisions that lead to the sentence's own heads."""
     return parse(sentence, lambda i, j, _: sentence[i].head == j, templates)[1]
 
 
@@ -157,11 +157,11 @@ WORDS = [
 
 @st.composite
 def sentences(draw, most=9):
-    """The lines of a sentence; heads may be anything that files have."""
+    """Draw the lines of a sentence; heads may be anything that occurs in files."""
     count = draw(st.integers(0, most))
     lines = draw(st.lists(st.sampled_from(["# S-ID:1", "#", ""]), max_size=2))
     for number in range(count):
-        # mostly to the right, as they are
+        # mostly to the right, as in real text
         head = draw(st.integers(number + 1, count - 1) | st.integers(-1, count)) if number < count - 1 else -1
         lines.append(f"* {number} {head}{draw(st.sampled_from('DDDPIA'))}")
         lines += draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4))
@@ -169,6 +169,6 @@ def sentences(draw, most=9):
 
 
 def corpora(most_sentences=6, min_sentences=0):
-    """The text of a corpus."""
+    """Draw the text of a corpus."""
     lists = st.lists(sentences(), min_size=min_sentences, max_size=most_sentences)
     return lists.map(lambda found: "".join(line + "\n" for lines in found for line in lines))

@@ -1,4 +1,4 @@
-"""Chunking, slow and obvious: tags, templates, features, decoding and counts, a word at a time."""
+"""The slow twin of chunking: tags, templates, features, decoding and counts, word by word."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
 
 
 def chunks_of(tags: Tags) -> Chunks:
-    """First word, last word and type; by the pairs of neighbours at which the task's scorer cuts."""
+    """Return first word, last word and type of chunks, by the pairs of neighbours at which the task's scorer
+    cuts.
+    """
     padded = ["O", *tags, "O"]
     cuts = [_cut(left, right) for left, right in itertools.pairwise(padded)]
     begins = [i for i in range(len(tags)) if tags[i] != "O" and cuts[i]]
@@ -24,12 +26,12 @@ def chunks_of(tags: Tags) -> Chunks:
 
 
 def _cut(left: str, right: str) -> bool:
-    """Whether no chunk goes over the border between the two."""
+    """Return whether no chunk crosses the border between the two."""
     return "O" in (left, right) or left[2:] != right[2:] or left[0] in "ES" or right[0] in "BS"
 
 
 def tags_of(chunks: Chunks, words: int, scheme: str) -> list[str]:
-    """The tags of chunks."""
+    """Return the tags of chunks."""
     tags = ["O"] * words
     firsts, lasts = {(i, kind) for i, _, kind in chunks}, {(j, kind) for _, j, kind in chunks}
     for first, last, kind in chunks:
@@ -47,14 +49,14 @@ def tags_of(chunks: Chunks, words: int, scheme: str) -> list[str]:
 
 
 def valid(tags: Tags, scheme: str) -> bool:
-    """Whether the scheme would write these chunks so."""
+    """Return whether the scheme would write these chunks with these tags."""
     return list(tags) == tags_of(chunks_of(tags), len(tags), scheme)
 
 
 def scores_of(
     right: Sequence[Tags], found: Sequence[Tags]
 ) -> tuple[Counter[str], Counter[str], Counter[str]]:
-    """Chunks of each type: found, right, and both."""
+    """Return the chunks of each type: found, correct, and both."""
     counts: tuple[Counter[str], Counter[str], Counter[str]] = (Counter(), Counter(), Counter())
     for own, given in zip(right, found, strict=True):
         sets = (chunks_of(given), chunks_of(own), chunks_of(given) & chunks_of(own))
@@ -67,7 +69,7 @@ def scores_of(
 
 
 def sections_of(text: str) -> tuple[list[list[tuple[str, int]]], list[list[tuple[str, int]]]]:
-    """Pairs of attribute and position, before the line [beside] and after it; in both, tags come last."""
+    """Return pairs of attribute and position, before and after the line [beside]; tags come last in both."""
     lines = [line.split("#")[0].strip() for line in text.splitlines()]
     found: tuple[list[list[tuple[str, int]]], list[list[tuple[str, int]]]] = ([], [])
     beside = False
@@ -83,7 +85,7 @@ def sections_of(text: str) -> tuple[list[list[tuple[str, int]]], list[list[tuple
 
 
 def templates_of(text: str) -> list[list[tuple[str, int]]]:
-    """The templates of both sections."""
+    """Return the templates of both sections."""
     core, beside = sections_of(text)
     return core + beside
 
@@ -93,12 +95,12 @@ def small(word: str) -> str:
 
 
 def plain(word: str) -> str:
-    """As lexicons know it."""
+    """Return the word in the form of lexicons."""
     return re.sub("[0-9]", "0", small(word))
 
 
 def value(attribute: str, word: str, pos: str) -> str:
-    """What an attribute is of a word."""
+    """Return the value of an attribute for a word."""
     if attribute.startswith("prefix"):
         return small(word)[: int(attribute[6:])]
     if attribute.startswith("suffix"):
@@ -128,7 +130,7 @@ def features_at(
     tags: Sequence[int],
     i: int,
 ) -> list[Feature]:
-    """The features of the i-th word in the order of reading, where `tags` are the classes of those before."""
+    """Return the features of the i-th word in reading order; `tags` are the classes of earlier words."""
 
     def one(attribute: str, offset: int) -> str | int:
         at = i + offset
@@ -147,20 +149,20 @@ class Sentence:
 
 
 def by_frequency(features: list[Feature], counts: Counter[Feature]) -> list[Feature]:
-    """By template, then frequent ones first, then by first sight."""
+    """Order features by template, then by descending frequency, then by first appearance."""
     return sorted(features, key=lambda feature: (feature[0], -counts[feature]))
 
 
 def numbered_rows(
     templates: list[list[tuple[str, int]]], sentences: Sequence[Sentence], backward: bool, min_count: int
 ) -> tuple[dict[Feature, int], list[list[int]]]:
-    """Numbers of features, and the rows of all words as they are read."""
+    """Number the features, and return the rows of all words in reading order."""
     seen: list[list[Feature]] = []
     for sentence in sentences:
         step = -1 if backward else 1
         words, pos, tags = sentence.words[::step], sentence.pos[::step], sentence.tags[::step]
         seen += [features_at(templates, words, pos, tags, i) for i in range(len(words))]
-    counts = Counter(feature for row in seen for feature in row)  # keeps the order of first sight
+    counts = Counter(feature for row in seen for feature in row)  # keeps the order of first appearance
     kept = [feature for feature, count in counts.items() if count >= min_count]
     numbers = {feature: number for number, feature in enumerate(by_frequency(kept, counts))}
     return numbers, [sorted(numbers[f] for f in row if f in numbers) for row in seen]
@@ -178,12 +180,12 @@ class Model:
 
     @property
     def remembered(self) -> int:
-        """How many tags before a word can make a difference to it."""
+        """Return how many tags before a word can affect it."""
         places = [place for template in self.templates for place in template]
         return max([1, *(-offset for attribute, offset in places if attribute == "tag")])
 
     def score_tags(self, words: list[str], pos: list[str], chosen: list[int]) -> list[float]:
-        """The scores of the next word's tags; with a beam, logarithms of probabilities."""
+        """Return the scores of the next word's tags; with a beam, logarithms of probabilities."""
         features = features_at(self.templates, words, pos, chosen, len(chosen))
         scores = self.score(sorted(self.numbers[f] for f in features if f in self.numbers))
         scores = list(scores) if len(self.classes) > 2 else [-scores, scores]
@@ -198,7 +200,7 @@ Tagging = tuple[float, list[int]]
 
 
 def decode(words: list[str], pos: list[str], model: Model) -> list[str]:
-    """The tags of a sentence in the model's scheme: the best that a beam finds."""
+    """Return the tags of a sentence in the model's scheme: the best found by a beam."""
     step = -1 if model.backward else 1
     words, pos = words[::step], pos[::step]
     kept: list[Tagging] = [(0.0, [])]
@@ -214,7 +216,7 @@ def decode(words: list[str], pos: list[str], model: Model) -> list[str]:
 
 
 def _best(taggings: list[Tagging], model: Model) -> list[Tagging]:
-    """The best taggings that differ in what later words can see of them; the best first."""
+    """Return the best taggings that differ in the tags that later words can see, the best first."""
     by_end: dict[tuple[int, ...], Tagging] = {}
     for score, chosen in sorted(taggings, key=lambda tagging: -tagging[0]):
         by_end.setdefault(tuple(chosen[-model.remembered :]), (score, chosen))
@@ -223,7 +225,7 @@ def _best(taggings: list[Tagging], model: Model) -> list[Tagging]:
 
 
 def most_probable(words: list[str], pos: list[str], model: Model) -> list[str]:
-    """The best of all valid taggings, each tried."""
+    """Return the best of all valid taggings, by trying each."""
     step = -1 if model.backward else 1
     words, pos = words[::step], pos[::step]
     best, found = -math.inf, []
@@ -238,7 +240,7 @@ def most_probable(words: list[str], pos: list[str], model: Model) -> list[str]:
 
 
 def _allowed(classes: list[str], chosen: list[int], scheme: str, step: int, last: bool) -> list[int]:
-    """Classes after which some end makes the sentence valid; behind the last word nothing comes."""
+    """Return the classes after which the sentence can still end validly; nothing follows the last word."""
     ends: list[list[str]] = [[]] if last else [[], *([tag] for tag in classes)]
     before = [classes[k] for k in chosen]
     return [

@@ -1,4 +1,4 @@
-"""Clusters of words, slow and obvious: every move is tried, and the whole likelihood computed anew."""
+"""The slow twin of clustering: tries every move, and recomputes the whole likelihood."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from itertools import pairwise
 
 
 def likelihood(words, cluster_of):
-    """Of a class bigram model, without what no clusters change."""
+    """Return the likelihood of a class bigram model, without terms that clusters do not affect."""
     clusters = [cluster_of[word] for word in words]
     pairs, totals = Counter(pairwise(clusters)), Counter(clusters)
     return sum(n * math.log(n) for n in pairs.values()) - 2 * sum(n * math.log(n) for n in totals.values())
 
 
 class Exchange:
-    """Words are numbers, frequent ones first; those from `vocabulary` on have clusters of their own."""
+    """Clusters of words given as numbers, frequent ones first; words from `vocabulary` on have their own
+    clusters.
+    """
 
     def __init__(self, words, vocabulary, others, clusters):
         self.words, self.vocabulary, self.n_clusters = words, vocabulary, clusters

@@ -1,4 +1,4 @@
-"""The slow, obvious twin of the reader of columns: CoNLL-U, CoNLL-X and chunks."""
+"""The slow twin of the reader of columns: CoNLL-U, CoNLL-X and chunks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ HEAD = 6
 
 @dataclass
 class Sentence:
-    line: int  # its first
+    line: int  # its first line
     rows: list[list[str]] = field(default_factory=list)  # the columns of its words
     lines: list[int] = field(default_factory=list)  # of its words
     heads: list[int] = field(default_factory=list)
 
 
 def read(data: bytes, format: str, trees: str = "none") -> list[Sentence]:
-    """All sentences; the first bad line is a BadLineError with its line and column."""
+    """Return all sentences; the first bad line is a BadLineError with its line and column."""
     sentences: list[Sentence] = []
     current: Sentence | None = None
-    no_words = False  # multiword tokens or empty nodes were seen in this sentence
+    no_words = False  # whether multiword tokens or empty nodes have occurred in this sentence
     for number, line in enumerate([*data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), b""], start=1):
         if not line.strip(BLANKS):
             if current and (current.rows or no_words):
@@ -62,7 +62,7 @@ def read_chunk(sentence: Sentence, text: str, number: int, first: list[list[str]
 
 
 def read_word(sentence: Sentence, text: str, number: int, format: str) -> bool:
-    """False where the line is none of a word."""
+    """Read the line of a word; return False for other lines."""
     row = text.split("\t")
     for column, value in enumerate(row[:10]):
         if not value:
@@ -96,7 +96,7 @@ def end_sentence(sentence: Sentence, format: str, trees: str) -> None:
 
 
 def bad_word(heads: list[int], trees: str) -> int | None:
-    """The first word that shows that these are no heads."""
+    """Return the first word that shows that these heads are invalid."""
     beyond = [i for i, head in enumerate(heads) if head > len(heads)]
     if beyond or trees == "none":
         return beyond[0] if beyond else None
@@ -105,7 +105,7 @@ def bad_word(heads: list[int], trees: str) -> int | None:
     roots = [i for i, head in enumerate(heads) if head == 0]
     if trees == "tree" and len(roots) > 1:
         return roots[1]
-    # Of several circles the one that the first word leads to is named, by its first word.
+    # Of several cycles, the first one reached is named, by its first word.
     for start in range(len(heads)):
         if circle := circle_above(heads, start):
             return min(circle)
@@ -113,7 +113,7 @@ def bad_word(heads: list[int], trees: str) -> int | None:
 
 
 def circle_above(heads: list[int], start: int) -> list[int]:
-    """The circle that the way up from a word ends in, empty where it leads to a root."""
+    """Return the cycle in which the path up from a word ends; empty if the path leads to a root."""
     way = [start]
     while heads[way[-1]] != 0:
         head = heads[way[-1]] - 1

@@ -1,4 +1,4 @@
-"""A small training text for each learner of the command line."""
+"""Small training texts for the learners of the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conjunction models scored by a dictionary and itertools."""
+"""Conjunction models scored with a dictionary and itertools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def numbered(n_features, degree, sets):
-    """All conjunctions in the order of their numbers, as descending tuples; number 0 is the empty one."""
+    """Return all conjunctions by number, as descending tuples; number 0 is the empty one."""
     choose = combinations if sets else combinations_with_replacement
     order = [()]
     for a in range(n_features):
@@ -21,7 +21,7 @@ def numbered(n_features, degree, sets):
 
 
 def score(model, x):
-    """The scores of one dense row, conjunction by conjunction."""
+    """Return the scores of one dense row, conjunction by conjunction."""
     ranks = [r for r, column in enumerate(model.columns) if x[column] != 0]
     weights = dict(zip(model.keys.tolist(), model.weights, strict=True))
     total = np.array(model.intercept, dtype=float)
@@ -32,7 +32,7 @@ def score(model, x):
 
 
 def number(ranks, degree, sets):
-    """The number of a conjunction: how many are listed before it."""
+    """Return the number of a conjunction: how many come before it."""
     more = 0 if sets else 1
     a, *rest = sorted(ranks, reverse=True)
     block = 1 + sum(math.comb(a + more * (size - 1), size) for size in range(1, degree + 1))
@@ -43,7 +43,7 @@ def number(ranks, degree, sets):
 
 
 def score_entries(model, entries):
-    """The scores of one row given as {column: value}: ``score`` for models of many features."""
+    """Return the scores of one row given as {column: value}, like ``score``, for models of many features."""
     ranks = {column: rank for rank, column in enumerate(model.columns.tolist())}
     values = {ranks[column]: value for column, value in entries.items() if column in ranks and value != 0}
     weights = dict(zip(model.keys.tolist(), model.weights, strict=True))
@@ -58,7 +58,7 @@ def score_entries(model, entries):
 
 
 def factor(model, values):
-    """What a conjunction of these values counts: their product, or the mean over its monomials."""
+    """Return the factor of a conjunction of these values: their product, or the mean over its monomials."""
     if not model.sets:
         return math.prod(values)
     total = share = 0.0

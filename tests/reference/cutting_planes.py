@@ -1,6 +1,6 @@
-"""Losses of all scores together, by listing all pairs and all labelings, and the problems made of them.
+"""Losses of all scores jointly, by enumerating all pairs and all labelings, and their problems.
 
-A cut is (offset, c) with risk(s') >= offset - c's' for all s', and equality at the scores it was taken at.
+A cut is (offset, c) with risk(s') >= offset - c's' for all s', and equality at the scores where it was taken.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from itertools import chain, combinations, permutations, product
 
 import numpy as np
 
-# --- Losses that count each row on its own --------------------------------------------------------
+# --- Losses of single rows ------------------------------------------------------------------------
 
 
 def margin_risk(signed_costs, scores, *, squared):
-    """The sum of cost_i loss(1 - y_i s_i)."""
+    """Return the sum of cost_i loss(1 - y_i s_i)."""
     lack = np.maximum(1.0 - np.sign(signed_costs) * scores, 0.0)
     return float(np.abs(signed_costs) @ (lack**2 if squared else lack))
 
 
 def margin_cut(signed_costs, scores, *, squared):
-    """The tangent at the scores: c = -dR/ds, the offset R + c's."""
+    """Return the tangent at the scores: c = -dR/ds, and the offset R + c's."""
     lack = np.maximum(1.0 - np.sign(signed_costs) * scores, 0.0)
     c = signed_costs * (2.0 * lack if squared else lack > 0)
-    # s = y (1 - lack) wherever c is not 0. Written like this the terms with a huge s do not cancel.
+    # s = y (1 - lack) wherever c is not 0. In this form, the terms with a huge s do not cancel.
     loss_and_product = lack * (2.0 - lack) if squared else (lack > 0).astype(float)
     return float(np.abs(signed_costs) @ loss_and_product), c
 
@@ -31,7 +31,7 @@ def margin_cut(signed_costs, scores, *, squared):
 
 
 def ordered_pairs(ranks, groups=(), weights=(), pair_weights=()):
-    """(i, j, v) of all pairs in a group where i ranks above j; v is the pair's weight."""
+    """Return (i, j, v) for all pairs in a group where i ranks above j; v is the pair's weight."""
     for i, j in product(range(len(ranks)), repeat=2):
         if ranks[i] > ranks[j] and (len(groups) == 0 or groups[i] == groups[j]):
             v = weights[i] * weights[j] if len(weights) else 1.0
@@ -39,14 +39,14 @@ def ordered_pairs(ranks, groups=(), weights=(), pair_weights=()):
 
 
 def ndcg(relevance):
-    """NDCG of rows in this order, all places counted."""
+    """Return NDCG of rows in this order, with all places."""
     discounts = 1.0 / np.log2(np.arange(len(relevance)) + 2.0)
     gains = np.exp2(np.asarray(relevance, dtype=float)) - 1.0
     return gains @ discounts / (np.sort(gains)[::-1] @ discounts)
 
 
 def swap_losses(y, groups=(), weights=()):
-    """{(i, j): what NDCG loses, on average over all best orders of their group, if i and j are swapped}."""
+    """Return {(i, j): mean loss of NDCG over all best orders of their group if i and j are swapped}."""
     y, losses = np.asarray(y), {}
     for group in np.unique(groups) if len(groups) else [None]:
         members = [
@@ -67,12 +67,12 @@ def _swapped(order, i, j):
 
 
 def pair_scale(pairs, total):
-    """What makes the mean over pairs as large as a sum over rows, whose weights sum to the total."""
+    """Return the factor that makes the mean over pairs as large as a sum over rows with this total weight."""
     return total / sum(v for _, _, v in pairs)
 
 
 def ordinal_cut(pairs, total, scores):
-    """The pairs that are not in order by a margin of 1, in the rounded sense of `s_j <= s_i - 1`."""
+    """Return a cut from the pairs not in order by a margin of 1, in the rounded sense of `s_j <= s_i - 1`."""
     scale = pair_scale(pairs, total)
     offset, c = 0.0, np.zeros(len(scores))
     for i, j, v in pairs:
@@ -84,12 +84,12 @@ def ordinal_cut(pairs, total, scores):
 
 
 def ordinal_risk(pairs, total, scores):
-    """The sum over pairs of v max(0, 1 - (s_i - s_j)), times the scale."""
+    """Return the sum over pairs of v max(0, 1 - (s_i - s_j)), times the scale."""
     return pair_scale(pairs, total) * sum(v * max(0.0, 1.0 - (scores[i] - scores[j])) for i, j, v in pairs)
 
 
 def count_pairs(pairs, scores):
-    """The weight of all pairs, and of those in the right order; ties count half."""
+    """Return the weight of all pairs, and of the pairs in the right order; ties count half."""
     ordered = sum(v * ((scores[i] > scores[j]) + 0.5 * (scores[i] == scores[j])) for i, j, v in pairs)
     return sum(v for _, _, v in pairs), ordered
 
@@ -106,7 +106,9 @@ def precision_loss(truth, guess):
 
 
 def measure_cuts(positive, *, k=None):
-    """Every labeling as a cut: (n loss, c), c_i = y_i where the label changes; of `k` positives if given."""
+    """Return every labeling as a cut: (n loss, c), c_i = y_i where the label changes; of `k` positives if
+    given.
+    """
     positive = np.asarray(positive)
     cuts = [(0.0, np.zeros(len(positive)))]
     for labels in product([False, True], repeat=len(positive)):
@@ -119,7 +121,7 @@ def measure_cuts(positive, *, k=None):
 
 
 def largest_cut(cuts, scores):
-    """The highest of all cuts at the scores: R(s) = max over cuts of offset - c's."""
+    """Return the highest of all cuts at the scores: R(s) = max over cuts of offset - c's."""
     return max(offset - c @ scores for offset, c in cuts)
 
 
@@ -127,17 +129,19 @@ def largest_cut(cuts, scores):
 
 
 def with_constant(X, value):
-    """The rows with one more feature that all have; none for a value of 0."""
+    """Return the rows with an additional constant feature; none for a value of 0."""
     return np.column_stack([X, np.full(len(X), value)]) if value else X
 
 
 def objective(w, X, C, risk):
-    """1/2 w'w + C R(Xw)."""
+    """Return 1/2 w'w + C R(Xw)."""
     return float(0.5 * w @ w + C * risk(X @ w))
 
 
 def solve_simplex_qp(G, b, C):
-    """The largest b'a - 1/2 a'Ga, a >= 0, sum(a) <= C: every support is tried, with the sum free and at C."""
+    """Return the largest b'a - 1/2 a'Ga, a >= 0, sum(a) <= C, by trying every support, with the sum free and
+    at C.
+    """
     G, b = np.asarray(G, dtype=float), np.asarray(b, dtype=float)
     best, best_a = 0.0, np.zeros(len(b))
     supports = chain.from_iterable(combinations(range(len(b)), size) for size in range(1, len(b) + 1))
@@ -155,7 +159,7 @@ def solve_simplex_qp(G, b, C):
 
 
 def _stationary(G, b, total):
-    """Ga = b, or Ga + multiplier = b with sum(a) = total; by least squares, as G may be singular."""
+    """Solve Ga = b, or Ga + multiplier = b with sum(a) = total, by least squares, as G may be singular."""
     if total is None:
         return np.linalg.lstsq(G, b, rcond=None)[0]
     size = len(b)

@@ -1,9 +1,9 @@
-"""Compiled files, damaged in a thousand ways, loaded and asked: run as a program, so that it may crash.
+"""Damage compiled files in many ways, load them and predict: a separate program, because it may crash.
 
-``python damage.py FOLDER SEED COUNT FILE...`` damages each FILE so many times and prints, as JSON, how many
-were refused and how many answered, file by file. What is being tried stands in FOLDER/trying and
+``python damage.py FOLDER SEED COUNT FILE...`` damages each FILE COUNT times and prints, as JSON, how many
+were refused and how many answered, file by file. The current trial is in FOLDER/trying and
 FOLDER/damaged.uk. An exception other than ValueError ends the program, and so does a crash. Programs for
-other kinds of files have their own ways to damage and to ask, and call :func:`main` with them.
+other kinds of files define their own damage and questions, and call :func:`main` with these.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TYPES = {
 
 
 def parts(content):
-    """The header's table, without digests, and the bytes of each array, by name."""
+    """Return the header's table, without digests, and the bytes of each array, by name."""
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
     for digest in ("digest", "digests", "sha256"):
@@ -46,7 +46,7 @@ def parts(content):
 
 
 def joined(header, arrays):
-    """A file of this header and these arrays; where they lie is counted anew, shapes are kept if they fit."""
+    """Return a file of this header and these arrays; recomputes their places, keeps shapes that fit."""
     table = {"__metadata__": header["__metadata__"]}
     offset = 0
     for name, array in arrays.items():
@@ -62,7 +62,7 @@ def joined(header, arrays):
 
 
 def without_digests(content):
-    """The file as an earlier version wrote it: damage is noticed by what it does, or not at all."""
+    """Return the file as an earlier version wrote it: damage is noticed by its effect, or not at all."""
     return joined(*parts(content))
 
 
@@ -148,7 +148,7 @@ def change_an_array(content, rng):
 
 
 def change_a_number(content, rng):
-    """Where zones begin, how conjunctions are counted, of which degree."""
+    """Change begins of zones, counts or degrees of conjunctions."""
     header, arrays = parts(content)
     settings = settings_of(header)
     tables = settings["tables"]
@@ -164,7 +164,7 @@ def change_a_number(content, rng):
 
 
 def change_several(content, rng):
-    """Numbers that are wrong in themselves may be right together."""
+    """Change several numbers, which may be wrong alone but consistent together."""
     told = []
     for _ in range(rng.integers(2, 4)):
         what, content = rng.choice([change_a_number, change_an_array])(content, rng)
@@ -192,7 +192,7 @@ KINDS = [
 
 
 def classifier_questions(rng):
-    """All that a classifier can be asked; a ValueError is an answer."""
+    """Return all questions to a classifier; a ValueError is an answer."""
     ones = (rng.random((6, 12)) < 0.6).astype(float)
     rows = [ones, ones * rng.normal(size=ones.shape), np.ones((1, 12))]
     return lambda fast: ask(fast, rows)
@@ -216,11 +216,11 @@ class Way(NamedTuple):
 
     kinds: list
     refusal: type
-    questions: Callable  # of a random generator: a function that asks what was loaded
+    questions: Callable  # from a random generator to a function that uses the loaded object
 
 
 def damage_one(path, folder, rng, count, way):
-    """How many damaged files were refused, and how many answered."""
+    """Return how many damaged files were refused, and how many answered."""
     content, ask = without_digests(Path(path).read_bytes()), way.questions(rng)
     damaged, trying = Path(folder) / "damaged.uk", Path(folder) / "trying"
     refused = answered = 0
@@ -246,12 +246,12 @@ def main(way, folder, seed, count, *paths):
 
 
 def environment():
-    """In which programs find what this one has found."""
+    """Return an environment in which programs find the same modules as this one."""
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 def run(program, paths, folder, seed, count):
-    """What the module `program`, this one or one that calls it, counts when it is run for itself."""
+    """Run the module `program`, this one or one that calls it, and return its counts."""
     folder.mkdir()
     command = [sys.executable, program.__file__, str(folder), str(seed), str(count), *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)

@@ -1,4 +1,4 @@
-"""Dates, slowly: by the datetime module."""
+"""The slow twin of dates, with the datetime module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d(:
 
 
 def moment_of(value: Any) -> datetime | None:
-    """The date and time in UTC that a value stands for; None if it is no date."""
+    """Return the date and time in UTC of a value; None if it is not a date."""
     if isinstance(value, np.datetime64):
         value = str(value)
     elif isinstance(value, date):
@@ -29,7 +29,7 @@ def moment_of(value: Any) -> datetime | None:
 
 
 def part_of(value: Any, part: str) -> float:
-    """A part of a date; NaN if there is none."""
+    """Return a part of a date; NaN if there is no date."""
     moment = moment_of(value)
     if moment is None:
         return math.nan

@@ -1,4 +1,4 @@
-"""The slow, obvious twin of lifting arcs that cross, and trees for tests."""
+"""The slow twin of lifting crossing arcs, and trees for tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 
 def above(heads, word):
-    """The words from this one up to the root."""
+    """Return the words from this one up to the root."""
     way = [word]
     while heads[way[-1] - 1]:
         way.append(heads[way[-1] - 1])
@@ -14,18 +14,18 @@ def above(heads, word):
 
 
 def is_tree(heads):
-    """Whether there is one root, and every word leads to it."""
+    """Return whether there is one root, to which every word leads."""
     children = {}
     for word, head in enumerate(heads, start=1):
         children.setdefault(head, []).append(word)
     reached = [0]
-    for word in reached:  # which grows meanwhile
+    for word in reached:  # which grows during the loop
         reached += children.get(word, [])
     return heads.count(0) == 1 and len(reached) == len(heads) + 1
 
 
 def crossing(heads):
-    """The words whose arc spans a word that does not hang from its head."""
+    """Return the words whose arc spans a word that does not descend from its head."""
     return [
         word
         for word, head in enumerate(heads, start=1)
@@ -34,9 +34,9 @@ def crossing(heads):
 
 
 def projectivised(heads, labels):
-    """Lift the shortest arc that crosses, until none does.
+    """Lift the shortest crossing arc until no arcs cross.
 
-    Gives heads, labels, and for each lifted word its label and that of its true head.
+    Return heads, labels, and for each lifted word its label and that of its true head.
     """
     lifted = list(heads)
     while words := crossing(lifted):
@@ -50,9 +50,9 @@ def projectivised(heads, labels):
 
 
 def deprojectivised(heads, labels, marks):
-    """Give each lifted word to the nearest one, below its head, with the label that it was lifted from.
+    """Attach each lifted word to the nearest word below its head that has the label of the true head.
 
-    `marks` has, for every label, what it is without the mark and the label of the true head or None.
+    `marks` has, for every label, the label without the mark, and the label of the true head or None.
     """
     heads, labels = list(heads), list(labels)
     for word in range(1, len(heads) + 1):
@@ -72,7 +72,7 @@ def deprojectivised(heads, labels, marks):
 
 @st.composite
 def any_heads(draw, n_words):
-    """Of any tree: words in some order, each hanging from one before it."""
+    """Draw the heads of any tree: words in some order, each attached to an earlier one."""
     order = draw(st.permutations(range(1, n_words + 1)))
     heads = [0] * n_words
     for place, word in enumerate(order[1:], start=1):

@@ -1,4 +1,4 @@
-"""Reads a tree off the picture that was drawn of it for the terminal."""
+"""Reads a tree from its drawing for the terminal."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ UP, DOWN = set("╰├┴┼│"), set("╭├┬┼│")
 
 
 def heads_of(trunks: list[str]) -> list[int]:
-    """The place of each row's head, -1 for a root; `trunks` are the lines up to the words."""
+    """Return the place of each row's head, -1 for a root; `trunks` are the lines up to the words."""
     return [head_of(trunks, row) for row in range(len(trunks))]
 
 
 def head_of(trunks: list[str], row: int) -> int:
     column = len(trunks[row]) - 1
     while column >= 0 and trunks[row][column] not in "╭╰├ ":
-        column -= 1  # along the line, through the word's own bar and under bars that it crosses
+        column -= 1  # along the line, through the word's own bar and under crossing bars
     if column < 0:
         return -1
     assert trunks[row][column] != " ", "a line comes from nowhere"
@@ -22,7 +22,7 @@ def head_of(trunks: list[str], row: int) -> int:
 
 
 def bar(trunks: list[str], row: int, column: int) -> list[int]:
-    """The rows that a bar joins."""
+    """Return the rows joined by a bar."""
     first = last = row
     while trunks[first][column] in UP:
         first -= 1

@@ -1,6 +1,6 @@
-"""A plugin of pytest: a test that is skipped has failed, unless expected_skips.toml lists the reason.
+"""A pytest plugin: a skipped test counts as failed, unless expected_skips.toml lists the reason.
 
-It changes reports in the process that makes them, so it works alike with and without pytest-xdist.
+It changes reports in the process that makes them, so it works with and without pytest-xdist.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 
 def fail_if_unexpected(report: Report) -> Report:
-    """Turn the report of a skip into that of a failure, and return it, if the list lacks its reason."""
+    """Turn the report of a skip into a failure if the list lacks its reason, and return it."""
     if not report.skipped or hasattr(report, "wasxfail"):
         return report
     assert isinstance(report.longrepr, tuple)

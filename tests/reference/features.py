@@ -1,4 +1,4 @@
-"""The slow, obvious twin of feature templates: from their text to tuples of values."""
+"""The slow twin of feature templates: from their text to tuples of values."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ NUMBERS = ("label", "left-valency", "right-valency", "distance", "direction")
 
 
 class Templates:
-    """The features of each section, and the order in which strings were seen."""
+    """The features of each section, and strings in the order of their first appearance."""
 
     def __init__(self, text):
         self.sections = {"moves": [], "labels": []}
-        self.core = {"moves": 0, "labels": 0}  # templates that are joined with all
+        self.core = {"moves": 0, "labels": 0}  # templates joined with all others
         for line in (whole.partition("#")[0].strip() for whole in text.split("\n")):
             if line.startswith("["):
                 name = line.strip("[]").removeprefix("beside ")
@@ -35,13 +35,13 @@ class Templates:
                     names.setdefault(text_value(word, attribute), len(names))
 
     def order(self, attribute, value, labels):
-        """The place of a value among all that its attribute has."""
+        """Return the place of a value among all values of its attribute."""
         if attribute == "label":
             return labels.index(value)
         return value if attribute in NUMBERS else self.seen[attribute][value]
 
     def features(self, section, state, sentence, arc=None):
-        """The number of the template of each feature that there is, and its values with their attributes."""
+        """Return the template number of each existing feature, and its values with their attributes."""
         found = []
         for number, values in enumerate(self.sections[section]):
             filled = [(value.split(".")[-1], filled_value(value, state, sentence, arc)) for value in values]
@@ -51,13 +51,13 @@ class Templates:
 
 
 def column_value(word, column):
-    """A column of a word; where it has no tag of the treebank's own, the universal one stands in."""
+    """Return a column of a word; the universal tag replaces a missing tag of the treebank."""
     value = getattr(word, column)
     return word.upos if column == "xpos" and value == "_" else value
 
 
 def filled_value(value, state, sentence, arc):
-    """What stands in a template's place; None for nothing."""
+    """Return the value in a template's place; None for nothing."""
     head, child = arc or (state.top, state.next)
     if value == "direction":
         return int(child < head)
@@ -106,7 +106,7 @@ def inside(word, state):
 
 
 def distance_class(distance):
-    """1, 2, 3, 4, 5-6, 7-9, 10-14, and more."""
+    """Return the class of a distance: 1, 2, 3, 4, 5-6, 7-9, 10-14, and more."""
     return next(number for number, end in enumerate([2, 3, 4, 5, 7, 10, 15, 1 << 40]) if distance < end)
 
 

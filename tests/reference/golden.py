@@ -1,4 +1,4 @@
-"""The models of other programs in tests/golden, and what those programs say."""
+"""The models of other programs in tests/golden, and the predictions of these programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def content(name):
 
 
 def test_rows(name):
-    """The rows that the margins of a model are for."""
+    """Return the rows to which the margins of a model belong."""
     multi = "multi" in name or "svr" in name
     return read_svmlight(FOLDER / f"{'multi' if multi else 'binary'}.test.svm").X
 

@@ -1,4 +1,4 @@
-"""Write a small model file of every kind, with the answers it gives: once per format of files.
+"""Write a small model file of every kind, with its predictions: once per file format.
 
 python tests/reference/golden_models.py NAME writes NAME-*.uk and NAME-*.scores into tests/models/golden.
 """
@@ -40,7 +40,7 @@ def rows(name: str) -> Any:
 
 
 def compiled(name: str, engine: str, **options: Any) -> tuple[Any, Any]:
-    """A machine, and rows that it has not seen."""
+    """Return a machine, and rows that it has not seen."""
     data = rows(name)
     machine = SVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0, C=0.01, decision_function_shape="ovo")
     machine.fit(data.X[:20], data.y[:20])
@@ -48,7 +48,7 @@ def compiled(name: str, engine: str, **options: Any) -> tuple[Any, Any]:
 
 
 def models() -> Iterator[tuple[str, Any, Any]]:
-    """Names, models that can be saved, and what they are asked."""
+    """Yield names, models that can be saved, and rows to predict."""
     two, four = rows("binary"), rows("multi")
     for engine, options in ENGINES.items():
         yield f"compiled-{engine}", *compiled("binary", engine, **options)
@@ -69,7 +69,7 @@ def models() -> Iterator[tuple[str, Any, Any]]:
 
 
 def opened(path: Path) -> Any:
-    """Support vectors have to be compiled before they answer."""
+    """Open a file; support vectors must be compiled before they can predict."""
     return unkernel.compile(path, measure=False) if path.stem.endswith("-kernel") else unkernel.load(path)
 
 

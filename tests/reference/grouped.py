@@ -1,4 +1,4 @@
-"""Groups of features and the sums of their states, by itertools."""
+"""Groups of features and the sums of their states, with itertools."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 
 def groups_of(tables):
-    """The columns of each group, in the order of their bits."""
+    """Return the columns of each group, in the order of their bits."""
     begins = tables.arrays["group_begins"].tolist()
     columns = tables.arrays["columns"].tolist()
     return [columns[begin:end] for begin, end in pairwise(begins)]
 
 
 def states_of(tables):
-    """The states of each group, as sets of columns."""
+    """Return the states of each group, as sets of columns."""
     begins = tables.arrays["state_begins"].tolist()
     masks = tables.arrays["states"].tolist()
     return [
@@ -25,7 +25,7 @@ def states_of(tables):
 
 
 def states_met(groups, rows):
-    """How often each group is met in each of its states; rows are sets of columns."""
+    """Return how often each group is in each of its states; rows are sets of columns."""
     met = [{} for _ in groups]
     for row in rows:
         for counts, group in zip(met, groups, strict=True):
@@ -36,7 +36,7 @@ def states_met(groups, rows):
 
 
 def numbered(states, size):
-    """All conjunctions of `size` states of different groups, in the order in which their sums stand."""
+    """Return all conjunctions of `size` states of different groups, in the order of their sums."""
     flat = [state for group in states for state in group]
     begins = np.cumsum([0, *map(len, states)]).tolist()
     if size == 1:
@@ -51,7 +51,7 @@ def numbered(states, size):
 
 
 def sum_of(weights, conjunction, degree):
-    """What all sets that have a feature of each of these states, and no other, weigh together."""
+    """Return the total weight of all sets with a feature of each of these states, and no others."""
     features = sorted(frozenset().union(*conjunction))
     total = 0.0
     for size in range(len(conjunction), degree + 1):

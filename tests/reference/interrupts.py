@@ -1,4 +1,4 @@
-"""Whether a call lets Python see signals while it is in native code."""
+"""Checks whether a call lets Python handle signals during native code."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class _Heard(Exception):  # noqa: N818 (nothing is wrong)
 
 
 def hears_signals(call: Callable[[], Any]) -> bool:
-    """Whether handlers of signals run in the middle of a call.
+    """Return whether signal handlers run during a call.
 
-    Python runs handlers between two of its own instructions. One that runs several times at the same
-    instruction runs inside of the native function that was called there. A call may be over before that, on
-    a machine that is fast or busy, and is made again: the answer is no if none of many was heard in.
+    Python runs handlers between two of its own instructions. A handler that runs several times at the same
+    instruction runs inside the native function called there. On a fast or busy machine, a call may end
+    before that, and is repeated: the result is False if no handler ran in any of many calls.
     """
     places: list[tuple[int, int]] = []
 
@@ -44,7 +44,7 @@ def hears_signals(call: Callable[[], Any]) -> bool:
     sender.start()
     try:
         for _ in range(_CALLS):
-            places.clear()  # frames of another call may have the same numbers
+            places.clear()  # frames of another call may have the same ids
             call()
     except _Heard:
         return True

@@ -1,4 +1,4 @@
-"""Kernel machines made up from a seed, and their scores and expansions the slow way."""
+"""Random kernel machines, and slow versions of their scores and expansions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def polynomial(degree, gamma=0.5, coef0=1.0):
 def make_kernel_model(
     seed=0, kernel=None, *, vectors=40, features=12, scores=1, real=False, share=0.4, fixed_width=False
 ):
-    """Random support vectors; the last one is empty, and the last column but one is nobody's."""
+    """Return random support vectors; the last one is empty, and the last column but one is unused."""
     rng = np.random.default_rng(seed)
     S = (rng.random((vectors, features)) < share).astype(float)
     if real:
@@ -46,7 +46,9 @@ def make_kernel_model(
 
 
 def rows_for(model, seed=0, *, real=False, count=12, wider=3):
-    """Rows with some columns beyond the model's; the first is empty, the second has unknown columns alone."""
+    """Return rows with some columns beyond the model's; the first is empty, the second has unknown columns
+    only.
+    """
     rng = np.random.default_rng(seed)
     X = (rng.random((count, model.n_features + wider)) < 0.5).astype(float)
     X[:2] = 0.0
@@ -55,7 +57,7 @@ def rows_for(model, seed=0, *, real=False, count=12, wider=3):
 
 
 def applicable(model, engines=EXACT):
-    """The engines that can hold a model; one that is linear is a table of weights."""
+    """Return the engines that support a model; a linear one is a table of weights."""
     kernel = model.kernel
     if kernel.name == "linear" or (kernel.name == "polynomial" and kernel.degree <= 1):
         return [engine for engine in engines if engine == "expanded"]
@@ -65,20 +67,20 @@ def applicable(model, engines=EXACT):
 
 
 def sizes(model, X):
-    """sum_j |coefficient_j K(x, s_j)| + |intercept|: what rounding errors are measured against."""
+    """Return sum_j |coefficient_j K(x, s_j)| + |intercept|, to which rounding errors are relative."""
     K = model.kernel.matrix(X, model.support_vectors)
     return np.abs(K) @ np.abs(model.coefficients) + np.abs(model.intercept)
 
 
 def assert_scores(found, model, X, tolerance=1e-10):
-    """Found are the model's own scores, up to rounding."""
+    """Check that scores are the model's own, up to rounding."""
     found = np.asarray(found).reshape(X.shape[0], model.n_scores)
     error = np.abs(found - model.scores(X)) / sizes(model, X)
     assert error.max(initial=0.0) <= tolerance
 
 
 def differences(kernel):
-    """D_k: the k-th finite difference at 0 of the kernel as a function of the overlap."""
+    """Return D_k: the k-th finite difference at 0 of the kernel as a function of the overlap."""
     f = [(kernel.gamma * c + kernel.coef0) ** kernel.degree for c in range(kernel.degree + 1)]
     return [
         sum((-1) ** (k - i) * math.comb(k, i) * f[i] for i in range(k + 1)) for k in range(kernel.degree + 1)
@@ -86,7 +88,7 @@ def differences(kernel):
 
 
 def set_weights(model):
-    """The weights of a set of columns in the expansion, under a model of binary support vectors."""
+    """Return the weights of sets of columns in the expansion, under a model of binary support vectors."""
     dense = model.support_vectors.toarray().astype(bool)
     D = differences(model.kernel)
     known = {}
@@ -101,9 +103,9 @@ def set_weights(model):
 
 
 def make_slots_model(seed=0, degree=3, *, scores=1, vectors=40, slots=4, values=3, others=6):
-    """Support vectors that fill slots with one value each, or none, and have some of a few other columns.
+    """Return support vectors with at most one value per slot, and some of a few other columns.
 
-    Columns are mixed up, so that they tell nothing of slots or frequencies; the last is nobody's.
+    Columns are shuffled, so that they reveal neither slots nor frequencies; the last is unused.
     """
     rng = np.random.default_rng(seed)
     S = np.zeros((vectors, slots * values + others + 1))
@@ -129,7 +131,7 @@ def make_slots_model(seed=0, degree=3, *, scores=1, vectors=40, slots=4, values=
 
 
 def rows_like(model, seed=0, count=10, wider=3):
-    """Rows to ask a model of slots: its own, made-up ones, all ones, none, unknown columns, other values."""
+    """Return rows for a model of slots: its own, random, full, empty, unknown columns, other values."""
     rng = np.random.default_rng(seed)
     width = model.n_features + wider
     X = np.zeros((4 * count + 3, width))
@@ -144,7 +146,7 @@ def rows_like(model, seed=0, count=10, wider=3):
 
 
 def assert_engine(engine, model, X, tolerance=1e-12, *, threads=(1, 2)):
-    """An engine gives a model's scores: of many rows, and of one, in order and not."""
+    """Check that an engine gives a model's scores for many rows, and for single ones, ordered or not."""
     rows = sparse.csr_matrix(X)
     rng = np.random.default_rng(0)
     mixed = [begin + rng.permutation(end - begin) for begin, end in pairwise(rows.indptr)]
@@ -166,7 +168,7 @@ def assert_engine(engine, model, X, tolerance=1e-12, *, threads=(1, 2)):
 
 
 def set_contributions(model, columns):
-    """What each set of the columns of a binary row adds, under a model of binary support vectors."""
+    """Return the contribution of each set of a binary row's columns; support vectors are binary."""
     dense = model.support_vectors.toarray()
     D = differences(model.kernel)
     known = [c for c in sorted(columns) if c < model.n_features]
@@ -180,7 +182,7 @@ def set_contributions(model, columns):
 
 
 def monomial_contributions(model, row):
-    """What each monomial of a row {column: value} adds."""
+    """Return the contribution of each monomial of a row {column: value}."""
     dense = model.support_vectors.toarray()
     kernel = model.kernel
     known = sorted(c for c, value in row.items() if value != 0 and c < model.n_features)
@@ -197,7 +199,7 @@ def monomial_contributions(model, row):
 
 
 def make_pairs_model(seed=0, classes=3, kernel=None, *, vectors=60, features=5, share=1.0, shuffled=False):
-    """Real vectors of many classes one against one; some classes have none, some vectors few pairs."""
+    """Return real vectors of many classes one against one; some classes have none, some vectors few pairs."""
     rng = np.random.default_rng(seed)
     S = rng.normal(size=(vectors, features)) * (rng.random((vectors, features)) < share)
     of_class = np.sort(rng.integers(classes, size=vectors))
@@ -220,7 +222,7 @@ def make_pairs_model(seed=0, classes=3, kernel=None, *, vectors=60, features=5, 
 
 
 def slow_votes(scores, classes):
-    """How many pairs each class wins, and scikit-learn's summary of votes and sums."""
+    """Return how many pairs each class wins, and scikit-learn's summary of votes and sums."""
     votes = np.zeros((len(scores), classes), np.int64)
     at_zero, sums = np.zeros((len(scores), classes)), np.zeros((len(scores), classes))
     for pair, (i, j) in enumerate(combinations(range(classes), 2)):

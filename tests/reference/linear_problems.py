@@ -9,7 +9,7 @@ EXACT = {"tol": 1e-7, "max_iter": 10_000}
 
 
 def make_problem(seed, *, rows=120, features=6, classes=2):
-    """Noisy labels, so that some rows lie on the wrong side whatever the weights are."""
+    """Return rows with noisy labels, some of which no weights can get right."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < 0.7)
     value = X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=rows)
@@ -25,7 +25,7 @@ def large_problem(classes=2, rows=1500):
 
 
 def imbalanced_problem(rows=1500):
-    """One in ten is positive, and no weights find them all."""
+    """Return rows of which one in ten is positive, not all of which can be found."""
     rng = np.random.default_rng(7)
     X = rng.normal(size=(rows, 8))
     value = X[:, 0] + 0.5 * X[:, 1] + 0.8 * rng.normal(size=rows)
@@ -33,6 +33,6 @@ def imbalanced_problem(rows=1500):
 
 
 def regulariser(model, problem=0):
-    """1/2 w'w of the model's weights, the intercept's among them."""
+    """Return 1/2 w'w of the model's weights, including the intercept's."""
     constant = model.intercept_[problem] / model.intercept_scaling if model.fit_intercept else 0.0
     return 0.5 * (model.coef_[problem] @ model.coef_[problem] + constant**2)

@@ -1,4 +1,4 @@
-"""The core's one-slack loop as tests want it, and what its outcome must be."""
+"""The core's one-slack loop in the form that tests need, and checks of its outcome."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def usual_options(dimension, most_cuts):
 
 
 def loop_options(options):
-    """Takes those of the loop out of all options."""
+    """Remove the options of the loop from all options, and return them."""
     usual = {"C": 1.0, "tolerance": 1e-6, "max_rounds": 2000, "threads": 1, "problem": 0, "problems": 1}
     return LoopOptions(**{name: options.pop(name, value) for name, value in usual.items()})
 
 
 def minimise(X, oracle, **options):
-    """The core's loop with what most tests want; dense or sparse rows, or packed ones."""
+    """Run the core's loop with the usual options of tests, on dense, sparse or packed rows."""
     rows = X if isinstance(X, _core.RowStore) else pack(X)
     intercept = options.pop("intercept", 0.0)
     dimension = rows.features + bool(intercept)
@@ -48,7 +48,7 @@ def minimise_distant(risk, dimension, **options):
 
 
 def make_rows(seed, *, rows=80, features=6):
-    """Noisy labels, so that some rows lie on the wrong side whatever the weights are."""
+    """Return rows with noisy labels, some of which no weights can get right."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < 0.7)
     y = np.where(X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=rows) > 0.1, 1.0, -1.0)
@@ -56,7 +56,7 @@ def make_rows(seed, *, rows=80, features=6):
 
 
 def check_outcome(found, X, C, risk, tolerance):
-    """What is reported is true of the weights, and the gap is what was asked for."""
+    """Check that reported values match the weights, and that the gap is as requested."""
     assert found["converged"]
     assert found["objective"] == pytest.approx(reference.objective(found["weights"], X, C, risk), rel=1e-9)
     assert 0.0 <= found["bound"] <= found["objective"] * (1 + 1e-9)
@@ -64,13 +64,13 @@ def check_outcome(found, X, C, risk, tolerance):
 
 
 def check_optimum(found, optimum, tolerance):
-    """`optimum` is an objective that somebody else reached: a shade above the true one."""
+    """Check the result; `optimum` is an objective from another solver, slightly above the true one."""
     assert found["bound"] <= optimum * (1 + 1e-9)
     assert found["objective"] <= optimum / (1 - tolerance) + 1e-9 * optimum
 
 
 def liblinear(X, y, costs, *, squared):
-    """Weights of LIBLINEAR at its most patient. It has no constant feature of its own here."""
+    """Return LIBLINEAR's weights with the smallest tolerance, without a constant feature of its own."""
     loss = "squared_hinge" if squared else "hinge"
     peer = LinearSVC(
         loss=loss, dual=True, C=1.0, tol=1e-10, fit_intercept=False, max_iter=200_000, random_state=0

@@ -11,7 +11,7 @@ from typing import Any
 def kill_a_worker(
     client: Any, after: int, how: signal.Signals = signal.SIGKILL
 ) -> Callable[[Any], Callable[..., Any]]:
-    """Makes of a method one that kills or stops a worker when it is called for the `after`-th time."""
+    """Wrap a method to kill or stop a worker at its `after`-th call."""
     calls = 0
 
     def wrap(method: Any) -> Callable[..., Any]:
@@ -28,12 +28,12 @@ def kill_a_worker(
 
 
 def process_of(client: Any, worker: str) -> int:
-    """The process that a worker is."""
+    """Return the process of a worker."""
     return int(client.run(os.getpid, workers=[worker])[worker])
 
 
 def continue_workers(client: Any) -> None:
-    """Have all workers go on that are stopped."""
+    """Continue all stopped workers."""
     for worker in client.run_on_scheduler(_processes):
         os.kill(worker, signal.SIGCONT)
 

@@ -1,7 +1,7 @@
 """One small `.uk` file of every kind that unkernel writes: kernels, engines, learners, plans and parsers.
 
-They are what tools/fuzz_models.py and tests/models/test_resigned_files.py change. Each says to which family
-it belongs, and so what it can be asked (reference.zoo_questions).
+tools/fuzz_models.py and tests/models/test_resigned_files.py change these files. The family of each determines
+the possible questions (reference.zoo_questions).
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ class Specimen:
 
 
 def specimens() -> tuple[Specimen, ...]:
-    """All of them, made in some seconds."""
+    """Return all specimens, made in some seconds."""
     return tuple(one for family in FAMILIES for one in family_of(family))
 
 
 @cache
 def family_of(family: str) -> tuple[Specimen, ...]:
-    """Those of one family; made once in a process."""
+    """Return the specimens of one family, made once per process."""
     found = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # six rows do not converge, nor need they
+        warnings.simplefilter("ignore")  # six rows do not converge, and need not
         path = Path(folder) / "model.uk"
         for name, model in FAMILIES[family]():
             model.save(path)
@@ -169,7 +169,7 @@ def _regression() -> Any:
 
 
 def _whole_weights() -> Any:
-    """A part of a parser: weights of online learners are small whole numbers times a unit."""
+    """Return a part of a parser: weights of online learners are small integers times a unit."""
     return _parser().model_.parts_["moves.0"].model
 
 

@@ -1,4 +1,4 @@
-"""Models made up from a seed, and ``.uk`` files put together by hand."""
+"""Random models, and ``.uk`` files composed by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DTYPES = {"f8": "F64", "i8": "I64", "u8": "U64"}
 
 
 def possible(used, degree, sets):
-    """How many conjunctions so many features have, the constant included."""
+    """Return the number of conjunctions of this number of features, including the constant."""
     more = 0 if sets else 1
     return 1 + sum(math.comb(used + more * (size - 1), size) for size in range(1, degree + 1))
 
@@ -32,7 +32,7 @@ def make_model(
     share=0.6,
     keys=None,
 ):
-    """A model with random weights for a share of its conjunctions, or for those with the given keys."""
+    """Return a model with random weights for a share of its conjunctions, or for the given keys."""
     rng = np.random.default_rng(seed)
     classes = np.asarray(classes)
     scores = 1 if len(classes) == 2 else len(classes)
@@ -79,7 +79,7 @@ def arrays_of(model):
 
 
 def header_of(arrays, settings, **metadata):
-    """The header's table for arrays that follow each other; a metadata value of None is left out."""
+    """Return the header's table for consecutive arrays; a metadata value of None is omitted."""
     described = {"format": "unkernel", "version": "1", "kind": "conjunctions", "settings": settings}
     described |= metadata
     if isinstance(described["settings"], dict):
@@ -94,7 +94,7 @@ def header_of(arrays, settings, **metadata):
 
 
 def file_of(header, data):
-    """The bytes of a file with this header (a table, or its text) and these arrays."""
+    """Return the bytes of a file with this header (a table, or its text) and these arrays."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + data
@@ -105,7 +105,7 @@ def data_of(arrays):
 
 
 def uk_bytes(model, *, arrays=None, settings=None, **metadata):
-    """The file of a model, with some arrays, settings or metadata replaced."""
+    """Return the file of a model, with some arrays, settings or metadata replaced."""
     all_arrays = arrays_of(model) | (arrays or {})
     all_arrays = {name: array for name, array in all_arrays.items() if array is not None}
     all_settings = settings_of(model) | (settings or {})

@@ -1,4 +1,4 @@
-"""The slow, obvious twin of the numbering of conjunctions: write the list down."""
+"""The slow twin of the numbering of conjunctions: an explicit list."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 
 
 def conjunctions_in_order(features: int, degree: int, sets: bool) -> list[tuple[int, ...]]:
-    """All conjunctions of at most `degree` of the ranks 0 .. features - 1; number i is the i-th."""
+    """Return all conjunctions of at most `degree` of the ranks 0 .. features - 1; number i is the i-th."""
     pick = itertools.combinations if sets else itertools.combinations_with_replacement
     listed = [
         tuple(sorted(chosen, reverse=True))

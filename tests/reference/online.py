@@ -1,4 +1,4 @@
-"""The slow, obvious twin of online training: a dictionary of conjunctions, made by itertools."""
+"""The slow twin of online training: a dictionary of conjunctions, made with itertools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reference.arc_eager import LEFT_ARC, RIGHT_ARC, SHIFT, State, beginning, co
 from reference.conjunctions import number
 
 MASK = 2**64 - 1
-GOLD_WIDTH = 4  # of the beam that is confined to the gold tree
+GOLD_WIDTH = 4  # width of the beam confined to the gold tree
 
 
 class Random:
@@ -64,7 +64,7 @@ class Weights:
     def add(self, row, to, amount):
         change = np.zeros(self.n_classes)
         change[to] = amount
-        if self.n_classes != 2 or to == 1:  # the first of two has no score
+        if self.n_classes != 2 or to == 1:  # the first of two classes has no score
             self._change(row, change)
 
     def _change(self, row, change):
@@ -84,7 +84,7 @@ class Weights:
 
 
 def mean(runs):
-    """Of some runs: columns by how many conjunctions have them; weights by conjunction; the intercept."""
+    """Return the mean of runs: columns by number of conjunctions; weights by conjunction; the intercept."""
     kept = dict.fromkeys(c for run in runs for c in run.kept())
     averages = {c: sum(_average(run, c) / len(runs) for run in runs) for c in kept}
     unit = _unit(averages.values(), runs[0].n_classes)
@@ -106,7 +106,7 @@ def _average(run, conjunction):
 
 
 def _unit(averages, n_classes):
-    """What averages are rounded to multiples of: the finest power of two by which they fit 16 bits."""
+    """Return the unit to whose multiples averages are rounded: the finest power of two that fits 16 bits."""
     largest = max((np.abs(average).max() for average in averages), default=0.0)
     unit = 2.0**-10
     while largest * (2 if n_classes == 2 else 1) > unit * 32766:
@@ -133,7 +133,7 @@ class Trainer:
         self.arcs = [Weights(degree, len(own), min_updates, core[1]) for own in frame.arcs.classes]
 
     def run_epoch(self):
-        """How many moves there were, wrong ones, arcs, and wrong labels; sentences, and wrong ones."""
+        """Return the numbers of moves, wrong moves, arcs and wrong labels; or of sentences and wrong ones."""
         if self.beam > 1 and self.epochs == self.greedy_epochs:
             for weights in self.moves + self.arcs:
                 weights.continue_from_averages()
@@ -150,7 +150,7 @@ class Trainer:
     # --- With a beam --------------------------------------------------------------------------------
 
     def learn_with_beam(self, sentence, heads, labels):
-        """Updates where the best wrong sequence of moves is ahead of the best correct one by most."""
+        """Update where the best wrong sequence of moves leads the best correct one by most."""
         for weights in self.moves + self.arcs:
             weights.examples += 1
         scores = (
@@ -244,7 +244,7 @@ class Trainer:
 
 
 def is_correct(path, heads, labels):
-    """Whether all moves of a sequence lose as little as they can, and gold arcs have their labels."""
+    """Return whether all moves of a sequence lose as little as possible, and gold arcs have their labels."""
     state = State(len(heads))
     for move, label in path:
         lost = costs(state, heads)

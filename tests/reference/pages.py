@@ -1,4 +1,4 @@
-"""A look at a page of HTML: its elements, whether they are closed, and what it would load."""
+"""Inspection of an HTML page: its elements, whether they are closed, and the resources that it loads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _WITHOUT_END = {"meta", "br", "hr", "img", "input", "link"}
 
 
 class Page(HTMLParser):
-    """All elements of a page with their attributes and texts; an element that is not closed is an error."""
+    """All elements of a page with their attributes and texts; an unclosed element is an error."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -36,12 +36,12 @@ class Page(HTMLParser):
             self.texts.setdefault(self._open[-1], []).append(data)
 
     def of(self, tag: str) -> list[dict[str, str | None]]:
-        """The attributes of all elements of a kind."""
+        """Return the attributes of all elements of a kind."""
         return [attributes for name, attributes in self.elements if name == tag]
 
     @property
     def loads(self) -> list[str]:
-        """What a browser would fetch, or go to beyond the page."""
+        """Return everything that a browser would fetch or link to beyond the page."""
         asked = {"src", "href", "xlink:href", "action", "data", "poster", "srcset"}
         found = [v or "" for _, given in self.elements for name, v in given.items() if name in asked]
         styles = " ".join(self.texts.get("style", []))

@@ -1,4 +1,4 @@
-"""Small corpora of a small language, as the commands of ``unkernel parse`` read them."""
+"""Small corpora of a small language, in the formats that ``unkernel parse`` reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ DETERMINERS, NOUNS, VERBS = ("the", "a"), ("dog", "cat", "man", "tree"), ("saw",
 
 
 def treebank(sentences: int, seed: int) -> str:
-    """Subject, verb, object, and at times a phrase that hangs on one of them."""
+    """Return subject, verb, object, and sometimes a phrase attached to one of them."""
     draw = random.Random(seed)
     return "".join(_tree(draw, number) for number in range(sentences))
 
@@ -55,7 +55,7 @@ def _chunked(draw: random.Random, tags: bool) -> str:
 
 
 def bunsetsu(sentences: int, seed: int) -> str:
-    """Nouns with の depend on the next bunsetsu, those with を on the last."""
+    """Return nouns: with の they depend on the next bunsetsu, with を on the last."""
     draw = random.Random(seed)
     return "".join(_japanese(draw, number) for number in range(sentences))
 

@@ -1,7 +1,7 @@
-"""Files of arc-eager parsers, damaged in many ways, loaded and asked: run as a program, so that it may crash.
+"""Damage files of arc-eager parsers, load them and parse: a separate program, because it may crash.
 
-``python parser_damage.py FOLDER SEED COUNT FILE...`` does what ``damage.py`` does for classifiers. Whatever
-is loaded must still make trees.
+``python parser_damage.py FOLDER SEED COUNT FILE...`` does the same as ``damage.py`` for classifiers. Every
+loaded parser must still make trees.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TAGS = [["PRON", "VERB", "PRON", "PUNCT"], ["NOUN", "VERB"], ["X"], ["NOUN", "VE
 
 
 def change_a_setting(content, rng):
-    """Some value in the settings becomes another one, or is gone."""
+    """Replace or remove some value in the settings."""
     header, arrays = damage.parts(content)
     settings = damage.settings_of(header)
     place, way = settings, []
@@ -66,10 +66,10 @@ KINDS = [
 
 
 def ask(parser):
-    """Every parse is a tree; a ValueError is an answer to other questions."""
+    """Check that every parse is a tree; a ValueError is an answer to other questions."""
     assert isinstance(parser, ArcEagerModel)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # damaged tags are unknown ones
+        warnings.simplefilter("ignore")  # damaged tags are unknown tags
         parsed = parser.parse(WORDS, TAGS, xpos=TAGS, n_jobs=1)
         with contextlib.suppress(ValueError):  # words without tags
             assert all(is_tree(sentence.heads) for sentence in parser.parse(WORDS, n_jobs=1))

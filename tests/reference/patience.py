@@ -1,12 +1,12 @@
-"""Waiting for what surely comes, on however busy a machine."""
+"""Waiting for certain events, on a machine however busy."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-# Seconds until something counts as hung. Nothing takes that long: a limit that a busy machine could reach
-# would make the test depend on the clock.
+# Seconds until something counts as hung. Nothing takes that long: with a limit that a busy machine could
+# reach, tests would depend on the clock.
 PATIENCE = 600
 
 

@@ -1,7 +1,7 @@
-"""Generated scikit-learn pipelines, and awkward records to fit them on and to ask them about.
+"""Generated scikit-learn pipelines, and awkward records for training and prediction.
 
-Steps and parameters are drawn by hypothesis; the values of records come from a generator with a drawn seed,
-which is faster. Each strategy gives a :class:`Case`, not fitted yet.
+Hypothesis draws steps and parameters; the values of records come from a generator with a drawn seed, which
+is faster. Each strategy draws an unfitted :class:`Case`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ WORDS = [
 
 @dataclass(frozen=True)
 class Case:
-    """A pipeline, records and labels to fit it on, and records to ask it about."""
+    """A pipeline, training records with labels, and records to predict."""
 
     pipeline: Any
     X: Any
@@ -67,7 +67,7 @@ def classes(rng: np.random.Generator, count: int) -> Any:
 
 @st.composite
 def classifiers(draw: Any, count: int) -> Any:
-    """A classifier for the last step, of so many classes."""
+    """Draw a classifier for the last step, with this number of classes."""
     linear = [
         LogisticRegression(C=draw(st.sampled_from([0.5, 20.0]))),
         LinearSVC(C=0.3, fit_intercept=draw(st.booleans())),
@@ -103,7 +103,7 @@ def _holes(rng: np.random.Generator, values: list[Any], hole: Any, share: float)
 
 
 def table(rng: np.random.Generator, rows: int, *, hole: Any, holes: bool, unseen: bool, text: bool) -> Any:
-    """A frame of strings, numbers that stand for categories, numbers, and texts."""
+    """Return a frame of strings, numbers that stand for categories, numbers, and texts."""
     strings = STRINGS[:5] + (UNSEEN if unseen else [])
     others = STRINGS[5:9] + (UNSEEN if unseen else [])
     share = 0.2 if holes else 0.0
@@ -190,7 +190,7 @@ def number_imputers(draw: Any) -> Any:
 
 
 def chained(steps: list[Any]) -> Any:
-    """The steps one after the other; a single one stays alone."""
+    """Return the steps as a pipeline; a single one stays alone."""
     if len(steps) == 1:
         return steps[0]
     return Pipeline([(f"{place} é", step) for place, step in enumerate(steps)])
@@ -198,7 +198,7 @@ def chained(steps: list[Any]) -> Any:
 
 @st.composite
 def column_choices(draw: Any, names: list[str], frame: Any) -> Any:
-    """The columns by name, position, mask, slice or selector."""
+    """Draw columns by name, position, mask, slice or selector."""
     places = [list(frame.columns).index(name) for name in names]
     ways = [names, places, [name in names for name in frame.columns]]
     if places == list(range(places[0], places[-1] + 1)):
@@ -209,7 +209,7 @@ def column_choices(draw: Any, names: list[str], frame: Any) -> Any:
 
 @st.composite
 def table_pipelines(draw: Any) -> Case:
-    """A ColumnTransformer of several parts, and some steps behind it."""
+    """Draw a ColumnTransformer of several parts, followed by some steps."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     holes, text = draw(st.booleans()), draw(st.booleans())
     hole = draw(st.sampled_from([np.nan, None]))
@@ -265,7 +265,7 @@ def table_pipelines(draw: Any) -> Case:
 
 @st.composite
 def number_pipelines(draw: Any) -> Case:
-    """Arrays of numbers through chains and unions of transformers."""
+    """Draw arrays of numbers, and chains and unions of transformers."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     X, asked = np.round(rng.normal(size=(ROWS, 3)) * 4), np.round(rng.normal(size=(ASKED, 3)) * 9, 1)
     steps: list[Any] = []
@@ -288,7 +288,7 @@ def number_pipelines(draw: Any) -> Case:
 
 
 def documents(rng: np.random.Generator, rows: int) -> list[str]:
-    """Texts of few words, some of them empty or of awkward characters."""
+    """Return texts of few words, some of them empty or with awkward characters."""
     texts = []
     for row in range(rows):
         words = rng.choice(WORDS, rng.integers(0, 7)).tolist() + (["cat mat"] if row % 2 else ["sat on"])
@@ -342,7 +342,7 @@ def tfidf_options(draw: Any) -> dict[str, Any]:
 
 @st.composite
 def text_pipelines(draw: Any) -> Case:
-    """A vectorizer or two, and what may follow it."""
+    """Draw one or two vectorizers, and steps that may follow."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     first = draw(vectorizers())
     if draw(st.booleans()):
@@ -388,7 +388,7 @@ def _dicts(rng: np.random.Generator, rows: int) -> list[dict[str, Any]]:
 
 @st.composite
 def dict_pipelines(draw: Any) -> Case:
-    """DictVectorizer and FeatureHasher, of dicts and of lists of strings."""
+    """Draw DictVectorizer or FeatureHasher, for dicts or lists of strings."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     kind = draw(st.sampled_from(["vectorizer", "dict", "string"]))
     hashing = {"n_features": draw(st.sampled_from([1, 8, 50])), "alternate_sign": draw(st.booleans())}

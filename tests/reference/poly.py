@@ -1,4 +1,4 @@
-"""Polynomial SVMs the slow, obvious way: explicit maps, full kernel matrices, plain loops."""
+"""Slow polynomial SVMs: explicit maps, full kernel matrices, plain loops."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 
 def kernel(A, B, *, degree, gamma, coef0):
-    """(gamma <a, b> + coef0) ** degree for all pairs."""
+    """Return (gamma <a, b> + coef0) ** degree for all pairs."""
     return (gamma * (A @ B.T) + coef0) ** degree
 
 
 def monomials(n_features, degree):
-    """Every multiset of at most `degree` features, as tuples, the empty one first."""
+    """Return every multiset of at most `degree` features, as tuples, the empty one first."""
     return [m for k in range(degree + 1) for m in combinations_with_replacement(range(n_features), k)]
 
 
 def squared_constant(monomial, *, degree, gamma, coef0, feature_map):
-    """c^2 of one monomial: its multinomial share of the kernel, or 1 under the plain map."""
+    """Return c^2 of one monomial: its multinomial share of the kernel, or 1 under the plain map."""
     if feature_map == "plain":
         return 1.0
     k = len(monomial)
@@ -28,7 +28,7 @@ def squared_constant(monomial, *, degree, gamma, coef0, feature_map):
 
 
 def expand(X, *, degree, gamma, coef0, feature_map="kernel"):
-    """The mapped rows phi(x), dense, one column per monomial."""
+    """Return the mapped rows phi(x), dense, one column per monomial."""
     columns = []
     for monomial in monomials(X.shape[1], degree):
         c = math.sqrt(
@@ -44,7 +44,7 @@ def loss(kind, slack):
 
 
 def primal(w, Phi, y, costs, kind):
-    """1/2 |w|^2 + sum_i costs_i loss(1 - y_i w'phi_i)."""
+    """Return 1/2 |w|^2 + sum_i costs_i loss(1 - y_i w'phi_i)."""
     return 0.5 * w @ w + costs @ loss(kind, 1.0 - y * (Phi @ w))
 
 

@@ -1,4 +1,4 @@
-"""Small rows whose labels depend on a conjunction of features, and on chance."""
+"""Small rows whose labels depend on a conjunction of features, and on noise."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from scipy import sparse
 
 
 def make_problem(seed, *, rows=60, features=6, binary=True, classes=2, duplicates=False):
-    """Every class has a row; with `duplicates`, only a quarter of the rows differ."""
+    """Return rows of all classes; with `duplicates`, only a quarter of the rows are distinct."""
     rng = np.random.default_rng(seed)
     X = (rng.random((rows, features)) < 0.5).astype(float)
     if not binary:
@@ -21,7 +21,7 @@ def make_problem(seed, *, rows=60, features=6, binary=True, classes=2, duplicate
 
 
 def wide_problem(binary, classes=2, rows=600, features=150):
-    """Sparse rows, their classes parts of the order that one weight per feature gives."""
+    """Return sparse rows; their classes are ranges of the scores of a linear model."""
     rng = np.random.default_rng(2)
     X = sparse.random(rows, features, density=0.06, format="csr", random_state=rng)
     if binary:

@@ -1,4 +1,4 @@
-"""The feature-sequence trie of Yoshinaga & Kitsuregawa 2009, as a dictionary of beginnings."""
+"""The feature-sequence trie of Yoshinaga & Kitsuregawa 2009, as a dictionary of prefixes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from math import comb
 
 
 def sequences(tables, rows):
-    """The ranks of rows (sets of columns), ascending, without the rare ones."""
+    """Return the ranks of rows (sets of columns), ascending, without the rare ones."""
     rank_of = {c: r for r, c in enumerate(tables.arrays["columns"].tolist()) if r < tables.numbers["rare"]}
     return [tuple(sorted(rank_of[c] for c in row if c in rank_of)) for row in rows]
 
 
 def delta(degree, size):
-    """The conjunctions of 2 to `degree` of `size` features that have the last one."""
+    """Return the number of conjunctions of 2 to `degree` of `size` features that contain the last one."""
     return sum(comb(size, k) - comb(size - 1, k) for k in range(2, degree + 1))
 
 
@@ -22,7 +22,7 @@ def counted(degree):
 
 
 def entries(tables, degree):
-    """What is said to be looked at: in the dense part as many as there are, elsewhere partners and theirs."""
+    """Return the number of entries read: all in the dense part, elsewhere partners and theirs."""
     head, begins = tables.numbers["head"], tables.arrays["owner_begins"].tolist()
     below = tables.arrays["pairs_begins"].tolist()
 
@@ -41,7 +41,7 @@ def entries(tables, degree):
 
 
 def grown(old, rows, limit, cost):
-    """{beginning: rows that pass}: all that were there and all of the rows, the least useful leaves taken."""
+    """Return {prefix: rows that pass}: old prefixes and the rows', without the least useful leaves."""
     counts = dict(sorted(old.items(), key=lambda item: (len(item[0]), item[0]))) or {(): 0}
     for row in rows:
         for length in range(len(row) + 1):
@@ -50,7 +50,7 @@ def grown(old, rows, limit, cost):
 
 
 def pruned(counts, limit, cost):
-    """Leaf by leaf, the one of the least utility; the deeper of equal ones, the larger rank, the newer."""
+    """Remove leaves of the least utility; of equal ones, the deeper, then the larger rank, then the newer."""
     counts = dict(counts)
     order = {prefix: place for place, prefix in enumerate(counts)}
     while len(counts) - 1 > limit:
@@ -61,12 +61,12 @@ def pruned(counts, limit, cost):
 
 
 def longest(stored, row):
-    """The longest beginning of a row that is stored."""
+    """Return the longest stored prefix of a row."""
     return max((row[:length] for length in range(len(row) + 1) if row[:length] in stored), key=len)
 
 
 def partial_sum(weights, prefix, columns, degree):
-    """What all sets of the features of a beginning weigh."""
+    """Return the total weight of all sets of the features of a prefix."""
     features = sorted(columns[rank] for rank in prefix)
     total = 0.0
     for size in range(1, degree + 1):
@@ -76,7 +76,7 @@ def partial_sum(weights, prefix, columns, degree):
 
 
 def decoded(trie, scores):
-    """{beginning: (rows that pass, sums)} of an engine's arrays."""
+    """Return {prefix: (rows that pass, sums)} from an engine's arrays."""
     first, ranks = trie["first_child"].tolist(), trie["ranks"].tolist()
     sums = trie["sums"].reshape(-1, scores)
     prefixes = [()] + [None] * (len(ranks) - 1)

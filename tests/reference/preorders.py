@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Tree(list):
-    """What nltk.Tree is: a list of children that has a label."""
+    """A stand-in for nltk.Tree: a list of children with a label."""
 
     def __init__(self, label, children):
         super().__init__(children)
@@ -18,7 +18,7 @@ class Tree(list):
 
 
 def brackets(tree):
-    """The tree as text, a leaf as a bare word."""
+    """Return the tree as text, with a leaf as a bare word."""
     done = []
     for label, arity in zip(reversed(tree.labels), reversed(tree.arities), strict=True):
         children = [done.pop() for _ in range(arity)]

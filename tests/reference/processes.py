@@ -1,4 +1,4 @@
-"""Python programs in processes of their own: what they print, and how Ctrl-C ends them."""
+"""Python programs in their own processes: their output, and their end by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ needs_sigint = pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
 
 
 def run_python(program: str, *arguments: object, **settings: Any) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end, however it ends; the result holds what it printed."""
+    """Run a program until it ends in any way; the result contains its output."""
     command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
     limits = {"timeout": PATIENCE, "check": False}
     return subprocess.run(command, capture_output=True, text=True, **limits, **settings)  # noqa: PLW1510
 
 
 def output_of(program: str, *arguments: object) -> str:
-    """What a program prints that ends well."""
+    """Return the output of a program that succeeds."""
     done = run_python(program, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-# Says "ready" when a solver has been at work for a while: it calls twenty times per second.
+# Prints "ready" when a solver has worked for a while: it calls twenty times per second.
 ON_PROGRESS = """
 import itertools
 calls = itertools.count()
@@ -42,9 +42,9 @@ def on_progress(_progress):
 
 
 def check_interrupt(program: str) -> None:
-    """A program that prints ``ready`` in the middle of its work, and would go on for ever, ends on Ctrl-C.
+    """Check that Ctrl-C ends a program that prints ``ready`` during work that would never end.
 
-    The program may give ``on_progress``, which prints that, to a solver.
+    The program may pass ``on_progress``, which prints this, to a solver.
     """
     command = [sys.executable, "-c", ON_PROGRESS + textwrap.dedent(program)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -54,5 +54,5 @@ def check_interrupt(program: str) -> None:
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=PATIENCE)
         finally:
-            process.kill()  # no program outlives a test that failed
+            process.kill()  # no program outlives a failed test
     assert b"KeyboardInterrupt" in errors

@@ -1,4 +1,4 @@
-"""Rows to be ranked, and rankers by all pairs."""
+"""Rows to rank, and rankers by all pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EXACT = {"tol": 1e-7, "max_iter": 10_000}
 
 
 def make_ranking(seed, *, rows=40, features=5, labels=(1, 2, 3), groups=0):
-    """Rows, noisy labels, and groups if there are some."""
+    """Return rows, noisy labels, and groups if requested."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < 0.7)
     value = X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=rows)
@@ -20,7 +20,7 @@ def make_ranking(seed, *, rows=40, features=5, labels=(1, 2, 3), groups=0):
 
 
 def listed_pairs(y, qid=None, weights=None, pair_weight=None):
-    """All pairs by the twin, and what the weights sum to."""
+    """Return all pairs by the twin, and the total weight."""
     values, ranks = np.unique(y, return_inverse=True)
     table = ()
     if pair_weight == "ndcg":
@@ -36,11 +36,11 @@ def listed_pairs(y, qid=None, weights=None, pair_weight=None):
 
 
 def solve_pairs(X, C, pairs, total):
-    """The least objective, by LIBLINEAR on the differences of all pairs."""
+    """Return the least objective, by LIBLINEAR on the differences of all pairs."""
     i, j, v = (np.array(column) for column in zip(*pairs, strict=True))
     counted = v > 0
     i, j, v = i[counted], j[counted], v[counted]
-    sides = np.where(np.arange(len(i)) % 2 == 0, 1.0, -1.0)  # LIBLINEAR wants two classes
+    sides = np.where(np.arange(len(i)) % 2 == 0, 1.0, -1.0)  # LIBLINEAR requires two classes
     peer = LinearSVC(loss="hinge", C=1.0, tol=1e-9, fit_intercept=False, max_iter=500_000, random_state=0)
     peer.fit((X[i] - X[j]) * sides[:, None], sides, C * reference.pair_scale(pairs, total) * v)
     return reference.objective(peer.coef_[0], X, C, lambda s: reference.ordinal_risk(pairs, total, s))

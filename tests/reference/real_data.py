@@ -1,4 +1,4 @@
-"""Data that is not on every machine: tests that need it are skipped without it."""
+"""Data that is not on every machine: tests that need it are skipped if it is missing."""
 
 from __future__ import annotations
 

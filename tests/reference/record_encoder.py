@@ -1,4 +1,4 @@
-"""How ``RecordEncoder`` chooses kinds, categories, words and intervals, slowly: in Python, cell by cell."""
+"""The slow twin of ``RecordEncoder``'s choice of kinds, categories, words and intervals, cell by cell."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _WORDS_IN_TEXT = 4.0
 
 
 def kind_of(name: str, values: Any) -> str:
-    """The kind of a column, from its values."""
+    """Return the kind of a column, from its values."""
     if isinstance(values, np.ndarray):
         return "binned"
     kinds = set(map(type, values)) - {type(None)}
-    if any(issubclass(kind, float) for kind in kinds):  # of which NaN says nothing
+    if any(issubclass(kind, float) for kind in kinds):  # about which NaN says nothing
         kinds = {type(value) for value in values if not is_missing(value)}
     if kinds and all(dates.moment_of(value) for value in values if not is_missing(value)):
         return "date"
@@ -45,12 +45,12 @@ def kind_of(name: str, values: Any) -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for none: None or NaN."""
+    """Return whether a value is missing: None or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _category(name: str, value: Any) -> Any:
-    """A value as a key: missing values are None, numbers that are whole are equal to their ints."""
+    """Return a value as a key: missing values are None, whole floats equal their ints."""
     if is_missing(value):
         return None
     if not isinstance(value, (str, int, float, np.number, np.bool_)):
@@ -59,11 +59,11 @@ def _category(name: str, value: Any) -> Any:
 
 
 def _category_counts(name: str, values: Any) -> Counter[Any]:
-    """How often each category is there; missing values are none."""
+    """Return the count of each category, without missing values."""
     listed = values.tolist() if hasattr(values, "tolist") else values
     try:
         found = Counter(listed)
-    except TypeError:  # a list, say, which _category names
+    except TypeError:  # such as a list, which _category names
         found = Counter(_category(name, value) for value in listed)
     counts: Counter[Any] = Counter()
     for value, count in found.items():
@@ -99,7 +99,7 @@ def _strings_of(name: str, value: Any) -> set[str]:
 
 
 def _numbers(name: str, values: Any) -> NDArray[np.float64]:
-    """The values that are not missing."""
+    """Return the values that are not missing."""
     try:
         numbers = values
         if not isinstance(values, np.ndarray):
@@ -114,10 +114,10 @@ def _numbers(name: str, values: Any) -> NDArray[np.float64]:
 
 
 def quantile_edges(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
-    """Ascending edges of intervals that hold about equally many of the values.
+    """Return ascending edges of intervals with about equally many values.
 
-    A value that is more frequent than an interval should be gets one of its own, and the others are shared
-    among what is left.
+    A value that alone exceeds the size of an interval gets its own; the others share the remaining
+    intervals.
     """
     distinct, counts = (found.tolist() for found in np.unique(values, return_counts=True))
     edges = []
@@ -131,16 +131,16 @@ def quantile_edges(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float
 
 
 def _between(low: float, high: float) -> float:
-    """A number above `low` and not above `high`, also where there is none between them."""
+    """Return a number above `low` and not above `high`, even if there is none between them."""
     middle = 0.5 * low + 0.5 * high  # low + high may be infinite
     return float(middle if middle > low else high)
 
 
 def number_ranges(values: NDArray[np.float64], most: int) -> tuple[list[tuple[float, float, int]], int]:
-    """The least and the largest number of each range, how many are in it, and the bits that were dropped.
+    """Return the least and the largest number of each range, its count, and the number of dropped bits.
 
-    Numbers are in one range if their bits, in the order of numbers, are equal but for the last ones. As few
-    are dropped as leave at most `most` ranges.
+    Numbers are in one range if their bits, in the order of numbers, are equal except for the last ones. As
+    few bits as possible are dropped for at most `most` ranges.
     """
     bits = (values + 0.0).view(np.uint64).tolist()
     keys = [key + 2**63 if key < 2**63 else 2**64 - 1 - key for key in bits]
@@ -154,13 +154,13 @@ def number_ranges(values: NDArray[np.float64], most: int) -> tuple[list[tuple[fl
 
 
 def frequent_categories(name: str, values: Any, min_count: int) -> list[Any]:
-    """The categories that at least so many records have, in order."""
+    """Return the categories of at least `min_count` records, in order."""
     counts = _category_counts(name, values)
     return sorted((key for key in counts if counts[key] >= min_count), key=_order)
 
 
 def frequent_words(name: str, values: Any, min_count: int) -> list[str]:
-    """The words that at least so many records have, in order."""
+    """Return the words of at least `min_count` records, in order."""
     analyze = analyzer_of(steps.text_table(0))
     counts: Counter[str] = Counter()
     for value in values:
@@ -170,7 +170,7 @@ def frequent_words(name: str, values: Any, min_count: int) -> list[str]:
 
 
 def frequent_items(name: str, values: Any, min_count: int) -> list[str]:
-    """The strings that at least so many lists have, in order."""
+    """Return the strings of at least `min_count` lists, in order."""
     counts: Counter[str] = Counter()
     for value in values:
         if not is_missing(value):
@@ -179,5 +179,5 @@ def frequent_items(name: str, values: Any, min_count: int) -> list[str]:
 
 
 def edges(name: str, values: Any, n_bins: int) -> NDArray[np.float64]:
-    """The edges of the intervals of a column of numbers."""
+    """Return the edges of the intervals of a column of numbers."""
     return quantile_edges(_numbers(name, values), n_bins)

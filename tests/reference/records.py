@@ -1,4 +1,4 @@
-"""What the steps of a plan do, slowly: rows are dicts from a feature to its value."""
+"""The slow twin of the steps of a plan: rows are dicts from features to values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Vector = dict[int, float]
 
 
 def encode(plan: Plan, record: dict[str, Any]) -> Vector:
-    """The row of a record."""
+    """Return the row of a record."""
     vectors: list[Vector] = []
     for step in plan.steps:
         vectors.append(_STEPS[step.kind](plan, step, record, vectors))
@@ -77,7 +77,7 @@ def _ordinal(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]
 
 
 def _feature(table: dict[str, Any], word: str) -> tuple[int, float] | None:
-    """The feature of a word and its sign; None if it has none. Hashes are those of scikit-learn."""
+    """Return the feature of a word and its sign; None if it has none. Hashes are those of scikit-learn."""
     if table["hashed"]:
         hashed = int(murmurhash3_32(word.encode(), seed=0))
         return abs(hashed) % table["width"], -1.0 if table["alternate_sign"] and hashed < 0 else 1.0

@@ -1,10 +1,10 @@
-"""Remembered answers, as a dictionary of whole rows that forgets nothing."""
+"""The slow twin of the cache of scores: a dictionary of whole rows without a limit."""
 
 from __future__ import annotations
 
 
 class RememberingScorer:
-    """Asks a classifier about a row once; the slow twin of ``compile(cache=...)``."""
+    """Scores each row only once; the slow twin of ``compile(cache=...)``."""
 
     def __init__(self, classifier):
         self._score = classifier.worker().score_one

@@ -1,7 +1,7 @@
-"""`.uk` files that were changed by somebody who can compute digests: `verify` calls them whole.
+"""`.uk` files changed by an attacker who can compute digests: `verify` accepts them.
 
-:class:`Parts` takes a file apart and puts it together again with digests that fit. :func:`change` makes a few
-random changes to its arrays and settings; :func:`change_nothing` makes changes that must not matter.
+:class:`Parts` takes a file apart and reassembles it with matching digests. :func:`change` makes a few random
+changes to its arrays and settings; :func:`change_nothing` makes changes that must have no effect.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _SETTINGS += [
     255,
     256,
 ]
-UNUSED_COLUMN = 5  # the last one of the models of rows in the zoo
-_MOST_NUMBERS = 1 << 15  # of an array that grows
+UNUSED_COLUMN = 5  # the last column of the models of rows in the zoo
+_MOST_NUMBERS = 1 << 15  # limit of a growing array
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What a file holds.
+    """The content of a file.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Parts:
 
     @classmethod
     def of(cls, content: bytes) -> Parts:
-        """Take a sound file apart."""
+        """Take a valid file apart."""
         length = int.from_bytes(content[:8], "little")
         header = json.loads(content[8 : 8 + length])
         metadata = header.pop("__metadata__")
@@ -69,11 +69,11 @@ class Parts:
         return cls(metadata["kind"], arrays, json.loads(metadata["settings"]))
 
     def content(self) -> bytes:
-        """Return the file with digests that fit."""
+        """Return the file with matching digests."""
         return b"".join(container._encode("changed", self.kind, self.arrays, self.settings))
 
     def in_order(self, names: list[str], extra: dict[str, str]) -> bytes:
-        """Return the file with its arrays in another order and with more metadata, signed as well."""
+        """Return the file with its arrays in another order and with additional metadata, also signed."""
         whole = self.content()
         length = int.from_bytes(whole[:8], "little")
         header = json.loads(whole[8 : 8 + length])
@@ -99,7 +99,7 @@ class Parts:
 
 
 def _extreme(numbers: NDArray[Any], rng: Random) -> Any:
-    """A number at the end of its type's range, near one of the array, or near its length."""
+    """Return a number at the end of its type's range, near one of the array, or near its length."""
     old = numbers[rng.randrange(len(numbers))]
     if numbers.dtype.kind == "f":
         value = rng.choice(
@@ -154,7 +154,7 @@ def _swapped(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
 
 
 def _copied(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
-    """One number over a stretch of others."""
+    """Copy one number over a range of others."""
     changed = numbers.copy()
     begin = rng.randrange(len(changed))
     changed[begin : begin + rng.choice((1, 1, 2, 5, len(changed)))] = numbers[rng.randrange(len(numbers))]
@@ -162,7 +162,7 @@ def _copied(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
 
 
 def _shifted(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
-    """Offsets that begin later or earlier from some place on."""
+    """Shift offsets from some place on."""
     changed = numbers.copy()
     with np.errstate(all="ignore"):
         changed[rng.randrange(len(changed)) :] += np.array(rng.choice((1, 2, 8, -1, -2)), "i8").astype(
@@ -266,7 +266,7 @@ def _change_type(parts: Parts, rng: Random) -> tuple[str, Parts]:
 
 
 def _change_arrays(parts: Parts, rng: Random) -> tuple[str, Parts]:
-    """One is missing, one is named otherwise, one is new, or two are exchanged."""
+    """Remove, rename, add or exchange arrays."""
     if not parts.arrays:
         return _change_setting(parts, rng)
     arrays = dict(parts.arrays)
@@ -286,7 +286,7 @@ def _change_arrays(parts: Parts, rng: Random) -> tuple[str, Parts]:
 
 
 def _change_setting(parts: Parts, rng: Random) -> tuple[str, Parts]:
-    """Some value in the settings becomes another one, is gone, or comes twice."""
+    """Replace, remove or repeat some value in the settings."""
     settings = json.loads(json.dumps(parts.settings))
     place: Any = settings
     holder: Any = None
@@ -342,7 +342,7 @@ _CHANGES_OF_ALL = [*_CHANGES * 10, _change_kind]
 
 
 def change(parts: Parts, rng: Random) -> tuple[str, Parts]:
-    """Make one to three changes; of a file with files in it, mostly within one of these.
+    """Make one to three changes; in a file that contains files, mostly within one of these.
 
     Returns
     -------
@@ -382,14 +382,14 @@ def _closed(parts: Parts, name: str, inner: Parts) -> Parts:
 
 
 def change_nothing(parts: Parts, rng: Random) -> tuple[str, bytes]:
-    """Write the same model in another way: arrays in another order, metadata that nobody reads, no digests.
+    """Write the same model differently: arrays in another order, unused metadata, no digests.
 
     Returns
     -------
     str
-        How, in words.
+        Description of the difference.
     bytes
-        The file, which must answer as before.
+        The file, which must give the same answers.
     """
     how = rng.choice(("order", "metadata", "without digests", "as it was", "padding", "origin", "weights"))
     if how == "origin":
@@ -398,7 +398,7 @@ def change_nothing(parts: Parts, rng: Random) -> tuple[str, bytes]:
         return how, _with_unused_weights(parts, rng).content()
     names = sorted(parts.arrays, key=lambda name: -parts.arrays[name].dtype.itemsize)
     if how in ("order", "metadata"):
-        if how == "order":  # wide numbers first, so that all begin at a multiple of their size
+        if how == "order":  # wide numbers first, so that all arrays are aligned
             names.sort(key=lambda name: (-parts.arrays[name].dtype.itemsize, rng.random()))
         extra = {"note": "x" * rng.randrange(90)} if how == "metadata" else {}
         return how, parts.in_order(names, extra)
@@ -408,7 +408,7 @@ def change_nothing(parts: Parts, rng: Random) -> tuple[str, bytes]:
 
 
 def _with_other_origin(settings: dict[str, Any], rng: Random) -> dict[str, Any]:
-    """Notes on where a model comes from, and times that were measured, wherever they are."""
+    """Change notes on a model's origin, and measured times, wherever they are."""
     changed = json.loads(json.dumps(settings))
     for candidate in changed.get("candidates", []):
         candidate["microseconds"] = rng.random()
@@ -422,7 +422,7 @@ def _with_other_origin(settings: dict[str, Any], rng: Random) -> dict[str, Any]:
 
 
 def _with_unused_weights(parts: Parts, rng: Random) -> Parts:
-    """Other weights of :data:`UNUSED_COLUMN`, which no question to models of rows has."""
+    """Change the weights of :data:`UNUSED_COLUMN`, which no question to models of rows uses."""
     weights = parts.arrays.get("weights")
     if parts.kind == "linear" and weights is not None and len(weights) == UNUSED_COLUMN + 1:
         places = np.array([UNUSED_COLUMN])
@@ -443,7 +443,7 @@ def _conjunctions_with(column: int, parts: Parts) -> NDArray[np.intp]:
 
 
 def _without_digests(parts: Parts, padding: int) -> bytes:
-    """The file as the first version wrote it, with any padding."""
+    """Return the file in the form of the first version, with any padding."""
     whole = parts.content()
     length = int.from_bytes(whole[:8], "little")
     header = json.loads(whole[8 : 8 + length])

@@ -1,4 +1,4 @@
-"""Rows files, damaged by chance or by somebody who signs what he does."""
+"""Rows files, damaged by chance or by an attacker who signs the changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OTHERS = [None, True, False, "", "x", [], {}, 1.5, [1], {"labels": 1}]
 
 
 def damaged(content, rng):
-    """A byte changed, a stretch overwritten, cut out or doubled, or the end lost."""
+    """Change a byte, overwrite, remove or repeat a range, or truncate the file."""
     begin, length = int(rng.integers(len(content))), int(rng.integers(1, 200))
     if rng.random() < 0.3:  # where the footer and the index are
         begin = len(content) - int(rng.integers(1, 1500))
@@ -40,7 +40,7 @@ def signed(body, footer):
 
 
 def damaged_footer(content, rng):
-    """Something in the footer says something else."""
+    """Change something in the footer."""
     body, footer = parts(content)
     table = footer["sources"][0] if rng.random() < 0.1 else footer
     name = str(rng.choice(list(table)))
@@ -48,7 +48,7 @@ def damaged_footer(content, rng):
     table[name] = choices[int(rng.integers(len(choices)))]
     if rng.random() < 0.1:
         del table[name]
-    if rng.random() < 0.2:  # arrays of other lengths fit again
+    if rng.random() < 0.2:  # so that arrays of other lengths match again
         footer["rows"] = max(0, int(rng.integers(-8, 8)) + 2500)
         body = body[:-8] if rng.random() < 0.5 else body + b"\0" * 16
     return signed(body, footer)

@@ -1,4 +1,4 @@
-"""Rows on a grid of scores, one after the other, and the risk of all pairs of their shares."""
+"""The slow twin of rows on a grid of scores, one by one, and the risk of all pairs of their shares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def edges_of(centre, width, cells, levels):
-    """All edges, by walking outwards from the centre."""
+    """Return all edges, outwards from the centre."""
     distances = [0.0]
     for level in range(levels):
         distances += [distances[-1] + width * 2**level / cells * (j + 1) for j in range(cells)]
@@ -16,14 +16,14 @@ def edges_of(centre, width, cells, levels):
 
 
 def shares(edges, score):
-    """{edge: share} of a score on the grid: one or two edges, whose mean is the score."""
+    """Return {edge: share} of a score on the grid: one or two edges, whose mean is the score."""
     upper = min(max(int(np.searchsorted(edges, score, side="right")), 1), len(edges) - 1)
     share = (score - edges[upper - 1]) / (edges[upper] - edges[upper - 1])
     return {upper - 1: 1.0 - share, upper: share}
 
 
 def counts(edges, ranks, rank_count, weights, scores):
-    """Weights by rank and edge."""
+    """Return weights by rank and edge."""
     table = np.zeros((rank_count, len(edges)))
     for rank, weight, score in zip(ranks, weights, scores, strict=True):
         for edge, share in shares(edges, score).items():
@@ -32,7 +32,7 @@ def counts(edges, ranks, rank_count, weights, scores):
 
 
 def risk(edges, table, pair_weights):
-    """The losses of all pairs of ranks and edges, their offset, and the coefficients."""
+    """Return the loss of all pairs of ranks and edges, their offset, and the coefficients."""
     value, offset, coefficients = 0.0, 0.0, np.zeros_like(table)
     places = list(product(range(table.shape[0]), range(table.shape[1])))
     for (high, e), (low, f) in product(places, places):

@@ -1,4 +1,4 @@
-"""Small files that claim to need much memory: each is sound, but for its proportions."""
+"""Small files that claim much memory: valid except for their proportions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from unkernel.models.model_rows import CsrRows
 
 
 def columns_without_weights(path, columns=33_000, classes=12_000, unit=0.0):
-    """Columns times classes, and no weight of a conjunction; weights that fit 16 bits if `unit` is 1."""
+    """Write a model of columns times classes, without weights of conjunctions; they fit 16 bits if `unit` is
+    1.
+    """
     ConjunctionModel(
         degree=2,
         sets=True,
@@ -29,14 +31,14 @@ def columns_without_weights(path, columns=33_000, classes=12_000, unit=0.0):
 
 
 def vectors_of(rows, features):
-    """A binary CSR matrix."""
+    """Return a binary CSR matrix."""
     ends = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     indices = np.concatenate(rows).astype(np.int32)
     return CsrRows.of(ends, indices, np.ones(len(indices)), features)
 
 
 def vast_kernel_model(classes, *, vectors=3, features=200, degree=3):
-    """Few and long support vectors: their conjunctions are many."""
+    """Return a model of few and long support vectors, with many conjunctions."""
     rows = [np.arange(features)] * vectors
     return KernelModel(
         kernel=Kernel("polynomial", degree, 1.0, 1.0),
@@ -51,7 +53,7 @@ def vast_kernel_model(classes, *, vectors=3, features=200, degree=3):
 
 
 def with_vast_model(chunker, path, **size):
-    """The chunker's file with another model in it."""
+    """Write the chunker's file with another model inside."""
     kind, arrays, settings = chunker.model_.to_container()
     classes = np.arange(len(arrays["classes"]))
     own, model = model_part(vast_kernel_model(classes, **size))
@@ -60,7 +62,7 @@ def with_vast_model(chunker, path, **size):
 
 
 def with_zeros(parser, path, keys=60_000, scores=16_000):
-    """The parser's file, its moves decided by packed weights that are `keys` times `scores` zeros."""
+    """Write the parser's file with moves decided by packed weights: `keys` times `scores` zeros."""
     kind, arrays, settings = parser.model_.to_container()
     settings["parts"]["moves.0"]["settings"]["classes"] = {"dtype": "<i8", "values": list(range(scores))}
     zeros = {

@@ -1,4 +1,4 @@
-"""Sentences with their trees, drawn at random from a grammar in which a verb and a tool decide together."""
+"""Sentences with trees, drawn at random from a grammar in which verb and tool together decide."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ SUBJECTS = ("she", "he", "they", "we", "Mary", "John")
 VERBS = ("saw", "cut", "found", "painted", "wanted", "opened")
 NOUNS = ("bread", "man", "door", "picture", "box", "letter")
 TOOLS = ("knife", "telescope", "key", "brush", "beard", "ribbon")
-# The phrase "with a ..." belongs to the verb in these cases, else to the noun.
+# The phrase "with a ..." belongs to the verb in these cases, otherwise to the noun.
 WITH_THE_VERB = {("saw", "telescope"), ("cut", "knife"), ("opened", "key"), ("painted", "brush")}
 
 
 def grammar(count: int, seed: int) -> Treebank:
-    """Sentences such as "she saw the man with a telescope"."""
+    """Return sentences such as "she saw the man with a telescope"."""
     choose = random.Random(seed).choice
     words, heads = [], []
     for _ in range(count):

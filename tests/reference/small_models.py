@@ -1,4 +1,4 @@
-"""Small sound models in the formats of other programs."""
+"""Small valid models in the formats of other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""l1- and elastic-net-regularised models the slow, obvious way: explicit maps and a general optimiser."""
+"""Slow l1- and elastic-net-regularised models: explicit maps and a general optimiser."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference import poly as reference
 
 
 def loss_and_gradient(kind, F, codes, costs):
-    """The loss of scores F (rows x outputs) and its gradient; one output: class 1 is positive."""
+    """Return the loss of scores F (rows x outputs) and its gradient; with one output, class 1 is positive."""
     if kind == "softmax":
         shifted = F - F.max(axis=1, keepdims=True)
         logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
@@ -27,7 +27,7 @@ def loss_and_gradient(kind, F, codes, costs):
 
 
 def minimise(kind, Phi, codes, costs, *, l1=1.0, l2=0.0, outputs=1):
-    """The least l1 |W|_1 + l2/2 |W|^2 + loss, and its W; W = P - N with P, N >= 0 makes it smooth."""
+    """Return the least l1 |W|_1 + l2/2 |W|^2 + loss, and its W; W = P - N with P, N >= 0 makes it smooth."""
     size = Phi.shape[1] * outputs
 
     def value(parts):
@@ -49,7 +49,9 @@ def minimise(kind, Phi, codes, costs, *, l1=1.0, l2=0.0, outputs=1):
 
 
 def expand_sets(X, **options):
-    """The map of binary rows over sets of features: of all monomials with the same support, the largest."""
+    """Return the map of binary rows over sets of features: the largest of all monomials with the same
+    support.
+    """
     columns = {}
     Phi = reference.expand(X, **options)
     for monomial, column in zip(reference.monomials(X.shape[1], options["degree"]), Phi.T, strict=True):
@@ -60,9 +62,9 @@ def expand_sets(X, **options):
 
 
 def constant_of(model, conjunction, together=max):
-    """The c of a conjunction: of its monomial, or the largest of all monomials with its support.
+    """Return c of a conjunction: of its monomial, or the largest of all monomials with its support.
 
-    An l2 penalty spreads a weight over them instead: then `together` is sum.
+    An l2 penalty spreads a weight over these monomials instead; then `together` is sum.
     """
     options = {
         "degree": model.degree,
@@ -82,7 +84,7 @@ def constant_of(model, conjunction, together=max):
 
 
 def model_weights(model, together=max):
-    """W of a model: its stored weights v = c w, the constant first."""
+    """Return W of a model: its stored weights v = c w, the constant first."""
     order = conjunctions.numbered(len(model.columns), model.degree, model.sets)
     rows = [model.intercept / (constant_of(model, (), together) or 1.0)]
     rows += [
@@ -93,7 +95,7 @@ def model_weights(model, together=max):
 
 
 def model_objective(kind, model, X, codes, costs, *, l1=1.0, l2=0.0):
-    """The objective of a model, from its stored weights alone."""
+    """Return the objective of a model, from its stored weights alone."""
     W = model_weights(model, together=max if l1 > 0 else sum)
     F = np.array([conjunctions.score(model, x) for x in X])
     return l1 * np.abs(W).sum() + 0.5 * l2 * (W**2).sum() + loss_and_gradient(kind, F, codes, costs)[0]
@@ -118,7 +120,7 @@ def dual_bound(kind, Phi, F, codes, costs, *, l1=1.0, l2=0.0):
 
 
 def conjugate_sum(kind, by_score, codes, costs):
-    """sum_i g_i(u_i) for u_i = -by_score_i: min over t of L_i(t) + u_i't."""
+    """Return sum_i g_i(u_i) for u_i = -by_score_i: min over t of L_i(t) + u_i't."""
     rows = costs > 0
     by_score, codes, costs = by_score[rows], codes[rows], costs[rows]
     if kind == "squared_hinge":

@@ -1,4 +1,4 @@
-"""Pipelines that use each value in the table of what can be compiled."""
+"""Pipelines that use each value in the table of supported steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ THREE = np.arange(ROWS) % 3
 
 
 def upper(text: Any, *rest: Any) -> Any:
-    """A function of one's own."""
+    """A user's own function."""
     return text
 
 
@@ -41,7 +41,7 @@ OBJECTS: dict[str, Any] = {
     "<StandardScaler>": StandardScaler(),
     "<steps>": [("scale", StandardScaler()), ("nothing", "passthrough"), ("flag", Binarizer())],
 }
-# What scikit-learn asks for beside a value.
+# Other parameters that scikit-learn requires together with a value.
 BESIDE: dict[tuple[str, str], dict[str, Any]] = {
     ("OrdinalEncoder", "unknown_value"): {"handle_unknown": "use_encoded_value"},
     ("KBinsDiscretizer", "subsample"): {"strategy": "quantile"},
@@ -51,7 +51,7 @@ BESIDE: dict[tuple[str, str], dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Trial:
-    """A value of a parameter in a pipeline, which is not fitted yet, and records for it."""
+    """A value of a parameter in an unfitted pipeline, and records for it."""
 
     name: str
     parameter: str
@@ -65,12 +65,12 @@ class Trial:
 
 
 def made(value: Any) -> Any:
-    """The object that a name in angle brackets stands for."""
+    """Return the object for a name in angle brackets."""
     return OBJECTS.get(value, value) if isinstance(value, str) else value
 
 
 def trials(table: dict[str, Supported], *, refused: bool = False) -> list[Trial]:
-    """One per value that the table lists as supported, or as refused."""
+    """Yield one trial per value that the table lists as supported, or as refused."""
     found = []
     for name, entry in table.items():
         kind = getattr(importlib.import_module(entry.module), name)
@@ -116,7 +116,7 @@ def _classes(name: str) -> Any:
 
 
 def _required(name: str) -> dict[str, Any]:
-    """Parameters that have no default."""
+    """Return values for parameters without a default."""
     parts = [("numbers", StandardScaler(), ["x"]), ("kept", "passthrough", ["y"])]
     if name == "ColumnTransformer":
         return {"transformers": [*parts, ("words", OneHotEncoder(), ["colour"])]}
@@ -172,20 +172,20 @@ def _records(name: str, given: dict[str, Any]) -> Any:
 
 
 def hashed(given: dict[str, Any]) -> Any:
-    """What a hasher takes."""
+    """Return the input of a hasher."""
     words = [text.split() for text in texts()]
     ways = {"dict": dicts(), "string": words, "pair": [[("a", 1), ("b", 2)]] * ROWS}
     return ways[given.get("input_type", "dict")]
 
 
 def numbers() -> Any:
-    """Numbers that tell the classes apart only in part."""
+    """Return numbers that separate the classes only partly."""
     rng = np.random.default_rng(5)
     return np.round(rng.normal(size=(ROWS, 2)) * 3 + LABELS[:, None] * [2.0, 1.0], 2)
 
 
 def holes(missing: Any) -> Any:
-    """Numbers, some of them missing."""
+    """Return numbers, some of them missing."""
     X = numbers()
     X[::5, 0] = missing
     X[1::7, 1] = missing
@@ -193,7 +193,7 @@ def holes(missing: Any) -> Any:
 
 
 def categories() -> Any:
-    """Two columns of strings."""
+    """Return two columns of strings."""
     rng = np.random.default_rng(6)
     X = np.empty((ROWS, 2), dtype=object)
     X[:, 0] = rng.choice(["a", "a", "b", "b", "é", "c"], ROWS)
@@ -202,7 +202,7 @@ def categories() -> Any:
 
 
 def frame() -> Any:
-    """Numbers and strings by name."""
+    """Return numbers and strings by name."""
     X = pd.DataFrame(numbers(), columns=["x", "y"])
     X["colour"] = categories()[:, 0]
     X["rest"] = np.arange(ROWS) / 7.0
@@ -210,12 +210,12 @@ def frame() -> Any:
 
 
 def texts() -> list[str]:
-    """Sentences."""
+    """Return sentences."""
     few = ["the cat sat", "A mat, a café", "The CAT on a mat", "sat, sat CAFÉ", "a x y", "the mat"]
     return few * (ROWS // len(few))
 
 
 def dicts() -> list[dict[str, Any]]:
-    """Dicts of numbers and strings."""
+    """Return dicts of numbers and strings."""
     rng = np.random.default_rng(7)
     return [{"n": float(rng.normal()), "c": str(rng.choice(["a", "é"])), "t": True} for _ in range(ROWS)]

@@ -1,4 +1,4 @@
-"""The slow, obvious twin of the svmlight reader: one regular expression a field."""
+"""The slow twin of the svmlight reader: one regular expression per field."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BadLineError(Exception):
 class Rows:
     labels: list[float] = field(default_factory=list)
     queries: list[int | None] = field(default_factory=list)
-    rows: list[dict[int, float]] = field(default_factory=list)  # zeros included
+    rows: list[dict[int, float]] = field(default_factory=list)  # including zeros
     comments: int = 0
     ignored_fields: int = 0
 
@@ -37,7 +37,7 @@ def finite(text: str) -> float | None:
 
 
 def read(data: bytes, smallest: int = 0, largest: int = 2**63 - 2) -> Rows:
-    """Reads a whole file; the first bad line is a BadLineError with its line and column."""
+    """Read a whole file; the first bad line is a BadLineError with its line and column."""
     result = Rows()
     text = data.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
     for number, line in enumerate(text.split("\n"), start=1):

@@ -16,7 +16,7 @@ CANNOT_BE_READ = {
     "multi-t6-u0": ("kernel type 6 of SVM-light-TK", 2),
 }
 READ = [name for name in NAMES if name not in CANNOT_BE_READ]
-# The program rounds each kernel value to 24 bits, adds up feature values in such floats, and prints 8 digits.
+# The program rounds each kernel value to 24 bits, sums feature values in such floats, and prints 8 digits.
 MARGIN = 2e-6
 
 

@@ -1,4 +1,4 @@
-"""Tagging, slow and obvious: columns found one after another, a word at a time."""
+"""The slow twin of tagging: one column after another, word by word."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from reference.chunking import by_frequency, plain, sections_of
 from reference.chunking import value as word_value
 from reference.online import Random, Weights
 
-LEAST, RARE = 5, 0.02  # of words whose tags are known while learning, and of tags that are left out
+LEAST, RARE = 5, 0.02  # of words whose tags are known in training, and of tags that are ignored
 NEARLY = 0.99  # the share of a class that is certain
 
 
 def seen_tags(sentences, column, least):
-    """Words of so many occurrences, in their plain form, and their tags by falling frequency."""
+    """Return words with this number of occurrences, in their plain form, and their tags by descending
+    frequency.
+    """
     first_seen = {}
     tags = {}
     for sentence in sentences:
@@ -35,9 +37,9 @@ def seen_tags(sentences, column, least):
 
 
 class Column:
-    """One column: learnt from sentences, whose words are dicts of columns, and found in others.
+    """One column: learnt from sentences, whose words are dicts of columns, and predicted for others.
 
-    A word that had one class at least `often` times, and nearly always, needs no classifier.
+    A word with one class at least `often` times, and nearly always, needs no classifier.
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class Column:
         self.seen = seen_tags(sentences, self.name, 1)
 
     def _order(self, sentences):
-        """Cases are sorted by the numbers of their values in the order of first sight."""
+        """Return the order of cases: by the numbers of their values in the order of first appearance."""
         numbers = {
             name: {v: n for n, v in enumerate(dict.fromkeys(w[name] for s in sentences for w in s))}
             for name in self.split
@@ -92,7 +94,7 @@ class Column:
         return lambda case: [numbers[name][value] for name, value in zip(self.split, case, strict=True)]
 
     def _certain(self, words):
-        """The class of words that nearly always had it, by form and case."""
+        """Return the class of words that nearly always have it, by form and case."""
         seen = {}
         for word in words:
             seen.setdefault((word["form"], self.case(word)), Counter())[word[self.name]] += 1
@@ -104,7 +106,7 @@ class Column:
         }
 
     def _learnt(self, case, words):
-        """The classes of a part that several words have, or one has in doubt."""
+        """Return the classes of a part that several words have, or one word ambiguously."""
         forms, doubted = {}, set()
         for word in words:
             forms.setdefault(word[self.name], set()).add(word["form"])

@@ -1,4 +1,4 @@
-"""A command on a terminal, as a user sees it."""
+"""Commands on a terminal, with the same output as for a user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference.patience import PATIENCE
 
 
 def interrupted_at(words: str, command: list[str], **environment: str) -> tuple[int, str]:
-    """Run a command on a terminal, press Ctrl-C when it shows `words`: its exit code, and all it showed."""
+    """Run a command on a terminal; press Ctrl-C when it shows `words`; return exit code and output."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ.update({"TERM": "xterm", "COLUMNS": "120"} | environment)
@@ -29,7 +29,7 @@ def interrupted_at(words: str, command: list[str], **environment: str) -> tuple[
         if select.select([terminal], [], [], 0.1)[0]:
             try:
                 seen += os.read(terminal, 65536).decode(errors="replace")
-            except OSError:  # how Linux says that the other side has gone
+            except OSError:  # Linux reports this way that the other side has closed
                 break
         if not pressed and words in seen:
             os.write(terminal, b"\x03")

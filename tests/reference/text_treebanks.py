@@ -1,4 +1,4 @@
-"""Small treebanks with text, tags and trees, to learn from in a second."""
+"""Small treebanks with text, tags and trees, for training in a second."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import io
 
 from unkernel.data import Treebank, read_conllu
 
-# Word, lemma, universal and own part of speech, head, relation, whether a blank follows. Words of a multiword
-# token have its form before them.
+# Word, lemma, universal and own part of speech, head, relation, whether a blank follows. The form of a
+# multiword token precedes its words.
 SENTENCES = [
     [
         ("They", "they", "PRON", "PRP", 4, "nsubj", " "),
@@ -34,7 +34,7 @@ SENTENCES = [
 
 
 def treebank_with_text(times: int = 12, *, without: str = "", comments: bool = True) -> Treebank:
-    """The sentences, several times; `without` some columns, by the first letters of their names."""
+    """Return the sentences, repeated; `without` some columns, given by the first letters of their names."""
     lines = []
     for number, sentence in enumerate(SENTENCES * times):
         if comments:
@@ -45,13 +45,13 @@ def treebank_with_text(times: int = 12, *, without: str = "", comments: bool = T
 
 
 def tokens_of(sentence):
-    """Forms of tokens, each with its words: one, or the two that follow the form of a multiword token."""
+    """Return the forms of tokens with their words: one, or the two that follow a multiword token."""
     rest = iter(sentence)
     return [(first[0], [next(rest), next(rest)] if len(first) == 1 else [first]) for first in rest]
 
 
 def text_of(sentence) -> str:
-    """Forms of tokens, with blanks."""
+    """Return the forms of tokens, with blanks."""
     return "".join(form + words[-1][-1] for form, words in tokens_of(sentence))
 
 

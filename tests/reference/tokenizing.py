@@ -1,6 +1,6 @@
-"""The slow, obvious twin of tokenizers: whole paragraphs as lists, features as tuples of what they see.
+"""The slow twin of tokenizers: whole paragraphs as lists, features as tuples of their values.
 
-It takes what was learnt from the arrays of a model, and asks its classifiers row by row.
+It takes the learnt parameters from the arrays of a model, and runs its classifiers row by row.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ LONGEST = 24
 BLANK, LINE_END = 0, 1
 OTHER, UPPER = 0, 1
 INSIDE, TOKEN, SENTENCE, ASK = range(4)
-NOTHING = ("\0", LINE_END, False)  # what is seen beyond the ends of a paragraph
+NOTHING = ("\0", LINE_END, False)  # value beyond the ends of a paragraph
 ESCAPES = {" ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"}
 
 
@@ -35,7 +35,7 @@ def key(codes):
 
 
 def feature(number, *values):
-    """The hash of the feature with this number in the list, counted from 1."""
+    """Return the hash of the feature with this number in the list, counted from 1."""
     value = values[0]
     for other in values[1:]:
         value = mix(value & MASK) + other
@@ -64,7 +64,9 @@ class Characters:
 
 
 def paragraphs(characters, text):
-    """Lists of (character or blanks, kind, whether it may be in a word), blanks after them, and a flag."""
+    """Return lists of (character or blanks, kind, whether it may be in a word), the blanks after them, and a
+    flag.
+    """
     runs, at = [], 0
     while at < len(text):
         end = at + 1
@@ -91,7 +93,7 @@ def paragraphs(characters, text):
 
 
 class Tokenizer:
-    """Answers as a TokenizerModel does."""
+    """The slow twin of a TokenizerModel."""
 
     def __init__(self, model):
         self.arrays = model.arrays
@@ -110,7 +112,7 @@ class Tokenizer:
         }
 
     def tokenize(self, text):
-        """The whole answer in CoNLL-U."""
+        """Return the complete result in CoNLL-U."""
         return "".join(
             line
             for before, run, after in paragraphs(self.characters, text)
@@ -214,7 +216,7 @@ def escaped(blanks):
 
 
 class State:
-    """What was decided in the sentence so far."""
+    """The decisions so far in the sentence."""
 
     def __init__(self):
         self.tokens, self.before, self.before_shape = 0, 0, 0
@@ -233,7 +235,7 @@ def code_of(one):
 
 
 def hashes(characters, some):
-    """Of the last characters: in lower case, and their shapes without repetitions."""
+    """Return hashes of the last characters: in lower case, and their shapes without repetitions."""
     some = some[-LONGEST:]
     shapes = [characters.shape(chr(code_of(one)), one[1]) for one in some]
     changes = [shape for k, shape in enumerate(shapes) if k == 0 or shape != shapes[k - 1]]
@@ -246,7 +248,7 @@ def bucket(count):
 
 
 def word_at(characters, run, at):
-    """The hash of a word in lower case, that of its shape, where it ends, and whether it has a capital."""
+    """Return the hash of a word in lower case, that of its shape, its end, and whether it has a capital."""
     if at >= len(run):
         return 0, 0, at, False
     end = at + 1
@@ -331,7 +333,7 @@ def split_features(characters, forms, place):
         small = [characters.lower(one) for one in form]
         add(key(small))
         add(characters.kind(form[0]) if form else 0)
-        seen = small[:65]  # no more of a token is looked at
+        seen = small[:65]  # the features ignore the rest of a token
         for length in (1, 2, 3):
             add(key(seen[: -length - 1 : -1]))
     return found

@@ -1,4 +1,4 @@
-"""Trees made up: strategies, labelled ones from a seed; and kernels of whole examples the slow way."""
+"""Trees for tests: random ones, labelled ones from a seed; and slow kernels of whole examples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unkernel.data.trees.forest import Vectors
 
 
 def trees(inner="ABC", words="xyz", *, max_leaves=10, most_children=3):
-    """Trees of a few nodes: few labels, so that many match."""
+    """Draw small trees with few labels, so that many match."""
     leaf = st.tuples(st.sampled_from(words), st.just(()))
     return st.recursive(
         leaf,
@@ -27,7 +27,7 @@ def trees(inner="ABC", words="xyz", *, max_leaves=10, most_children=3):
 
 
 def text(tree):
-    """The tree in brackets; a single leaf, too."""
+    """Return the tree in brackets, including a single leaf."""
     return write(tree) if tree[1] else f"({tree[0]})"
 
 
@@ -36,28 +36,28 @@ def as_trees(texts):
 
 
 def gram(a, b, kind, decay=0.4, width_decay=0.4, *, normalize=True, value=kernel):
-    """All kernels of the trees of a (rows) with those of b, one by one."""
+    """Return all kernels of the trees of a (rows) with those of b, one by one."""
     return np.array(
         [[value(x, z, kind, decay, width_decay, normalize=normalize) for z in b] for x in a]
     ).reshape(len(a), len(b))
 
 
-# --- Chains: too deep for what calls itself --------------------------------------------------------
+# --- Chains: too deep for recursion ----------------------------------------------------------------
 
 
 def chain(nodes, word="x", label="X"):
-    """`(X (X (X x)))`, in brackets."""
+    """Return `(X (X (X x)))`, in brackets."""
     return f"({label} " * nodes + word + ")" * nodes
 
 
 def chain_kernel(n, m, kind, decay, width_decay):
-    """K(chain(n), chain(m)), not normalised, by one sum over the smaller height of two nodes."""
+    """Return K(chain(n), chain(m)), not normalised, by one sum over the smaller height of two nodes."""
     heights = np.arange(1, min(n, m) + 1)
     if kind == "st":
         return float(np.sum(decay**heights))
     step = decay if kind == "sst" else width_decay
     alone = step if kind == "sst" else width_decay * decay**2
-    # Nodes of different heights h < k have h - 1 links in common, of the same height h more: the word.
+    # Nodes of different heights h < k have h - 1 links in common; of the same height, also the word.
     different = np.empty(len(heights) + 1)
     different[0] = 0.0 if kind == "sst" else alone
     for i in range(1, len(different)):
@@ -75,14 +75,14 @@ def chain_kernel(n, m, kind, decay, width_decay):
 
 
 class Example(NamedTuple):
-    """Trees and vectors by channel; None where there is none."""
+    """Trees and vectors by channel; None for missing ones."""
 
     trees: tuple
     vectors: tuple
 
 
 def make_forest(examples):
-    """The forest of examples that have equally many channels."""
+    """Return the forest of examples that have the same number of channels."""
     width = max((len(v) for e in examples for v in e.vectors if v is not None), default=0)
     forest = Forest(
         {
@@ -105,7 +105,7 @@ def channels(examples, what):
 
 
 def example_kernel(settings, a, b):
-    """The kernel of two examples, by the sums of SVM-light-TK's manual; settings is an ExampleKernel."""
+    """Return the kernel of two examples, by SVM-light-TK's manual; settings is an ExampleKernel."""
 
     def pairs(left, right, pairing):
         both = zip(left, right, strict=False) if pairing == "same" else ((x, z) for x in left for z in right)
@@ -144,16 +144,16 @@ def vector_value(function, x, z):
     }[function.name]()
 
 
-# --- Something to learn ----------------------------------------------------------------------------
+# --- A learnable problem ---------------------------------------------------------------------------
 
 _SUBJECTS = ("(PRP i)", "(PRP we)", "(D the) (N dog)", "(D a) (N cat)", "(D the) (J old) (N man)")
 _VERBS = ("sees", "hears", "finds", "has")
 _OBJECTS = (*_SUBJECTS, "(N fish)", "(J old) (N fish)")
-_SIGNS = (("PP", "in"), ("PP", "on"), ("ADV", "now"), ("ADV", "here"))  # of which a class prefers one
+_SIGNS = (("PP", "in"), ("PP", "on"), ("ADV", "now"), ("ADV", "here"))  # one of which a class prefers
 
 
 def make_problem(seed, rows=120, classes=2, *, noise=0.15, share=None):
-    """Bracket strings and labels: what follows the verb tells the class, often but not always.
+    """Return bracket strings and labels: the phrase after the verb often, but not always, shows the class.
 
     `share` of the rows are of class 1; without it, classes are equally frequent.
     """

@@ -1,4 +1,4 @@
-"""Trees as texts and files of trees: what is read of them, or where they are refused."""
+"""Trees as texts and files of trees: results of reading them, or errors."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ COMPRESS = {
 
 
 def read(content, **options):
-    """What is in a file with that content, which is called trees.dat."""
+    """Return the result of reading a file named trees.dat with this content."""
     stream = io.BytesIO(content if isinstance(content, bytes) else content.encode())
     stream.name = "trees.dat"
     return read_trees(stream, **options)
 
 
 def refuse(content, line, column, reason, **options):
-    """The file is refused there, for that reason."""
+    """Check that the file is refused at this place, for this reason."""
     with pytest.raises(FormatError) as caught:
         read(content, **options)
     error = caught.value

@@ -34,7 +34,7 @@ LONGEST_SUBSEQUENCE = 5  # MAX_CHILDREN of SVM-light-TK
 
 
 def parse(text):
-    """The tree of a bracket string; words are leaves, `(NN dog)` and `(NN (dog))` are the same."""
+    """Return the tree of a bracket string; words are leaves, `(NN dog)` and `(NN (dog))` are the same."""
     tokens = iter(re.findall(r"\(\s*[^\s()]*|\)|[^\s()]+", text))
 
     def children():
@@ -50,13 +50,13 @@ def parse(text):
 
 
 def write(tree):
-    """The bracket string of a tree, a leaf as a bare word."""
+    """Return the bracket string of a tree, with a leaf as a bare word."""
     label, children = tree
     return f"({' '.join([label, *map(write, children)])})" if children else label
 
 
 def nodes(tree):
-    """All nodes, leaves too."""
+    """Return all nodes, including leaves."""
     yield tree
     for child in tree[1]:
         yield from nodes(child)
@@ -71,16 +71,16 @@ def is_preterminal(node):
 
 
 def production(node):
-    """The label and those of the children, be they leaves or not; a leaf has none."""
+    """Return the label and the children's labels, whether leaves or not; a leaf has no production."""
     return None if is_leaf(node) else (node[0], *(child[0] for child in node[1]))
 
 
 # --- By the recursions ------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=8)  # a few: generated decays come once
+@lru_cache(maxsize=8)  # a few, since generated decays occur only once
 def make_delta(kind, decay, width_decay):
-    """Delta(x, z) of nodes that `matching_pairs` yields; it remembers what it has computed."""
+    """Return Delta(x, z) for nodes that `matching_pairs` yields, with a cache."""
     if kind == "ptk":
         return _partial_tree_delta(decay, width_decay)
     return _subset_tree_delta(decay, sigma=0.0 if kind == "st" else 1.0)
@@ -109,7 +109,9 @@ def _subset_tree_delta(decay, sigma):
 
 
 def _partial_tree_delta(decay, width_decay):
-    """Sums, mu (lambda^2 + sum over equally long subsequences of children of lambda^gaps prod_k Delta)."""
+    """Return sums, mu (lambda^2 + sum over equally long subsequences of children of lambda^gaps prod_k
+    Delta).
+    """
 
     @cache
     def delta(x, z):
@@ -132,7 +134,7 @@ def _partial_tree_delta(decay, width_decay):
 
 @lru_cache(maxsize=1024)
 def grouped(tree, kind):
-    """The nodes of a tree, by what two nodes must share for their Delta not to be 0 by definition."""
+    """Group the nodes of a tree by the key that two nodes must share for a nonzero Delta."""
     groups = defaultdict(list)
     for node in nodes(tree):
         single = kind == "ptk" or (kind == "sst_bow" and is_leaf(node))
@@ -142,13 +144,13 @@ def grouped(tree, kind):
 
 
 def matching_pairs(a, b, kind):
-    """The pairs of nodes whose Delta is not 0 by definition."""
+    """Yield the pairs of nodes whose Delta is not 0 by definition."""
     left, right = grouped(a, kind), grouped(b, kind)
     return ((x, z) for group in left.keys() & right.keys() for x in left[group] for z in right[group])
 
 
 def kernel(a, b, kind, decay=0.4, width_decay=0.4, *, normalize=False):
-    """K(a, b) of two trees; a kernel of a tree with itself that is 0 normalises nothing."""
+    """Return K(a, b) of two trees; a kernel of a tree with itself that is 0 normalises nothing."""
     delta = make_delta(kind, decay, width_decay)
     value = math.fsum(delta(x, z) for x, z in matching_pairs(a, b, kind))
     if normalize:
@@ -180,18 +182,20 @@ def fragments(tree, kind):
 
 
 def _subset_trees(node):
-    """All fragments with their root in this node."""
+    """Return all fragments with their root in this node."""
     choices = [[child[0], *([] if is_leaf(child) else _subset_trees(child))] for child in node[1]]
     return [f"({' '.join([node[0], *children])})" for children in product(*choices)]
 
 
 def fragment_weight(fragment, decay):
-    """Decay to the power of the number of productions, or of 1 for a single leaf; not for partial trees."""
+    """Return decay to the power of the number of productions, or of 1 for a single leaf; not for partial
+    trees.
+    """
     return decay ** max(1, fragment.count("("))
 
 
 def features(tree, kind, decay, width_decay):
-    """The tree in the space of its kernel: K(a, b) is the dot product of the features of a and b."""
+    """Return the tree in the space of its kernel: K(a, b) is the dot product of the features of a and b."""
     result = Counter()
     if kind == "ptk":
         for node in nodes(tree):
@@ -222,7 +226,7 @@ def _partial_trees(node, decay, width_decay):
 
 
 def kernel_by_fragments(a, b, kind, decay=0.4, width_decay=0.4):
-    """K(a, b), not normalised, of two tiny trees."""
+    """Return K(a, b), not normalised, of two tiny trees."""
     first, second = (features(tree, kind, decay, width_decay) for tree in (a, b))
     return math.fsum(first[fragment] * second[fragment] for fragment in first.keys() & second.keys())
 
@@ -264,7 +268,7 @@ def read_tk_model(path):
 
 
 def read_tk_examples(path):
-    """The labels and trees of a file with one tree per line."""
+    """Return the labels and trees of a file with one tree per line."""
     return [example(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""Small treebanks, made by hypothesis."""
+"""Small treebanks made by hypothesis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CROSSING = (
 
 @st.composite
 def sentences(draw, max_words=8, heads=any_heads):
-    """Forms, tags, heads and relations of one sentence."""
+    """Draw forms, tags, heads and relations of one sentence."""
     n_words = draw(st.integers(1, max_words))
 
     def column(values):
@@ -89,7 +89,7 @@ TEMPLATE_LINES = {
 
 @st.composite
 def template_texts(draw):
-    """Some of the features above, in some order, and some of them beside the others."""
+    """Draw some of the features above, in some order, some of them beside the others."""
     text = ""
     for section, lines in TEMPLATE_LINES.items():
         chosen = draw(st.lists(st.sampled_from(lines), min_size=1, max_size=6, unique=True))

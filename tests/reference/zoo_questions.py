@@ -1,7 +1,7 @@
-"""What each family of the zoo is asked, and the answers as text, which can be compared.
+"""Questions to each family of the zoo, and their answers as text, for comparison.
 
-A question is answered, or refused by a ValueError. Everything else is a fault, and so is an answer that
-breaks a promise, such as heads that make no tree.
+A question is answered, or refused with a ValueError. Everything else is a fault, and so is an answer that
+breaks a promise, such as heads that do not form a tree.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reference.parse_corpora import bunsetsu, chunks, treebank
 from unkernel import Forest
 from unkernel.models import load_model
 
-_MOST_TABLES = 16_000_000  # bytes of tables that are compiled
+_MOST_TABLES = 16_000_000  # limit of compiled tables, in bytes
 Question = Callable[[Any], object]
 
 _REAL_ROWS = ROWS[:3] * np.array([0.5, -2.0, 1e3, 1e-3, 1.0, 0.0])
@@ -57,7 +57,7 @@ _SENTENCES = [["They", "saw", "it", "."], ["unheard", "é"], ["猫"]]
 
 
 def _probabilities(model: Any, asked: Any) -> object:
-    """Models without probabilities have no such method."""
+    """Ask for probabilities; models without them have no such method."""
     return model.predict_proba(asked) if hasattr(model, "predict_proba") else "none"
 
 
@@ -78,7 +78,7 @@ def _rows() -> list[Question]:
 
 
 def _machines() -> list[Question]:
-    """Support vectors have to be compiled before they answer."""
+    """Return questions for machines; support vectors must be compiled before they can predict."""
     asked: list[Question] = [
         lambda model: model.scores(ROWS[:3]),
         lambda model: model.scores(_REAL_ROWS),
@@ -135,7 +135,7 @@ def _parser(text: bytes, *others: Question) -> list[Question]:
 
 
 def _checked(corpus: Any) -> str:
-    """Trees are trees, and bunsetsu depend on later ones."""
+    """Check that trees are trees, and that bunsetsu depend on later ones."""
     for sentence in corpus:
         if hasattr(sentence, "deprels"):
             assert is_tree(sentence.heads)
@@ -179,12 +179,12 @@ QUESTIONS: dict[str, list[Question]] = {
 
 
 def read(path: Path, family: str, *, mmap: bool = True, verify: Any = "lazy") -> Any:
-    """Return what the file holds, as its users read it."""
+    """Read the content of a file in the way that its users do."""
     return load_model(path) if family == "machines" else unkernel.load(path, mmap=mmap, verify=verify)
 
 
 def fitting(model: Any, family: str) -> list[Question]:
-    """Those questions of the family that a sound model answers, or refuses with a ValueError."""
+    """Return the questions of the family that a valid model answers, or refuses with a ValueError."""
     return [question for question in QUESTIONS[family] if not _answer(question, model).startswith("unfit")]
 
 
@@ -204,12 +204,12 @@ def ask_one(question: Question, model: Any) -> str:
         except ValueError as error:
             return f"refused: {type(error).__name__}"
         except TypeError as error:
-            if not str(error).startswith("a record is"):  # the plan is now one of other records
+            if not str(error).startswith("a record is"):  # the plan is now for other records
                 raise
             return "refused: TypeError"
     return repr(answer.tolist() if isinstance(answer, np.ndarray) else answer)
 
 
 def some_of(questions: list[Question], most: int, rng: Random) -> list[Question]:
-    """As many of them as wished, in random order."""
+    """Return at most `most` of the questions, in random order."""
     return questions if len(questions) <= most else rng.sample(questions, most)

@@ -1,4 +1,4 @@
-"""Reports of parsers, chunkers and taggers: the measures of their own ``evaluate``."""
+"""Reports of parsers, chunkers and taggers, compared with their own ``evaluate``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def values(made):
 
 @pytest.fixture(scope="module")
 def half_right() -> Treebank:
-    """Sentences with some other heads and relations than the parser of the golden files finds."""
+    """Return sentences with some heads and relations that the parser of the golden files does not find."""
     bank = read_conllu(GOLDEN / "trees.conllu")
     heads, relations = [list(one.heads) for one in bank], [list(one.deprels) for one in bank]
     for place, sentence in enumerate(heads):
@@ -107,7 +107,7 @@ def test_a_report_of_raw_text(half_right):
 
 
 def test_trees_of_other_words(half_right):
-    """Words that were split in another way are none of those that are right."""
+    """Words that were split differently are not counted as correct."""
     gold = Treebank.from_words([["can", "not", "go"]], [["AUX", "PART", "VERB"]])
     gold = gold.with_trees([[3, 3, 0]], [["aux", "advmod:neg", "root"]])
     found = Treebank.from_words([["cannot", "go"]], [["AUX", "VERB"]])

@@ -1,4 +1,4 @@
-"""Which points a plot joins by lines, and which it puts words on."""
+"""The points that a plot joins by lines, and the points with labels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_lines_of_a_plot_join_what_differs_in_its_trie_alone():
     ]
     assert search_plot.trie_lines([*others, base, *tries]) == [[base, tries[1], tries[0]]]
     assert search_plot.trie_lines([*others, base]) == []
-    assert search_plot.trie_lines([*others, tries[0]]) == []  # one point is no line
+    assert search_plot.trie_lines([*others, tries[0]]) == []  # one point is not a line
 
 
 def test_words_are_for_what_nothing_else_beats():

@@ -1,4 +1,4 @@
-"""Reports of rankings and of numbers: the measures of the rest of the package and of scikit-learn."""
+"""Reports of rankings and regressions, compared with the package's measures and scikit-learn."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_rankings_side_by_side_and_without_groups(ranked):
     other = RankSVM(C=1e-4).fit(X, y, qid=qid)
     assert "Differences to a" in report({"a": model, "b": other}, X, y, qid=qid).html()
     alone = model.report(X, y).measures["RankSVM"]
-    assert np.isnan([one.low for one in alone]).all()  # of one query nothing can be drawn
+    assert np.isnan([one.low for one in alone]).all()  # a single query cannot be resampled
 
 
 def test_labels_that_are_no_grades(ranked):

@@ -1,4 +1,4 @@
-"""Reports: what is in a page, that nothing from data becomes HTML, and that a page needs nothing else."""
+"""Reports: the content of a page; data never becomes HTML; a page needs no other resource."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_page_can_be_read_by_all(records):
     assert "@media print" in text
     own = [one["id"] for _, one in page.elements if one.get("id")]
     assert len(own) == len(set(own))
-    assert "#010203" not in text  # text of pictures has the page's colour
+    assert "#010203" not in text  # text of figures has the page's colour
 
 
 def test_the_same_examples_give_the_same_page_but_for_times(records):
@@ -257,7 +257,7 @@ def test_thresholds_are_where_they_should_be(records):
     price = curve.alarms + 5 * (curve.positives - curve.hits)
     assert price[found[CHEAPEST]] == price.min()
     assert curve.recall[found["recall 90 %"]] >= 0.9 > curve.recall[found["recall 90 %"] - 1]
-    assert places(answers, Costs(1, 0))[-1] == [CHEAPEST]  # misses cost nothing: nobody is called
+    assert places(answers, Costs(1, 0))[-1] == [CHEAPEST]  # misses cost nothing: all are negative
     with pytest.raises(ValueError, match="the cost of a miss must be a number from 0 on, got -1"):
         Costs(1, -1)
 

@@ -1,4 +1,4 @@
-"""Trees as pictures: what is drawn, what is not, and that labels do not meet."""
+"""Drawings of trees: drawn and refused trees, and labels that do not overlap."""
 
 from __future__ import annotations
 

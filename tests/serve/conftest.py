@@ -25,7 +25,7 @@ if not all(map(find_spec, NEEDED)):  # of the extras serve and test
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A file of each kind. No test changes them."""
+    """Return a file of each kind. No test changes them."""
     from serve.serving import TREES, record_model
 
     folder = tmp_path_factory.mktemp("models")
@@ -50,7 +50,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def client(files: dict[str, Path]) -> Iterator[Client]:
-    """A server of all models, with small limits."""
+    """Yield a client of a server of all models, with small limits."""
     from serve.serving import served
     from unkernel.serve import Limits
 

@@ -1,4 +1,4 @@
-"""A server in this process, and one in a process of its own."""
+"""Servers in this process and in separate processes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def record_model(C: float = 1000.0, kind: Any = PolyLogisticRegression) -> Any:
 
 
 class Client:
-    """Asks an application of this process, as a browser would."""
+    """Sends requests to an application in this process, like a browser."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -67,7 +67,7 @@ class Client:
 
 @contextmanager
 def served(files: dict[str, Path], **options: Any) -> Iterator[Client]:
-    """A server in this process."""
+    """Yield a server in this process."""
     names = {name: str(path) for name, path in files.items()}
     with make_snapshot_folder() as folder:
         snapshots = ModelSnapshots(folder, names)
@@ -77,7 +77,7 @@ def served(files: dict[str, Path], **options: Any) -> Iterator[Client]:
 
 
 class Server:
-    """A server in a process of its own."""
+    """A server in its own process."""
 
     def __init__(self, process: subprocess.Popen[str], address: str) -> None:
         self.process = process
@@ -85,7 +85,7 @@ class Server:
         self.port = int(address.rpartition(":")[2])
 
     def log(self, message: str) -> dict[str, Any]:
-        """The next line of the log with a message."""
+        """Return the next line of the log with a message."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
             if line.startswith("{") and (found := json.loads(line))["message"] == message:
@@ -95,7 +95,7 @@ class Server:
 
 @contextmanager
 def started(*arguments: str | Path, patch: str = "") -> Iterator[Server]:
-    """``unkernel serve`` with a free port, once it listens and its models are loaded.
+    """Yield ``unkernel serve`` with a free port, once it listens and its models are loaded.
 
     All of its processes run `patch` before anything else.
     """
@@ -114,11 +114,11 @@ def started(*arguments: str | Path, patch: str = "") -> Iterator[Server]:
             assert address, line + process.stderr.read()
             yield Server(process, address[0])
         finally:
-            process.terminate()  # and not killed: its workers would stay
+            process.terminate()  # not killed, because its workers would stay
 
 
 def _patched(folder: Path, patch: str) -> dict[str, str]:
-    """The environment in which Python runs some code when it starts."""
+    """Return an environment in which Python runs some code at startup."""
     if not patch:
         return {}
     (folder / "sitecustomize.py").write_text(textwrap.dedent(patch))

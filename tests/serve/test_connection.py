@@ -1,4 +1,4 @@
-"""Requests that are answered at once have the answers that ASGI gives."""
+"""Requests answered without ASGI get the same responses as with ASGI."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOKEN = b"authorization: Bearer s3cret"
 
 
 class Transport(asyncio.Transport):
-    """Keeps what is written."""
+    """Stores the written bytes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ def request(path: str, body: bytes, *headers: bytes, method: str = "POST") -> by
 
 
 class Counting:
-    """An application that counts what it is asked through ASGI."""
+    """An application that counts its requests through ASGI."""
 
     def __init__(self, app: Application) -> None:
         self.fast_routes, self.answer_at_once = app.fast_routes, app.answer_at_once
@@ -79,13 +79,13 @@ class Counting:
 def answers(
     app: Application, *parts: bytes, count: int, kind: type[HttpToolsProtocol] = Connection
 ) -> tuple[list[bytes], int]:
-    """The answers to bytes that come one after another, and how many of them ASGI was asked for."""
+    """Return the responses to bytes that arrive in sequence, and how many of them came through ASGI."""
     counting = Counting(app)
 
     async def asked() -> bytes:
         config = uvicorn.Config(counting, log_config=None, access_log=False, ws="none", lifespan="off")
         config.load()
-        config.loaded_app = counting  # without what uvicorn puts around applications
+        config.loaded_app = counting  # without uvicorn's wrappers of applications
         connection, transport = kind(config, ServerState(), {}), Transport()
         connection.connection_made(transport)
         for part in parts:
@@ -100,7 +100,7 @@ def answers(
 
 
 def _split(written: bytes) -> list[bytes]:
-    """The answers in bytes, as far as they are whole, without what differs each time."""
+    """Return the complete responses in bytes, without parts that differ each time."""
     found = []
     while b"\r\n\r\n" in written:
         head, _, rest = written.partition(b"\r\n\r\n")
@@ -159,7 +159,7 @@ def test_a_request_in_pieces_goes_the_way_of_asgi(app: Application):
     for place in [3, body - 1, body, body + 1, len(asked) - 1]:
         found, told = answers(app, asked[:place], asked[place:], count=1)
         assert found == wanted
-        assert told == (place >= body)  # with the head and the body in one piece, it is short
+        assert told == (place >= body)  # if head and body arrive together, it is short
 
 
 def test_requests_that_come_together_are_answered_in_their_order(app: Application):
@@ -171,7 +171,7 @@ def test_requests_that_come_together_are_answered_in_their_order(app: Applicatio
 
 
 def test_who_does_not_read_is_not_written_to_at_once(app: Application, monkeypatch):
-    """Their answers would pile up; ASGI waits until they read."""
+    """Their responses would pile up; ASGI waits until they are read."""
     made = Connection.connection_made
 
     def made_and_paused(self: Connection, transport: Any) -> None:

@@ -1,4 +1,4 @@
-"""The Dockerfile names files that are there, lets them through, and starts a command that exists."""
+"""The Dockerfile names existing files, includes them, and starts an existing command."""
 
 from __future__ import annotations
 

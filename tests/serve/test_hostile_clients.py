@@ -1,4 +1,4 @@
-"""Clients that are slow, or too many, or send too much, and work that does not end."""
+"""Clients that are slow, too many, or send too much, and work that does not end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from serve.serving import RECORDS, Server, started
 from unkernel.serve.connection_limits import ConnectionLimits
 
 pytestmark = pytest.mark.hostile
-PATIENCE = 60.0  # seconds, after which something hangs
+PATIENCE = 60.0  # seconds, after which a test counts as hung
 HEAD = b"POST /models/people/predict HTTP/1.1\r\nhost: x\r\n"
 ONE = json.dumps(RECORDS[0]).encode()
 
@@ -28,7 +28,7 @@ def connected(server: Server) -> socket.socket:
 
 
 def read_all(connection: socket.socket) -> bytes:
-    """What comes until the server closes its side."""
+    """Return everything received until the server closes its side."""
     parts = []
     while part := connection.recv(65536):
         parts.append(part)
@@ -47,7 +47,7 @@ def answers(server: Server) -> bool:
 
 
 def wait_for_answers(server: Server) -> None:
-    """Wait until a server that has just been started answers."""
+    """Wait until a server that has just started answers."""
     while server.process.poll() is None:
         with contextlib.suppress(ConnectionRefusedError):
             assert answers(server)
@@ -64,7 +64,7 @@ def test_heads_that_do_not_come_are_given_up(files):
             half.sendall(HEAD + b"content-le")
             assert status_and_error(read_all(half)) == (408, "the head of the request did not arrive in time")
             assert read_all(silent) == b""
-        with connected(server) as kept:  # a client that rests between requests is not given up
+        with connected(server) as kept:  # an idle client between requests is not disconnected
             for _ in range(2):
                 kept.sendall(HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE)
                 assert kept.recv(65536).startswith(b"HTTP/1.1 200")
@@ -85,7 +85,7 @@ def test_heads_that_do_not_end_are_refused(people):
 
 
 class Stalled:
-    """A connection that waits as it is told."""
+    """A connection with a controlled wait."""
 
     def __init__(self) -> None:
         self.wait: object | None = None
@@ -118,7 +118,7 @@ def test_only_one_and_the_same_wait_counts():
 
 @pytest.mark.parametrize("how", ["length", "chunks"])
 def test_bodies_that_are_too_large_are_answered_before_the_connection_ends(files, how):
-    """Also if the client sends all of it before it reads."""
+    """Includes clients that send everything before they read."""
     with started(files["people"], "--max-body", "100k") as server:
         part, count = b"x" * 1_000_000, 50
         with connected(server) as connection:
@@ -221,7 +221,7 @@ def test_work_that_was_given_up_does_not_keep_the_server_from_ending(files: dict
     with started(files["people"], *options, patch=patch) as server, connected(server) as connection:
         connection.sendall(EXPLAIN)
         assert connection.recv(65536).startswith(b"HTTP/1.1 504")
-        connection.sendall(EXPLAIN)  # and one that is being answered
+        connection.sendall(EXPLAIN)  # and one request in progress
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(PATIENCE) == 0
 
@@ -239,7 +239,7 @@ def test_a_worker_whose_work_does_not_end_is_replaced(files: dict[str, Path]):
 
 
 def test_a_worker_that_is_held_up_is_replaced(files: dict[str, Path]):
-    """No thread of its process can run, so that nothing is answered, not even the health check."""
+    """No thread of its process can run, so nothing is answered, not even health checks."""
     patch = PATIENT.format(grace=0.5, work=WITH_THE_LOCK)
     with started(files["people"], "--max-seconds", "0.5", patch=patch) as server:
         held_up = server.log("model loaded")["process"]
@@ -247,7 +247,7 @@ def test_a_worker_that_is_held_up_is_replaced(files: dict[str, Path]):
             connection.sendall(EXPLAIN)
             with contextlib.suppress(ConnectionError):
                 assert connection.recv(65536) == b""
-            with contextlib.suppress(ConnectionError):  # whoever was connected to it must connect again
+            with contextlib.suppress(ConnectionError):  # its clients must connect again
                 waiting.sendall(HEAD)
         report = server.log("worker did not answer")
         assert report["worker"] == held_up
@@ -271,7 +271,7 @@ def test_a_worker_that_cannot_start_ends_the_server(files: dict[str, Path]):
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_no_connection_is_reset_when_the_server_ends(files: dict[str, Path], kept: bool):
-    """Requests that are on their way are answered, on new connections and on those that are kept."""
+    """Requests already sent are answered, on new connections and on kept ones."""
     answered, faults = threading.Semaphore(0), []
     request = HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE
 

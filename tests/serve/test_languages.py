@@ -1,4 +1,4 @@
-"""Text beyond ASCII has the bits of ``predict_one``, whichever way it takes to the model."""
+"""Text beyond ASCII has the same scores as with ``predict_one``, to the last bit, by every interface."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LINES = {"content-type": "application/x-ndjson"}
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of French reviews, trained as a user would."""
+    """Return a model of French reviews, trained like a user would."""
     folder = tmp_path_factory.mktemp("reviews")
     rows = [f'"{text} {number}",{label}' for number in range(10) for text, label in REVIEWS]
     (folder / "reviews.csv").write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
@@ -76,7 +76,7 @@ def wanted(model: Any, text: str) -> tuple[Any, float]:
 
 
 def test_reviews_are_texts(model: Any):
-    """Else the other tests would ask for categories."""
+    """Otherwise the other tests would use categories."""
     assert next(step.kind for step in model.plan.steps) == "text"
     assert model.score_one({"text": "très"}) != model.score_one({"text": "tres"})
 

@@ -1,4 +1,4 @@
-"""What requests may not do, and what they are told."""
+"""Limits of requests, and their error messages."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_too_many_requests_are_told_to_come_again(files):
         found = client.post(PREDICT, json={})
         assert (found.status_code, found.headers["retry-after"]) == (429, "1")
         for path in ("/v2/health/live", "/v2/health/ready", "/metrics"):
-            assert client.get(path).status_code == 200  # who is busy is not dead
+            assert client.get(path).status_code == 200  # health checks bypass the limit
 
 
 def test_bodies_that_cannot_be_read_are_refused(client: Client):
@@ -201,7 +201,7 @@ def test_what_takes_too_long_is_504(files, monkeypatch):
 
 
 def test_native_work_that_takes_too_long_ends(files, monkeypatch):
-    """It keeps no thread and no processor busy after the 504."""
+    """After the 504, it occupies no thread and no processor."""
     raw, ended = TreeAnswerer._compute_scores, threading.Event()
 
     def endless(self, items):
@@ -230,7 +230,7 @@ INFER_TREE = {"inputs": [{"name": "tree", "datatype": "BYTES", "shape": [1], "da
     ],
 )
 def test_slow_models_do_not_hold_up_the_event_loop(files, monkeypatch, path, body):
-    """Requests of other models would wait for them."""
+    """Otherwise requests to other models would wait for them."""
     raw, threads = TreeAnswerer._compute_scores, []
 
     def noted(self, items):
@@ -239,7 +239,7 @@ def test_slow_models_do_not_hold_up_the_event_loop(files, monkeypatch, path, bod
 
     monkeypatch.setattr(TreeAnswerer, "_compute_scores", noted)
     with served({"trees": files["trees"]}) as client:
-        threads.clear()  # of the example that was answered when the model was loaded
+        threads.clear()  # from the example that was predicted when the model was loaded
         assert client.post(path, json=body).status_code == 200
     assert threads
     assert threading.main_thread() not in threads

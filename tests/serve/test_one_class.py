@@ -1,4 +1,4 @@
-"""A model of one class answers the same to rows, to records and over HTTP."""
+"""A model of one class gives the same answers for rows, for records and over HTTP."""
 
 from __future__ import annotations
 

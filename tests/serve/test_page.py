@@ -1,4 +1,4 @@
-"""The page in a browser: a form from the model, answers as one types, errors, new versions, no network."""
+"""The page in a browser: a form from the model, results while typing, errors, new versions, no network."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def server(files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A server whose first model tests may replace."""
+    """Yield a server whose first model tests may replace."""
     own = Path(shutil.copy(files["people"], tmp_path_factory.mktemp("own") / "people.uk"))
     with started(own, *(files[name] for name in ("rows", "trees", "text", "chunks"))) as running:
         running.file = own
@@ -42,7 +42,7 @@ def server(files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def page(browser: Any, server: Any) -> Iterator[Any]:
-    """The page; it must ask no other server, and log no error."""
+    """Yield the page; it must contact no other server, and log no error."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     opened = context.new_page()
     faults: list[str] = []
@@ -62,7 +62,7 @@ def shows(page: Any, selector: str, text: str) -> None:
 
 
 def picture(page: Any, name: str) -> None:
-    """A picture to look at, in the folder that UNKERNEL_SCREENSHOTS names."""
+    """Save a screenshot in the folder that UNKERNEL_SCREENSHOTS names."""
     if folder := os.environ.get("UNKERNEL_SCREENSHOTS"):
         page.screenshot(path=f"{folder}/{name}.png", full_page=True)
 
@@ -153,7 +153,7 @@ def test_a_new_version_with_other_columns_has_another_form(page: Any, server: An
     playwright.expect(page.get_by_label("height")).to_be_visible()
     playwright.expect(page.get_by_label("town")).to_have_count(0)
     playwright.expect(page.get_by_label("age")).to_have_value("48")
-    record_model().save(server.file)  # as tests that follow expect it
+    record_model().save(server.file)  # for the tests that follow
     page.request.post(f"{server.address}/models/people/load")
 
 

@@ -1,4 +1,4 @@
-"""Records that are read from JSON without making objects of them have the answers of those that are."""
+"""Records read from JSON without creating objects have the same answers as with objects."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def quick(answerer: Answerer, text: bytes, *, lines: bool = False) -> list[Any] 
 
 
 def equal(found: list[Any] | None, wanted: list[Any]) -> bool:
-    """Whether answers are the same to the last bit."""
+    """Return whether answers are the same to the last bit."""
     return found is not None and found == wanted
 
 
@@ -78,7 +78,7 @@ def test_answers_are_the_same(people: Answerer, records: list[Any], ascii_only: 
 
 @given(st.data())
 def test_what_is_read_at_all_is_read_as_msgspec_does(people: Answerer, data: Any):
-    """Bytes are put in, taken out and changed: what is no JSON must not be answered."""
+    """Bytes are inserted, removed and changed: invalid JSON must not be answered."""
     text = bytearray(json.dumps(RECORDS[:2]).encode())
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(0, len(text) - 1))
@@ -127,7 +127,7 @@ def test_one_record_stands_alone(people: Answerer, text: bytes):
 
 
 def test_long_texts_have_the_answers_of_short_ones(people: Answerer):
-    """They are scored while other threads may run, in memory of their own."""
+    """They are scored without Python's lock, in separate buffers."""
     text = json.dumps(RECORDS * 30).encode()
     assert equal(quick(people, text), slow(people, text))
 
@@ -179,7 +179,7 @@ def test_json_of_answers_is_that_of_their_objects(kind: Any, labels: list[Any]):
 @pytest.mark.parametrize("shape", [JsonShape.ONE, JsonShape.LIST, JsonShape.LINES])
 @pytest.mark.parametrize("kind", [PolySVC, unkernel.PolyLogisticRegression])
 def test_bytes_of_answers_do_not_depend_on_the_reader(kind: Any, shape: JsonShape):
-    """Records that are read as objects have the very bytes of those that are not."""
+    """Records read as objects have exactly the same bytes as those that are not."""
     answerer = answerer_of(record_model(kind=kind))
     records = RECORDS[:1] if shape == JsonShape.ONE else RECORDS
     lines = b"".join(json.dumps(one).encode() + b"\n" for one in records)

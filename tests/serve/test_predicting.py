@@ -1,4 +1,4 @@
-"""What models answer: the same as in Python, for one input, for lists and for lines."""
+"""Predictions of the server: the same as in Python, for one input, for lists and for lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel.serve.answerers.classifier_scores import AnswerFormat
 
 
 def same(found: list, wanted: list) -> bool:
-    """Whether answers are the same, but for the last digit of probabilities."""
+    """Return whether answers are the same, except for the last digit of probabilities."""
     return len(found) == len(wanted) and all(
         one.keys() == other.keys()
         and (one["prediction"], one["score"]) == (other["prediction"], other["score"])
@@ -200,7 +200,7 @@ def test_an_explanation_is_of_one_input(client: Client, name, items):
 
 @pytest.mark.parametrize("kind", [unkernel.PolyLogisticRegression, unkernel.PolySVC])
 def test_the_json_of_a_score_is_that_of_its_answer(kind):
-    """The writer for two classes, and the objects that all others go through."""
+    """The compiled writer for two classes against the objects used for all others."""
     answers = AnswerFormat(record_model(kind=kind).decision)
     scores = np.array([-800.0, -40.0, -1.5, -0.0, 0.0, 1e-300, 0.25, 40.0, 900.0])
     assert json.loads(answers.encode(scores[:, np.newaxis], JsonShape.LIST)) == answers.make_answers(
@@ -209,7 +209,7 @@ def test_the_json_of_a_score_is_that_of_its_answer(kind):
 
 
 def test_probabilities_are_those_of_the_model(client: Client, files):
-    """To the last bit, for one record and for several."""
+    """Equal to the last bit, for one record and for several."""
     model = unkernel.load(files["people"])
     wanted = [
         dict(zip(model.classes_.tolist(), model.predict_proba_one(one), strict=True)) for one in RECORDS

@@ -1,4 +1,4 @@
-"""Servers in processes of their own: how they start, listen, end, and what bad clients can do to them."""
+"""Servers in their own processes: start, listening, end, and the effect of bad clients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ hostile = pytest.mark.hostile
 
 @pytest.fixture(autouse=True)
 def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Servers of other tests, and what is left of them, are no matter of ours."""
+    """Isolate the test from other servers and their remains."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -88,7 +88,7 @@ def test_workers_end_when_their_server_is_killed(files):
 
 
 def _refuses_connections(address: str) -> bool:
-    """Whether no worker has the socket any more."""
+    """Return whether no worker has the socket any more."""
     try:
         httpx.get(f"{address}/v2/health/live")
     except httpx.ConnectError:
@@ -109,7 +109,7 @@ def test_requests_that_began_are_answered_after_sigterm(files):
             while httpx.get(f"{server.address}/v2/health/live").status_code != 200:
                 pass
             server.process.send_signal(signal.SIGTERM)
-            with pytest.raises(OSError):  # it takes no more connections
+            with pytest.raises(OSError):  # it accepts no more connections
                 for _ in range(10_000):
                     socket.create_connection(("127.0.0.1", server.port), timeout=30).close()
             client.sendall(b"}")
@@ -129,7 +129,7 @@ def test_a_worker_that_is_killed_is_replaced(files):
 
 @hostile
 def test_reloads_under_load_fail_no_request(files, tmp_path: Path):
-    """A short version of the campaign: files are moved over each other while requests go on."""
+    """A short version of the campaign: files replace each other while requests continue."""
     path, other = tmp_path / "people.uk", tmp_path / "other.uk"
     shutil.copy(files["people"], path)
     record_model(C=0.01).save(other)

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol: its specification, and a client that others wrote."""
+"""The Open Inference Protocol: its specification, and a third-party client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""New files take the place of old ones; damaged ones do not; copies are private, and go."""
+"""New files replace old ones; damaged ones do not; copies are private, and are removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unkernel.serve.settings import Settings
 
 @pytest.fixture
 def own(files, tmp_path: Path) -> Path:
-    """A file that a test may change."""
+    """Return a file that a test may change."""
     path = tmp_path / "people.uk"
     shutil.copy(files["people"], path)
     return path
@@ -26,7 +26,7 @@ def own(files, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of another model."""
+    """Return a file of another model."""
     path = tmp_path_factory.mktemp("other") / "other.uk"
     record_model(C=0.01).save(path)
     return path
@@ -34,7 +34,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def pair(own: Path):
-    """The depot of one model, and two workers that serve it."""
+    """Return the depot of one model, and two workers that serve it."""
     names = {"people": str(own)}
     with make_snapshot_folder() as folder:
         ModelSnapshots(folder, names).take_snapshot("people")
@@ -78,7 +78,7 @@ def test_all_workers_take_up_a_new_file(pair, own: Path, other: Path, replace):
     assert score(first) == score(second) != before
     first.check_files()
     second.check_files()
-    assert first.get("people").version == second.get("people").version == "2"  # nobody copied it again
+    assert first.get("people").version == second.get("people").version == "2"  # no second copy was made
 
 
 def test_a_request_keeps_the_version_that_it_has(pair, own: Path, other: Path):
@@ -92,7 +92,7 @@ def test_a_request_keeps_the_version_that_it_has(pair, own: Path, other: Path):
 def test_what_happens_to_the_file_does_not_touch_the_model(pair, own: Path):
     _, models, _ = pair
     before = score(models)
-    own.write_bytes(b"")  # under a mapping, this would end the process
+    own.write_bytes(b"")  # under a mapping, this would crash the process
     assert score(models) == before
     own.unlink()
     models.check_files()

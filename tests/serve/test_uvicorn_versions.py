@@ -1,4 +1,4 @@
-"""The oldest and the newest uvicorn that we allow, whose internals our connections change."""
+"""The oldest and the newest supported uvicorn, whose internals our connections use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OLDEST, NEWEST = "oldest", "newest"
 
 
 def allowed() -> dict[str, str]:
-    """What pip is asked for, to get the oldest and the newest version."""
+    """Return pip's requirements for the oldest and the newest version."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (words,) = (one for one in project["project"]["optional-dependencies"]["serve"] if "uvicorn" in one)
     bound = words.removeprefix("uvicorn>=").partition(",")[0]
@@ -44,7 +44,7 @@ def test_connections_work_with(which: str, tmp_path: Path):
 
 
 class _Other(connection.HttpToolsProtocol):  # type: ignore[misc]
-    """As of a version that keeps no pipeline."""
+    """Like in a version without a pipeline."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)

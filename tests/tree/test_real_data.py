@@ -1,4 +1,4 @@
-"""Tree kernels on TREC's questions and on treebanks, next to LIBSVM and SVM-light-TK."""
+"""Tree kernels on TREC's questions and on treebanks, compared with LIBSVM and SVM-light-TK."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SVM_LIGHT_TK = {
 
 @cache
 def questions(part):
-    """Trees and coarse classes."""
+    """Return trees and coarse classes."""
     with lzma.open(real_data.path("trec-const", part), "rt", encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file]
     return Forest([row[2] for row in rows]), np.array([row[0] for row in rows])

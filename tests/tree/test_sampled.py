@@ -1,4 +1,4 @@
-"""Sampled cutting planes over trees: the same cuts however they are computed, and bounds of the optimum."""
+"""Sampled cutting planes over trees: all methods give the same cuts, and bounds of the optimum."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_threads_do_not_change_a_bit(method):
 
 
 class RoundedCuts:
-    """Cuts by the whole kernel matrix, with products as if they were summed in another order."""
+    """Cuts by the whole kernel matrix, with products rounded as if summed in another order."""
 
     def __init__(self, gram, rounding):
         self.gram, self.rounding, self.cuts = gram, rounding, []
@@ -155,18 +155,18 @@ def test_kernels_that_are_no_sums_over_nodes(method):
         train(forest, [0, 1], kernel=kernel, method="smo")
 
 
-# --- Where all examples are drawn it is a cutting-plane method --------------------------------------
+# --- If all examples are drawn, it is a cutting-plane method ----------------------------------------
 
 
 def regularised(K, fit_intercept):
-    """The kernel with a constant feature for an intercept that is regularised."""
+    """Return the kernel with a constant feature for a regularised intercept."""
     return K + 1.0 if fit_intercept else K
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("C", [0.05, 1.0])
 def test_all_examples_in_every_sample(fit_intercept, C):
-    """The cuts stay below the problem, by at most epsilon of the mean loss at the end."""
+    """The cuts stay below the objective, by at most epsilon of the mean loss at the end."""
     forest, y = problem(5, 80)
     signs, epsilon = 2.0 * y - 1, 1e-3
     found = train(
@@ -239,7 +239,7 @@ def test_examples_of_no_importance_are_never_drawn():
 
 
 def test_examples_are_drawn_as_often_as_they_are_important():
-    """With a single cut, its coefficient says how often an example was drawn."""
+    """With a single cut, an example's coefficient shows how often it was drawn."""
     forest, y = problem(9, 60)
     costs = np.where(np.arange(60) % 2, 3.0, 1.0)
     found = train(forest, y, costs=costs, max_rounds=1, sample_size=40_000, fit_intercept=False)

@@ -1,4 +1,4 @@
-"""What scikit-learn's checks ask of an estimator, with trees for rows, and where its users will put one."""
+"""Scikit-learn's checks of estimators with trees as rows, and typical uses of estimators."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ both = pytest.mark.parametrize("estimator", ESTIMATORS, ids=["exact", "sampled"]
 
 
 def state_of(estimator):
-    """What a fitted estimator answers, as something to compare."""
+    """Return the predictions of a fitted estimator, in a comparable form."""
     return estimator.decision_function(TEXTS).tolist()
 
 
@@ -282,7 +282,7 @@ def test_a_kernel_matrix_for_another_learner():
 
 
 def test_a_kernel_for_a_learner_that_asks_for_it():
-    """SVC(kernel=function) hands on rows of numbers: here, which tree it is."""
+    """SVC(kernel=function) passes on rows of numbers: here, the index of the tree."""
     forest = Forest(TEXTS)
     tree_kernel = TreeKernel()
 
@@ -316,6 +316,6 @@ def test_one_against_the_rest_of_scikit_learn():
 
 
 def test_a_bag_of_trees_wants_rows():
-    """Ensembles look at X as a table: refused there, not misunderstood here."""
+    """Ensembles treat X as a table, so they refuse trees with an error."""
     with pytest.raises((TypeError, ValueError)):
         BaggingClassifier(TreeSVC(), 2).fit(TEXTS, LABELS)

@@ -34,7 +34,7 @@ def hinge(signs, scores):
 
 
 def libsvm(K, y, *, C=1.0, sample_weight=None, class_weight=None):
-    """LIBSVM's model, and its primal and dual objective with C_i."""
+    """Return LIBSVM's model, and its primal and dual objective with C_i."""
     peer = SVC(kernel="precomputed", C=C, tol=1e-7, class_weight=class_weight).fit(K, y, sample_weight)
     weights = peer.class_weight_[np.searchsorted(peer.classes_, y)]
     costs = C * weights * (1.0 if sample_weight is None else sample_weight)
@@ -47,7 +47,7 @@ def libsvm(K, y, *, C=1.0, sample_weight=None, class_weight=None):
 
 
 def check_certificate(clf, X, y, costs):
-    """P and D by plain sums over the model: what the learner says of them is true."""
+    """Check the learner's P and D by plain sums over the model."""
     model = clf.to_model()
     coefficients = model.coefficients[:, 0]
     K = kernel_of(clf)(model.support)
@@ -141,7 +141,7 @@ def test_weights_are_those_of_libsvm(class_weight, weighted):
     weights = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], 120) if weighted else np.ones(120)
     clf = TreeSVC(class_weight=class_weight, tol=TIGHT).fit(texts, y, weights if weighted else None)
     factors = {0: 1.0, 1: 1.0} | (class_weight if isinstance(class_weight, dict) else {})
-    if class_weight == "balanced":  # scikit-learn's SVC counts rows, whatever they weigh
+    if class_weight == "balanced":  # scikit-learn's SVC counts rows, whatever their weights
         counts = np.bincount(y, weights)
         factors = dict(enumerate(counts.sum() / (2 * counts)))
     some = weights > 0
@@ -237,7 +237,7 @@ def train(texts, y, *, C=1.0, memory=1 << 30, threads=1, kernel=None, positives=
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("memory", [0, 4 * 100 * 100, 4 * 300 * 300])
 def test_little_memory_for_kernels_changes_nothing(fit_intercept, memory):
-    """Room for 64 examples (the least), 100 and 300, of 600: some have to leave, to make room for others."""
+    """Room for 64 examples (the minimum), 100 and 300 of 600: some must leave to make room for others."""
     texts, y = make_problem(9, 600)
     (whole,) = train(texts, y, C=0.05, fit_intercept=fit_intercept)
     (found,) = train(texts, y, C=0.05, fit_intercept=fit_intercept, memory=memory)
@@ -339,7 +339,7 @@ def test_trees_that_are_not_there():
 
 
 def test_none_in_a_list_is_no_tree():
-    """It is more often an oversight than an example without a tree, which a Forest can have."""
+    """It is more often a mistake than an example without a tree, which a Forest can represent."""
     texts, y = make_problem(15, 40)
     clf = TreeSVC().fit(texts, y)
     for ask in (

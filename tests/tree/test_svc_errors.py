@@ -1,4 +1,4 @@
-"""What TreeSVC refuses, and what it says when it ends early."""
+"""Input that TreeSVC refuses, and its messages when it ends early."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel import Forest, FormatError, TreeSVC
 
 
 class EnoughError(Exception):
-    """What a test raises to end a training."""
+    """Raised by a test to end a training."""
 
 
 # --- Ends that are not the optimum ------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_classes_that_weigh_nothing(solver):
         (["(A b)", "(C d)"], [[0, 1], [1, 0]], ValueError, "1d"),
         (["(A b)", "(C d)"], [0.0, np.nan], ValueError, "NaN"),
         ([], [], ValueError, "no trees"),
-        (Forest, [], ValueError, "no trees|at least"),  # one without examples
+        (Forest, [], ValueError, "no trees|at least"),  # without examples
         ("(A b)", [0], TypeError, "expected a list of trees"),
         (np.eye(2), [0, 1], TypeError, r"trees\[0\] is of type"),
         (None, [0, 1], TypeError, "expected a list of trees"),

@@ -39,7 +39,7 @@ def with_clusters_as_lemmas(bank):
 
 
 def test_clusters_are_as_good_as_a_column_of_them(tmp_path):
-    """The twin: clusters stand in the treebank itself, and templates read them there."""
+    """The twin: the treebank itself contains the clusters, and templates read them there."""
     (tmp_path / "own.txt").write_text(TEMPLATES)
     (tmp_path / "lemmas.txt").write_text(TEMPLATES + LEMMAS_FOR_CLUSTERS)
     bank = with_clusters_as_lemmas(BANK)
@@ -63,7 +63,7 @@ def test_clusters_are_as_good_as_a_column_of_them(tmp_path):
 def test_decisions_show_them(parser):
     decided = parser.explain([["Cats", "bark"]], [["NOUN", "VERB"]], top=None)
     evidence = {feature for one in decided for each in one.evidence for feature in each.features}
-    assert "stack.cluster=0" in evidence  # of a word that the treebank does not have
+    assert "stack.cluster=0" in evidence  # of a word that is not in the treebank
 
 
 def test_files_have_them(parser, tmp_path):

@@ -1,4 +1,4 @@
-"""Parsing with the arc-eager system: one tree for any input, and what is refused."""
+"""Parsing with the arc-eager system: one tree for any input, and errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_trees(parsed, labels):
 STRANGE = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r\0"), min_size=1, max_size=6
 )
-TAG = STRANGE.filter(lambda text: text != "_")  # "_" is no tag
+TAG = STRANGE.filter(lambda text: text != "_")  # "_" is not a tag
 
 
 @given(
@@ -282,7 +282,7 @@ def test_another_beam_is_for_parsers_that_were_trained_with_one(parser):
 
 
 def test_long_sentences_have_a_beam_of_one():
-    """A beam copies its states, which would take time quadratic in the number of words."""
+    """A beam copies its states, which would take quadratic time for long sentences."""
     bank = read_conllu(io.BytesIO(treebank(40, 0).encode()))
     narrow = ArcEagerParser(beam=2, **QUICK).fit(bank).model_
     wide = dataclasses.replace(narrow, beam=64)
@@ -298,7 +298,7 @@ def test_long_sentences_have_a_beam_of_one():
 
 @pytest.mark.parametrize("split", ["none", "labels", "both"])
 def test_a_beam_learns_from_trees_with_several_roots(split):
-    """Some of their arcs are lost whatever the moves: every word of an answer but one gets a head."""
+    """Some of their arcs are always lost: all words of a result except one get a head."""
     roots = "".join(f"{i}\tw{i % 2}\t_\tA\tA\t_\t{i % 3 and i - 1}\tl{i % 3}\t_\t_\n" for i in range(1, 9))
     bank = read_conllx(io.BytesIO(f"{roots}\n".encode() * 5))
     parser = ArcEagerParser(beam=3, split=split, **QUICK).fit(bank)

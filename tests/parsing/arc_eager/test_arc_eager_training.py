@@ -1,4 +1,4 @@
-"""Training of the arc-eager parser: what it can learn, and that nothing but the seed decides."""
+"""Training of the arc-eager parser: learnable patterns; only the seed affects the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORD_PAIRS = "[moves]\nstack.word\ninput.word\n[labels]\nhead.word\ndependent.wo
 
 
 def pairs(heads, labels):
-    """Four sentences of two words each."""
+    """Return four sentences of two words each."""
     return Treebank.from_words(
         [[a, b] for a in "ab" for b in "cd"],
         [["X", "X"]] * 4,
@@ -29,7 +29,7 @@ def pairs(heads, labels):
     )
 
 
-# The head depends on both words as XOR does; the label does so.
+# The head depends on both words like XOR, and so does the label.
 XOR_HEADS = pairs(
     [[0, 1], [2, 0], [2, 0], [0, 1]], [["root", "x"], ["x", "root"], ["x", "root"], ["root", "x"]]
 )
@@ -44,7 +44,7 @@ def word_pairs(tmp_path):
 
 
 def weights_of(parser):
-    """All that training decides; which engine is the fastest, a clock decides."""
+    """Return everything that training determines; the clock determines the fastest engine."""
     models = [part and part.model for part in parser.move_classifiers_ + parser.label_classifiers_]
     fields = ("classes", "columns", "keys", "weights", "intercept")
     return [model and [np.asarray(getattr(model, name)).tolist() for name in fields] for model in models]
@@ -72,7 +72,7 @@ def test_conjunctions_of_two_learn_what_single_features_cannot(learner, bank, sp
 
 
 def by_heart(n_sentences, n_words, seed):
-    """Words that occur once only, with random projective trees."""
+    """Return sentences of words that occur only once, with random projective trees."""
     rng = np.random.default_rng(seed)
     words, heads, labels = [], [], []
     for s in range(n_sentences):
@@ -95,7 +95,7 @@ def hang(heads, span, head, rng):
 @pytest.mark.parametrize("split", ["none", "labels", "both"])
 @pytest.mark.parametrize(("learner", "beam"), [("online", 1), ("online", 4), ("svm", 1), ("logistic", 1)])
 def test_small_treebanks_are_learnt_by_heart(learner, beam, split):
-    # Digits are all the same, so the words must differ in letters.
+    # All digits are equal, so the words must differ in letters.
     bank = by_heart(1, 10, seed=3)
     parser = ArcEagerParser(
         learner=learner, beam=beam, split=split, min_count=1, min_updates=1, epochs=30, C=10
@@ -142,7 +142,7 @@ def test_the_seed_decides_and_threads_do_not(bank, learner, seed):
     assert same(parser, fit(1, seed))
     assert same(parser, fit(2, seed))
     assert same(parser, fit(1, np.int64(seed)))
-    if learner == "online":  # others draw once for each part
+    if learner == "online":  # others draw only once for each part
         assert same(parser, fit(1, np.random.RandomState(seed)))
 
 
@@ -258,7 +258,7 @@ def test_what_it_tells(capsys):
 
 
 def test_lists_of_labels_that_are_none():
-    """A treebank where every sentence is one word has no arcs to label."""
+    """In a treebank of sentences of one word, there are no arcs to label."""
     bank = bank_of([(["a"], ["X"], ["x"], [0], ["root"]), (["b"], ["Y"], ["y"], [0], ["top"])] * 2)
     parsed = ArcEagerParser(min_count=1).fit(bank).parse([["a", "b", "c"]], [["X", "Y", "X"]])[0]
     assert is_tree(parsed.heads) and set(parsed.deprels) == {"root"}

@@ -1,4 +1,4 @@
-"""What the default parser reaches on Universal Dependencies."""
+"""Accuracy of the default parser on Universal Dependencies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_atis():
 
 @pytest.mark.slow
 def test_atis_gains_from_conjunctions():
-    """It gained 1.04 and 0.78."""
+    """The gains were 1.04 and 0.78."""
     train, dev = banks("en_atis")
     linear, pairs = (ArcEagerParser(degree).fit(train).evaluate(dev) for degree in (1, 2))
     assert pairs.uas >= linear.uas + 0.5 and pairs.las >= linear.las + 0.4

@@ -1,4 +1,4 @@
-"""Template files: how they are written, and how mistakes in them are told."""
+"""Template files: their syntax, and reports of mistakes."""
 
 from __future__ import annotations
 

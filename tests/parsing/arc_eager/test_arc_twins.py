@@ -1,4 +1,4 @@
-"""The arc-eager parser against its slow twin: what it learns from, what it learns, and how it parses."""
+"""The arc-eager parser against its slow twin: training data, training, and parsing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPLITS = st.sampled_from(["none", "labels", "both"])
 
 
 def frames(template_text, bank, split, min_count):
-    """The parser's own, and its twin."""
+    """Return the parser's own frame, and its twin."""
     fast = ArcEagerSpec(
         "templates",
         template_text,
@@ -73,7 +73,7 @@ def test_frames(text, bank, split, min_count):
 
 
 def canonical_rows(frame):
-    """The part, the place among its classes and the columns of every choice, of moves and of arcs."""
+    """Return the part, the index among its classes and the columns of every choice, of moves and of arcs."""
     moves, arcs = [], []
     for sentence, (heads, labels) in zip(frame.sentences, frame.trees, strict=True):
         state = arc_eager.State(len(sentence))
@@ -156,7 +156,7 @@ def test_online_training(*, text, bank, split, seed, **options):
 def check_parses(parser, text, bank, others):
     slow = arc_eager.Frame(text, [s.words for s in bank], split=parser.split, min_count=parser.min_count)
     scores = [arc_eager.scores_of(own) for own in (parser.move_classifiers_, parser.label_classifiers_)]
-    # Averages are multiples of a power of two, which add up exactly; weights of other learners do not.
+    # Averages are multiples of a power of two, which add up exactly, unlike weights of other learners.
     tolerance = 0.0 if parser.learner == "online" else 1e-9
     for parsed in parser.parse(others):
         with contextlib.suppress(arc_eager.CloseCallError):

@@ -32,7 +32,7 @@ def test_all_is_right():
 
 
 def test_some_is_wrong():
-    # A wrong label, a wrong head of punctuation, and a label that the treebank has not.
+    # A wrong label, a wrong head of punctuation, and a label that is not in the treebank.
     parsed = GOLD.with_trees([[2, 0, 2, 3], [0, 1]], [["obj", "root", "obj", "punct"], ["root", "odd"]])
     result = score_trees(GOLD, parsed, 0.0)
     assert result.uas == pytest.approx(100 * 5 / 6)
@@ -79,7 +79,7 @@ def test_readable():
 
 @given(st.lists(st.tuples(sentences(), sentences()), min_size=1, max_size=4))
 def test_counted_one_by_one(pairs):
-    """The second of each pair gives heads and labels for the words of the first, as far as they go."""
+    """The second of each pair gives heads and labels for the words of the first, as far as it reaches."""
     gold = bank_of([one for one, _ in pairs])
     heads, labels = [], []
     for (_, _, _, own, own_labels), (_, _, _, other, other_labels) in pairs:

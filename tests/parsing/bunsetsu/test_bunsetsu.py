@@ -34,7 +34,7 @@ def read(text):
 
 
 def corpus_of(seed, sentences=60):
-    """Sentences of one pattern: が and を depend on the next verb, all else on the next bunsetsu."""
+    """Return sentences of one pattern: が and を depend on the next verb, all others on the next bunsetsu."""
     random = np.random.default_rng(seed)
     nouns = [word for word in twin.WORDS if " 名詞 " in word]
     verbs = [word for word in twin.WORDS if " 動詞 " in word]
@@ -76,7 +76,7 @@ def rows_of(parser, X):
 
 
 def well_formed(sizes, heads):
-    """Every bunsetsu but the last has a head to its right, and no dependencies cross."""
+    """Return whether every bunsetsu but the last has a head to its right, and no dependencies cross."""
     begin = 0
     for size in sizes:
         own = heads[begin : begin + size].tolist()
@@ -110,14 +110,14 @@ def test_rows_of_any_sentences_are_the_twins(text):
     assert rows_of(parser, X) == [names & known for names, _ in expected]
     assert y.tolist() == [int(answer) for _, answer in expected]
     for row in range(X.shape[0]):
-        assert (np.diff(X[row].indices) > 0).all()  # engines take rows in this order as they are
+        assert (np.diff(X[row].indices) > 0).all()  # the order that engines require
 
 
 _KEPT = {}
 
 
 def _of_all_templates():
-    """A parser that knows the features of all words that sentences can have here."""
+    """Return a parser that knows the features of all words that can occur here."""
     if "parser" not in _KEPT:
         words = "\n".join(twin.WORDS)
         lines = [
@@ -200,7 +200,7 @@ def test_parses_as_the_twin_does(degree, learner):
     [("expanded", {}), ("split", {}), ("inverted", {}), ("bitsliced", {}), ("pruned", {"threshold": 1e-9})],
 )
 def test_engines_decide_alike(engine, options):
-    svm = {"degree": 4, "C": 1e-3}  # support vectors, of which every engine can be made
+    svm = {"degree": 4, "C": 1e-3}  # support vectors, from which all engines can be built
     expected = fitted(**svm, engine="inverted").parse(read(TEST))
     found = fitted(**svm, engine=engine, **options)
     assert found.classifier_.engine == engine
@@ -376,7 +376,7 @@ def test_a_pickle_is_the_same_parser(parser):
 
 
 def edited(path, change):
-    """The file with its settings changed in place."""
+    """Change the settings in the file."""
     content = path.read_bytes()
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
@@ -413,7 +413,7 @@ def test_damaged_settings_are_refused(parser, change, tmp_path):
     parser.save(path)
     edited(path, change)
     with pytest.raises(FormatError):
-        BunsetsuParser.load(path)  # which also checks the parameters, as load does not
+        BunsetsuParser.load(path)  # which also checks the parameters, unlike load
 
 
 def test_features_of_another_parser_are_refused(parser):

@@ -1,4 +1,4 @@
-"""The bunsetsu parser on the Kyoto corpus: J.DepP's decisions, and its accuracies."""
+"""The bunsetsu parser on the Kyoto corpus: J.DepP's decisions and accuracies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unkernel.parsing import BunsetsuParser
 
 
 def row_sums(X):
-    """For each column that occurs, a number that tells in which rows."""
+    """Return a number for each column that identifies the rows where it occurs."""
     columns = X.tocsc()
     numbers = np.random.default_rng(0).integers(0, 2**62, X.shape[0])
     used = np.flatnonzero(np.diff(columns.indptr))
@@ -27,7 +27,7 @@ def test_features_are_those_of_jdepp():
     assert np.array_equal(y, expected.y > 0)
     assert np.array_equal(np.diff(X.indptr), np.diff(expected.X.indptr))
     (used, own), (_, other) = row_sums(X), row_sums(expected.X)
-    # Its rows do not tell the wide question mark from the other.
+    # J.DepP's rows do not distinguish the wide question mark from the other.
     differing = {parser.feature_name(column) for column in used[~np.isin(own, other)]}
     assert differing == {f"{role}.first.surface={mark}" for role in ("candidate", "after") for mark in "?？"}
     assert len(own) == len(other) + 2

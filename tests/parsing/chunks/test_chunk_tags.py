@@ -73,7 +73,7 @@ def test_what_is_no_tag_is_refused_with_its_place(tag):
     assert (caught.value.line, caught.value.column) == (2, 9)
 
 
-# --- Counts: small cases worked out by hand from the scorer's rules --------------------------------------
+# --- Counts: small cases evaluated by hand with the scorer's rules ---------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The language of templates, and the features that they make."""
+"""The syntax of templates, and the features that they make."""
 
 import contextlib
 from itertools import pairwise

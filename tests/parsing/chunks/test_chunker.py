@@ -1,4 +1,4 @@
-"""The chunker: decoding against the slow twin, answers, files, and manners of an estimator."""
+"""The chunker: decoding against the slow twin, predictions, files, and estimator conventions."""
 
 import dataclasses
 import io
@@ -48,7 +48,7 @@ KIND = {
 
 
 def made_sentence(random: np.random.Generator) -> tuple[list[str], list[str], list[str]]:
-    """Words whose chunks follow a rule, with some accidents."""
+    """Return words whose chunks follow a rule, with some exceptions."""
     words = [WORDS[k] for k in random.integers(len(WORDS), size=random.integers(1, 12))]
     tags, before = [], "O"
     for word in words:
@@ -80,7 +80,7 @@ def chunker() -> Chunker:
 
 @pytest.fixture
 def words_only(tmp_path: Path) -> Path:
-    """Templates that need no parts of speech."""
+    """Return templates that need no parts of speech."""
     path = tmp_path / "words.txt"
     path.write_text("word[0]\nword[-1]\nword[1]\ntag[-1]\n")
     return path
@@ -90,7 +90,7 @@ def words_only(tmp_path: Path) -> Path:
 
 
 def slow_twin(chunker: Chunker, templates: str = "yamcha") -> Model:
-    """What the slow twin needs to answer as the chunker does."""
+    """Return the data of the slow twin for the chunker's answers."""
     model = chunker.model_
     backward, scheme = model.direction == "backward", model.scheme
     own = templates_of(read_templates(templates, _TEMPLATES)[0])
@@ -128,7 +128,7 @@ def test_a_wide_beam_finds_the_best_tagging_of_all(templates):
 
 
 def test_a_beam_revises_what_the_next_word_refutes(tmp_path):
-    """Three of five x are outside; behind the others there is p, which begins no chunk."""
+    """Three of five x are outside; p, which begins no chunk, follows the other two."""
     (tmp_path / "templates").write_text("word[0]\ntag[-1]\n")
     words = [["x", "q"]] * 3 + [["x", "p"]] * 2
     corpus = ChunkCorpus.from_words(words, tags=[["O", "O"]] * 3 + [["B-X", "I-X"]] * 2)
@@ -143,7 +143,7 @@ def test_words_alone_are_enough():
     chunker = Chunker().fit(words)
     assert chunker.model_.templates == read_templates("words", _TEMPLATES)[0]
     assert chunker.model_.templates == Chunker(templates="words").fit(CORPUS).model_.templates
-    assert chunker.evaluate(TEST).f1 > 80  # the column in the middle is not looked at
+    assert chunker.evaluate(TEST).f1 > 80  # the middle column is not used
     gammas = [one.classifier_.model.kernel.gamma for one in (chunker, Chunker().fit(CORPUS))]
     assert gammas == [0.05, 0.1]
     found = chunker.parse(io.BytesIO(b"He\nsaw\nthe\nold\nman\n"))
@@ -183,7 +183,7 @@ def _fitted(scheme: str) -> Chunker:
 
 
 def test_a_text_without_single_words_in_chunks_leaves_odd_words_outside(words_only):
-    """IOBES has then neither O nor S: the last word of three can be in no chunk."""
+    """IOBES then has neither O nor S: the last of three words cannot be in any chunk."""
     corpus = ChunkCorpus.from_words([["a", "b", "c", "d"]], tags=[["B-X", "I-X", "B-Y", "I-Y"]])
     for direction, expected in (("forward", ["B", "I", "O"]), ("backward", ["O", "B", "I"])):
         chunker = Chunker(scheme="IOBES", direction=direction, templates=words_only).fit(corpus)

@@ -1,4 +1,4 @@
-"""Clusters of words beside their slow twin; their files; taggers that know them."""
+"""Clusters of words against their slow twin; their files; taggers with clusters."""
 
 import io
 
@@ -37,7 +37,7 @@ SENTENCES = ["The cat sleeps", "a cat runs", "the dog runs", "A dog sleeps", "th
 def test_words_of_the_same_neighbours_share_a_cluster():
     clusters = WordClusters.learn(SENTENCES, n_clusters=4)
     assert clusters["runs"] == clusters["sleeps"] != clusters["Cat"] == clusters["dog"]
-    assert clusters["3"] == clusters["7"] != clusters["the"]  # digits are alike
+    assert clusters["3"] == clusters["7"] != clusters["the"]  # all digits are equal
     assert clusters["fish"] is None
     assert clusters.words[:2] == ["the", "a"] and len(clusters) == len(clusters.words)
 
@@ -101,7 +101,7 @@ def bank():
 
 
 def test_taggers_know_clusters(bank, tmp_path):
-    """Words that the treebank does not have get the tag of their cluster."""
+    """Words that are not in the treebank get the tag of their cluster."""
     text = ["the emu sleeps", "an emu runs", "the emu runs", "an emu sleeps"]
     clusters = WordClusters.learn(SENTENCES[:4] * 3, text * 3, n_clusters=4)
     clusters.save(tmp_path / "clusters.uk")
@@ -123,7 +123,7 @@ def test_taggers_know_clusters(bank, tmp_path):
 
 
 def test_taggers_learn_clusters_of_text(bank, tmp_path):
-    """With the words of the treebank."""
+    """Includes the words of the treebank."""
     text = tmp_path / "text.txt"
     text.write_text("the emu sleeps\nan emu runs\n" * 3)
     expected = WordClusters.learn(text, bank)

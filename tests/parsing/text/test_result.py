@@ -1,4 +1,4 @@
-"""The measures of the CoNLL 2018 shared task: words beside each other, and what is right of them."""
+"""The measures of the CoNLL 2018 shared task: aligned words, and correct ones among them."""
 
 import io
 
@@ -11,7 +11,9 @@ from unkernel.parsing.text.result import ALL_MEASURES, SPLITTING, compare_text, 
 
 
 def bank(*sentences):
-    """Of lines "id form [lemma upos xpos feats head relation]", separated by blanks; what is missing is _."""
+    """Return a treebank of lines "id form [lemma upos xpos feats head relation]", separated by blanks;
+    missing is _.
+    """
     lines = []
     for sentence in sentences:
         for line in sentence:
@@ -68,7 +70,7 @@ def test_heads_are_right_if_they_stand_beside_the_right_heads():
     gold = bank(["1 a _ _ _ _ 2 nsubj:pass", "2 b _ _ _ _ 0 root", "3 c _ _ _ _ 2 obj"])
     found = bank(["1 a _ _ _ _ 2 nsubj", "2 b _ _ _ _ 0 root", "3 c _ _ _ _ 1 obj"])
     result = compare_text(gold, found)
-    assert (result.uas.n_right, result.las.n_right) == (2, 2)  # what follows the colon does not count
+    assert (result.uas.n_right, result.las.n_right) == (2, 2)  # text after the colon does not count
     split = bank(["1 a _ _ _ _ 2 nsubj", "2 b _ _ _ _ 0 root"], ["1 c _ _ _ _ 0 root"])
     result = compare_text(gold, split)
     assert (result.uas.n_right, result.sentences.n_right, result.words.n_right) == (2, 0, 3)
@@ -97,14 +99,14 @@ def test_other_texts_are_refused():
 
 @st.composite
 def splittings(draw):
-    """Two ways to split one text into sentences of words, as lists of lengths."""
+    """Draw two ways to split one text into sentences of words, as lists of lengths."""
     length = draw(st.integers(1, 12))
     return [[draw(st.sampled_from(["", " ", "\n"])) for _ in range(length - 1)] for _ in range(2)]
 
 
 @given(splittings())
 def test_splitting(ends):
-    """Words are compared as sets of spans where there are no multiword tokens."""
+    """Words are compared as sets of spans if there are no multiword tokens."""
     banks, spans, sentences = [], [], []
     for own in ends:
         text = "x" + "".join(f"{end}x" for end in own)

@@ -1,4 +1,4 @@
-"""The tagger beside its slow twin, on generated treebanks; its files; what it refuses."""
+"""The tagger against its slow twin, on generated treebanks; its files; its errors."""
 
 import io
 import pickle
@@ -123,7 +123,7 @@ def test_what_the_treebank_does_not_have_is_not_measured(tagger):
 
 
 def test_the_best_epoch_of_a_dev_treebank_is_kept():
-    """Epochs that make the dev treebank worse change nothing."""
+    """Epochs that are worse on the dev treebank change nothing."""
     rng = np.random.default_rng(0)
     words = [[str(word) for word in rng.choice(FORMS, 5)] for _ in range(30)]
     noisy = Treebank.from_words(words, [[str(tag) for tag in rng.choice(["N", "V", "X"], 5)] for _ in words])
@@ -233,6 +233,6 @@ def test_damaged_edits_are_refused(tagger):
 
 
 def test_explanations_name_what_decided(tagger):
-    found = tagger.explain([["Cats", "barked"]])  # training saw neither
+    found = tagger.explain([["Cats", "barked"]])  # both unseen in training
     assert {one.kind for one in found} >= {"upos"}
     assert tagger.heaviest(3)

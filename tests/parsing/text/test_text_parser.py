@@ -1,4 +1,4 @@
-"""Parsers of raw text: the same as their parts one after another, no character lost, files, bad input."""
+"""Parsers of raw text equal their parts in sequence, lose no character, save files, and refuse bad input."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TEXT = "They didn't see it.  Why not?\nDogs saw Mr. Smith!"
 
 @pytest.fixture(scope="module")
 def nlp():
-    """One that no test changes."""
+    """Return a parser that no test changes."""
     return TextParser(**QUICK).fit(BANK, dev=BANK)
 
 
@@ -67,7 +67,7 @@ def test_measures_what_it_finds(nlp):
 
 
 def test_what_is_given_is_not_guessed(nlp):
-    """Other sentences and tags than the models would find show where the answers come from."""
+    """Sentences and tags that the models would not find reveal the source of the answers."""
     odd = Treebank.from_words(
         [["Why"], ["not", "?"]],
         [["NOUN"], ["VERB", "NOUN"]],
@@ -167,7 +167,7 @@ def test_long_lines_are_split(nlp):
 
 @pytest.fixture
 def made(monkeypatch):
-    """The columns that a stand-in of spaCy was given."""
+    """Return the columns passed to a stand-in for spaCy."""
     given = {}
 
     class Doc:
@@ -186,7 +186,7 @@ def spacy_text(made):
 
 
 def check_spacy_trees(made):
-    """Heads are in the sentence of their tokens, and lead to one root each."""
+    """Check that heads are in the sentence of their tokens, and lead to one root each."""
     sentence = [sum(made["sent_starts"][: k + 1]) for k in range(len(made["words"]))]
     for place, head in enumerate(made["heads"]):
         assert sentence[head] == sentence[place]
@@ -317,14 +317,14 @@ def test_parts_are_copied():
 
 
 def test_tags_come_from_taggers_that_have_not_seen_the_sentence():
-    """A word whose tag differs in its own part shows who tagged it."""
+    """A word whose tag differs in one part reveals its tagger."""
     words = [["Dogs", "bark"]] * 8
     tags = [["NOUN", "VERB"]] * 4 + [["NOUN", "X"]] * 4
     bank = Treebank.from_words(words, tags, xpos=tags, heads=[[2, 0]] * 8, deprels=[["a", "root"]] * 8)
     quiet = Reporter("", 0, None)
     found = jackknife_tags(bank, QUICK["tagger"], ["upos"], folds=2, report=quiet)
     assert [one.upos[1] for one in found] == ["X"] * 4 + ["VERB"] * 4
-    assert [one.xpos for one in found] == tags  # not asked for
+    assert [one.xpos for one in found] == tags  # not requested
     assert found.heads.tolist() == bank.heads.tolist()
     assert jackknife_tags(bank, QUICK["tagger"], ["upos"], folds=1, report=quiet) is bank
     assert len(jackknife_tags(bank[:3], QUICK["tagger"], ["upos"], folds=9, report=quiet)) == 3
@@ -374,7 +374,7 @@ def test_damaged_files_are_refused(nlp):
         inner[5] ^= np.uint64(1)
         changed = TextParserModel.from_container("x.uk", arrays | {part: inner}, stored)
         for damaged in (swapped, shorter, changed):
-            for _ in range(2):  # and again, when it is asked again
+            for _ in range(2):  # and again, for another request
                 with pytest.raises(FormatError, match=r"x\.uk"):
                     damaged.parse(TEXT)
             with pytest.raises(FormatError, match=r"x\.uk"):
@@ -383,7 +383,7 @@ def test_damaged_files_are_refused(nlp):
 
 @pytest.mark.hostile
 def test_a_file_whose_models_are_damaged_inside(nlp):
-    """Arrays that no tagger can have, in a file that is whole."""
+    """Invalid arrays of a tagger, in a file that is valid."""
     kind, arrays, stored = nlp.to_model().to_container()
     assert kind == "text_parser"
     for part, model in nlp.to_model().models.items():

@@ -1,4 +1,4 @@
-"""Streams of raw text: the same answers however the text comes; bad paragraphs; long lines."""
+"""Streams of raw text: the same results for any division; bad paragraphs; long lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEGABYTE = 1 << 20
 
 @pytest.fixture(scope="module")
 def nlp():
-    """One that no test changes."""
+    """Return a parser that no test changes."""
     return TextParser(
         tokenizer=Tokenizer(epochs=4),
         tagger=Tagger(epochs=2, min_count=1, min_updates=1),
@@ -32,7 +32,7 @@ def nlp():
 
 
 class Dripping(io.RawIOBase):
-    """A file that gives a few bytes at a time."""
+    """A file that returns a few bytes at a time."""
 
     def __init__(self, data, step):
         self._data, self._step = io.BytesIO(data), step
@@ -71,7 +71,7 @@ def test_answers_do_not_depend_on_how_the_text_comes(nlp, text, step, threads):
 
 
 def slow_whole(text: str) -> int:
-    """The bytes before the last paragraph, if more than three bytes of it are there."""
+    """Return the number of bytes before the last paragraph, if more than three bytes of it have arrived."""
     whole, at = 0, 0
     for line_end in (k for k, character in enumerate(text) if character == "\n"):
         rest = text[line_end:]
@@ -159,7 +159,7 @@ def test_any_bytes_end_well(nlp, data):
     try:
         found = list(parse_stream(nlp, io.BytesIO(data), on_error="skip"))
     except FormatError as error:
-        assert "compressed" in str(error)  # as what it begins with says
+        assert "compressed" in str(error)  # since its first bytes suggest it
         return
     text = "".join(original_text(part.corpus) for part in found)
     try:
@@ -167,7 +167,7 @@ def test_any_bytes_end_well(nlp, data):
     except UnicodeDecodeError:
         assert any(part.skipped for part in found)
     else:
-        assert text in (whole, "")  # none of blanks alone
+        assert text in (whole, "")  # nothing for blanks alone
 
 
 def test_taggers_tag_treebanks(nlp):

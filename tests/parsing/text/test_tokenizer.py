@@ -1,4 +1,4 @@
-"""Tokenizers: no character is lost, whatever the text; what training saw is found again; files."""
+"""Tokenizers: no character of any text is lost, training text is reproduced, and files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEXTS = [
 
 
 def conllu(texts, *, with_text=True, paragraphs=4):
-    """Sentences of tokens; one of two words has a blank inside."""
+    """Return sentences of tokens; one of two words contains a blank."""
     lines = []
     for number, (tokens, text) in enumerate(texts):
         if number % paragraphs == 0:
@@ -61,7 +61,7 @@ BANK = conllu(TEXTS * 20)
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    """One that no test changes."""
+    """Return a tokenizer that no test changes."""
     return Tokenizer(epochs=4).fit(BANK)
 
 
@@ -169,7 +169,7 @@ def test_words_with_blanks_inside():
         lines += [f"{k}\t{form}" + "\t_" * 8 for k, form in enumerate(["about", number, "dogs"], 1)] + [""]
     tokenizer = Tokenizer(epochs=6).fit(read_conllu(iter_bytes(lines)))
     assert tokens_of(tokenizer.tokenize("about 7 500 dogs"))[0] == ["about", "7 500", "dogs"]
-    bank = tokenizer.tokenize("about 7\t500 dogs")  # a tab cannot stand in a form
+    bank = tokenizer.tokenize("about 7\t500 dogs")  # a form cannot contain a tab
     assert "7" in bank[0].forms
     assert original_text(bank) == "about 7\t500 dogs"
 
@@ -244,7 +244,7 @@ def test_threads_do_not_matter(tokenizer):
 
 
 def test_a_long_line_is_split_as_its_parts_are(tokenizer):
-    """The window of characters moves on: where its blocks end does not matter."""
+    """The window of characters moves; the ends of its blocks do not matter."""
     sentence = "They didn't see Mr. Smith's (U.S.) dog! "
     long = tokens_of(tokenizer.tokenize(sentence * 3000))
     assert len({tuple(one) for one in long[1:-1]}) == 1
@@ -295,7 +295,7 @@ def test_damaged_arrays_are_refused(tokenizer, name):
 
 @pytest.mark.parametrize("blank", "\0\t\n\r ")
 def test_a_file_in_which_a_line_end_is_no_blank_is_refused(tokenizer, tmp_path, blank):
-    """With right digests: such a file made the tokenizer stand still for ever."""
+    """With correct digests, such a file would make the tokenizer loop forever."""
     kind, arrays, settings = tokenizer.to_model().to_container()
     kinds = arrays["kinds"].copy()
     kinds[256 * int(arrays["pages"][0]) + ord(blank)] = 2
@@ -307,7 +307,7 @@ def test_a_file_in_which_a_line_end_is_no_blank_is_refused(tokenizer, tmp_path, 
 
 @pytest.mark.parametrize("blanks", [" ", "\n\n", "\n", "  b"])
 def test_a_megabyte_without_blanks_and_then_some(tokenizer, blanks):
-    """Blanks that begin where a stretch of text must end belong to it, and are no paragraph."""
+    """Blanks at the end of a full stretch of text belong to it, and are not a paragraph."""
     text = "a" * 2**20 + blanks
     assert original_text(tokenizer.tokenize(text)) == text
 

@@ -1,4 +1,4 @@
-"""Tokenizers answer as their slow twin does, character by character."""
+"""Tokenizers give the same results as their slow twin, character by character."""
 
 from __future__ import annotations
 
