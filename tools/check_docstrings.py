@@ -1,9 +1,9 @@
 """Check that everything public has a complete docstring, in numpydoc's form.
 
 Public are the names in ``__all__`` of the package and of its rooms, and the methods and properties of the
-classes among them. What scikit-learn or Python documents (``get_params``, the methods of a tuple) is left to
-them. All docstrings need what ``[tool.numpydoc_validation]`` in pyproject.toml lists; those of classes and
-functions also need an example and a "See Also".
+classes among them. Members documented by scikit-learn or Python (``get_params``, the methods of a tuple) are
+excluded. All docstrings need what ``[tool.numpydoc_validation]`` in pyproject.toml lists; those of classes
+and functions also need an example and a "See Also".
 
     python tools/check_docstrings.py              # everything
     python tools/check_docstrings.py data models  # these rooms
@@ -28,12 +28,12 @@ from numpydoc.validate import Validator, validate
 from sphinx.ext.autodoc.mock import mock
 
 ROOT = Path(__file__).resolve().parents[1]
-# As the site lists them; "" is the package itself.
+# In the order of the site; "" is the package itself.
 ROOMS = (
     *("", "data", "data.datasets", "records", "models", "engines", "poly", "cutplane", "tree"),
     *("parsing", "distributed", "report", "serve", "mlflow", "mlserver", "kserve"),
 )
-# What only some rooms need. Where it is not installed, stand-ins let these rooms be imported.
+# Packages needed by some rooms only. If one is missing, a stand-in allows importing these rooms.
 OPTIONAL = ("dask", "distributed", "kserve", "mlflow", "mlserver", "starlette", "uvicorn", "msgspec")
 FOR_CLASSES_AND_FUNCTIONS = {"EX01", "SA01"}
 
@@ -53,7 +53,9 @@ class Docstring(Validator):  # type: ignore[misc]
 
     @property
     def signature_parameters(self) -> tuple[str, ...]:
-        """All that a caller can name: no private fields, and not what a base of other packages takes."""
+        """Return the parameters that a caller can name: not private fields, nor those of other packages'
+        bases.
+        """
         hidden = ("_", "*") if inspect.isclass(self.obj) else ("_",)
         return tuple(name for name in super().signature_parameters if not name.startswith(hidden))
 
@@ -63,7 +65,7 @@ class Docstring(Validator):  # type: ignore[misc]
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """What ``__all__`` lists; where there is none, what the module itself defines."""
+    """Return ``__all__``, or the names that the module itself defines."""
     defined = [
         name
         for name, value in vars(module).items()
@@ -73,9 +75,9 @@ def public_names(module: ModuleType) -> list[str]:
 
 
 def members(owner: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties that a class has of this package, as ``(where, what)``.
+    """Yield the public methods and properties of a class from this package, as ``(where, what)``.
 
-    An override without a docstring has that of the base class, as ``help`` and the site show it.
+    An override without a docstring has that of the base class, like in ``help`` and on the site.
     """
     seen = set()
     for place, base in enumerate(owner.__mro__):
@@ -95,19 +97,19 @@ def _documents(owner: type, name: str) -> bool:
 
 
 def _is_made_by_sklearn(value: Any) -> bool:
-    """Whether this is a method such as ``set_fit_request``, which scikit-learn adds and documents."""
+    """Return whether this is a method such as ``set_fit_request``, which scikit-learn adds and documents."""
     return type(value).__module__.startswith("sklearn.utils._metadata_requests")
 
 
 def public_objects(rooms: list[str]) -> dict[str, Any]:
-    """Everything public of some rooms, by where it is defined."""
+    """Return all public objects of some rooms, by their place of definition."""
     found: dict[str, Any] = {}
     for room in rooms:
         module = importlib.import_module(f"unkernel.{room}".rstrip("."))
         for name in public_names(module):
             value = getattr(module, name)
             if isinstance(value, ModuleType):
-                continue  # a room of its own
+                continue  # a separate room
             found[f"{value.__module__}.{value.__qualname__}"] = value
             if inspect.isclass(value):
                 found.update(members(value))
@@ -115,7 +117,7 @@ def public_objects(rooms: list[str]) -> dict[str, Any]:
 
 
 def problems(where: str, value: Any, wanted: set[str]) -> list[str]:
-    """What the docstring lacks, as ``place: what``."""
+    """Return the faults of the docstring, as ``place: what``."""
     whole = inspect.isclass(value) or where.rpartition(".")[0] == getattr(value, "__module__", "")
     codes = wanted | FOR_CLASSES_AND_FUNCTIONS if whole else wanted
     checked = validate(where, lambda obj_name: Docstring(get_doc_object(value)))
@@ -123,7 +125,7 @@ def problems(where: str, value: Any, wanted: set[str]) -> list[str]:
 
 
 def wanted_checks() -> set[str]:
-    """The codes of numpydoc that all docstrings are checked for."""
+    """Return numpydoc's codes that apply to all docstrings."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     return set(project["tool"]["numpydoc_validation"]["checks"])
 

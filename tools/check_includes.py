@@ -3,7 +3,7 @@
     base < data < kernels | records < engines | solve < poly | cutplane | tree < parsing
 
 A room may include itself and the rooms below it; rooms beside each other do not know each other. Learners
-(poly, cutplane, tree) do not include engines either: what both need is in kernels.
+(poly, cutplane, tree) do not include engines either: their common parts are in kernels.
 Nothing in the core may include Python or nanobind, print, leave the process or draw from ``rand()``.
 Files longer than 500 lines are mentioned, files longer than 700 are refused.
 
@@ -59,7 +59,7 @@ FORBIDDEN_CALLS = {
 
 
 def problems_of_file(path: Path, folder: Path) -> Iterator[str]:
-    """Everything wrong with one file, as ``file:line: what``."""
+    """Yield all faults of one file, as ``file:line: what``."""
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
     room = path.relative_to(folder).parts[0]
@@ -101,7 +101,7 @@ def _without_comments_and_strings(text: str) -> str:
 
 
 def check(folder: Path) -> tuple[list[str], list[str]]:
-    """What is wrong in a folder of rooms, and what is worth a word."""
+    """Return the faults in a folder of rooms, and warnings."""
     problems, remarks = [], []
     for path in sorted(folder.rglob("*")):
         if path.suffix not in {".cpp", ".hpp", ".h"} or not path.is_file():

@@ -1,9 +1,9 @@
 """Check that no Python room speaks of a room above it, not even in a message or a table of strings.
 
-import-linter sees imports. This sees what it cannot: a string such as ``"RankSVM"`` in the engines, or an
-error message of the models that advises a command. The order of the rooms is that of the import contract in
-pyproject.toml; the names of a room are those in its ``__all__``. Docstrings may refer to anything, and so may
-a line with ``# names: why`` at its end (what an old file holds, say).
+import-linter checks imports. This check finds other references: a string such as ``"RankSVM"`` in the
+engines, or an error message of the models that advises a command. The order of the rooms is that of the
+import contract in pyproject.toml; the names of a room are those in its ``__all__``. Docstrings may refer to
+anything, and so may a line with ``# names: why`` at its end (what an old file holds, say).
 
     python tools/check_names.py [folder]      # src/unkernel by default
 """
@@ -22,7 +22,7 @@ COMMAND = re.compile(r"\bunkernel (?:train|tune|predict|compile|inspect|explain|
 
 
 def levels(project: Path) -> dict[str, int]:
-    """The height of each room: 0 for the lowest."""
+    """Return the height of each room: 0 for the lowest."""
     contract = tomllib.loads(project.read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
     rooms = [
         [name.strip().removeprefix("unkernel.") for name in layer.split("|")] for layer in contract["layers"]
@@ -31,7 +31,7 @@ def levels(project: Path) -> dict[str, int]:
 
 
 def public_names(init: Path) -> list[str]:
-    """What ``__all__`` lists; nothing where there is none."""
+    """Return ``__all__``; nothing if there is none."""
     for node in ast.parse(init.read_text(encoding="utf-8")).body if init.exists() else []:
         if isinstance(node, ast.Assign) and any(
             getattr(name, "id", "") == "__all__" for name in node.targets
@@ -41,7 +41,7 @@ def public_names(init: Path) -> list[str]:
 
 
 def strings(tree: ast.Module) -> Iterator[ast.Constant]:
-    """String constants of a module that are not docstrings."""
+    """Yield the string constants of a module that are not docstrings."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = {
         id(node.body[0].value)
@@ -54,7 +54,7 @@ def strings(tree: ast.Module) -> Iterator[ast.Constant]:
 
 
 def check(folder: Path, height: dict[str, int]) -> list[str]:
-    """Every place where a room names one above it, as ``file:line: what``."""
+    """Return every place where a room names one above it, as ``file:line: what``."""
     names = {
         name: room
         for room in height

@@ -1,8 +1,8 @@
-"""Check that everything that names a version names the one of a release.
+"""Check that all version numbers are those of a release.
 
     python tools/check_release.py v0.2.0
 
-Ends with 1, and says what differs, if the tag, the package, the changes or the conda recipe disagree.
+Prints the differences and exits with 1 if the tag, the package, the changes or the conda recipe disagree.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def problems(tag: str, root: Path = ROOT) -> list[str]:
-    """What is to be mended before ``tag`` can be published from the tree ``root``."""
+    """Return what must be fixed before ``tag`` can be published from the tree ``root``."""
 
     def text(place: str) -> str:
         return (root / place).read_text(encoding="utf-8")

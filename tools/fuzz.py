@@ -1,4 +1,4 @@
-"""Run the fuzz targets under libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer, and count.
+"""Run the fuzz targets under libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer, and count runs.
 
     python tools/fuzz.py run --runs 200000           # in sum over the targets; `make fuzz`
     python tools/fuzz.py run --runs 100000000        # `make fuzz-long RUNS=100000000`
@@ -7,9 +7,9 @@
     python tools/fuzz.py coverage --least 95         # lines of the readers that the corpus reaches
 
 `run` builds the targets in build/fuzz, gives each of them a hundredth of the runs at least, and divides the
-rest so that all of them take about the same time. It prints one Markdown table and ends with 1 if a target
-crashed, leaked, needed more than a second for one input, or more than 1 GB. Such inputs are kept in
-build/fuzz/failures; what else was found stays in build/fuzz/work for the next run and for `merge`.
+rest so that all of them take about the same time. It prints one Markdown table and exits with 1 if a target
+crashed, leaked, or took more than a second or 1 GB for one input. Such inputs are kept in
+build/fuzz/failures; other new inputs stay in build/fuzz/work for the next run and for `merge`.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ CORPUS = ROOT / "cpp" / "tests" / "corpus"
 BUILD = ROOT / "build" / "fuzz"
 COVERAGE = ROOT / "build" / "coverage"
 
-# Bytes of an input at most; short inputs run fast, and few faults need long ones.
+# Largest number of bytes in an input; short inputs run fast, and few faults need long ones.
 LONGEST = 128
 LONGEST_OF = {"fuzz_conll": 256, "fuzz_chunks": 192, "fuzz_numbers": 48, "fuzz_plans": 160}
-# Targets whose inputs are changed arrays of a model, as a file with right digests may have them.
+# Targets whose inputs are changed arrays of a model, as in files with correct digests.
 MODELS = ("fuzz_bunsetsu_files", "fuzz_chunker_files", "fuzz_parser_files", "fuzz_plans", "fuzz_tables")
 MODELS += ("fuzz_tagger_files", "fuzz_tokenizer_files", "fuzz_tree_models", "fuzz_vectors", "fuzz_weights")
-# Between two lines of the log, so that an interrupted campaign has counted most of what it did.
+# Runs between two lines of the log, so that an interrupted campaign has counted most of its work.
 RUNS_AT_ONCE = 2_000_000
 FIRST_RUNS = 10_000
 
-# What files go through first: text to data, arrays to data. Not what writes, packs or allocates.
+# The files that input passes first: text to data, arrays to data. Not code that writes, packs or allocates.
 READERS = (
     *(
         f"data/{name}"
@@ -59,7 +59,7 @@ READERS = (
 
 @dataclass
 class Count:
-    """What one target did."""
+    """The results of one target."""
 
     runs: int = 0
     seconds: float = 0.0
@@ -73,7 +73,7 @@ class Count:
 
 
 def compiler() -> str:
-    """The newest Clang of this machine, or $CXX where that is one."""
+    """Return the newest Clang of this machine, or $CXX if that is a Clang."""
     names = [os.environ.get("CXX", ""), "clang++", *(f"clang++-{version}" for version in range(30, 13, -1))]
     for name in names:
         if "clang" in Path(name).name and shutil.which(name):
@@ -85,13 +85,13 @@ def compiler() -> str:
 
 
 def tool(name: str) -> str:
-    """A tool of LLVM that belongs to the compiler."""
+    """Return a tool of LLVM that belongs to the compiler."""
     command = [compiler(), f"-print-prog-name={name}"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def build(folder: Path, *options: str) -> None:
-    """Compile the targets into `folder`; what the build printed is shown when it fails."""
+    """Compile the targets into `folder`; show the output if it fails."""
     folder.mkdir(parents=True, exist_ok=True)
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
     jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count()))
@@ -114,7 +114,7 @@ def all_targets() -> list[str]:
 
 
 def chosen_targets(names: Sequence[str] | None) -> list[str]:
-    """Return the targets of these names, of which "models" stands for several."""
+    """Return the targets with these names; "models" stands for several."""
     listed = [one for name in names or all_targets() for one in (MODELS if name == "models" else (name,))]
     return list(dict.fromkeys(listed))
 
@@ -124,7 +124,7 @@ def program(target: str, folder: Path = BUILD) -> Path:
 
 
 def inputs_of(target: str) -> list[str]:
-    """The folders that libFuzzer starts from; it writes into the first."""
+    """Return the folders from which libFuzzer starts; it writes into the first."""
     work = BUILD / "work" / target
     seeds = BUILD / "seeds" / target
     for folder in (work, seeds):
@@ -134,11 +134,11 @@ def inputs_of(target: str) -> list[str]:
 
 
 def sanitizer_options() -> dict[str, str]:
-    """The environment of a campaign.
+    """Return the environment of a campaign.
 
-    Where memory came from is asked only when a failure is looked at: the stacks take a tenth of the time.
-    Leaks are looked for after every input that allocated more often than it freed; to look once more at the
-    end takes seconds.
+    Allocation stacks, which take a tenth of the time, are recorded only for examining a failure. Leaks are
+    checked after every input that allocated more often than it freed; another check at the end would take
+    seconds.
     """
     return os.environ | {"ASAN_OPTIONS": "malloc_context_size=0:leak_check_at_exit=0"}
 
@@ -147,7 +147,7 @@ def sanitizer_options() -> dict[str, str]:
 
 
 def fuzz(target: str, runs: int, seed: int, count: Count) -> None:
-    """Let libFuzzer try `runs` inputs more; it stops at the first failure."""
+    """Let libFuzzer try `runs` more inputs; it stops at the first failure."""
     failures = BUILD / "failures" / target
     failures.mkdir(parents=True, exist_ok=True)
     before = set(failures.iterdir())
@@ -180,7 +180,7 @@ def fuzz(target: str, runs: int, seed: int, count: Count) -> None:
 
 
 def note_failure(target: str, output: str, found: Iterable[Path], count: Count) -> None:
-    """Keep what a failure printed. An input that was slow because others had the processor is not one."""
+    """Store the output of a failure. An input that was slow because of other processes is not a failure."""
     for path in found:
         if path.name.startswith("timeout-") and passes(target, path):
             count.slow_under_load += 1
@@ -193,7 +193,7 @@ def note_failure(target: str, output: str, found: Iterable[Path], count: Count) 
 
 
 def passes(target: str, path: Path) -> bool:
-    """Whether an input alone takes less than a second of the processor's time."""
+    """Return whether an input alone takes less than a second of processor time."""
     before = os.times()
     command = [str(program(target)), "-timeout=60", str(path)]
     done = subprocess.run(command, check=False, capture_output=True, env=sanitizer_options())
@@ -202,7 +202,7 @@ def passes(target: str, path: Path) -> bool:
 
 
 def campaign(target: str, runs: int, seed: int, count: Count, log: Path | None) -> None:
-    """`runs` more of one target, in parts, each with a line in the log."""
+    """Make `runs` more runs of one target, in parts, each with a line in the log."""
     wanted = count.runs + runs
     while count.runs < wanted and not count.failures:
         before = count.runs
@@ -221,7 +221,9 @@ def campaign(target: str, runs: int, seed: int, count: Count, log: Path | None) 
 
 
 def shares(counts: dict[str, Count], runs: int) -> dict[str, int]:
-    """How many of `runs` each target gets: a hundredth at least (or equal parts), the rest for equal time."""
+    """Return the share of each target in `runs`: at least a hundredth (or equal parts), the rest for equal
+    time.
+    """
     least = runs // max(100, 2 * len(counts))
     rest = runs - least * len(counts)
     speed = sum(count.speed for count in counts.values())
@@ -260,17 +262,17 @@ def table(counts: dict[str, Count], seed: int) -> str:
     return "\n".join([*rows, f"\nseed {seed}", *failures])
 
 
-# --- The corpus and what it reaches ---------------------------------------------------------------------
+# --- The corpus and its coverage ----------------------------------------------------------------------
 
 
 def merge(arguments: argparse.Namespace) -> int:
-    """Replace the corpus by as few and as short inputs as reach the same code."""
+    """Replace the corpus by a minimal number of short inputs with the same coverage."""
     build(BUILD, "-DUNKERNEL_LIBFUZZER=ON")
     for target in chosen_targets(arguments.targets):
         merged = BUILD / "merged" / target
         shutil.rmtree(merged, ignore_errors=True)
         merged.mkdir(parents=True)
-        # By edges, not by how often each is taken: a tenth of the files.
+        # By edges, not by how often each is taken: this keeps a tenth of the files.
         flags = ["-set_cover_merge=1", "-use_counters=0", f"-max_len={LONGEST_OF.get(target, LONGEST)}"]
         environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}
         command = [str(program(target)), *flags, str(merged), *inputs_of(target)]
@@ -278,7 +280,7 @@ def merge(arguments: argparse.Namespace) -> int:
         kept = CORPUS / target
         kept.mkdir(parents=True, exist_ok=True)
         for path in kept.iterdir():
-            if not path.name.startswith("was-"):  # a failure of the past stays
+            if not path.name.startswith("was-"):  # failures of the past are kept
                 path.unlink()
         for path in merged.iterdir():
             shutil.copyfile(path, kept / path.name[:12])
@@ -288,7 +290,7 @@ def merge(arguments: argparse.Namespace) -> int:
 
 
 def coverage(arguments: argparse.Namespace) -> int:
-    """The lines of the readers that the corpus and the seeds reach, without any mutation."""
+    """Show the lines of the readers covered by the corpus and the seeds, without mutations."""
     build(COVERAGE, "-DUNKERNEL_COVERAGE=ON", "-DUNKERNEL_LIBFUZZER=OFF")
     targets = chosen_targets(arguments.targets)
     for target in targets:

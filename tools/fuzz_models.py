@@ -1,20 +1,19 @@
-"""Change `.uk` files of every kind, sign them again, load them and ask them.
+"""Change `.uk` files of every kind, sign them again, load them and use them.
 
     python tools/fuzz_models.py --runs 20000                   # in sum over the kinds; `make fuzz-python`
     python tools/fuzz_models.py --runs 1000000 --log build/fuzz/models.jsonl
     python tools/fuzz_models.py --kinds tokenizer --seed 7
     python tools/fuzz_models.py --kinds tokenizer --seed 7 --only 1234     # one input, in this process
 
-An attacker can compute digests, so numbers, shapes, types, names and settings are changed first and the
-digests computed afterwards: `unkernel verify` calls such a file whole. Each file is loaded, or refused with a
-FormatError; a loaded model answers or raises a ValueError. Nine in ten files are changed; the others are the
-same model written in another way, which must answer as the untouched one does.
+An attacker can compute digests, so numbers, shapes, types, names and settings are changed before the digests
+are computed: `unkernel verify` accepts such a file. Each file is loaded, or refused with a FormatError; a
+loaded model answers or raises a ValueError. Nine in ten files are changed; the others are the same model
+written differently, which must give the same answers.
 
-It is a failure if an input crashes the process, raises anything else, takes more than a second of the
-processor's time, more memory than a file of its size may take (unkernel.data.file_memory_limit), or answers
-otherwise when it is read instead of mapped. Inputs run in child processes, which a signal ends after that
-second whatever they do. What fails is kept in build/fuzz/failures/models, and the number of an input together
-with the kind and the seed makes it again.
+It is a failure if an input crashes the process, raises anything else, takes more than a second of processor
+time, more memory than a file of its size may take (unkernel.data.file_memory_limit), or answers differently
+when it is read instead of mapped. Inputs run in child processes, which a signal ends after that second in any
+case. Failing inputs are kept in build/fuzz/failures/models; kind, seed and number reproduce an input.
 """
 
 from __future__ import annotations
@@ -49,18 +48,18 @@ from unkernel import FormatError, LimitError  # noqa: E402
 from unkernel.data import file_memory_limit  # noqa: E402
 
 FAILURES = ROOT / "build" / "fuzz" / "failures" / "models"
-MOST_SECONDS = 1.0  # of the processor's time
-MOST_ADDRESSES = 1 << 30  # bytes beyond what a child starts with: protects the machine
+MOST_SECONDS = 1.0  # of processor time
+MOST_ADDRESSES = 1 << 30  # bytes beyond those at the start of a child: protects the machine
 SHARE_UNCHANGED = 0.1
 SHARE_READ_TWICE = 0.1
 QUESTIONS_EACH = 3
-BATCH = 500  # inputs of one child
-MOST_FAILURES = 20  # of a kind, of which more are not looked for
-LIKE_EACH = 3  # failures with the same last line that are kept
+BATCH = 500  # inputs per child
+MOST_FAILURES = 20  # per kind, after which the search ends
+LIKE_EACH = 3  # stored failures with the same last line
 
 
 class Tally:
-    """Counts in memory that a child shares with its parent, and so survive it."""
+    """Counts in memory shared between child and parent, which survive the child."""
 
     _LAYOUT = struct.Struct("=qqqqqd")
 
@@ -69,7 +68,7 @@ class Tally:
         self.start(0)
 
     def start(self, first: int) -> None:
-        """Begin to count with the input `first`."""
+        """Begin counting with the input `first`."""
         self.number, self.refused, self.answered, self.same, self.peak = first, 0, 0, 0, 0
         self.slowest = 0.0
         self.note()
@@ -85,7 +84,7 @@ class Tally:
 
 @dataclass
 class Count:
-    """What became of the inputs of one kind."""
+    """The results of the inputs of one kind."""
 
     runs: int = 0
     refused: int = 0
@@ -111,10 +110,10 @@ class Input:
     Attributes
     ----------
     said : str
-        How it was changed, in words.
+        Description of the change.
     content : bytes
     same : bool
-        Whether it must answer as the untouched model does.
+        Whether it must give the answers of the unchanged model.
     """
 
     said: str
@@ -123,7 +122,7 @@ class Input:
 
 
 class Trial:
-    """The inputs of one kind, and what is asked of them."""
+    """The inputs of one kind, and the questions to them."""
 
     def __init__(self, specimen: Specimen, seed: int, path: Path) -> None:
         self.specimen, self.seed, self.path = specimen, seed, path
@@ -148,7 +147,7 @@ class Trial:
         return Random(f"{self.seed} {self.specimen.name} {number}")
 
     def run(self, number: int, tally: Tally) -> None:
-        """Make the input of that number, and try it; an exception is a failure."""
+        """Make the input with this number, and try it; an exception is a failure."""
         rng = self.rng(number)
         made = self.input(rng)
         mapped, verify = rng.random() < 0.7, rng.choice(("lazy", "lazy", True, False))
@@ -177,7 +176,7 @@ class Trial:
 
 
 def check_refusal(error: FormatError, made: Input) -> None:
-    """A sound file is not refused, and memory is refused before it is taken."""
+    """Check that valid files are not refused, and that memory is refused before it is allocated."""
     if made.same:
         raise AssertionError(f"a sound file is refused ({made.said}): {error}")
     if isinstance(error, LimitError) and "there is not enough memory" in str(error):
@@ -188,7 +187,7 @@ def check_refusal(error: FormatError, made: Input) -> None:
 
 
 def run_batch(trial: Trial, numbers: range, tally: Tally, keep: Callable[[int, str], None]) -> None:
-    """Try inputs in this process, which SIGPROF ends when one takes too long."""
+    """Try inputs in this process, which SIGPROF ends if one takes too long."""
     limit_addresses()
     base = peak_bytes()
     for number in numbers:
@@ -219,9 +218,9 @@ def limit_addresses() -> None:
 
 
 def peak_bytes() -> int:
-    """Return the most memory that this process ever had.
+    """Return the peak memory of this process.
 
-    Since no sound input comes near what is allowed, it shows every one that takes more.
+    Since no valid input comes close to the limit, it reveals every input beyond it.
     """
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
@@ -234,7 +233,7 @@ def allowed_bytes(path: Path) -> float:
 
 
 class Campaign:
-    """Inputs of all kinds in turn, each batch in a child process."""
+    """A campaign of inputs of all kinds in turn, each batch in a child process."""
 
     def __init__(self, chosen: Sequence[Specimen], seed: int, runs: int, log: Path | None) -> None:
         self.chosen, self.seed, self.log = chosen, seed, log
@@ -253,7 +252,7 @@ class Campaign:
         for one in (
             signal.SIGINT,
             signal.SIGTERM,
-        ):  # also where a shell ignores them for work in the background
+        ):  # even if a shell ignores them for background work
             signal.signal(one, signal.default_int_handler)
         try:
             for begin in range(0, self.each, BATCH):
@@ -276,7 +275,7 @@ class Campaign:
             self.tally.fetch()
             if status == 0:
                 rest = range(0)
-            else:  # it ended within an input
+            else:  # it ended during an input
                 self.keep_death(trial, self.tally.number, status)
                 rest = range(self.tally.number + 1, numbers.stop)
             ran = (rest.start if status else numbers.stop) - numbers.start
@@ -286,7 +285,7 @@ class Campaign:
         self.show_progress(specimen.name)
 
     def run_child(self, trial: Trial, numbers: range) -> int:
-        """Return 0, the number of the signal that ended the child, or its exit status times -1."""
+        """Return 0, the number of the signal that ended the child, or minus its exit status."""
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
@@ -321,7 +320,7 @@ class Campaign:
         self.keep(trial, number, problem)
 
     def keep(self, trial: Trial, number: int, problem: str) -> None:
-        """Note a failure, and keep its file unless there are some like it."""
+        """Record a failure, and keep its file unless there are some like it."""
         name = trial.specimen.name
         last = problem.strip().splitlines()[-1][:200]
         self.like[f"{name} {last[:80]}"] += 1

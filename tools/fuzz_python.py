@@ -1,14 +1,14 @@
-"""Fuzz what Python reads: models of other programs, `.uk` files, records, texts and templates.
+"""Fuzz the readers in Python: models of other programs, `.uk` files, records, texts and templates.
 
     python tools/fuzz_python.py --runs 20000           # for each target; `make fuzz-python`
     python tools/fuzz_python.py --targets uk --seed 7
 
 Guided by coverage: an input that takes a new step from one line of unkernel's rooms to another is kept and
-mutated further. Files of `.uk` are damaged with their digests, without, and with digests that are computed
-afterwards, so that damage gets past these; tools/fuzz_models.py does more of the last. What is read is asked
-for scores and explanations. Anything but an answer or a ValueError is a failure, and so is an input that
-takes more than a second of the processor's time; both are kept in build/fuzz_python. Native readers are
-fuzzed by tools/fuzz.py, a hundred times as fast and with sanitizers.
+mutated further. `.uk` files are damaged with their digests, without them, and with recomputed digests, which
+hide the damage; tools/fuzz_models.py does more of the last. Loaded models compute scores and explanations.
+Anything except an answer or a ValueError is a failure, and so is an input that takes more than a second of
+processor time; both are kept in build/fuzz_python. Native readers are fuzzed by tools/fuzz.py, a hundred
+times as fast and with sanitizers.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ TOKENS += [
 
 
 class Steps:
-    """The steps from line to line that were ever taken in the traced files."""
+    """The steps from line to line taken so far in the traced files."""
 
     def __init__(self) -> None:
         self.seen: set[tuple[str, int, int]] = set()
@@ -107,7 +107,7 @@ class Steps:
 
 
 def mutated_text(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
-    """One to three changes: a byte, a token, a part twice or away, or the end of another input."""
+    """Make one to three changes: a byte, a token, a repeated or removed part, or the end of another input."""
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         place, other = rng.randrange(len(content) + 1), rng.choice(pool)
         match rng.randrange(6):
@@ -130,7 +130,7 @@ def mutated_text(content: bytes, pool: Sequence[bytes], rng: random.Random) -> b
 
 
 def mutated_header(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
-    """The header as text, with its length made to fit again."""
+    """Change the header as text, with a matching length."""
     length = int.from_bytes(content[:8], "little")
     text = mutated_text(content[8 : 8 + length].rstrip(), [b'"', b"}", b'{"a":1}'], rng)
     text += b" " * (-(8 + len(text)) % 64)
@@ -138,7 +138,9 @@ def mutated_header(content: bytes, pool: Sequence[bytes], rng: random.Random) ->
 
 
 def mutated_file(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
-    """A `.uk` file with a changed header, changed arrays or settings (signed or not), or any changed byte."""
+    """Return a `.uk` file with a changed header, changed arrays or settings (signed or not), or a changed
+    byte.
+    """
     numbers = np.random.default_rng(rng.getrandbits(32))
     kind = rng.choice([mutated_header, *damage.KINDS, change_a_setting, change, change, change])
     if kind is mutated_header:
@@ -148,14 +150,14 @@ def mutated_file(content: bytes, pool: Sequence[bytes], rng: random.Random) -> b
             return change(Parts.of(content), rng)[1].content()
         return bytes(kind(content, numbers)[1])
     except (LookupError, AttributeError, ValueError, TypeError):
-        return mutated_header(content, pool, rng)  # that damage needs a file of another kind, or a sound one
+        return mutated_header(content, pool, rng)  # that damage needs a file of another kind, or a valid one
 
 
-# --- What is asked ------------------------------------------------------------------------------------
+# --- Questions ----------------------------------------------------------------------------------------
 
 
 def questions() -> list[Callable[[Any], object]]:
-    """What one may ask of models and classifiers; each takes those that it is for."""
+    """Return the questions to models and classifiers; each takes the kinds to which it applies."""
     rng = np.random.default_rng(1)
     ones = (rng.random((3, 12)) < 0.6).astype(float)
     trees = ["(S (NP (D the) (N dog)) (VP barks))", "(S x)"]
@@ -177,7 +179,7 @@ def questions() -> list[Callable[[Any], object]]:
 
 
 def fitting_questions(model: Any) -> list[Callable[[Any], object]]:
-    """Those that a sound model answers, or refuses as it should."""
+    """Return the questions that a valid model answers, or refuses properly."""
     fitting = []
     for question in questions():
         try:
@@ -203,7 +205,7 @@ def ask_all(model: Any, asked: Iterable[Callable[[Any], object]]) -> None:
 
 @dataclass
 class Target:
-    """How its inputs are read, mutated and asked."""
+    """How to read, mutate and use the inputs of a target."""
 
     read: Callable[[Path], Any]
     mutate: Callable[[bytes, Sequence[bytes], random.Random], bytes]
@@ -215,7 +217,7 @@ class Target:
 
 
 def targets() -> dict[str, Target]:
-    """Each format of other programs, and each kind of `.uk` file."""
+    """Return a target for each format of other programs, and each kind of `.uk` file."""
     found = {
         f"format {name}": Target(unkernel.read_model, mutated_text, [text]) for name, text in SOUND.items()
     }
@@ -232,7 +234,7 @@ def targets() -> dict[str, Target]:
         name = path.stem.removeprefix("digests-")
         read = (
             unkernel.read_model if name == "kernel" else unkernel.load
-        )  # it has to be compiled before it is asked
+        )  # it must be compiled before it can predict
         found[f"uk {name}"] = Target(read, mutated_file, seeds)
     for reader in readers():
         mutate = mutated_file if reader.is_model else mutated_text
@@ -241,7 +243,7 @@ def targets() -> dict[str, Target]:
 
 
 def try_one(target: Target, name: str, content: bytes, path: Path, asked: Sequence[Any]) -> None:
-    """Read and ask; note what should not happen."""
+    """Read and use an input; record faults."""
     path.unlink(missing_ok=True)  # the old one may still be mapped
     path.write_bytes(content)
     target.runs += 1
@@ -267,13 +269,13 @@ def try_one(target: Target, name: str, content: bytes, path: Path, asked: Sequen
 
 
 def fuzz(target: Target, name: str, runs: int, rng: random.Random, folder: Path) -> int:
-    """Returns how many inputs were kept."""
+    """Fuzz a target; return how many inputs were kept."""
     path = folder / "input"
     path.write_bytes(target.seeds[0])
     asked = fitting_questions(target.read(path))
     steps = Steps()
     pool = list(target.seeds)
-    sound = list(target.seeds)  # mutations of what was refused are mostly refused where that was
+    sound = list(target.seeds)  # mutations of refused inputs are mostly refused at the same place
     for number in range(runs):
         chosen = rng.choice(sound if rng.random() < 0.75 else pool)
         content = pool[number] if number < len(target.seeds) else target.mutate(chosen, pool, rng)
@@ -288,7 +290,7 @@ def fuzz(target: Target, name: str, runs: int, rng: random.Random, folder: Path)
 
 
 def show_progress(name: str, runs: int, failures: Sequence[str]) -> None:
-    """Say what has begun, on a terminal alone: elsewhere the table tells."""
+    """Show progress, on a terminal only: elsewhere the table suffices."""
     if sys.stderr.isatty():
         print(
             f"\r\033[K{runs:,} inputs, {len(failures)} failures: {name}\r",

@@ -1,7 +1,7 @@
-"""What tools/fuzz_python.py mutates beside models of other programs: how it is read, asked and checked.
+"""Readers for tools/fuzz_python.py besides models of other programs: how to read, use and check their files.
 
-Files of records, texts, templates, and `.uk` files of parsers and of models with plans of
-records. A reader raises ValueError for what it refuses; an AssertionError says that a promise does not hold.
+Files of records, texts, templates, and `.uk` files of parsers and of models with plans of records. A reader
+raises a ValueError for refused input; an AssertionError means a broken promise.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from unkernel.records.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = ROOT / "tests" / "parsing" / "golden"
-SMALL_BLOCK = 7  # bytes: records and sentences are cut in all places
+SMALL_BLOCK = 7  # bytes: cuts records and sentences at all places
 TARGET = "paid"
 RECORDS = [
     {"age": 31.5, "job": "cook", "since": "2019-02-28", "about": "likes tea, and tea", "tags": ["a", "b"]},
@@ -55,7 +55,7 @@ ODD_RECORDS: list[dict[str, Any]] = [
 
 @dataclass(frozen=True)
 class Reader:
-    """How the files of one kind are read and asked, and sound ones to begin with."""
+    """How to read and use the files of one kind, with valid ones to start from."""
 
     name: str
     read: Callable[[Path], object]
@@ -64,7 +64,7 @@ class Reader:
 
 
 def readers() -> Iterator[Reader]:
-    """All of them."""
+    """Yield all readers."""
     yield from record_readers()
     yield from text_readers()
     yield from template_readers()
@@ -86,7 +86,7 @@ JSON_LINES = [
 
 
 def record_readers() -> Iterator[Reader]:
-    """CSV, TSV, JSON lines, and files whose first bytes tell what they are."""
+    """Yield readers of CSV, TSV, JSON lines, and files whose first bytes determine their format."""
     plan = record_models()["encoder"].plan.with_none_as_nan()
     tsv = [content.replace(b",", b"\t").replace(b";", b"\t") for content in CSV]
     for suffix, seeds in ((".csv", CSV), (".tsv", tsv), (".jsonl", JSON_LINES), ("", [*CSV, *JSON_LINES])):
@@ -95,12 +95,12 @@ def record_readers() -> Iterator[Reader]:
 
 
 def read_records(path: Path, suffix: str, plan: Plan) -> None:
-    """Records to ask about and to learn from are the same, however the file is cut and parsed."""
+    """Check that records are the same for prediction and training, for any division and parser."""
     name = f"records{suffix}"
     whole = outcome(lambda: records_of(path, name, plan))
     assert outcome(lambda: records_of(path, name, plan, size=SMALL_BLOCK)) == whole
     learned = outcome(lambda: training_of(path, name))
-    with mock.patch.object(delimited, "arrow_csv", lambda: None):  # as where pyarrow is not installed
+    with mock.patch.object(delimited, "arrow_csv", lambda: None):  # like without pyarrow
         assert outcome(lambda: records_of(path, name, plan)) == whole
         assert outcome(lambda: training_of(path, name)) == learned
     for block in blocks_of(path, name, plan):
@@ -116,7 +116,7 @@ def blocks_of(path: Path, name: str, plan: Plan, size: int = 1 << 22) -> Iterato
 
 
 def records_of(path: Path, name: str, plan: Plan, size: int = 1 << 22) -> str:
-    """All records with their lines, in words: NaN is equal to itself there."""
+    """Return all records with their lines as text, where NaN equals itself."""
     found = []
     for block in blocks_of(path, name, plan, size):
         found += [(block.line_of(row), record) for row, record in enumerate(block.records())]
@@ -130,7 +130,7 @@ def training_of(path: Path, name: str) -> str:
 
 
 def outcome(read: Callable[[], str]) -> str:
-    """What was read, or that it was refused."""
+    """Return the result, or that the input was refused."""
     try:
         return read()
     except ValueError:
@@ -145,7 +145,7 @@ bunsetsu_parts = partial(read_bunsetsu_parts, part_bytes=SMALL_BLOCK)
 
 
 def text_readers() -> Iterator[Reader]:
-    """Texts that parsers are given; what is read is parsed, explained, drawn and written."""
+    """Yield readers of the texts of parsers; the results are parsed, explained, drawn and written."""
     trees, chunks = unkernel.load(GOLDEN / "trees-rich.uk"), unkernel.load(GOLDEN / "chunks-svm.uk")
     bunsetsu = unkernel.load(GOLDEN / "bunsetsu-trie.uk")
     conllu = [beginning("trees.conllu", 2), beginning("crossing.conllu", 2)]
@@ -164,7 +164,7 @@ def beginning(name: str, sentences: int, end: bytes = b"\n\n") -> bytes:
 
 
 def ask_text(path: Path, read: Callable[..., Any], read_parts: Callable[..., Any] | None, model: Any) -> None:
-    """Sentences are the same in parts; bad ones can be left out; what is left is parsed."""
+    """Check that sentences are the same in parts, that bad ones can be skipped, and the rest is parsed."""
     left = read(path, on_error="skip")
     for sentence in left:
         assert str(sentence) and len(sentence) >= 0  # bunsetsu have empty sentences, too
@@ -179,7 +179,7 @@ def ask_text(path: Path, read: Callable[..., Any], read_parts: Callable[..., Any
 
 
 def template_readers() -> Iterator[Reader]:
-    """Files of templates of each parser."""
+    """Yield readers of the template files of each parser."""
     ours = ROOT / "src" / "unkernel" / "parsing" / "templates"
     seeds = [
         ours.joinpath(name).read_bytes() for name in ("arc_eager.txt", "chang.txt", "arc_eager_rich.txt")
@@ -222,7 +222,7 @@ ENDS = {"trees": b"\n\n", "chunks": b"\n\n", "bunsetsu": b"EOS\n"}
 
 
 def parser_readers() -> Iterator[Reader]:
-    """The `.uk` files of parsers and chunkers, loaded and asked."""
+    """Yield readers of the `.uk` files of parsers and chunkers."""
     for name, text in QUESTIONS.items():
         asked = beginning(text, 2, ENDS[name])
         for path in sorted(GOLDEN.glob(f"{name}-*.uk")):
@@ -237,7 +237,7 @@ def parser_readers() -> Iterator[Reader]:
 
 
 def rewritten(path: Path) -> bytes:
-    """A file of an older version as this one writes it."""
+    """Return a file of an older version as the current version writes it."""
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / "model.uk"
         unkernel.load(path).save(saved)
@@ -245,7 +245,7 @@ def rewritten(path: Path) -> bytes:
 
 
 def ask_parser(model: Any, text: bytes) -> None:
-    """All that a parser or chunker can be asked."""
+    """Ask all questions to a parser or chunker."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # unknown tags
         questions: Sequence[Callable[[], object]] = [
@@ -261,7 +261,7 @@ def ask_parser(model: Any, text: bytes) -> None:
 
 
 def check_heads(corpus: Any) -> None:
-    """Trees are trees, and bunsetsu depend on later ones."""
+    """Check that trees are trees, and that bunsetsu depend on later ones."""
     for sentence in corpus:
         if hasattr(sentence, "deprels"):
             assert is_tree(sentence.heads)
@@ -273,7 +273,7 @@ def check_heads(corpus: Any) -> None:
 
 
 def record_models() -> dict[str, Any]:
-    """Models of records whose plans have steps of all kinds."""
+    """Return models of records whose plans have steps of all kinds."""
     from sklearn.compose import ColumnTransformer
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
@@ -306,7 +306,7 @@ def record_models() -> dict[str, Any]:
 
 
 def plan_readers() -> Iterator[Reader]:
-    """The `.uk` files of models that take records."""
+    """Yield readers of the `.uk` files of models of records."""
     with tempfile.TemporaryDirectory() as folder:
         for name, model in record_models().items():
             path = Path(folder) / f"{name}.uk"
@@ -318,7 +318,7 @@ def plan_readers() -> Iterator[Reader]:
 
 
 def ask_records(model: Any) -> None:
-    """Records one by one and together, explained, and as tables of several kinds."""
+    """Predict records one by one and together, explained, and as tables of several kinds."""
     plain = [{key: one[key] for key in ("age", "job", "about")} for one in RECORDS]
     columns = {key: [one[key] for one in plain] for key in plain[0]}
     questions: list[Callable[[], object]] = [

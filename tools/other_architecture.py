@@ -1,13 +1,13 @@
-"""Build unkernel for the architecture that this machine is not, and run it under emulation.
+"""Build unkernel for another architecture than this machine's, and run it under emulation.
 
 On x86-64 the other architecture is aarch64, and the other way round. A cross compiler builds the extension
 and the native tests; qemu-user runs them. Python for the other architecture comes from Debian's packages, and
 numpy, scipy and scikit-learn come from wheels; both are unpacked into build/other, and nothing is installed
-on this machine. Needed on Debian and Ubuntu: g++-aarch64-linux-gnu (or g++-x86-64-linux-gnu), qemu-user,
-cmake and ninja-build.
+on this machine. Packages required on Debian and Ubuntu: g++-aarch64-linux-gnu (or g++-x86-64-linux-gnu),
+qemu-user, cmake and ninja-build.
 
 `python tools/platforms.py other-architecture` runs the tests. After that, build/other/python is a Python of
-the other architecture that has the package: build/other/python -m pytest tests/records
+the other architecture with the package: build/other/python -m pytest tests/records
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = PROJECT / "build" / "other"
 # The Python of Debian 12, without a dependency on its version.
 DEBIAN_PACKAGES = ("python3", "libstdc++6", "libgomp1", "tzdata", "media-types")
-# From the oldest C library that wheels are built for to the one of Debian 12.
+# From the oldest C library of wheels to the one of Debian 12.
 MANYLINUX = (
     "manylinux1",
     "manylinux2010",
@@ -43,7 +43,7 @@ TRAINED_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Architecture:
-    """Name one architecture as CMake, Debian and qemu do."""
+    """The names of one architecture in CMake, Debian and qemu."""
 
     processor: str
     debian: str
@@ -107,7 +107,7 @@ def check_tools() -> None:
 
 
 def unpack_debian_packages() -> None:
-    """Fill `ROOT` with a Python and the libraries it needs. Uses lists of packages of its own."""
+    """Fill `ROOT` with a Python and the libraries that it needs, using separate package lists."""
     if (ROOT / "done").exists():
         return
     print(f"unpacking Python for {OTHER.processor} ...", flush=True)
@@ -131,7 +131,7 @@ def unpack_debian_packages() -> None:
     run(["apt-get", *options, "-q", "-y", "--download-only", "install", *DEBIAN_PACKAGES], log)
     for package in sorted((lists / "cache" / "archives").glob("*.deb")):
         run(["dpkg-deb", "-x", package, ROOT], log)
-    # Absolute links of packages, such as the loader's, would lead out of `ROOT`.
+    # Absolute links in packages, such as the loader's, would lead out of `ROOT`.
     for link in ROOT.rglob("*"):
         if link.is_symlink() and link.readlink().is_absolute():
             target = ROOT / link.readlink().relative_to("/")
@@ -141,7 +141,7 @@ def unpack_debian_packages() -> None:
 
 
 def python_program() -> Path:
-    """Return the one Python of `ROOT`."""
+    """Return the single Python of `ROOT`."""
     found = sorted(path for path in (ROOT / "usr" / "bin").glob("python3.*") if path.suffix[1:].isdigit())
     if not found:
         raise RuntimeError(f"no Python in {ROOT}: remove {FOLDER} and begin again")
@@ -194,7 +194,7 @@ def build() -> None:
         "UNKERNEL_DEVELOPER": "ON",
         "UNKERNEL_UNITY": "ON",
         "Python_EXECUTABLE": sys.executable,
-        # The headers of this machine's Python serve: the extension keeps to the stable ABI, and both
+        # The headers of this machine's Python suffice: the extension uses the stable ABI, and both
         # architectures are 64-bit and little-endian.
         "Python_INCLUDE_DIR": sysconfig.get_path("include"),
     }

@@ -10,9 +10,9 @@ The ``python`` blocks of a page run in order in one namespace, and the lines ``$
 - ``<!-- output not shown: why -->``: what it prints is not on the page.
 
 An ``output`` block follows a ``python`` block that prints. Commands show their output below themselves, as a
-terminal does. The tests compare both with what is printed now (:func:`is_alike`), and the output of a page
-stays as it is while it is alike: it may be shortened by hand, with ``...`` for what is left out. New outputs
-are cut to LONGEST_LINES; a page may ask for fewer, with ``<!-- outputs have at most 8 lines -->``.
+terminal does. The tests compare both with the current output (:func:`is_alike`), and the output on a page
+stays unchanged while it is alike: it may be shortened by hand, with ``...`` for omissions. New outputs are
+cut to LONGEST_LINES; a page may request fewer, with ``<!-- outputs have at most 8 lines -->``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PATIENCE_SECONDS = 600
 LONGEST_LINES = 20
 LONGEST_LINE = 110
 FEWER_LINES = re.compile(r"<!-- outputs have at most (\d+) lines -->")
-# A table of measured engines, which differs from machine to machine, below its head.
+# A table of measured engines, below its head, which differs between machines.
 MEASURED = re.compile(r"(^candidates\n[^\n]*\n)(?: [^\n]*\n)+", re.M)
 
 FENCE = re.compile(
@@ -49,7 +49,7 @@ FENCE = re.compile(
 )
 REMARKS = re.compile(r"(?:<!--[^>]*-->\s*)+\Z")
 OUTPUT = re.compile(r"\n?(?P<indent>[ ]*)```output\n(?P<body>.*?)^(?P=indent)```[^\n]*\n", re.M | re.S)
-# What only a shell understands. All else runs in this process, which is faster.
+# Commands that need a shell. All others run in this process, which is faster.
 SHELL = re.compile(r"[|<>;&$`*]")
 # Numbers that differ between machines and runs: times, speeds, steps until a tolerance, and memory.
 VARYING_UNIT = (
@@ -75,15 +75,15 @@ class Block:
     code : str
         Without indentation.
     line : int
-        How many lines of the page stand before its first one.
+        Number of lines on the page before its first.
     start, end : int
-        Where the fence is in the page, with the output block that follows it.
+        Place of the fence in the page, including the output block that follows.
     indent : str
-        What its lines begin with.
+        Indentation of its lines.
     output : str
         The text of the output block that follows.
     exit_code : int
-        Which its commands end with.
+        Expected exit code of its commands.
     is_shown : bool
         Whether its output belongs on the page.
     """
@@ -132,7 +132,7 @@ class Command:
 
     @property
     def words(self) -> str:
-        """The command without its prompt, in one line."""
+        """Return the command without its prompt, on one line."""
         return self.lines.replace("\\\n", " ").removeprefix("$ ").strip()
 
     @property
@@ -148,7 +148,7 @@ def commands(block: Block) -> Iterator[Command]:
 
 
 class CommandError(Exception):
-    """A command ended with another exit code than the page says."""
+    """A command exited with another code than the page says."""
 
 
 class Page:
@@ -161,7 +161,7 @@ class Page:
 
     def printed_by_python(self, block: Block) -> str:
         """Run a ``python`` block and return what it prints."""
-        # As many empty lines in front as make a traceback name the line of the page.
+        # Empty lines in front make a traceback name the line of the page.
         code = compile("\n" * block.line + block.code, str(self.path), "exec")
         with in_terminal() as printed, warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -185,7 +185,7 @@ class Page:
 
 @contextlib.contextmanager
 def in_terminal() -> Iterator[io.BytesIO]:
-    """Collect what is printed, as to a terminal of a fixed width without colours."""
+    """Collect the output, as on a terminal of a fixed width without colours."""
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = str(COLUMNS)
     printed = io.BytesIO()
@@ -202,7 +202,7 @@ def in_terminal() -> Iterator[io.BytesIO]:
 
 
 def run_in_shell(command: str) -> tuple[int, str]:
-    """Return the exit code of a command and what it prints."""
+    """Return the exit code of a command and its output."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["sh", "-c", command],
@@ -217,7 +217,7 @@ def run_in_shell(command: str) -> tuple[int, str]:
 
 
 def tidy(printed: str) -> str:
-    """Return what was printed without blanks at the ends of lines and empty lines at both ends."""
+    """Return output without trailing blanks in lines, and without empty lines at both ends."""
     lines = [line.rstrip() for line in printed.splitlines()]
     text = "\n".join(lines).strip("\n")
     return f"{text}\n" if text else ""
@@ -227,9 +227,9 @@ def tidy(printed: str) -> str:
 
 
 def is_alike(shown: str, printed: str) -> bool:
-    """Say whether a page shows what was printed.
+    """Return whether a page shows this output.
 
-    Blanks and lines of tables may have other widths, and ``...`` stands for anything. Numbers
+    Blanks and lines of tables may differ in width, and ``...`` stands for anything. Numbers
     may differ by two percent or by one in the last digit that is shown, as training stops within a tolerance;
     but not whole numbers up to 50.
     Times, speeds, numbers of steps, gaps and the memory of a process may have any value.
@@ -255,7 +255,7 @@ def is_alike(shown: str, printed: str) -> bool:
 
 
 def are_close(shown: str, printed: str) -> bool:
-    """Say whether two numbers differ by little, or by one in the last digit shown."""
+    """Return whether two numbers differ by little, or by one in the last digit shown."""
     one, other = (float(text.replace(",", "")) for text in (shown, printed))
     mantissa, _, exponent = shown.partition("e")
     last_digit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
@@ -263,12 +263,12 @@ def are_close(shown: str, printed: str) -> bool:
 
 
 def without_widths(text: str) -> str:
-    """Return a text with one blank for many, and without the lengths of lines of tables."""
+    """Return a text with single blanks, and with lines of tables shortened."""
     return re.sub(r"\s+", " ", re.sub(r"([─━═-])\1+", r"\1", text)).strip()
 
 
 def differences(path: Path) -> Iterator[str]:
-    """Run a page in the current folder, and yield every block whose output is not what the page shows."""
+    """Run a page in the current folder, and yield every block whose output differs from the page."""
     page = Page(path)
     for block in blocks(path.read_text(encoding="utf-8")):
         for shown, printed in outputs(page, block):
@@ -277,7 +277,7 @@ def differences(path: Path) -> Iterator[str]:
 
 
 def outputs(page: Page, block: Block) -> Iterator[tuple[str, str]]:
-    """Run a block, and yield what the page shows and what is printed: of a console block, by command."""
+    """Run a block, and yield the output on the page and the current one; for a console block, by command."""
     if block.language == "python":
         yield block.output, page.printed_by_python(block)
         return
@@ -290,7 +290,7 @@ def outputs(page: Page, block: Block) -> Iterator[tuple[str, str]]:
 
 
 def with_outputs(path: Path) -> str:
-    """Run a page in the current folder, and return its text with what its blocks print now."""
+    """Run a page in the current folder, and return its text with the current output of its blocks."""
     text, page = path.read_text(encoding="utf-8"), Page(path)
     fewer = FEWER_LINES.search(text)
     most = int(fewer[1]) if fewer else LONGEST_LINES
@@ -302,7 +302,7 @@ def with_outputs(path: Path) -> str:
 
 
 def rewritten(page: Page, block: Block, as_it_is: str, most: int) -> str:
-    """Return a block with its outputs of so many lines at most; as it is if they are alike, or not shown."""
+    """Return a block with its outputs in at most `most` lines; unchanged if they are alike, or not shown."""
     pairs = list(outputs(page, block))
     if not block.is_shown or all(is_alike(shown, printed) for shown, printed in pairs):
         return as_it_is
@@ -319,7 +319,7 @@ def rewritten(page: Page, block: Block, as_it_is: str, most: int) -> str:
 
 
 def shortened(printed: str, most: int) -> str:
-    """Return an output without most of a long one, and without what differs from machine to machine."""
+    """Return an output with a long one shortened, and without parts that differ between machines."""
     lines = MEASURED.sub(r"\1  ...\n", printed).splitlines()
     lines = [line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 4]} ..." for line in lines]
     if len(lines) > most:
@@ -332,7 +332,7 @@ def fenced(language: str, text: str) -> str:
 
 
 def write_treebanks(folder: Path) -> None:
-    """Write the treebanks that the README takes for granted. All other pages make the files that they use."""
+    """Write the treebanks that the README requires. All other pages make the files that they use."""
     sys.path.insert(0, str(ROOT / "tests"))
     from reference.small_grammar import grammar
 

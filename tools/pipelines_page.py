@@ -61,7 +61,7 @@ the original labels.
 
 
 def sections(table: dict[str, Supported]) -> Iterator[str]:
-    """One section per class."""
+    """Yield one section per class."""
     for name, entry in table.items():
         yield f"\n### {name}\n\n`{entry.module}.{name}`: {entry.does}.\n"
         if entry.parameters:
@@ -72,17 +72,17 @@ def sections(table: dict[str, Supported]) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """Text that may stand in a cell of a table."""
+    """Return text escaped for a cell of a table."""
     return text.replace("|", "\\|")
 
 
 def joined(text: str) -> str:
-    """Text with its paragraphs in one line each."""
+    """Return text with each paragraph on one line."""
     return re.sub(r"(?<!\n)\n(?!\n)", " ", text.strip()) + "\n"
 
 
 def page() -> str:
-    """The page."""
+    """Return the page."""
     first = [joined(HEAD), EXAMPLE, "\n", joined(STEPS), *sections(TRANSFORMERS)]
     return "".join([*first, "\n", joined(LAST), *sections(ESTIMATORS)])
 

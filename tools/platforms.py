@@ -8,10 +8,9 @@
     python tools/platforms.py pythons python3.12 python3.13     # the same wheel on other Pythons
     python tools/platforms.py other-architecture # aarch64 on x86-64 and the other way round, under emulation
 
-Each ends with 0 if all held, and writes docs/trust/platforms/<target>.json: the commit, the date, the
-compiler, what was compiled, and the tests that passed and failed. docs/trust/platforms.md is made of these
-files (tools/platforms_page.py), so that it claims nothing that did not run. What is built stays in
-build/platforms.
+Each exits with 0 on success, and writes docs/trust/platforms/<target>.json: the commit, the date, the
+compiler, the compiled parts, and the tests that passed and failed. docs/trust/platforms.md is generated from
+these files (tools/platforms_page.py), so it claims nothing that did not run. Builds stay in build/platforms.
 """
 
 import argparse
@@ -33,7 +32,8 @@ BUILD = ROOT / "build" / "platforms"
 RESULTS = ROOT / "docs" / "trust" / "platforms"
 MACHINE = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
 
-# Optimised a little: warnings and results are the same, and compiling takes half the time. Assertions hold.
+# Lightly optimised: warnings and results are the same, and compiling takes half the time. Assertions stay
+# enabled.
 NATIVE = (
     *("-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O1", "-DUNKERNEL_TESTS=ON"),
     *("-DUNKERNEL_DEVELOPER=ON", "-DUNKERNEL_UNITY=ON"),
@@ -50,7 +50,7 @@ PYTHON_TESTS = (
         "tests/records/test_record_classifier.py",
     ),
 )
-# Emulation takes ten times as long: tests of whatever reads bytes, or must give the same numbers.
+# Emulation takes ten times as long: only tests of code that reads bytes, or must give the same numbers.
 EMULATED_TESTS = (
     *("tests/models/test_golden_files.py", "tests/parsing/test_golden_parsers.py"),
     *("tests/engines/test_golden_engines.py", "tests/engines/test_tree_golden.py"),
@@ -59,12 +59,12 @@ EMULATED_TESTS = (
 
 
 class FailedError(RuntimeError):
-    """A step that did not end with 0."""
+    """A step that failed."""
 
 
 @dataclass
 class Result:
-    """Record of one run, as it is written to the file of the target."""
+    """Record of one run, in the form of the target's file."""
 
     target: str
     commit: str
@@ -75,7 +75,7 @@ class Result:
     compiled: list[str] = field(default_factory=list)
     native_tests: dict[str, int] | None = None
     python_tests: dict[str, int] | None = None
-    left_out: dict[str, str] = field(default_factory=dict)  # Python tests that cannot hold there, and why
+    left_out: dict[str, str] = field(default_factory=dict)  # tests that cannot succeed there, with reasons
     seconds: dict[str, int] = field(default_factory=dict)
     verdict: str = "failed"
     reason: str = ""
@@ -85,7 +85,7 @@ class Result:
 
 
 def run(command: Sequence[str | Path], log: Path, environment: dict[str, str] | None = None) -> str:
-    """Run a command, add its output to a log, and return it; a FailedError shows the end of it."""
+    """Run a command, append its output to a log, and return it; a FailedError shows the end of the output."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a+", encoding="utf-8", errors="replace") as file:
         print("$", *command, file=file, flush=True)
@@ -108,7 +108,7 @@ def run(command: Sequence[str | Path], log: Path, environment: dict[str, str] | 
 
 
 def new_result(target: str) -> Result:
-    """Return a result of this commit and this day; a plus stands for changes that are not committed."""
+    """Return a result with the commit and the date; a plus stands for uncommitted changes."""
     commit = output_of("git", "-C", str(ROOT), "rev-parse", "HEAD")[:12]
     changes = ("status", "--porcelain", "--untracked-files=no", "--", ":!docs/trust")
     changed = output_of("git", "-C", str(ROOT), *changes)
@@ -117,12 +117,12 @@ def new_result(target: str) -> Result:
 
 
 def output_of(*command: str) -> str:
-    """Return what a command prints."""
+    """Return the output of a command."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def first_line(*command: str) -> str:
-    """Return the first line that a command prints, such as the version of a compiler."""
+    """Return the first line of a command's output, such as the version of a compiler."""
     return output_of(*command).splitlines()[0].strip()
 
 
@@ -144,7 +144,7 @@ def jobs() -> str:
 
 
 def run_native_tests(result: Result, folder: Path | None = None) -> None:
-    """Run the native tests in the folder of the target, or another one; record how many passed."""
+    """Run the native tests in the target's folder or another one; record how many passed."""
     log = BUILD / result.target / "log.txt"
     started = time.monotonic()
     try:
@@ -171,7 +171,7 @@ def run_python_tests(
     environment: dict[str, str] | None = None,
     tests: Sequence[str] = PYTHON_TESTS,
 ) -> None:
-    """Run Python tests, of which a part stands for all on other platforms; add their numbers."""
+    """Run the Python tests, or a part of them on other platforms; add up their numbers."""
     report = BUILD / result.target / "pytest.xml"
     started = time.monotonic()
     left_out = [f"--deselect={test}" for test in result.left_out]
@@ -197,7 +197,7 @@ def counts_of_pytest(report: str) -> dict[str, int]:
 
 
 def package_beside(folder: Path) -> dict[str, str]:
-    """Copy the package next to the extension of a build; return the environment in which Python finds it."""
+    """Copy the package next to a build's extension; return the environment in which Python finds it."""
     package = folder / "python" / "unkernel"
     shutil.rmtree(package, ignore_errors=True)
     shutil.copytree(
@@ -212,7 +212,7 @@ def package_beside(folder: Path) -> dict[str, str]:
 
 
 def check_clang_libcxx(result: Result, _arguments: Sequence[str]) -> None:
-    """Clang with libc++: the nearest thing to macOS. nanobind's runtime is compiled in, as it asks for."""
+    """Check Clang with libc++, as on macOS. nanobind's runtime is compiled in, as it requires."""
     compiler = os.environ.get("CLANG", "clang++-19")
     options = ["-DCMAKE_CXX_FLAGS=-stdlib=libc++", "-DUNKERNEL_BACKEND=OFF"]
     result.compiler = f"{first_line(compiler, '--version')}, libc++"
@@ -224,7 +224,7 @@ def check_clang_libcxx(result: Result, _arguments: Sequence[str]) -> None:
 
 
 def check_other_char_sign(result: Result, _arguments: Sequence[str]) -> None:
-    """The sign of char that this machine does not have."""
+    """Check the sign of char that this machine does not have."""
     compiler = os.environ.get("CXX", "g++")
     result.compiler = f"{first_line(compiler, '--version')}, UNKERNEL_OTHER_CHAR_SIGN"
     check_extension(result, [f"-DCMAKE_CXX_COMPILER={compiler}", "-DUNKERNEL_OTHER_CHAR_SIGN=ON"])
@@ -240,7 +240,7 @@ def check_extension(result: Result, options: Sequence[str]) -> None:
 
 
 def check_musl(result: Result, arguments: Sequence[str]) -> None:
-    """Static programs for musl; the tests run where the processor is this machine's, or MACHINE is given."""
+    """Build static programs for musl; tests run if the processor is this machine's, or MACHINE is given."""
     machine = arguments[0] if arguments else MACHINE
     if machine != MACHINE:
         result.target += f"-{machine}"
@@ -251,7 +251,7 @@ def check_musl(result: Result, arguments: Sequence[str]) -> None:
 
 
 def check_windows(result: Result, _arguments: Sequence[str]) -> None:
-    """Programs for Windows, compiled and linked. They run under Wine, on x86-64, where it is installed."""
+    """Compile and link programs for Windows. They run under Wine, on x86-64, if it is installed."""
     options = zig_options(result, "x86_64-windows-gnu", "Windows")
     wine = shutil.which("wine") if MACHINE == "x86_64" else None
     if wine:
@@ -259,13 +259,13 @@ def check_windows(result: Result, _arguments: Sequence[str]) -> None:
     compile_native(result, [*options, "-DUNKERNEL_PYTHON=OFF"])
     result.compiled = ["core", "native tests"]
     if wine:
-        # The first program makes the folder of Wine; several at once would be in each other's way.
+        # The first program creates Wine's folder; several at once would conflict.
         run([wine, "cmd", "/c", "exit"], BUILD / result.target / "log.txt")
         run_native_tests(result)
 
 
 def check_pythons(result: Result, arguments: Sequence[str]) -> None:
-    """One wheel, made by this Python, installed and tested in a fresh environment of each Python."""
+    """Build one wheel with this Python; install and test it in a fresh environment of each Python."""
     pythons = [found for name in arguments or default_pythons() if (found := shutil.which(name))]
     if not pythons:
         raise FailedError("there is no other Python: name some, or set PYTHONS")
@@ -290,12 +290,12 @@ def check_pythons(result: Result, arguments: Sequence[str]) -> None:
 
 
 def default_pythons() -> list[str]:
-    """Return the Pythons of the variable PYTHONS, or the usual names of those that there may be."""
+    """Return the Pythons in the variable PYTHONS, or their usual names."""
     return os.environ.get("PYTHONS", "python3.12 python3.13 python3.14").split()
 
 
 def zig_options(result: Result, triple: str, system: str) -> list[str]:
-    """Return the options by which CMake compiles with zig for another system, after making its programs."""
+    """Create zig's wrapper programs; return CMake's options for compiling with zig for another system."""
     zig = os.environ.get("ZIG", f"{sys.executable} -m ziglang")
     result.compiler = f"zig {first_line(*zig.split(), 'version')} (Clang, libc++), {triple}"
     folder = BUILD / result.target / "zig"
@@ -305,7 +305,7 @@ def zig_options(result: Result, triple: str, system: str) -> list[str]:
         program.write_text(f'#!/bin/sh\nexec {zig} {tool} "$@"\n', encoding="utf-8")
         program.chmod(0o755)
     machine = triple.partition("-")[0]
-    quiet = "-Wno-macro-redefined"  # zig sets the checks of its standard library itself
+    quiet = "-Wno-macro-redefined"  # zig configures the checks of its standard library itself
     return [
         *(f"-DCMAKE_CXX_COMPILER={folder}/clang++", f"-DCMAKE_CXX_FLAGS=-target {triple} {quiet}"),
         *(f"-DCMAKE_AR={folder}/ar", f"-DCMAKE_RANLIB={folder}/ranlib", f"-DCMAKE_RC_COMPILER={folder}/rc"),
@@ -314,7 +314,7 @@ def zig_options(result: Result, triple: str, system: str) -> list[str]:
 
 
 def check_suite(result: Result, _arguments: Sequence[str]) -> None:
-    """The whole suite with the installed package, as `make test` runs it."""
+    """Run the whole suite with the installed package, like `make test`."""
     result.target += f"-{MACHINE}"
     result.compiler = first_line(os.environ.get("CXX", "g++"), "--version")
     result.python = platform.python_version()
@@ -328,7 +328,7 @@ def check_suite(result: Result, _arguments: Sequence[str]) -> None:
 
 
 def check_other_architecture(result: Result, arguments: Sequence[str]) -> None:
-    """The other architecture under emulation; the scores of models must be the same bits on both."""
+    """Check the other architecture under emulation; scores of models must have the same bits on both."""
     import other_architecture as other
 
     result.target += f"-{other.OTHER.processor}"
@@ -345,7 +345,7 @@ def check_other_architecture(result: Result, arguments: Sequence[str]) -> None:
     run_python_tests(result, other.PYTHON, {"OPENBLAS_NUM_THREADS": "1"}, arguments or EMULATED_TESTS)
 
 
-# Another target is another function here, and a line in the table of tools/platforms_page.py.
+# For a new target, add a function here, and a line in the table of tools/platforms_page.py.
 TARGETS: dict[str, Callable[[Result, Sequence[str]], None]] = {
     "suite": check_suite,
     "clang-libcxx": check_clang_libcxx,
@@ -358,7 +358,7 @@ TARGETS: dict[str, Callable[[Result, Sequence[str]], None]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check a target and write its file; return 0 if all held."""
+    """Check a target and write its file; return 0 on success."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -380,7 +380,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write(result: Result) -> None:
-    """Write the file of a target, and the page that is made of all files."""
+    """Write the file of a target, and the page generated from all files."""
     from platforms_page import PAGE, page
 
     RESULTS.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "trust"
 PAGE = FOLDER / "platforms.md"
-# The targets of tools/platforms.py in the order of the page, and what each of them stands for.
+# The targets of tools/platforms.py in the order of the page, with their descriptions.
 TARGETS = {
     "suite-x86_64": "Linux with glibc, x86-64: the whole suite, as `make test` runs it",
     "suite-aarch64": "Linux with glibc, aarch64: the whole suite, as `make test` runs it",
@@ -30,7 +30,7 @@ TARGETS = {
 
 
 def results() -> dict[str, dict[str, Any]]:
-    """Return the recorded results by target; a ValueError if a target is not in the table above."""
+    """Return the recorded results by target; raise a ValueError for a target missing in the table above."""
     found = {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted((FOLDER / "platforms").glob("*.json"))
@@ -41,7 +41,7 @@ def results() -> dict[str, dict[str, Any]]:
 
 
 def page() -> str:
-    """Return the page: a line per target that has been run, and the names of those that have not."""
+    """Return the page: a line per target with results, and the names of all others."""
     found = results()
     lines = [line(target, found[target]) for target in TARGETS if target in found]
     missing = [f"`{target}`" for target in TARGETS if target not in found and not target.startswith("musl-")]

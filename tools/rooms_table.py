@@ -3,8 +3,8 @@
 python tools/rooms_table.py            # writes them between the two comments
 python tools/rooms_table.py --check    # fails if they are not what would be written
 
-The Python order is that of the import contracts in pyproject.toml, and the words are the first lines of the
-rooms' docstrings. The C++ order and words are in tools/check_includes.py.
+The Python order comes from the import contracts in pyproject.toml, and the descriptions are the first lines
+of the rooms' docstrings. The C++ order and descriptions are in tools/check_includes.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ END = "<!-- end of rooms -->"
 
 
 def layer_contracts(project: Path) -> list[dict[str, Any]]:
-    """Return the contracts of import-linter that put rooms into an order."""
+    """Return the contracts of import-linter that order rooms."""
     contracts = tomllib.loads(project.read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
     return [contract for contract in contracts if contract["type"] == "layers"]
 
@@ -81,7 +81,7 @@ def native_table() -> Iterator[str]:
 
 
 def with_tables(text: str) -> str:
-    """Return the page with its tables as they should be."""
+    """Return the page with its current tables."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

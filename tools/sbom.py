@@ -1,7 +1,7 @@
-"""Print a software bill of materials of the wheel (CycloneDX 1.6): what is compiled into it, what it needs.
+"""Print a software bill of materials of the wheel (CycloneDX 1.6): its compiled-in code and its requirements.
 
-The build calls this and stores the result in the wheel, as PEP 770 says: unkernel-*.dist-info/sboms. There is
-no time and no random number in it, so that the same sources give the same wheel.
+The build calls this and stores the result in the wheel, as PEP 770 says: unkernel-*.dist-info/sboms. It
+contains no time and no random number, so the same sources give the same wheel.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def reference(name: str, version: str | None = None) -> str:
 
 
 def component(name: str, version: str | None, licence: str | None, scope: str | None) -> dict[str, Any]:
-    """A component, without what is not known of it."""
+    """Return a component, without unknown fields."""
     found = {"type": "library", "bom-ref": reference(name, version), "name": name, "version": version}
     found |= {"scope": scope, "purl": reference(name, version)}
     found |= {"licenses": [{"license": {"id": licence}}] if licence else None}
