@@ -204,7 +204,7 @@ def test_regression_has_an_error_and_no_accuracy(run, golden):
     assert found["mean_squared_error"] == pytest.approx(expected, rel=1e-9)
     assert found["accuracy"] is None
     said = run("predict", model, rows).err
-    assert "mean squared error" in said
+    assert "root mean squared" in said
     assert "accuracy" not in said
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.measures.class_measures import ACCURACY, F1, LOG_LOSS, PRECISION, RECALL, ClassMeasures
 from unkernel.measures.predictions import Examples, Scored
-from unkernel.measures.value_measures import ValueMeasures
+from unkernel.measures.value_measures import ABSOLUTE, R_SQUARED, ROOT_SQUARED, ValueMeasures
 from unkernel.models import Decision
 
 Groups = NDArray[np.int64] | None
@@ -32,7 +32,8 @@ RANK_MEASURES = (
     "accuracy_note",
     "mean_absolute_error",
 )
-QUALITY = dict.fromkeys([*CLASS_MEASURES, *RANK_MEASURES, "mean_squared_error"])
+VALUE_MEASURES = ("r_squared", "root_mean_squared_error", "mean_absolute_error")
+QUALITY = dict.fromkeys([*CLASS_MEASURES, *RANK_MEASURES, *VALUE_MEASURES, "mean_squared_error"])
 NDCG_DEPTH = 10
 
 
@@ -46,14 +47,21 @@ def compare(
         return found | {"correct": None if share is None else round(share * len(labels))}
     if decision.scheme == "regression":
         note = "not known: the model answers with numbers, not with classes"
-        return {"accuracy_note": note, "mean_squared_error": mean_squared_error(decision, scores, labels)}
+        return {"accuracy_note": note} | compare_values(decision, scores, labels)
     return compare_classes(decision, scores, labels)
 
 
-def mean_squared_error(decision: Decision, scores: Numbers, values: NDArray[Any]) -> float:
-    """Return the mean squared difference between predicted and correct values."""
-    errors = ValueMeasures(Scored(decision, scores, Examples(values))).errors
-    return float(np.mean(errors**2))
+def compare_values(decision: Decision, scores: Numbers, values: NDArray[Any]) -> dict[str, Any]:
+    """Return R squared, which is None for values that are all equal, and the errors."""
+    measured = ValueMeasures(Scored(decision, scores, Examples(values)))
+    found = measured.values()
+    r_squared = found[R_SQUARED]
+    return {
+        "r_squared": None if math.isnan(r_squared) else r_squared,
+        "root_mean_squared_error": found[ROOT_SQUARED],
+        "mean_absolute_error": found[ABSOLUTE],
+        "mean_squared_error": float(np.mean(measured.errors**2)),
+    }
 
 
 # --- Classes ------------------------------------------------------------------------------------------

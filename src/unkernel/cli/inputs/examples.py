@@ -26,5 +26,7 @@ class Examples:
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:
         """Return the scores of all examples, of shape (examples, scores)."""
-        scores: NDArray[np.float64] = estimator.decision_function(self.source)
+        has_scores = hasattr(estimator, "decision_function")  # a regressor has values
+        score = estimator.decision_function if has_scores else estimator.predict
+        scores: NDArray[np.float64] = score(self.source)
         return scores.reshape(self.count, -1)

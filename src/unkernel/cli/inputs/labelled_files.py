@@ -24,7 +24,9 @@ def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
 def check_classes(labels: NDArray[Any] | None, name: str) -> None:
     """Refuse labels with fractions, which are numbers to predict, not classes; None is read later."""
     if labels is not None and labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
-        raise ValueError(f"{name} has fractions, and these models predict classes, not numbers")
+        raise ValueError(
+            f"{name} has fractions, and these models predict classes; for numbers: unkernel train regression"
+        )
 
 
 def match_width(model: Any, X: Any, name: str) -> Any:

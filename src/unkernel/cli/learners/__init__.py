@@ -8,6 +8,10 @@ LEARNERS = {
         "A log-linear model over conjunctions of features, with probabilities.",
     ),
     "linear": ("unkernel.cli.learners.linear:LinearLearner", "A linear SVM: one weight per feature."),
+    "regression": (
+        "unkernel.cli.learners.regression:RegressionLearner",
+        "A regression on conjunctions of features: it predicts numbers.",
+    ),
     "rank": (
         "unkernel.cli.learners.rank:RankLearner",
         "An SVM that ranks rows, within the groups given by qid: fields.",

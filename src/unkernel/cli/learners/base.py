@@ -36,6 +36,7 @@ class Learner(ABC):
     step: str  # the name of an iteration
     unit: str = "row"  # the name of an example
     takes_records: ClassVar[bool] = False  # whether it also learns from encoded records
+    predicts_values: ClassVar[bool] = False  # numbers instead of classes or ranks
     measures: ClassVar[tuple[str, ...]]  # the keys of `measure`; null if not known
     criteria: ClassVar[tuple[str, ...]]  # measures that ``tune`` can optimise, the default first
     percent: ClassVar[bool] = False  # whether measures are in percent, not shares of 1

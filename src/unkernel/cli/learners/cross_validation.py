@@ -24,7 +24,7 @@ Examples = MemoryRows | TreeExamples
 Settings = Mapping[str, Any]
 Fold = Callable[[], tuple[Any, Any]]  # returns the training and the held-out examples
 
-SMALLER_IS_BETTER = frozenset({"log_loss"})
+SMALLER_IS_BETTER = frozenset({"log_loss", "root_mean_squared_error", "mean_absolute_error"})
 _NOT_AVERAGED = frozenset({"positive_class"})
 
 
@@ -72,13 +72,17 @@ def split_folds(examples: Any, count: int, seed: int) -> Iterator[tuple[NDArray[
         if len(np.unique(groups)) < count:
             raise ValueError(f"{examples.file}: has fewer queries than the {count} folds of --cv")
         splitter: Any = GroupKFold(count)
-    elif np.min(np.unique(labels, return_counts=True)[1]) >= count:
+    elif _are_classes(labels) and np.min(np.unique(labels, return_counts=True)[1]) >= count:
         splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
     else:
         splitter = KFold(count, shuffle=True, random_state=seed)
     found: Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
     found = splitter.split(np.zeros(len(labels)), labels, groups)
     return found
+
+
+def _are_classes(labels: NDArray[Any]) -> bool:
+    return labels.dtype.kind != "f" or np.array_equal(labels, np.round(labels))
 
 
 def _split(

@@ -119,7 +119,8 @@ def _read(learner: Any, estimator: Any, data: list[str], given: dict[str, Any], 
     if learner.unit == "record":
         files = expand_files(data)
         check_target(files[0], dict(learner.given), display)
-        return read_examples(files, RecordOptions.of(dict(learner.given)), estimator.n_jobs, display)
+        options = RecordOptions.of(dict(learner.given))
+        return read_examples(files, options, estimator.n_jobs, display, values=learner.predicts_values)
     if len(data) > 1:
         raise ValueError(f"{data[1]}: tune reads one file of {learner.unit}s; join them first")
     check_sources(learner, data, given.get("zero_based"))

@@ -129,7 +129,7 @@ def check_target(data: str, given: dict[str, Any], display: Display) -> None:
 
 
 def read_examples(
-    files: Sequence[str], options: RecordOptions, threads: int, display: Display
+    files: Sequence[str], options: RecordOptions, threads: int, display: Display, *, values: bool = False
 ) -> RecordExamples:
     """Read training files, fit an encoder to their records, and encode them."""
     data = describe_files(files)
@@ -137,8 +137,13 @@ def read_examples(
     check_parameters(encoder)
     began = time.perf_counter()
     opened = _open_files(files, display)
-    table = read_training(opened, options.target, kinds=options.kinds, drop=options.drop, threads=threads)
-    _check_labels(data, options.target, table.labels)
+    table = read_training(
+        opened, options.target, kinds=options.kinds, drop=options.drop, values=values, threads=threads
+    )
+    if values:
+        _check_values(data, options.target, table.labels)
+    else:
+        _check_labels(data, options.target, table.labels)
     known = {name: kind for name, kind in options.kinds.items() if name in table.columns}
     encoder.set_params(kinds=known or None)
     with display.show_work("encoding"):
@@ -178,6 +183,14 @@ def _open_files(files: Sequence[str], display: Display) -> Iterator[RecordFile]:
     for name in files:
         with open_record_file(name, display) as file:
             yield file
+
+
+def _check_values(data: str, target: str, values: NDArray[Any]) -> None:
+    if values.dtype.kind not in "iuf":
+        raise ValueError(
+            f"{data}: column {target!r} is not a column of numbers, which a regression learns to predict; "
+            "unkernel train poly and logistic predict classes"
+        )
 
 
 def _check_labels(data: str, target: str, labels: NDArray[Any]) -> None:
@@ -220,7 +233,7 @@ def calibrate(
     from sklearn.base import clone
 
     model = estimator.to_model()
-    if model.decision.probability is not None or not options.calibrate:
+    if learner.predicts_values or model.decision.probability is not None or not options.calibrate:
         return model
     classes, counts = np.unique(examples.labels, return_counts=True)
     if counts.min() < options.calibrate:
@@ -259,7 +272,8 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     check_parameters(estimator)
     check_target(data[0], dict(learner.given), display)
     options = RecordOptions.of(dict(learner.given))
-    examples = read_examples(data, options, request.threads, display)
+    values = learner.predicts_values
+    examples = read_examples(data, options, request.threads, display, values=values)
     tests = None
     if request.test is not None:
         tests = read_test(request.test, examples, options, request.threads, display)
@@ -268,7 +282,7 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     classifier = build_classifier(learner, estimator, examples, request.threads, display)
     classifier.save(request.output)
     with display.show_work("measuring"):
-        measures = dict.fromkeys((*learner.measures, "log_loss"))
+        measures = learner.measures if values else dict.fromkeys((*learner.measures, "log_loss"))
         quality = partial(measure, learner, estimator, classifier)
         result = describe_training(learner, estimator, examples, tests, measure=quality, measures=measures)
     result["cross_validation"] = validated
@@ -317,6 +331,8 @@ def measure(
 ) -> dict[str, Any]:
     """Measure what the learner measures, and the log loss if there are probabilities."""
     found = learner.measure(estimator, examples)
+    if learner.predicts_values:
+        return found
     known = None
     if found["accuracy"] is not None:
         known = log_loss(classifier.decision, examples.scores(estimator), examples.labels)

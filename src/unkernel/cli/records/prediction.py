@@ -18,7 +18,7 @@ from unkernel.cli.inputs.records import (
     read_blocks,
     to_labels,
 )
-from unkernel.cli.quality import QUALITY, compare_classes, log_loss, mean_squared_error
+from unkernel.cli.quality import QUALITY, compare_classes, compare_values, log_loss
 from unkernel.cli.records.answer_writers import Answers, open_answers
 from unkernel.cli.scoring import Request, describe_speed
 from unkernel.cli.terminal.progress import Display
@@ -64,7 +64,7 @@ class _Comparison:
         if decision.scheme == "regression":
             if labels.dtype.kind not in "biuf":
                 return {"accuracy_note": "not known: the labels are not numbers"}
-            return {"mean_squared_error": mean_squared_error(decision, scores, labels[codes])}
+            return compare_values(decision, scores, labels[codes])
         places = _match_classes(labels, decision.classes)
         if places is None:
             return compare_classes(decision, scores, labels[codes], "record")

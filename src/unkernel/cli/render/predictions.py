@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from unkernel.cli.render.quality import class_facts, rank_facts
+from unkernel.cli.render.quality import class_facts, rank_facts, value_facts
 from unkernel.cli.terminal.console import format_seconds
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 
@@ -28,7 +28,7 @@ def _quality(result: dict[str, Any], unit: str) -> dict[str, str]:
     if result["pairs"] is not None:
         facts = rank_facts(result)
     elif result["mean_squared_error"] is not None:
-        facts = {"mean squared error": f"{result['mean_squared_error']:.6g}"}
+        facts = value_facts(result)
     else:
         facts = class_facts(result, unit)
         if result.get("log_loss") is not None:

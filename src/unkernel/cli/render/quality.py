@@ -49,3 +49,15 @@ def _ndcg_facts(found: dict[str, Any] | None, which: str) -> dict[str, str]:
     if without := found["queries_without_relevant"]:
         words += f"; {without:,} without a relevant row left out"
     return {f"{which}NDCG@{found['k']}": words}
+
+
+def value_facts(found: dict[str, Any], which: str = "") -> dict[str, str]:
+    """Describe how near the predictions of a regression are."""
+    r_squared = found["r_squared"]
+    return {
+        f"{which}R squared": "not known: all values are equal" if r_squared is None else f"{r_squared:.4f}",
+        f"{which}errors": (
+            f"root mean squared {found['root_mean_squared_error']:.6g}, "
+            f"mean absolute {found['mean_absolute_error']:.6g}"
+        ),
+    }

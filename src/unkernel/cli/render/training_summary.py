@@ -14,6 +14,7 @@ _NAMES = {
     "roc_area": "ROC area",
     "log_loss": "log loss",
     "ndcg": "NDCG",
+    "r_squared": "R squared",
     "las": "LAS",
     "uas": "UAS",
 }

@@ -60,6 +60,7 @@ def read_training(
     *,
     kinds: Mapping[str, str],
     drop: Sequence[str],
+    values: bool = False,
     threads: int = 1,
 ) -> TrainingTable:
     """Read all records of one or several files, which must have the same columns.
@@ -74,6 +75,8 @@ def read_training(
         Chosen kinds of columns; values of columns of numbers must be numbers.
     drop : sequence of str
         Columns to skip.
+    values : bool, default=False
+        Whether the labels are the values of a regression, which may be rounded to floats.
     threads : int
 
     Returns
@@ -92,7 +95,7 @@ def read_training(
     for name in kinds:
         if kinds[name] in _NUMBER_KINDS and types.get(name) == "string" and name in columns:
             _check_numbers(name, columns[name], blocks)
-    labels = _read_labels(target, columns.pop(target), blocks)
+    labels = _read_labels(target, columns.pop(target), blocks, values=values)
     for name in columns:
         if types[name] == "string" and name not in kinds and first.stored_types is None:
             _warn_of_numbers(name, columns[name], blocks)
@@ -273,8 +276,8 @@ def _warn_of_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> N
     warn_caller(str(_locate_error(blocks, row, reason)), MixedColumnWarning)
 
 
-def _read_labels(target: str, values: Any, blocks: list[Block]) -> NDArray[Any]:
-    labels = to_objects(values)
+def _read_labels(target: str, column: Any, blocks: list[Block], *, values: bool) -> NDArray[Any]:
+    labels = to_objects(column)
     types = set(map(type, labels))
     numeric = types <= {int, float} or types == {bool}
     for kind in types & {type(None), list, dict}:
@@ -285,27 +288,33 @@ def _read_labels(target: str, values: Any, blocks: list[Block]) -> NDArray[Any]:
         )
         row = next(row for row, label in enumerate(labels) if type(label) is kind)
         raise _locate_error(blocks, row, f"column {target!r}: {fault}")
+    most = _LARGEST_FLOAT if values else _FIRST_INEXACT_FLOAT if float in types else _FIRST_LONG_INTEGER
     spelled: set[str] = set()
     for label in dict(zip(zip(map(type, labels), labels, strict=True), labels, strict=True)).values():
-        fault = _find_label_fault(label, among_floats=float in types)
+        fault = _find_label_fault(label, most)
         if not (fault or numeric) and str(label) in spelled:
             fault = f"the label {label} is a string in one record and none in another; write all as strings"
         spelled.add(str(label))
         if fault:
             row = next(row for row, one in enumerate(labels) if type(one) is type(label) and one == label)
             raise _locate_error(blocks, row, f"column {target!r}: {fault}")
+    if values and types <= {int, float}:
+        return np.array(labels, dtype=np.float64)
     return np.array(labels if numeric else [str(label) for label in labels])
 
 
-def _find_label_fault(label: Any, *, among_floats: bool) -> str:
-    """Return why an array of labels cannot hold a label unchanged; an empty string if it can."""
+def _find_label_fault(label: Any, most: float) -> str:
+    """Return why an array of labels cannot hold a label unchanged; an empty string if it can.
+
+    Numbers must be smaller than `most`.
+    """
     if isinstance(label, str):
         if label.endswith("\0"):
             return "a label cannot end in a NUL character"
         return "the label has a lone surrogate, which is no character" if _has_surrogate(label) else ""
     if not math.isfinite(label):
         return "a label cannot be infinite"
-    if abs(label) >= (_FIRST_INEXACT_FLOAT if among_floats else _FIRST_LONG_INTEGER):
+    if abs(label) >= most:
         return "the number is too large for an exact label; write labels as strings"
     return ""
 
