@@ -53,7 +53,7 @@ def test_tables_that_do_not_answer_as_the_model(run, people_model, tmp_path):
     ran = run("verify", people_model, other)
     assert ran.code == 1
     assert f"{people_model}: undamaged" in ran.out
-    assert f"{other}: the compiled tables do not answer as the model beside them" in ran.out
+    assert f"{other}: the compiled tables and the model beside them give different scores" in ran.out
 
 
 def test_what_is_no_model(run, train_file, tmp_path):

@@ -393,7 +393,7 @@ def test_sources_that_are_no_model(tmp_path):
         unkernel.compile(tmp_path / "text")
     with pytest.raises(FileNotFoundError):
         unkernel.compile(tmp_path / "nothing")
-    with pytest.raises(ValueError, match="is not known here"):
+    with pytest.raises(ValueError, match="is not supported"):
         unkernel.compile(__import__("sklearn.tree").tree.DecisionTreeClassifier().fit([[0], [1]], [0, 1]))
     with pytest.raises(Exception, match="not fitted"):
         unkernel.compile(__import__("sklearn.svm").svm.SVC())

@@ -312,7 +312,7 @@ def test_a_row_of_another_width_is_refused_where_the_width_is_known():
 
 @pytest.mark.parametrize("kernel", [Kernel("rbf"), Kernel("sigmoid"), polynomial(5)])
 def test_kernels_that_have_no_conjunctions(kernel):
-    with pytest.raises(ValueError, match="is no sum over few conjunctions"):
+    with pytest.raises(ValueError, match="is not a sum over few conjunctions"):
         unkernel.compile(make_kernel_model(kernel=kernel)).explain(ROW)
 
 

@@ -54,7 +54,7 @@ def test_tables_of_another_model(path):
         }
         container.write(path, kind, other, settings)
         load(path)
-        with pytest.raises(FormatError, match="do not answer as the model beside them") as caught:
+        with pytest.raises(FormatError, match="the model beside them give different scores") as caught:
             load(path, verify=True)
         assert caught.value.file == str(path)
 
@@ -74,7 +74,7 @@ def test_one_weight_of_a_linear_model_that_is_another(tmp_path):
     arrays["model.weights"] = arrays["model.weights"].copy()
     arrays["model.weights"][7, 3] *= 1.0 + 1e-5
     container.write(path, kind, arrays, settings)
-    with pytest.raises(FormatError, match="do not answer as the model beside them"):
+    with pytest.raises(FormatError, match="the model beside them give different scores"):
         load(path, verify=True)
 
 

@@ -290,7 +290,7 @@ def test_explanations_name_columns_and_classes(estimator):
     alone = estimator.explain(row, of=1)
     assert alone.for_class == 1 and alone.against is None
     assert alone.comparison.numbers(alone.score) == pytest.approx((scores[1],))
-    with pytest.raises(ValueError, match="is none of the classes"):
+    with pytest.raises(ValueError, match="is not one of the classes"):
         estimator.explain(row, of=7)
 
 

@@ -106,7 +106,7 @@ def test_one_classifier_is_explained():
 def test_classifiers_of_trees_are_refused():
     trees = ["(A (B x))", "(A (C y))"] * 6
     own = CalibratedClassifierCV(TreeSVC(), cv=2).fit(trees, [0, 1] * 6)
-    with pytest.raises(ValueError, match="of TreeSVC is not known here; calibrate a classifier of rows"):
+    with pytest.raises(ValueError, match="of TreeSVC is not supported; calibrate a classifier of rows"):
         unkernel.compile(own)
 
 

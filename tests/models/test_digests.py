@@ -97,7 +97,7 @@ def test_loading_compares_small_arrays(tmp_path: Path, monkeypatch: pytest.Monke
     flipped_in_the_last_array(path)
     last = list(container.open_file(path, verify=False).arrays)[-1]
     for verify in ("lazy", True):
-        with pytest.raises(FormatError, match=f"array '{last}' is damaged: it does not have its digest"):
+        with pytest.raises(FormatError, match=f"array '{last}' is damaged: its digest does not match"):
             unkernel.load(path, verify=verify)
     unkernel.load(path, verify=False)
     monkeypatch.setattr(container, "_MAX_LAZY_BYTES", 0)  # treats all arrays as large
@@ -141,10 +141,10 @@ def rewritten(path: Path, change: Any) -> None:
     [
         (
             lambda text: text.replace(b'"kind": "linear"', b'"kind":  "linear"'),
-            "not written as unkernel does",
+            "unkernel does not write it like this",
         ),
         (lambda text: text.replace(b'"kind":', b'"kind": "tree", "kind":', 1), "or has a name twice"),
-        (lambda text: text.replace(b'\\"', b"\\u0022", 1), "not written as unkernel does"),
+        (lambda text: text.replace(b'\\"', b"\\u0022", 1), "unkernel does not write it like this"),
         (lambda text: text.replace(b'"digests": "{', b'"digests": "[', 1), "the digests of the arrays"),
     ],
 )

@@ -232,7 +232,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="kernel of its own"):
         from_estimator(SVC(kernel=lambda a, b: a @ b.T).fit(X, y))
     for estimator in (DecisionTreeClassifier(), PoissonRegressor()):
-        with pytest.raises(ValueError, match="is not known here"):
+        with pytest.raises(ValueError, match="is not supported"):
             from_estimator(estimator.fit(X, y))
     with pytest.raises(ValueError, match="2 outputs"):
         from_estimator(LinearRegression().fit(X, np.column_stack([y, y])))
@@ -269,7 +269,7 @@ def test_classes_with_their_names():
     derived = Derived().fit(X, y)
     assert_answers_alike(from_estimator(derived), derived, test)
     Namesake.__name__ = "SVC"
-    with pytest.raises(ValueError, match="is not known here"):
+    with pytest.raises(ValueError, match="is not supported"):
         from_estimator(Namesake())
 
 

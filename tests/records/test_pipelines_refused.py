@@ -73,7 +73,7 @@ def test_pairs_of_a_hasher():
 @pytest.mark.parametrize(
     ("last", "labels", "message"),
     [
-        (OneVsRestClassifier(SVC()), THREE, "OneVsRestClassifier of SVC is not known here"),
+        (OneVsRestClassifier(SVC()), THREE, "OneVsRestClassifier of SVC is not supported"),
         (OneVsOneClassifier(LogisticRegression()), LABELS, "OneVsOneClassifier has two classes only"),
         (CalibratedClassifierCV(SVC(), cv=2), LABELS, "give gamma a number"),
         (CalibratedClassifierCV(SVC(), cv=2), THREE, "calibrate a linear classifier"),

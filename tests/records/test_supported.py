@@ -83,7 +83,7 @@ def test_a_parameter_of_a_later_scikit_learn():
         if not twice:
             unkernel.compile(pipeline, measure=False)
             continue
-        with pytest.raises(ValueError, match=r"'my step' .*twice=True, a parameter that is not known here"):
+        with pytest.raises(ValueError, match=r"'my step' .*twice=True, a parameter that is not supported"):
             unkernel.compile(pipeline)
 
 

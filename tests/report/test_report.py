@@ -219,7 +219,7 @@ def test_what_cannot_be_explained_is_said(iris):
     fast = unkernel.compile(SVC(kernel="rbf").fit(iris.X, iris.y == 0), measure=False)
     wrong = np.where(np.arange(len(iris.y)) == 0, False, iris.y == 0)
     words = Page(fast.report(iris.X, wrong).html()).texts["p"]
-    assert any("no sum over few conjunctions" in one for one in words)
+    assert any("not a sum over few conjunctions" in one for one in words)
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ class ConjunctionModel(Model):
         if len(keys) and not (keys[0] > 0 and int(keys[-1]) < end and (keys[1:] > keys[:-1]).all()):
             raise FormatError(file, 0, 0, f"conjunction keys must ascend and stay below {end}")
         if not _are_distinct(columns, self.n_features):
-            raise FormatError(file, 0, 0, "a column is outside of the model's features, or there twice")
+            raise FormatError(file, 0, 0, "a column is outside of the model's features, or repeated")
         if not (np.isfinite(self.weights).all() and np.isfinite(self.intercept).all()):
             raise FormatError(file, 0, 0, "a weight is not finite")
 

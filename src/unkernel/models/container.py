@@ -196,7 +196,7 @@ def read_nested(
 ) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
     """Read a file of `size` bytes that :func:`encode_nested` embedded in the file `name`."""
     if not 0 <= content.nbytes - size < content.itemsize:
-        raise _error(name, f"a file inside of it is damaged: it has not its size; {_REMEDY}")
+        raise _error(name, f"a file inside it is damaged: its size is wrong; {_REMEDY}")
     inner = content.view(np.uint8)[:size]
     begin = io.BytesIO(inner[: 8 + _MAX_HEADER_BYTES].tobytes())
     return _decode(name, begin, size, lambda start: inner[start:])[0][:3]
@@ -251,9 +251,9 @@ def _verify(name: str, found: Contents, *, everything: bool) -> None:
         if room < 0:
             break
         if hexadecimal_checksum(array) != found.digests[key]:
-            raise _error(name, f"array {key!r} is damaged: it does not have its digest; {_REMEDY}")
+            raise _error(name, f"array {key!r} is damaged: its digest does not match; {_REMEDY}")
     if everything and _sha256(found.arrays.values()) != found.sha256:
-        raise _error(name, f"the arrays do not have their SHA-256; {_REMEDY}")
+        raise _error(name, f"the SHA-256 of the arrays does not match; {_REMEDY}")
 
 
 def _check_canonical(name: str, text: bytes, header: dict[str, Any], digest: Any) -> None:
@@ -261,11 +261,11 @@ def _check_canonical(name: str, text: bytes, header: dict[str, Any], digest: Any
     reading.
     """
     if not isinstance(digest, str) or len(digest) != len(_NO_DIGEST):
-        raise _error(name, f"the header is damaged: its digest is none; {_REMEDY}")
+        raise _error(name, f"the header is damaged: its digest is malformed; {_REMEDY}")
     if _encode_header(header) != text:
-        raise _error(name, f"the header is damaged: it is not written as unkernel does; {_REMEDY}")
+        raise _error(name, f"the header is damaged: unkernel does not write it like this; {_REMEDY}")
     if hexadecimal_checksum(text.replace(digest.encode(), _NO_DIGEST.encode(), 1)) != digest:
-        raise _error(name, f"the header is damaged: it does not have its digest; {_REMEDY}")
+        raise _error(name, f"the header is damaged: its digest does not match; {_REMEDY}")
 
 
 def _read_digests(name: str, metadata: Any, header: dict[str, Any]) -> dict[str, str] | None:

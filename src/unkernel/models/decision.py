@@ -149,7 +149,7 @@ class Decision:
         if (self.scheme.startswith("one_vs_") or self.scheme in ("ordinal", "calibrated")) and count < 2:
             raise ValueError(f"scheme {self.scheme!r} has at least two classes, got {count}")
         if self.thresholds.shape != (count - 1 if self.scheme == "ordinal" else 0,):
-            raise ValueError("there must be a threshold between each two of ordinal classes, and no others")
+            raise ValueError("ordinal classes need exactly one threshold between neighbours")
         if not (np.isfinite(self.thresholds).all() and (np.diff(self.thresholds) >= 0).all()):
             raise ValueError("thresholds must be finite and ascend")
 

@@ -272,7 +272,7 @@ def _read_vectors(name: str, arrays: dict[str, NDArray[Any]], n_features: int) -
     if "sv_values" in arrays:
         values = container.read_finite_array(name, arrays, "sv_values", 1)
         if len(values) != len(columns) or not values.all():
-            raise FormatError(name, 0, 0, "the support vectors have other than one value, not 0, a column")
+            raise FormatError(name, 0, 0, "the support vectors must have one nonzero value per column number")
     else:
         values = np.ones(len(columns))
     return CsrRows.of(offsets, columns, values, n_features)

@@ -75,7 +75,7 @@ def numbers_of(features: int, degree: int, sets: bool) -> int:
     7
     """
     if features > _MOST_FEATURES[degree]:
-        raise ValueError(f"the conjunctions of {features:,} features have no numbers of their own")
+        raise ValueError(f"{features:,} features have too many conjunctions to number")
     return int(_block(np.array([features], dtype=np.uint64), degree, sets)[0])
 
 

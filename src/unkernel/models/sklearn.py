@@ -98,7 +98,7 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionMod
     if not kinds.isdisjoint(_LINEAR_REGRESSIONS) or _is_linear_classifier(estimator):
         return _make_linear_model(estimator)
     raise ValueError(
-        f"{type(estimator).__name__} is not known here; give a support vector machine of sklearn.svm or a "
+        f"{type(estimator).__name__} is not supported; give a support vector machine of sklearn.svm or a "
         "linear classifier"
     )
 

@@ -111,7 +111,7 @@ def from_calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
 def _read_calibrated_part(part: Any, classes: NDArray[Any], from_estimator: FromEstimator) -> Model:
     if part.method not in ("sigmoid", "isotonic"):
         raise ValueError(
-            f"CalibratedClassifierCV(method={part.method!r}) is not known here; fit it with 'sigmoid' or "
+            f"CalibratedClassifierCV(method={part.method!r}) is not supported; fit it with 'sigmoid' or "
             "'isotonic'"
         )
     inside = part.estimator
@@ -124,19 +124,19 @@ def _read_calibrated_part(part: Any, classes: NDArray[Any], from_estimator: From
         )
     if type(inside).__name__ == "Pipeline":
         raise ValueError(
-            "CalibratedClassifierCV around a Pipeline is not known here; put it at the end of the pipeline: "
+            "CalibratedClassifierCV around a Pipeline is not supported; put it at the end of the pipeline: "
             "make_pipeline(..., CalibratedClassifierCV(LinearSVC()))"
         )
     model = inside.to_model() if hasattr(inside, "to_model") else from_estimator(inside)
     if not isinstance(model, Model):
         raise ValueError(
-            f"CalibratedClassifierCV of {type(inside).__name__} is not known here; calibrate a classifier of "
+            f"CalibratedClassifierCV of {type(inside).__name__} is not supported; calibrate a classifier of "
             "rows, such as LinearSVC"
         )
     if model.decision.scheme not in ("binary", "one_vs_rest"):
         raise ValueError(
-            f"CalibratedClassifierCV of a {type(inside).__name__} of {len(classes)} classes is not known: "
-            "its votes are no scores of single classes; calibrate a linear classifier"
+            f"CalibratedClassifierCV of a {type(inside).__name__} of {len(classes)} classes is not supported: "
+            "its votes are not scores of single classes; calibrate a linear classifier"
         )
     return model
 
@@ -159,7 +159,7 @@ def _read_linear_members(
         model = from_estimator(inside)
         if not isinstance(model, LinearModel) or model.decision.scheme != "binary":
             raise ValueError(
-                f"{whole} of {name} is not known here; give a linear classifier, or a {name} that compares "
+                f"{whole} of {name} is not supported; give a linear classifier, or a {name} that compares "
                 "the classes itself"
             )
         members.append(model)

@@ -50,7 +50,7 @@ def _check_pattern(table: dict[str, Any]) -> str:
             f"the token pattern {str(pattern)[:80]!r} is not one of those that are known: {known}"
         )
     if table["analyzer"] == "word" and table.get("shortest_token") != TOKEN_PATTERNS[pattern]:
-        raise ValueError("the token pattern does not have words of the shortest length that the plan gives")
+        raise ValueError("the plan's shortest word length does not match the token pattern")
     return pattern
 
 

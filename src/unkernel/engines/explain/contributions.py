@@ -81,8 +81,8 @@ def _split_kernel_scores(
         return RowContributions(columns[:, None], weights * values[:, None], model.intercept)
     if not Machine(model).expandable:
         raise ValueError(
-            f"the kernel is {model.kernel.words()}, which is no sum over few conjunctions, so scores cannot "
-            "be explained by them; polynomial kernels of degree 1 to 4 can"
+            f"the kernel is {model.kernel.words()}, which is not a sum over few conjunctions, so scores "
+            "cannot be explained by them; polynomial kernels of degree 1 to 4 can"
         )
     ones = bool((values == 1.0).all())
     narrow = _replace_vectors(model, model.vectors.select_columns(columns))

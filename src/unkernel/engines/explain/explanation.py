@@ -304,7 +304,7 @@ def _rank_classes(decision: Decision, scores: NDArray[np.float64]) -> list[int]:
 
 def find_class(classes: list[Any], label: Any) -> int:
     if label not in classes:
-        raise ValueError(f"{label!r} is none of the classes {classes}")
+        raise ValueError(f"{label!r} is not one of the classes {classes}")
     return classes.index(label)
 
 
@@ -447,8 +447,8 @@ def _find_heavy_rows(
         machine = Machine(model)
         if not machine.expandable:
             raise ValueError(
-                f"the kernel is {model.kernel.words()}, which is no sum over few conjunctions, so there is "
-                "none to list; polynomial kernels of degree 1 to 4 have some"
+                f"the kernel is {model.kernel.words()}, which is not a sum over few conjunctions, so there "
+                "is none to list; polynomial kernels of degree 1 to 4 have some"
             )
         return _find_heavy_rows(model, build_expanded(machine, head=Head(0.0)), top)
     chosen = _choose_largest_rows(model.weights, top)

@@ -50,7 +50,9 @@ def check_answers(model: Model, engine: Any, file: str, generator: np.random.Gen
         with np.errstate(over="ignore", invalid="ignore"):
             expected = _sum_model(model, row)
         if np.isfinite(expected.sizes).all() and not _answers_alike(engine, row, expected, model.n_features):
-            raise FormatError(file, 0, 0, "the compiled tables do not answer as the model beside them")
+            raise FormatError(
+                file, 0, 0, "the compiled tables and the model beside them give different scores"
+            )
 
 
 def _answers_alike(engine: Any, row: Row, expected: Sum, n_features: int) -> bool:

@@ -267,7 +267,7 @@ class TreeClassifier(CompiledEstimator):
     def _place_of(self, label: Any) -> int:
         places = np.flatnonzero(self.classes_ == label)
         if not len(places):
-            raise ValueError(f"{label!r} is none of the classes {self.classes_.tolist()}")
+            raise ValueError(f"{label!r} is not one of the classes {self.classes_.tolist()}")
         return int(places[0])
 
     # --- Files ----------------------------------------------------------------------------------------

@@ -427,7 +427,7 @@ def check_parameters(transformer: Any, where: str) -> None:
         if parameter in known:
             _check(known[parameter], parameter, value, where)
         elif not _is_default(type(transformer), parameter, value):
-            refuse(where, f"has {parameter}={value!r}, a parameter that is not known here: leave its default")
+            refuse(where, f"has {parameter}={value!r}, an unsupported parameter: leave its default")
 
 
 def _check(parameter: Parameter, name: str, value: Any, where: str) -> None:
