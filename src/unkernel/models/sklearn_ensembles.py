@@ -135,8 +135,8 @@ def _read_calibrated_part(part: Any, classes: NDArray[Any], from_estimator: From
         )
     if model.decision.scheme not in ("binary", "one_vs_rest"):
         raise ValueError(
-            f"CalibratedClassifierCV of a {type(inside).__name__} of {len(classes)} classes is not supported: "
-            "its votes are not scores of single classes; calibrate a linear classifier"
+            f"CalibratedClassifierCV of a {type(inside).__name__} of {len(classes)} classes is not "
+            "supported: its votes are not scores of single classes; calibrate a linear classifier"
         )
     return model
 
