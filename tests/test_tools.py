@@ -63,18 +63,38 @@ def test_rooms_may_include_themselves_and_those_below(tmp_path: Path, file: str,
 @pytest.mark.parametrize(
     ("file", "include", "reason"),
     [
-        ("engines/engine.cpp", "unkernel/solve/solver.hpp", "solve stands beside engines"),
-        ("solve/solver.cpp", "unkernel/engines/engine.hpp", "engines stands beside solve"),
-        ("poly/train.cpp", "unkernel/tree/kernel.hpp", "tree stands beside poly"),
-        ("base/random.hpp", "unkernel/data/csr.hpp", "data stands above base"),
+        (
+            "engines/engine.cpp",
+            "unkernel/solve/solver.hpp",
+            "engines may include only folders below it, and solve is on its own level",
+        ),
+        (
+            "solve/solver.cpp",
+            "unkernel/engines/engine.hpp",
+            "solve may include only folders below it, and engines is on its own level",
+        ),
+        (
+            "poly/train.cpp",
+            "unkernel/tree/kernel.hpp",
+            "poly may include only folders below it, and tree is on its own level",
+        ),
+        (
+            "base/random.hpp",
+            "unkernel/data/csr.hpp",
+            "base may include only folders below it, and data is above it",
+        ),
         (
             "tree/exact.cpp",
             "unkernel/engines/engine.hpp",
             "learners and engines share kernels, and nothing else",
         ),
-        ("data/csr.hpp", "unkernel/poly/train.hpp", "poly stands above data"),
-        ("data/csr.hpp", "csr_detail.hpp", 'name it as "unkernel/<room>/<file>"'),
-        ("data/csr.hpp", "unkernel/attic/old.hpp", 'name it as "unkernel/<room>/<file>"'),
+        (
+            "data/csr.hpp",
+            "unkernel/poly/train.hpp",
+            "data may include only folders below it, and poly is above it",
+        ),
+        ("data/csr.hpp", "csr_detail.hpp", 'write it as "unkernel/<folder>/<file>"'),
+        ("data/csr.hpp", "unkernel/attic/old.hpp", 'write it as "unkernel/<folder>/<file>"'),
     ],
 )
 def test_other_includes_are_refused(tmp_path: Path, file: str, include: str, reason: str) -> None:

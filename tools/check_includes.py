@@ -88,10 +88,10 @@ def _problems_of_include(room: str, quoted: str | None, angled: str | None) -> I
         return
     parts = quoted.split("/")
     if parts[0] != "unkernel" or len(parts) < 3 or parts[1] not in LEVEL:
-        yield f'includes "{quoted}": name it as "unkernel/<room>/<file>"'
+        yield f'includes "{quoted}": write it as "unkernel/<folder>/<file>"'
     elif parts[1] != room and LEVEL[parts[1]] >= LEVEL[room]:
-        beside = "beside" if LEVEL[parts[1]] == LEVEL[room] else "above"
-        yield f'includes "{quoted}": {parts[1]} stands {beside} {room}'
+        level = "on its own level" if LEVEL[parts[1]] == LEVEL[room] else "above it"
+        yield f'includes "{quoted}": {room} may include only folders below it, and {parts[1]} is {level}'
     elif parts[1] == "engines" and room in LEARNERS:
         yield f'includes "{quoted}": learners and engines share kernels, and nothing else'
 

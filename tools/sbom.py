@@ -23,7 +23,7 @@ def reference(name: str, version: str | None = None) -> str:
 
 
 def component(name: str, version: str | None, licence: str | None, scope: str | None) -> dict[str, Any]:
-    """Return a component, without unknown fields."""
+    """Return a component; fields that are None are left out."""
     found = {"type": "library", "bom-ref": reference(name, version), "name": name, "version": version}
     found |= {"scope": scope, "purl": reference(name, version)}
     found |= {"licenses": [{"license": {"id": licence}}] if licence else None}

@@ -350,13 +350,13 @@ def test_a_file_for_another_kind_is_told(run, files, tmp_path, kind):
         ("# a\n1 w _ X _ _ 0 root _ _\n\n", "train.conllu:2"),
     ],
 )
-def test_a_name_tells_of_trees(run, tmp_path, text, reason):
+def test_bad_treebanks_are_known_by_their_names(run, tmp_path, text, reason):
     (tmp_path / "train.conllu").write_text(text)
     ran = run("train", "parser", tmp_path / "train.conllu", "-o", tmp_path / "m.uk", "--epochs", "3", "-q")
     assert reason in ran.error()
 
 
-def test_places_that_cannot_be_written(run, bank, tmp_path):
+def test_outputs_that_cannot_be_written(run, bank, tmp_path):
     for model in (bank, tmp_path, tmp_path / "nowhere/m.uk"):
         assert run("train", "parser", bank, "-o", model, "-q").code == 2
     assert read_conllu(bank)

@@ -272,7 +272,7 @@ def test_files_that_cannot_be_read_stop_the_run_or_are_left_out(run, folder, mod
     assert run("parse", folder / "en.uk", missing, "--on-error", "skip").code == 2
 
 
-def test_parts_alone_answer(run, folder, model):
+def test_a_tokenizer_or_a_tagger_can_be_used_alone(run, folder, model):
     tokens = run("parse", folder / "tokens.uk", folder / "notes.txt", "-q")
     assert tokens.out == model.tokenizer.tokenize(TEXT).to_bytes().decode()
     tagged = run("parse", folder / "tags.uk", folder / "train.conllu", "-q")

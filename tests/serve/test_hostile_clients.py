@@ -80,7 +80,7 @@ def test_heads_that_do_not_end_are_refused(people):
                 for _ in range(1_000_000 // len(line)):
                     connection.sendall(line)
             status, error = status_and_error(read_all(connection))
-        assert (status, error) == (431, "the head of a request may have 65,536 bytes")
+        assert (status, error) == (431, "the head of a request may have at most 65,536 bytes")
     assert answers(people)
 
 

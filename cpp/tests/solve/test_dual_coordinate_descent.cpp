@@ -74,7 +74,8 @@ void check_certificate(const Rows& rows, const Coordinates& costs, const Solved<
   CHECK(solved.outcome.dual_objective >= value - 1e-4 * solved.outcome.objective);
 }
 
-// The slow twin: visits rows in turn, each by a search in its range, until nothing moves.
+// A slow reference: visits the rows in turn, and finds the best dual variable of each by ternary search,
+// until the gap is tiny.
 template <class LossKind, class Rows>
 double slow_optimum(const Rows& rows, Coordinates coordinates) {
   const std::vector<double> targets = targets_for<LossKind>(rows);

@@ -58,9 +58,9 @@ std::vector<std::int64_t> frequencies(const DistinctRows& examples) {
   return counts;
 }
 
-// Estimates the pairs of rows that share a feature: includes pairs of a row with itself, and counts a pair
-// once per shared feature.
-double pairs_beyond(std::span<const std::int64_t> counts, std::int64_t head) {
+// Estimates the number of pairs of rows that share a rare feature, one from rank `head` on. Counts a pair
+// once per shared feature, and pairs of a row with itself.
+double estimate_rare_pairs(std::span<const std::int64_t> counts, std::int64_t head) {
   double pairs = 0.0;
   for (const std::int64_t count : counts.subspan(static_cast<std::size_t>(head))) {
     pairs += static_cast<double>(count) * static_cast<double>(count);
@@ -79,7 +79,7 @@ SplitPlan plan_at(const DistinctRows& examples, std::span<const std::int64_t> co
   for (std::int64_t i = 0; i < examples.rows(); ++i) {
     plan.entries += static_cast<double>(mapped_size(degree, true, common_size(examples, i, head)));
   }
-  plan.pairs = std::min(pairs_beyond(counts, head), rows * rows);
+  plan.pairs = std::min(estimate_rare_pairs(counts, head), rows * rows);
   const double vectors = std::max(problems, 1);
   const double features = 12.0 * static_cast<double>(examples.features.size());  // here, and in the model
   const auto table = static_cast<double>(index.count(static_cast<std::uint64_t>(head)));

@@ -45,11 +45,11 @@ class ProximalNewton::GramHessian {
   const WeightedGram& gram_;
   std::vector<double> gradient_;    // of the loss, by member
   std::vector<std::size_t> place_;  // the member of each column
-  std::vector<double> product_;     // the last one, for all members
+  std::vector<double> product_;     // of the Hessian and the last direction, by member
 };
 
 void ProximalNewton::descend_on_gram(Model& model) {
-  // Far from the optimum, the model itself is the larger source of error.
+  // Far from the optimum, the quadratic model is less exact than its minimiser after a few passes.
   const int most_passes = hurried_ && objective_ - dual_objective_ > 0.1 * objective_ ? 50 : 500;
   constexpr double slack = 0.2;  // slightly outdated curvatures give a nearly equal model
   gram_.update(model.columns, curvature_, slack);

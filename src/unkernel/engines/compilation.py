@@ -88,8 +88,8 @@ def compile(
     sample : rows or path, default=None
         Typical rows (records, for pipelines) to measure the engines on; by default the support vectors.
     rare : float, default=0.005
-        For "split": features that fewer support vectors have are rare. Below 1 it is a share of the support
-        vectors. It affects memory and time, not the result.
+        For "split": a feature is rare if fewer support vectors than this have it. A value below 1 is a share
+        of the support vectors. It affects memory and time, not the result.
     threshold : float, default=None
         For "pruned": conjunctions with a smaller absolute weight are dropped. For positive and negative
         weights it is scaled by the share of support vectors with that sign.

@@ -250,8 +250,10 @@ class PolyLearner(PreparedLearner, RowLearner):
     def _make_model(
         self, rows: DistinctRows, solution: PolySolution, origin: dict[str, Any]
     ) -> ConjunctionModel | KernelModel:
-        of_duals = solution.storage in ("split", "kernel")
-        return (self._make_kernel_model if of_duals else self._make_conjunction_model)(rows, solution, origin)
+        has_support_vectors = solution.storage in ("split", "kernel")
+        return (self._make_kernel_model if has_support_vectors else self._make_conjunction_model)(
+            rows, solution, origin
+        )
 
     def _make_conjunction_model(
         self, rows: DistinctRows, solution: PolySolution, origin: dict[str, Any]

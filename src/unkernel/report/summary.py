@@ -56,8 +56,8 @@ def summarize_values(measures: ValueMeasures) -> list[str]:
     worst = int(means.argmax())
     ends = f"{number(edges[worst])} to {number(edges[min(worst + 1, len(edges) - 1)])}"
     fails = (
-        f"Fails most for true values from {ends}: the mean absolute error is {number(means[worst])} there, "
-        f"and {number(float(errors.mean()))} overall."
+        f"The model fails most for true values from {ends}: the mean absolute error is "
+        f"{number(means[worst])} there, and {number(float(errors.mean()))} overall."
     )
     return [summarize_quality(measures, [ROOT_SQUARED, R_SQUARED]), against + ".", fails]
 

@@ -161,11 +161,11 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         known, before = self._head
         self._head = (self.scope, count + (before if known is self.scope else 0))
         if self._head[1] > _MAX_HEAD_BYTES:
-            self._refuse(431, f"the head of a request may have {_MAX_HEAD_BYTES:,} bytes")
+            self._refuse(431, f"the head of a request may have at most {_MAX_HEAD_BYTES:,} bytes")
 
     def send_400_response(self, msg: str) -> None:
-        """Answer bytes that are not HTTP with an error in JSON, as all errors are."""
-        self._refuse(400, "this is not a request of HTTP/1.1")
+        """Respond with an error in JSON, like every other error, to bytes that are not HTTP."""
+        self._refuse(400, "this is not an HTTP/1.1 request")
 
     def _unsupported_upgrade_warning(self) -> None:
         """Log nothing: requests to upgrade to websockets get an ordinary response."""

@@ -197,7 +197,8 @@ void ExampleMachine::add_tree_scores(const ExampleSet& examples, const Groups& g
   for (std::size_t i = 0; i < scores.size(); ++i) sums[i] += weight * scores[i];
 }
 
-// Evaluates each kernel value: for the vectors of a sum, or for a whole product.
+// Adds kernel values one by one: those of the whole kernel if it is a product, and only those of the vectors
+// if it is a sum, whose trees are scored together.
 void ExampleMachine::add_kernel_sums(const ExampleSet& examples, std::span<const std::int32_t> chosen,
                                      int threads, const Monitor& monitor, std::span<double> sums) const {
   ExampleKernel kernel = kernel_;

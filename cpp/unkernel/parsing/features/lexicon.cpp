@@ -7,17 +7,17 @@
 
 namespace unkernel::parsing {
 
-void check_are_text(const data::NameTable& names) {
+void check_utf8(const data::NameTable& names) {
   for (std::size_t k = 0; k < names.size(); ++k) {
     const std::string_view name = names.name(static_cast<std::int32_t>(k));
     if (data::first_bad_byte(name) != name.size())
-      throw std::invalid_argument("a value of the words is not UTF-8 text");
+      throw std::invalid_argument("a word, or the value of a word, is not UTF-8 text");
   }
 }
 
 void Lexicon::check() const {
-  check_are_text(words);
-  check_are_text(values);
+  check_utf8(words);
+  check_utf8(values);
   const auto known = static_cast<std::int32_t>(values.size());
   if (value_of.size() != words.size() ||
       std::ranges::any_of(value_of, [&](std::int32_t value) { return value < 0 || value >= known; }))

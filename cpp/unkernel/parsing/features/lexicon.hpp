@@ -25,6 +25,6 @@ struct Lexicon {
 };
 
 // Throws std::invalid_argument unless all names are UTF-8 text.
-void check_are_text(const data::NameTable& names);
+void check_utf8(const data::NameTable& names);
 
 }  // namespace unkernel::parsing

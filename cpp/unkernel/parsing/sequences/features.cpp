@@ -75,7 +75,7 @@ SequenceFeatures::SequenceFeatures(SequenceTemplates templates, SequenceSources 
   if (values_.size() != templates_.attributes.size() || tables.size() != templates_.all.size() ||
       features < 0)
     throw std::invalid_argument("the tables of features do not match the templates");
-  for (const data::NameTable& names : values_) check_are_text(names);
+  for (const data::NameTable& names : values_) check_utf8(names);
   for (std::size_t t = 0; t < templates_.all.size(); ++t)
     tags_ = std::max(tags_, tags_in(tables[t], templates_.all[t], values_.size()));
   std::vector<std::size_t> stored;

@@ -20,7 +20,7 @@ from unkernel.cli.terminal.console import format_size
 from unkernel.measures.number_format import many
 from unkernel.poly import PolyRegressor
 
-_OF_LOSSES = {
+_LOSSES_OF_OPTION = {  # the losses that use it
     "epsilon": ("epsilon_insensitive", "squared_epsilon_insensitive"),
     "quantile": ("quantile",),
 }
@@ -61,7 +61,7 @@ class RegressionLearner(Learner):
         if "calibrate" in self.given:
             raise ValueError("--calibrate is for classes; numbers have no probabilities")
         loss = self.given.get("loss", self.default("loss"))
-        for option, losses in _OF_LOSSES.items():
+        for option, losses in _LOSSES_OF_OPTION.items():
             if option in self.given and loss not in losses:
                 raise ValueError(f"{flag(option)} is for --loss {' or '.join(losses)}, not for {loss}")
 

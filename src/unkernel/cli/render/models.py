@@ -45,7 +45,7 @@ def _tree_facts(about: dict[str, Any]) -> dict[str, str]:
         "kind": format_kind(about),
         "kernel": about["kernel_words"],
         "normalised": _format_normalisation(about),
-        "support trees": f"{about['support_trees']:,} of {many(about['subtrees'], 'subtree')}, "
+        "support trees": f"{about['support_trees']:,}, with {many(about['subtrees'], 'subtree')}, "
         f"{many(about['productions'], 'production')} and {many(about['labels'], 'label')}",
     }
     if len(about["tree_channels"]) > 1 and about["combine"] != "vectors":

@@ -86,7 +86,7 @@ class _Reader:
         self._check_too_many(block, before)
         if self._parser.ignored_fields:
             self._check_named_field(block)
-        self._check_descent(block)
+        self._check_ascending(block)
 
     def _check_named_field(self, block: bytes) -> None:
         if (named := _NAMED_FIELD.search(block)) is not None:
@@ -140,11 +140,11 @@ class _Reader:
         ):
             raise self._text.error(
                 f"{self._parser.rows} support vectors, and {self._expected.said_by} says "
-                f"{self._expected.vectors}: the file has been cut short; get or write it anew",
+                f"{self._expected.vectors}: the file has been cut short; download or write it again",
                 line=self._line,
             )
 
-    def _check_descent(self, block: bytes) -> None:
+    def _check_ascending(self, block: bytes) -> None:
         """Check that the indices of a line ascend: other programs rely on this without checking."""
         characters = np.frombuffer(block, dtype=np.uint8)
         colons = np.flatnonzero(characters == ord(":"))

@@ -228,7 +228,7 @@ def compare_text(
     found : path, open file or Treebank
         The annotation to evaluate.
     seconds : float, default=nan
-        CPU time that it took, for the result.
+        CPU time of the annotation, which the result reports.
     measures : sequence of str, default=all
         Names of the scores that the result should contain. Scores that the treebank has no annotation for are
         left out.

@@ -98,7 +98,7 @@ def read_training(
     labels = _read_labels(target, columns.pop(target), blocks, values=values)
     for name in columns:
         if types[name] == "string" and name not in kinds and first.stored_types is None:
-            _warn_of_numbers(name, columns[name], blocks)
+            _warn_of_mixed_column(name, columns[name], blocks)
     if not columns:
         raise FormatError(first.file, 0, 0, f"there is no column beside {target!r}: nothing to learn from")
     return TrainingTable(columns, labels, {name: types[name] for name in [*columns, target]})
@@ -257,13 +257,13 @@ def _check_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> Non
                 raise _locate_error(blocks, row, f"column {name!r}: {error}, as the schema asks") from None
 
 
-def _warn_of_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
-    """Warn about categories that are nearly all numbers, and name the place of the first other."""
+def _warn_of_mixed_column(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
+    """Warn if nearly all values of a category are numbers, and name the first value that is not."""
     counts = Counter(value for value in values if not isinstance(value, (list, dict)))
-    there = {value: count for value, count in counts.items() if not cells.is_missing(value)}
-    others = {value for value in there if isinstance(value, str) and not cells.is_number(value)}
-    total = sum(there.values())
-    numbers = total - sum(there[value] for value in others)
+    present = {value: count for value, count in counts.items() if not cells.is_missing(value)}
+    others = {value for value in present if isinstance(value, str) and not cells.is_number(value)}
+    total = sum(present.values())
+    numbers = total - sum(present[value] for value in others)
     if not others or numbers < MOST_ARE_NUMBERS * total:
         return
     row = next(row for row, value in enumerate(values) if isinstance(value, str) and value in others)
