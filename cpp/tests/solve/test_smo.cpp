@@ -182,7 +182,7 @@ void check_optimal(const Problem& problem, const Solution& s, double tolerance, 
         gap <= (tolerance + rounding) * costs + rounding * scale_of(problem, s.alpha));
 }
 
-// From a handful of rows to more than a block and a period of shrinking; kernels of full rank and of rank
+// From a few rows to more than a block and a period of shrinking; kernels of full rank and of rank
 // two.
 void test_reaches_the_tolerance() {
   std::uint64_t seed = 0;

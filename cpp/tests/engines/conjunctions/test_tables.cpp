@@ -170,7 +170,7 @@ void use(const ConjunctionArrays& arrays) {
 void use(const InvertedArrays& arrays) { use(*make_inverted_engine(arrays.view())); }
 void use(const BitslicedArrays& arrays) { use(*make_bitsliced_engine(arrays.view())); }
 
-// --- What can be damaged ------------------------------------------------------------------------------
+// --- Damageable parts ---------------------------------------------------------------------------------
 
 Damages damages_of(ConjunctionArrays& a) {
   Damages all = damages_to(a.basis, a.map.degree, a.map.gamma, a.map.coef0, a.fused, a.head, a.rare,
@@ -332,7 +332,7 @@ void test_prefix_tries() {
   check_outcomes(outcomes);
 }
 
-// --- What must be refused -----------------------------------------------------------------------------
+// --- Tables that must be refused ----------------------------------------------------------------------
 
 // Ranks 0 .. 3 are common, 4 .. 6 rare; 32-bit ranks, so that arrays by rank are just as long as needed.
 ConjunctionArrays with_records() {

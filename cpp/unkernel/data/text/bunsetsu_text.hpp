@@ -28,7 +28,7 @@ enum class MorphemeField : std::size_t { surface, reading, lemma, pos, subpos, c
 inline constexpr std::size_t morpheme_fields = 7;
 inline constexpr std::int32_t no_head = -1;
 
-// What to do with an invalid sentence.
+// How to treat an invalid sentence.
 enum class BadSentence {
   fail,  // throw FormatError
   skip,  // copy its bytes unchanged and record it
