@@ -10,7 +10,16 @@ import pytest
 from scipy import sparse
 
 from reference.parse_corpora import bunsetsu, chunks, treebank
-from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolySVC, RankSVM, TreeSVC, compile, load
+from unkernel import (
+    CuttingPlaneSVC,
+    PolyLogisticRegression,
+    PolyRegressor,
+    PolySVC,
+    RankSVM,
+    TreeSVC,
+    compile,
+    load,
+)
 from unkernel.data import write_svmlight
 from unkernel.errors import FormatError
 from unkernel.models import container
@@ -21,8 +30,13 @@ pytestmark = pytest.mark.hostile
 X = (np.random.default_rng(0).random((60, 8)) < 0.4).astype(float)
 y = np.where(X[:, 0] != X[:, 1], 1, -1)
 TREES = ["(S (NP dogs) (VP bark))", "(S (NP cats) (VP sleep))"] * 10
-ROW_LEARNERS = [PolySVC, PolyLogisticRegression, CuttingPlaneSVC, RankSVM]
+ROW_LEARNERS = [PolySVC, PolyLogisticRegression, PolyRegressor, CuttingPlaneSVC, RankSVM]
 LEARNERS = [*ROW_LEARNERS, TreeSVC]
+
+
+def score(fitted: Any) -> Any:
+    """Return the method that scores rows: regressors have no decision function."""
+    return fitted.predict if isinstance(fitted, PolyRegressor) else fitted.decision_function
 
 
 def examples(learner: type) -> tuple[Any, Any]:
@@ -94,7 +108,7 @@ def test_masked_values_are_no_values(learner):
         lambda: learner().fit(masked, y),
         lambda: learner().fit(X, np.ma.array(y, mask=mask[:, 5])),
         lambda: learner().fit(X, y, sample_weight=np.ma.array(np.ones(60), mask=mask[:, 5])),
-        lambda: fitted.decision_function(masked),
+        lambda: score(fitted)(masked),
         lambda: compile(fitted).decision_function(masked),
         lambda: write_svmlight("/dev/null", masked, y),
     ):
@@ -262,7 +276,7 @@ def test_what_is_no_number(learner, kind):
     """A missing date would become -9.2e18."""
     fitted = learner().fit(X, y)
     given = np.zeros((60, 8), kind)
-    calls = (learner().fit, fitted.decision_function, compile(fitted).decision_function)
+    calls = (learner().fit, score(fitted), compile(fitted).decision_function)
     for call in calls:
         with pytest.raises(ValueError, match=r"Complex data not supported|Dates and times are not numbers"):
             call(given, y) if call == calls[0] else call(given)
@@ -272,7 +286,7 @@ def test_what_is_no_number(learner, kind):
 def test_layouts_and_types_of_numbers(learner):
     fitted = learner().fit(X, y)
     fast = compile(fitted)
-    expected = fitted.decision_function(X)
+    expected = score(fitted)(X)
     for given in (
         X.astype(object),
         X.astype(">f8"),
@@ -285,7 +299,7 @@ def test_layouts_and_types_of_numbers(learner):
         X[::-1, ::-1].copy()[::-1, ::-1],
         np.frombuffer(X.tobytes()).reshape(X.shape),  # which is read-only
     ):
-        np.testing.assert_array_equal(fitted.decision_function(given), expected)
+        np.testing.assert_array_equal(score(fitted)(given), expected)
         np.testing.assert_array_equal(fast.decision_function(given), fast.decision_function(X))
 
 

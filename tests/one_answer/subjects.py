@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import RegressorMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
@@ -30,7 +31,7 @@ from sklearn.svm import SVC, LinearSVC
 import unkernel
 from one_answer import values
 from one_answer.values import Random, pick
-from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolySVC, RecordEncoder
+from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolyRegressor, PolySVC, RecordEncoder
 from unkernel.engines.records.classifier import RecordClassifier
 from unkernel.engines.search.options import ENGINES
 
@@ -79,7 +80,7 @@ def draw_subject(rng: Random) -> Subject:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pipeline, X, kinds = draw(rng, len(labels))
-        pipeline.fit(X, y)
+        pipeline.fit(X, rng.normal(size=ROWS) if isinstance(pipeline[-1], RegressorMixin) else y)
         model, engine = _compiled(pipeline, rng)
     words = " ".join(repr(pipeline).split())
     return Subject(f"{words} with labels {labels}, engine {engine}", model, kinds)
@@ -145,6 +146,7 @@ def _ours(rng: Random, n_classes: int) -> tuple[Any, Any, dict[str, str]]:
         [
             PolySVC(degree=int(rng.integers(1, 4)), C=pick(rng, [0.1, 10.0])),
             PolyLogisticRegression(degree=int(rng.integers(1, 4)), C=pick(rng, [0.5, 100.0])),
+            PolyRegressor(degree=int(rng.integers(1, 4)), loss=pick(rng, ["squared_error", "quantile"])),
             CuttingPlaneSVC(C=1.0),
             LogisticRegression(C=10.0),
             SVC(kernel="poly", degree=2, coef0=1.0, gamma=0.5),
