@@ -177,6 +177,25 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
         """
         return np.asarray(super().predict(X), dtype=np.float64)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute R squared: the share of the variance of the values that the predictions explain.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            The true values.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            1 for perfect predictions, 0 for the mean of the values, negative for worse ones.
+        """
+        return float(super().score(X, y, sample_weight))
+
     @property
     def _decision(self) -> Decision:
         return _VALUES
