@@ -9,7 +9,7 @@ import pytest
 
 
 @pytest.mark.parametrize("name", ["mlflow", "mlserver", "kserve"])
-def test_says_what_to_install(monkeypatch, name):
+def test_missing_packages_are_named_with_the_install_command(monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
     for module in (f"unkernel.{name}", f"unkernel.adapters.{name}"):
         monkeypatch.delitem(sys.modules, module, raising=False)

@@ -66,19 +66,19 @@ def test_records(runtime, fast):
     assert (answer.id, answer.model_name, answer.model_version) == ("7", "income", "v1")
 
 
-def test_what_the_model_takes_and_gives(runtime):
+def test_inputs_and_outputs_of_the_model_are_described(runtime):
     told = asyncio.run(runtime.metadata())
     assert [(one.name, one.datatype) for one in told.inputs] == [("age", "FP64"), ("job", "BYTES")]
     assert [one.name for one in told.outputs] == ["predict", "scores", "probabilities"]
 
 
-def test_the_outputs_that_are_wanted(runtime):
+def test_only_requested_outputs_are_returned(runtime):
     request = asked(**RECORDS)
     request.outputs = [RequestOutput(name="scores")]
     assert [one.name for one in asyncio.run(runtime.predict(request)).outputs] == ["scores"]
 
 
-def test_rows_and_what_is_wrong_with_them(tmp_path):
+def test_rows_are_predicted_and_bad_rows_refused(tmp_path):
     PolySVC(degree=2).fit(np.eye(4), [0, 1, 0, 1]).save(tmp_path / "rows.uk")
     runtime = served(tmp_path / "rows.uk")
     answer = asyncio.run(runtime.predict(asked(rows=np.eye(4).tolist())))

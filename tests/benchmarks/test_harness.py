@@ -24,7 +24,7 @@ def report():
     return made
 
 
-def test_figures_come_back(report, tmp_path):
+def test_saved_figures_are_read_back(report, tmp_path):
     from harness.report import read, saved
 
     path = report.save(tmp_path)
@@ -75,7 +75,7 @@ def test_headlines_are_figures_of_one_machine():
     assert list(summary.lines(others)) == []
 
 
-def test_a_headline_is_in_words(report, tmp_path):
+def test_headlines_are_written_in_words(report, tmp_path):
     import page
     import summary
     from harness.report import HEADLINE_MACHINE, saved
@@ -134,7 +134,7 @@ def test_documents_show_the_figures_of_some_tasks(report, tmp_path):
     assert "Not measured yet" in page.with_results(text.replace("of data", "of nothing"), files)
 
 
-def test_pages_are_what_the_kept_figures_say():
+def test_pages_match_the_saved_figures():
     import page
 
     for path, text in page.written().items():
@@ -178,7 +178,7 @@ def test_peers_have_one_thread():
     assert result_of("os", "environ['OMP_NUM_THREADS']") == "1"
 
 
-def test_reasons_come_from_other_processes(monkeypatch, tmp_path):
+def test_reasons_are_returned_from_other_processes(monkeypatch, tmp_path):
     from harness.processes import LeftOutError, result_of
 
     monkeypatch.setenv("UNKERNEL_PEERS", str(tmp_path))
@@ -206,7 +206,7 @@ def test_programs_are_run_and_measured(tmp_path):
         ({2: 20.0}, 1),  # sizes are compared unchanged
     ],
 )
-def test_regressions_are_those_of_ratios(report, tmp_path, changes, found):
+def test_regressions_are_found_by_ratios(report, tmp_path, changes, found):
     import regressions
 
     old = report.save(tmp_path / "old")

@@ -58,12 +58,12 @@ def test_figures_are_drawn_from_their_points(text, tmp_path):
     assert "<svg" in (tmp_path / "figures" / "chang2010-figure-2.svg").read_text()
 
 
-def test_what_is_missing_is_listed_with_the_reason(text):
+def test_missing_figures_are_listed_with_the_reason(text):
     assert "### Table 9\n\nLeft out: there is no data set wsj" in text
     assert "### Not here\n\n- table 8: lists features" in text
 
 
-def test_a_page_keeps_its_words_and_changes_its_figures(tmp_path, monkeypatch):
+def test_an_updated_page_keeps_its_text_and_changes_its_figures(tmp_path, monkeypatch):
     import papers
     from harness import Report
 
@@ -81,7 +81,7 @@ def test_a_page_keeps_its_words_and_changes_its_figures(tmp_path, monkeypatch):
     assert written.count(papers.BEGIN) == written.count(papers.END) == 1
 
 
-def test_whole_runs_come_before_short_ones_and_late_ones_before_early_ones(tmp_path, monkeypatch):
+def test_complete_runs_are_preferred_to_short_ones_and_newer_ones_to_older_ones(tmp_path, monkeypatch):
     import papers
     from harness import Report
 
@@ -103,7 +103,7 @@ def test_whole_runs_come_before_short_ones_and_late_ones_before_early_ones(tmp_p
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_table_says_what_differs(name):
+def test_every_table_names_the_differences_from_the_paper(name):
     paper = importlib.import_module(f"paper_{name}").PAPER
     assert all(inspect.getdoc(redraw) for redraw in paper.work.values())
     assert set(paper.axes) <= set(paper.work)

@@ -54,14 +54,14 @@ def test_an_archive_is_built(tmp_path, capsys):
     ("archive", "reason"),
     [("", "by hand from http://home"), ("file:///nowhere/archive.tar.gz", "No such file")],
 )
-def test_what_cannot_be_had_is_left_out_and_said(archive, reason):
+def test_peers_that_cannot_be_built_are_left_out_and_named(archive, reason):
     import peers
 
     told = peers.Program("Learner", "1.0", "http://home", ("learn",), archive).install()
     assert told.startswith("left out") and reason in told
 
 
-def test_a_build_that_fails_is_said(tmp_path):
+def test_failed_builds_are_reported(tmp_path):
     import peers
 
     packed = archive_of(tmp_path, "all:\n\tfalse\n")

@@ -42,7 +42,7 @@ def test_the_small_print_says_command_machine_and_date(name):
     assert "python benchmarks/" in shown and "2026" in shown
 
 
-def test_a_figure_that_is_missing_is_named():
+def test_missing_figures_are_named():
     drawing = import_module("drawing")
     with pytest.raises(KeyError, match="'training' of 'nobody'"):
         drawing.value_of(drawing.results("poly_scaling"), "a9a against rows", "nobody", "training")
@@ -51,5 +51,5 @@ def test_a_figure_that_is_missing_is_named():
 @pytest.mark.parametrize(
     ("value", "words"), [(0.2238, "0.22 µs"), (105.2, "105 µs"), (1253.0, "1.3 ms"), (11970, "12 ms")]
 )
-def test_times_in_words(value, words):
+def test_times_are_written_in_words(value, words):
     assert import_module("drawing").microseconds(value) == words

@@ -31,7 +31,7 @@ def test_features_are_ranked_by_frequency(rows):
 
 
 @pytest.mark.parametrize("degree", [2, 3])
-def test_places_are_those_of_the_sets_of_features(rows, degree):
+def test_conjunctions_are_all_sets_of_features_with_distinct_places(rows, degree):
     import roofline
 
     keys = roofline.combinations(rows, degree)
@@ -46,7 +46,7 @@ def test_places_are_those_of_the_sets_of_features(rows, degree):
     assert places.min() == 0 and places.max() == len(distinct) - 1
 
 
-def test_reads_of_a_size_take_the_speed_of_that_level():
+def test_reads_have_the_speed_of_the_cache_level_that_holds_them():
     import roofline
 
     machine = roofline.Machine({"stream 100": 4.0, "stream 1000": 2.0, "double": 8.0})
@@ -54,7 +54,7 @@ def test_reads_of_a_size_take_the_speed_of_that_level():
     assert machine.arithmetic(16) == 2.0
 
 
-def test_the_longest_kind_of_work_is_the_limit():
+def test_the_slowest_resource_is_the_limit():
     import roofline
     from harness import Report, Times
 

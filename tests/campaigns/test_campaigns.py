@@ -68,7 +68,7 @@ def test_a_full_disk_changes_nothing(tmp_path):
     check_in_a_process_of_its_own(FULL_DISKS, tmp_path)
 
 
-def test_several_who_save_at_once(tmp_path):
+def test_several_processes_save_at_once(tmp_path):
     program = """
         import sys
         from pathlib import Path
@@ -78,14 +78,14 @@ def test_several_who_save_at_once(tmp_path):
     check_in_a_process_of_its_own(program, tmp_path)
 
 
-def test_ten_threads_on_one_model():
+def test_ten_threads_share_one_model():
     check_in_a_process_of_its_own("from campaigns.threads import in_threads; in_threads(3)")
 
 
 @pytest.mark.parametrize(
     "way", ["fork", "spawn", *(pytest.param(way, marks=pytest.mark.slow) for way in ("forkserver", "loky"))]
 )
-def test_processes_that_begin_beside_busy_threads(way):
+def test_processes_start_while_threads_are_busy(way):
     program = """
         import sys
         from campaigns.threads import in_processes
@@ -97,6 +97,6 @@ def test_processes_that_begin_beside_busy_threads(way):
 
 @pytest.mark.slow
 @pytest.mark.skipif("UNKERNEL_SANITIZER" in os.environ, reason="sanitizers need address space of their own")
-def test_budgets_of_memory():
+def test_memory_budgets_hold():
     program = "from campaigns.memory import campaign; sys.exit(campaign(0.5))"
     check_in_a_process_of_its_own(program, MALLOC_ARENA_MAX="1")

@@ -23,7 +23,7 @@ def test_json(run, compiled_file, golden, jobs):
     assert found["score_one_microseconds"]["median"] >= found["score_one_microseconds"]["best"] > 0
 
 
-def test_what_a_user_reads(run, model_file, test_file):
+def test_the_text_output_is_as_expected(run, model_file, test_file):
     ran = run("bench", model_file, test_file, "--jobs", 2, *FAST)
     assert (ran.code, ran.err) == (0, "")
     for words in ("one thread", "2 threads", "µs/row", "µs median", "µs best", "loading", "in memory"):
@@ -38,12 +38,12 @@ def test_models_of_other_programs(run, golden, name):
     assert ("compiled for this run" in ran.err) is ran.json["compiled_now"]
 
 
-def test_rows_with_real_values_or_none(run, golden, tmp_path):
+def test_rows_with_real_values_and_empty_rows_are_measured(run, golden, tmp_path):
     (tmp_path / "rows").write_text("1 1:0.5 3:2\n1\n-1 1000:1\n")
     found = run("bench", golden / "libsvm-poly2.model", tmp_path / "rows", "--json", *FAST).json
     assert found["features_per_row"] == pytest.approx(1.0)
 
 
-def test_options_that_are_bad(run, model_file, test_file):
+def test_bad_options_are_refused(run, model_file, test_file):
     assert "--seconds" in run("bench", model_file, test_file, "--seconds", 0).error()
     assert "--jobs" in run("bench", model_file, test_file, "--jobs", 0).error()

@@ -29,7 +29,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_scores_are_the_models(run, golden, tmp_path, name):
+def test_compiled_scores_equal_the_models(run, golden, tmp_path, name):
     source, path = golden / f"{name}.model", tmp_path / "m.uk"
     ran = run("compile", source, "-o", path, "--json")
     assert (ran.code, ran.err) == (0, "")
@@ -39,7 +39,7 @@ def test_the_scores_are_the_models(run, golden, tmp_path, name):
     np.testing.assert_allclose(given, model.decision.decide(model.scores(X)), rtol=1e-9, atol=1e-12)
 
 
-def test_json_has_all_that_is_shown(run, golden, tmp_path):
+def test_json_has_everything_that_the_text_shows(run, golden, tmp_path):
     found = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--json").json
     assert set(found) == {
         "source", "model", "read", "engine", "exact", "model_bytes", "compiled_bytes", "trie",
@@ -56,7 +56,7 @@ def test_json_has_all_that_is_shown(run, golden, tmp_path):
     assert all(entry["microseconds"] > 0 and entry["exact"] for entry in found["candidates"])
 
 
-def test_what_a_user_reads(run, golden, tmp_path):
+def test_the_text_output_is_as_expected(run, golden, tmp_path):
     ran = run("compile", golden / "libsvm-poly3-multi.model", "-o", tmp_path / "m.uk")
     assert (ran.code, ran.err) == (0, "")
     for words in ("read from LIBSVM", "polynomial (0.5 ⟨x, z⟩ + 2)^3", "146", "4: 4, 1, 7, 9", "µs/row"):
@@ -67,19 +67,19 @@ def test_what_a_user_reads(run, golden, tmp_path):
     assert re.search(r"dense \d+ MB", ran.out)
 
 
-def test_quiet_says_nothing(run, golden, tmp_path):
+def test_quiet_prints_nothing(run, golden, tmp_path):
     ran = run("compile", golden / "libsvm-rbf.model", "-o", tmp_path / "m.uk", "--quiet")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
 @pytest.mark.parametrize("engine", ["inverted", "bitsliced", "expanded", "split"])
-def test_an_engine_that_was_asked_for(run, golden, tmp_path, engine):
+def test_only_the_requested_engine_is_compiled(run, golden, tmp_path, engine):
     ran = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--engine", engine, "--json")
     assert ran.json["engine"] == engine
     assert [candidate["engine"] for candidate in ran.json["candidates"]] == [engine]
 
 
-def test_pruned_is_called_approximate(run, golden, tmp_path):
+def test_pruned_engines_are_called_approximate(run, golden, tmp_path):
     options = ["--engine", "pruned", "--threshold", "0.02"]
     ran = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", *options)
     assert "pruned, APPROXIMATE" in ran.out
@@ -87,7 +87,7 @@ def test_pruned_is_called_approximate(run, golden, tmp_path):
     assert load(tmp_path / "m.uk").exact is False
 
 
-def test_a_sample_to_measure_on(run, golden, tmp_path):
+def test_candidates_are_measured_on_the_given_sample(run, golden, tmp_path):
     source, sample = golden / "liblinear-multi.model", golden / "multi.test.svm"
     unmeasured = run("compile", source, "-o", tmp_path / "m.uk", "--json").json["candidates"]
     measured = run("compile", source, "-o", tmp_path / "m.uk", "--sample", sample, "--json").json[
@@ -111,7 +111,7 @@ def test_trained_and_compiled_models_can_be_compiled(run, model_file, test_file,
     assert run("predict", second, tmp_path / "rows", "--json").json["accuracy"] == 1.0
 
 
-def test_little_memory(run, golden, tmp_path):
+def test_engines_beyond_the_memory_limit_are_refused(run, golden, tmp_path):
     ran = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--memory", "5k", "--json")
     assert ran.json["engine"] == "bitsliced"
     refused = [entry for entry in ran.json["candidates"] if entry["note"]]
@@ -139,7 +139,7 @@ def test_little_memory(run, golden, tmp_path):
         ("--plot nowhere/plot.png", "there is no folder"),
     ],
 )
-def test_options_that_are_bad(run, golden, tmp_path, options, reason):
+def test_bad_options_are_refused(run, golden, tmp_path, options, reason):
     message = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", *options.split()).error()
     assert re.search(reason, message)
     assert not list(tmp_path.iterdir())
@@ -156,13 +156,13 @@ def test_options_that_are_bad(run, golden, tmp_path, options, reason):
         ("liblinear-multi inverted", "--engine inverted needs support vectors.* use --engine auto"),
     ],
 )
-def test_engines_that_do_not_suit_the_model(run, golden, tmp_path, choice, reason):
+def test_engines_that_cannot_hold_the_model_are_refused(run, golden, tmp_path, choice, reason):
     name, engine = choice.split()
     message = run("compile", golden / f"{name}.model", "-o", tmp_path / "m.uk", "--engine", engine).error()
     assert re.search(reason, message)
 
 
-def test_a_model_that_was_there_is_replaced_only_by_a_whole_one(run, golden, compiled_file, tmp_path):
+def test_an_existing_model_is_replaced_only_by_a_complete_one(run, golden, compiled_file, tmp_path):
     before = compiled_file.read_bytes()
     (tmp_path / "bad").write_text("svm_type c_svc\nkernel_type rbf\n")
     run("compile", tmp_path / "bad", "-o", compiled_file).error()
@@ -215,7 +215,7 @@ def test_nothing_to_plot_is_a_warning(run, golden, tmp_path):
     assert not plot.exists()
 
 
-def test_without_measuring_the_file_is_the_same(run, golden, test_file, tmp_path):
+def test_compiling_without_measuring_gives_identical_files(run, golden, test_file, tmp_path):
     source = golden / "libsvm-poly2.model"
     for name in ("one.uk", "two.uk"):
         assert run("compile", source, "-o", tmp_path / name, "--no-measure", "--memory", "20M").code == 0

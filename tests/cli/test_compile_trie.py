@@ -29,7 +29,7 @@ def forced(run, golden, tmp_path, nodes, *options):
 
 
 @pytest.mark.parametrize(("nodes", "limit"), [("50", 50), ("1k", 1000), (" 0.3 M", 300_000)])
-def test_a_trie_within_its_limit(run, golden, tmp_path, nodes, limit):
+def test_tries_stay_within_their_limit(run, golden, tmp_path, nodes, limit):
     path, ran = forced(run, golden, tmp_path, nodes, "--json")
     trie = ran.json["trie"]
     assert trie["limit"] == limit
@@ -46,7 +46,7 @@ def test_a_trie_within_its_limit(run, golden, tmp_path, nodes, limit):
 
 
 @pytest.mark.parametrize("engine", ["expanded", "split", "pruned"])
-def test_engines_that_have_tries(run, golden, tmp_path, engine):
+def test_every_engine_with_conjunctions_can_have_a_trie(run, golden, tmp_path, engine):
     threshold = ["--threshold", "0.02"] if engine == "pruned" else []
     path, ran = forced(run, golden, tmp_path, "1k", "--engine", engine, *threshold)
     assert (load(path).engine, load(path).exact) == (engine, engine != "pruned")
@@ -54,14 +54,14 @@ def test_engines_that_have_tries(run, golden, tmp_path, engine):
         assert "sample labels are the exact model's" in ran.out
 
 
-def test_a_trained_model_has_one_too(run, train_file, model_file, test_file, tmp_path):
+def test_trained_models_can_have_a_trie(run, train_file, model_file, test_file, tmp_path):
     path = tmp_path / "fast.uk"
     command = ["compile", model_file, "-o", path, "--trie", train_file, "--trie-nodes", "1k", "--json"]
     assert run(*command).json["trie"]["nodes"] > 0
     assert run("predict", path, test_file, "--json").json["accuracy"] == 1.0
 
 
-def test_what_a_user_reads(run, golden, rows_file, tmp_path):
+def test_the_text_output_is_as_expected(run, golden, rows_file, tmp_path):
     path, ran = forced(run, golden, tmp_path, "200")
     (chosen,) = (line for line in ran.out.splitlines() if "←" in line)
     nodes = load(path).trie.nodes
@@ -82,13 +82,13 @@ def test_without_a_limit_tries_are_measured(run, golden, rows_file, tmp_path):
     assert (found["trie"] is not None) == (chosen["trie_nodes"] > 0) == (load(path).trie is not None)
 
 
-def test_a_trie_that_was_left_out_is_told(run, golden, rows_file, tmp_path, monkeypatch):
+def test_a_trie_that_was_left_out_is_reported(run, golden, rows_file, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["unkernel.cli.commands.compile"], "describe_trie", lambda _: None)
     ran = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", "--trie", rows_file)
     assert re.search(r"trie +none: it is not faster", ran.out)
 
 
-def test_models_without_a_trie_say_so(run, compiled_file, test_file):
+def test_models_without_a_trie_are_reported_as_such(run, compiled_file, test_file):
     assert run("inspect", compiled_file, "--json").json["trie"] is None
     assert " trie " not in run("inspect", compiled_file).out
     assert run("bench", compiled_file, test_file, "--seconds", "0.01", "--json").json["trie"] is None
@@ -139,7 +139,7 @@ def test_groups_are_shown(run, tmp_path):
         ("--trie nowhere.svm", "nowhere.svm: No such file"),
     ],
 )
-def test_options_that_are_bad(run, golden, tmp_path, options, reason):
+def test_bad_options_are_refused(run, golden, tmp_path, options, reason):
     given = [str(golden / ROWS) if option == "ROWS" else option for option in options.split()]
     message = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", *given).error()
     assert re.search(reason, message)
@@ -155,7 +155,7 @@ def test_options_that_are_bad(run, golden, tmp_path, options, reason):
         ("1 |BT| (S a) |ET|\n", "answers for rows"),
     ],
 )
-def test_rows_that_are_bad(run, golden, tmp_path, text, reason):
+def test_bad_rows_are_refused(run, golden, tmp_path, text, reason):
     (tmp_path / "rows").write_text(text)
     message = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", "--trie", tmp_path / "rows").error()
     assert re.search(reason, message)
@@ -163,13 +163,13 @@ def test_rows_that_are_bad(run, golden, tmp_path, text, reason):
 
 
 @pytest.mark.parametrize("name", ["libsvm-rbf", "liblinear-multi"])
-def test_models_that_have_no_conjunctions(run, golden, rows_file, tmp_path, name):
+def test_models_without_conjunctions_are_refused(run, golden, rows_file, tmp_path, name):
     message = run("compile", golden / f"{name}.model", "-o", tmp_path / "m.uk", "--trie", rows_file).error()
     assert re.search("a prefix trie needs conjunctions of binary features.*; leave out --trie", message)
     assert not (tmp_path / "m.uk").exists()
 
 
-def test_the_rows_are_not_overwritten(run, golden, tmp_path):
+def test_compiling_does_not_overwrite_the_rows(run, golden, tmp_path):
     rows = tmp_path / "rows.svm"
     rows.write_bytes((golden / ROWS).read_bytes())
     run("compile", golden / MODEL, "-o", rows, "--trie", rows).error()
@@ -180,12 +180,12 @@ def test_the_rows_are_not_overwritten(run, golden, tmp_path):
     ("words", "nodes"),
     [("1M", 10**6), ("300k", 300_000), ("1000000", 10**6), ("1.5M", 1_500_000), ("2 K", 2000), ("1.0", 1)],
 )
-def test_how_nodes_are_written(words, nodes):
+def test_numbers_of_nodes_are_parsed(words, nodes):
     assert _options.parse_nodes(words) == nodes
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
-def test_a_plot_has_the_tries(run, golden, rows_file, tmp_path):
+def test_plots_show_the_tries(run, golden, rows_file, tmp_path):
     plot = tmp_path / "trade-off.svg"
     options = ["--trie", rows_file, "--plot", plot, "--json"]
     ran = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", *options)

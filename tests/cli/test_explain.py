@@ -16,7 +16,7 @@ def scores_of(run, model, rows) -> list[list[float]]:
 @pytest.mark.parametrize(
     "name", ["libsvm-poly2", "libsvm-poly3-multi", "tinysvm-poly3", "liblinear-svr", "liblinear-multi"]
 )
-def test_parts_add_up(run, golden, name):
+def test_contributions_add_up_to_the_score(run, golden, name):
     model, rows = golden / f"{name}.model", golden / "multi.test.svm"
     answers = scores_of(run, model, rows)
     for row in (0, 6, 59):
@@ -31,7 +31,7 @@ def test_parts_add_up(run, golden, name):
         assert len(found["scores"]) == len(scores)
 
 
-def test_what_a_user_reads(run, model_file, test_file, tmp_path):
+def test_the_text_output_is_as_expected(run, model_file, test_file, tmp_path):
     (tmp_path / "rows").write_text("1 1:1 3:1\n-1 1:1 2:1\n")
     ran = run("explain", model_file, tmp_path / "rows", "--row", 1, "--top", 2)
     assert (ran.code, ran.err) == (0, "")
@@ -44,7 +44,7 @@ def test_what_a_user_reads(run, model_file, test_file, tmp_path):
     assert [1, 2] in [part["features"] for part in found["contributions"]]
 
 
-def test_real_values_are_monomials(run, golden, tmp_path):
+def test_rows_of_real_values_are_explained_by_monomials(run, golden, tmp_path):
     (tmp_path / "rows").write_text("1 20:0.5 36:2 43:1.5\n")
     found = run("explain", golden / "libsvm-poly2.model", tmp_path / "rows", "--json").json
     assert found["basis"] == "monomials"
@@ -52,7 +52,7 @@ def test_real_values_are_monomials(run, golden, tmp_path):
     assert " · " in run("explain", golden / "libsvm-poly2.model", tmp_path / "rows").out
 
 
-def test_pairs_of_classes_show_the_winner_against_the_runner_up(run, golden):
+def test_models_of_pairs_explain_the_winner_against_the_runner_up(run, golden):
     command = ["explain", golden / "libsvm-poly3-multi.model", golden / "multi.test.svm", "--top", 2]
     found = run(*command, "--json").json
     assert found["scores"] == ["4 : 1", "4 : 7", "4 : 9", "1 : 7", "1 : 9", "7 : 9"]
@@ -64,7 +64,7 @@ def test_pairs_of_classes_show_the_winner_against_the_runner_up(run, golden):
     assert f"for {found['for_class']} against {found['against']}" in run(*command).out
 
 
-def test_many_classes_show_the_first_two(run, tmp_path):
+def test_models_of_many_classes_explain_the_two_highest_scores(run, tmp_path):
     generator = np.random.default_rng(0)
     X, y = generator.integers(0, 2, (120, 8)), np.arange(120) % 8
     lines = [
@@ -84,7 +84,7 @@ def test_many_classes_show_the_first_two(run, tmp_path):
     assert "--of must be one of 0, 1" in run(*command, "--of", "8").error()
 
 
-def test_names_that_the_model_holds(run, tmp_path):
+def test_features_are_named_by_the_model(run, tmp_path):
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame({"height": [0, 0, 1, 1] * 5, "width": [0, 1, 0, 1] * 5})
     PolySVC(C=10, gamma=1, random_state=0).fit(X, X["height"] ^ X["width"]).save(tmp_path / "m.uk")
@@ -116,7 +116,7 @@ def test_rows_with_no_or_unknown_features(run, golden, model_file, tmp_path):
             assert run("explain", model, tmp_path / "rows", "--row", row).code == 0
 
 
-def test_what_cannot_be_explained(run, golden, model_file, test_file):
+def test_models_and_rows_that_cannot_be_explained_are_refused(run, golden, model_file, test_file):
     message = run("explain", golden / "libsvm-rbf.model", test_file).error()
     assert message.startswith(f"{golden / 'libsvm-rbf.model'}: ")
     assert "rbf" in message

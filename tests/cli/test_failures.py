@@ -54,7 +54,7 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize(("text", "reason"), BAD_FILES.values(), ids=BAD_FILES)
-def test_training_data_that_is_bad(run, tmp_path, text, reason):
+def test_bad_training_data_is_refused(run, tmp_path, text, reason):
     (tmp_path / "rows.svm").write_text(text)
     assert re.search(reason, run("train", "poly", tmp_path / "rows.svm", "-o", tmp_path / "m.uk").error())
     assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
@@ -93,7 +93,7 @@ def test_training_data_that_is_bad(run, tmp_path, text, reason):
         ("--test missing.svm", "missing.svm: No such file"),
     ],
 )
-def test_options_that_are_bad(run, files, options, reason):
+def test_bad_options_are_refused(run, files, options, reason):
     assert re.search(
         reason, run("train", "poly", files.train, "-o", files.folder / "m.uk", *options.split()).error()
     )
@@ -131,7 +131,7 @@ def test_usage(run, command):
     assert "--help)" in run(*command).error()
 
 
-def test_files_that_are_not_there(run, files):
+def test_missing_files_are_named(run, files):
     missing, output = files.folder / "missing", files.folder / "output"
     for arguments in (
         ("train", "poly", missing, "-o", output),
@@ -163,7 +163,7 @@ def commands_that_write(files: Files) -> list[list[object]]:
     ]
 
 
-def test_places_that_cannot_be_written(run, files):
+def test_outputs_that_cannot_be_written_are_refused(run, files):
     for command in commands_that_write(files):
         assert "there is no folder" in run(*command, files.folder / "nowhere" / "x").error()
         assert "there is no folder" in run(*command, files.train / "x").error()
@@ -171,7 +171,7 @@ def test_places_that_cannot_be_written(run, files):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_without_permission(run, files):
+def test_folders_without_permission_are_named(run, files):
     for command in commands_that_write(files):
         assert "does not allow writing" in run(*command, files.folder / "locked" / "x").error()
 
@@ -190,20 +190,20 @@ def test_inputs_are_not_overwritten(run, files):
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
-def test_a_full_device(run, files):
+def test_full_devices_are_reported(run, files):
     assert "No space left" in run("predict", files.model, files.test, "-o", "/dev/full").error()
     assert "not a regular file" in run("train", "poly", files.train, "-o", "/dev/full").error()
     assert "not a regular file" in run("compile", files.model, "-o", "/dev/full").error()
     assert Path("/dev/full").is_char_device()
 
 
-def test_options_of_predict_that_do_not_go_together(run, files):
+def test_incompatible_options_of_predict_are_refused(run, files):
     assert "stdout" in run("predict", files.model, files.test, "--json", "--output", "-").error()
     assert "--output" in run("predict", files.model, files.test, "--scores", "--json").error()
     assert "--output" in run("predict", files.model, files.test, "--probability", "--json").error()
 
 
-def test_an_index_beyond_all_memory(run, tmp_path):
+def test_a_huge_index_needs_no_huge_memory(run, tmp_path):
     """2^40 columns are fine as long as few of them are used; no allocation depends on their number."""
     (tmp_path / "rows.svm").write_text(f"1 1:1\n-1 {2**40}:1\n" * 5)
     ran = run(
@@ -216,7 +216,7 @@ def test_an_index_beyond_all_memory(run, tmp_path):
     assert {tuple(entry["features"]) for entry in top} <= {(1,), (2**40,), (1, 2**40)}
 
 
-def test_index_zero(run, tmp_path):
+def test_index_zero_is_refused_by_one_based(run, tmp_path):
     (tmp_path / "rows.svm").write_text("1 0:1\n-1 1:1\n" * 5)
     assert (
         run("train", "poly", tmp_path / "rows.svm", "-o", tmp_path / "m.uk", "--json").json["features"] == 2
@@ -228,7 +228,7 @@ def test_index_zero(run, tmp_path):
     assert not (tmp_path / "m.uk").exists()
 
 
-def test_index_zero_in_a_file_for_a_model_that_counts_from_one(run, model_file, tmp_path):
+def test_index_zero_is_refused_by_a_model_that_counts_from_one(run, model_file, tmp_path):
     (tmp_path / "rows.svm").write_text("1 0:1\n")
     assert ":1:" in run("predict", model_file, tmp_path / "rows.svm").error()
 
@@ -258,24 +258,24 @@ def refused_by_predict_and_inspect(run, model_file, test_file, tmp_path) -> str:
 
 
 @pytest.mark.parametrize("share", [0, 0.001, 0.01, 0.1, 0.5, 0.9, 0.999])
-def test_a_model_that_was_cut_short(run, model_file, test_file, tmp_path, share):
+def test_truncated_models_are_refused(run, model_file, test_file, tmp_path, share):
     data = model_file.read_bytes()
     model_file.write_bytes(data[: int(share * len(data))])
     refused_by_predict_and_inspect(run, model_file, test_file, tmp_path)
 
 
-def test_a_model_of_a_newer_version(run, model_file, test_file, tmp_path):
+def test_models_of_newer_versions_are_refused(run, model_file, test_file, tmp_path):
     edit_header(model_file, lambda header: header["__metadata__"].update(version="99"))
     reason = refused_by_predict_and_inspect(run, model_file, test_file, tmp_path)
     assert "upgrade unkernel" in reason
 
 
-def test_a_model_of_an_unknown_kind(run, model_file, test_file, tmp_path):
+def test_models_of_unknown_kinds_are_refused(run, model_file, test_file, tmp_path):
     edit_header(model_file, lambda header: header["__metadata__"].update(kind="oracle"))
     assert "'oracle'" in refused_by_predict_and_inspect(run, model_file, test_file, tmp_path)
 
 
-def test_a_model_with_keys_that_number_nothing(run, model_file, test_file, tmp_path):
+def test_models_with_invalid_keys_are_refused(run, model_file, test_file, tmp_path):
     data = bytearray(model_file.read_bytes())
     (length,) = struct.unpack("<Q", data[:8])
     begin, end = json.loads(data[8 : 8 + length])["keys"]["data_offsets"]
@@ -284,18 +284,18 @@ def test_a_model_with_keys_that_number_nothing(run, model_file, test_file, tmp_p
     refused_by_predict_and_inspect(run, model_file, test_file, tmp_path)
 
 
-def test_rows_where_the_model_should_be_and_the_other_way_round(run, train_file, model_file, tmp_path):
+def test_swapped_rows_and_models_are_named(run, train_file, model_file, tmp_path):
     assert str(train_file) in run("predict", train_file, model_file).error()
     assert str(model_file) in run("train", "poly", model_file, "-o", tmp_path / "other.uk").error()
 
 
-def test_names_that_would_move_the_cursor(run, tmp_path):
+def test_control_characters_in_file_names_are_escaped(run, tmp_path):
     message = run("inspect", tmp_path / "evil\x1b[2J\nname").error()
     assert "\x1b" not in message
     assert "name" in message
 
 
-def test_too_little_memory_is_one_line(run, train_file, tmp_path, monkeypatch):
+def test_too_little_memory_is_reported_in_one_line(run, train_file, tmp_path, monkeypatch):
     def no_memory(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 1 PiB")
 
@@ -307,25 +307,25 @@ def test_too_little_memory_is_one_line(run, train_file, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 0.9, 0.999])
-def test_a_compiled_model_that_was_cut_short(run, compiled_file, test_file, tmp_path, share):
+def test_truncated_compiled_models_are_refused(run, compiled_file, test_file, tmp_path, share):
     data = compiled_file.read_bytes()
     compiled_file.write_bytes(data[: int(share * len(data))])
     refused_by_predict_and_inspect(run, compiled_file, test_file, tmp_path)
 
 
-def test_a_model_of_another_program_that_was_cut_short(run, golden, test_file, tmp_path):
+def test_truncated_models_of_other_programs_are_refused(run, golden, test_file, tmp_path):
     path = tmp_path / "cut.model"
     path.write_bytes((golden / "libsvm-poly2.model").read_bytes()[:2000])
     refused_by_predict_and_inspect(run, path, test_file, tmp_path)
 
 
-def test_bytes_that_are_no_text(run, test_file, tmp_path):
+def test_bytes_that_are_not_text_are_refused(run, test_file, tmp_path):
     path = tmp_path / "junk"
     path.write_bytes(bytes(range(255, 0, -1)) * 10)
     assert "not a model that is known" in refused_by_predict_and_inspect(run, path, test_file, tmp_path)
 
 
-def test_a_kernel_that_nobody_knows(run, golden, test_file, tmp_path):
+def test_unknown_kernels_are_refused(run, golden, test_file, tmp_path):
     path = tmp_path / "precomputed.model"
     text = (golden / "libsvm-rbf.model").read_text().replace("kernel_type rbf", "kernel_type precomputed")
     text = re.sub(r"gamma .*\n", "", text)

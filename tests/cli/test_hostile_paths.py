@@ -49,7 +49,7 @@ NAMES = {
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_names_of_files(files, capfd, name):
+def test_files_with_odd_names_are_read_and_written(files, capfd, name):
     Path(f"{name}.svm").write_text(ROWS)
     large = ["--out-of-core", "--cache", f"{name}.rows", "--checkpoint", f"{name}.kept"]
     for command in (
@@ -87,7 +87,7 @@ NO_FILES = ["folder", "dangling", "loop", "fifo", "missing/new", "rows.svm/x", "
 
 
 @pytest.mark.parametrize("command", ANSWER_COMMANDS)
-def test_answers_go_into_a_pipe_with_a_name(files, command):
+def test_predictions_can_be_written_to_a_named_pipe(files, command):
     os.mkfifo("fifo")
     with ThreadPoolExecutor(1) as reader:
         read = reader.submit(Path("fifo").read_bytes)
@@ -106,7 +106,7 @@ def test_answers_go_into_a_pipe_with_a_name(files, command):
         if pair[0] not in ANSWER_COMMANDS or pair[1] != "fifo"
     ],
 )
-def test_outputs_that_are_no_files(files, capfd, command, name):
+def test_outputs_that_are_not_regular_files_fail_in_one_line(files, capfd, command, name):
     """Unwritable outputs give one line; a link to nothing has nothing to lose and may become a file."""
     os.mkfifo("fifo")
     Path("folder").mkdir()
@@ -139,13 +139,13 @@ def test_names_in_models_do_not_reach_a_terminal(files, capfd):
         assert all(word.isprintable() for word in out.split("\n"))
 
 
-def test_pictures_of_another_format_make_no_folder(files, capfd):
+def test_pictures_of_unknown_formats_are_refused_and_create_nothing(files, capfd):
     assert main(["parse", "parser.uk", "text.conllu", "--svg", "a.png"]) == 2
     assert "a.png: pictures are SVG; name a folder, or a file that ends in" in capfd.readouterr().err
     assert not Path("a.png").exists()
 
 
-def test_settings_that_are_nested_deeply(files, capfd):
+def test_deeply_nested_settings_are_shown_or_refused(files, capfd):
     kind, arrays, settings = container.read("poly.uk")
     deep: list = []
     for _ in range(700):

@@ -10,7 +10,7 @@ import pytest
 from unkernel import PolySVC, load, read_svmlight, write_svmlight
 
 
-def test_what_a_user_reads(run, model_file):
+def test_the_text_output_is_as_expected(run, model_file):
     ran = run("inspect", model_file, "--top", "3")
     assert (ran.code, ran.err) == (0, "")
     for words in ("sets of features", "2: -1, 1", "of 1 feature", "of 2 features", "hinge", "heaviest"):
@@ -18,7 +18,7 @@ def test_what_a_user_reads(run, model_file):
     assert "1 and 2" in ran.out
 
 
-def test_the_heaviest_conjunction_is_the_one_that_was_planted(run, model_file):
+def test_the_planted_conjunction_is_listed_first(run, model_file):
     found = run("inspect", model_file, "--top", "1", "--json").json
     (heaviest,) = found["top"]
     assert heaviest["features"] == [1, 2]
@@ -39,7 +39,7 @@ def test_weights_of_a_row_add_up_to_its_score(run, model_file):
         np.testing.assert_allclose(found["intercept"][0] + added, score, rtol=1e-12, atol=1e-12)
 
 
-def test_monomials_of_several_classes(run, tmp_path):
+def test_monomials_of_several_classes_are_listed(run, tmp_path):
     X = np.random.default_rng(0).random((60, 4))
     clf = PolySVC(degree=3, random_state=0).fit(X, np.arange(60) % 3)
     clf.save(tmp_path / "m.uk")
@@ -53,7 +53,7 @@ def test_monomials_of_several_classes(run, tmp_path):
     assert "not " in run("inspect", tmp_path / "m.uk", "--top", "100").out
 
 
-def test_ids_count_from_0_unless_a_file_says_otherwise(run, tmp_path):
+def test_ids_are_counted_from_0_unless_the_file_counts_from_1(run, tmp_path):
     X = np.eye(3)[[0, 1, 2, 1] * 5]
     y = [1, -1, 1, -1] * 5
     PolySVC(degree=1, random_state=0).fit(X, y).save(tmp_path / "python.uk")
@@ -74,7 +74,7 @@ def test_ids_count_from_0_unless_a_file_says_otherwise(run, tmp_path):
     assert ids("explain", "explain", tmp_path / "python.uk", tmp_path / "zero") == {0}
 
 
-def test_a_model_without_conjunctions(run, model_file, tmp_path):
+def test_models_without_conjunctions_are_described(run, model_file, tmp_path):
     model = load(model_file).model
     empty = dataclasses.replace(model, keys=model.keys[:0], weights=model.weights[:0], origin={})
     empty.save(tmp_path / "empty.uk")
@@ -83,7 +83,7 @@ def test_a_model_without_conjunctions(run, model_file, tmp_path):
     assert run("inspect", tmp_path / "empty.uk", "--top", "5").code == 0
 
 
-def test_numbers_that_json_does_not_have_become_null(run, model_file, tmp_path):
+def test_infinities_and_nan_become_null_in_json(run, model_file, tmp_path):
     model = load(model_file).model
     dataclasses.replace(model, origin={"gap": float("nan"), "note": [float("inf")]}).save(tmp_path / "odd.uk")
     assert run("inspect", tmp_path / "odd.uk", "--json").json["origin"] == {"gap": None, "note": [None]}
@@ -114,7 +114,7 @@ def test_models_of_other_programs(run, golden, name, words):
     assert found["probability"] is ("prob" in name)
 
 
-def test_a_compiled_model(run, compiled_file):
+def test_compiled_models_are_described(run, compiled_file):
     ran = run("inspect", compiled_file)
     for words in ("expanded, exact", "in the dense table", "candidates", "µs/row", "←", "146"):
         assert words in ran.out
@@ -125,7 +125,7 @@ def test_a_compiled_model(run, compiled_file):
     assert len(found["conjunctions_by_order"]) == 3
 
 
-def test_an_approximate_model_cannot_be_missed(run, golden, tmp_path):
+def test_approximate_models_are_marked(run, golden, tmp_path):
     options = ["--engine", "pruned", "--threshold", "0.02", "-q"]
     assert run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", *options).code == 0
     out = run("inspect", tmp_path / "m.uk", "--top", "1").out
@@ -133,7 +133,7 @@ def test_an_approximate_model_cannot_be_missed(run, golden, tmp_path):
     assert "dropped" in out
 
 
-def test_rare_features_of_a_split_are_said_to_be_missing(run, golden, tmp_path):
+def test_rare_features_missing_from_the_list_are_mentioned(run, golden, tmp_path):
     options = ["--engine", "split", "--rare", "20", "-q"]
     assert run("compile", golden / "tinysvm-poly3.model", "-o", tmp_path / "m.uk", *options).code == 0
     found = run("inspect", tmp_path / "m.uk", "--top", "1", "--json").json
@@ -142,7 +142,7 @@ def test_rare_features_of_a_split_are_said_to_be_missing(run, golden, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["libsvm-poly2", "svmlight-linear", "liblinear-binary"])
-def test_conjunctions_of_models_that_are_not_compiled(run, golden, name):
+def test_conjunctions_of_uncompiled_models_are_listed(run, golden, name):
     """The listed weights, summed up over a row, are its score."""
     path, rows = golden / f"{name}.model", golden / "binary.test.svm"
     found = run("inspect", path, "--top", "100000", "--json").json
@@ -159,7 +159,7 @@ def test_conjunctions_of_models_that_are_not_compiled(run, golden, name):
     assert added[0] - added[1] == pytest.approx(difference, rel=1e-9)
 
 
-def test_an_engine_without_conjunctions_is_expanded_to_list_them(run, golden, tmp_path):
+def test_engines_without_conjunctions_are_expanded_to_list_them(run, golden, tmp_path):
     source = golden / "libsvm-poly2.model"
     assert run("compile", source, "-o", tmp_path / "m.uk", "--engine", "bitsliced", "-q").code == 0
     assert "as bits" in run("inspect", tmp_path / "m.uk").out
@@ -170,16 +170,16 @@ def test_an_engine_without_conjunctions_is_expanded_to_list_them(run, golden, tm
     assert len(given) == 4
 
 
-def test_kernels_without_conjunctions(run, golden):
+def test_listing_conjunctions_of_an_rbf_kernel_is_refused(run, golden):
     message = run("inspect", golden / "libsvm-rbf.model", "--top", "3").error()
     assert "rbf kernel has no conjunctions to list" in message
 
 
-def test_what_weights_of_pairs_of_classes_speak_for(run, compiled_file):
+def test_weights_of_pairs_of_classes_name_the_class_that_they_support(run, compiled_file):
     assert " over " in run("inspect", compiled_file, "--top", "3").out
 
 
-def test_two_classes_of_libsvm_speak_for_the_first_when_positive(run, golden):
+def test_positive_scores_of_libsvm_mean_its_first_class(run, golden):
     """LIBSVM's positive scores mean the first label of its file, which is 1 here."""
     found = run("inspect", golden / "libsvm-poly2.model", "--top", "30", "--json").json
     lines = run("inspect", golden / "libsvm-poly2.model", "--top", "30").out.splitlines()[-30:]
@@ -197,7 +197,7 @@ def test_names_of_features(run, model_file, tmp_path, form):
     assert found["top"][0]["names"] == ["feature a", "feature b"]
 
 
-def test_features_without_a_name_keep_their_number(run, model_file, tmp_path):
+def test_unnamed_features_are_shown_by_number(run, model_file, tmp_path):
     (tmp_path / "names").write_text("2\tsecond\n")
     ran = run("inspect", model_file, "--top", "1", "--features", tmp_path / "names")
     assert "1 and second" in ran.out
@@ -212,11 +212,11 @@ def test_features_without_a_name_keep_their_number(run, model_file, tmp_path):
         (b"0\tzero\n", "names:1: there is no feature 0"),
     ],
 )
-def test_names_that_are_bad(run, model_file, tmp_path, content, reason):
+def test_bad_files_of_names_are_refused(run, model_file, tmp_path, content, reason):
     (tmp_path / "names").write_bytes(content)
     assert reason in run("inspect", model_file, "--top", "1", "--features", tmp_path / "names").error()
 
 
-def test_an_empty_file_of_names(run, model_file, tmp_path):
+def test_an_empty_file_of_names_is_refused(run, model_file, tmp_path):
     (tmp_path / "names").write_bytes(b"")
     assert "1 and 2" in run("inspect", model_file, "--top", "1", "--features", tmp_path / "names").out

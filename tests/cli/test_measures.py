@@ -55,19 +55,19 @@ def test_the_positive_class_is_the_larger_one_in_every_scheme(noisy, scheme, cla
     assert found["roc_area"] == pytest.approx(roc_auc_score(labels, scores))
 
 
-def test_more_classes_have_no_positive_one():
+def test_models_of_more_than_two_classes_have_no_positive_class():
     decision = Decision("one_vs_rest", np.array([0, 1, 2]))
     found = compare_classes(decision, np.eye(3), np.array([0.0, 1.0, 0.0]))
     assert (found["accuracy"], found["f1"], found["roc_area"]) == (2 / 3, None, None)
 
 
-def test_one_class_in_the_file_has_no_roc_area(noisy):
+def test_files_of_one_class_have_no_roc_area(noisy):
     scores, _ = noisy
     assert roc_area(scores, np.ones(200, dtype=bool)) is None
     assert objective_measure("roc_area", None, scores, np.zeros(200, dtype=bool)) is None
 
 
-def test_what_the_objectives_optimise(noisy):
+def test_measures_of_objectives_equal_their_definitions(noisy):
     scores, labels = noisy
     positive = labels == 1
     assert objective_measure("f1", None, scores, positive) == pytest.approx(f1_score(positive, scores > 0))

@@ -68,20 +68,20 @@ def files(made, monkeypatch):
 
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("command", MODEL_FIRST)
-def test_data_where_the_model_should_be(run, files, command, name):
+def test_data_in_place_of_a_model_is_refused(run, files, command, name):
     told = f"{name} holds {DATA[name][1]}, not a model: the MODEL comes first: {MODEL_FIRST[command]}"
     assert run(command, name, "poly.uk").error() == told
 
 
 @pytest.mark.parametrize("name", DATA)
-def test_data_given_to_commands_that_read_nothing_but_a_model(run, files, name):
+def test_data_given_to_commands_that_read_only_a_model_is_refused(run, files, name):
     _, held, kind = DATA[name]
     told = f"{name} holds {held}, not a model: train one first: unkernel train {kind} {name} -o model.uk"
     assert run("inspect", name).error() == told
     assert run("compile", name, "-o", "x.uk").error() == told
 
 
-def test_records_where_a_model_or_other_data_should_be(run, files, people_file):
+def test_records_in_place_of_a_model_or_other_data_are_refused(run, files, people_file):
     told = f"{people_file} holds records, not a model: "
     assert (
         run("predict", people_file, "poly.uk").error()
@@ -94,7 +94,7 @@ def test_records_where_a_model_or_other_data_should_be(run, files, people_file):
         assert error.startswith(f"{people_file}: holds records, and train {kind} takes {unit}; ")
 
 
-def test_swapped_arguments_with_an_output(run, files):
+def test_swapped_arguments_are_refused_and_the_output_is_not_written(run, files):
     told = "rows.svm holds rows, not a model: the MODEL comes first: unkernel predict MODEL DATA"
     assert run("predict", "rows.svm", "poly.uk", "-o", "out.txt", "--json").error() == told
 
@@ -102,7 +102,7 @@ def test_swapped_arguments_with_an_output(run, files):
 @pytest.mark.parametrize(
     "kind", ["poly", "logistic", "linear", "rank", "tree", "parser", "bunsetsu", "chunker"]
 )
-def test_a_model_to_train_on(run, files, kind):
+def test_models_in_place_of_training_data_are_refused(run, files, kind):
     expected = {"tree": "trees", "parser": "sentences", "bunsetsu": "sentences", "chunker": "sentences"}
     held = expected.get(kind, "rows")
     told = f"poly.uk is a model of unkernel, not {held}; name the file with the {held}"
@@ -133,25 +133,25 @@ def test_a_model_to_train_on(run, files, kind):
         ("inspect poly.uk --features tree.uk", "names of features"),
     ],
 )
-def test_a_model_where_data_should_be(run, files, command, expected):
+def test_models_in_place_of_data_are_refused(run, files, command, expected):
     told = f"tree.uk is a model of unkernel, not {expected}; name the file with the {expected}"
     assert run(*command.split()).error() == told
 
 
-def test_a_model_of_another_program_to_train_on(run, files):
+def test_models_of_other_programs_in_place_of_training_data_are_refused(run, files):
     model = GOLDEN / "libsvm-poly2.model"
     told = f"{model} is a model of another program, not rows; name the file with the rows"
     assert run("train", "poly", model, "-o", "x.uk").error() == told
 
 
 @pytest.mark.parametrize("command", ["evaluate parser.uk", "explain parser.uk", "parse parser.uk"])
-def test_rows_for_a_parser(run, files, command):
+def test_rows_are_refused_as_sentences(run, files, command):
     told = "rows.svm holds rows, not sentences; name the file with the sentences"
     assert run(*command.split(), "rows.svm").error() == told
     assert run("train", "parser", "rows.svm", "-o", "x.uk").error() == told
 
 
-def test_what_a_file_holds():
+def test_the_content_of_files_is_detected():
     for text, words, _ in DATA.values():
         assert words.endswith(detect_content(text.encode()))
         assert words.endswith(detect_content(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()))
@@ -165,7 +165,7 @@ def test_what_a_file_holds():
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.99])
 @pytest.mark.parametrize("model", ["poly.uk", "tree.uk", "parser.uk"])
-def test_a_model_that_was_cut_short_says_what_to_do(run, made, tmp_path, model, share):
+def test_truncated_models_are_refused_with_a_remedy(run, made, tmp_path, model, share):
     data = (made / model).read_bytes()
     cut = tmp_path / "cut.uk"
     cut.write_bytes(data[: max(int(share * len(data)), 100)])
@@ -243,7 +243,7 @@ def words(command: str, path: str) -> list[str]:
 
 
 @pytest.mark.parametrize("command", READING + WRITING)
-def test_a_folder_where_a_file_should_be(run, files, command):
+def test_folders_in_place_of_files_are_refused(run, files, command):
     # Commands that predict several files also explain how to name them.
     assert run(*words(command, "folder")).error().startswith("folder: is a folder; name a file in it")
 
@@ -271,7 +271,7 @@ def locked(monkeypatch):
 
 
 @pytest.mark.parametrize("command", READING)
-def test_a_file_without_permission(run, files, locked, tmp_path, command):
+def test_files_without_permission_are_named(run, files, locked, tmp_path, command):
     path = tmp_path / "locked"
     (tmp_path / "rows").write_text(ROWS)
     (tmp_path / "rows").rename(path)
@@ -280,7 +280,7 @@ def test_a_file_without_permission(run, files, locked, tmp_path, command):
 
 
 @pytest.mark.parametrize("command", WRITING + DRAWING)
-def test_an_output_folder_without_permission(run, files, locked, tmp_path, command):
+def test_output_folders_without_permission_are_named(run, files, locked, tmp_path, command):
     folder = tmp_path / "locked"
     folder.mkdir()
     message = run(*words(command, f"{folder}/new")).error()
@@ -289,7 +289,7 @@ def test_an_output_folder_without_permission(run, files, locked, tmp_path, comma
     assert list(folder.iterdir()) == []
 
 
-def test_a_folder_that_refuses_only_when_it_is_written_to(run, files, tmp_path, monkeypatch):
+def test_folders_that_fail_only_when_written_to_are_named(run, files, tmp_path, monkeypatch):
     """Some file systems report that writing is allowed although it is not."""
 
     def refuse(path, *_: object, **__: object):
@@ -333,14 +333,14 @@ def test_a_folder_that_refuses_only_when_it_is_written_to(run, files, tmp_path, 
         ("tune parser train.conllu -o rows.svm --dev rows.svm", "rows.svm"),
     ],
 )
-def test_an_output_that_is_an_input(run, files, command, name):
+def test_outputs_that_are_inputs_are_refused(run, files, command, name):
     assert run(*command.split()).code == 2
     if "--cache" not in command:
         command += " --force"
     assert run(*command.split()).error() == f"{name}: is also an input; give the output another name"
 
 
-def test_pictures_that_are_an_input(run, files, tmp_path):
+def test_pictures_that_would_replace_an_input_are_refused(run, files, tmp_path):
     for name in ("in.svg", "in.html"):
         path = tmp_path / name
         path.write_text(treebank(1, 0))
@@ -360,7 +360,7 @@ def test_pictures_that_are_an_input(run, files, tmp_path):
     assert run("parse", "parser.uk", numbered, "--svg", tmp_path, "--force").error() == told
 
 
-def test_an_output_that_is_stdin(run, files, tmp_path):
+def test_an_output_that_is_the_file_of_stdin_is_refused(run, files, tmp_path):
     path = tmp_path / "rows.svm"
     path.write_text(ROWS)
     with path.open("rb") as file:
@@ -386,11 +386,11 @@ def test_an_output_that_is_stdin(run, files, tmp_path):
         "train rank rows.svm -o x.svg --out-of-core --cache x.svg",
     ],
 )
-def test_two_outputs_of_one_name(run, files, command):
+def test_two_outputs_of_the_same_name_are_refused(run, files, command):
     assert run(*command.split(), "--force").error() == "x.svg: is the name of two outputs; give each its own"
 
 
-def test_a_model_in_the_place_of_the_packed_rows(run, files):
+def test_a_model_in_place_of_the_packed_rows_is_not_replaced(run, files):
     told = "rows.svm.rows: is the name of two outputs; give each its own"
     assert run("train", "linear", "rows.svm", "-o", "rows.svm.rows", "--out-of-core").error() == told
 
@@ -418,20 +418,20 @@ def test_a_model_in_the_place_of_the_packed_rows(run, files):
         ),
     ],
 )
-def test_the_help_of_data_has_an_example(run, monkeypatch, command, example):
+def test_the_help_of_the_data_argument_has_an_example(run, monkeypatch, command, example):
     monkeypatch.setenv("COLUMNS", "400")
     assert example in run(*command.split(), "--help").out
 
 
 @pytest.mark.parametrize("kind", ["linear", "rank"])
-def test_the_help_of_the_packed_copy(run, monkeypatch, kind):
+def test_the_help_explains_the_packed_copy(run, monkeypatch, kind):
     monkeypatch.setenv("COLUMNS", "400")
     shown = run("train", kind, "--help").out
     assert "File for the packed copy of rows that are read from files; by default it lies beside" in shown
     assert "None is" not in shown
 
 
-def test_a_model_does_not_go_to_standard_output(run, tmp_path, monkeypatch):
+def test_models_are_not_written_to_stdout(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.svm").write_text("1 1:1\n-1 2:1\n", encoding="utf-8")
     assert "name a file" in run("train", "poly", "rows.svm", "-o", "-").error()
@@ -439,7 +439,7 @@ def test_a_model_does_not_go_to_standard_output(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
-def test_names_that_are_no_utf8(run, tmp_path):
+def test_file_names_that_are_not_utf8_are_accepted(run, tmp_path):
     rows = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.svm"))
     rows.write_text("1 1:1\n-1 2:1\n1 1:1\n-1 2:1\n", encoding="utf-8")
     model = rows.with_suffix(".uk")
@@ -451,7 +451,7 @@ def test_names_that_are_no_utf8(run, tmp_path):
 
 @pytest.mark.parametrize("name", ["q.tsv", "q.txt", "q.dat.gz"])
 @pytest.mark.parametrize("kind", ["tree", "poly"])
-def test_a_label_and_a_tree_without_marks(run, tmp_path, name, kind):
+def test_trees_without_marks_are_refused_with_a_hint_at_the_marks(run, tmp_path, name, kind):
     """Such a table is not a table of records: its first line names no columns."""
     text = b"DESC\t(S (NP a) (VP b))\nABBR\t(S (NP c) (VP d))\n" * 5
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
@@ -462,14 +462,14 @@ def test_a_label_and_a_tree_without_marks(run, tmp_path, name, kind):
     )
 
 
-def test_headers_with_brackets_are_no_trees(run, tmp_path):
+def test_headers_with_brackets_are_not_taken_for_trees(run, tmp_path):
     (tmp_path / "d.csv").write_text("height (in cm),rich\n180,yes\n150,no\n" + "170,yes\n160,no\n" * 9)
     train = ("train", "linear", tmp_path / "d.csv", "--target", "rich", "-o", tmp_path / "m.uk", "-q")
     assert run(*train).code == 0
 
 
 @pytest.mark.parametrize("command", ["train", "tune"])
-def test_a_kind_that_is_missing_or_misspelt(run, command):
+def test_missing_and_misspelt_kinds_are_named(run, command):
     for kind, words in (((), "Say what to learn: one of poly, "), (("polly",), "No such command 'polly'")):
         told = run(command, *kind).error()
         assert told.startswith(words)
@@ -482,14 +482,14 @@ def test_limits_of_numbers_are_in_the_help(run, monkeypatch):
         assert "features in a conjunction, from 1 to 3." in run("train", kind, "--help").out
 
 
-def test_plain_text_teaches_no_parser(run, tmp_path):
+def test_plain_text_is_refused_as_training_data_without_misleading_hints(run, tmp_path):
     """The hint names a way that does not lead back to this error."""
     (tmp_path / "s.txt").write_text("This is plain text.\nAnd more of it.\n")
     told = run("train", "text", tmp_path / "s.txt", "-o", tmp_path / "m.uk").error()
     assert "this is plain text" in told
 
 
-def test_who_takes_a_parser_is_said_in_full(run, tmp_path):
+def test_messages_list_all_commands_that_take_a_parser(run, tmp_path):
     words = [["They", "saw", "it"], ["Dogs", "bark"]] * 4
     tags = [["PRON", "VERB", "PRON"], ["NOUN", "VERB"]] * 4
     bank = Treebank.from_words(

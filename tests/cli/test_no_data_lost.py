@@ -152,7 +152,7 @@ def cases(among: set[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("words", "option"), cases(OUTPUTS))
-def test_an_output_that_is_an_input(files, capfd, words, option):
+def test_outputs_that_are_inputs_are_refused(files, capfd, words, option):
     """For any order of the arguments, any name of the file, and with --force as well."""
     inputs = inputs_of(words)
     suffix = ".svg" if option.name in PICTURES else ""
@@ -174,7 +174,7 @@ def test_an_output_that_is_an_input(files, capfd, words, option):
 
 
 @pytest.mark.parametrize(("words", "option"), cases(INPUTS))
-def test_an_output_that_an_option_reads(files, capfd, words, option):
+def test_outputs_that_an_option_reads_are_refused(files, capfd, words, option):
     """As above, for inputs given by options."""
     inputs = inputs_of(words)
     files.joinpath("other").write_bytes(content_of(option, words, files.joinpath(inputs[-1])))
@@ -210,7 +210,7 @@ def test_outputs_that_cannot_be_written(files, capfd, words, option):
 
 
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words != ("serve",)], ids=" ".join)
-def test_files_in_any_order(files, capfd, words):
+def test_no_order_of_files_changes_any_of_them(files, capfd, words):
     """Whatever a command makes of its files, it leaves all of them unchanged. (A server does not end.)"""
     before = contents(files)
     inputs = inputs_of(words)

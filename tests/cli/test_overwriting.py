@@ -36,7 +36,7 @@ def data(tmp_path) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("kind", DATA)
-def test_training_replaces_models_only(run, tmp_path, data, mine, kind):
+def test_training_replaces_only_models(run, tmp_path, data, mine, kind):
     before = contents(tmp_path)
     refused = run("train", kind, data[kind], "-o", mine).error()
     assert refused == (
@@ -54,7 +54,7 @@ def test_training_replaces_models_only(run, tmp_path, data, mine, kind):
 
 
 @pytest.mark.parametrize("kind", ["poly", "logistic", "linear", "rank", "tree"])
-def test_tuning_replaces_nothing_of_the_users(run, tmp_path, data, mine, kind):
+def test_tuning_replaces_none_of_the_users_files(run, tmp_path, data, mine, kind):
     before = contents(tmp_path)
     command = ["tune", kind, data[kind], "--cv", "2", "--C", "1", "-q"]
     assert "is not a model of unkernel" in run(*command, "-o", mine).error()
@@ -66,7 +66,7 @@ def test_tuning_replaces_nothing_of_the_users(run, tmp_path, data, mine, kind):
     assert contents(tmp_path) == before
 
 
-def test_other_commands_replace_nothing(run, tmp_path, data, mine, model_file):
+def test_other_commands_replace_none_of_the_users_files(run, tmp_path, data, mine, model_file):
     assert run("train", "parser", data["parser"], "-o", tmp_path / "en.uk", "-q").code == 0
     before = contents(tmp_path)
     source = GOLDEN / "libsvm-poly2.model"
@@ -93,7 +93,7 @@ def test_other_commands_replace_nothing(run, tmp_path, data, mine, model_file):
     assert contents(tmp_path) == before
 
 
-def test_force_replaces(run, tmp_path, data, mine, model_file):
+def test_force_replaces_existing_files(run, tmp_path, data, mine, model_file):
     assert run("predict", model_file, data["poly"], "-o", mine, "--force", "-q").code == 0
     assert set(mine.read_text().split()) <= {"-1", "1"}
     assert run("compile", GOLDEN / "libsvm-poly2.model", "-o", mine, "--force", "-q").code == 0
@@ -104,7 +104,7 @@ def test_force_replaces(run, tmp_path, data, mine, model_file):
     assert (tmp_path / "parsed").read_text().count("\n") == data["parser"].read_text().count("\n")
 
 
-def test_what_is_empty_has_nothing_to_lose(run, tmp_path, data, model_file):
+def test_empty_files_are_replaced(run, tmp_path, data, model_file):
     for name in ("m", "p"):
         (tmp_path / name).touch()
     assert run("train", "poly", data["poly"], "-o", tmp_path / "m", "-q").code == 0
@@ -152,17 +152,17 @@ def test_former_spellings_name_the_new_one(run, tmp_path, monkeypatch, former, n
         "predict train a.svm",
     ],
 )
-def test_new_spellings_are_not_taken_for_former_ones(command):
+def test_current_commands_are_not_taken_for_former_spellings(command):
     assert new_spelling(command.split()) is None
 
 
-def test_a_file_that_is_called_like_a_former_command(tmp_path, monkeypatch):
+def test_files_named_like_a_former_command_are_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("run").touch()
     assert new_spelling(["parse", "run", "a.conllu"]) is None
 
 
-def test_the_rule_is_documented():
+def test_the_rule_of_replacing_files_is_documented():
     docs = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text()
     assert re.search("--force", docs)
     assert re.search("exit code", docs, re.IGNORECASE)

@@ -27,7 +27,7 @@ def trained(request, run, tmp_path):
     return request.param, tmp_path / "m.uk", train
 
 
-def test_the_heaviest_conjunctions(run, trained):
+def test_the_heaviest_conjunctions_are_listed(run, trained):
     task, path, _ = trained
     found = run("inspect", path, "--top", "4", "--json").json["top"]
     assert set(found) == KINDS[task]
@@ -56,7 +56,7 @@ def test_the_heaviest_conjunctions(run, trained):
     assert "top" not in run("inspect", path, "--json").json
 
 
-def test_the_heaviest_of_an_engine_without_conjunctions(run, tmp_path):
+def test_the_heaviest_conjunctions_of_engines_without_conjunctions_are_listed(run, tmp_path):
     (tmp_path / "train").write_text(MAKERS["bunsetsu"](40, 0))
     tops = []
     for engine in ("inverted", "expanded"):
@@ -97,7 +97,7 @@ def test_text_without_tags_is_explained(run, tmp_path):
     assert told[0]["decisions"] == told[1]["decisions"] != []
 
 
-def test_what_is_refused(run, trained, tmp_path):
+def test_options_of_models_of_rows_and_missing_sentences_are_refused(run, trained, tmp_path):
     _, path, train = trained
     assert "so there is no sentence 60" in run("explain", path, train, "--row", "60").error()
     for options in (("--of", "NP"), ("--features", "names.txt"), ("--zero-based",)):
@@ -105,7 +105,7 @@ def test_what_is_refused(run, trained, tmp_path):
     assert "nowhere" in run("explain", path, tmp_path / "nowhere").error()
 
 
-def test_a_pruned_parser_is_not_explained(run, tmp_path):
+def test_pruned_parsers_are_not_explained(run, tmp_path):
     (tmp_path / "train").write_text(MAKERS["bunsetsu"](40, 0))
     options = ("--engine", "pruned", "--threshold", "1e-4", "-q")
     assert run("train", "bunsetsu", tmp_path / "train", "-o", tmp_path / "m.uk", *options).code == 0

@@ -48,7 +48,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         ("chunks", ["--draw"], ".txt"),
     ],
 )
-def test_each_file_has_the_answers_of_its_own_command(
+def test_each_file_gets_the_output_of_a_command_of_its_own(
     run, models, texts, tmp_path, *, task, options, suffix
 ) -> None:
     ending = "conllu" if task == "trees" else "chunks"
@@ -62,7 +62,7 @@ def test_each_file_has_the_answers_of_its_own_command(
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
 
 
-def test_workers_give_the_same(run, models, texts, tmp_path) -> None:
+def test_workers_give_the_same_output(run, models, texts, tmp_path) -> None:
     pytest.importorskip("distributed")
     command = ["parse", models["trees"], texts / "*.conllu", "-q"]
     assert run(*command, "-o", tmp_path / "out", "--dask", "local", "--jobs", 2).code == 0
@@ -71,7 +71,7 @@ def test_workers_give_the_same(run, models, texts, tmp_path) -> None:
     assert contents(tmp_path / "out") == contents(tmp_path / "here")
 
 
-def test_a_run_that_failed_goes_on_where_it_was(run, models, texts, tmp_path) -> None:
+def test_a_failed_run_resumes_at_the_first_unfinished_file(run, models, texts, tmp_path) -> None:
     out, command = tmp_path / "out", ["parse", models["trees"], texts / "*.conllu", "-o", tmp_path / "out"]
     right = (texts / "1.conllu").read_bytes()
     (texts / "1.conllu").write_text("1\tbad\n\n")
@@ -84,7 +84,7 @@ def test_a_run_that_failed_goes_on_where_it_was(run, models, texts, tmp_path) ->
     assert "3 files, 3 answered before: 0 sentences" in run(*command).err
 
 
-def test_what_is_skipped_is_said_of_each_file(run, models, texts, tmp_path) -> None:
+def test_skipped_sentences_are_reported_for_each_file(run, models, texts, tmp_path) -> None:
     text = (texts / "1.conllu").read_text()
     (texts / "1.conllu").write_text("1\tbad\n\n" * 30 + text)
     ran = run("parse", models["trees"], texts / "*.conllu", "-o", tmp_path / "out", "--on-error", "skip")
@@ -93,7 +93,7 @@ def test_what_is_skipped_is_said_of_each_file(run, models, texts, tmp_path) -> N
     assert "1.conllu: 30 sentences passed through" in " ".join(ran.err.split())
 
 
-def test_what_cannot_be_done_is_said(run, models, texts, tmp_path) -> None:
+def test_unusable_inputs_and_options_are_refused(run, models, texts, tmp_path) -> None:
     command = ["parse", models["trees"], texts / "*.conllu"]
     assert "name it with --output" in run(*command).error()
     assert "--format svg writes a page" in run(*command, "-o", tmp_path / "o", "--svg", "x.html").error()

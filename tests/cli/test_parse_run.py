@@ -64,14 +64,14 @@ def test_columns(run, models, tmp_path, task, jobs):
     assert (tmp_path / "out").read_text() == answered(models[task], path)
 
 
-def test_untagged_chunks_get_a_column(run, models, tmp_path):
+def test_chunks_without_a_tag_column_get_one(run, models, tmp_path):
     (tmp_path / "in").write_text(chunks(5, 3, tags=False))
     (tmp_path / "tagged").write_text(chunks(5, 3))
     found = run("parse", models["chunks"], tmp_path / "in", "-q").out
     assert found == run("parse", models["chunks"], tmp_path / "tagged", "-q").out
 
 
-def test_words_alone_are_chunked(run, tmp_path):
+def test_chunkers_without_parts_of_speech_need_only_words(run, tmp_path):
     """A chunker of words and tags works without parts of speech."""
     lines = [line.split() for line in chunks(40, 0).splitlines()]
     two = "".join(f"{fields[0]} {fields[-1]}\n" if fields else "\n" for fields in lines)
@@ -103,7 +103,7 @@ def mixed(bank, tmp_path) -> tuple[Path, str]:
     return path, good
 
 
-def test_stopping_at_a_bad_sentence(run, model, bank, mixed, tmp_path):
+def test_parsing_stops_at_a_bad_sentence(run, model, bank, mixed, tmp_path):
     path, good = mixed
     ran = run("parse", model, path)
     assert ran.code == 2
@@ -115,7 +115,7 @@ def test_stopping_at_a_bad_sentence(run, model, bank, mixed, tmp_path):
     assert set(tmp_path.iterdir()) == before  # all or nothing
 
 
-def test_skipping_a_bad_sentence(run, model, bank, mixed):
+def test_bad_sentences_can_be_skipped(run, model, bank, mixed):
     path, _ = mixed
     ran = run("parse", model, path, "--on-error", "skip", "-q")
     assert ran.code == 0
@@ -128,7 +128,7 @@ def test_skipping_a_bad_sentence(run, model, bank, mixed):
 # --- Drawings -----------------------------------------------------------------------------------------
 
 
-def test_trees_for_the_terminal(run, models, bank, tmp_path):
+def test_trees_are_drawn_for_the_terminal(run, models, bank, tmp_path):
     trees = unkernel.load(models["trees"]).parse(bank)
     expected = "".join(f"{draw_text(sentence)}\n" for sentence in trees)
     assert run("parse", models["trees"], bank, "--draw", "-q").out == expected
@@ -142,7 +142,7 @@ def test_trees_for_the_terminal(run, models, bank, tmp_path):
 
 
 @pytest.mark.parametrize("task", ["trees", "bunsetsu"])
-def test_arcs(run, models, tmp_path, task):
+def test_arcs_are_drawn_as_a_page(run, models, tmp_path, task):
     path = tmp_path / "in"
     path.write_text(MAKERS[task](3, 0))
     command = ("parse", models[task], path, "-q", "--svg")
@@ -179,7 +179,7 @@ def test_a_page_escapes_words(run, model, tmp_path):
 # --- Refusals -----------------------------------------------------------------------------------------
 
 
-def test_what_is_refused(run, models, model, bank, tmp_path):
+def test_bad_files_and_outputs_are_refused(run, models, model, bank, tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "old.html").write_text("mine")
     for arguments, reason in (
@@ -200,7 +200,7 @@ def test_what_is_refused(run, models, model, bank, tmp_path):
         assert reason in run("parse", *arguments).error()
 
 
-def test_raw_text_is_told_what_is_missing(run, model, tmp_path):
+def test_raw_text_is_refused_with_the_missing_option(run, model, tmp_path):
     (tmp_path / "raw.txt").write_text("Dogs bark loudly.\n")
     for command in ("parse", "evaluate", "explain"):
         message = run(command, model, tmp_path / "raw.txt").error()
@@ -208,7 +208,7 @@ def test_raw_text_is_told_what_is_missing(run, model, tmp_path):
         assert "CoNLL-U has one word per line" in message
 
 
-def test_warnings_of_the_library_are_lines(run, model, bank, monkeypatch):
+def test_warnings_of_the_library_are_shown_as_single_lines(run, model, bank, monkeypatch):
     def warned(*_: object, **__: object) -> None:
         warnings.warn("the tags are not those of training", UserWarning, stacklevel=1)
         raise ValueError("stop here")
@@ -243,14 +243,14 @@ def test_stdin_to_stdout(run, stdin, model, bank):
         assert (ran.code, ran.out, ran.err) == (0, expected, "")
 
 
-def test_training_and_measuring_on_stdin(run, stdin, bank, tmp_path):
+def test_training_and_evaluation_read_stdin(run, stdin, bank, tmp_path):
     stdin(bank.read_bytes())
     assert run("train", "parser", "-", "-o", tmp_path / "m.uk", "-q").code == 0
     stdin(bank.read_bytes())
     assert run("evaluate", tmp_path / "m.uk", "-", "--json").json["uas"] > 50
 
 
-def test_a_conversation(model, bank):
+def test_sentences_are_answered_while_the_pipe_stays_open(model, bank):
     """Each sentence is answered while the pipe stays open."""
     process = start(model, "-q")
     parser = unkernel.load(model)
@@ -265,7 +265,7 @@ def test_a_conversation(model, bank):
 
 
 @pytest.mark.skipif("UNKERNEL_SANITIZER" in os.environ, reason="sanitizers keep freed memory for a while")
-def test_an_endless_stream_in_bounded_memory(model, bank):
+def test_an_endless_stream_is_parsed_in_bounded_memory(model, bank):
     """Limits the address space to slightly more than at the first answer."""
     process, text = start(model, "-q", "-j", "1"), bank.read_bytes()
     process.stdin.write(text)
@@ -292,7 +292,7 @@ def test_an_endless_stream_in_bounded_memory(model, bank):
     assert largest - at_first < 30e6
 
 
-def test_nobody_reads_any_more(model, tmp_path):
+def test_a_closed_pipe_ends_the_command_quietly(model, tmp_path):
     """``unkernel parse … | head``."""
     (tmp_path / "in").write_text(treebank(1000, 0))
     process = start(model, tmp_path / "in")
@@ -304,7 +304,7 @@ def test_nobody_reads_any_more(model, tmp_path):
 
 @pytest.mark.hostile
 @pytest.mark.parametrize("output", [True, False])
-def test_an_interrupt(model, bank, tmp_path, output):
+def test_an_interrupt_ends_the_command(model, bank, tmp_path, output):
     arguments = ["-o", tmp_path / "out"] if output else []
     process = start(model, "--on-error", "skip", *arguments)
     process.stdin.write(BAD.encode() + bank.read_bytes())
@@ -318,13 +318,13 @@ def test_an_interrupt(model, bank, tmp_path, output):
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
-def test_a_full_disk(model, bank):
+def test_a_full_disk_is_reported(model, bank):
     with Path("/dev/full").open("wb") as full:
         code, _, err = finish(start(model, bank, stdout=full))
     assert (code, err) == (2, "unkernel: error: No space left on device\n")
 
 
-def test_a_terminal_sees_how_training_goes(bank, tmp_path):
+def test_a_terminal_shows_the_progress_of_training(bank, tmp_path):
     command = [
         *COMMAND[:-1],
         "train",

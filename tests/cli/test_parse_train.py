@@ -77,7 +77,7 @@ def test_the_parser_does_not_depend_on_threads(run, files, tmp_path):
     assert one.parse(dev).to_bytes() == two.parse(dev).to_bytes()
 
 
-def test_epochs_are_told(run, bank, tmp_path):
+def test_epochs_are_reported(run, bank, tmp_path):
     arguments = ("train", "parser", bank, "-o", tmp_path / "m.uk", "--dev", bank, "--epochs", "2")
     told = run(*arguments, "--verbose").err.splitlines()
     of_epochs = [line for line in told if line.startswith("run")]
@@ -200,19 +200,19 @@ def test_a_trie_is_grown_from_sentences(run, tmp_path):
         assert reason in run(*arguments, *options).error()
 
 
-def test_defaults_are_the_parsers_own(run, bank, tmp_path):
+def test_defaults_are_those_of_the_parser_classes(run, bank, tmp_path):
     assert run("train", "parser", bank, "-o", tmp_path / "m.uk", "-q").code == 0
     assert ArcEagerParser.load(tmp_path / "m.uk").get_params() == ArcEagerParser().get_params()
 
 
 @pytest.mark.parametrize("learner", ["svm", "logistic"])
-def test_the_solvers_are_watched(run, bank, tmp_path, learner):
+def test_progress_of_the_solvers_is_shown(run, bank, tmp_path, learner):
     ran = run("train", "parser", bank, "-o", tmp_path / "m.uk", "--learner", learner, "--verbose")
     assert ran.code == 0, ran.err
     assert "part 1 of 1" in ran.err
 
 
-def test_templates_of_bunsetsu_are_names_in_a_file(run, tmp_path):
+def test_templates_of_bunsetsu_parsers_are_read_from_a_file(run, tmp_path):
     (tmp_path / "train.knp").write_text(bunsetsu(40, 0))
     (tmp_path / "t.txt").write_text(
         "# mine\nmodifier.last.surface\ncandidate.end # yes\n\nbetween.distance\n"
@@ -293,14 +293,14 @@ def test_compressed_files(run, tmp_path):
         ("parser --dev nowhere", "nowhere: No such file"),
     ],
 )
-def test_options_that_are_bad(run, bank, options, reason):
+def test_bad_options_are_refused(run, bank, options, reason):
     kind, *given = options.split()
     ran = run("train", kind, bank, "-o", bank.with_name("m.uk"), *given, "-q")
     assert re.search(reason, ran.error())
     assert [path.name for path in bank.parent.iterdir()] == ["train.conllu"]
 
 
-def test_stdin_can_be_read_only_once(run, tmp_path):
+def test_stdin_cannot_be_used_for_two_files(run, tmp_path):
     assert "stdin" in run("train", "parser", "-", "-o", tmp_path / "m.uk", "--dev", "-").error()
 
 
@@ -326,14 +326,14 @@ def test_stdin_can_be_read_only_once(run, tmp_path):
         ("bunsetsu", "One day, a letter came.\n", "train:"),
     ],
 )
-def test_training_data_that_is_bad(run, tmp_path, kind, text, reason):
+def test_bad_training_data_is_refused(run, tmp_path, kind, text, reason):
     (tmp_path / "train").write_text(text)
     assert reason in run("train", kind, tmp_path / "train", "-o", tmp_path / "m.uk", "-q").error()
     assert [path.name for path in tmp_path.iterdir()] == ["train"]
 
 
 @pytest.mark.parametrize("kind", ["parser", "bunsetsu", "chunker"])
-def test_a_file_for_another_kind_is_told(run, files, tmp_path, kind):
+def test_training_files_of_another_kind_of_parser_are_named(run, files, tmp_path, kind):
     task, train, _ = files
     if kind == KIND_OF[task]:
         return
@@ -350,7 +350,7 @@ def test_a_file_for_another_kind_is_told(run, files, tmp_path, kind):
         ("# a\n1 w _ X _ _ 0 root _ _\n\n", "train.conllu:2"),
     ],
 )
-def test_bad_treebanks_are_known_by_their_names(run, tmp_path, text, reason):
+def test_bad_treebanks_are_recognised_by_the_name_of_the_file(run, tmp_path, text, reason):
     (tmp_path / "train.conllu").write_text(text)
     ran = run("train", "parser", tmp_path / "train.conllu", "-o", tmp_path / "m.uk", "--epochs", "3", "-q")
     assert reason in ran.error()
@@ -362,7 +362,7 @@ def test_outputs_that_cannot_be_written(run, bank, tmp_path):
     assert read_conllu(bank)
 
 
-def test_guessing():
+def test_the_kind_of_parser_is_guessed_from_the_file():
     for task, make in MAKERS.items():
         assert guess_task(make(3, 0).encode()).name == task
         assert guess_task(b"\xef\xbb\xbf" + make(3, 0).replace("\n", "\r\n").encode()).name == task
@@ -397,7 +397,7 @@ def test_inspect(run, parser_file):
     assert "this is a parser" in run("inspect", path, "--features", "names.txt").error()
 
 
-def test_commands_for_rows_say_that_it_is_a_parser(run, parser_file, test_file, tmp_path):
+def test_commands_for_rows_refuse_parsers_by_name(run, parser_file, test_file, tmp_path):
     task, path = parser_file
     description = registry.list_kinds()[KINDS[task]].description
     for command in (
@@ -416,11 +416,11 @@ def test_commands_for_rows_say_that_it_is_a_parser(run, parser_file, test_file, 
             reader(path)
 
 
-def test_a_classifier_is_no_parser(run, model_file, test_file):
+def test_classifiers_are_refused_as_parsers(run, model_file, test_file):
     assert "unkernel predict" in run("parse", model_file, test_file).error()
 
 
-def test_a_parser_that_was_cut_short(run, parser_file, tmp_path):
+def test_truncated_parsers_are_refused(run, parser_file, tmp_path):
     _, path = parser_file
     data = path.read_bytes()
     for share in (0.001, 0.5, 0.999):
@@ -429,7 +429,7 @@ def test_a_parser_that_was_cut_short(run, parser_file, tmp_path):
         assert str(path) in run("parse", path, tmp_path / "train").error()
 
 
-def test_eval_tables(run, files, tmp_path):
+def test_evaluation_prints_tables(run, files, tmp_path):
     task, train, dev = files
     assert run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", "-q").code == 0
     plain = run("evaluate", tmp_path / "m.uk", dev).out
@@ -444,7 +444,7 @@ def test_eval_tables(run, files, tmp_path):
         assert re.search(r"dependencies +[\d.]+ % of \d+", plain)
 
 
-def test_eval_needs_the_right_answers(run, files, tmp_path):
+def test_evaluation_needs_gold_annotation(run, files, tmp_path):
     task, train, _ = files
     assert run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", "-q").code == 0
     (tmp_path / "raw").write_text({"trees": "1\ta" + 8 * "\t_" + "\n\n", "chunks": "a\n\n"}.get(task, "no"))

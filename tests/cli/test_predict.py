@@ -71,7 +71,7 @@ def test_a_name_that_ends_in_xz_is_compressed(run, test_file, model_file, tmp_pa
     assert len(lzma.decompress((tmp_path / "p.xz").read_bytes()).split()) == 200
 
 
-def test_what_a_user_reads(run, test_file, model_file, tmp_path):
+def test_the_text_output_is_as_expected(run, test_file, model_file, tmp_path):
     ran = run("predict", model_file, test_file, "-o", tmp_path / "p.txt")
     assert ran.err == ""
     assert re.search(r"accuracy +100.00 % \(200 of 200 rows\)", ran.out)

@@ -53,13 +53,13 @@ def one_by_one(run, model: Path, parts: Path, folder: Path) -> dict[str, bytes]:
     return contents(folder)
 
 
-def test_each_file_has_the_answers_of_its_own_command(run, model, parts, tmp_path):
+def test_each_file_gets_the_output_of_a_command_of_its_own(run, model, parts, tmp_path):
     ran = run("predict", model, parts / "part-*.csv", "-o", tmp_path / "out", "--scores", "--json")
     assert (ran.json["parts"], ran.json["done_before"], ran.json["rows"]) == (3, 0, 60)
     assert contents(tmp_path / "out") == one_by_one(run, model, parts, tmp_path / "alone")
 
 
-def test_workers_give_the_same(run, model, parts, tmp_path):
+def test_workers_give_the_same_output(run, model, parts, tmp_path):
     pytest.importorskip("distributed")
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out", "--scores"]
     ran = run(*command, "--dask", "local", "--jobs", 2, "--json")
@@ -175,7 +175,7 @@ def test_a_scheduler_that_is_lost_is_named(monkeypatch):
             list(asking([Part(name, name) for name in "abc"]))
 
 
-def test_a_run_that_failed_goes_on_where_it_was(run, model, parts, tmp_path):
+def test_a_failed_run_resumes_at_the_first_unfinished_file(run, model, parts, tmp_path):
     out, command = tmp_path / "out", ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
     right = (parts / "part-1.csv").read_bytes()
     (parts / "part-1.csv").write_text("nothing\nof\nthe\nkind\n")
@@ -308,7 +308,7 @@ def test_several_files_and_folders_are_told_how(run, model, parts, tmp_path):
     assert f"such as '{parts / '*.csv'}'" in run("predict", model, parts, "-o", tmp_path / "out").error()
 
 
-def test_what_cannot_be_done_is_said(run, model, parts, people_file, tmp_path):
+def test_unusable_inputs_and_options_are_refused(run, model, parts, people_file, tmp_path):
     pattern = parts / "part-*.csv"
     assert "name it with --output" in run("predict", model, pattern).error()
     assert "o file matches" in run("predict", model, parts / "x-*", "-o", tmp_path / "out").error()

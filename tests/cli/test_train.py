@@ -72,7 +72,7 @@ def test_a_model_of_support_vectors_is_ready_to_load(run, tmp_path):
     assert re.search(r"model +\d+ support vectors, kernel of degree 2", said)
 
 
-def test_what_a_user_reads(run, train_file, test_file, tmp_path):
+def test_the_text_output_is_as_expected(run, train_file, test_file, tmp_path):
     ran = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--C", "10", "--test", test_file)
     assert ran.code == 0
     assert ran.err == ""  # no terminal, no bar
@@ -82,7 +82,7 @@ def test_what_a_user_reads(run, train_file, test_file, tmp_path):
     assert re.search(r"test accuracy +100.00 % \(200 of 200 rows\)", ran.out)
 
 
-def test_quiet_says_nothing(run, train_file, tmp_path):
+def test_quiet_prints_nothing(run, train_file, tmp_path):
     ran = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--quiet")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
 
@@ -169,7 +169,7 @@ def test_how_the_file_counts_is_remembered(run, tmp_path):
     assert {index for entry in top for index in entry["features"]} == {0, 1, 2}
 
 
-def test_a_model_that_was_there_is_replaced_only_by_a_whole_one(run, train_file, model_file, tmp_path):
+def test_an_existing_model_is_replaced_only_by_a_complete_one(run, train_file, model_file, tmp_path):
     before = model_file.read_bytes()
     (tmp_path / "bad").write_text("1 1:1\n")
     run("train", "poly", tmp_path / "bad", "-o", model_file).error()

@@ -50,7 +50,7 @@ def test_what_json_has(run, linear_files, tmp_path):
     assert (found["classes"], found["packed_rows"], found["training_measure"]) == ([-1, 1], None, None)
 
 
-def test_what_a_user_reads(run, linear_files, tmp_path):
+def test_the_text_output_is_as_expected(run, linear_files, tmp_path):
     data, test = linear_files
     ran = run("train", "linear", data, "-o", tmp_path / "m.uk", "--test", test)
     assert (ran.code, ran.err) == (0, "")

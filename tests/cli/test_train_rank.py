@@ -63,7 +63,7 @@ def test_what_json_has(trained):
     assert (trained["learner"], trained["ranks"], trained["training_groups"]) == ("RankSVM", 4, 30)
 
 
-def test_what_a_user_reads(run, rank_files, tmp_path):
+def test_the_text_output_is_as_expected(run, rank_files, tmp_path):
     command = ["train", "rank", rank_files[0], "-o", tmp_path / "m.uk", "--test", rank_files[1]]
     ran = run(*command, "--thresholds")
     assert (ran.code, ran.err) == (0, "")

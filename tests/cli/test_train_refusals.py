@@ -87,7 +87,7 @@ BAD_FILES = {
 
 @pytest.mark.parametrize("options", ["linear", "rank", "linear --out-of-core", "rank --out-of-core"])
 @pytest.mark.parametrize(("text", "reason"), BAD_FILES.values(), ids=BAD_FILES)
-def test_training_data_that_is_bad(run, tmp_path, options, text, reason):
+def test_bad_training_data_is_refused(run, tmp_path, options, text, reason):
     path = tmp_path / "lignes-é.svm"
     path.write_text(text, encoding="utf-8")
     message = run("train", *options.split(), path, "-o", tmp_path / "m.uk").error()

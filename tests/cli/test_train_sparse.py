@@ -58,7 +58,7 @@ def test_the_penalty_is_the_estimators_own(run, train_file, tmp_path):
     assert run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--json").json["penalty"] == "l2"
 
 
-def test_what_a_user_reads(run, train_file, test_file, tmp_path):
+def test_the_text_output_is_as_expected(run, train_file, test_file, tmp_path):
     options = ["--C", "10", "--test", test_file]
     ran = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", *options)
     assert (ran.code, ran.err) == (0, "")

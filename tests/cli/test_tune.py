@@ -117,7 +117,7 @@ def test_the_best_is_trained_on_all_rows(run, train_file, test_file, tmp_path):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
-def test_what_a_user_reads(run, train_file, tmp_path):
+def test_the_text_output_is_as_expected(run, train_file, tmp_path):
     ran = run("tune", "poly", train_file, "--degree", "1,2", "--cv", "3", "--plot", tmp_path / "t.svg")
     assert (ran.code, ran.err) == (0, "")
     for words in ("3 folds", "degree", "accuracy", "ROC area", "←", "best", "--degree 2", "t.svg"):

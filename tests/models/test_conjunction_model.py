@@ -278,7 +278,7 @@ def test_a_folder_in_the_place_of_the_file(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_device():
+def test_full_devices_are_reported():
     with pytest.raises(OSError, match="No space left"):
         make_model().save("/dev/full")
 

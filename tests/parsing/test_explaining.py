@@ -271,7 +271,7 @@ def test_every_feature_has_a_name_of_its_own(task):
 # --- Refusals -----------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_explained():
+def test_models_and_rows_that_cannot_be_explained_are_refused():
     corpus = corpus_of("bunsetsu")
     parser = BunsetsuParser(engine="pruned", threshold=1e-3).fit(corpus)
     with pytest.raises(ValueError, match="pruned"):

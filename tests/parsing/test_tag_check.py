@@ -197,7 +197,7 @@ RAW = {
 
 
 @pytest.mark.parametrize("task", CLASSES)
-def test_raw_text_is_told_what_is_missing(task, parsers, tmp_path):
+def test_raw_text_is_refused_with_the_missing_option(task, parsers, tmp_path):
     text, message = RAW[task]
     path = tmp_path / "raw.txt"
     path.write_text(text)

@@ -142,7 +142,7 @@ def test_a_failure_at_the_end_leaves_nothing_behind(where, tmp_path, monkeypatch
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_a_full_device():
+def test_full_devices_are_reported():
     with pytest.raises(OSError, match="No space"):
         write_svmlight("/dev/full", np.eye(1000), np.arange(1000))
     assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)

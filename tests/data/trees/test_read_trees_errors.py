@@ -94,7 +94,7 @@ def test_queries_for_some_lines_only(lines, line, column, reason):
 # --- Hostile ----------------------------------------------------------------------------------------
 
 
-def test_bytes_that_are_no_text():
+def test_bytes_that_are_not_text_are_refused():
     data = read(b"\xff\xfe |BT| (A\x80 b\0c) |ET|\n-1 |BT| (\xf0 \x9f) |ET|\n")
     assert data.y.tolist() == ["\udcff\udcfe", "-1"]
     assert data.X.brackets() == ["(A\udc80 b\0c)", "(\udcf0 \udc9f)"]

@@ -68,7 +68,7 @@ def test_any_partitions_give_the_encoding_of_one_machine(people: pd.DataFrame, p
         assert (found.compute(scheduler="threads") != expected.transform(people)).nnz == 0
 
 
-def test_workers_give_the_same(client: Any, people: pd.DataFrame) -> None:
+def test_workers_give_the_same_output(client: Any, people: pd.DataFrame) -> None:
     frame = dd.from_pandas(people, npartitions=9)
     with client.as_current():
         encoder = RecordEncoder().fit(frame)

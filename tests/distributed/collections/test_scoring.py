@@ -76,7 +76,7 @@ def test_arrays(classifiers: Any, rows: Any, kind: str, chunks: tuple[int, int])
             same(found, getattr(fast, method)(rows))
 
 
-def test_workers_give_the_same(client: Any, classifiers: Any, rows: Any) -> None:
+def test_workers_give_the_same_output(client: Any, classifiers: Any, rows: Any) -> None:
     fast, X = classifiers["three"], da.from_array(rows, chunks=(30, 12))
     same(fast.predict_proba(X, n_jobs=2), fast.predict_proba(rows), scheduler=client)
     future = client.compute(fast.predict(X))

@@ -99,7 +99,7 @@ def test_features_of_too_many_values(tmp_path):
         ArcEagerParser(templates=path, epochs=1).fit(bank)
 
 
-def test_files_that_are_not_there():
+def test_missing_files_are_named():
     with pytest.raises(
         FileNotFoundError, match="no template file 'defualt'; ours are 'default', 'rich', 'chang'"
     ):
