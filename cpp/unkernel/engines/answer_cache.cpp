@@ -38,7 +38,7 @@ std::uint64_t step(std::uint64_t chain, std::uint64_t word) {
   return product ^ product >> 32;
 }
 
-// Uses two chains of multiplications, since each step of a single chain would wait for the last.
+// Uses two chains of multiplications, because each step of a single chain would wait for the step before it.
 std::uint64_t hash_of(const AnswerCache::Key& key) {
   const std::int32_t* columns = key.columns.data();
   const std::size_t count = key.columns.size();
@@ -48,7 +48,7 @@ std::uint64_t hash_of(const AnswerCache::Key& key) {
     first = step(first, word_at(columns + k));
     second = step(second, word_at(columns + k + 2));
   }
-  if (count >= 4) {  // the last four may overlap earlier ones: no loop whose end is hard to predict
+  if (count >= 4) {  // hashes some columns twice, which is faster than a loop over the rest
     first = step(first, word_at(columns + count - 4));
     second = step(second, word_at(columns + count - 2));
   } else {
@@ -70,8 +70,8 @@ std::uint64_t header_of(const AnswerCache::Key& key, std::uint32_t generation) {
 
 }  // namespace
 
-AnswerCache::Key::Key(std::span<const std::int32_t> of_row, const double* theirs)
-    : columns(of_row), values(theirs) {
+AnswerCache::Key::Key(std::span<const std::int32_t> row_columns, const double* row_values)
+    : columns(row_columns), values(row_values) {
   hash = hash_of(*this);
 }
 
@@ -83,8 +83,8 @@ AnswerCache::AnswerCache(std::size_t most_rows, std::size_t scores)
 
 AnswerCache::~AnswerCache() {
   for (Set& set : sets_) {
-    for (auto& place : set.rows) {
-      for (StoredRow* row = place.load(relaxed); row != nullptr;)
+    for (auto& slot : set.rows) {
+      for (StoredRow* row = slot.load(relaxed); row != nullptr;)
         ::operator delete(std::exchange(row, row->former));
     }
   }
@@ -148,8 +148,9 @@ void AnswerCache::store(const Key& key, bool decision_only, std::uint32_t genera
   row->version.store(row->version.load(relaxed) + 1, release);
 }
 
-// Returns the slot of the same row, else a free one, else one that was not found since it was stored. If all
-// were found, replaces one of them, and requires the others to be found again to stay.
+// Returns the slot of the same row; else a free slot; else a slot whose row was not found since it was
+// stored. If all rows were found, returns one of their slots and clears the marks of all others, which stay
+// only if they are found again.
 std::size_t AnswerCache::slot_to_replace(Set& set, const Key& key) const {
   if (const std::size_t way = set.way_of(key.hash); way < ways) return way;
   const std::size_t first = static_cast<std::size_t>(key.hash >> 2) % ways_;
@@ -166,7 +167,7 @@ std::size_t AnswerCache::slot_to_replace(Set& set, const Key& key) const {
 }
 
 // Returns a row with room for this number of words, locked against other writers until its version is even
-// again. Null if another thread is writing there, or if memory runs out.
+// again. Returns null if another thread is writing to the slot, or if memory runs out.
 AnswerCache::StoredRow* AnswerCache::lock_row(std::atomic<StoredRow*>& place, std::size_t words) {
   StoredRow* row = place.load(acquire);
   if (row != nullptr) {
@@ -175,16 +176,16 @@ AnswerCache::StoredRow* AnswerCache::lock_row(std::atomic<StoredRow*>& place, st
       return nullptr;
     if (row->capacity >= words) return row;
   }
-  // At least doubles the capacity, so that all former rows of a slot together take at most as much memory as
-  // the current one.
+  // At least doubles the capacity, so that all former rows of a slot together take at most as much
+  // memory as the current one.
   constexpr std::size_t line = 64;
-  const std::size_t least = row == nullptr ? words : std::max(words, 2 * row->capacity);
-  const std::size_t bytes = (sizeof(StoredRow) + sizeof(Word) * least + line - 1) / line * line;
+  const std::size_t min_capacity = row == nullptr ? words : std::max(words, 2 * row->capacity);
+  const std::size_t bytes = (sizeof(StoredRow) + sizeof(Word) * min_capacity + line - 1) / line * line;
   void* memory = ::operator new(bytes, std::nothrow);
   if (memory != nullptr) {
-    auto* made = new (memory) StoredRow{row, (bytes - sizeof(StoredRow)) / sizeof(Word), 1};
-    for (std::size_t k = 0; k < made->capacity; ++k) new (made->words() + k) Word(0);
-    if (place.compare_exchange_strong(row, made, release, relaxed)) return made;
+    auto* new_row = new (memory) StoredRow{row, (bytes - sizeof(StoredRow)) / sizeof(Word), 1};
+    for (std::size_t k = 0; k < new_row->capacity; ++k) new (new_row->words() + k) Word(0);
+    if (place.compare_exchange_strong(row, new_row, release, relaxed)) return new_row;
     ::operator delete(memory);
   } else if (row != nullptr) {
     row->version.fetch_add(1, release);  // the row has not changed

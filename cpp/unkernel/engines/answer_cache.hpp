@@ -1,13 +1,13 @@
 // Caches the scores of rows.
 //
 // A hash of the row selects a set of eight slots; a slot holds one row and its scores. A row is found only if
-// all its columns and values are equal; equal hashes are not enough. A full set replaces a row that was not
-// found since it was stored, if there is one.
+// all its columns and values are equal; equal hashes are not enough. If a set is full, the new row preferably
+// replaces a row that was not found since it was stored.
 //
 // Threads never wait for each other. Each stored row has a version, which is odd while a thread writes to it.
 // A reader compares the version before and after; if it is odd or has changed, the row counts as not found. A
-// writer that meets an odd version leaves the slot alone. All words are atomic, and those of a row are
-// written with release and read with acquire semantics, so that a reader which has seen a new word also sees
+// writer that meets an odd version leaves the slot alone. All words are atomic. The words of a row are
+// written with release and read with acquire semantics, so that a reader that has seen a new word also sees
 // that the version is odd or newer. Memory that a reader may be using is freed only with the cache.
 //
 // Bytes   16 per slot; per stored row 32, 4 per column, 8 per value and score, rounded up to 64.
@@ -28,10 +28,11 @@ class AnswerCache {
   // Longer rows are not stored.
   static constexpr std::size_t longest_row = 1024;
 
-  // Set in a stored hash if its row was found since it was stored. The hashes of keys do not use this bit.
+  // A bit of stored hashes, set if the row was found since it was stored. The hashes of keys do not use this
+  // bit.
   static constexpr std::uint64_t was_found = 1;
 
-  // A row with ascending columns; without values all are 1.
+  // A row with ascending columns. If `values` is null, all values are 1.
   struct Key {
     std::span<const std::int32_t> columns;
     const double* values = nullptr;
@@ -55,8 +56,8 @@ class AnswerCache {
 
   std::size_t most_rows() const { return most_rows_; }
 
-  // Prefetch the data that find() will read: first the slots of a row; later, once these have arrived, the
-  // stored row.
+  // Prefetch the data that find() will read: first call prefetch_slots; later, when the slots have arrived,
+  // prefetch_row.
   void prefetch_slots(const Key& key) const {
     const Set& set = sets_[place_of(key.hash)];
     __builtin_prefetch(&set.hashes);
@@ -86,7 +87,8 @@ class AnswerCache {
 
   // Followed by words: a header, scores, columns in pairs, values.
   struct StoredRow {
-    StoredRow* former;  // too short for the row that replaced it; kept for its readers
+    StoredRow* former;  // the slot's previous row, which had too little capacity; kept for threads that still
+                        // read it
     std::size_t capacity;
     Word version = 0;
 

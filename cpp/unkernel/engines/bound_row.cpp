@@ -16,16 +16,16 @@ BoundRow::BoundRow(const Engine& engine, Shared shared, std::int32_t width, Shar
   if (columns.size() != shared_.values.size() || !ascending || !inside)
     throw std::invalid_argument("the shared part is not a row of ascending columns");
   if (sharing_ == Sharing::nothing) return;
-  alone_ = scores_of({shared_.columns, shared_.values.data()});
-  empty_ = scores_of({});
-  if (sharing_ == Sharing::pairs) places_.assign(static_cast<std::size_t>(std::max(width, 0)), -1);
+  scores_of_shared_ = scores_of({shared_.columns, shared_.values.data()});
+  scores_of_empty_ = scores_of({});
+  if (sharing_ == Sharing::pairs) pair_rows_.assign(static_cast<std::size_t>(std::max(width, 0)), -1);
 }
 
 void BoundRow::score(const SparseRow<std::int32_t>& row, double* out) {
-  if (sharing_ == Sharing::nothing) return score_together(row, out);
+  if (sharing_ == Sharing::nothing) return score_merged(row, out);
   engine_.score(row, *worker_, out);
   const std::size_t scores = engine_.scores();
-  for (std::size_t s = 0; s < scores; ++s) out[s] += alone_[s] - empty_[s];
+  for (std::size_t s = 0; s < scores; ++s) out[s] += scores_of_shared_[s] - scores_of_empty_[s];
   if (sharing_ == Sharing::linear) return;
   for (std::size_t k = 0; k < row.columns.size(); ++k) {
     const double value = row.values == nullptr ? 1.0 : row.values[k];
@@ -34,43 +34,43 @@ void BoundRow::score(const SparseRow<std::int32_t>& row, double* out) {
   }
 }
 
-void BoundRow::score_together(const SparseRow<std::int32_t>& row, double* out) {
-  together_.columns.clear();
-  together_.values.clear();
-  std::size_t at = 0;
+void BoundRow::score_merged(const SparseRow<std::int32_t>& row, double* out) {
+  merged_.columns.clear();
+  merged_.values.clear();
+  std::size_t next = 0;
   const auto add_shared = [&] {
-    together_.columns.push_back(shared_.columns[at]);
-    together_.values.push_back(shared_.values[at++]);
+    merged_.columns.push_back(shared_.columns[next]);
+    merged_.values.push_back(shared_.values[next++]);
   };
   for (std::size_t k = 0; k < row.columns.size(); ++k) {
-    while (at < shared_.columns.size() && shared_.columns[at] < row.columns[k]) add_shared();
-    together_.columns.push_back(row.columns[k]);
-    together_.values.push_back(row.values == nullptr ? 1.0 : row.values[k]);
+    while (next < shared_.columns.size() && shared_.columns[next] < row.columns[k]) add_shared();
+    merged_.columns.push_back(row.columns[k]);
+    merged_.values.push_back(row.values == nullptr ? 1.0 : row.values[k]);
   }
-  while (at < shared_.columns.size()) add_shared();
-  engine_.score(SparseRow<std::int32_t>{together_.columns, together_.values.data()}, *worker_, out);
+  while (next < shared_.columns.size()) add_shared();
+  engine_.score(SparseRow<std::int32_t>{merged_.columns, merged_.values.data()}, *worker_, out);
 }
 
 std::vector<double> BoundRow::scores_of(const SparseRow<std::int32_t>& row) {
-  std::vector<double> found(engine_.scores());
-  engine_.score(row, *worker_, found.data());
-  return found;
+  std::vector<double> scores(engine_.scores());
+  engine_.score(row, *worker_, scores.data());
+  return scores;
 }
 
 const double* BoundRow::pairs_with(std::int32_t column) {
-  std::int32_t& place = places_[static_cast<std::size_t>(column)];
+  std::int32_t& pair_row = pair_rows_[static_cast<std::size_t>(column)];
   const std::size_t scores = engine_.scores();
-  if (place < 0) {
+  if (pair_row < 0) {
     const double one = 1.0;
     const SparseRow<std::int32_t> single{{&column, 1}, &one};
     std::vector<double> with_shared(scores);
-    score_together(single, with_shared.data());
+    score_merged(single, with_shared.data());
     const std::vector<double> without = scores_of(single);
-    place = static_cast<std::int32_t>(pairs_.size() / scores);
+    pair_row = static_cast<std::int32_t>(pairs_.size() / scores);
     for (std::size_t s = 0; s < scores; ++s)
-      pairs_.push_back(with_shared[s] - alone_[s] - without[s] + empty_[s]);
+      pairs_.push_back(with_shared[s] - scores_of_shared_[s] - without[s] + scores_of_empty_[s]);
   }
-  return pairs_.data() + static_cast<std::size_t>(place) * scores;
+  return pairs_.data() + static_cast<std::size_t>(pair_row) * scores;
 }
 
 }  // namespace unkernel::engines

@@ -35,11 +35,12 @@ class BoundRow {
   // Rows have fewer than `width` columns. Throws std::invalid_argument if the shared part does not fit.
   BoundRow(const Engine& engine, Shared shared, std::int32_t width, Sharing sharing);
 
-  // The scores of the shared part and the row together. Columns ascend; none is shared.
+  // Computes the scores of the shared part merged with the row, whose columns ascend and are not in the
+  // shared part.
   void score(const SparseRow<std::int32_t>& row, double* out);
 
  private:
-  void score_together(const SparseRow<std::int32_t>& row, double* out);
+  void score_merged(const SparseRow<std::int32_t>& row, double* out);
   std::vector<double> scores_of(const SparseRow<std::int32_t>& row);
   // Returns c_j for all scores.
   const double* pairs_with(std::int32_t column);
@@ -48,11 +49,11 @@ class BoundRow {
   std::unique_ptr<Worker> worker_;
   Shared shared_;
   Sharing sharing_;
-  std::vector<double> alone_;         // f(s)
-  std::vector<double> empty_;         // f(0)
-  std::vector<std::int32_t> places_;  // by column, into pairs_; -1: has not occurred yet
-  std::vector<double> pairs_;
-  Shared together_;
+  std::vector<double> scores_of_shared_;  // f(s)
+  std::vector<double> scores_of_empty_;   // f(0)
+  std::vector<std::int32_t> pair_rows_;  // by column: row of pairs_, or -1 if the column has not occurred yet
+  std::vector<double> pairs_;            // c_j x scores
+  Shared merged_;
 };
 
 }  // namespace unkernel::engines

@@ -9,7 +9,7 @@
 namespace unkernel::engines {
 namespace {
 
-constexpr std::size_t rows_at_once = 16;  // whose stored rows are prefetched together
+constexpr std::size_t rows_at_once = 16;  // looked up together, so that memory accesses overlap
 
 // Converts the columns of a row to 32-bit numbers; returns false if some are larger.
 bool narrow_columns(std::span<const std::int64_t> columns, std::vector<std::int32_t>& narrow) {
@@ -31,7 +31,7 @@ AnswerCache::Key key_of(const SparseRow<std::int32_t>& row) {
 
 struct CachedEngine::CachedWorker final : Worker {
   std::unique_ptr<Worker> inner;
-  RowSorter<std::int32_t> in_order;
+  RowSorter<std::int32_t> sort_columns;
   std::vector<std::int32_t> narrow;
   std::size_t counter = 0;
   std::uint64_t hits = 0, misses = 0;  // not yet counted
@@ -43,10 +43,10 @@ CachedEngine::CachedEngine(std::shared_ptr<const Engine> engine, std::size_t mos
     : engine_(std::move(engine)), cache_(most_rows, engine_->scores()) {}
 
 std::unique_ptr<Worker> CachedEngine::worker() const {
-  auto made = std::make_unique<CachedWorker>();
-  made->inner = engine_->worker();
-  made->counter = cache_.new_counter();
-  return made;
+  auto new_worker = std::make_unique<CachedWorker>();
+  new_worker->inner = engine_->worker();
+  new_worker->counter = cache_.new_counter();
+  return new_worker;
 }
 
 // Looks a row up; if it is missing, scores and stores it.
@@ -68,12 +68,12 @@ template <class Index>
 void CachedEngine::score_row(const SparseRow<Index>& row, bool decision_only, CachedWorker& worker,
                              double* out) const {
   if constexpr (sizeof(Index) == sizeof(std::int32_t)) {
-    answer(key_of(worker.in_order(row)), decision_only, worker, out);
+    answer(key_of(worker.sort_columns(row)), decision_only, worker, out);
   } else if (narrow_columns(row.columns, worker.narrow)) {
-    answer(key_of(worker.in_order({worker.narrow, row.values})), decision_only, worker, out);
+    answer(key_of(worker.sort_columns({worker.narrow, row.values})), decision_only, worker, out);
   } else {
     ++worker.misses;
-    engine_->score(row, *worker.inner, out);  // scores are good for decisions, too
+    engine_->score(row, *worker.inner, out);  // complete scores also give the decision
   }
 }
 
@@ -95,36 +95,37 @@ void CachedEngine::score_range(const RowRange<std::int32_t>& range, bool decisio
 template <class Index>
 void CachedEngine::score_all(const data::CsrView<Index, double>& rows, bool decision_only,
                              std::span<double> out, Threads threads) const {
-  constexpr std::int64_t fewest = 512;        // fewer rows than this are not worth a second thread
-  constexpr std::int64_t between_polls = 64;  // rows; slow ones take milliseconds
-  const std::int64_t grain = std::max(fewest, rows.rows() / (8 * std::max(threads.count, 1)));
+  constexpr std::int64_t min_rows_of_thread = 512;  // fewer rows than this are not worth a second thread
+  constexpr std::int64_t between_polls =
+      64;  // rows between checks for interrupts; a slow row takes milliseconds
+  const std::int64_t grain = std::max(min_rows_of_thread, rows.rows() / (8 * std::max(threads.count, 1)));
   parallel_ranges(threads.count, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {
-    const std::unique_ptr<Worker> made = worker();
-    auto& own = static_cast<CachedWorker&>(*made);
+    const std::unique_ptr<Worker> new_worker = worker();
+    auto& cached_worker = static_cast<CachedWorker&>(*new_worker);
     for (std::int64_t begin = first; begin < last; begin += between_polls) {
       threads.monitor->throw_if_stopped();
       const RowRange<Index> range(rows, static_cast<std::size_t>(begin),
                                   static_cast<std::size_t>(std::min(last, begin + between_polls)));
-      double* to = out.data() + range.first * scores();
+      double* range_out = out.data() + range.first * scores();
       if constexpr (sizeof(Index) == sizeof(std::int32_t)) {
         if (range.ascending) {
-          score_range(range, decision_only, own, to);
+          score_range(range, decision_only, cached_worker, range_out);
           continue;
         }
       }
-      for (std::size_t row = range.first; row < range.last; ++row, to += scores())
-        score_row(range[row], decision_only, own, to);
+      for (std::size_t row = range.first; row < range.last; ++row, range_out += scores())
+        score_row(range[row], decision_only, cached_worker, range_out);
     }
-    own.count(cache_);
+    cached_worker.count(cache_);
   });
 }
 
 template <class Index>
 void CachedEngine::score_one(const SparseRow<Index>& row, bool decision_only, Worker& worker,
                              double* out) const {
-  auto& own = static_cast<CachedWorker&>(worker);
-  score_row(row, decision_only, own, out);
-  own.count(cache_);
+  auto& cached_worker = static_cast<CachedWorker&>(worker);
+  score_row(row, decision_only, cached_worker, out);
+  cached_worker.count(cache_);
 }
 
 void CachedEngine::score(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const {

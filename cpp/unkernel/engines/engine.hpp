@@ -1,8 +1,8 @@
 // The interface of all engines.
 //
-// An engine is immutable and may be used by any number of threads; each thread writes to its own worker.
-// Virtual calls are made once per batch: the loop over the rows and everything below it are compiled for the
-// type of the engine.
+// An engine is immutable and may be used by any number of threads; each thread writes to its own
+// worker. Virtual calls are made once per batch: the loop over the rows and everything below it are compiled
+// for the type of the engine.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@
 
 namespace unkernel::engines {
 
-// A row: columns and their values; without values all are 1. Columns unknown to the model, including negative
-// ones, are ignored.
+// A row: columns and their values. If `values` is null, all values are 1. Columns unknown to the model,
+// including negative ones, are ignored.
 template <class Index>
 struct SparseRow {
   std::span<const Index> columns;
@@ -29,7 +29,7 @@ struct SparseRow {
 };
 
 // Brings rows into the form that engines need: ascending columns without repetition. The values of a repeated
-// column are added; without values it counts once.
+// column are added; if the row has no values, the column counts once.
 template <class Index>
 class RowSorter {
  public:
@@ -82,7 +82,7 @@ class Engine {
   virtual void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
                      Threads threads) const = 0;
   // Does the same, but only the sign of a single score, or which of several scores is the largest, is
-  // correct: scoring may stop once the rest cannot change that.
+  // correct: scoring may stop when the remaining conjunctions cannot change the decision.
   virtual void score_until_decided(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const {
     score(row, worker, out);
   }
@@ -96,8 +96,8 @@ class Engine {
   }
 };
 
-// Some rows of a matrix, and properties of all its rows: testing many rows at once is almost free, unlike
-// short loops over single rows.
+// A range of rows of a matrix, and properties that all of these rows have: one test of many rows costs far
+// less than a test per row.
 template <class Index>
 struct RowRange {
   const data::CsrView<Index, double>& rows;
@@ -111,7 +111,7 @@ struct RowRange {
   SparseRow<Index> operator[](std::size_t row) const {
     const auto begin = static_cast<std::size_t>(rows.offsets[row]);
     const auto end = static_cast<std::size_t>(rows.offsets[row + 1]);
-    // Unordered columns may repeat a column, whose values would add up to 2.
+    // If columns do not ascend, one may be repeated, and its values must be added.
     return {rows.columns.subspan(begin, end - begin),
             ones && ascending ? nullptr : rows.values.data() + begin};
   }
@@ -121,9 +121,9 @@ extern template struct RowRange<std::int32_t>;
 extern template struct RowRange<std::int64_t>;
 
 // Implements an engine, given a Derived that has make_scratch(), score_row(SparseRow<Index>, Scratch&,
-// double* out) and score_range(RowRange<Index>, Scratch&, double* out), all for canonical rows. If it has
-// stop_early(bool, Scratch&) too, this sets whether rows scored with the scratch may stop at a decision. Base
-// is Engine, or an interface that extends it.
+// double* out) and score_range(RowRange<Index>, Scratch&, double* out), all for canonical rows. If Derived
+// also has stop_early(bool, Scratch&), this sets whether rows that are scored with the scratch may stop at a
+// decision. Base is Engine, or an interface that extends it.
 template <class Derived, class Scratch, class Base = Engine>
 class EngineOf : public Base {
  public:
@@ -160,10 +160,10 @@ class EngineOf : public Base {
 
  private:
   struct ScratchWorker final : Worker {
-    explicit ScratchWorker(Scratch&& made) : scratch(std::move(made)) {}
+    explicit ScratchWorker(Scratch&& buffers) : scratch(std::move(buffers)) {}
     Scratch scratch;
-    SparseRow<std::int32_t> in_order(const SparseRow<std::int32_t>& row) { return narrow(row); }
-    SparseRow<std::int64_t> in_order(const SparseRow<std::int64_t>& row) { return wide(row); }
+    SparseRow<std::int32_t> sort_columns(const SparseRow<std::int32_t>& row) { return narrow(row); }
+    SparseRow<std::int64_t> sort_columns(const SparseRow<std::int64_t>& row) { return wide(row); }
     RowSorter<std::int32_t> narrow;
     RowSorter<std::int64_t> wide;
   };
@@ -177,33 +177,34 @@ class EngineOf : public Base {
 
   template <class Index>
   void score_one(const SparseRow<Index>& row, bool until_decided, Worker& worker, double* out) const {
-    auto& own = static_cast<ScratchWorker&>(worker);
-    prepare(until_decided, own.scratch);
-    self().score_row(own.in_order(row), own.scratch, out);
+    auto& scratch_worker = static_cast<ScratchWorker&>(worker);
+    prepare(until_decided, scratch_worker.scratch);
+    self().score_row(scratch_worker.sort_columns(row), scratch_worker.scratch, out);
   }
 
   template <class Index>
   void score_all(const data::CsrView<Index, double>& rows, bool until_decided, std::span<double> out,
                  Threads threads) const {
-    constexpr std::int64_t fewest = 512;        // fewer rows than this are not worth a second thread
-    constexpr std::int64_t between_polls = 64;  // rows; slow ones take milliseconds
-    const std::int64_t grain = std::max(fewest, rows.rows() / (8 * std::max(threads.count, 1)));
+    constexpr std::int64_t min_rows_of_thread = 512;  // fewer rows than this are not worth a second thread
+    constexpr std::int64_t between_polls =
+        64;  // rows between checks for interrupts; a slow row takes milliseconds
+    const std::int64_t grain = std::max(min_rows_of_thread, rows.rows() / (8 * std::max(threads.count, 1)));
     const std::size_t width = this->scores();
     parallel_ranges(threads.count, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {
       Scratch scratch = self().make_scratch();
       prepare(until_decided, scratch);
-      RowSorter<Index> in_order;
+      RowSorter<Index> sort_columns;
       for (std::int64_t begin = first; begin < last; begin += between_polls) {
         threads.monitor->throw_if_stopped();
         const RowRange<Index> range(rows, static_cast<std::size_t>(begin),
                                     static_cast<std::size_t>(std::min(last, begin + between_polls)));
-        double* to = out.data() + range.first * width;
+        double* range_out = out.data() + range.first * width;
         if (range.ascending) {
-          self().score_range(range, scratch, to);
+          self().score_range(range, scratch, range_out);
           continue;
         }
-        for (std::size_t row = range.first; row < range.last; ++row, to += width)
-          self().score_row(in_order(range[row]), scratch, to);
+        for (std::size_t row = range.first; row < range.last; ++row, range_out += width)
+          self().score_row(sort_columns(range[row]), scratch, range_out);
       }
     });
   }

@@ -37,8 +37,8 @@ class Ranking {
 
   template <class Index>
   [[gnu::always_inline]] Rank of(Index column) const {
-    const auto place =
-        static_cast<std::uint64_t>(static_cast<std::int64_t>(column));  // a negative one lies beyond all
+    const auto place = static_cast<std::uint64_t>(
+        static_cast<std::int64_t>(column));  // a negative column becomes larger than all others
     if (place < table_.size()) return table_[static_cast<std::size_t>(place)];
     return list_.empty() ? unknown : search(static_cast<std::int64_t>(column));
   }

@@ -6,7 +6,7 @@ namespace unkernel::engines {
 
 void BinaryRow::sort_many(Rank* ranks, std::size_t count) { std::sort(ranks, ranks + count); }
 
-void ValuedRow::take_entries() {
+void ValuedRow::split_entries() {
   const auto by_rank = [](const auto& a, const auto& b) { return a.first < b.first; };
   if (!std::is_sorted(entries_.begin(), entries_.end(), by_rank))
     std::sort(entries_.begin(), entries_.end(), by_rank);

@@ -28,20 +28,20 @@ class BinaryRow {
   template <class Index>
   [[gnu::always_inline]] void load(const SparseRow<Index>& row, const Ranking& ranking,
                                    const RankZones& zones) {
-    if (head_.size() < row.columns.size() + 4) make_room(row.columns.size());
+    if (head_.size() < row.columns.size() + 4) reserve_ranks(row.columns.size());
     const bool tail = zones.head < ranking.used();
     if (zones.fused == 0) {
-      tail ? share_out<false, true>(row, ranking, zones) : share_out<false, false>(row, ranking, zones);
+      tail ? distribute<false, true>(row, ranking, zones) : distribute<false, false>(row, ranking, zones);
     } else {
-      tail ? share_out<true, true>(row, ranking, zones) : share_out<true, false>(row, ranking, zones);
+      tail ? distribute<true, true>(row, ranking, zones) : distribute<true, false>(row, ranking, zones);
     }
     if (tail_size_ > 1) sort(tail_.data(), tail_size_);
   }
 
-  // Takes head ranks in any order of columns: sorts them through a bit set, which is kept.
+  // Does the same if head ranks do not ascend with columns: sorts them through a bit set, which is kept.
   template <class Index>
   void load_sorted(const SparseRow<Index>& row, const Ranking& ranking, Rank head) {
-    if (head_.size() < row.columns.size() + 4) make_room(row.columns.size());
+    if (head_.size() < row.columns.size() + 4) reserve_ranks(row.columns.size());
     bits_.assign(head / 64 + 2, 0);
     Rank* to_tail = tail_.data();
     const Rank tail_ranks = static_cast<Rank>(ranking.used()) - head;
@@ -55,16 +55,17 @@ class BinaryRow {
     state_ = 0;
     head_size_ = 0;
     for (std::size_t word = 0; word < bits_.size(); ++word) {
-      for (std::uint64_t left = bits_[word]; left != 0; left &= left - 1) {
-        head_[head_size_++] = static_cast<Rank>(64 * word + static_cast<std::size_t>(std::countr_zero(left)));
+      for (std::uint64_t remaining = bits_[word]; remaining != 0; remaining &= remaining - 1) {
+        head_[head_size_++] =
+            static_cast<Rank>(64 * word + static_cast<std::size_t>(std::countr_zero(remaining)));
       }
     }
     if (tail_size_ > 1) sort(tail_.data(), tail_size_);
   }
 
-  // Makes a row of these ascending ranks; keeps no bits.
+  // Sets the row to these ascending ranks. Does not set bits().
   void assign(std::span<const Rank> ranks, Rank head) {
-    if (head_.size() < ranks.size() + 4) make_room(ranks.size());
+    if (head_.size() < ranks.size() + 4) reserve_ranks(ranks.size());
     state_ = 0;
     head_size_ = static_cast<std::size_t>(std::lower_bound(ranks.begin(), ranks.end(), head) - ranks.begin());
     tail_size_ = ranks.size() - head_size_;
@@ -81,10 +82,11 @@ class BinaryRow {
   std::size_t tail_size() const { return tail_size_; }
 
  private:
-  // Writes every rank, and overwrites a wrong one by the next: branches here would be mispredicted.
+  // Writes every rank to both zones, and the next one overwrites it if it belongs elsewhere: branches here
+  // would be mispredicted.
   template <bool Fused, bool Tail, class Index>
-  [[gnu::always_inline]] void share_out(const SparseRow<Index>& row, const Ranking& ranking,
-                                        const RankZones& zones) {
+  [[gnu::always_inline]] void distribute(const SparseRow<Index>& row, const Ranking& ranking,
+                                         const RankZones& zones) {
     const Rank fused = zones.fused;
     const Rank head_ranks = zones.head - fused;
     const Rank tail_ranks = static_cast<Rank>(ranking.used()) - zones.head;
@@ -107,7 +109,7 @@ class BinaryRow {
     tail_size_ = static_cast<std::size_t>(to_tail - tail_.data());
   }
 
-  [[gnu::noinline]] void make_room(std::size_t count) {
+  [[gnu::noinline]] void reserve_ranks(std::size_t count) {
     head_.resize(2 * count + 4);
     tail_.resize(2 * count + 4);
   }
@@ -143,7 +145,7 @@ class ValuedRow {
       const double value = row.values == nullptr ? 1.0 : row.values[k];
       if (rank != unknown && value != 0.0) entries_.emplace_back(rank, value);
     }
-    take_entries();
+    split_entries();
   }
 
   std::size_t size() const { return ranks_.size(); }
@@ -152,7 +154,7 @@ class ValuedRow {
 
  private:
   // Sorts the entries and splits them into ranks and values.
-  void take_entries();
+  void split_entries();
 
   std::vector<std::pair<Rank, double>> entries_;
   std::vector<Rank> ranks_;

@@ -15,12 +15,12 @@
 namespace {
 
 using unkernel::Random;
+using unkernel::engines::count_state_sums;
 using unkernel::engines::FeatureGroups;
 using unkernel::engines::group_features;
 using unkernel::engines::GroupPlan;
 using unkernel::engines::most_groups;
 using unkernel::engines::StateIndex;
-using unkernel::engines::sums_of_states;
 
 struct Table {
   std::vector<std::uint32_t> begins{0}, items;
@@ -69,7 +69,7 @@ void check_groups(const Table& table, const FeatureGroups& found, std::uint32_t 
   CHECK(all.size() == features && std::adjacent_find(all.begin(), all.end()) == all.end() &&
         all.back() == features - 1);
   CHECK(found.begins.size() == found.state_begins.size() && found.begins.size() - 1 <= most_groups);
-  CHECK(sums_of_states(found, degree) <= most_sums);
+  CHECK(count_state_sums(found, degree) <= most_sums);
   for (std::size_t g = 0; g + 1 < found.begins.size(); ++g) {
     const auto counts =
         met(table, std::span(found.order).subspan(found.begins[g], found.begins[g + 1] - found.begins[g]));
@@ -102,7 +102,7 @@ void test_sums_become_fewer() {
   const Table table = rows_of_slots(10, 2000, random);
   const std::vector<double> single(40, 1.0);
   const double most = 9000.0;
-  CHECK(sums_of_states(single, 3) > most);
+  CHECK(count_state_sums(single, 3) > most);
   const FeatureGroups found = table.groups(40, most, 3);
   CHECK(!found.order.empty());
   check_groups(table, found, 40, most, 3);
@@ -114,7 +114,8 @@ void test_nothing_to_group() {
   for (const FeatureGroups& none :
        {table.groups(0, 1e4, 2), table.groups(12, 0.0, 2), table.groups(12, -1.0, 2),
         table.groups(12, std::numeric_limits<double>::quiet_NaN(), 2), Table{}.groups(12, 1e4, 2)}) {
-    CHECK(none.order.empty() && none.begins.empty() && none.states.empty() && sums_of_states(none, 2) == 0.0);
+    CHECK(none.order.empty() && none.begins.empty() && none.states.empty() &&
+          count_state_sums(none, 2) == 0.0);
   }
   Table empty;
   empty.add({});
@@ -149,7 +150,7 @@ void check_numbers(const std::vector<std::uint32_t>& begins, int degree) {
     CHECK(seen[k].empty() || *seen[k].rbegin() + 1 == index.count(k));
     total += static_cast<double>(index.count(k));
   }
-  CHECK(sums_of_states(counts, degree) == total);
+  CHECK(count_state_sums(counts, degree) == total);
 }
 
 void test_numbers_of_states() {

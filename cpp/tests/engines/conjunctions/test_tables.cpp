@@ -382,7 +382,7 @@ void test_too_many_states() {
   arrays.map.degree = 4;
   for (const std::uint32_t states : {200'000U, 70'000U, 3'000U}) {
     std::vector<double> counts(4, states);
-    const double sums = unkernel::engines::sums_of_states(counts, 4);
+    const double sums = unkernel::engines::count_state_sums(counts, 4);
     const double n = states;
     CHECK(std::abs(sums / (4 * n + 6 * n * n + 4 * n * n * n + n * n * n * n) - 1.0) < 1e-12);
     ConjunctionArrays hostile = arrays;
@@ -392,7 +392,7 @@ void test_too_many_states() {
     CHECK_THROWS(check(borrow(hostile)), std::invalid_argument);
   }
   const std::vector<double> one_group{3e6};
-  CHECK(unkernel::engines::sums_of_states(one_group, 4) == 3e6);
+  CHECK(unkernel::engines::count_state_sums(one_group, 4) == 3e6);
 }
 
 void test_tries_need_an_order() {

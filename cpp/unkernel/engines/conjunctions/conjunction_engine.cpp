@@ -13,7 +13,7 @@ namespace unkernel::engines {
 namespace {
 
 struct EngineScratch : ConjunctionScratch {
-  std::shared_ptr<const PrefixTrie> trie;  // as it was when the rows arrived
+  std::shared_ptr<const PrefixTrie> trie;  // the trie that was current when the rows arrived
 };
 
 // Scores rows with the zones of the tables, behind a layer with a prefix trie if there is one.
@@ -57,7 +57,7 @@ class TableEngine final : public EngineOf<TableEngine, EngineScratch, Conjunctio
   }
 
  private:
-  // Not inlined, because each of several loops over rows would get its own copy.
+  // Not inlined: otherwise each of the loops over rows would get a copy of this function.
   template <class Index>
   [[gnu::noinline]] void score_sorted(const SparseRow<Index>& row, EngineScratch& scratch,
                                       double* out) const {

@@ -24,14 +24,15 @@ struct ConjunctionScratch {
   BinaryRow binary;
   ValuedRow valued;
   DenseScratch dense;
-  std::vector<double> value_of_rank;    // the row's value of each rank, 0 elsewhere
-  std::vector<Rank> tail_ranks;         // storage of TailRanks
-  std::vector<std::uint16_t> rare_met;  // per support vector: in how many of the row's rare ranks it occurred
-  std::vector<double> rare_products;    // the same for rows with arbitrary values
+  std::vector<double> value_of_rank;  // the row's value of each rank, 0 elsewhere
+  std::vector<Rank> tail_ranks;       // storage of TailRanks
+  std::vector<std::uint16_t>
+      rare_overlaps;                    // per support vector: number of the row's rare ranks that it contains
+  std::vector<double> rare_products;    // per support vector: product with the row over rare ranks
   const OwnerBounds* bounds = nullptr;  // set if scoring may stop once the decision is certain
-  RemainingBounds<double> remaining;    // of the owners of the tail
-  std::size_t first_remaining = 0;      // the position in the tail of its first owner
-  std::vector<double> so_far;
+  RemainingBounds<double> remaining;    // of the owners in the tail
+  std::size_t first_remaining = 0;      // position in the tail of the first owner in `remaining`
+  std::vector<double> partial_scores;
 };
 
 }  // namespace unkernel::engines

@@ -35,11 +35,11 @@ std::size_t bytes_of(const Keys<Borrowed>& keys) {
 // Checks that the array starts at 0, never descends, ends at `end`, and has `count` + 1 entries.
 void check_begins(std::span<const std::uint32_t> begins, std::size_t count, std::size_t end,
                   const char* name) {
-  bool sound = begins.size() == count + 1 && begins.front() == 0 && begins.back() == end;
+  bool valid = begins.size() == count + 1 && begins.front() == 0 && begins.back() == end;
   std::uint32_t descends = 0;
-  for (std::size_t i = 0; sound && i < count; ++i)
+  for (std::size_t i = 0; valid && i < count; ++i)
     descends |= static_cast<std::uint32_t>(begins[i] > begins[i + 1]);
-  if (!sound || descends != 0) fail_table(std::string(name) + " do not fit");
+  if (!valid || descends != 0) fail_table(std::string(name) + " do not fit");
 }
 
 void check_size(std::size_t size, std::size_t entries, std::size_t width, const char* name) {
@@ -50,7 +50,7 @@ void check_size(std::size_t size, std::size_t entries, std::size_t width, const 
 void check_head(const ConjunctionTables& tables) {
   const HeadIndex index(tables.map.degree, tables.basis);
   const std::uint64_t ranks = tables.head - tables.fused;
-  if (!goes_by_column(tables) && (tables.fused > 0 || tables.head > most_sorted_head))
+  if (!is_ordered_by_column(tables) && (tables.fused > 0 || tables.head > most_sorted_head))
     fail_table("the columns of frequent features do not ascend");
   if (ranks > index.most_ranks() || index.count(ranks, tables.fused) > most_entries)
     fail_table("too many frequent features");
@@ -89,9 +89,9 @@ void check_trie(const ConjunctionTables& tables) {
 
 // Returns whether a record has bits for ranks that are not common.
 bool has_stray_bits(const std::uint64_t* record, const ConjunctionTables& tables) {
-  const std::size_t whole = tables.rare / 64;
-  std::uint64_t stray = tables.rare % 64 == 0 ? 0 : record[whole] >> tables.rare % 64;
-  for (std::size_t word = whole + (tables.rare % 64 != 0); word < tables.bit_words(); ++word)
+  const std::size_t full_words = tables.rare / 64;
+  std::uint64_t stray = tables.rare % 64 == 0 ? 0 : record[full_words] >> tables.rare % 64;
+  for (std::size_t word = full_words + (tables.rare % 64 != 0); word < tables.bit_words(); ++word)
     stray |= record[word];
   return stray != 0;
 }
@@ -104,15 +104,15 @@ void check_records(const ConjunctionTables& tables) {
   if (!tables.posting_weights.empty() || tables.item_begins.size() != 1)
     fail_table("support vectors are kept twice");
   check_begins(tables.posting_begins, tables.used() - tables.rare, postings, "the support vectors");
-  // A row with all rare ranks meets all records of a vector. Each rank may add at most one, or overlap counts
-  // would exceed the table of kernel steps.
-  const std::size_t most = std::min<std::size_t>(most_records_of_vector, tables.used() - tables.rare);
+  // A row with all rare ranks counts all records of a support vector. More records than rare ranks would make
+  // its overlap exceed the table of kernel steps.
+  const std::size_t max_records = std::min<std::size_t>(most_records_of_vector, tables.used() - tables.rare);
   std::vector<std::uint32_t> records_of(postings, 0);
   for (std::size_t p = 0; p < postings; ++p) {
     const std::uint64_t* record = tables.posting_records.data() + p * stride;
     const std::uint64_t vector = record[stride - 1];
     if (vector >= postings) fail_table("a support vector's number is too large");  // each has a posting
-    if (++records_of[vector] > most) fail_table("a support vector has too many records");
+    if (++records_of[vector] > max_records) fail_table("a support vector has too many records");
     if (has_stray_bits(record, tables)) fail_table("a support vector has bits of no rank");
   }
 }
@@ -145,7 +145,7 @@ void check_groups(const ConjunctionTables& tables) {
       fail_table("a group has too many features");
     counts.push_back(tables.state_begins[g + 1] - tables.state_begins[g]);
   }
-  if (sums_of_states(counts, tables.map.degree) > static_cast<double>(most_entries))
+  if (count_state_sums(counts, tables.map.degree) > static_cast<double>(most_entries))
     fail_table("the groups have too many states");
   const StateIndex index = groups > 0 ? StateIndex(tables.state_begins, tables.map.degree) : StateIndex();
   for (std::size_t k = 0; k < tables.state_sums.size(); ++k) {
@@ -187,7 +187,7 @@ ConjunctionTables borrow(const ConjunctionArrays& from) {
   return to;
 }
 
-bool goes_by_column(const ConjunctionTables& tables) {
+bool is_ordered_by_column(const ConjunctionTables& tables) {
   const auto head = tables.columns.subspan(tables.fused, tables.head - tables.fused);
   return tables.grouped() == 0 && std::is_sorted(head.begin(), head.end());
 }

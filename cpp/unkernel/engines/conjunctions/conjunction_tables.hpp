@@ -10,22 +10,23 @@
 //                  over the conjunctions owned by a is sum_s coefficient [f(c+1) - f(c)] with c = |x ∩ s ∩ {0
 //                  .. a-1}|, since f(c) is the sum over all subsets of the overlap.
 //
-// The dense tables *fuse* the first few ranks, some of which occur in almost every row, into one feature of
-// 2^fused states: the entry of a conjunction U of other head ranks (numbered 0, 1 .. from `fused` on) holds
-// for each state m the sum of the weights of all U ∪ T, T ⊆ m. One load then replaces many.
+// The dense tables *fuse* the first few ranks, some of which occur in almost every row, into one feature with
+// 2^fused states. The other head ranks are renumbered from 0. For a conjunction U of these and each state m,
+// an entry holds the sum of the weights of all U ∪ T with T ⊆ m, so that one load replaces many.
 //
-// Within the head, ranks that are not fused are ordered by column, so that rows need not be sorted; or by
-// frequency if a prefix trie requires it.
+// Head ranks that are not fused are ordered by column, so that rows need not be sorted, or by frequency if a
+// prefix trie requires it.
 //
 // Alternatively the first ranks are *grouped* (feature_groups.hpp): the sum over all their conjunctions is
-// looked up by the states of the groups, and the tables above only serve owners beyond them. Rows with an
-// unknown state are scored without groups.
+// looked up by the states of the groups, and the zones above are read only for owners that are not grouped.
+// Rows with a state that is not stored are scored without groups.
 //
-// The sum over all owners of x telescopes to the kernel sum, for any zone boundaries, which trade memory for
-// time without changing the result. All scores of a conjunction are stored together.
+// Summed over all owners of x, the contributions give the kernel sum, whatever the boundaries of the zones.
+// Boundaries trade memory for time; they do not change the scores. All scores of a conjunction are stored
+// together.
 //
 // Bytes, for m scores
-//   head      8 m per conjunction of the model's degree, 8 m 2^fused per smaller one
+//   head      8 m per conjunction of the model's degree, 8 m 2^fused per smaller conjunction
 //   trie      8 m + 2 per conjunction (8 m + 4 beyond 65,536 features), 4 more if it has partners of its own
 //   rare      per rare feature of a support vector: 8 m and 2 (4) per item, or 8 m + 8 and one bit per common
 //             rank
@@ -73,8 +74,8 @@ struct Owned {
 template <template <class> class Hold>
 using Keys = std::variant<typename Hold<std::uint16_t>::Array, typename Hold<std::uint32_t>::Array>;
 
-// Entries of conjunctions of k features, k >= 2. Those that extend the same conjunction of k - 1 features are
-// contiguous, by ascending key, which is their last and smallest rank.
+// Entries of conjunctions of k features, k >= 2. Entries that extend the same conjunction of k - 1 features
+// are contiguous and sorted by key, their last and smallest rank.
 template <template <class> class Hold>
 struct TrieLevel {
   Keys<Hold> keys;
@@ -101,7 +102,8 @@ struct ConjunctionTablesIn {
   Array<double> head_top;       // U of `degree` features, by owner: U x scores
   Array<double> owner_weights;  // (rare - head) x scores
   Array<std::uint32_t> owner_begins;  // rare - head + 1, into the second level
-  // Owners with many partners have a hash table of them: positions in the owner's list, plus one.
+  // An owner with many partners also has a hash table of its partners. It holds positions in the owner's
+  // list, plus one.
   Array<std::uint32_t> probe_begins;  // rare - head + 1, into probes; each table's size is 0 or a power of 2
   Array<std::uint32_t> probes;
   std::array<TrieLevel<Hold>, most_degree - 1> levels;  // of pairs, triples, quadruples
@@ -127,8 +129,8 @@ struct ConjunctionTablesIn {
   std::size_t record_words() const { return bit_words() + scores() + 1; }
 };
 
-// Locates the conjunctions U of head ranks that are not fused: in head_low by the number of a
-// ConjunctionIndex of degree one less; in head_top by their owner.
+// Locates the conjunctions U of head ranks that are not fused: in head_low by their number in a
+// ConjunctionIndex of degree `degree - 1`, in head_top by their owner.
 class HeadIndex {
  public:
   HeadIndex(int degree, Basis basis)
@@ -147,7 +149,8 @@ class HeadIndex {
       default: return choose4(owner + 3 * shift_);
     }
   }
-  // For descending ranks u: `degree` of them, or fewer.
+  // Return the entry of the conjunction of descending ranks u: with `degree` ranks in head_top, with fewer in
+  // head_low.
   std::uint64_t top_place(const Rank* u) const {
     switch (degree_) {
       case 1: return u[0];
@@ -164,7 +167,7 @@ class HeadIndex {
       default: return low_.block(u[0]) + low_.triples(u[0]) + low_.triangle(u[1]) + u[2];
     }
   }
-  // Returns the largest number of ranks for which nothing here overflows.
+  // Returns the largest number of ranks for which no index overflows.
   std::uint64_t most_ranks() const { return ConjunctionIndex(degree_, Basis::sets).most_features(); }
   std::uint64_t count(std::uint64_t ranks, std::uint32_t fused) const {
     return (low_count(ranks) << fused) + top(ranks);
@@ -190,10 +193,11 @@ using ConjunctionArrays = ConjunctionTablesIn<Owned>;
 ConjunctionTables borrow(const ConjunctionArrays& arrays);
 
 // Returns true if head ranks ascend with columns, so that the ranks of a row need not be sorted.
-bool goes_by_column(const ConjunctionTables& tables);
+bool is_ordered_by_column(const ConjunctionTables& tables);
 
 // Throws std::invalid_argument unless all indices and offsets are within the arrays that they point into.
-// Does not read the weights and keys of the trie, because none of their values can lead outside.
+// Does not read the weights and keys of the trie, because none of their values can cause an access outside
+// the arrays.
 void check(const ConjunctionTables& tables);
 
 std::size_t bytes(const ConjunctionTables& tables);

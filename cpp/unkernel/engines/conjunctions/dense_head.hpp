@@ -29,13 +29,14 @@ template <std::size_t Count>
   for (std::size_t i = 0; i < Count; ++i) sums[4 - Count + i] += sum[i];
 }
 
-// For each b, where an owner finds its triples (b, c) and quadruples (b, c, e) among the row's head ranks:
-// those of the owner at position a are the first C(a, 2) and C(a, 3).
+// Offsets of the pairs (b, c) and triples (b, c, e) of a row's head ranks in the tables of an owner, which
+// extends them to triples and quadruples. The owner at position a needs the first C(a, 2) pairs and C(a, 3)
+// triples.
 struct DenseScratch {
   std::vector<Place> pairs;
   std::vector<Place> triples;
-  std::vector<Place> scaled_singles;  // the same times the number of fused states
-  std::vector<Place> scaled_pairs;
+  std::vector<Place> scaled_singles;  // ranks, multiplied by the number of fused states
+  std::vector<Place> scaled_pairs;    // pairs, multiplied by the number of fused states
 };
 
 class DenseHead {
@@ -129,7 +130,7 @@ class DenseHead {
   }
 
  private:
-  // Four owners at a time, because they access almost the same places.
+  // Processes four owners at a time, because they access almost the same places.
   template <int Degree>
   [[gnu::always_inline]] double owners_sum(const double* low, const Rank* f, std::size_t first,
                                            std::size_t count, DenseScratch& scratch) const {
@@ -144,7 +145,7 @@ class DenseHead {
 
   template <int Degree>
   [[gnu::always_inline]] void list_places(const Rank* f, std::size_t count, DenseScratch& scratch) const {
-    if (scratch.scaled_singles.size() < count + 4) make_room(count, scratch);
+    if (scratch.scaled_singles.size() < count + 4) reserve_places(count, scratch);
     Place* pair = scratch.pairs.data();
     for (std::size_t b = 0; b < count; ++b) scratch.scaled_singles[b] = f[b] << tables_.fused;
     for (std::size_t b = 1; b + 1 < count; ++b) {
@@ -165,13 +166,13 @@ class DenseHead {
     }
   }
 
-  void make_room(std::size_t count, DenseScratch& scratch) const {
-    const std::size_t room = count + count / 8 + 4;
-    scratch.scaled_singles.resize(room);
-    scratch.pairs.resize(choose2(room) + 4);
+  void reserve_places(std::size_t count, DenseScratch& scratch) const {
+    const std::size_t capacity = count + count / 8 + 4;
+    scratch.scaled_singles.resize(capacity);
+    scratch.pairs.resize(choose2(capacity) + 4);
     if (index_.degree() < 4) return;
-    scratch.scaled_pairs.resize(choose2(room) + 4);
-    scratch.triples.resize(choose3(room));
+    scratch.scaled_pairs.resize(choose2(capacity) + 4);
+    scratch.triples.resize(choose3(capacity));
   }
 
   template <int Degree>
@@ -216,7 +217,8 @@ class DenseHead {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 
-  // Adds the places that all four owners share, then those of the last three, two and one.
+  // Adds the places that all four owners share, then the places of the last three owners, the last two and
+  // the last.
   [[gnu::always_inline]] static void add_four(const double* const (&rows)[4], const Place* places,
                                               const std::array<std::size_t, 4>& counts, double (&sums)[4]) {
     add_rows<4>(rows, places, counts[0], sums);
@@ -244,8 +246,8 @@ class DenseHead {
     for (std::size_t b = 1; b < count; ++b) add_row(table + choose2(f[b]) * step, step, f, b, sums);
   }
 
-  // Recovers the weight of a single head conjunction from the sums over fused states: that of U ∪ T is the
-  // alternating sum over the subsets of T.
+  // Recovers the weight of a single head conjunction from the sums over fused states: the weight of U ∪ T is
+  // an alternating sum over the subsets of T.
   template <std::size_t Width>
   void add_set(const Rank* ranks, const double* values, int size, Sums<Width>& sums) const {
     const double factor = set_factors_(values, size);
@@ -283,7 +285,7 @@ class DenseHead {
     }
   }
 
-  // factor times the sum of x[k] table[f[k]]
+  // Adds `factor` times the sum of x[k] table[f[k]].
   template <std::size_t Width>
   static void add_products(const double* table, const Rank* f, const double* x, std::size_t count,
                            double factor, Sums<Width>& sums) {
@@ -298,7 +300,7 @@ class DenseHead {
   const ConjunctionTables& tables_;
   HeadIndex index_;
   SetFactors set_factors_;
-  // For each head rank that is not fused: where its entries begin, in states and in entries.
+  // For each head rank that is not fused: where its entries begin in head_low (in states) and in head_top.
   std::vector<Place> low_blocks_;
   std::vector<Place> top_blocks_;
 };

@@ -18,18 +18,18 @@ std::vector<std::uint32_t> frequencies_of(const data::CsrView<std::int32_t, doub
   return frequencies;
 }
 
-// Splits the owners into ranges of about equal work, which threads take one after another.
+// Splits the owners into ranges of about equal work for the threads.
 std::vector<std::uint32_t> owner_ranges(const RankedVectors& vectors, std::uint32_t head,
                                         std::uint32_t rare) {
   const std::size_t occurrences = vectors.owner_begins[rare] - vectors.owner_begins[head];
-  const std::size_t share = std::max<std::size_t>(occurrences / 64, 256);
+  const std::size_t occurrences_per_range = std::max<std::size_t>(occurrences / 64, 256);
   std::vector<std::uint32_t> borders{head};
-  std::size_t held = 0;
+  std::size_t occurrences_in_range = 0;
   for (std::uint32_t owner = head; owner < rare; ++owner) {
-    held += vectors.owner_begins[owner + 1] - vectors.owner_begins[owner];
-    if (held >= share) {
+    occurrences_in_range += vectors.owner_begins[owner + 1] - vectors.owner_begins[owner];
+    if (occurrences_in_range >= occurrences_per_range) {
       borders.push_back(owner + 1);
-      held = 0;
+      occurrences_in_range = 0;
     }
   }
   if (borders.back() != rare || borders.size() == 1) borders.push_back(rare);
@@ -107,7 +107,7 @@ ConjunctionArrays expand(const SupportVectors& machine, const ExpansionPlan& pla
   fill_head(task, zones, threads, monitor, arrays);
   fill_trie(task, zones, threads, monitor, budget, arrays);
   write_postings(task, budget, arrays);
-  budget.spend(8.0 * static_cast<double>(scores) * sums_of_states(zones.groups, plan.map.degree));
+  budget.spend(8.0 * static_cast<double>(scores) * count_state_sums(zones.groups, plan.map.degree));
   sum_states(std::move(zones.groups), threads, arrays);
   finish(arrays);
   return arrays;

@@ -30,10 +30,10 @@ struct SupportVectors {
 
 struct ExpansionPlan {
   FeatureMap map;            // of the kernel
-  Basis basis;               // sets only if every value is 1
-  HeadPlan head;             // ranks with a dense table; none fused unless over sets
-  GroupPlan groups;          // of the first ranks of the head; requires sets, and none fused
-  std::uint32_t rare_below;  // features of fewer support vectors keep their postings; requires sets
+  Basis basis;               // Basis::sets only if every value is 1
+  HeadPlan head;             // ranks with a dense table; only Basis::sets allows fused ranks
+  GroupPlan groups;          // of the first head ranks; requires Basis::sets and no fused ranks
+  std::uint32_t rare_below;  // features in fewer support vectors stay postings; requires Basis::sets
   double threshold;          // 0 for an exact expansion
   double most_bytes;         // size limit of the tables; beyond it, NotEnoughMemory is thrown
 };

@@ -10,8 +10,8 @@
 
 namespace unkernel::engines {
 
-// Adds the conjunctions of an owner, one support vector after another: each set U of the owner and other
-// ranks that are not fused, with each set T of fused ones.
+// Adds the conjunctions of an owner, one support vector after another: each conjunction U of the owner with
+// other ranks that are not fused, combined with each set T of fused ranks.
 class HeadFiller {
  public:
   HeadFiller(const ExpansionTask& task, const Zones& zones, ConjunctionArrays& arrays)
@@ -64,16 +64,15 @@ class HeadFiller {
   void add_low(Key key, std::uint32_t mask, int size, int repeats, double product) const {
     add(low_ + ((key << fused_) + mask) * task_.scores, product * task_.constant(size, repeats));
   }
-  // Adds U alone and with all T.
+  // Adds the entries of U alone, and of U with each set of fused ranks.
   void add_fused(Key key, int size, int repeats, double product) const {
     for (const FusedSet& set : sets_) {
       if (size + set.size <= index_.degree()) add_low(key, set.mask, size + set.size, repeats, product);
     }
   }
 
-  std::uint32_t own() const {
-    return task_.sets() ? 0 : 1;
-  }  // 1 if a feature may occur twice in a conjunction
+  // Returns 1 if a feature may be its own partner, as in monomials, else 0.
+  std::uint32_t self_partners() const { return task_.sets() ? 0 : 1; }
   std::uint32_t first_partner(std::uint32_t end) const {
     std::uint32_t k = begin_;
     while (k < end && task_.vectors.items[k] < fused_) ++k;
@@ -86,7 +85,7 @@ class HeadFiller {
     const Key block = index_.low().block(a);
     add_fused(block, 1, 1, product);
     partners_ = first_partner(place);
-    for (std::uint32_t k = partners_; k < place + own(); ++k) {
+    for (std::uint32_t k = partners_; k < place + self_partners(); ++k) {
       const Rank b = task_.vectors.items[k] - fused_;
       add_pair(a, b, k, b == a ? 2 : 1, product * task_.value(k));
     }
@@ -96,7 +95,7 @@ class HeadFiller {
     if (index_.degree() == 2)
       return add(top_ + (index_.top(a) + b) * task_.scores, product * task_.constant(2, repeats));
     add_fused(index_.low().block(a) + 1 + b, 2, repeats, product);
-    for (std::uint32_t k = partners_; k < place + own(); ++k) {
+    for (std::uint32_t k = partners_; k < place + self_partners(); ++k) {
       const Rank c = task_.vectors.items[k] - fused_;
       const int run = c != b ? 1 : c == a ? 3 : 2;  // how often the last feature occurs
       add_triple(a, b, c, k, run, repeats * run, product * task_.value(k));
@@ -111,7 +110,7 @@ class HeadFiller {
     }
     add_fused(low.block(a) + low.triples(a) + low.triangle(b) + c, 3, repeats, product);
     const Key row = index_.top(a) + low.tetrahedron(b) + low.triangle(c);
-    for (std::uint32_t k = partners_; k < place + own(); ++k) {
+    for (std::uint32_t k = partners_; k < place + self_partners(); ++k) {
       const Rank e = task_.vectors.items[k] - fused_;
       add(top_ + (row + e) * task_.scores,
           product * task_.value(k) * task_.constant(4, e == c ? repeats * (run + 1) : repeats));

@@ -7,7 +7,7 @@
 namespace unkernel::engines {
 namespace {
 
-// Support vectors with some rare rank, numbered in order of appearance.
+// Numbers the support vectors that have rare ranks in order of appearance.
 class VectorNumbers {
  public:
   explicit VectorNumbers(std::size_t vectors) : number_of_(vectors, 0) {}
@@ -21,8 +21,9 @@ class VectorNumbers {
   std::uint32_t count_ = 0;
 };
 
-// Returns whether postings can be records: few enough ranks are common, and no vector has too many rare ones.
-bool go_into_records(const RankedVectors& vectors, const ConjunctionArrays& arrays) {
+// Returns whether postings can be stored as records: few enough ranks are common, and no support vector has
+// too many rare ranks.
+bool can_be_records(const RankedVectors& vectors, const ConjunctionArrays& arrays) {
   if (arrays.bit_words() > most_bit_words) return false;
   for (std::size_t v = 0; v + 1 < vectors.begins.size(); ++v) {
     const auto begin = vectors.items.begin() + static_cast<std::ptrdiff_t>(vectors.begins[v]);
@@ -52,7 +53,7 @@ void write_postings(const ExpansionTask& task, MemoryBudget& budget, Conjunction
   arrays.item_begins.assign(1, 0);
   arrays.posting_begins.assign(1, 0);
   const auto& vectors = task.vectors;
-  const bool as_records = go_into_records(vectors, arrays);
+  const bool as_records = can_be_records(vectors, arrays);
   VectorNumbers numbers(vectors.begins.size());
   std::size_t postings = 0;
   for (std::size_t owner = arrays.rare; owner < arrays.used(); ++owner) {

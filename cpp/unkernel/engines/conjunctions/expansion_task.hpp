@@ -1,5 +1,5 @@
-// Data shared by the steps of an expansion: the support vectors, the rule for dropping weights, and the
-// remaining memory.
+// Data shared by the steps of an expansion: the support vectors, the rule that drops small weights, and the
+// memory that is left.
 #pragma once
 
 #include <algorithm>
@@ -27,13 +27,13 @@ class Pruning {
         positive += machine.coefficients[j * scores + s] > 0.0;
         negative += machine.coefficients[j * scores + s] < 0.0;
       }
-      const double all = std::max(positive + negative, 1.0);
-      above_.push_back(plan.threshold * positive / all);
-      below_.push_back(plan.threshold * negative / all);
+      const double total = std::max(positive + negative, 1.0);
+      above_.push_back(plan.threshold * positive / total);
+      below_.push_back(plan.threshold * negative / total);
     }
     for (int size = most_degree; size >= 1; --size) {
       largest_[size] = std::max(std::abs(plan.map.set(size)), size < most_degree ? largest_[size + 1] : 0.0);
-      turns_ = turns_ || plan.map.set(size) < 0.0;
+      has_negative_factor_ = has_negative_factor_ || plan.map.set(size) < 0.0;
     }
   }
 
@@ -50,15 +50,17 @@ class Pruning {
   bool may_keep(const double* positive, const double* negative, int size) const {
     for (std::size_t s = 0; active_ && s < above_.size(); ++s) {
       const double lower = std::min(above_[s], below_[s]);
-      if (positive[s] * largest_[size] >= (turns_ ? lower : above_[s]) && positive[s] > 0.0) return true;
-      if (negative[s] * largest_[size] >= (turns_ ? lower : below_[s]) && negative[s] > 0.0) return true;
+      if (positive[s] * largest_[size] >= (has_negative_factor_ ? lower : above_[s]) && positive[s] > 0.0)
+        return true;
+      if (negative[s] * largest_[size] >= (has_negative_factor_ ? lower : below_[s]) && negative[s] > 0.0)
+        return true;
     }
     return !active_;
   }
 
  private:
   bool active_;
-  bool turns_ = false;  // some factor of a set is negative, so that positive terms yield negative weights
+  bool has_negative_factor_ = false;   // then positive terms may yield negative weights
   std::vector<double> above_, below_;  // by score
   double largest_[most_degree + 1] = {};
 };

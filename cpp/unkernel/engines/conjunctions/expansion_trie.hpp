@@ -38,12 +38,13 @@ class OwnerExpander {
   struct Occurrence {
     std::uint32_t vector;
     std::uint32_t end;  // partners come before this place
-    double product;     // of the values so far
+    double product;     // of the values of the node's features
   };
   struct Level {
     std::vector<Occurrence> shared;  // occurrences, partner by partner
     std::vector<Rank> partners;
-    std::vector<std::uint32_t> slot_of;  // rank -> index among the partners, plus one
+    std::vector<std::uint32_t>
+        slot_of;  // while partners are counted: occurrences by rank; then position by rank
     std::vector<std::uint32_t> ends;
     std::vector<double> sums;  // of the last level
   };
@@ -84,7 +85,7 @@ class OwnerExpander {
     }
   }
 
-  // Finds the partners of a node and, unless they are leaves, the occurrences of each.
+  // Finds the partners of a node and, unless the partners are leaves, the occurrences of each partner.
   void distribute(int size, std::span<const Occurrence> node) {
     Level& level = levels_[static_cast<std::size_t>(size)];
     const auto& items = task_.vectors.items;

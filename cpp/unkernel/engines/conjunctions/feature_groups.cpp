@@ -42,9 +42,9 @@ struct PowerSums {
   }
 };
 
-class Merger {
+class GroupMerger {
  public:
-  Merger(const GroupedRows& rows, const GroupPlan& plan, int degree) : plan_(plan), degree_(degree) {
+  GroupMerger(const GroupedRows& rows, const GroupPlan& plan, int degree) : plan_(plan), degree_(degree) {
     const std::size_t count = rows.begins.size() - 1;
     sampled_ = std::min(count, sample_size);
     groups_.resize(plan.features);
@@ -63,14 +63,14 @@ class Merger {
       joint_[a].resize(groups_.size());
       for (std::size_t b = 0; b < a; ++b) joint_[a][b] = joint_[b][a] = joint_states(groups_[a], groups_[b]);
     }
-    live_.resize(groups_.size());
-    std::iota(live_.begin(), live_.end(), std::size_t{0});
+    remaining_.resize(groups_.size());
+    std::iota(remaining_.begin(), remaining_.end(), std::size_t{0});
   }
 
   std::vector<std::vector<std::uint32_t>> run() {
     while (merge_best()) {}
     std::vector<std::vector<std::uint32_t>> merged;
-    for (const std::size_t g : live_) {
+    for (const std::size_t g : remaining_) {
       merged.push_back(groups_[g].features);
       std::sort(merged.back().begin(), merged.back().end());
     }
@@ -80,31 +80,30 @@ class Merger {
  private:
   bool merge_best() {
     PowerSums all;
-    for (const std::size_t g : live_) all.add(groups_[g].states, 1.0);
-    double fewest = std::numeric_limits<double>::infinity();
+    for (const std::size_t g : remaining_) all.add(groups_[g].states, 1.0);
+    double fewest_sums = std::numeric_limits<double>::infinity();
     std::size_t first = 0, second = 0;
-    for (std::size_t i = 0; i < live_.size(); ++i) {
+    for (std::size_t i = 0; i < remaining_.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        const Group& a = groups_[live_[i]];
-        const Group& b = groups_[live_[j]];
-        const std::uint32_t together = joint_[live_[i]][live_[j]];
-        if (together > most_states || a.features.size() + b.features.size() > most_features_in_group)
-          continue;
+        const Group& a = groups_[remaining_[i]];
+        const Group& b = groups_[remaining_[j]];
+        const std::uint32_t joint = joint_[remaining_[i]][remaining_[j]];
+        if (joint > most_states || a.features.size() + b.features.size() > most_features_in_group) continue;
         PowerSums merged = all;
         merged.add(a.states, -1.0);
         merged.add(b.states, -1.0);
-        merged.add(together, 1.0);
+        merged.add(joint, 1.0);
         const double sums = merged.sums(degree_);
-        if (sums < fewest) {
-          fewest = sums;
-          first = live_[i];
-          second = live_[j];
+        if (sums < fewest_sums) {
+          fewest_sums = sums;
+          first = remaining_[i];
+          second = remaining_[j];
         }
       }
     }
     // If there are too many sums, a merge that reduces them still helps.
-    const bool goes_on = fewest <= plan_.most_sums || fewest < all.sums(degree_);
-    if (fewest == std::numeric_limits<double>::infinity() || !goes_on) return false;
+    const bool is_worthwhile = fewest_sums <= plan_.most_sums || fewest_sums < all.sums(degree_);
+    if (fewest_sums == std::numeric_limits<double>::infinity() || !is_worthwhile) return false;
     merge(first, second);
     return true;
   }
@@ -112,19 +111,19 @@ class Merger {
   void merge(std::size_t to, std::size_t from) {
     Group& a = groups_[to];
     const Group& b = groups_[from];
-    FlatMap<std::uint64_t, std::uint32_t> names;
+    FlatMap<std::uint64_t, std::uint32_t> state_of_pair;
     std::uint32_t next = 1;
     for (std::size_t r = 0; r < sampled_; ++r) {
       const std::uint64_t pair = std::uint64_t{a.state_of[r]} * (b.states + 1) + b.state_of[r];
       if (pair == 0) continue;
-      std::uint32_t& name = names[pair];
-      if (name == 0) name = next++;
-      a.state_of[r] = name;
+      std::uint32_t& state = state_of_pair[pair];
+      if (state == 0) state = next++;
+      a.state_of[r] = state;
     }
     a.states = next - 1;
     a.features.insert(a.features.end(), b.features.begin(), b.features.end());
-    live_.erase(std::find(live_.begin(), live_.end(), from));
-    for (const std::size_t g : live_) {
+    remaining_.erase(std::find(remaining_.begin(), remaining_.end(), from));
+    for (const std::size_t g : remaining_) {
       if (g != to) joint_[g][to] = joint_[to][g] = joint_states(groups_[g], a);
     }
   }
@@ -147,7 +146,7 @@ class Merger {
   int degree_;
   std::size_t sampled_ = 0;
   std::vector<Group> groups_;
-  std::vector<std::size_t> live_;
+  std::vector<std::size_t> remaining_;
   std::vector<std::vector<std::uint32_t>> joint_;
   std::vector<std::uint32_t> seen_;
   std::uint32_t stamp_ = 0;
@@ -191,20 +190,20 @@ std::vector<std::vector<State>> count_states(const GroupedRows& rows,
 }
 
 // Drops the rarest states until few enough sums remain.
-void drop_rare(std::vector<std::vector<State>>& states, double most_sums, int degree) {
+void drop_rare_states(std::vector<std::vector<State>>& states, double most_sums, int degree) {
   std::vector<double> sizes(states.size());
-  for (std::uint32_t least = 1;; ++least) {
+  for (std::uint32_t min_count = 1;; ++min_count) {
     for (std::size_t g = 0; g < states.size(); ++g) {
-      while (!states[g].empty() && states[g].back().count < least) states[g].pop_back();
+      while (!states[g].empty() && states[g].back().count < min_count) states[g].pop_back();
       sizes[g] = static_cast<double>(states[g].size());
     }
-    if (sums_of_states(sizes, degree) <= most_sums) return;
+    if (count_state_sums(sizes, degree) <= most_sums) return;
   }
 }
 
 }  // namespace
 
-double sums_of_states(std::span<const double> states, int degree) {
+double count_state_sums(std::span<const double> states, int degree) {
   // Does not use power sums: they cancel for large groups, and this function also validates files.
   std::vector<double> sums(static_cast<std::size_t>(degree) + 1, 0.0);
   sums[0] = 1.0;
@@ -214,19 +213,19 @@ double sums_of_states(std::span<const double> states, int degree) {
   return std::accumulate(sums.begin() + 1, sums.end(), 0.0);
 }
 
-double sums_of_states(const FeatureGroups& groups, int degree) {
+double count_state_sums(const FeatureGroups& groups, int degree) {
   std::vector<double> counts;
   for (std::size_t g = 0; g + 1 < groups.state_begins.size(); ++g)
     counts.push_back(groups.state_begins[g + 1] - groups.state_begins[g]);
-  return sums_of_states(counts, degree);
+  return count_state_sums(counts, degree);
 }
 
 FeatureGroups group_features(const GroupedRows& rows, const GroupPlan& plan, int degree) {
   if (plan.features == 0 || rows.begins.size() < 2 || !(plan.most_sums > 0.0)) return {};
-  const auto groups = Merger(rows, plan, degree).run();
+  const auto groups = GroupMerger(rows, plan, degree).run();
   if (groups.size() > most_groups) return {};
   auto states = count_states(rows, groups, plan.features);
-  drop_rare(states, plan.most_sums, degree);
+  drop_rare_states(states, plan.most_sums, degree);
   FeatureGroups result;
   result.begins.push_back(0);
   result.state_begins.push_back(0);

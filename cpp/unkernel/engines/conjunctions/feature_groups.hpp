@@ -1,9 +1,9 @@
 // Partitions frequent features into a few groups such that each group occurs in few states.
 //
-// Rows of real tasks fill slots: a word, its tag, a distance, each with one of several values. So only a few
-// subsets of a group of dependent features occur, its *states*, and the frequent features of a row amount to
-// one state per group. A conjunction of states, at most one per group, then represents all conjunctions of
-// their features: a row looks up a few hundred sums instead of thousands of weights.
+// Rows of real tasks fill slots: a word, its tag, a distance, each of which has one of several values. So
+// only a few subsets of a group of dependent features occur, its *states*, and the frequent features of a row
+// amount to one state per group. A conjunction of states, at most one per group, then represents all
+// conjunctions of their features: a row looks up a few hundred sums instead of thousands of weights.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct FeatureGroups {
   std::vector<std::uint64_t> states;        // bit k: the k-th feature of the group; no state is empty
 };
 
-// Lists of features, each below the plan's `features`, ascending in each row.
+// The features of rows: ascending in each row, and below GroupPlan::features.
 struct GroupedRows {
   std::span<const std::uint32_t> begins;  // rows + 1
   std::span<const std::uint32_t> items;
@@ -36,12 +36,12 @@ struct GroupedRows {
 
 // Returns the number of sums of 1 to `degree` states of different groups, given the number of states of each
 // group.
-double sums_of_states(std::span<const double> states, int degree);
-double sums_of_states(const FeatureGroups& groups, int degree);
+double count_state_sums(std::span<const double> states, int degree);
+double count_state_sums(const FeatureGroups& groups, int degree);
 
-// Starts with single features and repeatedly merges the two groups that leave the fewest sums, while there
-// are few enough sums or their number decreases. Returns no groups if there would be too many of them; if
-// there are still too many sums, the rarest states are left out.
+// Starts with one group per feature, and repeatedly merges the two groups whose merger leaves the fewest
+// sums, as long as at most `most_sums` are left or their number decreases. Returns no groups if more than
+// `most_groups` remain. If more than `most_sums` sums remain, the rarest states are left out.
 FeatureGroups group_features(const GroupedRows& rows, const GroupPlan& plan, int degree);
 
 }  // namespace unkernel::engines

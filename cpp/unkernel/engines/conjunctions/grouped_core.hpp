@@ -41,7 +41,7 @@ class GroupedCore {
   [[gnu::always_inline]] bool find(const std::uint64_t* bits, RowStates& states) const {
     states.count = 0;
     for (std::uint32_t g = 0; g < index_.groups(); ++g) {
-      const std::uint64_t mask = cut(bits, tables_.group_begins[g], tables_.group_begins[g + 1]);
+      const std::uint64_t mask = extract_bits(bits, tables_.group_begins[g], tables_.group_begins[g + 1]);
       if (mask == 0) continue;
       const std::uint32_t state = state_of(g, mask);
       if (state == 0) return false;
@@ -64,8 +64,8 @@ class GroupedCore {
   }
 
  private:
-  // Bits [begin, end), fewer than 64 of them.
-  static std::uint64_t cut(const std::uint64_t* bits, std::uint32_t begin, std::uint32_t end) {
+  // Returns the bits [begin, end), which must be fewer than 64.
+  static std::uint64_t extract_bits(const std::uint64_t* bits, std::uint32_t begin, std::uint32_t end) {
     const std::uint32_t word = begin / 64, shift = begin % 64;
     std::uint64_t low = bits[word] >> shift;
     if (shift + (end - begin) > 64) low |= bits[word + 1] << (64 - shift);

@@ -24,9 +24,9 @@ bool heavier(const Candidate& a, const Candidate& b) {
                                                          b.ranks.begin(), b.ranks.begin() + b.count);
 }
 
-class Lister {
+class HeaviestLister {
  public:
-  Lister(const ConjunctionTables& tables, std::size_t top)
+  HeaviestLister(const ConjunctionTables& tables, std::size_t top)
       : tables_(tables), index_(tables.map.degree, tables.basis), top_(top), heap_(heavier) {}
 
   HeaviestConjunctions list() {
@@ -54,27 +54,27 @@ class Lister {
     const ConjunctionIndex& low = index_.low();
     Conjunction u;
     for (Key key = 0; key < index_.low_count(unfused); ++key) {
-      const double* from = tables_.head_low.data() + key * states.size();
-      std::copy_n(from, states.size(), states.begin());
-      take_apart(states);
+      const double* sums = tables_.head_low.data() + key * states.size();
+      std::copy_n(sums, states.size(), states.begin());
+      subtract_subsets(states);
       u = low.decode(key, u);
       for (std::uint32_t mask = 0; mask < tables_.fused_states(); ++mask)
         visit(set_path(u, mask), states.data() + mask * width);
     }
     // A conjunction in head_top has full degree, so ConjunctionIndex numbers them owner by owner.
-    const ConjunctionIndex whole(tables_.map.degree, tables_.basis);
-    Conjunction of_head;
+    const ConjunctionIndex full_index(tables_.map.degree, tables_.basis);
+    Conjunction conjunction;
     for (std::uint64_t owner = 0; owner < unfused; ++owner) {
       const std::uint64_t count = index_.top(owner + 1) - index_.top(owner);
-      const Key last = whole.block(owner + 1) - count;
+      const Key last = full_index.block(owner + 1) - count;
       for (std::uint64_t i = 0; i < count; ++i) {
-        of_head = whole.decode(last + i, of_head);
-        visit(set_path(of_head, 0), tables_.head_top.data() + (index_.top(owner) + i) * width);
+        conjunction = full_index.decode(last + i, conjunction);
+        visit(set_path(conjunction, 0), tables_.head_top.data() + (index_.top(owner) + i) * width);
       }
     }
   }
 
-  void take_apart(std::vector<double>& states) const {
+  void subtract_subsets(std::vector<double>& states) const {
     const std::size_t width = tables_.scores();
     for (std::uint32_t bit = 0; bit < tables_.fused; ++bit) {
       for (std::size_t state = tables_.fused_states(); state-- > 0;) {
@@ -114,7 +114,7 @@ class Lister {
     const auto count = static_cast<int>(level) + 2;
     for (std::uint32_t e = begin; e < end; ++e) {
       path_[level + 1] = std::visit([&](const auto& keys) { return Rank{keys[e]}; }, entries.keys);
-      if (path_[level + 1] >= tables_.used()) continue;  // not a feature: the tables are invalid
+      if (path_[level + 1] >= tables_.used()) continue;  // unchecked keys of invalid tables
       visit(count, entries.weights.data() + e * tables_.scores());
       if (count < tables_.map.degree) visit_level(level + 1, entries.begins[e], entries.begins[e + 1]);
     }
@@ -147,7 +147,7 @@ class Lister {
 }  // namespace
 
 HeaviestConjunctions list_heaviest(const ConjunctionTables& tables, std::size_t top) {
-  return Lister(tables, top).list();
+  return HeaviestLister(tables, top).list();
 }
 
 }  // namespace unkernel::engines

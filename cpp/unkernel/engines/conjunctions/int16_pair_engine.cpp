@@ -21,18 +21,18 @@ namespace {
 
 using Weight = std::int16_t;
 
-// The sums of longer rows might exceed 32 bits.
+// In features. The sums of longer rows might exceed 32 bits.
 constexpr std::size_t longest_row = 256;
-constexpr double dense_fold = 2.0;
-constexpr double few_bytes = 1 << 18;
+constexpr double dense_pairs_per_model_pair = 2.0;
+constexpr double min_dense_bytes = 1 << 18;
 
 // --- The weights -----------------------------------------------------------------------------------
 
 // Finds the largest power of two of which all weights are 16-bit multiples.
 class CommonUnit {
  public:
-  // Returns false if there is no such power of two for the weights so far.
-  bool takes(std::span<const double> weights) {
+  // Returns false if there is no such power of two for all weights added so far.
+  bool add_all(std::span<const double> weights) {
     while (!weights.empty()) {
       const std::size_t size = std::min(weights.size(), chunk);
       for (const double weight : weights.first(size)) add(weight);
@@ -54,9 +54,9 @@ class CommonUnit {
     const auto bits = std::bit_cast<std::uint64_t>(std::abs(weight));
     if (bits == 0) return;
     const auto exponent = static_cast<int>(bits >> digits);
-    const std::uint64_t first = exponent == 0 ? 0 : std::uint64_t{1} << digits;  // which is not stored
-    const std::uint64_t all = first | (bits & ((std::uint64_t{1} << digits) - 1));
-    lowest_ = std::min(lowest_, std::max(exponent, 1) - 1023 - digits + std::countr_zero(all));
+    const std::uint64_t first_digit = exponent == 0 ? 0 : std::uint64_t{1} << digits;  // not stored
+    const std::uint64_t all_digits = first_digit | (bits & ((std::uint64_t{1} << digits) - 1));
+    lowest_ = std::min(lowest_, std::max(exponent, 1) - 1023 - digits + std::countr_zero(all_digits));
     largest_ = std::max(largest_, std::abs(weight));
   }
 
@@ -78,12 +78,13 @@ void for_each_pair(const ConjunctionWeights& model, const Visit& visit) {
 
 // --- Ranks -----------------------------------------------------------------------------------------
 
-// The ranks of the engine: first dense ones of the core; then dense ones outside the core, which pair with
-// the core only; then all others, those of the core first. Each part is in order of descending frequency.
+// The engine numbers features in four zones: dense features of the core; dense features outside the core,
+// which form pairs with the core only; other features of the core; other features outside the core. Each zone
+// is sorted by descending frequency.
 struct Order {
-  Rank core = 0;
-  Rank dense = 0;
-  Rank sides = 0;                     // the first non-dense rank outside the core
+  Rank core = 0;                      // dense features of the core
+  Rank dense = 0;                     // dense features
+  Rank sides = 0;                     // first rank of the last zone
   std::vector<Rank> rank_of;          // rank of the model -> rank of the engine
   std::vector<std::int64_t> columns;  // by rank of the engine
 };
@@ -124,21 +125,20 @@ Order choose_order(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
 
 // The buffers of one thread.
 struct ShortScratch {
-  std::vector<Rank> found;  // the ranks of the row's columns, in their order
-  // The known ranks by zone: dense ones of the core, ascending; dense ones outside the core; other ones of
-  // the core, ascending; and others outside it.
+  std::vector<Rank> column_ranks;  // in the order of the row's columns
+  // The known ranks by zone of Order; ranks of the core ascend within a zone.
   std::vector<Rank> ranks;
   // Where the first three zones end.
   std::size_t core = 0;
   std::size_t dense = 0;
   std::size_t sides = 0;
-  std::vector<Rank> side_rows;        // dense ones outside the core, from 0 on
-  std::vector<Rank> partners;         // their partners: the row's core, then the place of their own weights
+  std::vector<Rank> side_rows;        // dense ranks outside the core, numbered from 0
+  std::vector<Rank> partners;         // their partners: the row's core, then the place of single weights
   std::vector<std::uint32_t> hashes;  // of the ranks
   std::vector<std::uint32_t> places;  // of the weights to add
   std::vector<std::int32_t> sums;
   std::vector<std::int64_t> swings;  // see list_swings
-  bool decides = false;              // whether only the largest score matters
+  bool decision_only = false;        // whether only the largest score matters
   ValuedRow valued;
 };
 
@@ -154,7 +154,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
 
   std::size_t scores() const override { return width_; }
   std::size_t bytes() const override {
-    return sizeof(Weight) * (triangle_.size() + sides_.size() + own_.size() + weights_.size()) +
+    return sizeof(Weight) * (triangle_.size() + sides_.size() + single_weights_.size() + weights_.size()) +
            sizeof(swings_[0]) * swings_.size() + buckets_.bytes() + ranking_.bytes();
   }
 
@@ -177,7 +177,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
       score_row(range[row], scratch, out);
   }
 
-  void stop_early(bool early, ShortScratch& scratch) const { scratch.decides = early; }
+  void stop_early(bool early, ShortScratch& scratch) const { scratch.decision_only = early; }
 
  private:
   Int16PairEngine(const ConjunctionWeights& model, Order order, double unit)
@@ -188,7 +188,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
         set_factors_(model.map),
         triangle_(choose2(std::size_t{order_.core} + 1) * width_, 0),
         sides_(std::size_t{order_.dense - order_.core} * (order_.core + 1) * width_, 0),
-        own_((order_.columns.size() - order_.dense) * width_, 0),
+        single_weights_((order_.columns.size() - order_.dense) * width_, 0),
         buckets_(order_.columns.size()) {
     for (const double value : model.intercept) intercept_.push_back(static_cast<std::int32_t>(value / unit_));
   }
@@ -224,7 +224,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     for (std::size_t owner = 0; owner < order_.columns.size() - order_.dense; ++owner) {
       partners.clear();
       bounds.assign(width_, {});
-      add_bounds(own_.data() + owner * width_, bounds);
+      add_bounds(single_weights_.data() + owner * width_, bounds);
       std::size_t end = begin;
       for (; end < pairs.size() && pairs[end].owner - order_.dense == owner; ++end) {
         partners.push_back(pairs[end].partner);
@@ -252,7 +252,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
       return sides_.data() +
              (std::size_t{high - order_.core} * (order_.core + 1) + (low == high ? order_.core : low)) *
                  width_;
-    return own_.data() + (high - order_.dense) * width_;
+    return single_weights_.data() + (high - order_.dense) * width_;
   }
 
   void add_bounds(const Weight* weights, std::span<Bounds<std::int64_t>> bounds) const {
@@ -264,28 +264,28 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   // All ranks are looked up before any is used, so that cache misses overlap.
   template <class Index>
   void load(const SparseRow<Index>& row, ShortScratch& scratch) const {
-    scratch.found.resize(row.columns.size());
-    std::ranges::transform(row.columns, scratch.found.begin(),
+    scratch.column_ranks.resize(row.columns.size());
+    std::ranges::transform(row.columns, scratch.column_ranks.begin(),
                            [&](Index column) { return ranking_.of(column); });
     scratch.ranks.resize(row.columns.size() + 1);
     Rank* end = scratch.ranks.data();
-    const auto take_zone = [&](Rank from, Rank to) {
+    const auto copy_zone = [&](Rank from, Rank to) {
       Rank* begin = end;
-      end = copy_between(from, to, scratch.found, end);
+      end = copy_between(from, to, scratch.column_ranks, end);
       return std::span(begin, end);
     };
-    std::ranges::sort(take_zone(0, order_.core));
+    std::ranges::sort(copy_zone(0, order_.core));
     scratch.core = static_cast<std::size_t>(end - scratch.ranks.data());
-    take_zone(order_.core, order_.dense);
+    copy_zone(order_.core, order_.dense);
     scratch.dense = static_cast<std::size_t>(end - scratch.ranks.data());
-    std::ranges::sort(take_zone(order_.dense, order_.sides));
+    std::ranges::sort(copy_zone(order_.dense, order_.sides));
     scratch.sides = static_cast<std::size_t>(end - scratch.ranks.data());
-    take_zone(order_.sides, static_cast<Rank>(order_.columns.size()));
+    copy_zone(order_.sides, static_cast<Rank>(order_.columns.size()));
     scratch.ranks.resize(static_cast<std::size_t>(end - scratch.ranks.data()));
   }
 
-  // Copies the ranks from one to below another; returns the end. Writes every rank, and overwrites a wrong
-  // one by the next: a branch here would be mispredicted.
+  // Copies the ranks in [from, below); returns the end of the copies. Writes every rank, and the next one
+  // overwrites it if it is outside of the range: a branch here would be mispredicted.
   static Rank* copy_between(Rank from, Rank below, std::span<const Rank> ranks, Rank* to) {
     for (const Rank rank : ranks) {
       *to = rank;
@@ -306,25 +306,25 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     add_rows(sides_.data(), order_.core + 1, scratch.side_rows, scratch.partners, scratch.sums);
   }
 
-  // Adds owners beyond the dense ones, until the rest cannot change the decision.
+  // Adds the owners that are not dense, until the remaining ones cannot change the decision.
   void add_later(ShortScratch& scratch) const {
     const std::span<const Rank> ranks = scratch.ranks;
     if (scratch.dense == ranks.size()) return;
     scratch.hashes.resize(ranks.size());
     std::ranges::transform(ranks, scratch.hashes.begin(), [&](Rank rank) { return buckets_.hash(rank); });
     scratch.places.resize(ranks.size() + 1);
-    if (scratch.decides) list_swings(scratch);
+    if (scratch.decision_only) list_swings(scratch);
     for (std::size_t k = scratch.dense; k < ranks.size(); ++k) {
-      if (scratch.decides && lead(scratch.sums) > scratch.swings[k - scratch.dense]) return;
+      if (scratch.decision_only && lead(scratch.sums) > scratch.swings[k - scratch.dense]) return;
       const Rank owner = ranks[k] - order_.dense;
-      const std::uint32_t own[] = {owner};
-      add_entries(own_.data(), width_, own, scratch.sums);
+      const std::uint32_t single[] = {owner};
+      add_entries(single_weights_.data(), width_, single, scratch.sums);
       add_entries(weights_.data(), width_, {scratch.places.data(), list_partners(k, scratch)}, scratch.sums);
     }
   }
 
-  // Lists the places of the pairs of the owner at this position: with all ranks before it, or with those of
-  // the core.
+  // Lists the places of the pairs of the owner at this position: with all ranks before it, or only with ranks
+  // of the core.
   const std::uint32_t* list_partners(std::size_t position, ShortScratch& scratch) const {
     const std::span<const std::uint32_t> hashes = scratch.hashes;
     const Rank owner = scratch.ranks[position] - order_.dense;
@@ -334,8 +334,8 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     return buckets_.list_places(owner, hashes.subspan(scratch.dense, scratch.sides - scratch.dense), places);
   }
 
-  // Lists how much each of the later owners, with all owners after it, can change the difference of two
-  // scores.
+  // Lists, for each owner that is not dense, the most by which it and all owners after it can change the
+  // difference of two scores.
   void list_swings(ShortScratch& scratch) const {
     const std::span<const Rank> later = std::span<const Rank>(scratch.ranks).subspan(scratch.dense);
     scratch.swings.resize(later.size());
@@ -343,7 +343,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     for (std::size_t k = later.size(); k-- > 0;) scratch.swings[k] = sum += swings_[later[k] - order_.dense];
   }
 
-  // Returns by how much the largest score exceeds all others.
+  // Returns the difference between the largest and the second largest score.
   static std::int64_t lead(std::span<const std::int32_t> scores) {
     std::int64_t first = std::numeric_limits<std::int32_t>::min(), second = first;
     for (const std::int64_t score : scores) {
@@ -355,7 +355,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
 
   // --- Rows of any values ---
 
-  // Each conjunction counts with its factor.
+  // Multiplies the weights of each conjunction by the factor of its values.
   template <class Index>
   void score_valued(const SparseRow<Index>& row, ShortScratch& scratch, double* out) const {
     scratch.valued.load(row, ranking_);
@@ -391,9 +391,9 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   std::vector<std::int32_t> intercept_;
   LargeVector<Weight> triangle_;  // of the core: feature x (smaller ranks and itself) x scores
   LargeVector<Weight> sides_;  // of dense features outside the core: feature x (the core and itself) x scores
-  LargeVector<Weight> own_;    // of later features alone, x scores
-  PartnerBuckets buckets_;     // of later features
-  LargeVector<Weight> weights_;  // of their places x scores
+  LargeVector<Weight> single_weights_;  // of later features alone, x scores
+  PartnerBuckets buckets_;              // of later features
+  LargeVector<Weight> weights_;         // of their places x scores
   // For each later feature: the most by which its weights can change the difference of two scores.
   std::vector<std::int64_t> swings_;
 };
@@ -401,13 +401,15 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
 }  // namespace
 
 std::uint64_t dense_pairs_for(const ConjunctionWeights& model) {
-  const double few_pairs = few_bytes / static_cast<double>(sizeof(Weight) * model.intercept.size());
-  return static_cast<std::uint64_t>(std::max(dense_fold * static_cast<double>(model.keys.size()), few_pairs));
+  const double min_dense_pairs =
+      min_dense_bytes / static_cast<double>(sizeof(Weight) * model.intercept.size());
+  return static_cast<std::uint64_t>(
+      std::max(dense_pairs_per_model_pair * static_cast<double>(model.keys.size()), min_dense_pairs));
 }
 
 std::optional<double> int16_unit(std::span<const double> intercept, std::span<const double> weights) {
   CommonUnit unit;
-  if (!unit.takes(intercept) || !unit.takes(weights)) return std::nullopt;
+  if (!unit.add_all(intercept) || !unit.add_all(weights)) return std::nullopt;
   return unit.value();
 }
 

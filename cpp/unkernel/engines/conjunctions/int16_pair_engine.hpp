@@ -3,13 +3,13 @@
 // fewer cache misses, and integer sums are exact in any order.
 //
 // Features have ranks by descending frequency. A dense table holds all pairs of the first ranks: the weights
-// of a feature with every smaller rank, then its own. Each later feature, the owner, has a hash table of its
-// partners among all smaller ranks, in buckets that never overflow: one 16-byte load tells whether a pair
-// exists, and where.
+// of a feature with every smaller rank, then the weights of the feature alone. Each later feature, the owner,
+// has a hash table of its partners among all smaller ranks, in buckets that never overflow: one 16-byte load
+// tells whether a pair exists, and where.
 //
 // Many models have features that form no pairs with each other, such as the side features of a parser's
-// templates: all columns from a certain number on. The columns before it are the core. Dense features outside
-// the core store their pairs with the core only.
+// templates: all columns from a certain column on. The columns before that one are the core. Dense features
+// outside the core store their pairs with the core only.
 //
 // Bytes    2 m per dense pair; 2 m and about 6 per other existing pair; m scores
 // Query    one load per dense pair of a row, one bucket per other pair and, if the pair exists, its weights
@@ -31,7 +31,7 @@ std::uint64_t dense_pairs_for(const ConjunctionWeights& model);
 // Returns the largest power of two of which all these finite numbers are 16-bit multiples, if there is one.
 std::optional<double> int16_unit(std::span<const double> intercept, std::span<const double> weights);
 
-// Null if the model does not have this form. Throws std::invalid_argument if it is not a valid model.
+// Returns null if the model does not have this form. Throws std::invalid_argument if it is not a valid model.
 std::unique_ptr<Engine> make_int16_pair_engine(const ConjunctionWeights& model, std::uint64_t dense_pairs);
 
 }  // namespace unkernel::engines

@@ -87,9 +87,9 @@ struct Member {
   std::uint64_t place;
 };
 
-class Arranger {
+class TableArranger {
  public:
-  Arranger(const ConjunctionWeights& weights, ConjunctionArrays& arrays, std::vector<Rank> ranks)
+  TableArranger(const ConjunctionWeights& weights, ConjunctionArrays& arrays, std::vector<Rank> ranks)
       : weights_(weights),
         arrays_(arrays),
         index_(weights.map.degree, weights.basis),
@@ -220,7 +220,7 @@ ConjunctionArrays arrange(const ConjunctionWeights& weights, HeadPlan head, Grou
   arrays.columns.resize(used);
   for (std::size_t rank = 0; rank < used; ++rank) arrays.columns[ranks[rank]] = weights.columns[rank];
   arrays.items = LargeVector<std::uint32_t>{};
-  Arranger arranger(weights, arrays, std::move(ranks));
+  TableArranger arranger(weights, arrays, std::move(ranks));
   arranger.fill_head();
   arranger.fill_trie(threads);
   sum_states(std::move(groups), threads, arrays);

@@ -14,7 +14,7 @@ struct ConjunctionWeights {
   FeatureMap map;
   std::int64_t features;                  // columns of an input row
   std::span<const std::int64_t> columns;  // rank -> column; ranks are by descending frequency
-  std::span<const std::uint64_t> keys;    // ascending, without that of the constant
+  std::span<const std::uint64_t> keys;    // ascending; the constant has no key
   std::span<const double> weights;        // keys x scores
   std::span<const double> intercept;      // scores
 };
@@ -22,8 +22,8 @@ struct ConjunctionWeights {
 // Throws std::invalid_argument if the model is invalid.
 void check(const ConjunctionWeights& weights);
 
-// Checks the model. Groups are formed from features that occur together in the sample, which has typical rows
-// by input column.
+// Checks and converts the model. `sample` has typical rows of input columns; features that occur together in
+// them form groups.
 ConjunctionArrays arrange(const ConjunctionWeights& weights, HeadPlan head, GroupPlan groups,
                           const data::CsrView<std::int32_t, double>& sample, int threads);
 

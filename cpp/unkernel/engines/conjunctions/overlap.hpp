@@ -14,7 +14,7 @@ namespace unkernel::engines {
 // Takes an even number of words.
 template <std::size_t Words>
 [[gnu::always_inline]] inline std::size_t common_bits(const std::uint64_t* a, const std::uint64_t* b) {
-  static_assert(Words % 2 == 0 && Words < 2 * 32, "counts of bytes are added up in a byte");
+  static_assert(Words % 2 == 0 && Words < 2 * 32, "the counts of all words must fit into a byte");
 #if defined(__aarch64__)
   uint8x16_t counts = vdupq_n_u8(0);
   for (std::size_t k = 0; k < Words; k += 2) {
@@ -31,8 +31,8 @@ template <std::size_t Words>
 template <class Visit>
 void for_each_bit(const std::uint64_t* words, std::size_t count, const Visit& visit) {
   for (std::size_t word = 0; word < count; ++word) {
-    for (std::uint64_t left = words[word]; left != 0; left &= left - 1)
-      visit(64 * word + static_cast<std::size_t>(std::countr_zero(left)));
+    for (std::uint64_t remaining = words[word]; remaining != 0; remaining &= remaining - 1)
+      visit(64 * word + static_cast<std::size_t>(std::countr_zero(remaining)));
   }
 }
 

@@ -6,12 +6,12 @@
 namespace unkernel::engines {
 namespace {
 
-constexpr std::size_t tags_a_bucket = 7;
+constexpr std::size_t tags_per_bucket = 7;
 constexpr unsigned tag_bits = 15;  // the tag with all bits set is never used
 constexpr std::uint64_t no_tag = 0xffff;
 constexpr std::uint64_t no_tags = ~std::uint64_t{0};
-constexpr std::size_t most_of_an_owner = 0xffff;  // they are counted in a 16-bit lane
-constexpr std::size_t most_buckets_a_partner = 4;
+constexpr std::size_t most_partners_of_owner = 0xffff;  // a 16-bit lane counts them
+constexpr std::size_t most_buckets_per_partner = 4;
 constexpr std::size_t most_buckets = 0xffff'fff0;
 
 unsigned bits_for(std::size_t limit) {
@@ -33,17 +33,18 @@ bool PartnerBuckets::add(std::span<const Hashed> partners, std::size_t first_pla
     return true;
   }
   const auto fits = [&](unsigned shift) {
-    for (std::size_t k = tags_a_bucket; k < partners.size(); ++k) {
-      if (partners[k].hash >> shift == partners[k - tags_a_bucket].hash >> shift) return false;
+    for (std::size_t k = tags_per_bucket; k < partners.size(); ++k) {
+      if (partners[k].hash >> shift == partners[k - tags_per_bucket].hash >> shift) return false;
     }
     return true;
   };
   unsigned shift = std::min(tag_bits, hash_bits_);
-  const std::size_t fewest = std::size_t{1} << (hash_bits_ - shift);
+  const std::size_t min_buckets = std::size_t{1} << (hash_bits_ - shift);
   while (!fits(shift)) --shift;
   const std::size_t count = std::size_t{1} << (hash_bits_ - shift);
-  const bool alike = count > std::max(fewest, most_buckets_a_partner * partners.size());
-  if (alike || partners.size() > most_of_an_owner || buckets_.size() + count > most_buckets) return false;
+  const bool hashes_coincide = count > std::max(min_buckets, most_buckets_per_partner * partners.size());
+  if (hashes_coincide || partners.size() > most_partners_of_owner || buckets_.size() + count > most_buckets)
+    return false;
   const Owner owner{static_cast<std::uint32_t>(buckets_.size()), place, shift,
                     (std::uint32_t{1} << shift) - 1};
   owners_.push_back(owner);
@@ -53,7 +54,7 @@ bool PartnerBuckets::add(std::span<const Hashed> partners, std::size_t first_pla
 }
 
 void PartnerBuckets::fill(std::span<const Hashed> partners, const Owner& owner) {
-  std::size_t first = 0;  // of the bucket
+  std::size_t first = 0;  // first partner in the bucket
   for (std::size_t k = 0; k < partners.size(); ++k) {
     const std::uint32_t number = partners[k].hash >> owner.shift;
     Bucket& bucket = buckets_[owner.bucket + number];

@@ -1,8 +1,8 @@
 // For each of many owners, a set of partners, each with a place: the index of its weights.
 //
 // The partners of an owner are hashed into buckets of seven; there are enough buckets that none overflows. A
-// bucket holds 16-bit tags and the place of its first partner; the others follow consecutively. The hash is a
-// bijection, so bucket and tag together identify the partner.
+// bucket holds 16-bit tags and the place of its first partner; the places of its other partners follow. The
+// hash is a bijection, so bucket and tag together identify the partner.
 #pragma once
 
 #include <bit>
@@ -36,20 +36,20 @@ class PartnerBuckets {
   bool add(std::span<const Hashed> partners, std::size_t first_place);
 
   // Writes the places of the hashes that belong to partners of the owner to `to`, which needs room for one
-  // more than there are hashes. Returns the end. Writes every place, and overwrites a wrong one by the next:
-  // a branch here would be mispredicted.
+  // more place than there are hashes. Returns the end. Writes a place for every hash, and the next one
+  // overwrites it if the hash is not of a partner: a branch here would be mispredicted.
   std::uint32_t* list_places(std::size_t owner, std::span<const std::uint32_t> hashes,
                              std::uint32_t* to) const {
-    const Owner own = owners_[owner];
-    const Bucket* buckets = buckets_.data() + own.bucket;
+    const Owner entry = owners_[owner];
+    const Bucket* buckets = buckets_.data() + entry.bucket;
     for (const std::uint32_t hash : hashes) {
-      const std::uint64_t tag = hash & own.tag_mask;
-      const auto& words = buckets[hash >> own.shift].words;
-      const std::uint64_t low = lanes_with(tag, words[0]) & tops;
-      const std::uint64_t high = lanes_with(tag, words[1]) & tops_of_three;
+      const std::uint64_t tag = hash & entry.tag_mask;
+      const auto& words = buckets[hash >> entry.shift].words;
+      const std::uint64_t low = lanes_with(tag, words[0]) & top_bits;
+      const std::uint64_t high = lanes_with(tag, words[1]) & top_bits_of_three;
       const auto bit =
           static_cast<std::uint32_t>(low != 0 ? std::countr_zero(low) : 64 + std::countr_zero(high));
-      *to = own.place + static_cast<std::uint32_t>(words[1] >> 3 * lane_bits) + bit / lane_bits;
+      *to = entry.place + static_cast<std::uint32_t>(words[1] >> 3 * lane_bits) + bit / lane_bits;
       to += (low | high) != 0;
     }
     return to;
@@ -60,10 +60,10 @@ class PartnerBuckets {
  private:
   static constexpr unsigned lane_bits = 16;
   static constexpr std::uint64_t each_lane = 0x0001'0001'0001'0001;
-  static constexpr std::uint64_t tops = each_lane << 15;
-  static constexpr std::uint64_t tops_of_three = tops >> lane_bits;
+  static constexpr std::uint64_t top_bits = each_lane << 15;
+  static constexpr std::uint64_t top_bits_of_three = top_bits >> lane_bits;
 
-  // Seven tags, then the number of the owner's partners in the buckets before.
+  // Seven tags, then the number of the owner's partners in earlier buckets.
   struct Bucket {
     std::uint64_t words[2];
   };
@@ -86,7 +86,7 @@ class PartnerBuckets {
   unsigned hash_bits_;
   std::uint32_t mask_;
   std::vector<Owner> owners_;
-  LargeVector<Bucket> buckets_;  // the first one is empty, for owners without partners
+  LargeVector<Bucket> buckets_;  // bucket 0 is empty, for owners without partners
 };
 
 }  // namespace unkernel::engines

@@ -28,7 +28,7 @@ class KernelSteps {
       const auto overlap = static_cast<double>(c);
       steps_.push_back(step(overlap, 1.0));
     }
-    rise_ = !steps_.empty() && steps_[0] >= 0.0 && std::is_sorted(steps_.begin(), steps_.end());
+    ascend_ = !steps_.empty() && steps_[0] >= 0.0 && std::is_sorted(steps_.begin(), steps_.end());
   }
 
   std::size_t bytes() const { return sizeof(double) * steps_.size(); }
@@ -37,10 +37,10 @@ class KernelSteps {
   // Returns f(product + by) - f(product)
   double step(double product, double by) const { return value(product + by) - value(product); }
 
-  // Returns an upper bound of all steps at overlaps up to this one. Steps may be negative or descend for
+  // Returns an upper bound of the steps at all overlaps up to `overlap`. Steps may be negative or descend for
   // unusual gamma or coef0.
   double largest(std::size_t overlap) const {
-    return rise_ ? steps_[std::min(overlap, steps_.size() - 1)] : std::numeric_limits<double>::infinity();
+    return ascend_ ? steps_[std::min(overlap, steps_.size() - 1)] : std::numeric_limits<double>::infinity();
   }
 
  private:
@@ -58,7 +58,7 @@ class KernelSteps {
 
   FeatureMap map_;
   std::vector<double> steps_;
-  bool rise_ = false;
+  bool ascend_ = false;
 };
 
 // Postings as lists of items. Owners are numbered from `rare` on; `values` as in TrieZone.
@@ -76,12 +76,12 @@ class PostingItems {
       sums.add(weights(p, sums), steps.data()[static_cast<std::size_t>(product(p, values))]);
   }
 
-  // For a row of arbitrary values, with `own` the value of the owner.
+  // Does the same for a row of arbitrary values.
   template <std::size_t Width>
-  void add_valued_owner(std::size_t owner, double own, const KernelSteps& steps, const double* values,
+  void add_valued_owner(std::size_t owner, double owner_value, const KernelSteps& steps, const double* values,
                         Sums<Width>& sums) const {
     for (std::uint32_t p = tables_.posting_begins[owner]; p < tables_.posting_begins[owner + 1]; ++p)
-      sums.add(weights(p, sums), steps.step(product(p, values), own));
+      sums.add(weights(p, sums), steps.step(product(p, values), owner_value));
   }
 
  private:
@@ -100,8 +100,8 @@ class PostingItems {
   RankPlaces<KeyType> place_;
 };
 
-// Postings as records: bits of the common ranks, weights, number of the support vector. Rare ranks that a
-// vector shares with the row before the owner are counted while its records are visited.
+// Postings as records: bits of the common ranks, weights, number of the support vector. While the rare owners
+// of a row are visited in order, the rare ranks that each support vector shares with the row are counted.
 class PostingRecords {
  public:
   explicit PostingRecords(const ConjunctionTables& tables)
@@ -109,7 +109,7 @@ class PostingRecords {
 
   std::size_t vectors() const { return vectors_; }
 
-  // Prefetches the records, which are scattered in memory, while other work for the row remains.
+  // Prefetches the records of the row's rare ranks, which are scattered in memory.
   void prefetch(const BinaryRow& row) const {
     for (std::size_t k = row.tail_size(); k-- > 0 && row.tail()[k] >= tables_.rare;) {
       const auto* first = reinterpret_cast<const char*>(begin(row.tail()[k]));
@@ -138,12 +138,13 @@ class PostingRecords {
     const auto first = static_cast<std::size_t>(
         std::lower_bound(row.ranks(), row.ranks() + row.size(), tables_.rare) - row.ranks());
     for (std::size_t k = first; k < row.size(); ++k) {
-      const double own = row.values()[k];
+      const double owner_value = row.values()[k];
       for_each(row.ranks()[k], [&](const std::uint64_t* record, std::size_t vector) {
         double product = scratch.rare_products[vector];
-        scratch.rare_products[vector] += own;
+        scratch.rare_products[vector] += owner_value;
         for_each_bit(record, tables_.bit_words(), [&](std::size_t rank) { product += values[rank]; });
-        sums.add(reinterpret_cast<const double*>(record + tables_.bit_words()), steps.step(product, own));
+        sums.add(reinterpret_cast<const double*>(record + tables_.bit_words()),
+                 steps.step(product, owner_value));
       });
     }
     for (std::size_t k = first; k < row.size(); ++k) {
@@ -180,19 +181,19 @@ class PostingRecords {
     const std::span<const Rank> ranks = tail.ranks;
     std::uint64_t bits[Words + 1] = {};
     for (std::size_t k = 0; k < tail.rare; ++k) bits[ranks[k] / 64] |= std::uint64_t{1} << ranks[k] % 64;
-    std::uint16_t* met = scratch.rare_met.data();
+    std::uint16_t* rare_overlaps = scratch.rare_overlaps.data();
     const double* step = steps.data();
     std::size_t end = tail.rare;
     for (; end < ranks.size() && !is_done(end); ++end) {
-      Sums<Width> own(sums.width());
+      Sums<Width> owner_sums(sums.width());
       for_each(ranks[end], [&](const std::uint64_t* record, std::size_t vector) {
-        own.add(reinterpret_cast<const double*>(record + Words),
-                step[common_bits<Words>(record, bits) + met[vector]++]);
+        owner_sums.add(reinterpret_cast<const double*>(record + Words),
+                       step[common_bits<Words>(record, bits) + rare_overlaps[vector]++]);
       });
-      own.add_to(sums);
+      owner_sums.add_to(sums);
     }
     for (std::size_t k = tail.rare; k < end; ++k) {
-      for_each(ranks[k], [&](const std::uint64_t*, std::size_t vector) { met[vector] = 0; });
+      for_each(ranks[k], [&](const std::uint64_t*, std::size_t vector) { rare_overlaps[vector] = 0; });
     }
   }
 

@@ -40,22 +40,22 @@ void PrefixLayer::check_rows_are_sequences() const {
 
 // Returns the ranks of each row, in order, without the rare ones.
 Sequences PrefixLayer::sequences(const data::CsrView<std::int32_t, double>& rows) const {
-  Sequences found;
+  Sequences result;
   BinaryRow binary;
   for (std::size_t i = 0; i < static_cast<std::size_t>(rows.rows()); ++i) {
     const auto begin = static_cast<std::size_t>(rows.offsets[i]);
     const auto end = static_cast<std::size_t>(rows.offsets[i + 1]);
     binary.load_sorted(SparseRow<std::int32_t>{rows.columns.subspan(begin, end - begin)}, zones_.ranking,
                        zones_.tables.head);
-    found.ranks.insert(found.ranks.end(), binary.head(), binary.head() + binary.head_size());
+    result.ranks.insert(result.ranks.end(), binary.head(), binary.head() + binary.head_size());
     const Rank* tail = binary.tail();
-    found.ranks.insert(found.ranks.end(), tail,
-                       std::lower_bound(tail, tail + binary.tail_size(), zones_.tables.rare));
-    const auto begin_of_row = found.ranks.begin() + static_cast<std::ptrdiff_t>(found.begins.back());
-    found.ranks.erase(std::unique(begin_of_row, found.ranks.end()), found.ranks.end());
-    found.begins.push_back(found.ranks.size());
+    result.ranks.insert(result.ranks.end(), tail,
+                        std::lower_bound(tail, tail + binary.tail_size(), zones_.tables.rare));
+    const auto begin_of_row = result.ranks.begin() + static_cast<std::ptrdiff_t>(result.begins.back());
+    result.ranks.erase(std::unique(begin_of_row, result.ranks.end()), result.ranks.end());
+    result.begins.push_back(result.ranks.size());
   }
-  return found;
+  return result;
 }
 
 PrefixCost PrefixLayer::cost_of(Saving saving) const {
@@ -77,12 +77,12 @@ double PrefixLayer::entries_of(Rank owner, std::size_t depth) const {
   const std::size_t place = owner - tables.head;
   const std::uint32_t begin = tables.owner_begins[place], end = tables.owner_begins[place + 1];
   const auto partners = static_cast<double>(end - begin);
-  const double met = std::min(partners, static_cast<double>(depth));
+  const double partners_in_row = std::min(partners, static_cast<double>(depth));
   const auto& begins = tables.levels[0].begins;
   const double below = tables.map.degree > 2 && end > begin
                            ? static_cast<double>(begins[end] - begins[begin]) / partners
                            : 0.0;
-  return met * (1.0 + below);
+  return partners_in_row * (1.0 + below);
 }
 
 void PrefixLayer::fill_sums(const PrefixTrie* old, int threads, Monitor& monitor, PrefixTrie& trie) const {

@@ -16,15 +16,16 @@
 
 namespace unkernel::engines {
 
-// How to estimate the saving of a node of a prefix trie.
+// The rule that estimates the saving of a node of a prefix trie.
 enum class Saving {
-  counted,  // delta_d of Yoshinaga & Kitsuregawa: the conjunctions of a feature with those before it
-  entries,  // the table entries that would be read for them
+  counted,  // delta_d of Yoshinaga & Kitsuregawa: number of conjunctions of a feature with the features
+            // before it
+  entries,  // number of table entries that these conjunctions would read
 };
 
 class PrefixLayer {
  public:
-  // Both must outlive the layer.
+  // `zones` must outlive the layer.
   PrefixLayer(const ScoringZones& zones, ScoreOnes score_ones) : zones_(zones), score_ones_(score_ones) {}
 
   // Returns null if there is no trie.

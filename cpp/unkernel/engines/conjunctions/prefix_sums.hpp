@@ -1,4 +1,4 @@
-// Fills a prefix trie with sums, parents first, using the routine of the engine that will use it.
+// Fills a prefix trie with sums, parents first, using the scoring routine of the engine.
 #pragma once
 
 #include <algorithm>

@@ -49,32 +49,32 @@ class GrowingTrie {
     if (size() <= most_nodes) return;
     std::vector<std::uint32_t> children(nodes_.size(), 0);
     for (std::size_t i = 1; i < nodes_.size(); ++i) ++children[nodes_[i].parent];
-    const auto saves = [&](std::uint32_t i) {
+    const auto saving_of = [&](std::uint32_t i) {
       return nodes_[i].count * cost(nodes_[i].rank, nodes_[i].depth);
     };
-    const auto goes_later = [&](const Leaf& a, const Leaf& b) {
+    const auto is_removed_later = [&](const Leaf& a, const Leaf& b) {
       if (a.saving != b.saving) return a.saving > b.saving;
       if (nodes_[a.node].depth != nodes_[b.node].depth) return nodes_[a.node].depth < nodes_[b.node].depth;
       return nodes_[a.node].rank != nodes_[b.node].rank ? nodes_[a.node].rank < nodes_[b.node].rank
                                                         : a.node < b.node;
     };
-    std::priority_queue<Leaf, std::vector<Leaf>, decltype(goes_later)> leaves(goes_later);
+    std::priority_queue<Leaf, std::vector<Leaf>, decltype(is_removed_later)> leaves(is_removed_later);
     for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
-      if (children[i] == 0) leaves.push({saves(i), i});
+      if (children[i] == 0) leaves.push({saving_of(i), i});
     }
-    std::vector<bool> gone(nodes_.size(), false);
+    std::vector<bool> removed(nodes_.size(), false);
     for (std::size_t left = size(); left > most_nodes; --left) {
       const std::uint32_t node = leaves.top().node;
       leaves.pop();
-      gone[node] = true;
+      removed[node] = true;
       const std::uint32_t parent = nodes_[node].parent;
-      if (parent != 0 && --children[parent] == 0) leaves.push({saves(parent), parent});
+      if (parent != 0 && --children[parent] == 0) leaves.push({saving_of(parent), parent});
     }
-    keep([&](std::size_t i) { return !gone[i]; });
+    keep_nodes([&](std::size_t i) { return !removed[i]; });
   }
 
   // Numbers the nodes level by level, the children of a node by rank.
-  PrefixTrie in_levels() const {
+  PrefixTrie number_by_level() const {
     std::vector<std::uint32_t> place(nodes_.size(), 0);
     std::vector<std::uint32_t> order(nodes_.size());
     std::iota(order.begin(), order.end(), 0U);
@@ -84,11 +84,12 @@ class GrowingTrie {
     for (std::size_t begin = 0; begin < order.size();) {
       std::size_t end = begin;
       while (end < order.size() && nodes_[order[end]].depth == nodes_[order[begin]].depth) ++end;
-      std::sort(order.begin() + static_cast<std::ptrdiff_t>(begin),
-                order.begin() + static_cast<std::ptrdiff_t>(end), [&](std::uint32_t a, std::uint32_t b) {
-                  const std::uint32_t above = place[nodes_[a].parent], below = place[nodes_[b].parent];
-                  return above != below ? above < below : nodes_[a].rank < nodes_[b].rank;
-                });
+      std::sort(
+          order.begin() + static_cast<std::ptrdiff_t>(begin),
+          order.begin() + static_cast<std::ptrdiff_t>(end), [&](std::uint32_t a, std::uint32_t b) {
+            const std::uint32_t parent_of_a = place[nodes_[a].parent], parent_of_b = place[nodes_[b].parent];
+            return parent_of_a != parent_of_b ? parent_of_a < parent_of_b : nodes_[a].rank < nodes_[b].rank;
+          });
       for (; begin < end; ++begin) place[order[begin]] = static_cast<std::uint32_t>(begin);
     }
     trie.first_child.assign(nodes_.size() + 1, 0);
@@ -127,13 +128,13 @@ class GrowingTrie {
     return node;
   }
 
-  template <class Keeps>
-  void keep(const Keeps& keeps) {
+  template <class IsKept>
+  void keep_nodes(const IsKept& is_kept) {
     std::vector<std::uint32_t> place(nodes_.size(), 0);
     std::vector<Node> kept;
     child_of_ = {};
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (!keeps(i)) continue;
+      if (!is_kept(i)) continue;
       place[i] = static_cast<std::uint32_t>(kept.size());
       Node node = nodes_[i];
       node.parent = place[node.parent];
@@ -180,13 +181,13 @@ PrefixTrie grow_trie(const PrefixTrie* old, const Sequences& rows, std::size_t m
     trie.add(rows[i]);
   }
   trie.prune(most_nodes, cost);
-  return trie.in_levels();
+  return trie.number_by_level();
 }
 
 PrefixTrie prune_trie(const PrefixTrie& trie, std::size_t most_nodes, const PrefixCost& cost) {
   GrowingTrie growing(trie);
   growing.prune(most_nodes, cost);
-  return growing.in_levels();
+  return growing.number_by_level();
 }
 
 }  // namespace unkernel::engines

@@ -5,8 +5,8 @@
 // conjunctions within it, for each score. A row finds its longest prefix that has a node, and adds only the
 // weights of conjunctions with a later feature. So the scores do not depend on the trie.
 //
-// Nodes are numbered level by level, so the children of a node are contiguous, by ascending rank, and those
-// of the next node follow: one number per node gives the first of its children.
+// Nodes are numbered level by level. The children of a node are contiguous, by ascending rank, and the
+// children of the next node follow, so that one number per node, its first child, is enough.
 //
 // Bytes   12 + 8 m per node: rank, first child, number of occurrences (for later growth), m sums.
 // Query   a binary search among the children for each step.
@@ -49,7 +49,7 @@ struct StoredPrefix {
   std::size_t length;
 };
 
-// Extends a stored prefix by as many of the ranks as the trie has.
+// Extends a stored prefix by the ranks of `rest` for as long as the trie has a node.
 inline StoredPrefix longest_stored_prefix(const PrefixTrie& trie, StoredPrefix prefix,
                                           std::span<const Rank> rest) {
   for (const Rank rank : rest) {
@@ -78,10 +78,10 @@ struct Sequences {
 using PrefixCost = std::function<double(Rank rank, std::size_t depth)>;
 
 // Returns a trie without sums, with the nodes of the old one (if there is one) and the prefixes of the rows.
-// While it has more than `most_nodes`, not counting the root, the leaf that saves least is removed: a node
-// saves its cost times the share of rows with its prefix (section 3.3). Ties are broken by depth, the deepest
-// first, then by the largest rank. While rows are added, the trie takes a few times the memory of the
-// remaining nodes.
+// While it has more than `most_nodes` nodes, not counting the root, removes the leaf with the smallest
+// saving, which is its cost times the share of rows with its prefix (section 3.3). Ties are broken by depth,
+// the deepest first, then by the largest rank. While rows are added, the trie takes a few times the memory of
+// `most_nodes` nodes.
 PrefixTrie grow_trie(const PrefixTrie* old, const Sequences& rows, std::size_t most_nodes,
                      const PrefixCost& cost);
 

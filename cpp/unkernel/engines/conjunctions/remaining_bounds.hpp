@@ -1,5 +1,5 @@
 // Early exit for callers that only need to know which score is the largest (or the sign of a single one):
-// scoring stops once the remaining owners of a row cannot change the answer.
+// scoring stops when the remaining owners of a row cannot change this decision.
 #pragma once
 
 #include <algorithm>
@@ -23,18 +23,19 @@ struct Bounds {
 template <class Number>
 class RemainingBounds {
  public:
-  // own(i) points to the bounds of the i-th owner, one per score; they are multiplied by factor(i).
-  template <class Own, class Factor>
-  void list(std::size_t owners, std::size_t scores, const Own& own, const Factor& factor) {
+  // bounds_of(i) points to the bounds of the i-th owner, one per score, which are multiplied by
+  // factor(i).
+  template <class BoundsOf, class Factor>
+  void list(std::size_t owners, std::size_t scores, const BoundsOf& bounds_of, const Factor& factor) {
     scores_ = scores;
     bounds_.assign((owners + 1) * scores, {});
     for (std::size_t i = owners; i-- > 0;) {
-      const Bounds<Number>* bounds = own(i);
+      const Bounds<Number>* bounds = bounds_of(i);
       const Bounds<Number>* later = from(i + 1);
-      Bounds<Number>* to = bounds_.data() + i * scores;
-      const Number times = factor(i);
+      Bounds<Number>* target = bounds_.data() + i * scores;
+      const Number multiplier = factor(i);
       for (std::size_t s = 0; s < scores; ++s)
-        to[s] = {later[s].low + times * bounds[s].low, later[s].high + times * bounds[s].high};
+        target[s] = {later[s].low + multiplier * bounds[s].low, later[s].high + multiplier * bounds[s].high};
     }
   }
 
@@ -48,23 +49,23 @@ class RemainingBounds {
 
 // Returns true if no contribution within these bounds can change the sign of a single score, or which of
 // several scores is the largest. Allows for the relative rounding error of sums of doubles.
-inline bool is_decided(std::span<const double> scores, const Bounds<double>* left) {
-  const auto surely_positive = [](double least, double magnitude) {
+inline bool is_decided(std::span<const double> scores, const Bounds<double>* remaining) {
+  const auto is_surely_positive = [](double least, double magnitude) {
     constexpr double slack = 1e-9;
     return least - slack * (std::abs(least) + magnitude) > 0;
   };
   if (scores.size() == 1) {
-    const double range = left[0].high - left[0].low;
-    return surely_positive(scores[0] + left[0].low, range) ||
-           surely_positive(-scores[0] - left[0].high, range);
+    const double range = remaining[0].high - remaining[0].low;
+    return is_surely_positive(scores[0] + remaining[0].low, range) ||
+           is_surely_positive(-scores[0] - remaining[0].high, range);
   }
   const auto best = static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin());
   for (std::size_t s = 0; s < scores.size(); ++s) {
     if (s == best) continue;
-    const double least = scores[best] - scores[s] + (left[best].low - left[s].high);
-    const double magnitude = left[best].high - left[best].low + left[s].high - left[s].low +
-                             std::abs(scores[best]) + std::abs(scores[s]);
-    if (!surely_positive(least, magnitude)) return false;
+    const double least = scores[best] - scores[s] + (remaining[best].low - remaining[s].high);
+    const double magnitude = remaining[best].high - remaining[best].low + remaining[s].high -
+                             remaining[s].low + std::abs(scores[best]) + std::abs(scores[s]);
+    if (!is_surely_positive(least, magnitude)) return false;
   }
   return true;
 }

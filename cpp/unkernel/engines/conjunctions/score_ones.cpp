@@ -6,8 +6,8 @@
 namespace unkernel::engines {
 namespace {
 
-// Looks up the states of the grouped features. Returns how many of the row's head ranks they cover: the
-// grouped ones, or none if a group is in a state that is not stored.
+// Adds the sums of the grouped features. Returns the number of the row's head ranks that are grouped; 0 if a
+// group is in a state that is not stored.
 template <std::size_t Width>
 std::size_t add_grouped(const ScoringZones& zones, const BinaryRow& row, Sums<Width>& sums) {
   RowStates states;
@@ -21,8 +21,8 @@ std::size_t add_grouped(const ScoringZones& zones, const BinaryRow& row, Sums<Wi
 TailRanks list_tail(const ScoringZones& zones, std::size_t from, ConjunctionScratch& scratch) {
   const BinaryRow& row = scratch.binary;
   const std::size_t fused = zones.tables.fused;
-  const std::size_t most = fused + row.head_size() + row.tail_size();
-  if (scratch.tail_ranks.size() < most) scratch.tail_ranks.resize(2 * most);
+  const std::size_t max_ranks = fused + row.head_size() + row.tail_size();
+  if (scratch.tail_ranks.size() < max_ranks) scratch.tail_ranks.resize(2 * max_ranks);
   Rank* all = scratch.tail_ranks.data();
   std::size_t count = 0;
   for (std::uint32_t state = row.state(); state != 0; state &= state - 1)
@@ -40,7 +40,7 @@ void list_remaining(const ScoringZones& zones, const TailRanks& tail, Conjunctio
   scratch.remaining.list(
       tail.ranks.size() - tail.next, zones.scores(),
       [&](std::size_t i) { return scratch.bounds->of(tail.ranks[tail.next + i] - zones.tables.head); },
-      // A rare support vector shares at most the ranks before the owner with the row.
+      // With the row, a support vector of a rare owner shares at most the ranks before the owner.
       [&](std::size_t i) { return tail.next + i < tail.rare ? 1.0 : zones.steps.largest(tail.next + i); });
 }
 
@@ -49,9 +49,9 @@ template <std::size_t Width>
 bool is_done(const ScoringZones& zones, std::size_t position, ConjunctionScratch& scratch,
              const Sums<Width>& sums) {
   if (scratch.bounds == nullptr) return false;
-  scratch.so_far.assign(zones.tables.intercept.begin(), zones.tables.intercept.end());
-  sums.add_to(scratch.so_far.data());
-  return is_decided(std::span<const double>(scratch.so_far),
+  scratch.partial_scores.assign(zones.tables.intercept.begin(), zones.tables.intercept.end());
+  sums.add_to(scratch.partial_scores.data());
+  return is_decided(std::span<const double>(scratch.partial_scores),
                     scratch.remaining.from(position - scratch.first_remaining));
 }
 

@@ -13,7 +13,7 @@ namespace unkernel::engines {
 // A prefix of a row whose conjunctions are already summed.
 struct SummedBeginning {
   std::size_t length = 0;        // ranks
-  const double* sums = nullptr;  // one per score; null if they are added elsewhere
+  const double* sums = nullptr;  // one per score; null if there is no stored prefix
 };
 
 // Adds the score of a row of ones to `out`: the sums of its prefix, and all conjunctions whose owner (largest

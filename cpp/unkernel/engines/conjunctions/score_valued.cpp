@@ -3,8 +3,8 @@
 namespace unkernel::engines {
 namespace {
 
-// Spreads the row's values by rank.
-double* spread(const ScoringZones& zones, ConjunctionScratch& scratch) {
+// Writes the row's values to an array indexed by rank.
+double* spread_values(const ScoringZones& zones, ConjunctionScratch& scratch) {
   if (scratch.value_of_rank.empty()) scratch.value_of_rank.assign(zones.value_places(), 0.0);
   const ValuedRow& row = scratch.valued;
   double* values = scratch.value_of_rank.data();
@@ -21,20 +21,20 @@ void add_sets(const ScoringZones& zones, const double* values, ConjunctionScratc
   zones.with_keys([&](const auto& keyed) {
     for (std::size_t a = 0; a < row.size(); ++a) {
       const Rank owner = row.ranks()[a];
-      const double own = row.values()[a];
+      const double owner_value = row.values()[a];
       if (owner < tables.head) {
         zones.head.add_sets(row, a, sums);
       } else if (owner < tables.rare) {
-        keyed.trie.add_owner_sets(owner - tables.head, own, values, sums);
+        keyed.trie.add_owner_sets(owner - tables.head, owner_value, values, sums);
       } else if (!tables.has_records()) {
-        keyed.items.add_valued_owner(owner - tables.rare, own, zones.steps, values, sums);
+        keyed.items.add_valued_owner(owner - tables.rare, owner_value, zones.steps, values, sums);
       }
     }
   });
   if (tables.has_records()) zones.records.add_valued_owners(row, zones.steps, values, scratch, sums);
 }
 
-// Adds products of features, in which a feature may occur several times. None are rare.
+// Adds products of features, in which a feature may occur several times. No feature is rare.
 template <std::size_t Width>
 void add_monomials(const ScoringZones& zones, const double* values, const ValuedRow& row, Sums<Width>& sums) {
   zones.with_keys([&](const auto& keyed) {
@@ -52,7 +52,7 @@ void add_monomials(const ScoringZones& zones, const double* values, const Valued
 template <std::size_t Width>
 void score_valued(const ScoringZones& zones, ConjunctionScratch& scratch, double* out) {
   const ValuedRow& row = scratch.valued;
-  double* values = spread(zones, scratch);
+  double* values = spread_values(zones, scratch);
   Sums<Width> sums(zones.scores());
   if (zones.tables.basis == Basis::sets) {
     add_sets(zones, values, scratch, sums);

@@ -27,8 +27,8 @@ struct KeyedZones {
 };
 
 struct ScoringZones {
-  explicit ScoringZones(const ConjunctionTables& given)
-      : tables(given),
+  explicit ScoringZones(const ConjunctionTables& source)
+      : tables(source),
         grouped(tables),
         head(tables),
         narrow(tables.levels[0].keys.index() == 0),
@@ -36,7 +36,7 @@ struct ScoringZones {
         records(tables),
         steps(tables),
         ranking(tables.columns),
-        sorted(!goes_by_column(tables)) {}
+        needs_sorting(!is_ordered_by_column(tables)) {}
   ScoringZones(const ScoringZones&) = delete;
   ScoringZones& operator=(const ScoringZones&) = delete;
 
@@ -49,7 +49,7 @@ struct ScoringZones {
     ConjunctionScratch scratch;
     const bool all_dense = tables.head == tables.used() && tables.basis == Basis::sets;
     if (!all_dense) scratch.value_of_rank.assign(value_places(), 0.0);
-    scratch.rare_met.assign(records.vectors(), 0);
+    scratch.rare_overlaps.assign(records.vectors(), 0);
     return scratch;
   }
   // Returns the size of value_of_rank.
@@ -66,7 +66,7 @@ struct ScoringZones {
       scratch.valued.load(row, ranking);
       return false;
     }
-    if (sorted) {
+    if (needs_sorting) {
       scratch.binary.load_sorted(row, ranking, tables.head);
     } else {
       scratch.binary.load(row, ranking, {tables.fused, tables.head});
@@ -93,7 +93,7 @@ struct ScoringZones {
   PostingRecords records;
   KernelSteps steps;
   Ranking ranking;
-  bool sorted;  // head ranks do not ascend with columns, so rows must be sorted
+  bool needs_sorting;  // head ranks do not ascend with columns, so rows must be sorted
 
  private:
   static AnyKeyedZones keyed_zones(const ConjunctionTables& tables, bool narrow) {

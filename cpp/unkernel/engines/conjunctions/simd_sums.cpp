@@ -13,8 +13,8 @@ struct Vector {
   typedef Number Type __attribute__((vector_size(Count * sizeof(Number))));
 };
 
-// Accumulators for Count scores or, if they overlap, for up to twice as many: the first Count scores and the
-// last Count. Both add the same amounts to scores that they share.
+// Accumulators for Count scores; with Overlap, for up to 2 Count scores: the first Count and the last Count.
+// Scores in the overlap get the same amounts from either.
 template <std::size_t Count, bool Overlap, class Sum>
 class Registers {
  public:
@@ -62,7 +62,7 @@ class Registers {
     return __builtin_convertvector(loaded, Sums);
   }
 
-  std::size_t last_;  // where the last ones begin
+  std::size_t last_;  // where the last Count scores begin
   Accumulators even_, odd_;
 };
 
@@ -73,8 +73,8 @@ template <std::size_t Count, bool Overlap, class Sum, class Add>
   registers.store(sums.data());
 }
 
-// Calls add(registers, first score) once for the last scores, at most 2 Most, and once for each Most scores
-// before.
+// Splits the scores into parts of Most scores and a last part of at most 2 Most, and calls add(registers,
+// first score) for each part.
 template <std::size_t Most, class Sum, class Add>
 [[gnu::always_inline]] inline void by_parts(std::span<Sum> sums, std::size_t first, const Add& add) {
   for (; sums.size() - first > 2 * Most; first += Most)

@@ -2,8 +2,8 @@
 //
 // All states are numbered consecutively, group by group. The sums of k states are stored in rows: one row per
 // conjunction of k - 1 states in descending order of groups, with one entry for each state of the groups
-// below the last one. So the sum with one more state is at that state's own number in the row, and every row
-// is read with the same few numbers.
+// below the last one. So the sum with one more state is at the number of that state in the row, and all rows
+// are read at the same few positions.
 #pragma once
 
 #include <cstddef>

@@ -25,12 +25,12 @@ std::uint64_t choose(std::uint64_t n, std::size_t k) {
 // sets S ∪ U for all U of one size are contiguous: a sum over S is a sum of arrays.
 using Rest = std::array<std::vector<double>, most_degree + 1>;  // R_j, by the size of U
 
-class Filler {
+class StateSumFiller {
  public:
-  Filler(const StateIndex& index, ConjunctionArrays& arrays)
+  StateSumFiller(const StateIndex& index, ConjunctionArrays& arrays)
       : index_(index), arrays_(arrays), scores_(arrays.scores()) {}
 
-  // Computes all sums whose first state this is.
+  // Computes all sums whose first state is this one.
   void fill(std::size_t group, std::size_t state, const SetWeights& weights) {
     sum_up(
         group, state, degree(), [&](std::size_t m) -> const std::vector<double>& { return weights.size(m); },
@@ -69,7 +69,8 @@ class Filler {
     add_sets<1>(arrays_.states[index_.first(group) + state], begin, ranks, most, from, to);
   }
 
-  // Visits all S of `Size` and more ranks: those already chosen, and descending ranks from `mask`.
+  // Visits all S with at least `Size` ranks: the ranks already chosen, extended by descending ranks from
+  // `mask`.
   template <std::size_t Size, class From>
   void add_sets(std::uint64_t mask, std::size_t begin, Rank (&ranks)[most_degree], std::size_t most,
                 const From& from, Rest& to) {
@@ -120,7 +121,7 @@ void fill_state_sums(const SetWeights& weights, int threads, ConjunctionArrays& 
   }
   parallel_for(threads, static_cast<std::int64_t>(firsts.size()), [&](std::int64_t i) {
     const auto [group, state] = firsts[static_cast<std::size_t>(i)];
-    Filler(index, arrays).fill(group, state, weights);
+    StateSumFiller(index, arrays).fill(group, state, weights);
   });
 }
 

@@ -30,14 +30,15 @@ void check_entry_count(std::size_t entries) {
 }
 
 void narrow(Keys<Owned>& keys) {
-  const auto& wide = std::get<LargeVector<std::uint32_t>>(keys);
-  LargeVector<std::uint16_t> slim(wide.size());
-  std::transform(wide.begin(), wide.end(), slim.begin(),
+  const auto& wide_keys = std::get<LargeVector<std::uint32_t>>(keys);
+  LargeVector<std::uint16_t> narrow_keys(wide_keys.size());
+  std::transform(wide_keys.begin(), wide_keys.end(), narrow_keys.begin(),
                  [](std::uint32_t key) { return static_cast<std::uint16_t>(key); });
-  keys = std::move(slim);
+  keys = std::move(narrow_keys);
 }
 
-// Visits the weights of all sets of Size and more grouped ranks: those already chosen, and ranks below `end`.
+// Copies the weights of all sets of at least Size grouped ranks: the ranks already chosen, extended by ranks
+// below `end`.
 template <int Size>
 void copy_sets(const HeadIndex& index, const ConjunctionArrays& arrays, Rank (&ranks)[most_degree], Rank end,
                SetWeights& weights) {
@@ -210,44 +211,45 @@ void TrieWriter::join(std::span<TrieWriter> writers, ConjunctionArrays& arrays) 
   const std::size_t scores = arrays.scores();
   arrays.owner_weights.clear();
   arrays.owner_begins.clear();
-  std::array<Level, most_degree - 1> whole;
-  for (std::size_t k = 0; k < whole.size(); ++k) {
+  std::array<Level, most_degree - 1> joined;
+  for (std::size_t k = 0; k < joined.size(); ++k) {
     std::size_t entries = 0;
     for (const TrieWriter& writer : writers) entries += writer.levels_[k].keys.size();
     check_entry_count(entries);
-    whole[k].keys.reserve(entries);
-    whole[k].weights.reserve(entries * scores);
-    if (k + 1 < whole.size()) whole[k].begins.reserve(entries + 1);
+    joined[k].keys.reserve(entries);
+    joined[k].weights.reserve(entries * scores);
+    if (k + 1 < joined.size()) joined[k].begins.reserve(entries + 1);
   }
   for (std::size_t w = 0; w < writers.size(); ++w) {
     TrieWriter& writer = writers[w];
     arrays.owner_weights.insert(arrays.owner_weights.end(), writer.owner_weights_.begin(),
                                 writer.owner_weights_.end());
-    const auto shift = static_cast<std::uint32_t>(whole[0].keys.size());
+    const auto shift = static_cast<std::uint32_t>(joined[0].keys.size());
     for (const std::uint32_t begin : writer.owner_begins_) arrays.owner_begins.push_back(begin + shift);
     // Fills in owners without conjunctions, up to the first one of the next writer.
-    const std::uint32_t reached = w + 1 < writers.size() ? writers[w + 1].first_owner_ : arrays.rare;
-    const std::size_t missing = reached - arrays.head - arrays.owner_begins.size();
+    const std::uint32_t end_of_owners = w + 1 < writers.size() ? writers[w + 1].first_owner_ : arrays.rare;
+    const std::size_t missing = end_of_owners - arrays.head - arrays.owner_begins.size();
     arrays.owner_begins.insert(arrays.owner_begins.end(), missing,
                                shift + static_cast<std::uint32_t>(writer.levels_[0].keys.size()));
     arrays.owner_weights.insert(arrays.owner_weights.end(), missing * scores, 0.0);
-    for (std::size_t k = 0; k + 1 < whole.size(); ++k) {
-      append(whole[k].begins, writer.levels_[k].begins, static_cast<std::uint32_t>(whole[k + 1].keys.size()));
+    for (std::size_t k = 0; k + 1 < joined.size(); ++k) {
+      append(joined[k].begins, writer.levels_[k].begins,
+             static_cast<std::uint32_t>(joined[k + 1].keys.size()));
     }
-    for (std::size_t k = 0; k < whole.size(); ++k) {
-      append(whole[k].keys, writer.levels_[k].keys);
-      append(whole[k].weights, writer.levels_[k].weights);
+    for (std::size_t k = 0; k < joined.size(); ++k) {
+      append(joined[k].keys, writer.levels_[k].keys);
+      append(joined[k].weights, writer.levels_[k].weights);
       writer.levels_[k] = {};  // otherwise the tables would be in memory twice at the end
     }
   }
-  arrays.owner_begins.push_back(static_cast<std::uint32_t>(whole[0].keys.size()));
-  for (std::size_t k = 0; k < whole.size(); ++k) {
+  arrays.owner_begins.push_back(static_cast<std::uint32_t>(joined[0].keys.size()));
+  for (std::size_t k = 0; k < joined.size(); ++k) {
     if (static_cast<int>(k) + 2 < arrays.map.degree) {
-      whole[k].begins.push_back(static_cast<std::uint32_t>(whole[k + 1].keys.size()));
+      joined[k].begins.push_back(static_cast<std::uint32_t>(joined[k + 1].keys.size()));
     } else {
-      whole[k].begins = {};
+      joined[k].begins = {};
     }
-    arrays.levels[k] = {std::move(whole[k].keys), std::move(whole[k].weights), std::move(whole[k].begins)};
+    arrays.levels[k] = {std::move(joined[k].keys), std::move(joined[k].weights), std::move(joined[k].begins)};
   }
 }
 

@@ -24,15 +24,14 @@ struct Zones {
 struct HeadPlan {
   std::uint32_t fused;
   std::uint64_t ranks;
-  bool by_frequency;  // for a prefix trie; requires at most most_sorted_head ranks, none fused
+  bool by_frequency;  // for a prefix trie; requires at most most_sorted_head ranks and no fused ranks
 };
 
-// Orders the most frequent features first: fused ones; then the rest of the head, by column, so that rows
-// stay in order; then all others by descending frequency. Features that occur fewer than `rare_below` times
-// are rare.
+// Orders features: first the fused ones; then the other head features, by column, so that rows stay in order;
+// then all others, by descending frequency. Features that occur fewer than `rare_below` times are rare.
 Zones choose_zones(std::span<const std::uint32_t> frequencies, HeadPlan head, std::uint32_t rare_below);
 
-// Groups the most frequent ranks of the head by co-occurrence in these rows; they then come first, group by
+// Groups the most frequent head ranks by co-occurrence in these rows, and moves them to the front, group by
 // group. Does nothing if groups would not fit, or if ranks are fused.
 void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies,
                  const data::CsrView<std::int32_t, double>& rows, const GroupPlan& plan, int degree);
@@ -48,17 +47,17 @@ void sum_states(FeatureGroups&& groups, int threads, ConjunctionArrays& arrays);
 std::uint64_t head_within(double bytes, const HeadIndex& index, std::uint32_t fused, std::size_t scores,
                           std::uint64_t used);
 
-// Turns the weights of U ∪ T at state T, for each U, into their sums over all T ⊆ m at each state m.
+// Replaces the weights of U ∪ T, stored at state T, by their sums over all T ⊆ m, stored at state m.
 void sum_over_subsets(double* states, std::uint32_t fused, std::size_t scores);
 
-// Writes the part of the trie for a range of owners. Conjunctions must arrive owner by owner, each owner's in
-// trie order: a prefix comes before its extensions.
+// Writes the part of the trie for a range of owners. Conjunctions must arrive owner by owner, and the
+// conjunctions of an owner in trie order: a prefix comes before its extensions.
 class TrieWriter {
  public:
   TrieWriter(std::size_t scores, std::uint32_t first_owner)
       : scores_(scores), first_owner_(first_owner), next_owner_(first_owner) {}
 
-  // `ranks` descend; `weights` are those of this conjunction alone. Missing prefixes get the weight 0.
+  // Adds the conjunction of the descending `ranks`. Prefixes that are never added get the weight 0.
   void add(const Rank* ranks, std::size_t size, const double* weights);
 
   std::size_t bytes() const;

@@ -15,8 +15,8 @@
 
 namespace unkernel::engines {
 
-// The index of a rank in an array of values by rank. Keys come from files unchecked, so they are masked: any
-// key leads into the array, which has `size` entries.
+// The index of a rank in an array of values by rank. Keys come from files and are not checked. They are
+// masked, so that no key leads outside the array, which has `size` entries.
 template <class KeyType>
 class RankPlaces {
  public:
@@ -36,8 +36,8 @@ class RankPlaces {
   std::size_t mask_;
 };
 
-// Returns the sum of values[keys[k]], times weights[k] if Weighted. Uses four partial sums, because the
-// additions of a single one would wait for each other.
+// Returns the sum of values[keys[k]], times weights[k] if Weighted. Uses four partial sums, because additions
+// to a single sum would wait for each other.
 template <bool Weighted, class KeyType>
 double sum_present(const KeyType* keys, const double* weights, std::size_t count, const double* values,
                    RankPlaces<KeyType> place) {
@@ -80,11 +80,10 @@ class TrieZone {
     }
   }
 
-  // Does the same for a row of arbitrary values, with `own` the value of the owner: each set is multiplied by
-  // its factor.
+  // Does the same for a row of arbitrary values: each set is multiplied by its factor.
   template <std::size_t Width>
-  void add_owner_sets(std::size_t owner, double own, const double* values, Sums<Width>& sums) const {
-    double chosen[most_degree] = {own};
+  void add_owner_sets(std::size_t owner, double owner_value, const double* values, Sums<Width>& sums) const {
+    double chosen[most_degree] = {owner_value};
     sums.add(tables_.owner_weights.data() + owner * sums.width(), set_factors_(chosen, 1));
     if (degree_ > 1)
       add_partner_sets<0>(tables_.owner_begins[owner], tables_.owner_begins[owner + 1], values, chosen, sums);
@@ -92,11 +91,12 @@ class TrieZone {
 
   // Adds monomials: x_a (w_a + sum_b x_b (w_ab + sum_c x_c w_abc)).
   template <std::size_t Width>
-  void add_owner_monomials(std::size_t owner, double own, const double* values, Sums<Width>& sums) const {
-    sums.add(tables_.owner_weights.data() + owner * sums.width(), own);
+  void add_owner_monomials(std::size_t owner, double owner_value, const double* values,
+                           Sums<Width>& sums) const {
+    sums.add(tables_.owner_weights.data() + owner * sums.width(), owner_value);
     if (degree_ > 1)
-      add_partner_monomials<0>(tables_.owner_begins[owner], tables_.owner_begins[owner + 1], values, own,
-                               sums);
+      add_partner_monomials<0>(tables_.owner_begins[owner], tables_.owner_begins[owner + 1], values,
+                               owner_value, sums);
   }
 
  private:

@@ -40,7 +40,7 @@ struct Side {
       roots;  // of fragments: all nodes of the tree, and those of the model that have a weight
 };
 
-// Two sides, or the model alone; the tree then counts as if it contained everything once.
+// The model and a tree. If `tree` is null, every fragment counts as if it occurred once in a tree.
 struct Sides {
   const Side& model;
   const Side* tree;
@@ -53,36 +53,36 @@ struct Sums {
 
   void add(double value) { (value > 0.0 ? positive : negative) += std::abs(value); }
   double total() const { return positive - negative; }
-  // Returns an upper bound of the absolute value of any part of the sum.
-  double most() const { return std::max(positive, negative); }
+  // Returns an upper bound of the absolute value of the sum over any subset of the occurrences.
+  double largest_part() const { return std::max(positive, negative); }
 };
 
-inline constexpr Sums once{1.0, 0.0};
+inline constexpr Sums one_occurrence{1.0, 0.0};
 
 // A fragment that was found; `step` is the last step by which it grew.
-struct Found {
+struct FoundFragment {
   double weight;
   double occurrences;
   std::int32_t step;
-  NodeId root;  // one of its occurrences: in the tree if there is one, else in the model
+  NodeId root;  // an occurrence in the tree if there is a tree, else in the model
   double size() const { return std::abs(weight * occurrences); }
 };
 
-inline bool heavier(const Found& a, const Found& b) {
+inline bool heavier(const FoundFragment& a, const FoundFragment& b) {
   return a.size() != b.size() ? a.size() > b.size() : a.step < b.step;
 }
 
 // The heaviest fragments so far.
-class Best {
+class BestFragments {
  public:
-  explicit Best(std::size_t top) : top_(top) {}
+  explicit BestFragments(std::size_t top) : top_(top) {}
 
-  // Only heavier fragments are of interest.
+  // Returns the size that a fragment must exceed to be among the best.
   double threshold() const {
     return top_ == 0 ? infinite : found_.size() < top_ ? 0.0 : found_.front().size();
   }
 
-  void add(const Found& found) {
+  void add(const FoundFragment& found) {
     if (found_.size() == top_) {
       std::ranges::pop_heap(found_, heavier);
       found_.pop_back();
@@ -91,15 +91,15 @@ class Best {
     std::ranges::push_heap(found_, heavier);
   }
 
-  std::vector<Found> list_sorted() const {
-    std::vector<Found> result = found_;
+  std::vector<FoundFragment> list_sorted() const {
+    std::vector<FoundFragment> result = found_;
     std::ranges::sort(result, heavier);
     return result;
   }
 
  private:
   std::size_t top_;
-  std::vector<Found> found_;  // a heap with the lightest in front
+  std::vector<FoundFragment> found_;  // a heap with the lightest in front
 };
 
 // Fragments that may have heavier extensions than the best so far, ordered by their bounds.
@@ -127,7 +127,7 @@ class Agenda {
     return state;
   }
 
-  Best best;
+  BestFragments best;
   std::size_t looked_at = 0;
   // Nodes on the paths of all placements so far. A huge tree of few distinct nodes has very many.
   std::size_t stops = 0;

@@ -12,7 +12,7 @@ namespace {
 
 using namespace fragment_search;
 
-// Needs no search: each fragment is a single node.
+// Fragments of the subtree kernel: complete subtrees, each given by one node, so that no search is needed.
 class Subtrees {
  public:
   struct State {};
@@ -29,8 +29,8 @@ class Subtrees {
       }
     }
     for (const WeightedNode& root : sides_.model.roots) {
-      const Found found{sizes_[at(root.node)] * root.weight, occurrences[at(root.node)], root.node,
-                        root.node};
+      const FoundFragment found{sizes_[at(root.node)] * root.weight, occurrences[at(root.node)], root.node,
+                                root.node};
       if (found.size() > agenda.best.threshold()) agenda.best.add(found);
     }
   }
@@ -48,7 +48,7 @@ class Subtrees {
     return static_cast<int>(std::min(counts.back(), static_cast<double>(std::numeric_limits<int>::max())));
   }
 
-  std::string text(const Found& found) const {
+  std::string text(const FoundFragment& found) const {
     return data::to_brackets(sides_.model.forest, found.root, false);
   }
 
@@ -64,10 +64,11 @@ FragmentList search(const TreeKernel& kernel, const Sides& sides, const Fragment
   growth.begin(agenda);
   while (const auto state = agenda.next()) growth.grow(*state, agenda);
   FragmentList list{{}, agenda.complete, 0.0};
-  const double occurs = sides.tree == nullptr ? 0.0 : 1.0;
-  for (const Found& found : agenda.best.list_sorted()) {
-    list.fragments.push_back({growth.text(found), found.weight, occurs * found.occurrences,
-                              occurs * found.occurrences * found.weight, growth.productions(found.step)});
+  const double occurrence_factor = sides.tree == nullptr ? 0.0 : 1.0;
+  for (const FoundFragment& found : agenda.best.list_sorted()) {
+    list.fragments.push_back({growth.text(found), found.weight, occurrence_factor * found.occurrences,
+                              occurrence_factor * found.occurrences * found.weight,
+                              growth.productions(found.step)});
   }
   return list;
 }

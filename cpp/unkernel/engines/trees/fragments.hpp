@@ -12,7 +12,7 @@
 //   kernel     fragments                         size                                e
 //   ST         complete subtrees                 lambda^productions                  0 or 1
 //   SST        connected, whole productions      lambda^productions                  0 or 1
-//   SST + bow  those of SST, and words           lambda                              0 or 1
+//   SST + bow  fragments of SST, and words           lambda                              0 or 1
 //   PTK        connected, each node with up to   mu^nodes lambda^(2 nodes without    sum over placements of
 //              five of its children              children)                           lambda^(skipped)
 //
@@ -24,8 +24,8 @@
 //           over the nodes v at which tau occurs, and likewise for n. For partial trees each placement of tau
 //           has a factor that bounds later placements below and after it. The fragment with the largest bound
 //           grows next. (With lambda > 1 the bounds hold, but are loose.)
-// Stop      when no bound exceeds the last of the top fragments: then these are proven (`complete`); or when
-//           `most_looked_at` fragments have been examined: then heavier ones may be missing.
+// Stop      when no bound exceeds the weight of the last top fragment: the list is proven (`complete`);
+//           or when `most_looked_at` fragments have been examined: heavier ones may be missing.
 //
 // Weights are exact up to rounding. Among fragments of equal weight, those found first are listed; fragments
 // of weight 0 are never listed.
@@ -40,9 +40,9 @@
 namespace unkernel::engines {
 
 struct FragmentOptions {
-  std::size_t top;             // how many to list
+  std::size_t top;             // number of fragments to list
   std::size_t most_looked_at;  // fragments to examine before the search gives up
-  std::size_t score;           // which of the model's scores
+  std::size_t score;           // index of the score to explain
 };
 
 struct Fragment {
@@ -67,7 +67,7 @@ FragmentList heaviest_fragments(const kernels::TreeKernel& kernel, const kernels
                                 const kernels::TreeWeights& weights, const FragmentOptions& options);
 
 // Returns the fragments with the largest |n W| in a tree, which may be of another forest than the model.
-// Linear in the size of both forests, besides the search.
+// Before the search, takes time linear in the sizes of both forests.
 FragmentList decisive_fragments(const kernels::TreeKernel& kernel, const kernels::Forest& model_forest,
                                 const kernels::TreeWeights& weights, const kernels::Forest& tree_forest,
                                 const kernels::TreeRow& tree, const FragmentOptions& options);

@@ -12,7 +12,7 @@ namespace unkernel::engines {
 
 class OneTreeScorer {
  public:
-  // For a machine over examples that consist of one tree each.
+  // `machine` must be a machine over examples of one tree each.
   OneTreeScorer(std::shared_ptr<const kernels::ExampleMachine> machine, bool normalize);
 
   // Returns the scores of the tree in brackets; throws data::BracketError.

@@ -17,11 +17,11 @@ class Gains {
  public:
   Gains(const TreeKernel& kernel, const Side& side, bool halved, const std::vector<bool>& labels)
       : forest_(side.forest),
-        of_node_(halved ? std::sqrt(kernel.width_decay) : kernel.width_decay),
-        of_leaf_(halved ? kernel.decay : kernel.decay * kernel.decay),
-        gap_(std::max(1.0, kernel.decay)),
-        most_(forest_.size(), 0.0),
-        from_(forest_.all_children().size(), 0.0) {
+        node_factor_(halved ? std::sqrt(kernel.width_decay) : kernel.width_decay),
+        leaf_factor_(halved ? kernel.decay : kernel.decay * kernel.decay),
+        gap_factor_(std::max(1.0, kernel.decay)),
+        largest_gain_(forest_.size(), 0.0),
+        gain_from_place_(forest_.all_children().size(), 0.0) {
     std::vector<double> sums(labels.size(), 0.0);
     for (std::size_t i = 0; i < forest_.size(); ++i) {
       const std::int32_t label = side.groups[i];
@@ -29,15 +29,17 @@ class Gains {
     }
   }
 
-  // Returns the factor by which a node without children can gain from its first ones.
-  double by_first(NodeId node) const { return by_several(node, 0, longest_subsequence) / of_leaf_; }
-  // Returns the factor by which a node can gain from children from that place on, at most `most` of them.
-  double by_several(NodeId node, std::size_t place, std::size_t most) const {
+  // Returns the factor by which a node can gain when it receives its first children.
+  double gain_from_first(NodeId node) const {
+    return gain_from_several(node, 0, longest_subsequence) / leaf_factor_;
+  }
+  // Returns the factor by which a node can gain from at most `max_children` children at `place` or after it.
+  double gain_from_several(NodeId node, std::size_t place, std::size_t max_children) const {
     const std::size_t arity = forest_.children(node).size();
-    if (place >= arity || most == 0) return 0.0;
-    const double one = from_[begin(node) + place];
-    const double several = one <= 1.0 ? one : std::pow(one, static_cast<double>(most));
-    return gap_ == 1.0 ? several : several * std::pow(gap_, static_cast<double>(arity - place));
+    if (place >= arity || max_children == 0) return 0.0;
+    const double one = gain_from_place_[begin(node) + place];
+    const double several = one <= 1.0 ? one : std::pow(one, static_cast<double>(max_children));
+    return gap_factor_ == 1.0 ? several : several * std::pow(gap_factor_, static_cast<double>(arity - place));
   }
 
  private:
@@ -50,21 +52,22 @@ class Gains {
     double largest = 0.0;
     for (std::size_t i = children.size(); i-- > 0;) {
       const std::int32_t label = side.groups[at(children[i])];
-      if (label >= 0) largest = std::max(largest, sums[at(label)] += most_[at(children[i])]);
-      from_[begin(node) + i] = largest;
+      if (label >= 0) largest = std::max(largest, sums[at(label)] += largest_gain_[at(children[i])]);
+      gain_from_place_[begin(node) + i] = largest;
     }
     for (const NodeId child : children) {
       if (side.groups[at(child)] >= 0) sums[at(side.groups[at(child)])] = 0.0;
     }
-    most_[at(node)] = of_node_ * std::max(of_leaf_, by_several(node, 0, longest_subsequence));
+    largest_gain_[at(node)] =
+        node_factor_ * std::max(leaf_factor_, gain_from_several(node, 0, longest_subsequence));
   }
 
   const Forest& forest_;
-  double of_node_;
-  double of_leaf_;
-  double gap_;
-  std::vector<double> most_;  // M, 0 if the node has a label that no fragment has
-  std::vector<double> from_;  // B, for all children of all nodes
+  double node_factor_;
+  double leaf_factor_;
+  double gap_factor_;
+  std::vector<double> largest_gain_;     // M; 0 if no fragment has the label of the node
+  std::vector<double> gain_from_place_;  // B, for all children of all nodes
 };
 
 // A fragment grows by a node that becomes the last child of a node on the path from its root to its last
@@ -75,22 +78,22 @@ class PartialTrees {
   struct Stop {
     NodeId node;
     std::int32_t last;  // place of its last child in the fragment, or -1
-    // For the nodes above: the product of the factors >= 1 that they may gain, and the largest gain if at
-    // least one of them gains.
+    // `free`: product of the factors >= 1 that the nodes above may gain. `forced`: largest factor if at least
+    // one node above gains.
     double free;
     double forced;
   };
   // Placements of a fragment, ordered by root and by the places on the path.
-  struct Ways {
+  struct Placements {
     std::vector<Stop> paths;  // one stop per node of the path
     std::vector<double> values;
   };
   struct State {
     std::int32_t step;
     double size;
-    std::vector<std::uint8_t> taken;  // numbers of children of the nodes on the path that are in the fragment
-    Ways model;
-    Ways tree;
+    std::vector<std::uint8_t> taken;  // for each node of the path: number of its children in the fragment
+    Placements model;
+    Placements tree;
   };
 
   PartialTrees(const TreeKernel& kernel, const Sides& sides, std::size_t labels)
@@ -106,7 +109,7 @@ class PartialTrees {
     model_.find_roots();
     agenda.most_stops += 1000 * (sides_.model.roots.size() + (tree_ ? sides_.tree->roots.size() : 0));
     const State nothing{-1, kernel_.width_decay * kernel_.decay * kernel_.decay, {}, {}, {}};
-    take_candidates(0, nothing, nothing.size, agenda);
+    examine_candidates(0, nothing, nothing.size, agenda);
   }
 
   void grow(const State& state, Agenda<State>& agenda) {
@@ -116,12 +119,12 @@ class PartialTrees {
       if (tree_) tree_->find(state.tree, length, level, state.taken[level]);
       model_.find(state.model, length, level, state.taken[level]);
       agenda.stops += (level + 2) * (model_.candidates() + (tree_ ? tree_->candidates() : 0));
-      if (model_.is_cut() || (tree_ && tree_->is_cut())) {
+      if (model_.is_full() || (tree_ && tree_->is_full())) {
         agenda.complete = false;
         continue;
       }
       const double first = level + 1 == length ? 1.0 : kernel_.decay * kernel_.decay;
-      take_candidates(level + 1, state, state.size * kernel_.width_decay * first, agenda);
+      examine_candidates(level + 1, state, state.size * kernel_.width_decay * first, agenda);
     }
   }
 
@@ -131,7 +134,7 @@ class PartialTrees {
     return count;
   }
 
-  std::string text(const Found& found) const {
+  std::string text(const FoundFragment& found) const {
     std::vector<Step> nodes;  // depth first
     for (std::int32_t i = found.step; i >= 0; i = steps_[at(i)].previous) nodes.push_back(steps_[at(i)]);
     std::ranges::reverse(nodes);
@@ -160,7 +163,7 @@ class PartialTrees {
   // A placement of the next node.
   struct Candidate {
     std::int32_t label;
-    std::size_t way;  // a placement with the path above it
+    std::size_t placement;  // a placement with the path above it
     Stop parent;
     Stop child;
     double value;
@@ -194,48 +197,50 @@ class PartialTrees {
       }
     }
 
-    // Children of the node at that level of the path.
-    void find(const Ways& ways, std::size_t length, std::size_t level, std::size_t taken) {
+    // Lists the children of the node at that level of the path as candidates.
+    void find(const Placements& placements, std::size_t length, std::size_t level, std::size_t taken) {
       clear();
       const bool is_first = level + 1 == length;
-      for (std::size_t begin = 0; begin < ways.values.size();) {
-        const Stop& stop = ways.paths[begin * length + level];
-        const std::size_t end = end_of_same(ways, length, level, begin);
+      for (std::size_t begin = 0; begin < placements.values.size();) {
+        const Stop& stop = placements.paths[begin * length + level];
+        const std::size_t end = end_of_same(placements, length, level, begin);
         const auto children = side_.forest.children(stop.node);
-        std::size_t way = begin;
-        double before = is_first ? ways.values[begin]
-                                 : 0.0;  // sum of the values that end before the place, weighted by gaps
+        std::size_t placement = begin;
+        // Sum of the values of placements that end before `place`, weighted by gaps.
+        double earlier_value = is_first ? placements.values[begin] : 0.0;
         for (auto place = static_cast<std::size_t>(stop.last + 1); place < children.size(); ++place) {
           if (!is_first) {
-            before *= decay_;
-            for (; way < end && at(ways.paths[way * length + level].last + 1) == place; ++way)
-              before += ways.values[way];
+            earlier_value *= decay_;
+            for (; placement < end && at(placements.paths[placement * length + level].last + 1) == place;
+                 ++placement)
+              earlier_value += placements.values[placement];
           }
-          add_child(begin, stop, children, place, taken, before);
+          add_child(begin, stop, children, place, taken, earlier_value);
         }
         begin = end;
       }
     }
 
     std::size_t candidates() const { return candidates_.size(); }
-    // Returns whether there are more candidates than were listed.
-    bool is_cut() const { return candidates_.size() >= most_candidates_; }
+    // Returns whether the list of candidates is full, so that some may be missing.
+    bool is_full() const { return candidates_.size() >= most_candidates_; }
 
-    std::span<const std::int32_t> touched() const { return touched_; }
+    std::span<const std::int32_t> present() const { return present_; }
     const Part& part(std::int32_t label) const { return parts_[at(label)]; }
-    void send(std::int32_t label, std::size_t target) {
+    void set_target(std::int32_t label, std::size_t target) {
       parts_[at(label)].target = static_cast<std::int32_t>(target);
     }
 
-    // Appends each candidate that has a target and may grow to ways_of(target).
-    template <class WaysOf>
-    void hand_out(const Ways& from, std::size_t length, std::size_t depth, const WaysOf& ways_of) const {
+    // Appends each candidate that has a target and may grow to placements_of(target).
+    template <class PlacementsOf>
+    void distribute(const Placements& from, std::size_t length, std::size_t depth,
+                    const PlacementsOf& placements_of) const {
       for (const Candidate& candidate : candidates_) {
         const std::int32_t target = part(candidate.label).target;
         if (target < 0 || !(candidate.gain > 0.0)) continue;
-        Ways& to = ways_of(at(target));
+        Placements& to = placements_of(at(target));
         if (depth > 0) {
-          const auto path = from.paths.begin() + static_cast<std::ptrdiff_t>(candidate.way * length);
+          const auto path = from.paths.begin() + static_cast<std::ptrdiff_t>(candidate.placement * length);
           to.paths.insert(to.paths.end(), path, path + static_cast<std::ptrdiff_t>(depth - 1));
           to.paths.push_back(candidate.parent);
         }
@@ -250,7 +255,7 @@ class PartialTrees {
       double forced;
     };
 
-    // Returns the labels of the tree: its fragments have no others.
+    // Returns which labels the tree has; fragments of the tree have no other labels.
     static std::vector<bool> labels_of(const Sides& sides, std::size_t count) {
       std::vector<bool> labels(count, sides.tree == nullptr);
       if (sides.tree == nullptr) return labels;
@@ -263,44 +268,44 @@ class PartialTrees {
 
     void clear() {
       for (const Candidate& candidate : candidates_) parts_[at(candidate.label)] = {};
-      touched_.clear();
+      present_.clear();
       candidates_.clear();
     }
 
     // Returns the end of the placements with the same path down to the node of this level.
-    static std::size_t end_of_same(const Ways& ways, std::size_t length, std::size_t level,
+    static std::size_t end_of_same(const Placements& placements, std::size_t length, std::size_t level,
                                    std::size_t begin) {
       const auto same = [](const Stop& a, const Stop& b) { return a.node == b.node && a.last == b.last; };
-      const Stop* first = ways.paths.data() + begin * length;
+      const Stop* first = placements.paths.data() + begin * length;
       std::size_t end = begin + 1;
-      for (; end < ways.values.size(); ++end) {
-        const Stop* path = ways.paths.data() + end * length;
+      for (; end < placements.values.size(); ++end) {
+        const Stop* path = placements.paths.data() + end * length;
         if (path->node != first->node || !std::equal(first, first + level, path, same)) break;
       }
       return end;
     }
 
-    void add_child(std::size_t way, Stop parent, std::span<const NodeId> children, std::size_t place,
+    void add_child(std::size_t placement, Stop parent, std::span<const NodeId> children, std::size_t place,
                    std::size_t taken, double value) {
       parent.last = static_cast<std::int32_t>(place);
-      const double gain = gains_.by_several(parent.node, place + 1, longest_subsequence - taken - 1);
+      const double gain = gains_.gain_from_several(parent.node, place + 1, longest_subsequence - taken - 1);
       const double at_least_one = std::max(1.0, gain);
-      add(way, parent, children[place],
+      add(placement, parent, children[place],
           {parent.free * at_least_one, std::max(parent.forced * at_least_one, parent.free * gain)}, value);
     }
 
-    void add(std::size_t way, const Stop& parent, NodeId node, const Above& above, double value) {
+    void add(std::size_t placement, const Stop& parent, NodeId node, const Above& above, double value) {
       const std::int32_t label = side_.groups[at(node)];
       if (candidates_.size() >= most_candidates_) return;
       if (label < 0 || (within_ != nullptr && within_->part(label).count == 0)) return;
-      const double first = gains_.by_first(node);
+      const double first = gains_.gain_from_first(node);
       const double gain = replace_nan(std::max(above.forced * std::max(1.0, first), above.free * first));
       Part& part = parts_[at(label)];
-      if (part.count++ == 0) touched_.push_back(label);
+      if (part.count++ == 0) present_.push_back(label);
       part.sums.add(value);
       if (gain > 0.0) part.bounds.add(value * gain);
       part.is_leaf = part.is_leaf && side_.forest.is_leaf(node);
-      candidates_.push_back({label, way, parent, {node, -1, above.free, above.forced}, value, gain});
+      candidates_.push_back({label, placement, parent, {node, -1, above.free, above.forced}, value, gain});
     }
 
     double decay_;
@@ -309,39 +314,42 @@ class PartialTrees {
     const Placing* within_ = nullptr;
     Gains gains_;
     std::vector<Part> parts_;  // by label
-    std::vector<std::int32_t> touched_;
+    std::vector<std::int32_t> present_;
     std::vector<Candidate> candidates_;
   };
 
   // Examines the fragments whose last node is one of the candidates.
-  void take_candidates(std::size_t depth, const State& state, double size, Agenda<State>& agenda) {
+  void examine_candidates(std::size_t depth, const State& state, double size, Agenda<State>& agenda) {
     grown_.clear();
     bounds_.clear();
-    for (const std::int32_t label : model_.touched()) look_at(label, depth, state, size, agenda);
+    for (const std::int32_t label : model_.present()) examine(label, depth, state, size, agenda);
     if (grown_.empty()) return;
     const std::size_t length = state.taken.size();
-    model_.hand_out(state.model, length, depth, [&](std::size_t i) -> Ways& { return grown_[i].model; });
+    model_.distribute(state.model, length, depth,
+                      [&](std::size_t i) -> Placements& { return grown_[i].model; });
     if (tree_)
-      tree_->hand_out(state.tree, length, depth, [&](std::size_t i) -> Ways& { return grown_[i].tree; });
+      tree_->distribute(state.tree, length, depth,
+                        [&](std::size_t i) -> Placements& { return grown_[i].tree; });
     for (std::size_t i = 0; i < grown_.size(); ++i) agenda.push(bounds_[i], std::move(grown_[i]));
   }
 
-  void look_at(std::int32_t label, std::size_t depth, const State& state, double size,
+  void examine(std::int32_t label, std::size_t depth, const State& state, double size,
                Agenda<State>& agenda) {
     ++agenda.looked_at;
     const Part& in_model = model_.part(label);
-    const Part& shown = tree_ ? tree_->part(label) : in_model;
-    const Found found{size * in_model.sums.total(), tree_ ? shown.sums.total() : 1.0,
-                      static_cast<std::int32_t>(steps_.size()), -1};
-    const double bound = replace_nan(size * in_model.bounds.most() * (tree_ ? shown.bounds.most() : 1.0));
+    const Part& in_tree = tree_ ? tree_->part(label) : in_model;
+    const FoundFragment found{size * in_model.sums.total(), tree_ ? in_tree.sums.total() : 1.0,
+                              static_cast<std::int32_t>(steps_.size()), -1};
+    const double bound =
+        replace_nan(size * in_model.bounds.largest_part() * (tree_ ? in_tree.bounds.largest_part() : 1.0));
     const bool is_listed = found.size() > agenda.best.threshold();
     const bool may_grow = bound > agenda.best.threshold();
     if (!is_listed && !may_grow) return;
-    steps_.push_back({state.step, label, depth, shown.is_leaf});
+    steps_.push_back({state.step, label, depth, in_tree.is_leaf});
     if (is_listed) agenda.best.add(found);
     if (!may_grow) return;
-    model_.send(label, grown_.size());
-    if (tree_) tree_->send(label, grown_.size());
+    model_.set_target(label, grown_.size());
+    if (tree_) tree_->set_target(label, grown_.size());
     bounds_.push_back(bound);
     grown_.push_back({found.step, size, taken_after(state, depth), {}, {}});
   }

@@ -16,14 +16,14 @@ class Split {
  public:
   struct Place {
     NodeId node;
-    std::int32_t group;  // -1 if it does not count
+    std::int32_t group;  // -1 if the occurrence is dropped
   };
   struct Part {
     Sums sums;
     std::int32_t count = 0;
-    NodeId root = -1;  // of the first occurrence, and its node
-    NodeId node = -1;
-    std::int32_t target = -1;  // where the occurrences go, if anywhere
+    NodeId root = -1;          // of the first occurrence
+    NodeId node = -1;          // at the position, in the first occurrence
+    std::int32_t target = -1;  // index of the grown fragment that gets the occurrences; -1 for none
   };
 
   explicit Split(std::size_t groups) : parts_(groups) {}
@@ -31,8 +31,8 @@ class Split {
   // Drops the groups that `within` does not have.
   template <class Find>
   void make(std::span<const Occurrence> occurrences, const Split* within, const Find& find) {
-    for (const std::int32_t group : touched_) parts_[at(group)] = {};
-    touched_.clear();
+    for (const std::int32_t group : present_) parts_[at(group)] = {};
+    present_.clear();
     places_.clear();
     for (const Occurrence& occurrence : occurrences) {
       Place place = find(occurrence);
@@ -42,15 +42,15 @@ class Split {
     }
   }
 
-  std::span<const std::int32_t> touched() const { return touched_; }
+  std::span<const std::int32_t> present() const { return present_; }
   const Part& part(std::int32_t group) const { return parts_[at(group)]; }
-  void send(std::int32_t group, std::size_t target) {
+  void set_target(std::int32_t group, std::size_t target) {
     parts_[at(group)].target = static_cast<std::int32_t>(target);
   }
 
   // Calls take(target, occurrence) for all occurrences with a target.
   template <class Take>
-  void hand_out(std::span<const Occurrence> occurrences, const Take& take) const {
+  void distribute(std::span<const Occurrence> occurrences, const Take& take) const {
     for (std::size_t i = 0; i < occurrences.size(); ++i) {
       if (places_[i].group < 0) continue;
       const std::int32_t target = part(places_[i].group).target;
@@ -65,13 +65,13 @@ class Split {
     if (part.count++ == 0) {
       part.root = occurrence.root;
       part.node = place.node;
-      touched_.push_back(place.group);
+      present_.push_back(place.group);
     }
     part.sums.add(occurrence.weight);
   }
 
   std::vector<Part> parts_;  // by group
-  std::vector<std::int32_t> touched_;
+  std::vector<std::int32_t> present_;
   std::vector<Place> places_;  // of the occurrences
 };
 
@@ -91,13 +91,13 @@ class SubsetTrees {
       : decay_(kernel.decay), sides_(sides), largest_(largest_size()), model_(groups), tree_(groups) {}
 
   void begin(Agenda<State>& agenda) {
-    const State nothing{-1, 1.0, everywhere(sides_.model),
-                        sides_.tree == nullptr ? std::vector<Occurrence>{} : everywhere(*sides_.tree)};
+    const State nothing{-1, 1.0, list_roots(sides_.model),
+                        sides_.tree == nullptr ? std::vector<Occurrence>{} : list_roots(*sides_.tree)};
     path_.clear();
     fill({-1, 0, 0}, nothing, agenda);
   }
 
-  // Gives a production to each of the slots after the last one filled.
+  // Gives a production to each slot after the last filled slot.
   void grow(const State& state, Agenda<State>& agenda) {
     const std::int32_t last = steps_[at(state.step)].slot;
     for (std::int32_t i = state.step; i >= 0; i = steps_[at(i)].previous) {
@@ -116,17 +116,17 @@ class SubsetTrees {
     return count;
   }
 
-  // Walks through the tree below the root, into those slots that are steps.
-  std::string text(const Found& found) const {
+  // Walks through the tree below the root, and descends into the slots that are steps.
+  std::string text(const FoundFragment& found) const {
     const Forest& forest = (sides_.tree == nullptr ? sides_.model : *sides_.tree).forest;
     if (forest.is_leaf(found.root)) return std::string(forest.label_name(found.root));
-    std::vector<std::int32_t> in_order;
-    for (std::int32_t i = found.step; i >= 0; i = steps_[at(i)].previous) in_order.push_back(i);
-    std::ranges::reverse(in_order);
+    std::vector<std::int32_t> steps;
+    for (std::int32_t i = found.step; i >= 0; i = steps_[at(i)].previous) steps.push_back(i);
+    std::ranges::reverse(steps);
     const auto step_in = [&](std::int32_t slot) {
       const auto place =
-          std::ranges::lower_bound(in_order, slot, {}, [&](std::int32_t i) { return steps_[at(i)].slot; });
-      return place != in_order.end() && steps_[at(*place)].slot == slot ? *place : -1;
+          std::ranges::lower_bound(steps, slot, {}, [&](std::int32_t i) { return steps_[at(i)].slot; });
+      return place != steps.end() && steps_[at(*place)].slot == slot ? *place : -1;
     };
     struct Open {
       NodeId node;
@@ -134,7 +134,7 @@ class SubsetTrees {
       std::int32_t next;  // of its children
     };
     std::string text;
-    std::vector<Open> open{{found.root, in_order.front(), 0}};
+    std::vector<Open> open{{found.root, steps.front(), 0}};
     append_open(text, forest.label_name(found.root));
     while (!open.empty()) {
       Open& top = open.back();
@@ -173,7 +173,7 @@ class SubsetTrees {
     std::int32_t number;
   };
 
-  static std::vector<Occurrence> everywhere(const Side& side) {
+  static std::vector<Occurrence> list_roots(const Side& side) {
     std::vector<Occurrence> occurrences;
     occurrences.reserve(side.roots.size());
     for (const WeightedNode& root : side.roots) occurrences.push_back({root.node, root.node, root.weight});
@@ -190,8 +190,7 @@ class SubsetTrees {
     std::ranges::reverse(path_);
   }
 
-  // Returns the node at the end of the path; leaves have no group there, unless they are fragments of their
-  // own.
+  // Returns the node at the end of the path. A leaf has no group, unless it is a fragment by itself.
   Split::Place end_of_path(const Side& side, const Occurrence& occurrence) const {
     NodeId node = from_last_ ? occurrence.last : occurrence.root;
     for (const std::int32_t place : path_) node = side.forest.children(node)[at(place)];
@@ -206,41 +205,44 @@ class SubsetTrees {
     model_.make(state.model, sides_.tree == nullptr ? nullptr : &tree_, in_model);
     grown_.clear();
     bounds_.clear();
-    for (const std::int32_t group : model_.touched()) look_at(group, slot, state, agenda);
+    for (const std::int32_t group : model_.present()) examine(group, slot, state, agenda);
     if (grown_.empty()) return;
-    model_.hand_out(state.model,
-                    [&](std::size_t i, const Occurrence& one) { grown_[i].model.push_back(one); });
-    tree_.hand_out(state.tree, [&](std::size_t i, const Occurrence& one) { grown_[i].tree.push_back(one); });
+    model_.distribute(state.model,
+                      [&](std::size_t i, const Occurrence& one) { grown_[i].model.push_back(one); });
+    tree_.distribute(state.tree,
+                     [&](std::size_t i, const Occurrence& one) { grown_[i].tree.push_back(one); });
     for (std::size_t i = 0; i < grown_.size(); ++i) agenda.push(bounds_[i], std::move(grown_[i]));
   }
 
-  void look_at(std::int32_t group, const Slot& slot, const State& state, Agenda<State>& agenda) {
+  void examine(std::int32_t group, const Slot& slot, const State& state, Agenda<State>& agenda) {
     ++agenda.looked_at;
     const Split::Part& in_model = model_.part(group);
-    const Sums& in_tree = sides_.tree == nullptr ? once : tree_.part(group).sums;
+    const Sums& in_tree = sides_.tree == nullptr ? one_occurrence : tree_.part(group).sums;
     const double size = state.size * decay_;
-    const Found found{size * in_model.sums.total(), in_tree.total(), static_cast<std::int32_t>(steps_.size()),
-                      sides_.tree == nullptr ? in_model.root : tree_.part(group).root};
+    const FoundFragment found{size * in_model.sums.total(), in_tree.total(),
+                              static_cast<std::int32_t>(steps_.size()),
+                              sides_.tree == nullptr ? in_model.root : tree_.part(group).root};
     const double sizes_beyond = decay_ <= 1.0 ? size * decay_ : largest_;
     const auto arity = static_cast<std::int32_t>(sides_.model.forest.children(in_model.node).size());
-    const double bound = arity == 0 ? 0.0 : replace_nan(sizes_beyond * in_model.sums.most() * in_tree.most());
+    const double bound =
+        arity == 0 ? 0.0 : replace_nan(sizes_beyond * in_model.sums.largest_part() * in_tree.largest_part());
     const bool is_listed = found.size() > agenda.best.threshold();
     const bool may_grow = bound > agenda.best.threshold();
     if (!is_listed && !may_grow) return;
     add_step(slot, state, arity);
     if (is_listed) agenda.best.add(found);
     if (may_grow) {
-      send(group, found.step, size);
+      set_target(group, found.step, size);
       bounds_.push_back(bound);
     }
   }
 
-  void send(std::int32_t group, std::int32_t step, double size) {
-    model_.send(group, grown_.size());
+  void set_target(std::int32_t group, std::int32_t step, double size) {
+    model_.set_target(group, grown_.size());
     State grown{step, size, {}, {}};
     grown.model.reserve(at(model_.part(group).count));
     if (sides_.tree != nullptr) {
-      tree_.send(group, grown_.size());
+      tree_.set_target(group, grown_.size());
       grown.tree.reserve(at(tree_.part(group).count));
     }
     grown_.push_back(std::move(grown));

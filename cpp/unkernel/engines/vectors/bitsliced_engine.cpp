@@ -16,7 +16,7 @@ namespace {
 // 512 bits; the compiler maps it to the registers of the machine.
 using Block = std::uint64_t __attribute__((vector_size(64)));
 constexpr std::size_t block_words = 8;
-constexpr std::size_t planes = 8;  // of a count, so rows have up to 255 features
+constexpr std::size_t planes = 8;  // binary digits of a count, so rows have up to 255 features
 constexpr std::size_t most_features = 255;
 
 struct BitslicedScratch {
@@ -75,7 +75,7 @@ UNKERNEL_CLONES void count_block(const std::uint64_t* const* sets, std::size_t c
   }
 }
 
-// The counts as bytes.
+// Writes the counts as bytes.
 void write_counts(const Block (&plane)[planes], std::size_t used_planes, std::uint8_t* to) {
   for (std::size_t word = 0; word < block_words; ++word) {
     for (std::size_t byte = 0; byte < 8; ++byte) {
@@ -196,7 +196,8 @@ void check_lists(const BitslicedTables& tables) {
   }
 }
 
-// Distances index a table, which requires that the norms equal the sizes.
+// The norms must equal the sizes of the vectors, because distances computed from them are indices into a
+// table.
 void check_sizes(const BitslicedTables& tables) {
   if (tables.sum.norms.empty()) return;
   const std::size_t words = words_of(tables.sum.vectors());

@@ -3,7 +3,7 @@
 // hundreds of vectors at once. Rare features have lists of vectors, which are added afterwards. Exact for
 // every kernel that is a function of the overlap (and of the sizes of row and vector).
 //
-// Bytes   1/8 per vector and frequent feature, 4 per entry of a rare one; 8 m per vector.
+// Bytes   1/8 per vector and frequent feature, 4 per entry of a rare feature; 8 m per vector.
 // Query   about 5 logical operations per 8 bytes of the row's bit sets, then one lookup per vector.
 #pragma once
 

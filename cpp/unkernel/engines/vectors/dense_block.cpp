@@ -83,7 +83,7 @@ UNKERNEL_CLONES void differences_of_four_rows(const FourRows& rows, const double
   add_to_four_rows<SquaredDifference>(rows, columns, width, out0, out1, out2, out3);
 }
 
-// The outer loop is over columns: four of them stay in the nearest cache while all rows pass.
+// The outer loop is over columns: four columns stay in the nearest cache while all rows are processed.
 template <class OfRow, class OfFourRows>
 void visit(const DenseBlock& block, const OfRow& of_row, const OfFourRows& of_four_rows) {
   for (std::size_t c = 0; c < block.columns.size(); c += 4) {

@@ -25,7 +25,7 @@ struct DenseBlock {
 };
 
 // Computes out[r][j] += sum_c x[r][c] columns[c][j]. The additions for a row are made in the order of the
-// columns, whatever other rows are in the block.
+// columns, so the result for a row does not depend on the other rows of the block.
 void add_products(const DenseBlock& block);
 
 // Computes out[r][j] += sum_c (x[r][c] - columns[c][j])^2, in the same order.

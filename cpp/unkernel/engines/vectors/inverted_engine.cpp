@@ -13,14 +13,14 @@ namespace unkernel::engines {
 namespace {
 
 constexpr std::size_t max_block_rows = 16;
-constexpr std::size_t max_block_products = 1 << 17;  // including the vectors of the lists
+constexpr std::size_t max_block_products = 1 << 17;  // rows x vectors
 
 struct InvertedScratch {
   std::vector<std::uint16_t> overlaps;
-  std::vector<double> products;  // of each row with all vectors, over the lists
+  std::vector<double> products;  // of each row with all vectors, over the columns with lists
   std::vector<double> norms;     // of each row, except over dense columns
   std::vector<Rank> present;     // the dense columns that the rows of a block need
-  std::vector<Rank> place;       // of each dense column among these
+  std::vector<Rank> place;       // by dense column: its index in `present`
   std::vector<double> x;         // rows x present
   std::vector<const double*> columns;
   VectorSumScratch sum;
@@ -32,7 +32,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
       : tables_(tables),
         sum_(tables.sum, is_binary(tables)),
         ranking_(tables.columns),
-        wholes_(
+        dense_columns_(
             static_cast<Rank>(tables.sum.vectors() == 0 ? 0 : tables.whole.size() / tables.sum.vectors())) {}
 
   static bool is_binary(const InvertedTables& tables) {
@@ -73,7 +73,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
 
   // Only dense columns benefit from several rows at a time.
   std::size_t rows_at_once() const {
-    if (wholes_ == 0) return 1;
+    if (dense_columns_ == 0) return 1;
     return has_lists()
                ? std::clamp<std::size_t>(max_block_products / tables_.sum.vectors(), 1, max_block_rows)
                : max_block_rows;
@@ -95,7 +95,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
   template <class Index>
   void score_products(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch, double* out) const {
     find_present(rows, scratch);
-    spread(rows, scratch);
+    spread_values(rows, scratch);
     const std::size_t vectors = tables_.sum.vectors(), depth = scratch.columns.size();
     const auto fill = [&](std::size_t first, std::size_t count, double* tile) {
       constexpr std::size_t stride = VectorSum::tile_stride;
@@ -113,19 +113,20 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
     sum_.sum(rows.size(), fill, scratch.sum, out);
   }
 
-  // Distances use all dense columns, products only those in the row.
+  // Lists the dense columns that are needed: all of them for distances, only the columns of the rows for
+  // products.
   template <class Index>
   void find_present(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch) const {
     scratch.present.clear();
-    scratch.place.assign(wholes_, sum_.by_distance() ? 0 : unknown);
+    scratch.place.assign(dense_columns_, sum_.by_distance() ? 0 : unknown);
     for (const SparseRow<Index>& row : rows) {
       if (sum_.by_distance()) break;
       for (const Index column : row.columns) {
         const Rank rank = ranking_.of(column);
-        if (rank < wholes_) scratch.place[rank] = 0;
+        if (rank < dense_columns_) scratch.place[rank] = 0;
       }
     }
-    for (Rank rank = 0; rank < wholes_; ++rank) {
+    for (Rank rank = 0; rank < dense_columns_; ++rank) {
       if (scratch.place[rank] == unknown) continue;
       scratch.place[rank] = static_cast<Rank>(scratch.present.size());
       scratch.present.push_back(rank);
@@ -135,7 +136,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
 
   // Collects the values of the rows at dense columns, and their products along the lists.
   template <class Index>
-  void spread(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch) const {
+  void spread_values(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch) const {
     const std::size_t depth = scratch.columns.size(), vectors = tables_.sum.vectors();
     scratch.x.assign(rows.size() * depth, 0.0);
     scratch.norms.assign(rows.size(), 0.0);
@@ -144,13 +145,13 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
       for (std::size_t k = 0; k < rows[r].columns.size(); ++k) {
         const double x = rows[r].values == nullptr ? 1.0 : rows[r].values[k];
         const Rank rank = ranking_.of(rows[r].columns[k]);
-        if (rank < wholes_) {
+        if (rank < dense_columns_) {
           scratch.x[r * depth + scratch.place[rank]] = x;
           continue;
         }
         scratch.norms[r] += x * x;
         if (rank != unknown && has_lists())
-          add_list(rank - wholes_, x, scratch.products.data() + r * vectors);
+          add_list(rank - dense_columns_, x, scratch.products.data() + r * vectors);
       }
     }
   }
@@ -165,10 +166,10 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
   InvertedTables tables_;
   VectorSum sum_;
   Ranking ranking_;
-  Rank wholes_;  // number of ranks with dense columns
+  Rank dense_columns_;  // number of ranks with dense columns
 };
 
-// For binary vectors: distances index a table, which requires that sizes equal norms.
+// For binary vectors, norms must equal sizes, because distances computed from norms are indices into a table.
 bool sizes_are_norms(const InvertedTables& tables) {
   if (!InvertedEngine::is_binary(tables) || tables.sum.norms.empty()) return true;
   std::vector<double> sizes(tables.sum.vectors(), 0.0);
@@ -179,18 +180,18 @@ bool sizes_are_norms(const InvertedTables& tables) {
 void check_lists(const InvertedTables& tables) {
   const auto& begins = tables.list_begins;
   const std::size_t vectors = tables.sum.vectors();
-  const std::size_t wholes = vectors == 0 ? 0 : tables.whole.size() / vectors;
-  bool sound = wholes * vectors == tables.whole.size() && wholes <= tables.columns.size() &&
-               begins.size() == tables.columns.size() - wholes + 1 && begins.front() == 0 &&
+  const std::size_t dense_columns = vectors == 0 ? 0 : tables.whole.size() / vectors;
+  bool valid = dense_columns * vectors == tables.whole.size() && dense_columns <= tables.columns.size() &&
+               begins.size() == tables.columns.size() - dense_columns + 1 && begins.front() == 0 &&
                begins.back() == tables.lists.size() && std::is_sorted(begins.begin(), begins.end()) &&
                (tables.list_values.empty() || tables.list_values.size() == tables.lists.size());
-  for (std::size_t i = 0; sound && i < tables.lists.size(); ++i) sound = tables.lists[i] < vectors;
-  // An overlap counts a vector once per feature; a list that names it twice would overflow the table.
-  for (std::size_t rank = 0; sound && rank + 1 < begins.size(); ++rank) {
-    for (std::uint32_t i = begins[rank] + 1; sound && i < begins[rank + 1]; ++i)
-      sound = tables.lists[i - 1] < tables.lists[i];
+  for (std::size_t i = 0; valid && i < tables.lists.size(); ++i) valid = tables.lists[i] < vectors;
+  // If a list contained a vector twice, its overlap would exceed the table of kernel values.
+  for (std::size_t rank = 0; valid && rank + 1 < begins.size(); ++rank) {
+    for (std::uint32_t i = begins[rank] + 1; valid && i < begins[rank + 1]; ++i)
+      valid = tables.lists[i - 1] < tables.lists[i];
   }
-  if (!sound || !sizes_are_norms(tables))
+  if (!valid || !sizes_are_norms(tables))
     throw std::invalid_argument("not a valid table of support vectors: the lists do not fit");
 }
 

@@ -1,8 +1,8 @@
-// The inverted index (PKI of Kudo & Matsumoto 2003): for each feature the support vectors that have it, so
-// that a row touches only vectors that share features with it. Features of most vectors, with values other
-// than 1, are stored as dense columns, zeros included. Exact for every kernel and any values; for RBF,
-// distances along dense columns are summed difference by difference, because |x|^2 + |s|^2 - 2 x's would
-// cancel for points far from 0.
+// The inverted index (PKI of Kudo & Matsumoto 2003): for each feature, a list of the support vectors that
+// have it, so that a row visits only vectors that share features with it. Features that most vectors have,
+// with values other than 1, are stored as dense columns, zeros included. Exact for every kernel and any
+// values; for RBF, distances along dense columns are summed difference by difference, because |x|^2 + |s|^2 -
+// 2 x's would cancel for points far from 0.
 //
 // Bytes   4 per entry of a support vector, 8 more if values are not all 1; 8 per vector and dense column; and
 //         the coefficients.
@@ -23,7 +23,7 @@ namespace unkernel::engines {
 
 struct InvertedTables {
   VectorSumTables sum;
-  std::span<const std::int64_t> columns;       // rank -> column; those of dense columns come first
+  std::span<const std::int64_t> columns;       // rank -> column; the ranks of dense columns come first
   std::span<const double> whole;               // dense columns x vectors; the norms exclude them
   std::span<const std::uint32_t> list_begins;  // number of other ranks + 1
   std::span<const std::uint32_t> lists;        // vectors, by rank

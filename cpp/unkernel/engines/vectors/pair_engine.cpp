@@ -13,13 +13,13 @@ namespace unkernel::engines {
 namespace {
 
 struct PairScratch {
-  std::vector<double> sums;              // classes x (classes - 1), zero except for the touched classes
-  std::vector<std::uint8_t> is_touched;  // by class
-  std::vector<const double*> wholes;     // of the row, and its values there
-  std::vector<double> whole_values;
+  std::vector<double> sums;                 // classes x (classes - 1), zero except for the touched classes
+  std::vector<std::uint8_t> is_touched;     // by class
+  std::vector<const double*> full_weights;  // weights of the row's features that have one weight per pair
+  std::vector<double> full_values;
 };
 
-// Four features at a time, so that a sum is loaded and stored once for all four.
+// Adds the weights of four features at a time, so that a sum is loaded and stored once for all four.
 UNKERNEL_CLONES void add_weights_of_four(const double* const* weights, const double* x, double* sums,
                                          std::size_t count) {
   const double *w0 = weights[0], *w1 = weights[1], *w2 = weights[2], *w3 = weights[3];
@@ -32,7 +32,7 @@ class PairEngine final : public EngineOf<PairEngine, PairScratch> {
   explicit PairEngine(const PairTables& tables)
       : tables_(tables),
         ranking_(tables.columns),
-        wholes_(static_cast<Rank>(tables.whole.size() / tables.intercept.size())) {}
+        full_ranks_(static_cast<Rank>(tables.whole.size() / tables.intercept.size())) {}
 
   std::size_t scores() const override { return tables_.intercept.size(); }
   std::size_t bytes() const override {
@@ -54,20 +54,20 @@ class PairEngine final : public EngineOf<PairEngine, PairScratch> {
   template <class Index>
   void score_row(const SparseRow<Index>& row, PairScratch& scratch, double* out) const {
     std::copy(tables_.intercept.begin(), tables_.intercept.end(), out);
-    scratch.wholes.clear();
-    scratch.whole_values.clear();
+    scratch.full_weights.clear();
+    scratch.full_values.clear();
     for (std::size_t k = 0; k < row.columns.size(); ++k) {
       const double x = row.values == nullptr ? 1.0 : row.values[k];
       const Rank rank = ranking_.of(row.columns[k]);
       if (rank == unknown) continue;
-      if (rank < wholes_) {
-        scratch.wholes.push_back(tables_.whole.data() + rank * scores());
-        scratch.whole_values.push_back(x);
+      if (rank < full_ranks_) {
+        scratch.full_weights.push_back(tables_.whole.data() + rank * scores());
+        scratch.full_values.push_back(x);
       } else {
-        add_blocks(rank - wholes_, x, scratch);
+        add_blocks(rank - full_ranks_, x, scratch);
       }
     }
-    add_wholes(scratch, out);
+    add_full_weights(scratch, out);
     add_sums(scratch, out);
   }
 
@@ -83,19 +83,19 @@ class PairEngine final : public EngineOf<PairEngine, PairScratch> {
     }
   }
 
-  // Processes blocks of pairs, which stay in the cache while all features pass.
-  void add_wholes(const PairScratch& scratch, double* out) const {
-    constexpr std::size_t stretch = 1024;
-    for (std::size_t first = 0; first < scores(); first += stretch) {
-      const std::size_t count = std::min(stretch, scores() - first);
+  // Processes blocks of pairs, which stay in the cache while the weights of all features are added.
+  void add_full_weights(const PairScratch& scratch, double* out) const {
+    constexpr std::size_t max_pairs_at_once = 1024;
+    for (std::size_t first = 0; first < scores(); first += max_pairs_at_once) {
+      const std::size_t count = std::min(max_pairs_at_once, scores() - first);
       std::size_t k = 0;
-      for (; k + 4 <= scratch.wholes.size(); k += 4) {
+      for (; k + 4 <= scratch.full_weights.size(); k += 4) {
         const double* four[4];
-        for (std::size_t i = 0; i < 4; ++i) four[i] = scratch.wholes[k + i] + first;
-        add_weights_of_four(four, scratch.whole_values.data() + k, out + first, count);
+        for (std::size_t i = 0; i < 4; ++i) four[i] = scratch.full_weights[k + i] + first;
+        add_weights_of_four(four, scratch.full_values.data() + k, out + first, count);
       }
-      for (; k < scratch.wholes.size(); ++k)
-        add_multiple(scratch.whole_values[k], scratch.wholes[k] + first, out + first, count);
+      for (; k < scratch.full_weights.size(); ++k)
+        add_multiple(scratch.full_values[k], scratch.full_weights[k] + first, out + first, count);
     }
   }
 
@@ -111,23 +111,23 @@ class PairEngine final : public EngineOf<PairEngine, PairScratch> {
 
   PairTables tables_;
   Ranking ranking_;
-  Rank wholes_;  // number of ranks with one weight per pair
+  Rank full_ranks_;  // number of ranks with one weight per pair
 };
 
 void check_pairs(const PairTables& tables) {
   const std::size_t classes = tables.classes;
   const auto& begins = tables.block_begins;
-  bool sound = classes >= 2 && classes <= (std::size_t{1} << 20) &&
+  bool valid = classes >= 2 && classes <= (std::size_t{1} << 20) &&
                tables.intercept.size() == classes * (classes - 1) / 2 &&
                tables.whole.size() % tables.intercept.size() == 0;
-  const std::size_t wholes = sound ? tables.whole.size() / tables.intercept.size() : 0;
-  sound = sound && wholes <= tables.columns.size() && begins.size() == tables.columns.size() - wholes + 1 &&
-          begins.front() == 0 && begins.back() == tables.block_classes.size() &&
-          std::is_sorted(begins.begin(), begins.end()) &&
+  const std::size_t full_weights = valid ? tables.whole.size() / tables.intercept.size() : 0;
+  valid = valid && full_weights <= tables.columns.size() &&
+          begins.size() == tables.columns.size() - full_weights + 1 && begins.front() == 0 &&
+          begins.back() == tables.block_classes.size() && std::is_sorted(begins.begin(), begins.end()) &&
           tables.blocks.size() == tables.block_classes.size() * (classes - 1);
-  for (std::size_t i = 0; sound && i < tables.block_classes.size(); ++i)
-    sound = tables.block_classes[i] < classes;
-  if (!sound) throw std::invalid_argument("not a valid table of pairs of classes: the blocks do not fit");
+  for (std::size_t i = 0; valid && i < tables.block_classes.size(); ++i)
+    valid = tables.block_classes[i] < classes;
+  if (!valid) throw std::invalid_argument("not a valid table of pairs of classes: the blocks do not fit");
 }
 
 }  // namespace

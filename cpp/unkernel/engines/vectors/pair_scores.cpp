@@ -17,13 +17,13 @@ void count_votes(std::span<const double> scores, std::span<std::int64_t> votes) 
   std::fill(votes.begin(), votes.end(), 0);
   const double* score = scores.data();
   for (std::size_t i = 0; i < votes.size(); ++i) {
-    std::int64_t own = 0;
+    std::int64_t wins_of_i = 0;
     for (std::size_t j = i + 1; j < votes.size(); ++j) {
-      const std::int64_t first = *score++ > 0.0 ? 1 : 0;
-      own += first;
-      votes[j] += 1 - first;
+      const std::int64_t i_wins = *score++ > 0.0 ? 1 : 0;
+      wins_of_i += i_wins;
+      votes[j] += 1 - i_wins;
     }
-    votes[i] += own;
+    votes[i] += wins_of_i;
   }
 }
 

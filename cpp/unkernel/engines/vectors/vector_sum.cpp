@@ -10,8 +10,8 @@
 namespace unkernel::engines {
 namespace {
 
-// Some vectors: their coefficients, and the kernel values of some rows with them.
-struct Share {
+// The coefficients of some support vectors, and the kernel values of some rows with these vectors.
+struct VectorBlock {
   const double* coefficients;  // vectors x width
   std::size_t width;
   std::size_t vectors;
@@ -19,8 +19,8 @@ struct Share {
   std::size_t rows;
 };
 
-// Adds sum_j b[j][s] k[j] to out[s] for `Scores` scores, which stay in registers. Four sums per score,
-// because the additions of a single one would wait for each other.
+// Adds sum_j b[j][s] k[j] to out[s] for `Scores` scores, which stay in registers. Uses four sums per score,
+// because additions to a single sum would wait for each other.
 template <std::size_t Scores>
 void add_few_scores(const double* b, std::size_t width, std::span<const double> k, double* out) {
   double sums[4][Scores] = {};
@@ -36,31 +36,32 @@ void add_few_scores(const double* b, std::size_t width, std::span<const double> 
   for (std::size_t s = 0; s < Scores; ++s) out[s] += (sums[0][s] + sums[1][s]) + (sums[2][s] + sums[3][s]);
 }
 
-void add_narrow(const Share& share, double* out, std::size_t out_stride) {
-  for (std::size_t row = 0; row < share.rows; ++row, out += out_stride) {
-    const std::span k(share.values + row * VectorSum::tile_stride, share.vectors);
+void add_narrow(const VectorBlock& block, double* out, std::size_t out_stride) {
+  for (std::size_t row = 0; row < block.rows; ++row, out += out_stride) {
+    const std::span k(block.values + row * VectorSum::tile_stride, block.vectors);
     std::size_t s = 0;
-    for (; s + 4 <= share.width; s += 4) add_few_scores<4>(share.coefficients + s, share.width, k, out + s);
-    for (; s + 2 <= share.width; s += 2) add_few_scores<2>(share.coefficients + s, share.width, k, out + s);
-    if (s < share.width) add_few_scores<1>(share.coefficients + s, share.width, k, out + s);
+    for (; s + 4 <= block.width; s += 4) add_few_scores<4>(block.coefficients + s, block.width, k, out + s);
+    for (; s + 2 <= block.width; s += 2) add_few_scores<2>(block.coefficients + s, block.width, k, out + s);
+    if (s < block.width) add_few_scores<1>(block.coefficients + s, block.width, k, out + s);
   }
 }
 
-// Treats coefficients as the columns of a block, for a batch of scores at a time, which stay in the cache.
-void add_wide(const Share& share, double* out, std::size_t out_stride) {
+// Treats coefficients as the columns of a DenseBlock. Processes a batch of scores at a time, which
+// stays in the cache.
+void add_wide(const VectorBlock& block, double* out, std::size_t out_stride) {
   std::array<const double*, max_block_width + 4> columns;
-  const std::size_t count = (share.vectors + 3) / 4 * 4;
-  for (std::size_t s = 0; s < share.width; s += max_block_width) {
+  const std::size_t count = (block.vectors + 3) / 4 * 4;
+  for (std::size_t s = 0; s < block.width; s += max_block_width) {
     for (std::size_t j = 0; j < count; ++j)
-      columns[j] = j < share.vectors ? share.coefficients + j * share.width + s : zero_column.data();
-    add_products({share.rows, share.values, VectorSum::tile_stride, std::span(columns).first(count),
-                  std::min(max_block_width, share.width - s), out + s, out_stride});
+      columns[j] = j < block.vectors ? block.coefficients + j * block.width + s : zero_column.data();
+    add_products({block.rows, block.values, VectorSum::tile_stride, std::span(columns).first(count),
+                  std::min(max_block_width, block.width - s), out + s, out_stride});
   }
 }
 
-void add_share(const Share& share, double* out, std::size_t out_stride) {
+void add_block(const VectorBlock& block, double* out, std::size_t out_stride) {
   constexpr std::size_t few = 8;
-  share.width < few ? add_narrow(share, out, out_stride) : add_wide(share, out, out_stride);
+  block.width < few ? add_narrow(block, out, out_stride) : add_wide(block, out, out_stride);
 }
 
 [[noreturn]] void fail_sum(const char* what) {
@@ -102,19 +103,20 @@ VectorSum::VectorSum(const VectorSumTables& tables, bool binary) : tables_(table
   }
 }
 
-void VectorSum::extend(std::vector<double>& looked_up, std::size_t row_size) const {
+void VectorSum::extend_table(std::vector<double>& kernel_values_by_overlap, std::size_t row_size) const {
   const std::size_t needed = row_size + (by_distance() ? largest_ : 0) + 1;
-  while (looked_up.size() < needed) {
-    const auto at = static_cast<double>(looked_up.size());
-    looked_up.push_back(by_distance() ? tables_.kernel(0.0, at, 0.0) : tables_.kernel(at, 0.0, 0.0));
+  while (kernel_values_by_overlap.size() < needed) {
+    const auto argument = static_cast<double>(kernel_values_by_overlap.size());
+    kernel_values_by_overlap.push_back(by_distance() ? tables_.kernel(0.0, argument, 0.0)
+                                                     : tables_.kernel(argument, 0.0, 0.0));
   }
 }
 
 template <class Count>
 void VectorSum::sum_overlaps(const Count* overlaps, std::size_t row_size, VectorSumScratch& scratch,
                              double* out) const {
-  extend(scratch.looked_up, row_size);
-  const double* value = scratch.looked_up.data();
+  extend_table(scratch.kernel_values_by_overlap, row_size);
+  const double* value = scratch.kernel_values_by_overlap.data();
   const auto by_size = [&](std::size_t first, std::size_t count, double* tile) {
     const std::uint32_t* sizes = sizes_.data();
     for (std::size_t j = first; j < first + count; ++j)
@@ -155,7 +157,7 @@ void VectorSum::add(std::size_t first, std::size_t count, std::size_t rows, Vect
                     double* out) const {
   const double* values = scratch.tile.data();
   if (!tables_.by_class())
-    return add_share(
+    return add_block(
         {tables_.coefficients.data() + first * tables_.width(), tables_.width(), count, values, rows}, out,
         tables_.scores());
   const auto& begins = tables_.class_begins;
@@ -173,7 +175,7 @@ void VectorSum::add_of_class(std::size_t of_class, std::size_t first, std::size_
                              const double* values, VectorSumScratch& scratch, double* out) const {
   const std::size_t width = tables_.width();
   scratch.sums.assign(rows * width, 0.0);
-  add_share({tables_.coefficients.data() + first * width, width, count, values, rows}, scratch.sums.data(),
+  add_block({tables_.coefficients.data() + first * width, width, count, values, rows}, scratch.sums.data(),
             width);
   for (std::size_t row = 0; row < rows; ++row)
     add_pair_sums(scratch.sums.data() + row * width, of_class, tables_.classes(),

@@ -32,7 +32,7 @@ struct VectorSumTables {
   std::span<const double> norms;  // squared norms of the vectors over the columns of the products; empty
                                   // unless RBF
   std::span<const std::uint32_t>
-      class_begins;  // where the vectors of each class begin, and their end; or empty
+      class_begins;  // where the vectors of each class begin, then the end of the last class; or empty
 
   std::size_t scores() const { return intercept.size(); }
   bool by_class() const { return !class_begins.empty(); }
@@ -50,14 +50,15 @@ struct VectorSumTables {
 void check(const VectorSumTables& tables);
 
 struct VectorSumScratch {
-  std::vector<double> tile;       // kernel values of some rows and vectors
-  std::vector<double> sums;       // rows x other classes
-  std::vector<double> looked_up;  // kernel values of overlaps or distances 0, 1, ..., reused between rows
+  std::vector<double> tile;  // kernel values of some rows and vectors
+  std::vector<double> sums;  // rows x other classes
+  std::vector<double>
+      kernel_values_by_overlap;  // kernel values of overlaps or distances 0, 1, ..., reused between rows
 };
 
 class VectorSum {
  public:
-  // The distance between the rows of a tile; entries beyond its vectors are 0.
+  // The stride between rows of a tile; entries after its vectors are 0.
   static constexpr std::size_t tile_stride = max_block_width + 4;
 
   // `binary`: all values of all vectors are 1.
@@ -67,7 +68,8 @@ class VectorSum {
   std::size_t bytes() const { return tables_.bytes() + 4 * sizes_.size(); }
   bool by_distance() const { return tables_.kernel.type == KernelFunction::Type::rbf; }
 
-  // The scores of some rows. fill(first, count, tile) writes the kernel values of all rows with some vectors.
+  // Computes the scores of some rows. fill(first, count, tile) writes the kernel values of these rows with
+  // the vectors [first, first + count).
   template <class Fill>
   void sum(std::size_t rows, const Fill& fill, VectorSumScratch& scratch, double* out) const {
     for (std::size_t row = 0; row < rows; ++row)
@@ -85,15 +87,15 @@ class VectorSum {
   template <class Count>
   void sum_overlaps(const Count* overlaps, std::size_t row_size, VectorSumScratch& scratch,
                     double* out) const;
-  // `products`: with all vectors.
+  // `products` are the products of the row with all vectors.
   void sum_products(const double* products, double row_norm, VectorSumScratch& scratch, double* out) const;
-  // Writes the arguments of the kernel for some vectors: the products, or for RBF the distances computed from
-  // these. Null products are 0.
+  // Writes the arguments of the kernel for some vectors: the products or, for RBF, distances computed from
+  // the products. If `products` is null, all products are 0.
   void fill_arguments(const double* products, double row_norm, std::size_t first, std::size_t count,
                       double* out) const;
 
  private:
-  void extend(std::vector<double>& looked_up, std::size_t row_size) const;
+  void extend_table(std::vector<double>& kernel_values_by_overlap, std::size_t row_size) const;
   void add(std::size_t first, std::size_t count, std::size_t rows, VectorSumScratch& scratch,
            double* out) const;
   void add_of_class(std::size_t of_class, std::size_t first, std::size_t count, std::size_t rows,
