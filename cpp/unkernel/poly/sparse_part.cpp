@@ -207,7 +207,7 @@ std::vector<double> SparsePart::propose(const Knowledge& all, std::int64_t steps
 }
 
 std::span<const double> SparsePart::row_gradients(std::size_t output) const {
-  return std::span(gradients_).subspan(output * loss_.rows(), loss_.own_rows());
+  return std::span(gradients_).subspan(output * loss_.rows(), loss_.part_rows());
 }
 
 void SparsePart::check_live(std::size_t output, const LiveConjunctions& live) const {
@@ -239,7 +239,7 @@ std::vector<Key> SparsePart::occurring(const Monitor& monitor) const {
   // Zero sums are not visited. Random row weights make sums nonzero, except for conjunctions that do not
   // occur.
   Random random(0);
-  std::vector<double> row_weights(loss_.own_rows());
+  std::vector<double> row_weights(loss_.part_rows());
   for (double& weight : row_weights) weight = 1.0 + 0x1p-64 * static_cast<double>(random.next());
   const std::vector<std::uint8_t> features(static_cast<std::size_t>(examples_.used_features()), 1);
   const std::vector<std::uint8_t> one_bucket(1, 1);

@@ -8,8 +8,8 @@ namespace unkernel::solve {
 namespace {
 
 double anchored_value(const Anchor& anchor, double f) {
-  const double away = f - anchor.centre;
-  return anchor.slope * f + 0.5 * anchor.curvature * away * away;
+  const double distance = f - anchor.centre;
+  return anchor.slope * f + 0.5 * anchor.curvature * distance * distance;
 }
 
 // Returns min_t [slope t + curvature/2 (t - centre)^2 + u t].
@@ -22,81 +22,82 @@ double anchored_dual(const Anchor& anchor, double u) {
 
 }  // namespace
 
-void AnchoredLoss::set(double own_factor, std::size_t count, std::vector<Anchor>&& anchors) {
-  factor_ = own_factor;
+void AnchoredLoss::set(double part_factor, std::size_t count, std::vector<Anchor>&& anchors) {
+  factor_ = part_factor;
   count_ = count;
   anchors_ = std::move(anchors);
 }
 
-std::vector<double> AnchoredLoss::of_own_rows(std::span<const double> scores) const {
-  std::vector<double> own;
-  own.reserve(own_rows() * outputs());
+std::vector<double> AnchoredLoss::select_part_rows(std::span<const double> scores) const {
+  std::vector<double> part_loss;
+  part_loss.reserve(part_rows() * outputs());
   for (std::size_t k = 0; k < outputs(); ++k) {
-    const auto of_output = scores.subspan(k * rows(), own_rows());
-    own.insert(own.end(), of_output.begin(), of_output.end());
+    const auto of_output = scores.subspan(k * rows(), part_rows());
+    part_loss.insert(part_loss.end(), of_output.begin(), of_output.end());
   }
-  return own;
+  return part_loss;
 }
 
 double AnchoredLoss::value(std::span<const double> scores) const {
-  double total = factor_ * own_->value(of_own_rows(scores));
+  double total = factor_ * part_loss_->value(select_part_rows(scores));
   for (std::size_t k = 0; k < outputs(); ++k) {
     for (std::size_t j = 0; j < count_; ++j)
-      total += anchored_value(anchor(k, j), scores[k * rows() + own_rows() + j]);
+      total += anchored_value(anchor(k, j), scores[k * rows() + part_rows() + j]);
   }
   return total;
 }
 
 void AnchoredLoss::derivatives(std::span<const double> scores, std::size_t output, std::span<double> gradient,
                                std::span<double> curvature) const {
-  own_->derivatives(of_own_rows(scores), output, gradient.first(own_rows()), curvature.first(own_rows()));
-  for (std::size_t i = 0; i < own_rows(); ++i) {
+  part_loss_->derivatives(select_part_rows(scores), output, gradient.first(part_rows()),
+                          curvature.first(part_rows()));
+  for (std::size_t i = 0; i < part_rows(); ++i) {
     gradient[i] *= factor_;
     curvature[i] *= factor_;
   }
   for (std::size_t j = 0; j < count_; ++j) {
     const Anchor& a = anchor(output, j);
-    const std::size_t row = own_rows() + j;
+    const std::size_t row = part_rows() + j;
     gradient[row] = a.slope + a.curvature * (scores[output * rows() + row] - a.centre);
     curvature[row] = a.curvature;
   }
 }
 
 void AnchoredLoss::largest_curvatures(std::span<double> curvature) const {
-  own_->largest_curvatures(curvature.first(own_rows()));
-  for (std::size_t i = 0; i < own_rows(); ++i) curvature[i] *= factor_;
+  part_loss_->largest_curvatures(curvature.first(part_rows()));
+  for (std::size_t i = 0; i < part_rows(); ++i) curvature[i] *= factor_;
   for (std::size_t j = 0; j < count_; ++j) {
     double largest = 0.0;
     for (std::size_t k = 0; k < outputs(); ++k) largest = std::max(largest, anchor(k, j).curvature);
-    curvature[own_rows() + j] = largest;
+    curvature[part_rows() + j] = largest;
   }
 }
 
 void AnchoredLoss::joint_curvatures(std::span<const double> scores, std::span<double> a) const {
-  const std::size_t own = own_rows() * outputs();
-  own_->joint_curvatures(of_own_rows(scores), a.first(own));
-  for (std::size_t place = 0; place < own; ++place) a[place] *= factor_;
+  const std::size_t part_loss = part_rows() * outputs();
+  part_loss_->joint_curvatures(select_part_rows(scores), a.first(part_loss));
+  for (std::size_t place = 0; place < part_loss; ++place) a[place] *= factor_;
   for (std::size_t j = 0; j < count_; ++j) {
-    for (std::size_t k = 0; k < outputs(); ++k) a[own + j * outputs() + k] = anchor(k, j).curvature;
+    for (std::size_t k = 0; k < outputs(); ++k) a[part_loss + j * outputs() + k] = anchor(k, j).curvature;
   }
 }
 
 double AnchoredLoss::value_along(std::span<const double> scores, std::span<const double> direction,
                                  double step) const {
-  std::vector<double> there(scores.begin(), scores.end());
-  for (std::size_t i = 0; i < there.size(); ++i) there[i] += step * direction[i];
-  return value(there);
+  std::vector<double> moved_scores(scores.begin(), scores.end());
+  for (std::size_t i = 0; i < moved_scores.size(); ++i) moved_scores[i] += step * direction[i];
+  return value(moved_scores);
 }
 
 double AnchoredLoss::dual(std::span<const double> gradients, double scale) const {
-  std::vector<double> own = of_own_rows(gradients);
+  std::vector<double> part_loss = select_part_rows(gradients);
   if (factor_ > 0.0) {
-    for (double& gradient : own) gradient /= factor_;
+    for (double& gradient : part_loss) gradient /= factor_;
   }
-  double total = factor_ * own_->dual(own, scale);
+  double total = factor_ * part_loss_->dual(part_loss, scale);
   for (std::size_t k = 0; k < outputs(); ++k) {
     for (std::size_t j = 0; j < count_; ++j)
-      total += anchored_dual(anchor(k, j), -scale * gradients[k * rows() + own_rows() + j]);
+      total += anchored_dual(anchor(k, j), -scale * gradients[k * rows() + part_rows() + j]);
   }
   return total;
 }

@@ -1,15 +1,15 @@
 // A local model of the loss of all rows: exact for the rows of one part, quadratic in each weight for all
-// others.
+// other rows.
 //
 // Each part has some of the rows and all columns. Let g and h be the gradient and the curvatures of the loss
 // of all rows at weights w0, and g_k and h_k those of the loss of one part. The part's model of the loss is
 //
-//   s L_k(w) + sum_j [ (g - s g_k)_j w_j + d_j/2 (w_j - w0_j)^2 ],      d = max(h - s h_k, a little),
+//   s L_k(w) + sum_j [ (g - s g_k)_j w_j + d_j/2 (w_j - w0_j)^2 ],      d = max(h - s h_k, a small number),
 //
-// with s = sum(h) / sum(h_k). Its gradient at w0 is that of all rows, so weights that lower the part's model
-// plus a penalty are a descent direction for all rows (Shamir, Srebro & Zhang, Communication-efficient
-// distributed optimization using an approximate Newton-type method, ICML 2014). The term d adds the curvature
-// of columns that the part lacks.
+// with s = sum(h) / sum(h_k). Its gradient at w0 is the gradient of the loss of all rows. So weights that
+// lower the part's model plus a penalty give a descent direction for all rows (Shamir, Srebro & Zhang,
+// Communication-efficient distributed optimization using an approximate Newton-type method, ICML 2014). The
+// term d adds the curvature of columns that the part lacks.
 //
 // The sum over j acts as the loss of additional rows, the anchors: row n + j has the score of weight j alone,
 // c_j w_j.
@@ -33,16 +33,16 @@ struct Anchor {
 
 class AnchoredLoss : public ScoreLoss {
  public:
-  explicit AnchoredLoss(std::unique_ptr<ScoreLoss> own) : own_(std::move(own)) {}
+  explicit AnchoredLoss(std::unique_ptr<ScoreLoss> part_loss) : part_loss_(std::move(part_loss)) {}
 
   // `anchors` are output-major, like scores.
-  void set(double own_factor, std::size_t count, std::vector<Anchor>&& anchors);
+  void set(double part_factor, std::size_t count, std::vector<Anchor>&& anchors);
 
-  std::size_t own_rows() const { return own_->rows(); }
+  std::size_t part_rows() const { return part_loss_->rows(); }
 
-  std::size_t rows() const override { return own_->rows() + count_; }
-  std::size_t outputs() const override { return own_->outputs(); }
-  std::size_t coupled_rows() const override { return own_->rows(); }
+  std::size_t rows() const override { return part_loss_->rows() + count_; }
+  std::size_t outputs() const override { return part_loss_->outputs(); }
+  std::size_t coupled_rows() const override { return part_loss_->rows(); }
   double value(std::span<const double> scores) const override;
   void derivatives(std::span<const double> scores, std::size_t output, std::span<double> gradient,
                    std::span<double> curvature) const override;
@@ -53,10 +53,10 @@ class AnchoredLoss : public ScoreLoss {
   double dual(std::span<const double> gradients, double scale) const override;
 
  private:
-  std::vector<double> of_own_rows(std::span<const double> scores) const;
+  std::vector<double> select_part_rows(std::span<const double> scores) const;
   const Anchor& anchor(std::size_t output, std::size_t j) const { return anchors_[output * count_ + j]; }
 
-  std::unique_ptr<ScoreLoss> own_;
+  std::unique_ptr<ScoreLoss> part_loss_;
   double factor_ = 1.0;
   std::size_t count_ = 0;
   std::vector<Anchor> anchors_;

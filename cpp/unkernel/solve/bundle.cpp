@@ -13,7 +13,7 @@
 namespace unkernel::solve {
 namespace {
 
-constexpr int longest_idleness = 25;
+constexpr int max_idle_rounds = 25;
 constexpr std::int64_t coordinates_per_task = 1 << 15;
 
 }  // namespace
@@ -34,9 +34,9 @@ double Bundle::product(std::span<const double> a, std::span<const double> b) con
 void Bundle::add(LargeVector<double> gradient, double offset, int threads) {
   if (gradient.size() != dimension_)
     throw std::invalid_argument("a cut must have one coefficient per weight");
-  if (cuts_.size() == capacity_) drop_idle();
+  if (cuts_.size() == capacity_) drop_idle_cuts();
   if (cuts_.size() == capacity_) merge_lightest();
-  cuts_.push_back({std::move(gradient), numbered_++});
+  cuts_.push_back({std::move(gradient), next_number_++});
   offsets_.push_back(offset);
   masses_.push_back(0.0);
   const std::size_t last = cuts_.size() - 1;
@@ -50,15 +50,15 @@ void Bundle::add(LargeVector<double> gradient, double offset, int threads) {
 }
 
 double Bundle::solve(double C, double accuracy) {
-  fit_masses(C);
+  scale_masses(C);
   const SimplexProblem problem{size(), gram_.data(), capacity_, offsets_.data(), C};
   const double value = maximise_on_simplex(problem, masses_, accuracy);
   for (std::size_t k = 0; k < size(); ++k) cuts_[k].idle = masses_[k] > 0.0 ? 0 : cuts_[k].idle + 1;
   return value;
 }
 
-// The last solution was for another C; a multiple of it is a good start.
-void Bundle::fit_masses(double C) {
+// The masses of the last solution may be for a larger C; scaled down, they are a good start.
+void Bundle::scale_masses(double C) {
   const double sum = std::accumulate(masses_.begin(), masses_.end(), 0.0);
   if (sum <= C) return;
   for (double& mass : masses_) mass *= C / sum;
@@ -78,15 +78,15 @@ void Bundle::weights(std::span<double> result, int threads) const {
 }
 
 void Bundle::set_masses(std::span<const double> masses) {
-  const bool sound =
+  const bool valid =
       masses.size() == size() && std::ranges::all_of(masses, [](double mass) { return mass >= 0.0; });
-  if (!sound) throw std::invalid_argument("there must be one mass per cut, none of them negative");
+  if (!valid) throw std::invalid_argument("there must be one mass per cut, none of them negative");
   masses_.assign(masses.begin(), masses.end());
 }
 
-void Bundle::drop_idle() {
+void Bundle::drop_idle_cuts() {
   for (std::size_t k = size(); k-- > 0;) {
-    if (cuts_[k].idle > longest_idleness) remove(k);
+    if (cuts_[k].idle > max_idle_rounds) remove(k);
   }
 }
 

@@ -4,12 +4,12 @@
 //   its dual      max_a  sum_k a_k offset_k - 1/2 |sum_k a_k gradient_k|^2,   a >= 0, sum(a) <= C
 //
 // so w = sum_k a_k gradient_k minimises the bound. Cuts do not depend on C. A cut takes 8 bytes per weight.
-// Cuts without mass for several rounds are dropped; if there are more than `most_cuts`, those with the
-// smallest masses are merged into their mass-weighted mean, which is a valid cut.
+// Cuts without mass for several rounds are dropped; if there are more than `most_cuts` cuts, the cuts with
+// the smallest masses are merged into their mass-weighted mean, which is a valid cut.
 //
 // If there are too many weights to store them for each cut, they stay implicit: w = sum_i b_i phi(x_i) is
 // stored as the pair of its coefficients b and its scores K b, where K is the kernel matrix of the rows. Sums
-// of such pairs are such pairs again, and the inner product of two is b'(K b').
+// of such pairs are such pairs again, and the inner product of (b, K b) and (c, K c) is b'(K c).
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ class Bundle {
   std::size_t dimension() const { return dimension_; }
   std::span<const double> gradient(std::size_t k) const { return cuts_[k].gradient; }
   double offset(std::size_t k) const { return offsets_[k]; }
-  // Cuts are numbered consecutively and keep their number, so a caller can store each of them once.
+  // Cuts are numbered consecutively and keep their numbers, so a caller can store each cut once.
   std::int64_t number(std::size_t k) const { return cuts_[k].number; }
   std::span<const double> masses() const { return masses_; }
   void set_masses(std::span<const double> masses);
@@ -56,8 +56,8 @@ class Bundle {
     int idle = 0;  // consecutive rounds without mass
   };
 
-  void fit_masses(double C);
-  void drop_idle();
+  void scale_masses(double C);
+  void drop_idle_cuts();
   void merge_lightest();
   void remove(std::size_t k);
   double& gram(std::size_t i, std::size_t j) { return gram_[i * capacity_ + j]; }
@@ -65,7 +65,7 @@ class Bundle {
   std::size_t dimension_;
   Vectors vectors_;
   std::size_t capacity_;
-  std::int64_t numbered_ = 0;
+  std::int64_t next_number_ = 0;
   std::vector<Cut> cuts_;
   std::vector<double> offsets_;
   std::vector<double> masses_;

@@ -32,7 +32,7 @@ DualCoordinateDescent::DualCoordinateDescent(const RowPasses& rows, const Loss& 
           "the kernel of a row with itself is not finite: scale the features, or lower gamma or coef0");
     }
   }
-  wake_everyone();
+  wake_all_rows();
 }
 
 Outcome DualCoordinateDescent::run(Progress progress) {
@@ -44,9 +44,9 @@ Outcome DualCoordinateDescent::run(Progress progress) {
   }
   while (state_.epoch < options_.max_epochs) {
     sweep();
-    publish(progress);
+    report_progress(progress);
     history_.note({state_.epoch, state_.dual_objective + state_.estimated_gap, state_.dual_objective});
-    if (seems_done() || finished_in_kernel_space()) {
+    if (is_probably_converged() || try_kernel_space()) {
       if (const Outcome outcome = certify(); outcome.converged) return outcome;
     }
     move_free_rows();
@@ -73,41 +73,42 @@ void DualCoordinateDescent::run_part(double target) {
 void DualCoordinateDescent::sweep() {
   ++state_.epoch;
   collect_awake_rows();
-  shuffle_nearby();
+  shuffle_neighbours();
   rows_.visit_awake_rows(loss_, state_);
   rows_.revisit_busy_rows(loss_, state_);
 }
 
-// Makes one pass over all rows: computes the exact gap and wakes every row that wants to move. Sums blocks of
-// fixed size, so that the result does not depend on the number of threads.
+// Makes one pass over all rows: computes the exact gap and wakes every row that wants to move. Adds the sums
+// of blocks of fixed size, so that the result does not depend on the number of threads.
 GapSums DualCoordinateDescent::pass_over_all_rows() {
   constexpr std::int64_t grain = 4096;
-  const std::int64_t pieces = (rows_.size() + grain - 1) / grain;
-  std::vector<GapSums> parts(static_cast<std::size_t>(pieces));
+  const std::int64_t blocks = (rows_.size() + grain - 1) / grain;
+  std::vector<GapSums> block_sums(static_cast<std::size_t>(blocks));
   parallel_ranges(options_.threads, rows_.size(), grain, [&](std::int64_t begin, std::int64_t end) {
     state_.monitor.throw_if_stopped();
-    parts[static_cast<std::size_t>(begin / grain)] = rows_.certify(loss_, state_, begin, end);
+    block_sums[static_cast<std::size_t>(begin / grain)] = rows_.certify(loss_, state_, begin, end);
   });
   reactivate_awake_rows();
   GapSums total;
-  for (const GapSums& part : parts) {
-    total.gap += part.gap;
-    total.loss += part.loss;
-    total.squared_weights += part.squared_weights;
+  for (const GapSums& block_sum : block_sums) {
+    total.gap += block_sum.gap;
+    total.loss += block_sum.loss;
+    total.squared_weights += block_sum.squared_weights;
   }
   return total;
 }
 
 Outcome DualCoordinateDescent::certify() {
-  // The dual objective is below the objective, which is known only after the pass.
-  const double of_steps = rounding_of_steps();
-  const bool anew = !(of_steps <= 0.01 * options_.tolerance * state_.dual_objective);
-  if (anew) sum_weights_anew();
+  // Compares with the dual objective, because the objective is known only after the pass.
+  const double rounding_of_steps = bound_rounding_of_steps();
+  const bool recompute = !(rounding_of_steps <= 0.01 * options_.tolerance * state_.dual_objective);
+  if (recompute) recompute_weights();
   const GapSums sums = pass_over_all_rows();
-  const double rounding = anew ? rounding_of_sum(sums) : of_steps;
+  const double rounding = recompute ? bound_rounding_of_sum(sums) : rounding_of_steps;
   Outcome outcome;
   outcome.objective = objective_of(sums);
-  outcome.dual_objective = std::max(outcome.objective - sums.gap - rounding, 0.0);  // 0 is the value of u = 0
+  outcome.dual_objective =
+      std::max(outcome.objective - sums.gap - rounding, 0.0);  // the dual objective at u = 0 is 0
   if (!std::isfinite(outcome.objective)) {
     throw std::invalid_argument("the objective is not finite: lower C or the sample weights");
   }
@@ -117,7 +118,7 @@ Outcome DualCoordinateDescent::certify() {
   outcome.largest_matrices = largest_matrices_;
   const double certain_gap = rows_.is_gram() ? sums.gap : sums.gap + rounding;
   outcome.converged = certain_gap <= options_.tolerance * std::max(outcome.objective, 0.0);
-  if (state_.estimated_gap > 0.0) underestimate_ = std::clamp(sums.gap / state_.estimated_gap, 1.0, 1.5);
+  if (state_.estimated_gap > 0.0) gap_correction_ = std::clamp(sums.gap / state_.estimated_gap, 1.0, 1.5);
   state_.estimated_gap = sums.gap;
   state_.dual_objective = outcome.objective - sums.gap;  // removes the rounding errors of the running value
   history_.note({outcome.epochs, outcome.objective, outcome.dual_objective});
@@ -128,42 +129,44 @@ Outcome DualCoordinateDescent::certify() {
 // Bounds the effect of the rounding errors of all steps on P - D. No step can make |w| larger than sqrt(2
 // P(0)): the dual objective has risen from 0, and is at most P(0), the loss of w = 0, without the term -1/2
 // w'w.
-double DualCoordinateDescent::rounding_of_steps() const {
-  const Lengths lengths = lengths_of_rows();
+double DualCoordinateDescent::bound_rounding_of_steps() const {
+  const LengthSums lengths = sum_lengths();
   const auto steps = static_cast<double>(state_.steps + rows_.size());
-  const double longest = 3.0 * std::sqrt(2.0 * lengths.loss_at_zero) + longest_change_;
-  return steps * unit_of_rounding * longest * (lengths.of_duals + lengths.of_losses);
+  const double longest = 3.0 * std::sqrt(2.0 * lengths.loss_at_zero) + largest_joint_change_;
+  return steps * unit_of_rounding * longest * (lengths.duals + lengths.losses);
 }
 
-// Bounds the same for a w that has just been summed over the rows. The computed scores are those of some w
-// within |rows| * unit * sum_i |u_i phi_i| of the true one. That changes D, but P is the objective of this
-// very w. The scores of a kernel matrix are separate sums, whose errors change P as well.
-double DualCoordinateDescent::rounding_of_sum(const GapSums& sums) const {
-  const Lengths lengths = lengths_of_rows();
+// Bounds the effect of rounding errors on P - D for a w that has just been summed over the rows. The computed
+// scores are the scores of some w whose distance from the true sum is at most |rows| * unit * sum_i |u_i
+// phi_i|. The distance changes D, but P is the objective of the computed w. On a kernel matrix, every score
+// is a separate sum, and its error changes P, too.
+double DualCoordinateDescent::bound_rounding_of_sum(const GapSums& sums) const {
+  const LengthSums lengths = sum_lengths();
   const auto terms = static_cast<double>(rows_.size());
   if (rows_.is_gram()) {
-    constexpr double of_kernel = 256.0;  // the errors of one kernel value, which is a power of a sum
-    return unit_of_rounding * (terms + of_kernel) * lengths.of_duals * (lengths.of_duals + lengths.of_losses);
+    constexpr double errors_of_kernel =
+        256.0;  // rounding errors of one kernel value, which is a power of a sum
+    return unit_of_rounding * (terms + errors_of_kernel) * lengths.duals * (lengths.duals + lengths.losses);
   }
-  const double of_weights = terms * lengths.of_duals;
+  const double weight_error = terms * lengths.duals;
   const double weights = std::sqrt(std::max(sums.squared_weights, 0.0));
-  return unit_of_rounding * weights * (2.0 * of_weights + 8.0 * lengths.of_losses);
+  return unit_of_rounding * weights * (2.0 * weight_error + 8.0 * lengths.losses);
 }
 
-DualCoordinateDescent::Lengths DualCoordinateDescent::lengths_of_rows() const {
-  Lengths lengths;
+DualCoordinateDescent::LengthSums DualCoordinateDescent::sum_lengths() const {
+  LengthSums lengths;
   for (std::int64_t i = 0; i < rows_.size(); ++i) {
     const Coordinate& c = state_.coordinates[static_cast<std::size_t>(i)];
     const double length = std::sqrt(c.curvature);
     const double slope = loss_.squared ? 2.0 * std::abs(c.u) : c.costs.positive + c.costs.negative;
     lengths.loss_at_zero += loss_of(loss_, c.costs, -target(i));
-    lengths.of_duals += std::abs(c.u) * length;
-    lengths.of_losses += slope * length;
+    lengths.duals += std::abs(c.u) * length;
+    lengths.losses += slope * length;
   }
   return lengths;
 }
 
-void DualCoordinateDescent::sum_weights_anew() {
+void DualCoordinateDescent::recompute_weights() {
   std::ranges::fill(state_.weights, 0.0);
   for (std::int64_t i = 0; i < rows_.size(); ++i) {
     if (const double u = coordinate(i).u; u != 0.0) rows_.axpy(i, u, state_.weights.data());
@@ -171,8 +174,9 @@ void DualCoordinateDescent::sum_weights_anew() {
 }
 
 double DualCoordinateDescent::squared_weights_of_start() {
-  const bool cold = std::ranges::all_of(state_.coordinates, [](const Coordinate& c) { return c.u == 0.0; });
-  return cold ? 0.0 : pass_over_all_rows().squared_weights;
+  const bool all_zero =
+      std::ranges::all_of(state_.coordinates, [](const Coordinate& c) { return c.u == 0.0; });
+  return all_zero ? 0.0 : pass_over_all_rows().squared_weights;
 }
 
 // Returns the dual objective without the term -1/2 w'w.
@@ -185,15 +189,15 @@ double DualCoordinateDescent::dual_value() const {
   return value;
 }
 
-std::vector<double> DualCoordinateDescent::targets_of(std::span<const std::int32_t> chosen) const {
+std::vector<double> DualCoordinateDescent::select_targets(std::span<const std::int32_t> chosen) const {
   std::vector<double> targets;
   if (state_.targets.empty()) return targets;
   for (const std::int32_t i : chosen) targets.push_back(target(i));
   return targets;
 }
 
-bool DualCoordinateDescent::seems_done() const {
-  return underestimate_ * state_.estimated_gap <=
+bool DualCoordinateDescent::is_probably_converged() const {
+  return gap_correction_ * state_.estimated_gap <=
          options_.tolerance * (state_.dual_objective + state_.estimated_gap);
 }
 
@@ -202,7 +206,7 @@ void DualCoordinateDescent::note(Finish finish, double bytes) {
   largest_matrices_ = std::max(largest_matrices_, bytes);
 }
 
-void DualCoordinateDescent::publish(Progress& progress) {
+void DualCoordinateDescent::report_progress(Progress& progress) {
   progress.epoch = state_.epoch;
   progress.active = static_cast<std::int64_t>(active_.size());
   const double objective = state_.dual_objective + state_.estimated_gap;

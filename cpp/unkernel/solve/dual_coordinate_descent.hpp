@@ -36,8 +36,8 @@
 
 namespace unkernel::solve {
 
-// How many multiplications of dense blocks (base/block_products.hpp) take the time of one over the entries of
-// rows.
+// The number of multiplications in products of dense blocks (base/block_products.hpp) that take the time of
+// one multiplication over the entries of sparse rows.
 inline constexpr double block_speed = 8.0;
 
 class DualCoordinateDescent {
@@ -51,76 +51,79 @@ class DualCoordinateDescent {
   // Sweeps until the relative duality gap is certified, or the epochs run out.
   Outcome run(Progress progress);
 
-  // Sweeps until the sum of the rows' gap terms is at most `target`. For a subproblem, whose own objective
-  // does not say how large the gap of the whole problem is.
+  // Sweeps until the sum of the rows' gap terms is at most `target`. For subproblems: the objective of a
+  // subproblem does not tell how large a gap the whole problem allows.
   void run_part(double target);
 
   const Coordinates& coordinates() const { return state_.coordinates; }
 
  private:
   // Sums over all rows.
-  struct Lengths {
+  struct LengthSums {
     double loss_at_zero = 0.0;  // of w = 0
-    double of_duals = 0.0;      // |u_i phi_i|
-    double of_losses = 0.0;     // |phi_i| times the slope of the loss
+    double duals = 0.0;         // |u_i phi_i|
+    double losses = 0.0;        // |phi_i| times the slope of the loss
   };
-  Lengths lengths_of_rows() const;
+  LengthSums sum_lengths() const;
 
   double target(std::int64_t i) const {
     return state_.targets.empty() ? 0.0 : state_.targets[static_cast<std::size_t>(i)];
   }
-  std::vector<double> targets_of(std::span<const std::int32_t> chosen) const;
+  std::vector<double> select_targets(std::span<const std::int32_t> chosen) const;
   Coordinate& coordinate(std::int64_t i) { return state_.coordinates[static_cast<std::size_t>(i)]; }
 
   void sweep();
   GapSums pass_over_all_rows();
   Outcome certify();
-  double rounding_of_steps() const;
-  double rounding_of_sum(const GapSums& sums) const;
-  void sum_weights_anew();
+  double bound_rounding_of_steps() const;
+  double bound_rounding_of_sum(const GapSums& sums) const;
+  void recompute_weights();
   double squared_weights_of_start();
   double dual_value() const;
-  bool seems_done() const;
-  void publish(Progress& progress);
+  bool is_probably_converged() const;
+  void report_progress(Progress& progress);
 
   // active_set.cpp
   void collect_awake_rows();
-  void shuffle_nearby();
-  void wake_everyone();
+  void shuffle_neighbours();
+  void wake_all_rows();
   void reactivate_awake_rows();
 
   // growing_box.cpp
   void grow_box(Progress& progress);
   void scale_costs(std::span<const Costs> costs, double scale);
-  void stretch(double limit);
+  void scale_solution(double limit);
 
   // kernel_space.cpp
   bool kernel_space_pays(std::size_t moving) const;
   double kernel_space_cost(std::span<const std::int32_t> moving) const;
   std::vector<std::int32_t> moving_rows() const;
-  bool finished_in_kernel_space();
+  bool try_kernel_space();
   void finish_in_kernel_space(std::span<const std::int32_t> moving);
-  void adopt(std::span<const std::int32_t> moving, std::span<const double> solved);
+  void adopt_solution(std::span<const std::int32_t> moving, std::span<const double> solved);
 
   // free_rows.cpp
   void move_free_rows();
   std::vector<std::int32_t> free_rows() const;
   std::vector<double> best_direction(std::span<const std::int32_t> free) const;
-  bool step_along(std::span<const std::int32_t> free, std::span<const double> direction);
+  bool step_in_direction(std::span<const std::int32_t> free, std::span<const double> direction);
 
   // second_order.cpp
   Finish cheapest_finish();
   double cost_of_sweeps();
   struct InteriorPointPlan {
-    bool over_columns = false;  // which of the two systems of normal_system.hpp
+    bool over_columns = false;  // whether to use ColumnSystem instead of RowSystem
     double bytes = 0.0;         // of its matrices, in memory
-    double cost = 0.0;          // in multiplications; infinite if it is too large or was already tried
+    double cost =
+        0.0;  // in multiplications; infinite if the matrix is too large or the method was already tried
   };
   InteriorPointPlan interior_point_plan() const;
   void solve_by_interior_point();
 
-  bool may(Finish finish) const { return options_.finish == Finish::automatic || options_.finish == finish; }
-  bool fits(double bytes) const { return options_.memory <= 0.0 || bytes <= options_.memory; }
+  bool allows(Finish finish) const {
+    return options_.finish == Finish::automatic || options_.finish == finish;
+  }
+  bool fits_into_memory(double bytes) const { return options_.memory <= 0.0 || bytes <= options_.memory; }
   void note(Finish finish, double bytes);
 
   const RowPasses& rows_;
@@ -133,13 +136,14 @@ class DualCoordinateDescent {
   std::int64_t next_comparison_ = 32;
   double gap_at_comparison_ = 0.0;
   bool tried_second_order_ = false;
-  double underestimate_ = 1.0;        // ratio of the last certified gap to its estimate
-  double longest_change_ = 0.0;       // sum of |change of u_i| |phi_i| where many rows changed at once
-  double kernel_space_budget_ = 0.0;  // the cost at which it was chosen, and up to which it is chosen again
-  double gap_before_kernel_space_ = std::numeric_limits<double>::infinity();  // the last time
-  int kernel_space_failures_ = 0;       // how often it helped too little
-  std::int64_t steps_before_ = 0;       // when free rows were last moved together
-  double work_before_free_rows_ = 0.0;  // the cost of steps after which free rows move together again
+  double gap_correction_ = 1.0;        // ratio of the last certified gap to the estimate before it
+  double largest_joint_change_ = 0.0;  // sum of |change of u_i| |phi_i| where many rows changed at once
+  double kernel_space_budget_ = 0.0;   // kernel space is chosen again up to this cost
+  double gap_before_kernel_space_ =
+      std::numeric_limits<double>::infinity();  // when kernel space was last used
+  int kernel_space_failures_ = 0;               // how often kernel space helped too little
+  std::int64_t steps_at_last_joint_move_ = 0;   // number of steps when free rows were last moved together
+  double work_before_free_rows_ = 0.0;  // free rows move together again after steps of this total cost
   double squared_weights_ = 0.0;        // w'w; maintained only while the box grows
   Finish finish_ = Finish::sweeps;
   double largest_matrices_ = 0.0;

@@ -10,8 +10,8 @@
 
 namespace unkernel::solve {
 
-// The methods that may finish dual coordinate descent. `automatic` chooses by cost, as all reach the same
-// solution.
+// The methods that may finish dual coordinate descent. All reach the same solution; `automatic` chooses the
+// cheapest.
 enum class Finish { automatic, sweeps, kernel_space, second_order };
 
 struct DescentOptions {
@@ -20,7 +20,7 @@ struct DescentOptions {
   std::uint64_t seed;
   int threads;    // for certifying passes and the Gram matrix; steps are sequential
   double memory;  // bytes that matrices of the solver may take; 0 for no limit
-  Finish finish;  // automatic, or the only method considered
+  Finish finish;  // `automatic`, or the only method that may be used
 };
 
 struct Outcome {
@@ -29,7 +29,7 @@ struct Outcome {
   double solved_gap = 0.0;      // the gap before the bound of rounding errors is added
   std::int64_t epochs = 0;
   bool converged = false;
-  Finish finish = Finish::sweeps;  // the last method besides sweeps
+  Finish finish = Finish::sweeps;  // the last method used other than sweeps
   double largest_matrices = 0.0;   // peak bytes of the solver's matrices
   History history;
 

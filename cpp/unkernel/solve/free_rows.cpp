@@ -6,8 +6,9 @@
 //   max_d  sum_i (slope_i - r_i) d_i - 1/2 d'(K_FF + D) d        r_i = f_i - t_i
 //
 // One factorisation gives the best d. u + t d is clipped at the ends of the pieces, for the largest t of 1,
-// 1/2, 1/4 .. that increases the dual. Sweeps between such steps find the free rows. A step is made once
-// sweeps have cost as much as the step, so the total is at most twice the cost of the better method alone.
+// 1/2, 1/4 .. that increases the dual. Sweeps between such steps find the free rows. A step is made when the
+// sweeps since the last step have cost as much as the step would, so the total cost is at most twice the cost
+// of the better method alone.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -39,7 +40,7 @@ Piece piece_at(const Loss& loss, const Costs& costs, double u) {
   const bool overlaps = loss.low > loss.high;
   if (p > 0.0 && (overlaps ? q == 0.0 : u > 0.0)) return {0.0, infinity, loss.low - 0.5 * u / p, 0.5 / p};
   if (q > 0.0 && (overlaps ? p == 0.0 : u < 0.0)) return {-infinity, 0.0, loss.high - 0.5 * u / q, 0.5 / q};
-  return {u, u, 0.0, 0.0};  // rows with both labels, and those at rest, are left to sweeps
+  return {u, u, 0.0, 0.0};  // rows with both labels and rows at rest are left to sweeps
 }
 
 }  // namespace
@@ -54,20 +55,21 @@ std::vector<std::int32_t> DualCoordinateDescent::free_rows() const {
 }
 
 void DualCoordinateDescent::move_free_rows() {
-  constexpr std::size_t most = 2048;
+  constexpr std::size_t max_free_rows = 2048;
   const double rows = static_cast<double>(rows_.size());
   constexpr double overhead = 500.0;  // of a step and the visits needed to find it
-  const double work = static_cast<double>(state_.steps - steps_before_) * (rows + overhead);
+  const double work = static_cast<double>(state_.steps - steps_at_last_joint_move_) * (rows + overhead);
   if (!rows_.is_gram() || work < work_before_free_rows_) return;
   const std::vector<std::int32_t> free = free_rows();
   const auto count = static_cast<double>(free.size());
   const double cost = count * count * count / (3.0 * block_speed) + 2.0 * count * rows;
   work_before_free_rows_ = cost;
-  if (free.empty() || free.size() > most || work < cost || !fits(2.0 * sizeof(double) * count * count))
+  if (free.empty() || free.size() > max_free_rows || work < cost ||
+      !fits_into_memory(2.0 * sizeof(double) * count * count))
     return;
   state_.monitor.throw_if_stopped();
-  if (!step_along(free, best_direction(free))) work_before_free_rows_ = 4.0 * cost;
-  steps_before_ = state_.steps;
+  if (!step_in_direction(free, best_direction(free))) work_before_free_rows_ = 4.0 * cost;
+  steps_at_last_joint_move_ = state_.steps;
 }
 
 std::vector<double> DualCoordinateDescent::best_direction(std::span<const std::int32_t> free) const {
@@ -84,20 +86,20 @@ std::vector<double> DualCoordinateDescent::best_direction(std::span<const std::i
     largest = std::max(largest, matrix.row(k)[k]);
     direction[k] = piece.slope - (state_.weights[static_cast<std::size_t>(free[k])] - target(free[k]));
   }
-  constexpr double of_dependent_rows = 1e-9;
-  matrix.factor(of_dependent_rows * largest);
+  constexpr double pivot_of_dependent_rows = 1e-9;
+  matrix.factor(pivot_of_dependent_rows * largest);
   matrix.solve(direction);
   return direction;
 }
 
 // Returns whether the dual increased.
-bool DualCoordinateDescent::step_along(std::span<const std::int32_t> free,
-                                       std::span<const double> direction) {
-  constexpr double shortest = 1.0 / 64.0;
+bool DualCoordinateDescent::step_in_direction(std::span<const std::int32_t> free,
+                                              std::span<const double> direction) {
+  constexpr double min_length = 1.0 / 64.0;
   std::vector<double> change(free.size());
-  std::vector<double> of_scores(state_.weights.size());
-  for (double length = 1.0; length >= shortest; length *= 0.5) {
-    std::ranges::fill(of_scores, 0.0);
+  std::vector<double> score_changes(state_.weights.size());
+  for (double length = 1.0; length >= min_length; length *= 0.5) {
+    std::ranges::fill(score_changes, 0.0);
     double gain = 0.0;
     for (std::size_t k = 0; k < free.size(); ++k) {
       const Coordinate& c = coordinate(free[k]);
@@ -105,11 +107,11 @@ bool DualCoordinateDescent::step_along(std::span<const std::int32_t> free,
       const double u = std::clamp(c.u + length * direction[k], piece.low, piece.high);
       change[k] = u - c.u;
       gain += dual_of(loss_, c.costs, u) - dual_of(loss_, c.costs, c.u);
-      rows_.axpy(free[k], change[k], of_scores.data());
+      rows_.axpy(free[k], change[k], score_changes.data());
     }
     for (std::size_t k = 0; k < free.size(); ++k) {
       const auto i = static_cast<std::size_t>(free[k]);
-      gain -= change[k] * (state_.weights[i] - target(free[k]) + 0.5 * of_scores[i]);
+      gain -= change[k] * (state_.weights[i] - target(free[k]) + 0.5 * score_changes[i]);
     }
     if (!(gain > 0.0)) continue;
     for (std::size_t k = 0; k < free.size(); ++k) {
@@ -117,7 +119,7 @@ bool DualCoordinateDescent::step_along(std::span<const std::int32_t> free,
       const Piece piece = piece_at(loss_, c.costs, c.u);
       c.u = std::clamp(c.u + length * direction[k], piece.low, piece.high);
     }
-    for (std::size_t i = 0; i < of_scores.size(); ++i) state_.weights[i] += of_scores[i];
+    for (std::size_t i = 0; i < score_changes.size(); ++i) state_.weights[i] += score_changes[i];
     state_.dual_objective += gain;
     state_.steps += static_cast<std::int64_t>(free.size());
     return true;

@@ -1,6 +1,6 @@
 // A row view on a kernel matrix: the "weight vector" is the vector of scores. Reading a score costs one load,
-// and a step costs one pass over a row of the matrix, so this view is faster if fewer rows still move than a
-// mapped row has entries. 8 bytes per pair of rows.
+// and a step costs one pass over a row of the matrix. So this view is faster than mapped rows if the number
+// of rows that still move is below the number of entries of a mapped row. 8 bytes per pair of rows.
 #pragma once
 
 #include <cstddef>

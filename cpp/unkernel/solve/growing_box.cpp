@@ -6,7 +6,7 @@
 
 namespace unkernel::solve {
 
-// Two epochs per doubling pay only if the box is several steps wide.
+// Does nothing if the box is only a few steps wide: then two epochs per doubling cost more than they save.
 void DualCoordinateDescent::grow_box(Progress& progress) {
   if (loss_.squared || state_.coordinates.empty()) return;
   std::vector<Costs> costs;
@@ -19,7 +19,7 @@ void DualCoordinateDescent::grow_box(Progress& progress) {
     loss += loss_of(loss_, c.costs, -target(i));
     widths += (c.costs.positive + c.costs.negative) * c.curvature;
   }
-  // In lengths of a first step, which moves the score of a row by its distance from the target.
+  // The unit is the length of a first step, which moves the score of a row by its distance from the target.
   double scale = static_cast<double>(state_.coordinates.size()) * (loss / cost) / widths;
   if (!(scale > 0.0 && scale < 1.0 / 8.0)) return;
   scale_costs(costs, scale);
@@ -27,11 +27,11 @@ void DualCoordinateDescent::grow_box(Progress& progress) {
     state_.dual_objective = dual_value() - 0.5 * squared_weights_;
     sweep();
     sweep();
-    publish(progress);
-    stretch(std::min(2.0, 1.0 / scale));
+    report_progress(progress);
+    scale_solution(std::min(2.0, 1.0 / scale));
     scale = scale < 0.5 ? 2.0 * scale : 1.0;
     scale_costs(costs, scale);
-    wake_everyone();
+    wake_all_rows();
   }
   scale_costs(costs, 1.0);
   state_.dual_objective = dual_value() - 0.5 * squared_weights_;
@@ -45,7 +45,7 @@ void DualCoordinateDescent::scale_costs(std::span<const Costs> costs, double sca
 
 // Scales u by the s that maximises the dual if the costs are scaled too, max_s s sum(g) - s^2/2 w'w, within
 // the box.
-void DualCoordinateDescent::stretch(double limit) {
+void DualCoordinateDescent::scale_solution(double limit) {
   const double value = dual_value();
   squared_weights_ = 2.0 * (value - state_.dual_objective);
   if (!(squared_weights_ > 0.0)) return;

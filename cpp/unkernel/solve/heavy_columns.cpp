@@ -5,8 +5,8 @@
 namespace unkernel::solve {
 
 HeavyColumns::HeavyColumns(std::span<const std::size_t> support, std::span<const std::int32_t> columns,
-                           std::span<const double> diagonal, std::size_t most)
-    : places_(columns.size(), -1), matrix_(std::min(most, support.size())), values_(matrix_.size()) {
+                           std::span<const double> diagonal, std::size_t max_chosen)
+    : places_(columns.size(), -1), matrix_(std::min(max_chosen, support.size())), values_(matrix_.size()) {
   std::vector<std::size_t> order(support.begin(), support.end());
   std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(matrix_.size()), order.end(),
                    [&](std::size_t a, std::size_t b) {

@@ -1,8 +1,8 @@
-// A preconditioner for conjugate gradients on some columns: the exact Hessian among the columns with the
-// largest curvature, the diagonal for all others.
+// A preconditioner for conjugate gradients on some columns: the exact Hessian of the columns with the largest
+// curvature, and only the diagonal for all other columns.
 //
-// Conjunctions that hold in many rows overlap in most of them, which makes the Hessian ill conditioned; those
-// that hold in few rows have few rows in common.
+// Conjunctions that hold in many rows overlap in most of them, which makes the Hessian ill conditioned;
+// conjunctions that hold in few rows have few rows in common.
 //
 // Memory   8 bytes per pair of heavy columns.
 // Cost     a third of the cube of the number of heavy columns to factor, its square to apply.
@@ -21,10 +21,10 @@ class HeavyColumns {
  public:
   // Chooses the heaviest of `support`, which are indices of `columns`, by the diagonal of the Hessian.
   HeavyColumns(std::span<const std::size_t> support, std::span<const std::int32_t> columns,
-               std::span<const double> diagonal, std::size_t most);
+               std::span<const double> diagonal, std::size_t max_chosen);
 
-  std::span<const std::int32_t> chosen() const { return chosen_; }  // their columns
-  // `gram` holds the chosen ones.
+  std::span<const std::int32_t> chosen() const { return chosen_; }  // the chosen columns
+  // `gram` must contain the chosen columns.
   void factor(const WeightedGram& gram, double ridge);
 
   // Divides the residual of `support` by the preconditioner. The residual of a heavy column outside the
@@ -34,7 +34,7 @@ class HeavyColumns {
 
  private:
   std::vector<std::int32_t> chosen_;
-  std::vector<std::int32_t> places_;  // by index; -1 if it is not heavy
+  std::vector<std::int32_t> places_;  // by index: place among the chosen columns; -1 if not chosen
   Cholesky matrix_;
   std::vector<double> values_;
 };

@@ -28,7 +28,7 @@ void InteriorPoint::compute_residuals() {
 bool InteriorPoint::run(double tolerance) {
   constexpr int most_iterations = 100;
   for (int iteration = 0; iteration < most_iterations; ++iteration) {
-    if (close_enough(tolerance)) return true;
+    if (is_converged(tolerance)) return true;
     monitor_.throw_if_stopped();
     if (!iterate()) return false;
   }
@@ -46,14 +46,14 @@ void InteriorPoint::add_variable(std::size_t row, double sign, double margin, do
   variables_.push_back({row, sign, margin, cost, start, 1.0, boxed_ ? 1.0 : 0.0});
 }
 
-bool InteriorPoint::close_enough(double tolerance) const {
+bool InteriorPoint::is_converged(double tolerance) const {
   const std::vector<double> u = duals();
   double gap = 0.0, loss = 0.0, squared_weights = 0.0;
   for (std::size_t i = 0; i < u.size(); ++i) {
-    const double own = loss_of(loss_, costs_[i], residuals_[i]);
+    const double row_loss = loss_of(loss_, costs_[i], residuals_[i]);
     const double score = residuals_[i] + (targets_.empty() ? 0.0 : targets_[i]);
-    loss += own;
-    gap += own - dual_of(loss_, costs_[i], u[i]) + u[i] * residuals_[i];
+    loss += row_loss;
+    gap += row_loss - dual_of(loss_, costs_[i], u[i]) + u[i] * residuals_[i];
     squared_weights += u[i] * score;
   }
   return gap <= tolerance * (0.5 * squared_weights + loss);
@@ -63,25 +63,25 @@ double InteriorPoint::mu() const {
   double sum = 0.0;
   std::size_t count = 0;
   for (const Variable& v : variables_) {
-    sum += v.s * v.a + (boxed_ ? v.t * room(v) : 0.0);
+    sum += v.s * v.a + (boxed_ ? v.t * slack(v) : 0.0);
     count += boxed_ ? 2 : 1;
   }
   return sum / static_cast<double>(count);
 }
 
 double InteriorPoint::curvature(const Variable& v) const {
-  return diagonal(v) + v.s / v.a + (boxed_ ? v.t / room(v) : 0.0);
+  return diagonal(v) + v.s / v.a + (boxed_ ? v.t / slack(v) : 0.0);
 }
 
 bool InteriorPoint::iterate() {
   std::vector<double> E(costs_.size(), 0.0);
   for (const Variable& v : variables_) E[v.row] += 1.0 / curvature(v);
   system_.factor(E);
-  const double before = mu();
+  const double mu_before = mu();
   const std::vector<Move> predictor = solve_for(0.0, {});
-  const double reach = longest_move(predictor);
-  const double after = mu_after(predictor, reach);
-  const double centre = before * std::pow(after / before, 3);
+  const double predictor_length = longest_move(predictor);
+  const double mu_after_predictor = mu_after(predictor, predictor_length);
+  const double centre = mu_before * std::pow(mu_after_predictor / mu_before, 3);
   const std::vector<Move> corrector = solve_for(centre, predictor);
   const double length = std::min(1.0, 0.995 * longest_move(corrector));
   if (!(length > 1e-12) || !std::isfinite(mu_after(corrector, length))) return false;
@@ -90,46 +90,48 @@ bool InteriorPoint::iterate() {
     variables_[j].s += length * corrector[j].s;
     variables_[j].t += length * corrector[j].t;
   }
-  compute_residuals();  // anew, because summing changes would accumulate rounding errors
+  compute_residuals();  // computed from scratch: adding up changes would accumulate rounding errors
   return true;
 }
 
 // Returns the Newton step towards s a = t (c - a) = centre, minus the second-order terms of the predictor.
 std::vector<InteriorPoint::Move> InteriorPoint::solve_for(double centre,
                                                           const std::vector<Move>& predictor) const {
-  std::vector<double> right(variables_.size());
+  std::vector<double> right_side(variables_.size());
   std::vector<double> e(costs_.size(), 0.0);
   for (std::size_t j = 0; j < variables_.size(); ++j) {
     const Variable& v = variables_[j];
     const double residual = v.sign * residuals_[v.row] - v.margin + diagonal(v) * v.a - v.s + v.t;
-    right[j] = -residual + target_s(j, centre, predictor) / v.a;
-    if (boxed_) right[j] -= target_t(j, centre, predictor) / room(v);
-    e[v.row] += v.sign * right[j] / curvature(v);
+    right_side[j] = -residual + target_s(j, centre, predictor) / v.a;
+    if (boxed_) right_side[j] -= target_t(j, centre, predictor) / slack(v);
+    e[v.row] += v.sign * right_side[j] / curvature(v);
   }
   const Change change = system_.solve(e);
   std::vector<Move> moves(variables_.size());
   for (std::size_t j = 0; j < variables_.size(); ++j) {
     const Variable& v = variables_[j];
     Move& move = moves[j];
-    move.a = change_of(j, right, change);
+    move.a = change_of(j, right_side, change);
     move.s = (target_s(j, centre, predictor) - v.s * move.a) / v.a;
-    move.t = boxed_ ? (target_t(j, centre, predictor) + v.t * move.a) / room(v) : 0.0;
+    move.t = boxed_ ? (target_t(j, centre, predictor) + v.t * move.a) / slack(v) : 0.0;
   }
   return moves;
 }
 
-// If the change of the row is known and the row has one label, that label gets all of it. Of two labels, the
-// stiffer one follows from the scores, where little cancels, and the other gets the rest.
-double InteriorPoint::change_of(std::size_t j, const std::vector<double>& right, const Change& change) const {
+// If the change of u is known and the row has one label, the variable of that label gets the whole change. If
+// the row has two labels, the variable with the larger curvature follows from the scores, with little
+// cancellation, and the other variable gets the rest.
+double InteriorPoint::change_of(std::size_t j, const std::vector<double>& right_side,
+                                const Change& change) const {
   const auto from_scores = [&](std::size_t k) {
     const Variable& w = variables_[k];
-    return (right[k] - w.sign * change.scores[w.row]) / curvature(w);
+    return (right_side[k] - w.sign * change.scores[w.row]) / curvature(w);
   };
   if (change.u.empty()) return from_scores(j);
   const Variable& v = variables_[j];
   const std::size_t other = v.sign > 0.0 ? j + 1 : j - 1;  // the positive label stands first
-  const bool alone = other >= variables_.size() || variables_[other].row != v.row;
-  if (alone) return v.sign * change.u[v.row];
+  const bool has_one_label = other >= variables_.size() || variables_[other].row != v.row;
+  if (has_one_label) return v.sign * change.u[v.row];
   if (curvature(v) >= curvature(variables_[other])) return from_scores(j);
   return v.sign * (change.u[v.row] - variables_[other].sign * from_scores(other));
 }
@@ -140,7 +142,7 @@ double InteriorPoint::target_s(std::size_t j, double centre, const std::vector<M
 }
 double InteriorPoint::target_t(std::size_t j, double centre, const std::vector<Move>& predictor) const {
   const Variable& v = variables_[j];
-  return centre - v.t * room(v) + (predictor.empty() ? 0.0 : predictor[j].a * predictor[j].t);
+  return centre - v.t * slack(v) + (predictor.empty() ? 0.0 : predictor[j].a * predictor[j].t);
 }
 
 // Returns the largest step up to 1 that keeps all positive variables positive.
@@ -153,7 +155,7 @@ double InteriorPoint::longest_move(const std::vector<Move>& moves) const {
     limit(variables_[j].a, moves[j].a);
     limit(variables_[j].s, moves[j].s);
     if (boxed_) {
-      limit(room(variables_[j]), -moves[j].a);
+      limit(slack(variables_[j]), -moves[j].a);
       limit(variables_[j].t, moves[j].t);
     }
   }
@@ -166,7 +168,7 @@ double InteriorPoint::mu_after(const std::vector<Move>& moves, double length) co
   for (std::size_t j = 0; j < moves.size(); ++j) {
     const Variable& v = variables_[j];
     sum += (v.s + length * moves[j].s) * (v.a + length * moves[j].a);
-    if (boxed_) sum += (v.t + length * moves[j].t) * (room(v) - length * moves[j].a);
+    if (boxed_) sum += (v.t + length * moves[j].t) * (slack(v) - length * moves[j].a);
     count += boxed_ ? 2 : 1;
   }
   return sum / static_cast<double>(count);

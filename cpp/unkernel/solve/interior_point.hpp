@@ -1,11 +1,11 @@
 // A primal-dual interior-point method for the problem of dual coordinate descent, for cases that are hard for
-// that solver: badly scaled features, large C. It takes about thirty iterations whatever the conditioning.
-// Each costs one dense factorisation (normal_system.hpp), so it is used only if conjunctions or rows are few.
-// (Ferris & Munson 2002; Mehrotra's predictor and corrector.)
+// that solver: badly scaled features, large C. It takes about thirty iterations, whatever the conditioning.
+// Each iteration costs one dense factorisation (normal_system.hpp), so the method is used only if
+// conjunctions or rows are few. (Ferris & Munson 2002; Mehrotra's predictor and corrector.)
 //
 // Each side of a row that costs something is a variable a_j with cost c_j, sign y_j and margin m_j, which is
-// `low` of the loss for the positive side and -`high` for the negative one; u_i = sum of y_j a_j over row i,
-// and r is its residual, the score less the target.
+// `low` of the loss for the positive side and -`high` for the negative side. u_i is the sum of y_j a_j over
+// the sides of row i, and r the residual of the row: its score minus its target.
 //   min 1/2 |w|^2 + 1/2 sum d_j a_j^2 - sum (m_j + y_j target) a_j,  w = sum_j y_j a_j phi,  0 <= a_j (<=
 //   c_j) linear loss: d = 0, bounded above;   squared loss: d = 1/(2c), not bounded
 // With multipliers s of a >= 0 and t of a <= c:
@@ -28,7 +28,8 @@ class InteriorPoint {
   InteriorPoint(const Loss& loss, std::span<const Costs> costs, std::span<const double> targets,
                 NormalSystem& system, const Monitor& monitor);
 
-  // Iterates until the gap is at most tolerance times the objective; false if rounding errors prevent it.
+  // Iterates until the gap is at most tolerance times the objective. Returns false if rounding errors prevent
+  // that.
   bool run(double tolerance);
 
   std::vector<double> duals() const;
@@ -48,17 +49,17 @@ class InteriorPoint {
   };
 
   double diagonal(const Variable& v) const { return boxed_ ? 0.0 : 0.5 / v.cost; }
-  static double room(const Variable& v) { return v.cost - v.a; }
+  static double slack(const Variable& v) { return v.cost - v.a; }
   double curvature(const Variable& v) const;
 
   void add_variable(std::size_t row, double sign, double margin, double cost);
   void compute_residuals();
-  bool close_enough(double tolerance) const;
+  bool is_converged(double tolerance) const;
   double mu() const;
   double mu_after(const std::vector<Move>& moves, double length) const;
   bool iterate();
   std::vector<Move> solve_for(double centre, const std::vector<Move>& predictor) const;
-  double change_of(std::size_t j, const std::vector<double>& right, const Change& change) const;
+  double change_of(std::size_t j, const std::vector<double>& right_side, const Change& change) const;
   double target_s(std::size_t j, double centre, const std::vector<Move>& predictor) const;
   double target_t(std::size_t j, double centre, const std::vector<Move>& predictor) const;
   double longest_move(const std::vector<Move>& moves) const;
@@ -70,7 +71,7 @@ class InteriorPoint {
   const Monitor& monitor_;
   std::vector<Variable> variables_;
   std::span<const double> targets_;
-  std::vector<double> residuals_;  // scores less targets
+  std::vector<double> residuals_;  // scores minus targets
 };
 
 }  // namespace unkernel::solve

@@ -1,12 +1,12 @@
 // Proximal Newton: minimises the quadratic model, for any representation of its Hessian.
 //
-// A Hessian keeps the gradient of the loss at the current steps. It has
+// A Hessian keeps the gradient of the loss at the current steps. It has the functions
 //   gradient(j)                             of one column
 //   move(j, step)                           after a step of one column
-//   heavy_columns(support)                  how many of the support may be in a preconditioner
-//   hold(gram, columns)                     makes the Hessian among these columns available in `gram`
+//   heavy_columns(support)                  number of columns of the support that may be in a preconditioner
+//   fill_gram(gram, columns)                makes the Hessian among these columns available in `gram`
 //   multiply(support, direction, product)   H d, for the columns of the support
-//   move_by_product()                       after steps along the last direction that was multiplied
+//   move_by_product()                       after steps along the direction of the last multiply()
 #pragma once
 
 #include <algorithm>
@@ -27,13 +27,14 @@ namespace unkernel::solve {
 //   (H + r I) d = -slope   by preconditioned conjugate gradients (heavy_columns.hpp).
 //
 // Weights that would change their sign are fixed at 0, and the system is solved again for the others, a few
-// times: clipping the path at sign changes alone rarely lowers the model. The ridge r limits moves along
+// times: only to clip the path at sign changes rarely lowers the model. The ridge r limits moves along
 // dependent columns, where the model is flat. It decreases while full moves succeed, and increases when a
 // move fails.
 //
-// If columns are less dependent, a few directions with a diagonal preconditioner and no ridge do as well in
-// less time. So thorough moves are made only after these have stagnated, and never for columns of real
-// values: these are denser, and more directions cost more time than they saved.
+// If columns are not nearly dependent, a few directions with a diagonal preconditioner and without a ridge
+// reach the same result in less time. So thorough moves are made only after such directions have stagnated,
+// and never for columns of real values, which are denser, so that more directions would cost more time than
+// they save.
 template <class Hessian>
 class ProximalNewton::JointMoves {
  public:
@@ -50,7 +51,7 @@ class ProximalNewton::JointMoves {
       if (!effort_.thorough || !fix_crossing(moves)) break;
       multiply(moves, product);
     }
-    go(moves);
+    move_along_path(moves);
   }
 
  private:
@@ -81,7 +82,7 @@ class ProximalNewton::JointMoves {
   void prepare_preconditioner() {
     if (heavy_) return;
     heavy_.emplace(support_, model_.columns, model_.curvature, hessian_.heavy_columns(support_));
-    hessian_.hold(gram_, heavy_->chosen());
+    hessian_.fill_gram(gram_, heavy_->chosen());
     heavy_->factor(gram_, effort_.ridge);
   }
 
@@ -104,16 +105,16 @@ class ProximalNewton::JointMoves {
       diagonal[k] = curvature(support_[k]) + extra;
       if (!fixed_[k]) residual[k] = -slopes_[k] - start[k] - extra * moves[k];
     }
-    double before = 0.0;
-    double first = 0.0;
+    double last_size = 0.0;
+    double first_size = 0.0;
     for (int round = 0; round < most_rounds; ++round) {
       divide(residual, diagonal, scaled);
       double size = 0.0;
       for (std::size_t k = 0; k < count; ++k) size += residual[k] * scaled[k];
-      if (round == 0) first = size;
-      if (!(size > accuracy * accuracy * first)) break;
+      if (round == 0) first_size = size;
+      if (!(size > accuracy * accuracy * first_size)) break;
       for (std::size_t k = 0; k < count; ++k) {
-        if (!fixed_[k]) direction[k] = scaled[k] + (round > 0 ? size / before : 0.0) * direction[k];
+        if (!fixed_[k]) direction[k] = scaled[k] + (round > 0 ? size / last_size : 0.0) * direction[k];
       }
       multiply(direction, product);
       double along = 0.0;
@@ -127,25 +128,25 @@ class ProximalNewton::JointMoves {
         moves[k] += size / along * direction[k];
         residual[k] -= size / along * product[k];
       }
-      before = size;
+      last_size = size;
     }
   }
 
   // Fixes the weights that would change their sign, so that their moves end at 0. Returns whether there are
   // any.
   bool fix_crossing(std::span<double> moves) {
-    bool any = false;
+    bool any_fixed = false;
     for (std::size_t k = 0; k < support_.size(); ++k) {
       const double old = weight(support_[k]);
       if (fixed_[k] || old * (old + moves[k]) > 0.0) continue;
       moves[k] = -old;
-      fixed_[k] = any = true;
+      fixed_[k] = any_fixed = true;
     }
-    return any;
+    return any_fixed;
   }
 
   // Moves along the path, which bends where weights reach zero, as far as the model decreases.
-  void go(std::span<const double> solution) {
+  void move_along_path(std::span<const double> solution) {
     constexpr double least_ridge = 1e-4;
     constexpr double largest_ridge = 1e3;
     std::vector<double> moves(support_.size()), product(support_.size());
@@ -178,31 +179,32 @@ class ProximalNewton::JointMoves {
   JointEffort& effort_;
   std::optional<HeavyColumns> heavy_;
   std::vector<std::size_t> support_;  // columns with a weight
-  std::vector<double> slopes_;        // of these
-  std::vector<bool> fixed_;           // those whose weights end at 0
+  std::vector<double> slopes_;        // of the support
+  std::vector<bool> fixed_;           // whether the weight ends at 0, by position in the support
 };
 
-// Coordinate descent in random order, until a pass violates the optimality conditions much less than the
-// first one, with joint moves between passes.
+// Runs coordinate descent in random order, with joint moves between passes, until the violations of the
+// optimality conditions are much smaller than in the first pass.
 template <class Hessian>
 void ProximalNewton::descend_with(Hessian& hessian, Model& model, int most_passes) {
-  const auto alone = [&] { return joint_effort_.thorough ? 3 : 5; };  // passes between joint moves
-  constexpr double stagnation = 0.7;                                  // of the violations between them
+  const auto passes_between_moves = [&] { return joint_effort_.thorough ? 3 : 5; };  // passes
+  constexpr double stagnation = 0.7;  // largest ratio of violations that counts as progress
   JointMoves<Hessian> joint(penalty_, model, hessian, gram_, joint_effort_);
   std::vector<std::size_t> order(model.columns.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   double first = 0.0;
-  double at_last_move = 0.0;  // the violations of the pass before it
-  double latest = 0.0;
-  int since = 0;
+  double violations_at_last_move = 0.0;  // violations of the pass before the last joint move
+  double latest_violations = 0.0;
+  int passes_since_move = 0;
   for (int pass = 0; pass < most_passes; ++pass) {
     monitor_.throw_if_stopped();
-    if (since++ == alone()) {
-      const bool stagnates = at_last_move > 0.0 && latest > stagnation * at_last_move;
+    if (passes_since_move++ == passes_between_moves()) {
+      const bool stagnates =
+          violations_at_last_move > 0.0 && latest_violations > stagnation * violations_at_last_move;
       if (stagnates && columns_.uniform()) joint_effort_.thorough = true;
-      at_last_move = latest;
+      violations_at_last_move = latest_violations;
       joint.move_together();
-      since = 1;
+      passes_since_move = 1;
     }
     random_.shuffle(std::span(order));
     double violations = 0.0;
@@ -210,10 +212,10 @@ void ProximalNewton::descend_with(Hessian& hessian, Model& model, int most_passe
       const double step = best_step(model, j, hessian.gradient(j));
       if (step == 0.0) continue;
       violations += (model.curvature[j] + penalty_.l2) * std::abs(step);
-      take(model, j, step);
+      apply_step(model, j, step);
       hessian.move(j, step);
     }
-    latest = violations;
+    latest_violations = violations;
     if (pass == 0) first = violations;
     if (violations <= model_accuracy_ * first) return;
   }

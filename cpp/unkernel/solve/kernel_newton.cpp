@@ -74,7 +74,7 @@ std::vector<double> KernelNewton::kernel_times(const std::vector<double>& a) {
 }
 
 // Returns D v.
-std::vector<double> KernelNewton::curved(const std::vector<double>& v) const {
+std::vector<double> KernelNewton::multiply_by_curvature(const std::vector<double>& v) const {
   const std::size_t count = loss_.rows();
   const std::size_t outputs = loss_.outputs();
   std::vector<double> result(v.size());
@@ -99,12 +99,12 @@ std::vector<double> KernelNewton::curved(const std::vector<double>& v) const {
 bool KernelNewton::step(std::vector<double> r, std::vector<double> Kr, double objective) {
   constexpr int most_rounds = 200;
   constexpr double accuracy = 0.1;
-  const std::vector<double> first = r;
+  const std::vector<double> first_residual = r;
   std::vector<double> d(r.size(), 0.0), Kd(r.size(), 0.0), p = r, Kp = Kr;
   double size = dot(r, Kr);
-  const double enough = accuracy * accuracy * size;
-  for (int round = 0; round < most_rounds && size > enough; ++round) {
-    std::vector<double> Ap = curved(Kp);
+  const double target_size = accuracy * accuracy * size;
+  for (int round = 0; round < most_rounds && size > target_size; ++round) {
+    std::vector<double> Ap = multiply_by_curvature(Kp);
     for (std::size_t i = 0; i < p.size(); ++i) Ap[i] += p[i];
     const double along = dot(Kp, Ap);
     if (!(along > 0.0)) break;
@@ -122,11 +122,11 @@ bool KernelNewton::step(std::vector<double> r, std::vector<double> Kr, double ob
     }
     size = next;
   }
-  return go(d, Kd, -dot(first, Kd), objective);
+  return search_line(d, Kd, -dot(first_residual, Kd), objective);
 }
 
-bool KernelNewton::go(const std::vector<double>& d, const std::vector<double>& Kd, double slope,
-                      double objective) {
+bool KernelNewton::search_line(const std::vector<double>& d, const std::vector<double>& Kd, double slope,
+                               double objective) {
   constexpr double sufficient = 0.01;
   if (!(slope < 0.0)) return false;
   const double uKu = dot(u_, f_), uKd = dot(u_, Kd), dKd = dot(d, Kd);

@@ -2,8 +2,8 @@
 //
 // Problem   min_w  1/2 sum_k |w_k|^2 + sum_i L_i(f_i),   f_ik = w_k'phi(x_i) (score_loss.hpp)
 // Space     w_k = sum_i u_ik phi(x_i), so all vectors have one number per row. The product K u takes two
-//           passes: one adds rows to a weight vector, the other takes inner products with it. The kernel
-//           matrix K itself is never formed.
+//           passes: the first adds rows to a weight vector, the second takes inner products of rows with this
+//           vector. The kernel matrix K itself is never formed.
 // Step      (I + DK) d = -(u + L'(f)), with D the Hessian of the loss in the scores, by conjugate gradients
 //           in the inner product a'Kb, in which I + DK is symmetric; one pass per iteration. Then a
 //           backtracking line search.
@@ -36,9 +36,10 @@ class KernelNewton {
 
  private:
   std::vector<double> kernel_times(const std::vector<double>& a);
-  std::vector<double> curved(const std::vector<double>& v) const;
+  std::vector<double> multiply_by_curvature(const std::vector<double>& v) const;
   bool step(std::vector<double> r, std::vector<double> Kr, double objective);
-  bool go(const std::vector<double>& d, const std::vector<double>& Kd, double slope, double objective);
+  bool search_line(const std::vector<double>& d, const std::vector<double>& Kd, double slope,
+                   double objective);
 
   const RowPasses& rows_;
   const ScoreLoss& loss_;

@@ -11,16 +11,17 @@
 namespace unkernel::solve {
 
 bool DualCoordinateDescent::kernel_space_pays(std::size_t moving) const {
-  constexpr double largest_gram = 4096;         // rows; 128 MiB
-  constexpr double epochs_saved_at_least = 16;  // by finishing in kernel space
+  constexpr double largest_gram = 4096;  // rows; 128 MiB
+  constexpr double saved_epochs = 16;    // epochs that finishing in kernel space saves at least
   const auto rows = static_cast<double>(moving);
-  if (rows_.is_gram()) {  // a step is cheaper by the factor of the rows removed
+  if (rows_.is_gram()) {  // a step costs time in proportion to the number of rows
     constexpr int most_failures = 3;
     return 4.0 * rows <= static_cast<double>(rows_.size()) && kernel_space_failures_ < most_failures &&
-           fits(3.0 * sizeof(double) * rows * rows);
+           fits_into_memory(3.0 * sizeof(double) * rows * rows);
   }
-  return rows <= largest_gram && fits(3.0 * sizeof(double) * rows * rows) && rows <= rows_.mean_map_size() &&
-         rows * rows_.mean_row_size() <= epochs_saved_at_least * rows_.mean_map_size();
+  return rows <= largest_gram && fits_into_memory(3.0 * sizeof(double) * rows * rows) &&
+         rows <= rows_.mean_map_size() &&
+         rows * rows_.mean_row_size() <= saved_epochs * rows_.mean_map_size();
 }
 
 // Returns the cost in multiplications of computing the kernel between all pairs and moving free rows together
@@ -29,17 +30,17 @@ double DualCoordinateDescent::kernel_space_cost(std::span<const std::int32_t> mo
   constexpr double largest_gram = 4096;
   constexpr double rounds = 10.0;
   const auto rows = static_cast<double>(moving.size());
-  if (rows > largest_gram || !fits(3.0 * sizeof(double) * rows * rows)) {
+  if (rows > largest_gram || !fits_into_memory(3.0 * sizeof(double) * rows * rows)) {
     return std::numeric_limits<double>::infinity();
   }
   const double factorisation = rows * rows * rows / (3.0 * block_speed);
-  const double once =
+  const double cost =
       0.5 * rows * rows * rows_.mean_row_size() + rounds * (factorisation + 2.0 * rows * rows);
-  return once * std::pow(4.0, kernel_space_failures_);
+  return cost * std::pow(4.0, kernel_space_failures_);
 }
 
-// Returns the rows that moved when they were last visited. The others rest at a corner; the next epoch may
-// wake more of them than were awake in this one.
+// Returns the rows that moved when they were last visited. All other rows rest at a corner; the next epoch
+// may wake more rows than were awake in this epoch.
 std::vector<std::int32_t> DualCoordinateDescent::moving_rows() const {
   std::vector<std::int32_t> moving;
   for (const std::int32_t i : active_) {
@@ -48,15 +49,15 @@ std::vector<std::int32_t> DualCoordinateDescent::moving_rows() const {
   return moving;
 }
 
-// Runs the method if it is cheaper; returns whether it ran.
-bool DualCoordinateDescent::finished_in_kernel_space() {
-  if (!may(Finish::kernel_space) || !rows_.has_kernel()) return false;
+// Finishes in kernel space if that is cheaper than sweeps; returns whether it did.
+bool DualCoordinateDescent::try_kernel_space() {
+  if (!allows(Finish::kernel_space) || !rows_.has_kernel()) return false;
   if (state_.epoch < next_kernel_finish_) return false;
   const std::vector<std::int32_t> moving = moving_rows();
   const bool chosen = kernel_space_budget_ > 0.0 && kernel_space_cost(moving) < kernel_space_budget_;
   if (!chosen && !kernel_space_pays(moving.size())) return false;
   if ((chosen || rows_.is_gram()) && !(state_.estimated_gap <= 0.8 * gap_before_kernel_space_)) {
-    // The last time helped too little: wait until the methods are compared again.
+    // Kernel space helped too little the last time: wait until the methods are compared again.
     ++kernel_space_failures_;
     kernel_space_budget_ = 0.0;
     gap_before_kernel_space_ = std::numeric_limits<double>::infinity();
@@ -77,18 +78,19 @@ void DualCoordinateDescent::finish_in_kernel_space(std::span<const std::int32_t>
   }
   const GramRows gram(rows_.gram(moving, options_.threads), moving.size());
   const PassesOver<GramRows> passes(gram);
-  constexpr std::int64_t epochs = 1000;  // each is cheaper than a few visits to mapped rows
+  constexpr std::int64_t epochs = 1000;  // one epoch costs less than a few visits to mapped rows
   const DescentOptions options{options_.tolerance, epochs, state_.random.next(), 1, 0.0, Finish::sweeps};
   DualCoordinateDescent solver(passes, loss_, std::move(part), scores, options, state_.monitor,
-                               targets_of(moving));
+                               select_targets(moving));
   solver.run_part(0.3 * options_.tolerance * std::max(state_.dual_objective, 0.0));
   std::vector<double> solved;
   for (const Coordinate& c : solver.coordinates()) solved.push_back(c.u);
-  adopt(moving, solved);
+  adopt_solution(moving, solved);
   next_kernel_finish_ = state_.epoch + 3;  // let the woken rows settle first
 }
 
-void DualCoordinateDescent::adopt(std::span<const std::int32_t> moving, std::span<const double> solved) {
+void DualCoordinateDescent::adopt_solution(std::span<const std::int32_t> moving,
+                                           std::span<const double> solved) {
   double length = 0.0;
   for (std::size_t k = 0; k < moving.size(); ++k) {
     Coordinate& c = coordinate(moving[k]);
@@ -99,7 +101,7 @@ void DualCoordinateDescent::adopt(std::span<const std::int32_t> moving, std::spa
     rows_.axpy(moving[k], change, state_.weights.data());
     length += std::abs(change) * std::sqrt(c.curvature);
   }
-  longest_change_ = std::max(longest_change_, length);
+  largest_joint_change_ = std::max(largest_joint_change_, length);
 }
 
 }  // namespace unkernel::solve

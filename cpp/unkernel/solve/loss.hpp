@@ -1,9 +1,9 @@
 // The losses of L2-regularised SVMs and of support vector regression, with the functions that the dual solver
 // needs.
 //
-// A row pays its cost p for the distance by which its score is too low, and its cost q for that by which it
-// is too high. With f_i = w'phi_i, a target t_i, and z+ = max(z, 0), the problem and its dual, in one
-// variable per row, are
+// A row pays its cost p for the distance by which its score is too low, and its cost q for the distance by
+// which its score is too high. With f_i = w'phi_i, a target t_i, and z+ = max(z, 0), the problem and its
+// dual, in one variable per row, are
 //
 //   primal   min_w  1/2 w'w + sum_i loss_i(f_i - t_i)      loss(r) = p (low - r)+ + q (r - high)+, or squared
 //   dual     max_u  sum_i [ g_i(u_i) + u_i t_i ] - 1/2 |sum_i u_i phi_i|^2         w = sum_i u_i phi_i
@@ -130,7 +130,7 @@ class SquaredLoss {
   }
 
  private:
-  // Returns the residual where the loss has slope -u; any will do for a row that costs nothing.
+  // Returns the residual where the loss has slope -u; any residual will do for a row without costs.
   double stationary(const Costs& c, double u) const {
     if (!overlaps_) return u > 0.0 ? at_low(c, u) : u < 0.0 ? at_high(c, u) : low_;
     if (c.positive + c.negative == 0.0) return 0.0;
@@ -146,7 +146,7 @@ class SquaredLoss {
   bool overlaps_;
 };
 
-// Calls body with the loss of its kind: for loops that are compiled once per kind.
+// Calls body with a LinearLoss or a SquaredLoss, for loops that are compiled once for each of the two.
 template <class Body>
 decltype(auto) with_loss(const Loss& loss, const Body& body) {
   return loss.squared ? body(SquaredLoss(loss)) : body(LinearLoss(loss));

@@ -11,11 +11,11 @@
 
 namespace unkernel::solve {
 
-// Compares the additions to form and use the Hessian with those of the same number of passes over the
+// Returns whether forming and using the Hessian takes fewer additions than the same number of passes over the
 // entries.
 bool ProximalNewton::gram_pays(const Model& model) const {
   constexpr double usual_passes = 50.0;
-  constexpr double scattered = 2.0;  // a random access takes as long as this many sequential ones
+  constexpr double scattered = 2.0;  // time of a random access in sequential accesses
   constexpr std::size_t most_columns = 4096;
   if (model.columns.size() > most_columns) return false;
   std::vector<std::int32_t> count(rows_, 0);
@@ -37,11 +37,11 @@ bool ProximalNewton::gram_pays(const Model& model) const {
 
 void ProximalNewton::store_entries(Model& model) const {
   constexpr double negligible = 1e-10;  // of the largest curvature
-  const double least = negligible * *std::max_element(curvature_.begin(), curvature_.end());
+  const double min_curvature = negligible * *std::max_element(curvature_.begin(), curvature_.end());
   std::vector<std::int32_t> number(rows_, -1);
   std::vector<double> roots;
   for (std::size_t i = 0; i < rows_; ++i) {
-    if (curvature_[i] <= least) continue;
+    if (curvature_[i] <= min_curvature) continue;
     number[i] = static_cast<std::int32_t>(roots.size());
     roots.push_back(std::sqrt(curvature_[i]));
     model.row_curvature.push_back(curvature_[i]);
@@ -81,7 +81,7 @@ double ProximalNewton::best_step(const Model& model, std::size_t j, double gradi
 }
 
 // A step to 0 ends exactly at 0: a weight left by rounding would count as used.
-void ProximalNewton::take(Model& model, std::size_t j, double step) {
+void ProximalNewton::apply_step(Model& model, std::size_t j, double step) {
   const double weight = model.weights[j] + model.steps[j];
   model.steps[j] = step == -weight ? -model.weights[j] : model.steps[j] + step;
 }
@@ -103,7 +103,7 @@ void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Grad
       const double step = best_step(model, m, gradient(m));
       if (step == 0.0) continue;
       violations += (model.curvature[m] + penalty_.l2) * std::abs(step);
-      take(model, m, step);
+      apply_step(model, m, step);
       moved(m, step);
     }
     if (pass == 0) first = violations;
@@ -132,7 +132,8 @@ class ProximalNewton::EntryHessian {
     }
   }
 
-  // Forming their part of the Hessian should cost no more than a few products with the whole support.
+  // Limits the number of heavy columns, so that forming their part of the Hessian costs no more than a few
+  // products with the whole support.
   std::size_t heavy_columns(std::span<const std::size_t> support) const {
     constexpr double most_products = 20.0;
     double entries = 0.0;
@@ -142,8 +143,8 @@ class ProximalNewton::EntryHessian {
     const double share = 4.0 * most_products / std::max(columns_of_a_row, 1.0);
     return share >= 1.0 ? most_heavy_columns : static_cast<std::size_t>(share * most_heavy_columns);
   }
-  void hold(WeightedGram& gram, std::span<const std::int32_t> columns) const {
-    constexpr double slack = 0.2;  // it serves as a preconditioner
+  void fill_gram(WeightedGram& gram, std::span<const std::int32_t> columns) const {
+    constexpr double slack = 0.2;  // enough accuracy for a preconditioner
     gram.update(columns, curvature_, slack);
   }
 
@@ -181,16 +182,16 @@ class ProximalNewton::EntryHessian {
   const SparseColumns& columns_;
   std::span<const double> curvature_;  // of all rows
   Model& model_;
-  std::vector<double> product_;  // the last one, by row
+  std::vector<double> product_;  // of the last multiply(), by row
 };
 
 void ProximalNewton::descend(Model& model) {
   store_entries(model);
-  const auto with = [&](auto uniform) {
+  const auto descend_on_entries = [&](auto uniform) {
     EntryHessian<decltype(uniform)::value> hessian(columns_, curvature_, model);
     descend_with(hessian, model, 100);
   };
-  columns_.uniform() ? with(std::true_type{}) : with(std::false_type{});
+  columns_.uniform() ? descend_on_entries(std::true_type{}) : descend_on_entries(std::false_type{});
 }
 
 // Makes a few passes over the columns in place, without preparing the Hessian or the entries.

@@ -24,7 +24,8 @@ class ProximalNewton::GramHessian {
   void move(std::size_t j, double step) { add(step, gram_.row(place_[j]), gradient_); }
 
   std::size_t heavy_columns(std::span<const std::size_t>) const { return most_heavy_columns; }
-  void hold(WeightedGram&, std::span<const std::int32_t>) const {}  // they are members
+  void fill_gram(WeightedGram&, std::span<const std::int32_t>) const {
+  }  // all columns are members of the matrix already
 
   void multiply(std::span<const std::size_t> support, std::span<const double> direction,
                 std::span<double> product) {
@@ -49,8 +50,9 @@ class ProximalNewton::GramHessian {
 };
 
 void ProximalNewton::descend_on_gram(Model& model) {
-  // Far from the optimum, the quadratic model is less exact than its minimiser after a few passes.
-  const int most_passes = hurried_ && objective_ - dual_objective_ > 0.1 * objective_ ? 50 : 500;
+  // Far from the optimum, a few passes suffice: the error of the quadratic model is then larger than the
+  // error of its approximate minimum.
+  const int most_passes = had_rough_steps_ && objective_ - dual_objective_ > 0.1 * objective_ ? 50 : 500;
   constexpr double slack = 0.2;  // slightly outdated curvatures give a nearly equal model
   gram_.update(model.columns, curvature_, slack);
   GramHessian hessian(gram_, model);

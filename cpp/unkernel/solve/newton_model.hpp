@@ -17,13 +17,13 @@ struct ProximalNewton::Model {
   std::vector<std::size_t> outputs;  // of each column; a column may occur for several outputs
   std::vector<std::size_t> offsets{0};
   std::vector<std::int32_t> rows;     // renumbered: only rows with a curvature
-  std::vector<double> row_curvature;  // of these
+  std::vector<double> row_curvature;  // of the renumbered rows
   std::vector<double> values;         // x_ij sqrt(curvature_i); empty if the columns are uniform
   std::vector<double> gradient;       // of the loss at d = 0
   std::vector<double> curvature;      // of the loss alone
   std::vector<double> weights;        // w_j
   std::vector<double> steps;          // d_j
-  std::vector<double> residual;  // sum_j values_j d_j; if the columns are uniform, times the same square root
+  std::vector<double> residual;  // sum_j values_j d_j; if the columns are uniform, curvature_i sum_j x_ij d_j
 };
 
 }  // namespace unkernel::solve

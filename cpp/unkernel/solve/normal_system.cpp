@@ -8,7 +8,7 @@
 namespace unkernel::solve {
 namespace {
 
-// The matrices are I plus a positive semidefinite one, so a pivot below 1 is a rounding error.
+// The matrices are I plus a positive semidefinite matrix, so pivots below 1 come from rounding errors.
 constexpr double least_pivot_of_identity = 1e-8;
 
 double dot(const double* a, const double* b, std::size_t count) {
@@ -26,18 +26,19 @@ double dot(const double* a, const double* b, std::size_t count) {
 
 }  // namespace
 
-// Works on blocks of columns; their contribution to later columns is subtracted as a product of blocks.
+// Factors one block of columns after another, and subtracts the contribution of each block from all later
+// columns as a product of blocks.
 void Cholesky::factor(double least_pivot) {
   constexpr std::size_t step = 64;
   for (std::size_t begin = 0; begin < size_; begin += step) {
     const std::size_t end = std::min(begin + step, size_);
     for (std::size_t i = begin; i < size_; ++i) {
-      double* own = row(i) + begin;
+      double* block = row(i) + begin;
       for (std::size_t j = begin; j < std::min(i, end); ++j) {
-        own[j - begin] = (own[j - begin] - dot(own, row(j) + begin, j - begin)) / row(j)[j];
+        block[j - begin] = (block[j - begin] - dot(block, row(j) + begin, j - begin)) / row(j)[j];
       }
       if (i >= end) continue;
-      const double pivot = row(i)[i] - dot(own, own, i - begin);
+      const double pivot = row(i)[i] - dot(block, block, i - begin);
       row(i)[i] = std::sqrt(std::max(pivot, least_pivot));
     }
     const auto fill = [&](Panel& panel, std::size_t, std::size_t) {
@@ -100,7 +101,7 @@ void ColumnSystem::factor(std::span<const double> E) {
   matrix_.factor(least_pivot_of_identity);
 }
 
-std::vector<double> ColumnSystem::combined(std::span<const double> u) const {
+std::vector<double> ColumnSystem::combine_rows(std::span<const double> u) const {
   std::vector<double> w(rows_.dimension, 0.0);
   for (std::size_t i = 0; i < u.size(); ++i) {
     for (auto k = static_cast<std::size_t>(rows_.offsets[i]);
@@ -111,7 +112,7 @@ std::vector<double> ColumnSystem::combined(std::span<const double> u) const {
   return w;
 }
 
-std::vector<double> ColumnSystem::products(std::span<const double> w) const {
+std::vector<double> ColumnSystem::multiply_rows(std::span<const double> w) const {
   std::vector<double> f(rows_.offsets.size() - 1, 0.0);
   for (std::size_t i = 0; i < f.size(); ++i) {
     for (auto k = static_cast<std::size_t>(rows_.offsets[i]);
@@ -122,13 +123,15 @@ std::vector<double> ColumnSystem::products(std::span<const double> w) const {
   return f;
 }
 
-std::vector<double> ColumnSystem::scores(std::span<const double> u) const { return products(combined(u)); }
+std::vector<double> ColumnSystem::scores(std::span<const double> u) const {
+  return multiply_rows(combine_rows(u));
+}
 
 // x = (I + sum E_i phi_i phi_i')^-1 sum e_i phi_i is the change of w, and df = phi'x.
 Change ColumnSystem::solve(std::span<const double> e) const {
-  std::vector<double> x = combined(e);
+  std::vector<double> x = combine_rows(e);
   matrix_.solve(x);
-  return {{}, products(x)};
+  return {{}, multiply_rows(x)};
 }
 
 void RowSystem::factor(std::span<const double> E) {

@@ -1,9 +1,9 @@
-// The linear systems of the interior-point method, in the smaller of two forms.
+// The linear systems of the interior-point method, in two forms: one over columns, one over rows.
 //
-// Given weights E_i > 0 and right-hand sides e_i per row, both solve  du + E K du = e  for the change of u,
-// with K the kernel matrix. They return the change of scores df = K du, and du if it can be computed without
-// cancellation. ColumnSystem factors a matrix over columns (few conjunctions, many rows), RowSystem one over
-// rows.
+// Given weights E_i > 0 and right-hand sides e_i per row, both forms solve du + E K du = e for the change of
+// u, with K the kernel matrix. They return the change of scores df = K du, and du if it can be computed
+// without cancellation. ColumnSystem factors a matrix over columns (few conjunctions, many rows), RowSystem
+// factors a matrix over rows.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class Cholesky {
   double* row(std::size_t i) { return entries_.data() + i * size_; }
   const double* row(std::size_t i) const { return entries_.data() + i * size_; }
   void clear() { entries_.assign(entries_.size(), 0.0); }
-  // Raises pivots to at least `least_pivot`: smaller ones come from rounding or dependent rows.
+  // Raises pivots to at least `least_pivot`: smaller pivots come from rounding errors or dependent rows.
   void factor(double least_pivot);
   void solve(std::span<double> x) const;  // in place
 
@@ -60,14 +60,14 @@ class ColumnSystem final : public NormalSystem {
   Change solve(std::span<const double> e) const override;
 
  private:
-  std::vector<double> combined(std::span<const double> u) const;  // sum_i u_i phi_i
-  std::vector<double> products(std::span<const double> w) const;  // phi_i'w
+  std::vector<double> combine_rows(std::span<const double> u) const;   // sum_i u_i phi_i
+  std::vector<double> multiply_rows(std::span<const double> w) const;  // phi_i'w
   void add_row_by_row(std::span<const double> E);
   void add_by_blocks(std::span<const double> E);
 
   MappedRows rows_;
   int threads_;
-  bool by_blocks_;   // whether the mapped rows are dense enough to multiply their zeros, too
+  bool by_blocks_;   // whether mapped rows are so dense that they are multiplied as dense blocks
   Cholesky matrix_;  // I + sum E_i phi_i phi_i'
 };
 

@@ -10,15 +10,16 @@
 namespace unkernel::solve {
 namespace {
 
-constexpr double towards_proposal = 0.1;  // OCAS's mu: how far towards the proposal the cut is taken
-constexpr double dual_accuracy = 0.05;    // accuracy of the dual, relative to the remaining gap
+constexpr double towards_proposal =
+    0.1;  // OCAS's mu: place of the cut between the best point (0) and the proposal (1)
+constexpr double dual_accuracy = 0.05;  // accuracy of the dual, relative to the remaining gap
 constexpr int most_bisections = 12;
 constexpr double longest_step = 64.0;
 // Beyond this multiple of the objective at w = 0, the terms of the dual cancel and leave only rounding
 // errors.
 constexpr double largest_dual_term = 1e19;
 
-// The objective on the line from *here* to *there*: 1/2 |w + t d|^2 + C R(t).
+// The penalty on the line from the best weights w to the proposal w + d: 1/2 |w + t d|^2.
 struct Parabola {
   double constant;  // 1/2 w'w
   double linear;    // w'd
@@ -34,24 +35,24 @@ struct LineMinimum {
 };
 
 // Minimises a convex function on t >= 0 by its slopes. The bracket shrinks by the secant rule, which is exact
-// for parabolas, with bisection as a safeguard. If each evaluation involves communication, a grid of steps
-// shrinks it instead.
+// for parabolas, with bisection as a safeguard. If each evaluation involves communication, the bracket
+// shrinks by grids of steps instead.
 class LineSearch {
  public:
   LineSearch(Risk& risk, const Parabola& parabola, double C) : risk_(risk), parabola_(parabola), C_(C) {}
 
   LineMinimum run() {
-    ask(risk_.first_steps());
+    evaluate(risk_.first_steps());
     const double first_slope = parabola_.slope(0.0) + C_ * points_.front().slope;
-    while (!bracketed_ && low_.step < longest_step) ask({2.0 * low_.step});
+    while (!bracketed_ && low_.step < longest_step) evaluate({2.0 * low_.step});
     const double enough = risk_.line_accuracy() * std::abs(first_slope);
     const double first_width = high_.step - low_.step;
     for (int k = 0; k < most_bisections && bracketed_ && low_.slope < 0.0; ++k) {
       const double nearest = std::min(-low_.slope, high_.slope);
       if (nearest <= enough || high_.step - low_.step <= 1e-3 * first_width) break;
-      ask(inside(k));
+      evaluate(steps_in_bracket(k));
     }
-    return best_;
+    return best_minimum_;
   }
 
  private:
@@ -60,7 +61,7 @@ class LineSearch {
     double slope;
   };
 
-  std::vector<double> inside(int round) const {
+  std::vector<double> steps_in_bracket(int round) const {
     const double width = high_.step - low_.step;
     std::vector<double> steps;
     if (const std::size_t count = risk_.steps_at_once(); count > 1) {
@@ -73,14 +74,14 @@ class LineSearch {
     return {low_.step + share * width};
   }
 
-  void ask(const std::vector<double>& steps) {
+  void evaluate(const std::vector<double>& steps) {
     points_.resize(steps.size());
     risk_.along(steps, points_);
     for (std::size_t k = 0; k < steps.size(); ++k) {
       const double step = steps[k];
       const double value = parabola_.value(step) + C_ * points_[k].value;
       const double slope = parabola_.slope(step) + C_ * points_[k].slope;
-      if (value < best_.value) best_ = {step, value};
+      if (value < best_minimum_.value) best_minimum_ = {step, value};
       if (slope < 0.0) {
         if (step >= low_.step) low_ = {step, slope};
       } else if (!bracketed_ || step < high_.step) {
@@ -94,9 +95,9 @@ class LineSearch {
   Parabola parabola_;
   double C_;
   Point low_{0.0, 0.0};   // the last step where the objective still falls
-  Point high_{0.0, 0.0};  // the first step where it does not, if known
+  Point high_{0.0, 0.0};  // the first step where the objective no longer falls, if known
   bool bracketed_ = false;
-  LineMinimum best_;
+  LineMinimum best_minimum_;
   std::vector<LinePoint> points_;
 };
 
@@ -107,21 +108,21 @@ class OneSlack {
       : risk_(risk),
         options_(options),
         bundle_(bundle),
-        here_(weights),
-        there_(weights.size(), 0.0),
+        best_weights_(weights),
+        proposal_(weights.size(), 0.0),
         monitor_(monitor) {}
 
   OneSlackOutcome run(Progress progress, const RoundObserver& observe) {
     start();
-    propose();
+    solve_dual();
     report(progress);
-    while ((!outcome_.converged || stands_still()) && outcome_.rounds < options_.max_rounds) {
+    while ((!outcome_.converged || has_not_moved()) && outcome_.rounds < options_.max_rounds) {
       monitor_.throw_if_stopped();
-      bundle_.weights(there_, options_.threads);
-      advance();
+      bundle_.weights(proposal_, options_.threads);
+      search_towards_proposal();
       ++outcome_.rounds;
-      if (observe) observe(bundle_, here_, outcome_);
-      propose();
+      if (observe) observe(bundle_, best_weights_, outcome_);
+      solve_dual();
       report(progress);
     }
     return outcome_;
@@ -129,15 +130,15 @@ class OneSlack {
 
  private:
   void start() {
-    const bool from_zero = std::ranges::all_of(here_, [](double w) { return w == 0.0; });
+    const bool from_zero = std::ranges::all_of(best_weights_, [](double w) { return w == 0.0; });
     if (!from_zero) {
-      risk_.aim(here_);
+      risk_.aim(best_weights_);
       risk_.move(1.0);
     }
     const double step = 0.0;
     LinePoint point;
     risk_.along({&step, 1}, {&point, 1});
-    outcome_.objective = 0.5 * bundle_.product(here_, here_) + options_.C * point.value;
+    outcome_.objective = 0.5 * bundle_.product(best_weights_, best_weights_) + options_.C * point.value;
     check_finite();
     if (from_zero) objective_at_zero_ = outcome_.objective;
     if (!from_zero || bundle_.size() > 0 || !follow_first_guess()) add_cut(0.0);
@@ -145,24 +146,25 @@ class OneSlack {
 
   // The cut at the guess gives a better lower bound than the cut at w = 0.
   bool follow_first_guess() {
-    LargeVector<double> gradient(here_.size());
+    LargeVector<double> gradient(best_weights_.size());
     double offset = 0.0;
-    const int passes = risk_.first_guess(options_.C, there_, gradient, offset);
+    const int passes = risk_.first_guess(options_.C, proposal_, gradient, offset);
     if (passes == 0) return false;
     bundle_.add(std::move(gradient), offset, options_.threads);
-    advance();
+    search_towards_proposal();
     outcome_.rounds = passes + 1;
     return true;
   }
 
-  // For a tiny C, w = 0 is within the tolerance, but one round gives the weights a direction.
-  bool stands_still() const {
+  // Returns whether w is still 0. For a tiny C, w = 0 is within the tolerance, but one round gives the
+  // weights a direction.
+  bool has_not_moved() const {
     return outcome_.rounds == 0 && outcome_.objective > 0.0 &&
-           std::ranges::all_of(here_, [](double w) { return w == 0.0; });
+           std::ranges::all_of(best_weights_, [](double w) { return w == 0.0; });
   }
 
   void add_cut(double step) {
-    LargeVector<double> gradient(here_.size());
+    LargeVector<double> gradient(best_weights_.size());
     const double offset = risk_.cut(step, gradient);
     check_scale(gradient);
     bundle_.add(std::move(gradient), offset, options_.threads);
@@ -188,7 +190,7 @@ class OneSlack {
   }
 
   // Computes the weights that the cuts propose, and the lower bound.
-  void propose() {
+  void solve_dual() {
     const double gap = std::max(outcome_.objective - outcome_.dual_objective, 0.0);
     const double wanted = options_.tolerance * outcome_.objective;
     const double accuracy = dual_accuracy * std::clamp(gap, 0.0, 10.0 * wanted);
@@ -197,13 +199,14 @@ class OneSlack {
         outcome_.objective - outcome_.dual_objective <= options_.tolerance * outcome_.objective;
   }
 
-  // Evaluates the line towards *there*, and moves to its best point.
-  void advance() {
-    risk_.aim(there_);
+  // Searches the line from the best weights to the proposal, adds a cut, and moves to the best point.
+  void search_towards_proposal() {
+    risk_.aim(proposal_);
     const LineMinimum best = LineSearch(risk_, parabola(), options_.C).run();
     add_cut(best.step + towards_proposal * (1.0 - best.step));
     if (best.value < outcome_.objective) {
-      for (std::size_t k = 0; k < here_.size(); ++k) here_[k] += best.step * (there_[k] - here_[k]);
+      for (std::size_t k = 0; k < best_weights_.size(); ++k)
+        best_weights_[k] += best.step * (proposal_[k] - best_weights_[k]);
       risk_.move(best.step);
       outcome_.objective = best.value;
     }
@@ -211,9 +214,9 @@ class OneSlack {
   }
 
   Parabola parabola() const {
-    std::vector<double> direction(there_);
-    for (std::size_t k = 0; k < here_.size(); ++k) direction[k] -= here_[k];
-    return {0.5 * bundle_.product(here_, here_), bundle_.product(here_, direction),
+    std::vector<double> direction(proposal_);
+    for (std::size_t k = 0; k < best_weights_.size(); ++k) direction[k] -= best_weights_[k];
+    return {0.5 * bundle_.product(best_weights_, best_weights_), bundle_.product(best_weights_, direction),
             bundle_.product(direction, direction)};
   }
 
@@ -231,8 +234,8 @@ class OneSlack {
   Risk& risk_;
   OneSlackOptions options_;
   Bundle& bundle_;
-  std::span<double> here_;
-  std::vector<double> there_;
+  std::span<double> best_weights_;
+  std::vector<double> proposal_;
   Monitor& monitor_;
   OneSlackOutcome outcome_;
   double objective_at_zero_ = std::numeric_limits<double>::infinity();  // unknown after a warm start

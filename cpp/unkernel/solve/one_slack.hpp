@@ -26,7 +26,7 @@ struct OneSlackOptions {
   double C;
   double tolerance;
   std::int64_t max_rounds;
-  int threads;  // for weights and inner products of cuts; the risk has its own
+  int threads;  // for weights and inner products of cuts; the risk has its own threads
 };
 
 struct OneSlackOutcome {

@@ -15,12 +15,12 @@ double largest_value(const Function& value, double high) {
   double low = 0.0;
   double best = value(high);
   for (int round = 0; round < 24; ++round) {
-    const double left = high - golden * (high - low);
-    const double right = low + golden * (high - low);
-    const double at_left = value(left);
-    const double at_right = value(right);
-    best = std::max({best, at_left, at_right});
-    (at_left > at_right ? high : low) = at_left > at_right ? right : left;
+    const double left_point = high - golden * (high - low);
+    const double right_point = low + golden * (high - low);
+    const double left_value = value(left_point);
+    const double right_value = value(right_point);
+    best = std::max({best, left_value, right_value});
+    (left_value > right_value ? high : low) = left_value > right_value ? right_point : left_point;
   }
   return best;
 }
@@ -33,8 +33,8 @@ double best_dual(const ScoreLoss& loss, std::span<const double> gradients, const
   const auto value = [&](double scale) {
     double excess = 0.0;
     for (const double strength : strengths) {
-      const double over = std::max(scale * strength - penalty.l1, 0.0);
-      excess += over * over;
+      const double violation = std::max(scale * strength - penalty.l1, 0.0);
+      excess += violation * violation;
     }
     return loss.dual(gradients, scale) - excess / (2.0 * penalty.l2);
   };
@@ -99,7 +99,7 @@ void ProximalNewton::evaluate() {
   dual_objective_ = best_dual(loss_, gradients_, penalty_, strengths, largest);
 }
 
-// Returns how much a column violates its optimality condition.
+// Returns the amount by which a column violates its optimality condition.
 double ProximalNewton::violation(std::size_t j, std::size_t output) const {
   const double weight = weights_[output][j];
   const double gradient = column_gradients_[output][j] + penalty_.l2 * weight;
@@ -109,10 +109,10 @@ double ProximalNewton::violation(std::size_t j, std::size_t output) const {
 }
 
 bool ProximalNewton::run(double gap, std::int64_t most_steps, bool rough) {
-  hurried_ = hurried_ || rough;
+  had_rough_steps_ = had_rough_steps_ || rough;
   evaluate();
-  for (std::int64_t made = 0; objective_ - dual_objective_ > gap; ++made) {
-    if (made == most_steps) return false;
+  for (std::int64_t steps_made = 0; objective_ - dual_objective_ > gap; ++steps_made) {
+    if (steps_made == most_steps) return false;
     monitor_.throw_if_stopped();
     choose_accuracy(gap);
     const bool moved = step(rough);
@@ -123,7 +123,7 @@ bool ProximalNewton::run(double gap, std::int64_t most_steps, bool rough) {
   return true;
 }
 
-// The gap falls about as much as the model's violation.
+// The gap falls by about the same factor as the violation of the model.
 void ProximalNewton::choose_accuracy(double gap) {
   model_accuracy_ = std::clamp(0.3 * gap / (objective_ - dual_objective_), 0.1, 0.3);
 }
@@ -137,12 +137,12 @@ double ProximalNewton::largest_violation() const {
 }
 
 void ProximalNewton::choose_columns(Model& model) const {
-  const double near = penalty_.l1 - largest_violation();
+  const double min_gradient = penalty_.l1 - largest_violation();
   for (std::size_t j = 0; j < columns_.size(); ++j) {
     for (std::size_t output = 0; output < weights_.size(); ++output) {
       const double weight = weights_[output][j];
       const double gradient = column_gradients_[output][j];
-      if (weight == 0.0 && std::abs(gradient) < near) continue;
+      if (weight == 0.0 && std::abs(gradient) < min_gradient) continue;
       model.columns.push_back(static_cast<std::int32_t>(j));
       model.outputs.push_back(output);
       model.gradient.push_back(gradient);
@@ -159,12 +159,12 @@ void ProximalNewton::damp() {
 }
 
 void ProximalNewton::adapt_damping(double length) {
-  constexpr double least = 1e-4;
+  constexpr double min_damping = 1e-4;
   constexpr double factor = 4.0;
   if (length >= 1.0) {
-    damping_ = damping_ > least ? damping_ / factor : 0.0;
+    damping_ = damping_ > min_damping ? damping_ / factor : 0.0;
   } else if (length < 0.5) {
-    damping_ = std::min(1.0, std::max(damping_, least) * factor);
+    damping_ = std::min(1.0, std::max(damping_, min_damping) * factor);
   }
 }
 

@@ -38,9 +38,9 @@ struct Penalty {
   double l2;
 };
 
-// Returns the best dual objective along scale * u: `strengths` are those |x_j'u| that exceed l1, `largest` is
-// the largest of all. If l2 > 0 a violated constraint costs (|x_j'u| - l1)^2 / (2 l2), otherwise it is not
-// allowed.
+// Returns the best dual objective along scale * u: `strengths` lists the |x_j'u| that exceed l1; `largest` is
+// the largest |x_j'u|. If l2 > 0 a violated constraint costs (|x_j'u| - l1)^2 / (2 l2), otherwise no
+// constraint may be violated.
 double best_dual(const ScoreLoss& loss, std::span<const double> gradients, const Penalty& penalty,
                  std::span<const double> strengths, double largest);
 
@@ -51,7 +51,8 @@ class ProximalNewton {
                  std::uint64_t seed, Monitor& monitor);
 
   // Makes steps until P - D <= `gap` for the current columns (returns true), or until `most_steps` are made.
-  // `rough` minimises each model by a few passes only, which pays while better columns are still expected.
+  // `rough` minimises each model by a few passes only, which saves time while better columns are still
+  // expected.
   bool run(double gap, std::int64_t most_steps, bool rough = false);
 
   // Adds to the weight of a column for one output, and updates the scores.
@@ -98,7 +99,7 @@ class ProximalNewton {
   void descend_on_gram(Model& model);
   void descend_jointly(Model& model);
   double best_step(const Model& model, std::size_t j, double gradient) const;
-  static void take(Model& model, std::size_t j, double step);
+  static void apply_step(Model& model, std::size_t j, double step);
   void damp();
   void adapt_damping(double length);
   double search_line(const Model& model);  // 0 if no step helps
@@ -119,8 +120,8 @@ class ProximalNewton {
   std::vector<double> largest_curvature_;
   double damping_ = 0.0;
   JointEffort joint_effort_;
-  double model_accuracy_ = 0.1;  // a model is solved once its violation has fallen by this factor
-  bool hurried_ = false;         // whether rough steps were requested
+  double model_accuracy_ = 0.1;                        // the violation of a model must fall by this factor
+  bool had_rough_steps_ = false;                       // whether rough steps were requested
   std::vector<std::vector<double>> column_gradients_;  // by output
   double objective_ = 0.0;
   double dual_objective_ = 0.0;

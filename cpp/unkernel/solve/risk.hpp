@@ -1,8 +1,8 @@
 // The interface between the one-slack solver and a training problem.
 //
 // A risk R(w) is convex and nonnegative. It keeps the scores of the rows at two points, *here* (the best
-// weights so far) and *there* (the point that the solver examines), and evaluates points on the line between
-// them without another pass over the rows: scores are linear in w.
+// weights so far) and *there* (the weights that the solver proposes). Points on the line from *here* to
+// *there* are evaluated without another pass over the rows, because scores are linear in w.
 #pragma once
 
 #include <cstddef>
@@ -28,24 +28,24 @@ class Risk {
   // Evaluates R at here + step (there - here), for several steps at once.
   virtual void along(std::span<const double> steps, std::span<LinePoint> points) = 0;
 
-  // Computes a cut at that point: R(w) >= offset - gradient'w for all w, with equality there. Overwrites
-  // `gradient`.
+  // Computes a cut at here + step (there - here): R(w) >= offset - gradient'w for all w, with equality at
+  // that point. Writes `gradient`, and returns the offset.
   virtual double cut(double step, std::span<double> gradient) = 0;
 
   // Moves *here* to here + step (there - here).
   virtual void move(double step) = 0;
 
-  // Makes a good first point for this C, with a cut (offset and gradient as in `cut`). Returns the number of
-  // passes over the rows, 0 if there is no guess.
+  // Computes a good first point for this C, and a cut at it (offset and gradient as in `cut`). Returns the
+  // number of passes over the rows, 0 if there is no guess.
   virtual int first_guess(double C, std::span<double> weights, std::span<double> gradient, double& offset);
 
   // Returns the first steps of a line search, ascending from 0 to 1. If each evaluation involves
-  // communication, more steps save rounds of it.
+  // communication, more steps save rounds of communication.
   virtual std::vector<double> first_steps() const { return {0.0, 1.0}; }
 
   // Returns the factor by which the slope must fall to end a line search. If each evaluation involves
-  // communication, a larger factor may pay: on a parabola, the square of the factor is left of the possible
-  // decrease.
+  // communication, a larger factor may save time: on a parabola, the search misses at most the square of the
+  // factor of the possible decrease.
   virtual double line_accuracy() const { return 0.1; }
 
   // Returns how many steps to pass to `along` at once: one if evaluations are cheap, more if each call

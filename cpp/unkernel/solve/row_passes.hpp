@@ -1,5 +1,5 @@
-// Type erasure of row views, with one virtual call per pass over many rows, so that solvers are compiled once
-// instead of once per kind of row view. Call the functions of a single row only in infrequent places.
+// Type erasure of row views: with one virtual call per pass over many rows, solvers are compiled once, rather
+// than once per kind of row view. The functions for a single row are slow; do not call them in inner loops.
 #pragma once
 
 #include <concepts>
@@ -24,7 +24,7 @@ class RowPasses {
   virtual void axpy(std::int64_t i, double step, double* weights) const = 0;  // w += step phi(x_i)
   virtual double squared_norm(std::int64_t i) const = 0;                      // phi(x_i)' phi(x_i)
 
-  // For rows [begin, end): scores[i] = w' phi(x_i), and w += steps[i] phi(x_i) where steps[i] is not zero.
+  // For rows [begin, end): `dots` computes scores[i] = w' phi(x_i); `add` computes w += steps[i] phi(x_i).
   virtual void dots(std::int64_t begin, std::int64_t end, const double* weights, double* scores) const = 0;
   virtual void add(std::int64_t begin, std::int64_t end, const double* steps, double* weights) const = 0;
 
@@ -36,7 +36,7 @@ class RowPasses {
 
   // --- Supported by some views only ---
 
-  virtual bool has_kernel() const { return false; }  // gram and the two sizes are available
+  virtual bool has_kernel() const { return false; }  // gram, mean_map_size and mean_row_size are available
   virtual bool is_gram() const { return false; }     // the view is a kernel matrix already
   virtual bool has_map() const { return false; }     // mapped and dimension are available
   virtual std::vector<double> gram(std::span<const std::int32_t>, int) const { throw missing(); }
@@ -51,7 +51,7 @@ class RowPasses {
   }
 };
 
-// The passes over the given rows, which must outlive them.
+// The passes over `rows`, which must outlive this object.
 template <TrainingRows Rows>
 class PassesOver final : public RowPasses {
  public:

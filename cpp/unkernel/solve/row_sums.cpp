@@ -12,12 +12,13 @@ namespace {
 constexpr std::int64_t most_sums = 16;
 constexpr std::int64_t rows_per_task = 256;
 
-// Each piece zeroes and adds a weight vector, so it must have several times as many entries.
+// Each piece clears and adds a whole weight vector, so its rows must have several times as many entries as
+// this vector.
 std::int64_t sum_count(const RowPasses& rows, std::size_t dimension) {
   if (!rows.has_kernel()) return 1;
   const double entries = static_cast<double>(rows.size()) * rows.mean_map_size();
-  const double worth = entries / (8.0 * static_cast<double>(std::max<std::size_t>(dimension, 1)));
-  return static_cast<std::int64_t>(std::clamp(worth, 1.0, static_cast<double>(most_sums)));
+  const double max_pieces = entries / (8.0 * static_cast<double>(std::max<std::size_t>(dimension, 1)));
+  return static_cast<std::int64_t>(std::clamp(max_pieces, 1.0, static_cast<double>(most_sums)));
 }
 
 void add_rows_of_piece(const RowPasses& rows, std::int64_t begin, std::int64_t end,
@@ -38,12 +39,12 @@ void sum_rows(const RowPasses& rows, std::span<const double> coefficients, std::
   Turns turns;
   parallel_slots(threads.count, pieces, [&](std::size_t slot, std::int64_t piece) {
     const Turn turn(turns, piece);
-    LargeVector<double>& own = buffers[slot];
-    own.assign(sum.size(), 0.0);
+    LargeVector<double>& piece_sum = buffers[slot];
+    piece_sum.assign(sum.size(), 0.0);
     add_rows_of_piece(rows, piece * rows.size() / pieces, (piece + 1) * rows.size() / pieces, coefficients,
-                      own, *threads.monitor);
+                      piece_sum, *threads.monitor);
     turn.wait();
-    for (std::size_t j = 0; j < own.size(); ++j) sum[j] += own[j];
+    for (std::size_t j = 0; j < piece_sum.size(); ++j) sum[j] += piece_sum[j];
   });
 }
 

@@ -1,11 +1,11 @@
 // The interface between solvers and training sets.
 //
-// A row view represents the mapped rows phi(x_0) .. phi(x_{l-1}), whether they are stored, condensed, or
-// computed on demand. The weight vector is kept outside of the view, so that several problems (classes) can
-// share one view.
+// A row view represents the mapped rows phi(x_0) .. phi(x_{l-1}), which may be stored, condensed, or computed
+// on demand. The weight vector is kept outside of the view, so that several problems (classes) can share one
+// view.
 //
 // Views keep weights in *score space*: with phi_T(x) = c_T m_T(x), c_T a constant of the map and m_T the bare
-// monomial, the vector held is v_T = c_T w_T. A score is then a plain sum of v_T m_T, and a step w += a
+// monomial, the stored vector is v_T = c_T w_T. A score is then a plain sum of v_T m_T, and a step w += a
 // phi(x) becomes v_T += a c_T^2 m_T, without square roots.
 #pragma once
 

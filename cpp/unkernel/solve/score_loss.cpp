@@ -33,12 +33,12 @@ struct LogisticTerm {
   }
   static void derivatives(const Costs& c, double f, double& gradient, double& curvature) {
     const double tail = std::exp(-std::abs(f));
-    const double of_winner = 1.0 / (1.0 + tail);
-    const double of_loser = tail * of_winner;
-    const double positive = f > 0.0 ? of_winner : of_loser;
-    const double negative = f > 0.0 ? of_loser : of_winner;
+    const double larger_share = 1.0 / (1.0 + tail);
+    const double smaller_share = tail * larger_share;
+    const double positive = f > 0.0 ? larger_share : smaller_share;
+    const double negative = f > 0.0 ? smaller_share : larger_share;
     gradient = c.negative * positive - c.positive * negative;
-    curvature = (c.positive + c.negative) * of_winner * of_loser;
+    curvature = (c.positive + c.negative) * larger_share * smaller_share;
   }
   static double largest_curvature(const Costs& c) { return 0.25 * (c.negative + c.positive); }
   static double dual(const Costs& c, double u) {
@@ -108,17 +108,17 @@ class SoftmaxLoss : public ScoreLoss {
   void derivatives(std::span<const double> scores, std::size_t output, std::span<double> gradient,
                    std::span<double> curvature) const override {
     for (std::size_t i = 0; i < rows(); ++i) {
-      const double own = scores[output * rows() + i];
-      double others = 0.0;  // relative to the score of the own class
+      const double own_score = scores[output * rows() + i];
+      double others = 0.0;  // sum of exp(score - own_score)
       for (std::size_t k = 0; k < classes_; ++k) {
-        if (k != output) others += std::exp(std::min(scores[k * rows() + i] - own, 700.0));
+        if (k != output) others += std::exp(std::min(scores[k * rows() + i] - own_score, 700.0));
       }
       const double share = 1.0 / (1.0 + others);
       gradient[i] = totals_[i] * share;
       for (const ClassCost& c : costs_of(i)) {
         if (static_cast<std::size_t>(c.code) == output) gradient[i] -= c.cost;
       }
-      // If the row occurs in this class only, the difference of nearly equal numbers would lose accuracy.
+      // If the row occurs in this class only, the subtraction above would lose accuracy.
       if (costs_of(i).size() == 1 && static_cast<std::size_t>(costs_of(i)[0].code) == output) {
         gradient[i] = -totals_[i] * others * share;
       }

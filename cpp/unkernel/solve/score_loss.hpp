@@ -1,7 +1,7 @@
 // Losses as functions of scores, with the functions that the primal solvers need.
 //
-// Row i has a score f_ik for each of the `outputs` (one for two classes). A loss is a sum over rows of
-// convex functions L_i(f_i); with u_i = -L_i'(f_i) and g_i(u) = min_t [L_i(t) + u't] (so that -g_i is the
+// Row i has a score f_ik for each output k (there is one output for two classes). A loss is a sum over rows
+// of convex functions L_i(f_i); with u_i = -L_i'(f_i) and g_i(u) = min_t [L_i(t) + u't] (so that -g_i is the
 // conjugate at -u) the dual of
 //
 //   min_w  penalty(w) + sum_i L_i(w'phi_i)      is      max_u  sum_i g_i(u_i) - penalty*(sum_i u_i phi_i).
@@ -41,7 +41,7 @@ class ScoreLoss {
   // The Hessian of row i in its scores is diag(a_i) - a_i a_i' / n_i, where n_i is the sum of a_i. Computes a
   // (row-major) for all rows.
   virtual void joint_curvatures(std::span<const double> scores, std::span<double> a) const = 0;
-  // Returns the first row whose Hessian is diag(a_i) alone, as that of all later rows.
+  // Returns the first row from which on the Hessians are diag(a_i) alone.
   virtual std::size_t coupled_rows() const { return rows(); }
   // Returns the value after adding `step` times `direction` to the scores.
   virtual double value_along(std::span<const double> scores, std::span<const double> direction,
@@ -58,7 +58,7 @@ struct ClassCost {
   std::int32_t code;
   double cost;
 };
-// Row i has the classes from offsets[i] to offsets[i + 1].
+// Row i has the costs from offsets[i] to offsets[i + 1].
 std::unique_ptr<ScoreLoss> softmax_loss(std::vector<std::int64_t> offsets, std::vector<ClassCost> costs,
                                         std::size_t classes);
 

@@ -14,17 +14,17 @@ namespace unkernel::solve {
 // Extrapolates the remaining cost of sweeps, assuming that the gap falls as a power of the epochs.
 double DualCoordinateDescent::cost_of_sweeps() {
   const double gap = state_.estimated_gap / std::max(state_.dual_objective + state_.estimated_gap, 1e-300);
-  const double before = std::exchange(gap_at_comparison_, gap);
-  if (before == 0.0) return 0.0;  // nothing to compare with yet
-  const double power = std::max(std::log2(before / gap), 0.2);
+  const double previous_gap = std::exchange(gap_at_comparison_, gap);
+  if (previous_gap == 0.0) return 0.0;  // there is no earlier gap to compare with
+  const double power = std::max(std::log2(previous_gap / gap), 0.2);
   const double epochs =
       std::pow(std::max(gap / options_.tolerance, 1.0), 1.0 / power) * static_cast<double>(state_.epoch);
   constexpr double overhead = 1000.0;  // of an epoch, however few rows it visits
   const double epoch_cost = 4.0 * static_cast<double>(state_.awake.size()) * rows_.mean_map_size() + overhead;
-  // If the remaining epochs do not suffice, convergence is worth ten times their cost.
-  constexpr double worth = 10.0;
+  // If sweeps would not converge within max_epochs, their cost counts ten times.
+  constexpr double penalty_factor = 10.0;
   const auto most_epochs = static_cast<double>(options_.max_epochs);
-  return epoch_cost * (epochs > most_epochs ? worth * most_epochs : epochs);
+  return epoch_cost * (epochs > most_epochs ? penalty_factor * most_epochs : epochs);
 }
 
 // Compares the methods at every doubling of the epochs.
@@ -33,8 +33,8 @@ Finish DualCoordinateDescent::cheapest_finish() {
   next_comparison_ = 2 * state_.epoch;
   const double sweeps = cost_of_sweeps();
   const double infinity = std::numeric_limits<double>::infinity();
-  const double second_order = may(Finish::second_order) ? interior_point_plan().cost : infinity;
-  const bool in_kernel_space = may(Finish::kernel_space) && !rows_.is_gram();
+  const double second_order = allows(Finish::second_order) ? interior_point_plan().cost : infinity;
+  const bool in_kernel_space = allows(Finish::kernel_space) && !rows_.is_gram();
   const double kernel_space = in_kernel_space ? kernel_space_cost(moving_rows()) : infinity;
   if (sweeps <= std::min(second_order, kernel_space)) return Finish::sweeps;
   if (second_order < kernel_space) return Finish::second_order;
@@ -42,7 +42,7 @@ Finish DualCoordinateDescent::cheapest_finish() {
   return Finish::kernel_space;
 }
 
-// The matrix over rows is more accurate, so it is used whenever it is small.
+// The matrix over rows is more accurate than the matrix over columns, so it is used whenever it is small.
 DualCoordinateDescent::InteriorPointPlan DualCoordinateDescent::interior_point_plan() const {
   constexpr double small = 512.0;
   constexpr double largest = 2048.0;
@@ -53,7 +53,7 @@ DualCoordinateDescent::InteriorPointPlan DualCoordinateDescent::interior_point_p
   double fill = rows * rows;
   plan.bytes = 2.0 * sizeof(double) * rows * rows;
   if (rows_.has_map() && rows > small) {
-    // By this epoch, every conjunction that occurs has some weight.
+    // At this epoch, every conjunction that occurs has some weight.
     const double columns = static_cast<double>(state_.weights.size()) -
                            static_cast<double>(std::ranges::count(state_.weights, 0.0));
     plan.over_columns = columns < rows;
@@ -66,7 +66,7 @@ DualCoordinateDescent::InteriorPointPlan DualCoordinateDescent::interior_point_p
     }
   }
   plan.cost = iterations * (size * size * size / (3.0 * block_speed) + fill);
-  if (tried_second_order_ || size > largest || !fits(plan.bytes)) {
+  if (tried_second_order_ || size > largest || !fits_into_memory(plan.bytes)) {
     plan.cost = std::numeric_limits<double>::infinity();
   }
   return plan;
@@ -77,23 +77,23 @@ void DualCoordinateDescent::solve_by_interior_point() {
   note(Finish::second_order, plan.bytes);
   tried_second_order_ = true;
   std::vector<Costs> costs;
-  std::vector<std::int32_t> everyone;
+  std::vector<std::int32_t> all_rows;
   for (const Coordinate& c : state_.coordinates) {
     costs.push_back(c.costs);
-    everyone.push_back(static_cast<std::int32_t>(everyone.size()));
+    all_rows.push_back(static_cast<std::int32_t>(all_rows.size()));
   }
   std::unique_ptr<NormalSystem> system;
   if (plan.over_columns) {
     system = std::make_unique<ColumnSystem>(rows_.mapped(), options_.threads);
   } else {
-    system = std::make_unique<RowSystem>(rows_.gram(everyone, options_.threads), everyone.size());
+    system = std::make_unique<RowSystem>(rows_.gram(all_rows, options_.threads), all_rows.size());
   }
   InteriorPoint solver(loss_, costs, state_.targets, *system, state_.monitor);
   if (!solver.run(0.1 * options_.tolerance)) return;
   // Start from zero, not from the current w, where badly scaled rows leave rounding errors.
   for (double& w : state_.weights) w = 0.0;
   for (Coordinate& c : state_.coordinates) c.u = 0.0;
-  adopt(everyone, solver.duals());
+  adopt_solution(all_rows, solver.duals());
 }
 
 }  // namespace unkernel::solve

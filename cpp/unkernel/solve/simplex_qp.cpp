@@ -8,8 +8,8 @@
 namespace unkernel::solve {
 namespace {
 
-constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
-// A cut close to the span of others gets this fraction of the largest curvature as its pivot.
+constexpr std::size_t no_cut = std::numeric_limits<std::size_t>::max();
+// The pivot of a cut that nearly depends on other cuts, as a fraction of the largest curvature.
 constexpr double least_pivot = 1e-11;
 
 // The Cholesky factor L of G = LL' for a subset of the cuts, to solve Gx = b.
@@ -20,12 +20,12 @@ class Cholesky {
     lower_.resize(size_ * size_);
     double largest = 0.0;
     for (const std::size_t k : cuts) largest = std::max(largest, problem.gram[k * problem.stride + k]);
-    const double floor = largest > 0.0 ? least_pivot * largest : 1.0;
+    const double min_pivot = largest > 0.0 ? least_pivot * largest : 1.0;
     for (std::size_t i = 0; i < size_; ++i) {
       for (std::size_t j = 0; j <= i; ++j) {
         double sum = problem.gram[cuts[i] * problem.stride + cuts[j]];
         for (std::size_t k = 0; k < j; ++k) sum -= at(i, k) * at(j, k);
-        at(i, j) = i == j ? std::sqrt(std::max(sum, floor)) : sum / at(j, j);
+        at(i, j) = i == j ? std::sqrt(std::max(sum, min_pivot)) : sum / at(j, j);
       }
     }
   }
@@ -48,7 +48,7 @@ class Cholesky {
   std::vector<double> lower_;
 };
 
-// Cuts 0 .. K-1, and the slack K: a zero cut that holds the mass not used by others.
+// Cuts 0 .. K-1, and the slack K: a zero cut that holds the mass that no other cut uses.
 class SimplexSolver {
  public:
   SimplexSolver(const SimplexProblem& problem, std::span<double> a)
@@ -60,15 +60,15 @@ class SimplexSolver {
   void run(double accuracy) {
     const std::size_t most_rounds = 100 + 10 * problem_.size;
     for (std::size_t round = 0; round < most_rounds; ++round) {
-      const std::size_t steepest = best_newcomer();
-      const double left = what_is_left(steepest);
-      // A gap below the rounding error would be pursued forever, and the value would not be certain.
-      const double least = std::max(accuracy, 0.1 * rounding_error());
-      if (left <= least) return;
+      const std::size_t steepest = steepest_cut();
+      const double gain_left = remaining_gain(steepest);
+      // A gap below the rounding error could not be reached, and the value would not be certain.
+      const double target = std::max(accuracy, 0.1 * rounding_error());
+      if (gain_left <= target) return;
       const double before = value();
       take_newton_steps(steepest);
-      if (value() - before > 0.01 * left) continue;
-      if (!shift_between_pairs(least)) return;
+      if (value() - before > 0.01 * gain_left) continue;
+      if (!shift_between_pairs(target)) return;
     }
   }
 
@@ -118,30 +118,30 @@ class SimplexSolver {
     }
   }
 
-  std::size_t best_newcomer() const {
+  std::size_t steepest_cut() const {
     return static_cast<std::size_t>(std::ranges::max_element(gradient_) - gradient_.begin());
   }
 
-  double what_is_left(std::size_t steepest) const {
-    double left = problem_.mass * gradient_[steepest];
-    for (std::size_t k = 0; k < problem_.size; ++k) left -= a_[k] * gradient_[k];
-    return left;
+  double remaining_gain(std::size_t steepest) const {
+    double gain_left = problem_.mass * gradient_[steepest];
+    for (std::size_t k = 0; k < problem_.size; ++k) gain_left -= a_[k] * gradient_[k];
+    return gain_left;
   }
 
   // --- Newton steps ------------------------------------------------------------------------
 
-  void take_newton_steps(std::size_t newcomer) {
+  void take_newton_steps(std::size_t new_cut) {
     active_.clear();
     for (std::size_t k = 0; k < problem_.size; ++k) {
-      if (a_[k] > 0.0 || k == newcomer) active_.push_back(k);
+      if (a_[k] > 0.0 || k == new_cut) active_.push_back(k);
     }
     full_ = slack_ <= 0.0;
-    // Each step but the last removes a cut or uses up the slack.
+    // Every step except the last removes a cut or uses up the slack.
     for (std::size_t step = 0; step < problem_.size + 2 && !active_.empty(); ++step) {
-      const bool whole = newton_step();
+      const bool reached_optimum = newton_step();
       make_feasible();
       update_gradient();
-      if (whole) return;
+      if (reached_optimum) return;
     }
   }
 
@@ -150,24 +150,24 @@ class SimplexSolver {
   bool newton_step() {
     find_direction();
     double step = 1.0, sum = 0.0;
-    std::size_t emptied = nobody;
+    std::size_t emptied_cut = no_cut;
     for (std::size_t i = 0; i < active_.size(); ++i) {
       sum += direction_[i];
       if (direction_[i] < 0.0 && a_[active_[i]] < -step * direction_[i]) {
         step = -a_[active_[i]] / direction_[i];
-        emptied = i;
+        emptied_cut = i;
       }
     }
-    const bool fills = !full_ && slack_ < step * sum;
-    if (fills) step = slack_ / sum;
+    const bool uses_up_slack = !full_ && slack_ < step * sum;
+    if (uses_up_slack) step = slack_ / sum;
     for (std::size_t i = 0; i < active_.size(); ++i) a_[active_[i]] += step * direction_[i];
-    if (fills) {
+    if (uses_up_slack) {
       full_ = true;
       return false;
     }
-    if (emptied == nobody) return true;
-    a_[active_[emptied]] = 0.0;
-    active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(emptied));
+    if (emptied_cut == no_cut) return true;
+    a_[active_[emptied_cut]] = 0.0;
+    active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(emptied_cut));
     return false;
   }
 
@@ -198,10 +198,10 @@ class SimplexSolver {
     const double before = value();
     const std::size_t most_steps = 50 * (problem_.size + 1);
     for (std::size_t step = 0; step < most_steps; ++step) {
-      const std::size_t to = best_newcomer();
-      if (what_is_left(to) <= accuracy) break;
+      const std::size_t to = steepest_cut();
+      if (remaining_gain(to) <= accuracy) break;
       const std::size_t from = best_partner(to);
-      if (from == nobody) break;
+      if (from == no_cut) break;
       shift(from, to);
     }
     make_feasible();
@@ -214,15 +214,15 @@ class SimplexSolver {
   }
 
   std::size_t best_partner(std::size_t to) {
-    std::size_t best = nobody;
-    double most = 0.0;
+    std::size_t best = no_cut;
+    double largest_gain = 0.0;
     for (std::size_t k = 0; k <= problem_.size; ++k) {
       const double rise = gradient_[to] - gradient_[k];
       if (rise <= 0.0 || mass(k) <= 0.0) continue;
       const double step = std::min(rise / curvature(to, k), mass(k));
       const double gain = step * (rise - 0.5 * step * curvature(to, k));
-      if (gain > most) {
-        most = gain;
+      if (gain > largest_gain) {
+        largest_gain = gain;
         best = k;
       }
     }
@@ -241,7 +241,7 @@ class SimplexSolver {
   double slack_ = 0.0;
   std::vector<double> gradient_;  // 0 for the slack
   std::vector<std::size_t> active_;
-  bool full_ = false;  // whether there is no slack and none is wanted
+  bool full_ = false;  // whether there is no slack, and more slack would not help
   Cholesky factors_;
   std::vector<double> direction_;
   std::vector<double> ones_;

@@ -25,18 +25,18 @@ void subtract_rows(const SmoProblem& problem, std::span<const double> changes, s
   const std::size_t size = pull.size();
   std::vector<std::size_t> places(size);
   for (std::size_t i = 0; i < size; ++i) places[i] = place_of(kernel, i);
-  const bool in_place = follow_one_another(places);
+  const bool contiguous = are_contiguous(places);
   for (std::size_t j = 0; j < size; ++j) {
     const double change = changes[j];
     if (change == 0.0) continue;
     const float* row = kernel.values + places[j] * kernel.stride;
-    const double own = pull[j];
-    if (in_place) {
+    const double pull_of_j = pull[j];
+    if (contiguous) {
       subtract_row({row + places[0], change}, pull.data(), size);
     } else {
       for (std::size_t k = 0; k < size; ++k) pull[k] -= change * static_cast<double>(row[places[k]]);
     }
-    pull[j] = own - change * problem.diagonal[j];
+    pull[j] = pull_of_j - change * problem.diagonal[j];
   }
 }
 
@@ -50,7 +50,7 @@ class Smo {
       known_pull_.push_back(-label(i) * gradient[i]);
     }
     known_u_ = all_u_;
-    activate_everyone();
+    activate_all();
   }
 
   PairOutcome run() {
@@ -59,8 +59,8 @@ class Smo {
     std::int64_t until_shrink = period();
     while (true) {
       if (choice_.violation <= options_.tolerance || choice_.place == active()) {
-        if (everyone_is_active()) break;
-        activate_everyone();
+        if (all_are_active()) break;
+        activate_all();
         choose();
         until_shrink = 1;
         continue;
@@ -76,14 +76,14 @@ class Smo {
       }
       ++steps_;
       if (step()) continue;
-      if (everyone_is_active()) break;  // rounding: no further progress is possible
-      activate_everyone();
+      if (all_are_active()) break;  // rounding: no further progress is possible
+      activate_all();
       choose();
     }
     return outcome();
   }
 
-  void give(std::span<double> alpha, std::span<double> gradient) const {
+  void write_solution(std::span<double> alpha, std::span<double> gradient) const {
     for (std::size_t i = 0; i < alpha.size(); ++i) {
       alpha[i] = std::abs(all_u_[i]);
       gradient[i] = -label(i) * known_pull_[i];
@@ -92,13 +92,13 @@ class Smo {
 
  private:
   struct Extent {
-    double highest_pull = -infinity;  // m(a): over those that can rise
-    double lowest_pull = infinity;    // M(a): over those that can fall
+    double highest_pull = -infinity;  // m(a): over the variables that can rise
+    double lowest_pull = infinity;    // M(a): over the variables that can fall
   };
 
   std::size_t size() const { return all_u_.size(); }
   std::size_t active() const { return variable_.size(); }
-  bool everyone_is_active() const { return active() == size(); }
+  bool all_are_active() const { return active() == size(); }
   double label(std::size_t i) const { return static_cast<double>(problem_.labels[i]); }
   double low(std::size_t i) const { return problem_.labels[i] > 0 ? 0.0 : -problem_.costs[i]; }
   double high(std::size_t i) const { return problem_.labels[i] > 0 ? problem_.costs[i] : 0.0; }
@@ -108,12 +108,12 @@ class Smo {
 
   // --- Active variables -------------------------------------------------------------------------
 
-  void activate_everyone() {
-    bring_up_to_date();
-    std::vector<std::size_t> everyone(size());
-    std::iota(everyone.begin(), everyone.end(), std::size_t{0});
+  void activate_all() {
+    update_known_pulls();
+    std::vector<std::size_t> all(size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
     pull_ = known_pull_;
-    activate(std::move(everyone));
+    activate(std::move(all));
   }
 
   // Makes these variables the active ones; `pull_` must already hold their pulls.
@@ -137,10 +137,10 @@ class Smo {
     fall_barrier_[k] = all_u_[i] > low(i) ? 0.0 : infinity;
   }
 
-  // Computes every pull from the last complete ones and the moves since then. If all variables are active,
-  // the pulls are already up to date.
-  void bring_up_to_date() {
-    if (!variable_.empty() && everyone_is_active()) {
+  // Computes the pulls of all variables from the pulls that were last known and the moves since then. If all
+  // variables are active, the pulls are already up to date.
+  void update_known_pulls() {
+    if (!variable_.empty() && all_are_active()) {
       known_pull_ = pull_;
     } else {
       std::vector<double> changes(size());
@@ -152,21 +152,21 @@ class Smo {
 
   bool shrink_by_choice() {
     if (!options_.bias) return shrink(choice_.violation, -choice_.violation);
-    return shrink(pull_[top_], pull_[top_] - choice_.violation);
+    return shrink(pull_[riser_], pull_[riser_] - choice_.violation);
   }
 
-  // Removes the variables that cannot be in any pair: those held at a bound beyond m(a) or M(a), and those
-  // that cannot move at all. Kernel rows are read in place until a variable has left, so this only removes
-  // many at once.
+  // Removes the variables that cannot be in any pair: variables held at a bound beyond m(a) or M(a), and
+  // variables that cannot move at all. Kernel rows are read in place as long as no variable is removed, so
+  // this function removes either many variables or none.
   bool shrink(double highest_pull, double lowest_pull) {
-    if (everyone_is_active()) bring_up_to_date();
-    const auto stays = [&](std::size_t k) {
+    if (all_are_active()) update_known_pulls();
+    const auto can_be_in_pair = [&](std::size_t k) {
       const bool rises = rise_barrier_[k] == 0.0, falls = fall_barrier_[k] == 0.0;
       return (rises && pull_[k] >= lowest_pull) || (falls && pull_[k] <= highest_pull);
     };
     std::vector<std::size_t> kept;
     for (std::size_t k = 0; k < active(); ++k) {
-      if (stays(k)) kept.push_back(k);
+      if (can_be_in_pair(k)) kept.push_back(k);
     }
     if (static_cast<double>(kept.size()) > worth_shrinking * static_cast<double>(active())) return false;
     for (std::size_t& k : kept) {
@@ -182,7 +182,7 @@ class Smo {
 
   const float* row(std::size_t k) { return rows_.row(k, k); }
 
-  // Chooses a pair from scratch, without a step before it.
+  // Chooses a pair without making a step before.
   void choose() {
     choice_ = {active(), 0.0};
     if (active() == 0) return;
@@ -195,24 +195,24 @@ class Smo {
         move_one(step, pull_.data(), rise_barrier_.data(), fall_barrier_.data(), diagonal_.data(), active());
   }
 
-  void move(KernelStep one, KernelStep two) {
-    top_ = move_pair(one, two, pull_.data(), rise_barrier_.data(), active());
+  void move(KernelStep rise, KernelStep fall) {
+    riser_ = move_pair(rise, fall, pull_.data(), rise_barrier_.data(), active());
     choice_ = {active(), 0.0};
-    if (top_ == active()) return;
-    const PairLeader leader{pull_[top_], diagonal_[top_], row(top_)};
+    if (riser_ == active()) return;
+    const PairLeader leader{pull_[riser_], diagonal_[riser_], row(riser_)};
     choice_ = find_partner(leader, pull_.data(), fall_barrier_.data(), diagonal_.data(), active());
   }
 
   // Returns whether anything moved.
-  bool step() { return options_.bias ? pair_step(top_, choice_.place) : single_step(choice_.place); }
+  bool step() { return options_.bias ? pair_step(riser_, choice_.place) : single_step(choice_.place); }
 
   bool single_step(std::size_t k) {
     const std::size_t i = variable_[k];
     const double target = all_u_[i] + pull_[k] / std::max(problem_.diagonal[i], least_curvature);
-    const KernelStep made{row(k), set(k, std::clamp(target, low(i), high(i)))};
-    mend_diagonal(k, made);
-    move(made);
-    return made.change != 0.0;
+    const KernelStep move_of_k{row(k), set(k, std::clamp(target, low(i), high(i)))};
+    correct_diagonal(k, move_of_k);
+    move(move_of_k);
+    return move_of_k.change != 0.0;
   }
 
   bool pair_step(std::size_t riser, std::size_t faller) {
@@ -221,62 +221,62 @@ class Smo {
     const float* row_j = rows_.row(faller, riser);
     const double curvature =
         problem_.diagonal[i] + problem_.diagonal[j] - 2.0 * static_cast<double>(row_i[faller]);
-    const double wish = (pull_[riser] - pull_[faller]) / std::max(curvature, least_curvature);
+    const double unclipped_step = (pull_[riser] - pull_[faller]) / std::max(curvature, least_curvature);
     const double room_i = high(i) - all_u_[i], room_j = all_u_[j] - low(j);
-    const double t = std::min({wish, room_i, room_j});
+    const double t = std::min({unclipped_step, room_i, room_j});
     const KernelStep rise{row_i, set(riser, t == room_i ? high(i) : std::min(all_u_[i] + t, high(i)))};
     const KernelStep fall{row_j, set(faller, t == room_j ? low(j) : std::max(all_u_[j] - t, low(j)))};
-    mend_diagonal(riser, rise);
-    mend_diagonal(faller, fall);
+    correct_diagonal(riser, rise);
+    correct_diagonal(faller, fall);
     move(rise, fall);
     return rise.change != 0.0 || fall.change != 0.0;
   }
 
   // Returns the change of u_k.
   double set(std::size_t k, double u) {
-    double& now = all_u_[variable_[k]];
-    const double change = u - now;
-    now = u;
+    double& current = all_u_[variable_[k]];
+    const double change = u - current;
+    current = u;
     set_barriers(k);
     return change;
   }
 
-  // The matrix has K_kk in single precision, but the curvatures are in double precision; both must belong to
-  // the same quadratic.
-  void mend_diagonal(std::size_t k, KernelStep step) {
+  // The matrix has K_kk in single precision, but the curvatures are in double precision; the two must belong
+  // to the same quadratic function.
+  void correct_diagonal(std::size_t k, KernelStep step) {
     pull_[k] += step.change * (static_cast<double>(step.row[k]) - problem_.diagonal[variable_[k]]);
   }
 
   // --- The end ---------------------------------------------------------------------------------
 
   PairOutcome outcome() {
-    bring_up_to_date();
+    update_known_pulls();
     PairOutcome result;
     for (std::size_t i = 0; i < size(); ++i)
       result.dual_objective += 0.5 * all_u_[i] * (label(i) + known_pull_[i]);
-    const Extent found = extent();
-    const bool pairs = found.highest_pull > -infinity && found.lowest_pull < infinity;
+    const Extent extent = find_extent();
+    const bool pairs = extent.highest_pull > -infinity && extent.lowest_pull < infinity;
     if (options_.bias) {
-      result.bias = bias(found);
-      result.violation = pairs ? std::max(found.highest_pull - found.lowest_pull, 0.0) : 0.0;
+      result.bias = bias(extent);
+      result.violation = pairs ? std::max(extent.highest_pull - extent.lowest_pull, 0.0) : 0.0;
     } else {
-      result.violation = std::max({found.highest_pull, -found.lowest_pull, 0.0});
+      result.violation = std::max({extent.highest_pull, -extent.lowest_pull, 0.0});
     }
     result.steps = steps_;
     result.converged = choice_.violation <= options_.tolerance && std::isfinite(result.dual_objective);
     return result;
   }
 
-  Extent extent() const {
-    Extent found;
+  Extent find_extent() const {
+    Extent extent;
     for (std::size_t i = 0; i < size(); ++i) {
-      if (all_u_[i] < high(i)) found.highest_pull = std::max(found.highest_pull, known_pull_[i]);
-      if (all_u_[i] > low(i)) found.lowest_pull = std::min(found.lowest_pull, known_pull_[i]);
+      if (all_u_[i] < high(i)) extent.highest_pull = std::max(extent.highest_pull, known_pull_[i]);
+      if (all_u_[i] > low(i)) extent.lowest_pull = std::min(extent.lowest_pull, known_pull_[i]);
     }
-    return found;
+    return extent;
   }
 
-  double bias(const Extent& found) const {
+  double bias(const Extent& extent) const {
     double sum = 0.0, free = 0.0;
     for (std::size_t i = 0; i < size(); ++i) {
       if (all_u_[i] <= low(i) || all_u_[i] >= high(i)) continue;
@@ -284,22 +284,22 @@ class Smo {
       free += 1.0;
     }
     if (free > 0.0) return sum / free;
-    const bool above = found.highest_pull > -infinity, below = found.lowest_pull < infinity;
-    if (above && below) return 0.5 * (found.highest_pull + found.lowest_pull);
-    return above ? found.highest_pull : below ? found.lowest_pull : 0.0;  // a single class: its margin is 1
+    const bool above = extent.highest_pull > -infinity, below = extent.lowest_pull < infinity;
+    if (above && below) return 0.5 * (extent.highest_pull + extent.lowest_pull);
+    return above ? extent.highest_pull : below ? extent.lowest_pull : 0.0;  // a single class: its margin is 1
   }
 
   const SmoProblem& problem_;
   const SmoOptions& options_;
   const Monitor& monitor_;
   std::vector<double> all_u_;                 // of every variable
-  std::vector<double> known_u_, known_pull_;  // of every variable, when all pulls were last known
+  std::vector<double> known_u_, known_pull_;  // of every variable, at the last call of update_known_pulls
   std::vector<std::size_t> variable_;         // the active variables, in order
-  std::vector<double> pull_, rise_barrier_, fall_barrier_;  // of the active ones
+  std::vector<double> pull_, rise_barrier_, fall_barrier_;  // of the active variables
   std::vector<float> diagonal_;
   SquareRows rows_;
-  std::size_t top_ = 0;   // the variable that rises, if there is a bias
-  PairChoice choice_{0};  // the variable that falls, or the only one
+  std::size_t riser_ = 0;  // the variable that rises, if there is a bias
+  PairChoice choice_{0};   // the variable that falls; without a bias, the variable that moves
   std::int64_t steps_ = 0;
 };
 
@@ -344,7 +344,7 @@ PairOutcome minimise_pairs(const SmoProblem& problem, const SmoOptions& options,
   check_start(problem, alpha);
   Smo solver(problem, options, alpha, gradient, monitor);
   const PairOutcome outcome = solver.run();
-  solver.give(alpha, gradient);
+  solver.write_solution(alpha, gradient);
   return outcome;
 }
 

@@ -43,9 +43,9 @@ struct SmoOptions {
 
 struct PairOutcome {
   double bias =
-      0.0;  // mean of -y_i g_i where 0 < a_i < C_i; if there is none, the middle of the optimal range
+      0.0;  // mean of -y_i g_i over 0 < a_i < C_i; if there is no such a_i, the middle of the optimal range
   double dual_objective = 0.0;  // e'a - 1/2 a'Qa: below the primal optimum
-  double violation = 0.0;       // compared with the tolerance, over all variables
+  double violation = 0.0;       // over all variables; solved if at most the tolerance
   std::int64_t steps = 0;
   bool converged = false;  // false: the steps ran out, or rounding prevented progress
 };

@@ -9,13 +9,13 @@ namespace unkernel::solve {
 namespace {
 
 // Maxima are searched in `lanes` interleaved parts, so that compilers can vectorise the loops without
-// reordering floating-point arithmetic. Each loop makes a single choice; with two, compilers see control
-// flow. Barriers, which are 0 or infinite, replace tests whether a variable can rise or fall.
+// reordering floating-point arithmetic. Each loop makes a single choice, because compilers do not vectorise
+// loops with two. Barriers, which are 0 or infinite, replace tests whether a variable can rise or fall.
 
 constexpr std::size_t lanes = 64;
 
-// A lambda that is not inlined would be compiled for the baseline instruction set only, even in clones for
-// others.
+// A lambda that is not inlined would be compiled only for the baseline instruction set, even in the clones of
+// its function for other instruction sets.
 #define UNKERNEL_INLINE __attribute__((always_inline))
 
 template <class Block>
@@ -43,8 +43,8 @@ class GainLanes {
     for (std::size_t l = 0; l < width; ++l) violation_[l] = rise[l] > violation_[l] ? rise[l] : violation_[l];
     for (std::size_t l = 0; l < width; ++l) gain[l] = rise[l] * rise[l] / curvature[l];
     for (std::size_t l = 0; l < width; ++l) {
-      const std::int32_t before = block_[l];
-      block_[l] = gain[l] > gain_[l] ? block : before;
+      const std::int32_t previous = block_[l];
+      block_[l] = gain[l] > gain_[l] ? block : previous;
     }
     for (std::size_t l = 0; l < width; ++l) gain_[l] = gain[l] > gain_[l] ? gain[l] : gain_[l];
   }
@@ -76,8 +76,8 @@ UNKERNEL_CLONES std::size_t move_pair(KernelStep one, KernelStep two, double* __
                                       two.change * static_cast<double>(row_two[k]));
       pull[k] = moved;
       const double reach = moved + barrier[k];
-      const double before = best[l];
-      best[l] = reach > before ? reach : before;
+      const double previous = best[l];
+      best[l] = reach > previous ? reach : previous;
     }
   });
   const std::size_t lane = static_cast<std::size_t>(std::max_element(best, best + lanes) - best);

@@ -16,29 +16,31 @@ struct KernelStep {
   double change;
 };
 
-// Gains are estimates that only choose the next variable, so single precision is enough; violations are
-// differences in double precision, rounded afterwards.
+// The choice of a variable. Gains are estimates that only choose the next variable, so single precision is
+// enough; violations are computed in double precision and rounded afterwards.
 struct PairChoice {
   std::size_t place;  // of the largest gain; `count` if there is none
   double violation = 0.0;
 };
 
 // The first variable of a pair. The partner k maximises (top - e_k)^2 / (K_ii + K_kk - 2 K_ik), where `top`
-// is the pull of the first and K_ik its row.
+// is the pull of the first variable i, and `row` holds K_ik.
 struct PairLeader {
   double top;
   float diagonal;
   const float* row;
 };
 
-// pull -= sum of both steps. Returns where pull + barrier is largest; `count` if every barrier is infinite.
+// Subtracts both steps from `pull`. Returns the index of the largest pull + barrier; `count` if every barrier
+// is infinite.
 std::size_t move_pair(KernelStep one, KernelStep two, double* __restrict pull,
                       const double* __restrict barrier, std::size_t count);
 
 PairChoice find_partner(PairLeader leader, const double* __restrict pull, const double* __restrict barrier,
                         const float* __restrict diagonal, std::size_t count);
 
-// pull -= step. Returns the variable with the largest pull^2 / K_kk among those that can move.
+// Subtracts the step from `pull`. Returns the variable with the largest pull^2 / K_kk among the variables
+// that can move.
 PairChoice move_one(KernelStep step, double* __restrict pull, const double* __restrict rise_barrier,
                     const double* __restrict fall_barrier, const float* __restrict diagonal,
                     std::size_t count);

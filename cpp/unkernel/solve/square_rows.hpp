@@ -11,8 +11,7 @@
 namespace unkernel::solve {
 
 // A symmetric matrix shared by several problems, each of which uses some of its rows. If the rows of a
-// problem are contiguous, the matrix is read in place; else the rows in use are copied, 64 MiB of them at
-// most.
+// problem are contiguous, the matrix is read in place; else up to 64 MiB of rows are copied.
 struct KernelSquare {
   const float* values;  // row-major, `stride` apart
   std::size_t stride;
@@ -25,26 +24,27 @@ inline std::size_t place_of(const KernelSquare& kernel, std::size_t variable) {
 }
 
 // Returns whether the places are contiguous and ascending.
-bool follow_one_another(std::span<const std::size_t> places);
+bool are_contiguous(std::span<const std::size_t> places);
 
-// Kernel rows over some columns of the matrix: in place if these are contiguous, else as copies. The least
-// recently requested copy is overwritten.
+// Kernel rows over some columns of the matrix: in place if the columns are contiguous, else as copies. A new
+// copy overwrites the oldest copy.
 class SquareRows {
  public:
   SquareRows(const KernelSquare& kernel, std::vector<std::size_t> places);
 
-  // Returns a row. It stays valid until the next call but one; the row of `kept` is not overwritten.
+  // Returns a row. The row is valid until the second call after this one; the row of `kept` is not
+  // overwritten.
   const float* row(std::size_t k, std::size_t kept) {
-    const float* whole = kernel_.values + places_[k] * kernel_.stride;
-    if (in_place_) return whole + places_[0];
-    if (copy_of_[k] == nobody) copy(k, whole, kept);
+    const float* full_row = kernel_.values + places_[k] * kernel_.stride;
+    if (in_place_) return full_row + places_[0];
+    if (copy_of_[k] == no_index) copy(k, full_row, kept);
     return copies_[copy_of_[k]].get();
   }
 
  private:
-  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t no_index = std::numeric_limits<std::size_t>::max();
 
-  void copy(std::size_t k, const float* whole, std::size_t kept);
+  void copy(std::size_t k, const float* full_row, std::size_t kept);
 
   KernelSquare kernel_;
   std::vector<std::size_t> places_;

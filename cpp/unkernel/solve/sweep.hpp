@@ -1,10 +1,11 @@
 // The loops of dual coordinate descent that visit rows, compiled for every kind of row view.
 //
-// Visit    The residual of a row (its score less its target) decides what happens. A row that wants to move
-// makes its step. A row at a
-//          corner of g_i that wants to stay there sleeps for 1, 2, 4 .. 16 epochs. A row that is further
-//          inside its corner than the largest violation of the last epoch leaves the active set (shrinking).
-// Step     The best u_i for the dual with all others fixed, in closed form (Hsieh et al. 2008, Algorithm 3,
+// Visit    The residual of a row (its score minus its target) decides what happens to the row. A row that
+//          wants to move makes its step. A row at a corner of g_i that wants to stay there sleeps for 1, 2,
+//          4 .. 16 epochs. A row that is further inside its corner than the largest violation of the last
+//          epoch leaves the active set (shrinking).
+// Step     The best u_i for the dual with all other variables fixed, in closed form (Hsieh et al. 2008,
+// Algorithm 3,
 //          extended to rows with both labels).
 // Revisit  Rows whose gap was larger than the average are visited again, up to four times, at the end of an
 //          epoch: half of the gap is in a sixth of the rows that move. On a kernel matrix, where steps are
@@ -36,7 +37,7 @@ struct SweepState {
   Random random;
   std::vector<double> targets{};      // of scores, one per row; empty if all are 0
   std::vector<std::int32_t> awake{};  // the rows to visit in this epoch, in order
-  std::vector<std::int32_t> busy{};   // the rows to visit again at its end
+  std::vector<std::int32_t> busy{};   // the rows to visit again at the end of the epoch
   std::int64_t epoch = 0;
   std::int64_t steps = 0;
   double busy_above = std::numeric_limits<double>::infinity();
@@ -60,7 +61,7 @@ double gap_term(const LossKind& loss, const Coordinate& c, double residual) {
 // Returns the slope of the dual in the direction in which u can move: positive if it wants to move, else
 // minus the distance by which the residual lies inside the corner that holds u.
 template <class LossKind>
-double eagerness(const LossKind& loss, const Coordinate& c, double residual) {
+double slope_of_possible_move(const LossKind& loss, const Coordinate& c, double residual) {
   constexpr double never = -std::numeric_limits<double>::infinity();
   const double up = c.u < loss.high(c.costs) ? loss.right_slope(c.costs, c.u) - residual : never;
   const double down = c.u > loss.low(c.costs) ? residual - loss.left_slope(c.costs, c.u) : never;
@@ -90,10 +91,10 @@ class RowSweep {
     const std::int32_t* awake = state_.awake.data();
     const std::size_t count = state_.awake.size();
     const double shrink_beyond = state_.shrink_beyond;
-    const double step_beyond = least_eagerness(shrink_beyond);
-    const double before_sweep = state_.dual_objective;
+    const double step_beyond = min_slope_to_step(shrink_beyond);
+    const double dual_before_sweep = state_.dual_objective;
     double estimated_gap = 0.0;
-    double most_eager = 0.0;
+    double largest_slope = 0.0;
     std::size_t steps = 0;
     state_.busy.clear();
     for (std::size_t k = 0; k < count; ++k) {
@@ -102,17 +103,17 @@ class RowSweep {
       const std::int32_t i = awake[k];
       Coordinate& c = coordinates_[i];
       const double residual = residual_of(i);
-      const double eager = eagerness(loss_, c, residual);
-      if (eager < -shrink_beyond) {
+      const double slope = slope_of_possible_move(loss_, c, residual);
+      if (slope < -shrink_beyond) {
         c.asleep_until = shrunk;
         continue;
       }
       const double gap = gap_term(loss_, c, residual);
       estimated_gap += gap;
-      if (eager > 0.0) {
-        most_eager = std::max(most_eager, eager);
+      if (slope > 0.0) {
+        largest_slope = std::max(largest_slope, slope);
         c.nap = 0;
-        if (eager <= step_beyond) continue;
+        if (slope <= step_beyond) continue;
         ++steps;
         if (urgency(gap, step(i, residual)) > state_.busy_above) state_.busy.push_back(i);
       } else {
@@ -121,10 +122,10 @@ class RowSweep {
     }
     state_.monitor.throw_if_stopped();
     state_.estimated_gap = estimated_gap;
-    state_.shrink_beyond = std::max(most_eager, 1e-12);
+    state_.shrink_beyond = std::max(largest_slope, 1e-12);
     state_.busy_above = urgency(
         estimated_gap / static_cast<double>(std::max<std::size_t>(count, 1)),
-        (state_.dual_objective - before_sweep) / static_cast<double>(std::max<std::size_t>(steps, 1)));
+        (state_.dual_objective - dual_before_sweep) / static_cast<double>(std::max<std::size_t>(steps, 1)));
   }
 
   void revisit_busy_rows() {
@@ -155,7 +156,7 @@ class RowSweep {
       sums.gap += gap_term(loss_, c, residual);
       sums.loss += loss_.loss(c.costs, residual);
       sums.squared_weights += c.u * f;
-      if (eagerness(loss_, c, residual) > 0.0) c.asleep_until = 0;
+      if (slope_of_possible_move(loss_, c, residual) > 0.0) c.asleep_until = 0;
     }
     return sums;
   }
@@ -164,13 +165,13 @@ class RowSweep {
   static constexpr std::size_t header_distance = 16;  // rows ahead, for the two prefetches
   static constexpr std::size_t row_distance = 8;
 
-  // If reading a score is free but a step is a pass over all rows, only the rows that gain most make steps.
-  // The last epoch tells how much they gain; before the first one, all scores are 0.
+  // If reading a score is free but a step is a pass over all rows, only the rows with the largest gains make
+  // steps. Gains are compared with the gains of the last epoch; before the first epoch, all scores are 0.
   static constexpr bool scores_are_kept = requires { Rows::scores_are_kept; };
-  static double least_eagerness(double most_eager) {
+  static double min_slope_to_step(double largest_slope) {
     constexpr double share = 0.5;
     if constexpr (!scores_are_kept) return 0.0;
-    return share * (std::isfinite(most_eager) ? most_eager : 1.0);
+    return share * (std::isfinite(largest_slope) ? largest_slope : 1.0);
   }
 
   void prefetch_after(const std::int32_t* awake, std::size_t k, std::size_t count) const {
@@ -192,13 +193,13 @@ class RowSweep {
   // Returns the gain in the dual objective.
   double step(std::int64_t i, double residual) {
     Coordinate& c = coordinates_[i];
-    const double before = c.u;
-    c.u = loss_.best(c.costs, residual - before * c.curvature, c.curvature);
-    const double change = c.u - before;
+    const double old_u = c.u;
+    c.u = loss_.best(c.costs, residual - old_u * c.curvature, c.curvature);
+    const double change = c.u - old_u;
     if (change == 0.0) return 0.0;
     rows_.axpy(i, change, weights_);
     ++state_.steps;
-    const double gain = loss_.dual(c.costs, c.u) - loss_.dual(c.costs, before) -
+    const double gain = loss_.dual(c.costs, c.u) - loss_.dual(c.costs, old_u) -
                         change * (residual + 0.5 * change * c.curvature);
     state_.dual_objective += gain;
     return gain;

@@ -73,9 +73,9 @@ void WeightedGram::change_weights(std::span<const double> weights, double slack)
   if (!changed) return;
   constexpr std::size_t tile = 32;
   for (std::size_t first = 0; first < count; first += tile) {
-    for (std::size_t left = 0; left <= first; left += tile) {
+    for (std::size_t first_column = 0; first_column <= first; first_column += tile) {
       for (std::size_t m = first; m < std::min(first + tile, count); ++m) {
-        for (std::size_t k = left; k < std::min(left + tile, m); ++k)
+        for (std::size_t k = first_column; k < std::min(first_column + tile, m); ++k)
           gram_[k * count + m] = gram_[m * count + k];
       }
     }
@@ -89,11 +89,11 @@ void WeightedGram::extend(std::span<const std::int32_t> added) {
     members_.push_back(column);
   }
   const std::size_t count = size();
-  LargeVector<double> wider(count * count, 0.0);
+  LargeVector<double> larger_gram(count * count, 0.0);
   for (std::size_t m = 0; m < before; ++m) {
-    std::copy_n(gram_.data() + m * before, before, wider.data() + m * count);
+    std::copy_n(gram_.data() + m * before, before, larger_gram.data() + m * count);
   }
-  gram_.swap(wider);
+  gram_.swap(larger_gram);
   list_rows();
   for (std::size_t m = before; m < count; ++m) {
     const auto column = static_cast<std::size_t>(members_[m]);
@@ -107,7 +107,7 @@ void WeightedGram::extend(std::span<const std::int32_t> added) {
       scatter<false>(target, ids_.data() + offsets_[i], entries_.data() + offsets_[i],
                      offsets_[i + 1] - offsets_[i], step);
     }
-    for (std::size_t other = 0; other < m; ++other) gram_[other * count + m] = target[other];
+    for (std::size_t earlier = 0; earlier < m; ++earlier) gram_[earlier * count + m] = target[earlier];
   }
 }
 

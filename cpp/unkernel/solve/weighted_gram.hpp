@@ -19,7 +19,7 @@ class WeightedGram {
  public:
   WeightedGram(const SparseColumns& columns, std::size_t rows) : columns_(columns), weights_(rows, 0.0) {}
 
-  // Makes all of `wanted` members (others may be members, too), and brings the weights up to date within a
+  // Makes all `wanted` columns members (other columns may stay members, too), and updates the weights up to a
   // relative error of `slack`.
   void update(std::span<const std::int32_t> wanted, std::span<const double> weights, double slack);
 
@@ -42,7 +42,7 @@ class WeightedGram {
   const SparseColumns& columns_;
   std::vector<double> weights_;
   std::vector<std::int32_t> members_;
-  std::vector<std::int32_t> places_;  // by column; -1 if it is not a member
+  std::vector<std::int32_t> places_;  // by column: index of the member, or -1
   LargeVector<double> gram_;          // members x members
   std::vector<std::size_t> offsets_;  // the members of each row, ascending, and their entries
   std::vector<std::int32_t> ids_;
