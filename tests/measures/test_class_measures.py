@@ -16,7 +16,7 @@ from unkernel.measures import class_measures as named
 from unkernel.measures.class_measures import ClassMeasures
 from unkernel.measures.detection import Detection, roc_area
 from unkernel.measures.intervals import bootstrap, middle, resamples, wilson
-from unkernel.measures.predictions import Examples, ask_model, places
+from unkernel.measures.predictions import Examples, class_indices, predict_examples
 from unkernel.report.sections.agreement import mcnemar
 from unkernel.report.sections.calibration import bins, compute_expected_error
 
@@ -70,7 +70,7 @@ def test_mcnemar_is_a_test_of_a_fair_coin(first, second):
 
 def studied(model, X, y):
     classifier = model._fitted_classifier
-    return ClassMeasures(ask_model("m", classifier, canonical_rows(X), Examples(np.asarray(y))))
+    return ClassMeasures(predict_examples("m", classifier, canonical_rows(X), Examples(np.asarray(y))))
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +84,13 @@ def test_measures_of_three_classes(iris, weighted):
     X, y = iris
     found = studied(PolyLogisticRegression(degree=2).fit(X, y), X, y)
     counts = np.random.default_rng(0).integers(0, 3, len(y)) if weighted else np.ones(len(y), dtype=int)
-    values, said = found.values(counts), found.answers.decision.classes[found.answers.chosen]
+    values, said = found.values(counts), found.predictions.decision.classes[found.predictions.predicted]
     expected = {
         named.ACCURACY: metrics.accuracy_score(y, said, sample_weight=counts),
         named.BALANCED: metrics.balanced_accuracy_score(y, said, sample_weight=counts),
         named.MACRO_F1: metrics.f1_score(y, said, average="macro", sample_weight=counts),
         named.CORRELATION: metrics.matthews_corrcoef(y, said, sample_weight=counts),
-        named.LOG_LOSS: metrics.log_loss(y, found.answers.probabilities, sample_weight=counts),
+        named.LOG_LOSS: metrics.log_loss(y, found.predictions.probabilities, sample_weight=counts),
     }
     assert {name: values[name] for name in expected} == pytest.approx(expected)
     assert named.ROC_AREA not in values
@@ -102,7 +102,10 @@ def test_measures_of_two_classes(iris):
     two = np.where(y == "a", "a", "b")
     y = np.where(np.arange(len(two)) % 9 == 0, "a", two)  # some that cannot be predicted
     found = studied(PolyLogisticRegression(degree=2).fit(X, y), X, y)
-    said, positive = found.answers.decision.classes[found.answers.chosen], found.answers.probabilities[:, 1]
+    said, positive = (
+        found.predictions.decision.classes[found.predictions.predicted],
+        found.predictions.probabilities[:, 1],
+    )
     expected = {
         named.PRECISION: metrics.precision_score(y, said, pos_label="b"),
         named.RECALL: metrics.recall_score(y, said, pos_label="b"),
@@ -121,10 +124,10 @@ def test_measures_of_two_classes(iris):
 
 def test_labels_that_a_model_does_not_know():
     classes = np.array([3, 1, 2])
-    assert places(np.array([1.0, 3.0]), classes, "m", "row").tolist() == [1, 0]
-    assert places(np.array(["2", "3"]), classes, "m", "row").tolist() == [2, 0]
+    assert class_indices(np.array([1.0, 3.0]), classes, "m", "row").tolist() == [1, 0]
+    assert class_indices(np.array(["2", "3"]), classes, "m", "row").tolist() == [2, 0]
     with pytest.raises(ValueError, match=r"1 row of 2 have labels that the model m does not know \(7\)"):
-        places(np.array([1, 7]), classes, "m", "row")
+        class_indices(np.array([1, 7]), classes, "m", "row")
 
 
 def test_bins_of_probabilities_are_tenths():
@@ -145,7 +148,7 @@ def test_scores_of_several_calibrated_classifiers_are_probabilities(iris):
     two = np.where(y == "a", "a", "b")
     model = CalibratedClassifierCV(SVC(kernel="poly", degree=2, gamma=0.5), cv=2).fit(X, two)
     found = ClassMeasures(
-        ask_model("m", unkernel.compile(model, measure=False), canonical_rows(X), Examples(two))
+        predict_examples("m", unkernel.compile(model, measure=False), canonical_rows(X), Examples(two))
     )
     expected = metrics.roc_auc_score(two, model.predict_proba(X)[:, 1])
     assert found.values()[named.ROC_AREA] == pytest.approx(expected)

@@ -114,15 +114,15 @@ def test_trees_of_other_words(half_right):
     found = found.with_trees([[2, 0]], [["aux", "root"]])
     compared = compare_trees(gold, found)
     assert compared.relations.tolist() == ["aux", "advmod", "root"]
-    assert compared.found_relations.tolist() == [NO_WORD, NO_WORD, "root"]
-    assert compared.given_relations.tolist() == ["aux", "root"]
-    assert compared.right_heads.tolist() == [False, False, True]
+    assert compared.aligned_relations.tolist() == [NO_WORD, NO_WORD, "root"]
+    assert compared.predicted_relations.tolist() == ["aux", "root"]
+    assert compared.correct_heads.tolist() == [False, False, True]
     assert compared.lengths.tolist() == [2, 1, 0]
     parser = unkernel.load(GOLDEN / "text-parser.uk")
     result = parser.evaluate(half_right)
     trees = compare_trees(half_right, result.answer)
-    right = trees.right_heads & (trees.relations == trees.found_relations)
-    assert (trees.right_heads.sum(), right.sum()) == (result.uas.n_right, result.las.n_right)
+    right = trees.correct_heads & (trees.relations == trees.aligned_relations)
+    assert (trees.correct_heads.sum(), right.sum()) == (result.uas.n_right, result.las.n_right)
 
 
 def test_results_become_frames(half_right):

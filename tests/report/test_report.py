@@ -14,12 +14,12 @@ import unkernel
 from reference.pages import Page
 from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder, TreeSVC
 from unkernel.measures.class_measures import ClassMeasures
-from unkernel.measures.predictions import Examples, ask_model
+from unkernel.measures.predictions import Examples, predict_examples
 from unkernel.report import report
 from unkernel.report.markup import clean_text, element, escape_html, table
 from unkernel.report.options import Costs
 from unkernel.report.sections.columns import permutation_importances
-from unkernel.report.sections.thresholds import BEST_F1, CHEAPEST, OWN, places
+from unkernel.report.sections.thresholds import BEST_F1, CHEAPEST, OWN, choose_thresholds
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"
@@ -160,7 +160,7 @@ def test_a_column_that_decides_is_more_important_than_noise():
 
 
 def predict_records(fast, X: list[dict], y: list[str]):
-    return ask_model("fast", fast, fast.plan.encode(X, 1), Examples(np.array(y), unit="record"))
+    return predict_examples("fast", fast, fast.plan.encode(X, 1), Examples(np.array(y), unit="record"))
 
 
 def test_markup_escapes_what_is_no_html():
@@ -245,19 +245,25 @@ def test_models_that_answer_otherwise_are_not_compared(iris):
 
 
 def test_thresholds_are_where_they_should_be(records):
-    from unkernel.measures.predictions import Examples, ask_model
+    from unkernel.measures.predictions import Examples, predict_examples
 
     rows = records.fast.plan.encode(records.X)
-    answers = ask_model("m", records.fast, rows, Examples(np.array(records.y)))
-    curve = answers.detection.curve()
-    found = {reason: place for place, reasons in places(answers, Costs(1, 5)).items() for reason in reasons}
+    predictions = predict_examples("m", records.fast, rows, Examples(np.array(records.y)))
+    curve = predictions.detection.curve()
+    found = {
+        reason: place
+        for place, reasons in choose_thresholds(predictions, Costs(1, 5)).items()
+        for reason in reasons
+    }
     said = np.count_nonzero(records.fast.predict(records.X) == "yes")
     assert curve.hits[found[OWN]] + curve.alarms[found[OWN]] == said
     assert curve.f1[found[BEST_F1]] == curve.f1.max()
     price = curve.alarms + 5 * (curve.positives - curve.hits)
     assert price[found[CHEAPEST]] == price.min()
     assert curve.recall[found["recall 90 %"]] >= 0.9 > curve.recall[found["recall 90 %"] - 1]
-    assert places(answers, Costs(1, 0))[-1] == [CHEAPEST]  # misses cost nothing: all are negative
+    assert choose_thresholds(predictions, Costs(1, 0))[-1] == [
+        CHEAPEST
+    ]  # misses cost nothing: all are negative
     with pytest.raises(ValueError, match="the cost of a miss must be a number from 0 on, got -1"):
         Costs(1, -1)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.measures.class_measures import ACCURACY, F1, LOG_LOSS, PRECISION, RECALL, ClassMeasures
-from unkernel.measures.predictions import Examples, Scored
+from unkernel.measures.predictions import Examples, ScoredExamples
 from unkernel.measures.value_measures import ABSOLUTE, R_SQUARED, ROOT_SQUARED, ValueMeasures
 from unkernel.models import Decision
 
@@ -53,7 +53,7 @@ def compare(
 
 def compare_values(decision: Decision, scores: Numbers, values: NDArray[Any]) -> dict[str, Any]:
     """Return R squared, which is None for values that are all equal, and the errors."""
-    measured = ValueMeasures(Scored(decision, scores, Examples(values)))
+    measured = ValueMeasures(ScoredExamples(decision, scores, Examples(values)))
     found = measured.values()
     r_squared = found[R_SQUARED]
     return {
@@ -78,20 +78,20 @@ def compare_classes(
     if reason := _why_unknown(decision, labels, unit):
         return found | {"accuracy_note": f"not known: {reason}"}
     assert labels is not None
-    answers = Scored(decision, scores, Examples(class_labels(labels), unit=unit))
-    measured = ClassMeasures(answers)
+    predictions = ScoredExamples(decision, scores, Examples(class_labels(labels), unit=unit))
+    measured = ClassMeasures(predictions)
     try:
         confusion = measured.confusion
     except ValueError as error:  # labels that the model does not know
         return found | {"accuracy_note": f"not known: {error}"}
     shares = measured.shares(confusion)
     found |= {"correct": int(np.trace(confusion)), "accuracy": shares[ACCURACY]}
-    if answers.positive is None:
+    if predictions.positive is None:
         return found
     shares_of_two = {"precision": shares[PRECISION], "recall": shares[RECALL], "f1": shares[F1]}
-    shares_of_two["roc_area"] = answers.detection.curve().roc_area()
+    shares_of_two["roc_area"] = predictions.detection.curve().roc_area()
     found |= {name: None if math.isnan(value) else value for name, value in shares_of_two.items()}
-    return found | {"positive_class": answers.classes[answers.positive]}
+    return found | {"positive_class": predictions.classes[predictions.positive]}
 
 
 def _why_unknown(decision: Decision, labels: NDArray[Any] | None, unit: str) -> str | None:
@@ -108,7 +108,7 @@ def log_loss(decision: Decision, scores: Numbers, labels: NDArray[Any]) -> float
     """Return the mean of -log(probability of the right class), in nats; None without probabilities."""
     if decision.probability is None or not len(labels):
         return None
-    measured = ClassMeasures(Scored(decision, scores, Examples(labels)))
+    measured = ClassMeasures(ScoredExamples(decision, scores, Examples(labels)))
     return float(measured.losses[LOG_LOSS].mean())
 
 

@@ -76,7 +76,7 @@ class LinearLearner(RowLearner):
     def _find_start(
         self, rows: TrainingRows, classes: NDArray[Any], problem: int, intercept: float
     ) -> Weights | None:
-        """Return the weights of the last fit, if it had the same number of columns and the same classes."""
+        """Return the weights of the last fit; None if its number of columns or its classes were different."""
         model = getattr(self, "model_", None)
         if not self.warm_start or not isinstance(model, LinearModel) or model.n_features != rows.n_features:
             return None

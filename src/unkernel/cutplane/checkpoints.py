@@ -1,9 +1,9 @@
 """Checkpoints of cutting-plane training: a killed run continues from its folder.
 
 Each cut is a file of its own, written once; a small state file lists the cuts in use and holds the best
-weights. So a round writes two weight vectors, however many cuts there are, and each file is complete or
-missing. A cut is named by the checksum of its content, so an exchanged file is noticed. A folder is locked
-while a run uses it, and only files that runs wrote are removed from it.
+weights. So a round writes two vectors of the length of the weights, for any number of cuts. A file is
+complete or missing. A cut is named by the checksum of its content, so an exchanged file is noticed. A folder
+is locked while a run uses it, and only files that runs wrote are removed from it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from unkernel.models import container
 
 _KIND = "checkpoint"
 _STATE = "state.uk"
-# The checksums of identities and the names of cuts; earlier versions had others.
+# How identities are checksummed and cuts named; a checkpoint of an earlier version has another value.
 _CHECKSUMS = "xxh64, cuts by content"
 _CUT = re.compile(r"cut-[0-9a-f]{16}\.uk")
 
@@ -42,7 +42,7 @@ class Checkpoint:
     ----------
     folder : Path
     identity : dict
-        Rows, labels and loss of the cuts; a checkpoint with others is refused.
+        Rows, labels and loss of the cuts; a checkpoint with another identity is refused.
     """
 
     folder: Path
@@ -58,25 +58,25 @@ class Checkpoint:
         Raises
         ------
         ValueError
-            If another run uses it.
+            If another run uses the checkpoint.
         """
         if folder is None:
             yield None
             return
-        place = _find_folder(folder, problem)
-        place.mkdir(parents=True, exist_ok=True)
-        with _lock(place):
-            yield Checkpoint(place, json.loads(json.dumps(identity)))
+        problem_folder = _find_folder(folder, problem)
+        problem_folder.mkdir(parents=True, exist_ok=True)
+        with _lock(problem_folder):
+            yield Checkpoint(problem_folder, json.loads(json.dumps(identity)))
 
     def restore(self, bundle: Bundle) -> tuple[NDArray[np.float64], int] | None:
-        """Fill the bundle; return the best weights and the rounds so far, None if there is none.
+        """Fill the bundle; return the best weights and the rounds so far, or None if nothing is stored.
 
         Raises
         ------
         ValueError
             If the checkpoint has other rows, labels or losses, or is from an earlier version.
         FormatError
-            If it is damaged.
+            If the checkpoint is damaged.
         """
         path = self.folder / _STATE
         if not path.exists():
@@ -102,7 +102,7 @@ class Checkpoint:
             raise FormatError(name, 0, 0, "the checkpoint is damaged; delete its folder")
         for file, offset in zip(files, offsets.tolist(), strict=True):
             bundle.add(self._read_gradient(str(file), bundle.dimension, offset), offset)
-        if len(bundle) == len(masses):  # else fewer cuts are kept now, and the solver finds new masses
+        if len(bundle) == len(masses):  # if the bundle now keeps fewer cuts, the solver finds new masses
             bundle.set_masses(np.array(masses))
         return np.array(weights), rounds
 
@@ -123,9 +123,9 @@ class Checkpoint:
 
         def observe(weights: NDArray[np.float64], objective: float, bound: float, rounds: int) -> None:
             offsets = np.asarray(bundle.offsets)
-            for place, number in enumerate(bundle.numbers):
+            for index, number in enumerate(bundle.numbers):
                 if number not in names:
-                    names[number] = self._write_cut(np.asarray(bundle.gradient(place)), float(offsets[place]))
+                    names[number] = self._write_cut(np.asarray(bundle.gradient(index)), float(offsets[index]))
             files = [names[number] for number in bundle.numbers]
             arrays = {"weights": weights, "masses": bundle.masses, "offsets": offsets}
             settings = {
@@ -142,7 +142,7 @@ class Checkpoint:
         return observe
 
     def _write_cut(self, gradient: NDArray[np.float64], offset: float) -> str:
-        """Write a cut; the name of its file."""
+        """Write a cut; return the name of its file."""
         name = _name_cut(gradient, offset)
         container.write(self.folder / name, _KIND, {"gradient": gradient}, {})
         return name
@@ -152,16 +152,16 @@ def remove_checkpoints(folder: str | os.PathLike[str], problems: int) -> None:
     """Remove checkpoints after a run that converged."""
     for problem in range(problems):
         # The state first: if the process is killed in between, the next run ignores the remaining cuts.
-        place = _find_folder(folder, problem)
-        (place / _STATE).unlink(missing_ok=True)
-        _remove_cuts(place)
-        _remove_if_empty(place)
+        problem_folder = _find_folder(folder, problem)
+        (problem_folder / _STATE).unlink(missing_ok=True)
+        _remove_cuts(problem_folder)
+        _remove_if_empty(problem_folder)
     _remove_if_empty(Path(folder))
 
 
-def _remove_cuts(place: Path, kept: Collection[str] = ()) -> None:
+def _remove_cuts(problem_folder: Path, kept: Collection[str] = ()) -> None:
     """Remove only files that are named like cuts: the user's folder may hold anything."""
-    for path in place.glob("cut-*.uk"):
+    for path in problem_folder.glob("cut-*.uk"):
         if _CUT.fullmatch(path.name) and path.name not in kept:
             path.unlink(missing_ok=True)
 
@@ -176,21 +176,21 @@ def _name_cut(gradient: NDArray[np.float64], offset: float) -> str:
 
 
 @contextlib.contextmanager
-def _lock(place: Path) -> Iterator[None]:
+def _lock(problem_folder: Path) -> Iterator[None]:
     """Lock a folder until the process ends; do nothing on systems without locks."""
     try:
         import fcntl
     except ImportError:
         yield
         return
-    descriptor = os.open(place, os.O_RDONLY)
+    descriptor = os.open(problem_folder, os.O_RDONLY)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ValueError(
-                f"{place.parent}: another training uses this checkpoint; wait until it ends, or give each "
-                "training its own folder"
+                f"{problem_folder.parent}: another training uses this checkpoint; wait until it ends, or "
+                "give each training its own folder"
             ) from error
         except OSError:
             pass

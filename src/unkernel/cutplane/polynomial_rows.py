@@ -1,7 +1,7 @@
 """Rows under a polynomial feature map: cutting planes on conjunctions of features.
 
-Weights are sums of rows, w = sum_i b_i phi(x_i), and the solver knows them by the coefficients b of the
-distinct rows and the scores of these. So a cut takes 16 bytes per row, however many conjunctions there are.
+Weights are sums of rows, w = sum_i b_i phi(x_i), and the solver stores the coefficient b_i and
+the score of each distinct row. So a cut takes 16 bytes per row, for any number of conjunctions.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class RowCoefficients:
 
 @dataclass(frozen=True, eq=False)
 class MappedMinimiser:
-    """The loop on mapped rows: the solver's vectors are coefficients of rows, and as many scores."""
+    """Runs the one-slack loop on mapped rows; a vector of the solver holds coefficients, then scores."""
 
     rows: DistinctRows
     mapped: MappedRows
@@ -75,27 +75,27 @@ class MappedMinimiser:
 
     @staticmethod
     def of(
-        X: Any, row_weights: Weights | None, wanted: PolynomialMap, threads: int, *, identify: bool
+        X: Any, row_weights: Weights | None, polynomial: PolynomialMap, threads: int, *, identify: bool
     ) -> MappedMinimiser:
         """Map the rows of a matrix, in the storage that suits them."""
-        given = canonical_rows(X)
-        n_features = int(given.shape[1])
+        matrix = canonical_rows(X)
+        n_features = int(matrix.shape[1])
         rows = distinct_examples(
-            given,
-            classes=np.zeros(given.shape[0], np.int32),
+            matrix,
+            classes=np.zeros(matrix.shape[0], np.int32),
             weights=np.empty(0) if row_weights is None else row_weights,
             threads=threads,
         )
-        gamma = compute_gamma(wanted.gamma, rows, n_features)
-        kernel = Kernel("polynomial", wanted.degree, gamma, wanted.coef0)
+        gamma = compute_gamma(polynomial.gamma, rows, n_features)
+        kernel = Kernel("polynomial", polynomial.degree, gamma, polynomial.coef0)
         mapped = rows.map(
             MapOptions("auto", float(available_bytes()), threads, 2 * _USUAL_CUTS),
             feature_map=FeatureMap(degree=kernel.degree, kind="kernel", gamma=gamma, coef0=kernel.coef0),
         )
-        identity = {"shape": list(given.shape), "entries": int(given.nnz)}
+        identity = {"shape": list(matrix.shape), "entries": int(matrix.nnz)}
         identity |= {"degree": kernel.degree, "gamma": gamma, "coef0": kernel.coef0}
         if identify:
-            identity["checksum"] = compute_checksum([given.indptr, given.indices, given.data])
+            identity["checksum"] = compute_checksum([matrix.indptr, matrix.indices, matrix.data])
         return MappedMinimiser(rows, mapped, kernel, n_features, identity)
 
     @property
@@ -125,22 +125,22 @@ class MappedMinimiser:
 
     def scores(self, weights: Weights, threads: int) -> Weights:
         """Compute the score of each row anew; 0 for rows without weight."""
-        found = np.asarray(self.mapped.scores(self.coefficients(weights), threads))
+        distinct_scores = np.asarray(self.mapped.scores(self.coefficients(weights), threads))
         places = np.asarray(self.rows.places)
-        return np.where(places >= 0, found[places], 0.0)
+        return np.where(places >= 0, distinct_scores[places], 0.0)
 
     def coefficients(self, weights: Weights) -> Weights:
-        """Return the coefficients of distinct rows in a vector of the solver."""
+        """Return the first half of a vector of the solver: the coefficients of the distinct rows."""
         return np.ascontiguousarray(weights[: int(self.rows.rows)])
 
     def start(self, former: RowCoefficients | None, threads: int) -> Weights | None:
-        """Return a start vector with the coefficients of an earlier fit, for the rows that both have."""
+        """Return a start vector with the coefficients of an earlier fit; new rows have coefficient 0."""
         if former is None:
             return None
         hashes = np.asarray(self.rows.hashes)
-        found = np.searchsorted(former.hashes, hashes).clip(max=len(former.hashes) - 1)
-        known = np.where(former.hashes[found] == hashes, former.coefficients[found], 0.0)
-        return np.concatenate([known, np.asarray(self.mapped.scores(known, threads))])
+        positions = np.searchsorted(former.hashes, hashes).clip(max=len(former.hashes) - 1)
+        start = np.where(former.hashes[positions] == hashes, former.coefficients[positions], 0.0)
+        return np.concatenate([start, np.asarray(self.mapped.scores(start, threads))])
 
     def row_coefficients(self, weights: Weights) -> RowCoefficients:
         """Return the input of :meth:`start` in a later fit."""
@@ -149,16 +149,16 @@ class MappedMinimiser:
     def recompute_objective(self, solution: Solution, oracle: Oracle, options: SolverOptions) -> Solution:
         """Recompute the objective of a solution from its weights.
 
-        The solver adds up scores of cuts; where kernel values are huge, rounding may part these from the
-        scores that the weights give.
+        The solver adds up scores of cuts; where kernel values are huge, these sums may
+        differ from the scores of the weights by rounding.
         """
         scores = self.scores(solution.weights, options.threads)
         places = np.asarray(self.rows.places)
         coefficients = self.coefficients(solution.weights)
-        of_distinct = np.zeros(len(coefficients))
-        of_distinct[places[places >= 0]] = scores[places >= 0]
+        distinct_scores = np.zeros(len(coefficients))
+        distinct_scores[places[places >= 0]] = scores[places >= 0]
         risk, _ = oracle.along(scores, scores, 0.0, options.threads)
-        objective = float(0.5 * coefficients @ of_distinct + options.C * risk)
+        objective = float(0.5 * coefficients @ distinct_scores + options.C * risk)
         checked = replace(solution, objective=objective)
         return replace(checked, converged=solution.converged and checked.gap <= options.tol)
 
@@ -176,7 +176,7 @@ class MappedMinimiser:
                 n_features=self.n_features,
                 origin=origin,
             )
-        found = self.mapped.weights_of(coefficients, threads)
+        conjunctions = self.mapped.weights_of(coefficients, threads)
         return ConjunctionModel(
             degree=self.kernel.degree,
             sets=bool(self.rows.binary),
@@ -185,9 +185,9 @@ class MappedMinimiser:
             coef0=self.kernel.coef0,
             n_features=self.n_features,
             columns=read_only_view(self.rows.columns),
-            keys=read_only_view(found["keys"]),
-            weights=read_only_view(found["weights"]),
-            intercept=read_only_view(np.zeros(1)),  # the same for both rows of a pair
+            keys=read_only_view(conjunctions["keys"]),
+            weights=read_only_view(conjunctions["weights"]),
+            intercept=read_only_view(np.zeros(1)),  # a constant cancels in every pair
             classes=decision.classes,
             origin=origin,
             ranking=decision,

@@ -309,24 +309,24 @@ class RankSVM(RankPredictor):
         on_reading: Any = None,
         zero_based: Any = "auto",
     ) -> tuple[Any, Any]:
-        """Return the solver of the rows, and their ranking."""
+        """Return the minimiser of the rows, and the arguments of the ordinal oracle."""
         matrix, labels, groups = self._read_rows(X, y, qid, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         ranking = encode_ranking(labels, groups, weights, self.pair_weight)
-        self._note_ranking(labels, groups, weights)
+        self._set_ranking_attributes(labels, groups, weights)
         if self.degree == 1:
             rows = matrix if isinstance(matrix, TrainingRows) else self._pack_rows(matrix)
             return LocalMinimiser(rows, 0.0), ranking
-        wanted = PolynomialMap(int(self.degree), self.gamma, float(self.coef0))
+        polynomial = PolynomialMap(int(self.degree), self.gamma, float(self.coef0))
         identify = self.checkpoint is not None
-        mapped = MappedMinimiser.of(matrix, weights, wanted, thread_count(self.n_jobs), identify=identify)
+        mapped = MappedMinimiser.of(matrix, weights, polynomial, thread_count(self.n_jobs), identify=identify)
         self.gamma_ = mapped.kernel.gamma
         return mapped, ranking
 
-    def _note_ranking(
+    def _set_ranking_attributes(
         self, labels: NDArray[Any], groups: NDArray[Any] | None, weights: NDArray[np.float64] | None
     ) -> None:
-        """Set the attributes that later methods need: the ranks, and whether there were groups."""
+        """Set the attributes about the ranking that later methods need."""
         self.ranks_ = list_ranks(labels, weights)
         self._has_groups = groups is not None
         for name in ("thresholds_", "classes_"):  # from an earlier fit
@@ -349,13 +349,13 @@ class RankSVM(RankPredictor):
         found = solve_by_cuts(minimiser, oracle, options, identity=identity, bundle=bundle, start=start)
         if isinstance(minimiser, MappedMinimiser):
             solution = minimiser.recompute_objective(found, oracle, options)
-            self._keep_mapped(minimiser, solution)
+            self._finish_mapped_fit(minimiser, solution)
             return solution
         columns = [minimiser.rows.to_columns(found.weights)]
         self._finish_linear_fit([found], columns, [0.0], _BY_SCORE, self._training_facts())
         return found
 
-    def _keep_mapped(self, rows: MappedMinimiser, solution: Solution) -> None:
+    def _finish_mapped_fit(self, rows: MappedMinimiser, solution: Solution) -> None:
         threads = thread_count(self.n_jobs)
         self._finish_fit(
             [solution],
@@ -376,8 +376,8 @@ class RankSVM(RankPredictor):
     def _find_former_coefficients(self, rows: MappedMinimiser) -> RowCoefficients | None:
         """Return the coefficients for a warm start, if the last fit used the same map."""
         model = getattr(self, "model_", None)
-        of_map = isinstance(model, ConjunctionModel | KernelModel) and get_kernel(model) == rows.kernel
-        return getattr(self, "_coefficients", None) if self.warm_start and of_map else None
+        same_map = isinstance(model, ConjunctionModel | KernelModel) and get_kernel(model) == rows.kernel
+        return getattr(self, "_coefficients", None) if self.warm_start and same_map else None
 
     def _make_oracle(self, ranking: dict[str, Any]) -> Oracle:
         oracle: Oracle = ordinal_oracle(**ranking, accuracy=pair_accuracy(self.tol))
@@ -426,7 +426,7 @@ class RankSVM(RankPredictor):
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, y_numeric=True
         )
         check_not_text(labels)
-        assert_all_finite(labels, input_name="y")  # None has become NaN
+        assert_all_finite(labels, input_name="y")  # None was converted to NaN
         groups = check_groups(qid, matrix)
         return matrix, labels, groups
 

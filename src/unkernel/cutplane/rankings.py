@@ -64,10 +64,10 @@ def ordered_pairs(
     >>> ordered_pairs([1, 2, 3], [0.1, 0.3, 0.2])
     0.6666666666666666
     """
-    labels, found = check_numbers(y), np.asarray(check_numbers(scores), dtype=np.float64)
-    check_consistent_length(labels, found)
-    weights = None if sample_weight is None else check_weights(sample_weight, found)
-    return compute_share_in_order(labels, found, check_groups(qid, found), weights, None)
+    labels, score_array = check_numbers(y), np.asarray(check_numbers(scores), dtype=np.float64)
+    check_consistent_length(labels, score_array)
+    weights = None if sample_weight is None else check_weights(sample_weight, score_array)
+    return compute_share_in_order(labels, score_array, check_groups(qid, score_array), weights, None)
 
 
 def compute_share_in_order(
@@ -90,7 +90,7 @@ def check_numbers(y: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_not_text(labels: NDArray[Any]) -> None:
-    if labels.dtype.kind not in "biuf":  # the order of text is hardly intended
+    if labels.dtype.kind not in "biuf":  # text would be ordered by its letters
         raise ValueError(f"y must be numeric, so that it has an order; got {labels.dtype}")
 
 
@@ -113,18 +113,18 @@ def encode_ranking(
 ) -> dict[str, Any]:
     """Return the arguments of the core's ordinal oracle."""
     values, ranks = np.unique(labels, return_inverse=True)
-    nothing = np.empty(0)
-    numbers = None if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.int32)
+    empty = np.empty(0)
+    group_numbers = None if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.int32)
     by_ndcg = pair_weight == "ndcg"
-    gains, discounts = _compute_ndcg_shares(labels, numbers, weights) if by_ndcg else (nothing, nothing)
+    gains, discounts = _compute_ndcg_shares(labels, group_numbers, weights) if by_ndcg else (empty, empty)
     return {
         "ranks": ranks.astype(np.int32),
         "rank_count": len(values),
-        "groups": np.empty(0, np.int32) if numbers is None else numbers,
-        "weights": nothing if weights is None else weights,
+        "groups": np.empty(0, np.int32) if group_numbers is None else group_numbers,
+        "weights": empty if weights is None else weights,
         "pair_weights": _tabulate_pair_weights(values, pair_weight)
         if isinstance(pair_weight, Mapping)
-        else nothing,
+        else empty,
         "gains": gains,
         "discounts": discounts,
     }
@@ -133,14 +133,14 @@ def encode_ranking(
 def weigh_rank_pairs(
     values: NDArray[Any], totals: NDArray[np.float64], counts: NDArray[Any], pair_weight: PairWeight | None
 ) -> NDArray[np.float64]:
-    """Return the weight of pairs of rows in one group by their ranks, (higher, lower), scaled as in the risk.
+    """Return the weights of pairs of rows of one group, by [higher rank, lower rank], scaled as in the risk.
 
     Parameters
     ----------
     values : ndarray
         The labels, ascending.
     totals, counts : ndarray
-        The weight of the rows that have each label, and how many of them have any weight.
+        For each label, the total weight of its rows, and the number of its rows with positive weight.
     pair_weight : dict, str or None
     """
     table = np.tri(len(values), k=-1)
@@ -148,7 +148,7 @@ def weigh_rank_pairs(
         table *= _tabulate_pair_weights(values, pair_weight).reshape(table.shape)
     elif pair_weight == "ndcg":
         gains, discounts = _compute_ndcg_shares(np.repeat(values, counts), None, None)
-        first = np.minimum(np.cumsum(counts) - counts, len(gains) - 1)  # a row of each label, if it has one
+        first = np.minimum(np.cumsum(counts) - counts, len(gains) - 1)  # the first row of each label
         table *= np.subtract.outer(gains[first], gains[first])
         table *= np.subtract.outer(discounts[first], discounts[first])
     pairs = float(totals @ table @ totals)
@@ -173,16 +173,16 @@ def _tabulate_pair_weights(
 ) -> NDArray[np.float64]:
     _check_few_ranks(values)
     table = np.ones((len(values), len(values)))
-    place = {float(value): code for code, value in enumerate(values.tolist())}
+    codes = {float(value): code for code, value in enumerate(values.tolist())}
     for pair, weight in pair_weight.items():
-        numbers = (
+        is_label_pair = (
             isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(label, Real) for label in pair)
         )
-        if not (numbers and pair[0] > pair[1]):
+        if not (is_label_pair and pair[0] > pair[1]):
             raise ValueError(f"pair_weight has keys (higher label, lower label), got {pair!r}")
         if not (isinstance(weight, Real) and weight >= 0 and np.isfinite(weight)):
             raise ValueError(f"pair_weight has finite weights that are not negative, got {weight!r}")
-        high, low = place.get(float(pair[0])), place.get(float(pair[1]))
+        high, low = codes.get(float(pair[0])), codes.get(float(pair[1]))
         if high is not None and low is not None:  # both labels occur
             table[high, low] = weight
     return table.ravel()
@@ -191,10 +191,10 @@ def _tabulate_pair_weights(
 def _compute_ndcg_shares(
     labels: NDArray[Any], groups: NDArray[np.int32] | None, weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return each row's share of its group's NDCG, and its discount, in the ideal order of the group.
+    """Return the gain of each row, divided by the best gain of its group, and its discount in the best order.
 
     (gain_i - gain_j)(discount_i - discount_j) is what NDCG loses if rows i and j of the best order are
-    swapped. Rows of equal label share the mean of their discounts, so this is the mean over all best orders.
+    swapped. Rows of equal label share the mean of their discounts: the loss is the mean over all best orders.
     """
     values, ranks = np.unique(labels, return_inverse=True)
     _check_few_ranks(values)
@@ -260,13 +260,13 @@ def ndcg_score(
     >>> ndcg_score([1, 0, 0, 0], [0.9, 0.1, 0.5, 0.2], qid=[1, 1, 2, 2], without_relevant="zero")
     0.5
     """
-    labels, found = check_numbers(y), np.asarray(check_numbers(scores), dtype=np.float64)
-    check_consistent_length(labels, found)
+    labels, score_array = check_numbers(y), np.asarray(check_numbers(scores), dtype=np.float64)
+    check_consistent_length(labels, score_array)
     if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
         raise ValueError(f"k must be a number of places from 1 on, or None for all, got {k!r}")
     if without_relevant not in _WITHOUT_RELEVANT:
         raise ValueError(f"without_relevant must be 'skip', 'zero' or 'one', got {without_relevant!r}")
-    values, relevant = compute_group_ndcg(labels, found, check_groups(qid, found), k, gain)
+    values, relevant = compute_group_ndcg(labels, score_array, check_groups(qid, score_array), k, gain)
     convention = _WITHOUT_RELEVANT[without_relevant]
     if convention is not None:
         return float(np.where(relevant, values, convention).mean())
@@ -282,11 +282,13 @@ def compute_group_ndcg(
     k: int | None,
     gain: str = "exponential",
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return NDCG@k of each group, ascending, and whether the group has a relevant row; NDCG is 0 if not."""
+    """Return NDCG@k of each group, ascending, and whether the group has a relevant row (else NDCG is 0)."""
     gains = _compute_gains(labels, gain)
-    numbers = np.zeros(len(scores), np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
-    best = _sum_discounted_gains(gains, gains, numbers, k)
-    reached = _sum_discounted_gains(gains, scores, numbers, k)
+    group_numbers = (
+        np.zeros(len(scores), np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
+    )
+    best = _sum_discounted_gains(gains, gains, group_numbers, k)
+    reached = _sum_discounted_gains(gains, scores, group_numbers, k)
     relevant = best > 0
     return np.divide(reached, best, out=np.zeros_like(best), where=relevant), relevant
 

@@ -22,8 +22,8 @@ from unkernel.learners.progress import OnProgress
 
 Weights = NDArray[np.float64]
 
-# Least memory per column: its numbers and its weight; in files, where columns are not renumbered, also a
-# dozen cuts and vectors of the solver.
+# Smallest memory per column: its numbers and its weight. In files, columns are not renumbered, and a dozen
+# cuts and vectors of the solver are added.
 _BYTES_PER_COLUMN_IN_MEMORY = 24
 _BYTES_PER_COLUMN_IN_FILES = 128
 
@@ -46,7 +46,7 @@ class TrainingRows:
     n_features : int
         The model's columns.
     columns : ndarray of ints
-        The model's column for each of the store's; negative for those that the model does not have.
+        The model's column for each column of the store; negative if the model does not have the column.
     identity : dict
         Identifies the rows in checkpoints.
     """
@@ -87,11 +87,11 @@ def pack_rows(
 
 
 class MergedRows(NamedTuple):
-    """Rows that also represent equal rows of their class."""
+    """Rows of which each represents all equal rows of its class."""
 
-    order: NDArray[np.int64] | None  # their numbers; None for all rows as they are
-    codes: NDArray[np.int32]  # their classes
-    weights: Weights | None  # the sums of weights; None for ones
+    order: NDArray[np.int64] | None  # the numbers of the kept rows; None if all rows are kept
+    codes: NDArray[np.int32]  # the class of each kept row
+    weights: Weights | None  # the summed weight of each kept row; None if all are 1
 
 
 def merge_equal_rows(rows: CsrRows, codes: NDArray[np.int32], weights: Weights | None) -> MergedRows:
@@ -99,7 +99,7 @@ def merge_equal_rows(rows: CsrRows, codes: NDArray[np.int32], weights: Weights |
 
     Dual coordinate descent depends on the order and the number of rows within its tolerance. Merged rows
     are sorted by their content and rows of weight 0 are left out, so that repeated rows and weighted ones
-    are one and the same computation. Rows that are all different and have no weights stay as they are.
+    are one and the same computation. If all rows differ and have no weights, nothing changes.
 
     Parameters
     ----------
@@ -117,22 +117,22 @@ def merge_equal_rows(rows: CsrRows, codes: NDArray[np.int32], weights: Weights |
     order = np.lexsort((codes, keys))
     if weights is not None:
         order = order[weights[order] > 0]
-    same = (keys[order[1:]] == keys[order[:-1]]) & (codes[order[1:]] == codes[order[:-1]])
-    if weights is None and not same.any():
+    same_as_previous = (keys[order[1:]] == keys[order[:-1]]) & (codes[order[1:]] == codes[order[:-1]])
+    if weights is None and not same_as_previous.any():
         return MergedRows(None, codes, weights)
-    later = np.flatnonzero(same) + 1
-    differences = matrix[order[later]] - matrix[order[later - 1]]
-    same[later - 1] = abs(differences).sum(axis=1).ravel() == 0
-    first = np.flatnonzero(np.r_[True, ~same])
-    summed = np.add.reduceat(np.ones(len(order)) if weights is None else weights[order], first)
+    repeated = np.flatnonzero(same_as_previous) + 1
+    differences = matrix[order[repeated]] - matrix[order[repeated - 1]]
+    same_as_previous[repeated - 1] = abs(differences).sum(axis=1).ravel() == 0
+    first = np.flatnonzero(np.r_[True, ~same_as_previous])
+    weight_sums = np.add.reduceat(np.ones(len(order)) if weights is None else weights[order], first)
     kept = order[first]
-    return MergedRows(kept.astype(np.int64, copy=False), codes[kept], summed)
+    return MergedRows(kept.astype(np.int64, copy=False), codes[kept], weight_sums)
 
 
 def open_row_files(
     source: Any, threads: int, *, cache: Any, zero_based: Any = "auto", on_reading: Any = None
 ) -> tuple[TrainingRows, RowFile]:
-    """Open the packed copy of svmlight files, after making it if need be."""
+    """Open the packed copy of svmlight files; make the copy if it does not exist."""
     opened = open_rows(
         source,
         cache=cache,
@@ -150,7 +150,7 @@ def open_row_files(
 
 
 def _check_too_wide(columns: int, bytes_each: int) -> None:
-    """Raise a ``MemoryError`` if weights and cuts of so many columns do not fit into memory."""
+    """Raise a ``MemoryError`` if the weights and cuts of `columns` columns do not fit into memory."""
     needed, free = columns * bytes_each, available_bytes()
     if needed > free:
         raise MemoryError(
@@ -160,7 +160,7 @@ def _check_too_wide(columns: int, bytes_each: int) -> None:
 
 
 def pair_accuracy(tol: float) -> float:
-    """Return the allowed relative error of the risk of pairs: small, compared with the gap to reach."""
+    """Return the allowed relative error of the risk of pairs, which is small compared with the gap `tol`."""
     return tol / 20
 
 
@@ -199,7 +199,7 @@ class SolverOptions:
 
 @dataclass(frozen=True, eq=False)
 class Solution(Outcome):
-    """Weights, and how good they are."""
+    """The outcome of training, with the weights."""
 
     weights: Weights
 
@@ -209,7 +209,7 @@ class Minimiser(Protocol):
 
     @property
     def rows(self) -> TrainingRows:
-        """The rows, or facts of them."""
+        """The rows, or their description if other machines hold them."""
 
     @property
     def dimension(self) -> int:
@@ -278,22 +278,22 @@ def solve_by_cuts(
     bundle: Bundle | None = None,
     place: tuple[int, int] = (0, 1),
 ) -> Solution:
-    """Run the one-slack loop, from a checkpoint if there is one that fits."""
+    """Run the one-slack loop; continue from the checkpoint of an earlier run if there is one."""
     bundle = minimiser.new_bundle(options.most_cuts) if bundle is None else bundle
-    begin = np.zeros(minimiser.dimension) if start is None else start
+    start_weights = np.zeros(minimiser.dimension) if start is None else start
     rounds = 0
-    with Checkpoint.open(options.checkpoint, place[0], identity) as kept:
-        if kept is not None and len(bundle) == 0 and (found := kept.restore(bundle)) is not None:
-            begin, rounds = found
-        ended = minimiser.run(
+    with Checkpoint.open(options.checkpoint, place[0], identity) as stored:
+        if stored is not None and len(bundle) == 0 and (restored := stored.restore(bundle)) is not None:
+            start_weights, rounds = restored
+        result = minimiser.run(
             oracle,
             bundle,
-            begin,
+            start_weights,
             LoopOptions(options.C, options.tol, max(options.max_iter - rounds, 0), options.threads, *place),
             on_progress=options.on_progress,
-            observe=None if kept is None else kept.make_observer(bundle, rounds),
+            observe=None if stored is None else stored.make_observer(bundle, rounds),
         )
-    return _make_solution(ended, rounds)
+    return _make_solution(result, rounds)
 
 
 def solve_by_dual(
@@ -307,7 +307,7 @@ def solve_by_dual(
 ) -> Solution:
     """Run dual coordinate descent on rows in memory."""
     assert isinstance(rows.store, PackedRows)
-    ended = train_dual(
+    result = train_dual(
         DualOptions(options.tol, options.max_iter, seed, options.threads, *place),
         rows=rows.store,
         intercept=options.intercept,
@@ -316,15 +316,15 @@ def solve_by_dual(
         duals=np.empty(0),
         on_progress=options.on_progress,
     )
-    return _make_solution(dict(ended), 0)
+    return _make_solution(dict(result), 0)
 
 
-def _make_solution(ended: dict[str, Any], rounds_before: int) -> Solution:
+def _make_solution(result: dict[str, Any], rounds_before: int) -> Solution:
     return Solution(
-        weights=np.asarray(ended["weights"]),
-        objective=float(ended["objective"]),
-        bound=float(ended["bound"]),
-        rounds=rounds_before + int(ended["rounds"]),
-        converged=bool(ended["converged"]),
-        history=np.asarray(ended["history"]) + np.array([rounds_before, 0.0, 0.0]),
+        weights=np.asarray(result["weights"]),
+        objective=float(result["objective"]),
+        bound=float(result["bound"]),
+        rounds=rounds_before + int(result["rounds"]),
+        converged=bool(result["converged"]),
+        history=np.asarray(result["history"]) + np.array([rounds_before, 0.0, 0.0]),
     )

@@ -38,7 +38,7 @@ from unkernel.models import Decision
 ProblemStart = tuple[Bundle, NDArray[np.float64] | None]  # the cuts so far, and the weights to start from
 
 OBJECTIVES = ("error_rate", "f1", "break_even", "precision_at_k", "roc_area")
-# Fewer rows take milliseconds anyway, and cuts do not depend on the order of rows.
+# Below this number of rows, training takes milliseconds, and cuts do not depend on the order of rows.
 _ROWS_FOR_DUAL = 1000
 
 
@@ -200,16 +200,16 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
     ) -> Any:
         """Return the rows in the solver's form, and the class and the cost of each."""
-        found, labels = self._read_rows(X, y, on_reading, zero_based)
+        matrix, labels = self._read_rows(X, y, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = self._check_targets(labels, weights)
-        if isinstance(found, TrainingRows):
-            rows = found
+        if isinstance(matrix, TrainingRows):
+            rows = matrix
         else:
             order = None
-            if self._may_use_dual(found.shape[0]):
-                order, codes, weights = merge_equal_rows(found, codes, weights)
-            rows = self._pack_rows(found, order)
+            if self._may_use_dual(matrix.shape[0]):
+                order, codes, weights = merge_equal_rows(matrix, codes, weights)
+            rows = self._pack_rows(matrix, order)
         self.solver_ = self._choose_solver(rows)
         return rows, codes, self._compute_costs(codes, weights)
 
@@ -235,7 +235,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         costs: NDArray[np.float64] | None,
         start: list[ProblemStart],
     ) -> tuple[list[Solution], list[float]]:
-        """Return the solutions of all problems, and the shifts of their scores."""
+        """Return the solution of each problem, and the number to add to its scores."""
         solutions = [
             self._solve(minimiser, options, OneVsRestTargets(codes, costs, place), bundle, weights)
             for place, (bundle, weights) in zip(self._list_problems(), start, strict=True)
@@ -249,17 +249,21 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         codes: NDArray[np.int32],
         solutions: list[Solution],
     ) -> list[float]:
-        """Compute intercepts for objectives that only order scores, so that the right number is above 0."""
+        """Compute intercepts for objectives that only order scores: they set how many scores are positive."""
         if self.objective in ("error_rate", "f1") or not self.fit_intercept:
             return [0.0] * len(solutions)
         shifts = []
-        for place, solution in zip(self._list_problems(), solutions, strict=True):
+        for problem, solution in zip(self._list_problems(), solutions, strict=True):
             scores = np.sort(minimiser.scores(solution.weights, options.threads))
-            positives = int(OneVsRestTargets(codes, None, place).positive().sum())
-            wanted = int(self.k or 0) if self.objective == "precision_at_k" else positives
-            below = len(scores) - wanted
-            lowest = scores[below] if below < len(scores) else scores[-1]
-            shifts.append(-float(scores[below - 1] + lowest) / 2 if below > 0 else 1.0 - float(scores[0]))
+            positives = int(OneVsRestTargets(codes, None, problem).positive().sum())
+            n_positive = int(self.k or 0) if self.objective == "precision_at_k" else positives
+            n_negative = len(scores) - n_positive
+            lowest_positive = scores[n_negative] if n_negative < len(scores) else scores[-1]
+            shifts.append(
+                -float(scores[n_negative - 1] + lowest_positive) / 2
+                if n_negative > 0
+                else 1.0 - float(scores[0])
+            )
         return shifts
 
     def _read_rows(
@@ -293,7 +297,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         return codes
 
     def _may_use_dual(self, rows: int) -> bool:
-        """Whether ``"dual"`` may solve that many rows in memory."""
+        """Whether ``"dual"`` may solve `rows` rows in memory."""
         if self.objective != "error_rate" or self.solver == "cutting_plane":
             return False
         return self.solver == "dual" or (rows >= _ROWS_FOR_DUAL and self.checkpoint is None)
@@ -306,13 +310,13 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
             raise ValueError("solver='dual' keeps no checkpoint: leave it out, or use solver='cutting_plane'")
         if self.solver != "auto":
             return str(self.solver)
-        pays = can_use_dual and rows.store.rows >= _ROWS_FOR_DUAL and self.checkpoint is None
-        return "dual" if pays and not self.warm_start else "cutting_plane"
+        dual_is_faster = can_use_dual and rows.store.rows >= _ROWS_FOR_DUAL and self.checkpoint is None
+        return "dual" if dual_is_faster and not self.warm_start else "cutting_plane"
 
     def _describe_shortfall(self) -> str:
-        words = super()._describe_shortfall()
+        message = super()._describe_shortfall()
         slow_by_choice = getattr(self, "solver", "") == "cutting_plane" and self.objective == "error_rate"
-        return words + (", or take solver='dual' for rows in memory" if slow_by_choice else "")
+        return message + (", or take solver='dual' for rows in memory" if slow_by_choice else "")
 
     def _get_intercept_feature(self) -> float:
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
@@ -393,8 +397,8 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
 
     @classmethod
     def _infer_parameters(cls, model: Any) -> dict[str, Any]:
-        told = {"objective": model.origin.get("objective_name"), "loss": model.origin.get("loss")}
-        return super()._infer_parameters(model) | {k: v for k, v in told.items() if v is not None}
+        from_origin = {"objective": model.origin.get("objective_name"), "loss": model.origin.get("loss")}
+        return super()._infer_parameters(model) | {k: v for k, v in from_origin.items() if v is not None}
 
 
 def follow_start(start: list[ProblemStart], solutions: list[Solution]) -> list[ProblemStart]:

@@ -13,12 +13,12 @@ def find_thresholds(
 ) -> NDArray[np.float64]:
     """Find, for each border between ranks, the score with the least weight on its wrong side.
 
-    The absolute error in ranks is the sum of these weights over all borders. So each border can be chosen by
-    itself, and the best borders are in order.
+    The absolute error in ranks is the sum of these weights over all borders. So each border can be chosen
+    independently, and the best borders ascend.
     """
     order = np.argsort(scores, kind="stable")
     sorted_scores, sorted_ranks, sorted_weights = scores[order], ranks[order], weights[order]
-    # A border may lie before all rows, after all, or between two of different score.
+    # A border may lie before all rows, after all rows, or between two rows of different score.
     places = np.flatnonzero(np.diff(sorted_scores) > 0) + 1
     places = np.concatenate([[0], places, [len(scores)]])
     borders = _compute_midpoints(sorted_scores, places)
@@ -37,7 +37,7 @@ def find_thresholds(
 def _compute_midpoints(scores: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.float64]:
     low, high = scores[places[1:-1] - 1], scores[places[1:-1]]
     middle = (low + high) / 2
-    # A score on a border is below it, and neighbouring numbers have no middle.
+    # A score on a border counts as below it. Two neighbouring floats have no number between them.
     middle = np.where(middle < high, middle, low)
     margin = 1.0 + abs(scores[0]) + abs(scores[-1])
     return np.concatenate([[scores[0] - margin], middle, [scores[-1] + margin]])

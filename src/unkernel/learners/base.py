@@ -41,7 +41,7 @@ class Outcome:
     objective : float
         The primal objective.
     bound : float
-        A lower bound of its minimum: the dual objective, or that of the cuts.
+        A lower bound of the minimum: the dual objective, or the objective of the cuts.
     rounds : int
         Passes, Newton steps or rounds of the solver.
     converged : bool
@@ -68,13 +68,13 @@ class LazyClassifier:
 
     model: Model
     threads: int
-    made: CompiledClassifier | TreeClassifier | None = None
+    compiled: CompiledClassifier | TreeClassifier | None = None
 
     @cached_property
     def classifier(self) -> CompiledClassifier | TreeClassifier:
         """Return the classifier: support vectors are compiled, other models are used directly."""
-        if self.made is not None:
-            return self.made
+        if self.compiled is not None:
+            return self.compiled
         if isinstance(self.model, TreeModel):
             return TreeClassifier(self.model)
         if isinstance(self.model, KernelModel):
@@ -148,14 +148,12 @@ class Learner(Reportable, Estimator):
             origin["feature_names"] = [str(name) for name in self.feature_names_in_]
         return origin | {"parameters": parameters_to_json(self)}
 
-    def _set_model(self, model: Model, made: CompiledClassifier | TreeClassifier | None = None) -> None:
+    def _set_model(self, model: Model, compiled: CompiledClassifier | TreeClassifier | None = None) -> None:
         self.model_ = model
-        self._lazy_classifier = LazyClassifier(model, thread_count(self.n_jobs), made)
+        self._lazy_classifier = LazyClassifier(model, thread_count(self.n_jobs), compiled)
 
     def _copy_with_each(self, Cs: Iterable[float], prepared: Self) -> Iterator[Self]:
-        """Yield one unfitted copy for each C, with checked parameters and the attributes of prepared
-        examples.
-        """
+        """Yield one unfitted copy for each C, with the attributes that `prepared` got from the examples."""
         for C in Cs:
             copy = clone(self).set_params(C=C)
             copy._validate_params()
@@ -283,19 +281,21 @@ class Learner(Reportable, Estimator):
         """
         classifier = load_classifier(path)
         model = classifier.model
-        found = cls._find_learner_name(model)
-        if found != cls._kind:
-            whose = f"a model of {found}" if found else "a model that no estimator of unkernel trained"
-            raise FormatError(
-                os.fspath(path), 0, 0, f"{whose}, not of {cls.__name__}; unkernel.load reads it"
+        learner_name = cls._find_learner_name(model)
+        if learner_name != cls._kind:
+            what = (
+                f"a model of {learner_name}"
+                if learner_name
+                else "a model that no estimator of unkernel trained"
             )
+            raise FormatError(os.fspath(path), 0, 0, f"{what}, not of {cls.__name__}; unkernel.load reads it")
         names = cls._get_param_names()
         try:
             stored = parameters_from_json(model.origin.get("parameters"))
         except ValueError as error:
             raise FormatError(os.fspath(path), 0, 0, f"{error}; unkernel.load reads the model") from error
-        given = cls._infer_parameters(model) | stored
-        learner = cls(**{name: value for name, value in given.items() if name in names})
+        parameters = cls._infer_parameters(model) | stored
+        learner = cls(**{name: value for name, value in parameters.items() if name in names})
         learner._restore(model)
         learner._set_model(model, classifier)
         return learner
@@ -303,8 +303,8 @@ class Learner(Reportable, Estimator):
     @classmethod
     def _find_learner_name(cls, model: Model) -> str | None:
         """Return the name of the learner that made a model, if stored."""
-        found = model.origin.get("learner")
-        return found if isinstance(found, str) else None
+        name = model.origin.get("learner")
+        return name if isinstance(name, str) else None
 
     @classmethod
     def _infer_parameters(cls, model: Model) -> dict[str, Any]:

@@ -15,16 +15,16 @@ from sklearn.utils._param_validation import Interval
 LARGEST_COST = 1e20
 COST = Interval(Real, 0, LARGEST_COST, closed="right")
 
-_RUN_PARAMETERS = ("n_jobs", "verbose")  # without effect on the model
-_ITEMS = "items"  # dicts are lists of items, because JSON turns keys into texts
+_RUN_PARAMETERS = ("n_jobs", "verbose")  # they do not change the model
+_ITEMS = "items"  # dicts are stored as lists of items, because JSON turns keys into texts
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """An estimator whose ``__init__`` only stores its arguments, as scikit-learn requires."""
 
-    def _set_parameters(self, given: dict[str, Any]) -> None:
+    def _set_parameters(self, local_variables: dict[str, Any]) -> None:
         """Set all parameters, given the local variables of ``__init__``."""
-        for name, value in given.items():
+        for name, value in local_variables.items():
             if name != "self":
                 setattr(self, name, value)
 

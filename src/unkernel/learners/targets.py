@@ -30,8 +30,8 @@ def encode_classes(
     labels: NDArray[Any], weights: NDArray[np.float64] | None, learner: str
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return the classes of the rows with a positive weight, and the index of each row's class."""
-    counted = labels if weights is None else labels[weights > 0]
-    classes = np.unique(counted)
+    weighted_labels = labels if weights is None else labels[weights > 0]
+    classes = np.unique(weighted_labels)
     if len(classes) < 2:
         raise ValueError(
             f"{learner} needs rows of at least two classes, but there is only one class: {classes.tolist()}"
@@ -54,15 +54,15 @@ def compute_class_weights(
         return [1.0] * count
     if isinstance(class_weight, str):  # "balanced"
         rows = np.bincount(codes, weights=weights, minlength=count)
-        return [float(rows.sum() / (count * share)) for share in rows]
+        return [float(rows.sum() / (count * class_weight_sum)) for class_weight_sum in rows]
     unknown = set(class_weight) - set(classes.tolist())
     if unknown:
         raise ValueError(f"class_weight names classes that do not occur: {sorted(map(str, unknown))}")
-    found = [float(class_weight.get(label, 1.0)) for label in classes.tolist()]
-    for label, weight in zip(classes.tolist(), found, strict=True):
+    factors = [float(class_weight.get(label, 1.0)) for label in classes.tolist()]
+    for label, weight in zip(classes.tolist(), factors, strict=True):
         if not 0 <= weight <= LARGEST_COST:
             raise ValueError(
                 f"class_weight of {label!r} is {weight:g}: it must be 0 or a positive number up to "
                 f"{LARGEST_COST:g}"
             )
-    return found
+    return factors

@@ -11,37 +11,40 @@ from typing import ClassVar
 import numpy as np
 
 from unkernel.measures.intervals import Counts, Measure, Numbers, bootstrap, with_intervals
-from unkernel.measures.predictions import Scored
+from unkernel.measures.predictions import ScoredExamples
 
 
-class Studied(ABC):
+class PredictionMeasures(ABC):
     """All measures of the predictions of one model or parser, with their intervals."""
 
-    words: ClassVar[Mapping[str, str]]  # the meaning of each measure
+    words: ClassVar[Mapping[str, str]]  # the meaning of each measure, by its name
     not_shares: ClassVar[Sequence[str]] = ()  # the names of measures that are not shown as percentages
     name: str  # of the model
-    drawn: str  # unit that the bootstrap resamples, such as "records"
+    resampled_unit: str  # unit that the bootstrap resamples, such as "records"
 
     @property
     @abstractmethod
-    def n_drawn(self) -> int:
+    def n_resampled(self) -> int:
         """Return the number of units that the bootstrap resamples; 0 for none."""
 
     @abstractmethod
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """Return the measures if each unit counts `counts` times; once by default."""
+        """Return the measures if unit i counts `counts[i]` times; None counts each unit once."""
 
     @property
     def counted(self) -> dict[str, tuple[float, float]]:
-        """Return the part and the whole of measures that are shares of units."""
+        """Return (part, whole) of each measure that is a share of units, by name."""
         return {}
 
     @cached_property
     def samples(self) -> dict[str, Numbers]:
-        """Return the measures of resamples, which are the same for each model; NaN without units."""
-        if not self.n_drawn:
+        """Return the value of each measure in each bootstrap sample, by name; NaN if there are no units.
+
+        All models are measured on the same samples.
+        """
+        if not self.n_resampled:
             return {name: np.array([np.nan]) for name in self.values()}
-        return bootstrap(self.values, self.n_drawn)
+        return bootstrap(self.values, self.n_resampled)
 
     @cached_property
     def measures(self) -> list[Measure]:
@@ -50,19 +53,19 @@ class Studied(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Measured(Studied):
+class ModelMeasures(PredictionMeasures):
     """All measures of the predictions of one model."""
 
-    answers: Scored
+    predictions: ScoredExamples
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        return self.answers.name
+        return self.predictions.name
 
     @property
-    def drawn(self) -> str:  # type: ignore[override]
-        return f"{self.answers.examples.unit}s"
+    def resampled_unit(self) -> str:  # type: ignore[override]
+        return f"{self.predictions.examples.unit}s"
 
     @property
-    def n_drawn(self) -> int:
-        return len(self.answers.examples)
+    def n_resampled(self) -> int:
+        return len(self.predictions.examples)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.measures.base import Measured
+from unkernel.measures.base import ModelMeasures
 from unkernel.measures.intervals import Counts, Numbers
 
 ACCURACY, BALANCED, MACRO_F1, CORRELATION = (
@@ -38,7 +38,7 @@ WORDS = {
 }
 
 
-class ClassMeasures(Measured):
+class ClassMeasures(ModelMeasures):
     """All measures of the predictions of one classifier."""
 
     words: ClassVar[Mapping[str, str]] = WORDS
@@ -50,57 +50,57 @@ class ClassMeasures(Measured):
         return self._confusion(None)
 
     def _confusion(self, counts: Counts | None) -> NDArray[Any]:
-        size = len(self.answers.classes)
-        cells = self.answers.right * size + self.answers.chosen
+        size = len(self.predictions.classes)
+        cells = self.predictions.gold * size + self.predictions.predicted
         return np.bincount(cells, weights=counts, minlength=size * size).reshape(size, size)
 
     @cached_property
     def losses(self) -> dict[str, Numbers]:
         """Return the log loss and the Brier score of each example."""
-        probabilities = self.answers.probabilities
+        probabilities = self.predictions.probabilities
         if probabilities is None:
             return {}
-        right = np.take_along_axis(probabilities, self.answers.right[:, None], axis=1)[:, 0]
-        # For two classes, the squared error of one suffices: the other has the same.
-        squares = (probabilities**2).sum(axis=1) - 2 * right + 1
+        gold_probabilities = np.take_along_axis(probabilities, self.predictions.gold[:, None], axis=1)[:, 0]
+        # Both of two classes have the same squared error, and it counts once.
+        squares = (probabilities**2).sum(axis=1) - 2 * gold_probabilities + 1
         return {
-            LOG_LOSS: -np.log(np.maximum(right, _LEAST_PROBABILITY)),
+            LOG_LOSS: -np.log(np.maximum(gold_probabilities, _LEAST_PROBABILITY)),
             BRIER: squares / (2 if probabilities.shape[1] == 2 else 1),
         }
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """Return the measures if each example counts `counts` times."""
-        found = self.shares(self._confusion(counts))
-        if self.answers.positive is not None:
-            curve = self.answers.detection.curve(counts)
-            found |= {ROC_AREA: curve.roc_area(), AVERAGE_PRECISION: curve.average_precision()}
-        return found | {
+        """Return the measures if example i counts `counts[i]` times; None counts each example once."""
+        measures = self.shares(self._confusion(counts))
+        if self.predictions.positive is not None:
+            curve = self.predictions.detection.curve(counts)
+            measures |= {ROC_AREA: curve.roc_area(), AVERAGE_PRECISION: curve.average_precision()}
+        return measures | {
             name: float(np.average(losses, weights=counts)) for name, losses in self.losses.items()
         }
 
     def shares(self, confusion: NDArray[Any]) -> dict[str, float]:
         """Return the measures of a confusion matrix [correct, predicted]."""
-        hits, right, given = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
-        found = {ACCURACY: _share(hits.sum(), right.sum())}
-        place = self.answers.positive
-        if place is None:
-            present = right > 0
-            found[BALANCED] = float(np.mean(hits[present] / right[present]))
-            found[MACRO_F1] = float(np.mean(2 * hits[present] / (right + given)[present]))
+        hits, gold, predicted = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
+        measures = {ACCURACY: _share(hits.sum(), gold.sum())}
+        positive = self.predictions.positive
+        if positive is None:
+            present = gold > 0
+            measures[BALANCED] = float(np.mean(hits[present] / gold[present]))
+            measures[MACRO_F1] = float(np.mean(2 * hits[present] / (gold + predicted)[present]))
         else:
-            found[PRECISION] = _share(hits[place], given[place])
-            found[RECALL] = _share(hits[place], right[place])
-            found[F1] = _share(2 * hits[place], right[place] + given[place])
-        return found | {CORRELATION: _correlation(confusion)}
+            measures[PRECISION] = _share(hits[positive], predicted[positive])
+            measures[RECALL] = _share(hits[positive], gold[positive])
+            measures[F1] = _share(2 * hits[positive], gold[positive] + predicted[positive])
+        return measures | {CORRELATION: _correlation(confusion)}
 
     @property
     def counted(self) -> dict[str, tuple[float, float]]:
         hits, confusion = np.diag(self.confusion), self.confusion
-        found = {ACCURACY: (float(hits.sum()), float(confusion.sum()))}
-        if (place := self.answers.positive) is not None:
-            found[PRECISION] = (float(hits[place]), float(confusion[:, place].sum()))
-            found[RECALL] = (float(hits[place]), float(confusion[place].sum()))
-        return found
+        shares = {ACCURACY: (float(hits.sum()), float(confusion.sum()))}
+        if (positive := self.predictions.positive) is not None:
+            shares[PRECISION] = (float(hits[positive]), float(confusion[:, positive].sum()))
+            shares[RECALL] = (float(hits[positive]), float(confusion[positive].sum()))
+        return shares
 
 
 def _share(part: float, whole: float) -> float:
@@ -109,7 +109,7 @@ def _share(part: float, whole: float) -> float:
 
 def _correlation(confusion: NDArray[Any]) -> float:
     """Return Matthews' coefficient, for any number of classes; 0 if only one class occurs or is predicted."""
-    total, right, given = float(confusion.sum()), confusion.sum(axis=1), confusion.sum(axis=0)
-    together = np.trace(confusion) * total - right @ given
-    spread = (total**2 - given @ given) * (total**2 - right @ right)
-    return float(together / np.sqrt(spread)) if spread > 0 else 0.0
+    total, gold, predicted = float(confusion.sum()), confusion.sum(axis=1), confusion.sum(axis=0)
+    covariance = np.trace(confusion) * total - gold @ predicted
+    variances = (total**2 - predicted @ predicted) * (total**2 - gold @ gold)
+    return float(covariance / np.sqrt(variances)) if variances > 0 else 0.0

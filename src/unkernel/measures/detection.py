@@ -1,4 +1,4 @@
-"""Detection of one class against the others, by a score, at each threshold."""
+"""Detection of one class by a score: the examples that each threshold finds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Examples found at or above each threshold, from the highest to the lowest.
+    """The number of examples whose score reaches each threshold, from the highest threshold to the lowest.
 
     Attributes
     ----------
     hits, alarms : (thresholds,) float64
-        Number of examples found that are of the class, and of others.
+        Number of examples found: those of the class, and those of other classes.
     positives, negatives : float
-        Number of examples of the class, and of others.
+        Number of all examples of the class, and of other classes.
     """
 
     hits: Numbers
@@ -31,12 +31,12 @@ class Curve:
 
     @property
     def recall(self) -> Numbers:
-        """Return the share of the class that is found."""
+        """Return the share of the examples of the class that is found."""
         return _divide(self.hits, self.positives)
 
     @property
     def false_alarm_rate(self) -> Numbers:
-        """Return the share of the others that is found."""
+        """Return the share of the examples of other classes that is found."""
         return _divide(self.alarms, self.negatives)
 
     @property
@@ -50,18 +50,18 @@ class Curve:
         return _divide(2 * self.hits, self.hits + self.alarms + self.positives)
 
     def roc_area(self) -> float:
-        """Return the share of pairs of different classes in the right order; NaN without pairs."""
+        """Return the share of (positive, negative) pairs in the correct order; NaN without pairs."""
         pairs = self.positives * self.negatives
-        before = np.concatenate([[0.0], self.hits[:-1]])
+        previous_hits = np.concatenate([[0.0], self.hits[:-1]])
         # Sums instead of a dot product: threads of BLAS would cost more than these few numbers.
-        area = (np.diff(self.alarms, prepend=0.0) * (self.hits + before)).sum() / 2
+        area = (np.diff(self.alarms, prepend=0.0) * (self.hits + previous_hits)).sum() / 2
         return float(area / pairs) if pairs else float("nan")
 
     def average_precision(self) -> float:
-        """Return the mean of the precision over the examples of the class, at their own scores."""
-        gained = np.diff(self.hits, prepend=0.0)
+        """Return the mean, over the examples of the class, of the precision at the score of the example."""
+        new_hits = np.diff(self.hits, prepend=0.0)
         precision = np.nan_to_num(self.precision)  # precision is 0 where nothing is found
-        return float((gained * precision).sum() / self.positives) if self.positives else float("nan")
+        return float((new_hits * precision).sum() / self.positives) if self.positives else float("nan")
 
 
 class Detection:
@@ -80,29 +80,29 @@ class Detection:
         self._positive = positive[self._order]
 
     @cached_property
-    def _last(self) -> NDArray[np.intp]:
-        """Return the last place of each threshold, since ties are found together."""
+    def _last_examples(self) -> NDArray[np.intp]:
+        """Return the index of the last example at each threshold, since equal scores are found together."""
         ends = np.flatnonzero(np.diff(self._sorted))
         return np.append(ends, len(self._sorted) - 1)
 
     @cached_property
     def thresholds(self) -> Numbers:
         """Return the distinct scores, descending."""
-        return np.asarray(self._sorted[self._last])
+        return np.asarray(self._sorted[self._last_examples])
 
     @cached_property
     def examples(self) -> NDArray[np.intp]:
-        """Return an example with each of these scores."""
-        return np.asarray(self._order[self._last])
+        """Return, for each threshold, an example with that score."""
+        return np.asarray(self._order[self._last_examples])
 
     def curve(self, counts: NDArray[Any] | None = None) -> Curve:
-        """Return the curve over all thresholds; with `counts`, each example counts so many times."""
+        """Return the curve over all thresholds; with `counts`, example i counts `counts[i]` times."""
         weights = np.ones(len(self._order)) if counts is None else counts[self._order].astype(np.float64)
         hits = np.cumsum(weights * self._positive)
         found = np.cumsum(weights)
         return Curve(
-            hits[self._last],
-            (found - hits)[self._last],
+            hits[self._last_examples],
+            (found - hits)[self._last_examples],
             float(hits[-1]),
             float(found[-1] - hits[-1]),
         )

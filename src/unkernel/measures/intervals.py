@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]
 Numbers = NDArray[np.float64]
-Measured = Mapping[str, float]
+MeasureValues = Mapping[str, float]
 
 WILSON = "Wilson"
 BOOTSTRAP = "bootstrap"
@@ -85,23 +85,23 @@ def resamples(count: int, repetitions: int = REPETITIONS) -> Iterator[Counts]:
         yield np.bincount(generator.integers(0, count, count), minlength=count)
 
 
-def bootstrap(measure: Callable[[Counts], Measured], count: int) -> dict[str, Numbers]:
+def bootstrap(measure: Callable[[Counts], MeasureValues], count: int) -> dict[str, Numbers]:
     """Return the values of each measure over all bootstrap samples, by name."""
-    found = [measure(counts) for counts in resamples(count)]
-    return {name: np.array([one[name] for one in found]) for name in found[0]}
+    measured = [measure(counts) for counts in resamples(count)]
+    return {name: np.array([values[name] for values in measured]) for name in measured[0]}
 
 
 def middle(values: Numbers) -> tuple[float, float]:
-    """Return the interval that contains 95 % of the values; NaN if fewer than that are defined."""
-    known = values[np.isfinite(values)]
-    if len(known) < 0.95 * len(values):
+    """Return the interval that contains 95 % of the values; NaN if fewer than 95 % are defined."""
+    defined = values[np.isfinite(values)]
+    if len(defined) < 0.95 * len(values):
         return math.nan, math.nan
-    low, high = np.percentile(known, _PERCENTILES)
+    low, high = np.percentile(defined, _PERCENTILES)
     return float(low), float(high)
 
 
 def with_intervals(
-    values: Measured,
+    values: MeasureValues,
     samples: Mapping[str, Numbers],
     *,
     counted: Mapping[str, tuple[float, float]] | None = None,
@@ -109,13 +109,13 @@ def with_intervals(
 ) -> list[Measure]:
     """Return measures with their intervals.
 
-    Shares of examples, whose part and whole are in `counted`, have Wilson's interval; all others have the
-    bootstrap's. `numbers` are the names of measures that are not shares.
+    Measures in `counted`, which gives (part, whole) of shares of examples, have Wilson's interval; all other
+    measures have the bootstrap's. `numbers` are the names of measures that are not shares.
     """
-    found = []
+    measures = []
     for name, value in values.items():
-        of_counts = (counted or {}).get(name)
-        low, high = middle(samples[name]) if of_counts is None else wilson(*of_counts)
-        method = BOOTSTRAP if of_counts is None else WILSON
-        found.append(Measure(name, value, low, high, method, name not in numbers))
-    return found
+        share = (counted or {}).get(name)
+        low, high = middle(samples[name]) if share is None else wilson(*share)
+        method = BOOTSTRAP if share is None else WILSON
+        measures.append(Measure(name, value, low, high, method, name not in numbers))
+    return measures

@@ -11,7 +11,7 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def many(count: int, one: str, several: str | None = None) -> str:
-    """Return a count with its noun."""
+    """Return a count with its noun, in the singular or plural."""
     return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
@@ -21,24 +21,24 @@ def format_percent(share: float, digits: int = 2) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number with this many significant digits; without an exponent if it is of ordinary size."""
+    """Return a number with `digits` significant digits, and without an exponent below 1e12."""
     if not math.isfinite(value):
         return "–"
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.{digits}g}"
 
 
-def format_measure(one: Measure) -> str:
+def format_measure(measure: Measure) -> str:
     """Format the value of a measure."""
-    return format_percent(one.value) if one.is_share else number(one.value)
+    return format_percent(measure.value) if measure.is_share else number(measure.value)
 
 
-def format_interval(one: Measure) -> str:
+def format_interval(measure: Measure) -> str:
     """Format the confidence interval of a measure; a dash if it has none."""
-    if math.isnan(one.low):
+    if math.isnan(measure.low):
         return "–"
-    if one.is_share:
-        return f"{100 * one.low:.2f} to {100 * one.high:.2f}"
-    return f"{number(one.low)} to {number(one.high)}"
+    if measure.is_share:
+        return f"{100 * measure.low:.2f} to {100 * measure.high:.2f}"
+    return f"{number(measure.low)} to {number(measure.high)}"
 
 
 def format_signed(value: float) -> str:
@@ -48,12 +48,12 @@ def format_signed(value: float) -> str:
 
 def size(count: float) -> str:
     """Return a number of bytes, in units of powers of 1,000."""
-    place = min(int(math.log(max(count, 1), 1000)), len(_UNITS) - 1)
-    return f"{count:,.0f} bytes" if not place else f"{count / 1000**place:.4g} {_UNITS[place]}"
+    power = min(int(math.log(max(count, 1), 1000)), len(_UNITS) - 1)
+    return f"{count:,.0f} bytes" if not power else f"{count / 1000**power:.4g} {_UNITS[power]}"
 
 
 def labels(values: list[Any], most: int = 8) -> str:
-    """Return the first few of some labels."""
+    """Return labels separated by commas: at most `most` of them, then an ellipsis."""
     shown = ", ".join(map(str, values[:most]))
     return shown if len(values) <= most else f"{shown}, …"
 

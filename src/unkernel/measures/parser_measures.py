@@ -15,7 +15,7 @@ from unkernel._core import count_chunks
 from unkernel.data.text.bunsetsu import BunsetsuCorpus
 from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.text.conll import Treebank
-from unkernel.measures.base import Studied
+from unkernel.measures.base import PredictionMeasures
 from unkernel.measures.intervals import Counts, Numbers
 from unkernel.parsing.chunks.result import ChunkResult, read_tags
 from unkernel.parsing.parser_model import SavedModel
@@ -28,7 +28,7 @@ F1, PRECISION, RECALL = "F1", "precision", "recall"
 
 
 @dataclass(frozen=True, eq=False)
-class ParserMeasures(Studied):
+class ParserMeasures(PredictionMeasures):
     """All measures of one parser's predictions.
 
     Attributes
@@ -42,7 +42,7 @@ class ParserMeasures(Studied):
         Options of the parser's ``evaluate``.
     """
 
-    drawn = "sentences"
+    resampled_unit = "sentences"
 
     name: str
     parser: SavedModel
@@ -63,21 +63,21 @@ class ParserMeasures(Studied):
 
     @property
     @abstractmethod
-    def per_sentence(self) -> Numbers:
-        """Return an array [sentence, ...], whose sum over sentences :meth:`of_sums` takes."""
+    def counts_per_sentence(self) -> Numbers:
+        """Return one row of counts per sentence; :meth:`from_sums` takes their sum over sentences."""
 
     @abstractmethod
-    def of_sums(self, sums: Any) -> dict[str, float]:
-        """Return the measures from the sums over sentences."""
+    def from_sums(self, sums: Any) -> dict[str, float]:
+        """Return the measures, given the sums of the counts over sentences."""
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """Return the measures if each sentence counts `counts` times."""
-        weights = np.ones(len(self.per_sentence)) if counts is None else counts
-        return self.of_sums(np.tensordot(weights, self.per_sentence, axes=1))
+        """Return the measures if sentence i counts `counts[i]` times; None counts each sentence once."""
+        weights = np.ones(len(self.counts_per_sentence)) if counts is None else counts
+        return self.from_sums(np.tensordot(weights, self.counts_per_sentence, axes=1))
 
     @property
-    def n_drawn(self) -> int:
-        return len(self.per_sentence)
+    def n_resampled(self) -> int:
+        return len(self.counts_per_sentence)
 
 
 class HeadMeasures(ParserMeasures):
@@ -87,27 +87,27 @@ class HeadMeasures(ParserMeasures):
     ----------
     offsets : (sentences + 1,) int
         The first word of each sentence.
-    right_heads : (words,) bool
+    correct_heads : (words,) bool
         Whether each word's head is correct.
     lengths : (words,) int
         The distance of each word to its head; 0 where there is no dependency.
-    right : (words,) bool
+    correct : (words,) bool
         Whether each word's head and relation are correct.
     """
 
     offsets: Any
-    right_heads: Any
+    correct_heads: Any
     lengths: Any
-    right: Any
+    correct: Any
 
     @cached_property
     def mistakes(self) -> NDArray[Any]:
         """Return the number of mistakes in each sentence."""
-        return _sums(~self.right, self.offsets)
+        return _sums(~self.correct, self.offsets)
 
     @property
     def counted(self) -> dict[str, tuple[float, float]]:
-        """Return the number of sentences without a mistake, and of all."""
+        """Return the number of sentences without a mistake, and the number of all sentences."""
         return {WHOLE: (float((self.mistakes == 0).sum()), float(len(self.mistakes)))}
 
 
@@ -131,17 +131,17 @@ class TreeMeasures(HeadMeasures):
         return _texts(self.gold, "deprel"), _texts(self.parsed, "deprel")
 
     @property
-    def given_relations(self) -> NDArray[Any]:
+    def predicted_relations(self) -> NDArray[Any]:
         """Return the predicted relations of all words."""
         return self.relations[1]
 
     @cached_property
-    def right_heads(self) -> NDArray[np.bool_]:
+    def correct_heads(self) -> NDArray[np.bool_]:
         return np.asarray(self.parsed.heads == self.gold.heads)
 
     @cached_property
-    def right(self) -> NDArray[np.bool_]:
-        return np.asarray(self.right_heads & (self.relations[0] == self.relations[1]))
+    def correct(self) -> NDArray[np.bool_]:
+        return np.asarray(self.correct_heads & (self.relations[0] == self.relations[1]))
 
     @cached_property
     def lengths(self) -> NDArray[Any]:
@@ -149,15 +149,15 @@ class TreeMeasures(HeadMeasures):
         return np.where(self.gold.heads > 0, np.abs(self.gold.heads - places), 0)
 
     @cached_property
-    def per_sentence(self) -> Numbers:
-        columns = (np.ones(self.gold.n_words), self.right_heads, self.right)
-        sums = [_sums(one, self.offsets) for one in columns]
+    def counts_per_sentence(self) -> Numbers:
+        columns = (np.ones(self.gold.n_words), self.correct_heads, self.correct)
+        sums = [_sums(column, self.offsets) for column in columns]
         return np.column_stack([*sums, np.ones(len(self.gold)), sums[2] == sums[0]])
 
-    def of_sums(self, sums: Any) -> dict[str, float]:
+    def from_sums(self, sums: Any) -> dict[str, float]:
         """Return shares of words and of sentences."""
-        words, heads, both, sentences, whole = sums.tolist()
-        return {UAS: heads / words, LAS: both / words, WHOLE: whole / sentences}
+        words, heads, labelled, sentences, faultless = sums.tolist()
+        return {UAS: heads / words, LAS: labelled / words, WHOLE: faultless / sentences}
 
 
 class BunsetsuMeasures(HeadMeasures):
@@ -176,17 +176,17 @@ class BunsetsuMeasures(HeadMeasures):
     @cached_property
     def _is_dependency(self) -> NDArray[np.bool_]:
         """Return True for all bunsetsu except the last of each sentence."""
-        found = np.ones(len(self.gold.heads), dtype=bool)
-        found[self.offsets[1:][np.diff(self.offsets) > 0] - 1] = False
-        return found
+        is_dependency = np.ones(len(self.gold.heads), dtype=bool)
+        is_dependency[self.offsets[1:][np.diff(self.offsets) > 0] - 1] = False
+        return is_dependency
 
     @cached_property
-    def right_heads(self) -> NDArray[np.bool_]:
+    def correct_heads(self) -> NDArray[np.bool_]:
         return np.asarray((self.parsed.heads == self.gold.heads) | ~self._is_dependency)
 
     @property
-    def right(self) -> NDArray[np.bool_]:
-        return self.right_heads
+    def correct(self) -> NDArray[np.bool_]:
+        return self.correct_heads
 
     @cached_property
     def lengths(self) -> NDArray[Any]:
@@ -194,17 +194,17 @@ class BunsetsuMeasures(HeadMeasures):
         return np.where(self._is_dependency, self.gold.heads - places, 0)
 
     @cached_property
-    def per_sentence(self) -> Numbers:
-        right = _sums(self.right_heads & self._is_dependency, self.offsets)
+    def counts_per_sentence(self) -> Numbers:
+        correct = _sums(self.correct_heads & self._is_dependency, self.offsets)
         return np.column_stack(
-            [_sums(self._is_dependency, self.offsets), right, np.ones(len(right)), self.mistakes == 0]
+            [_sums(self._is_dependency, self.offsets), correct, np.ones(len(correct)), self.mistakes == 0]
         )
 
-    def of_sums(self, sums: Any) -> dict[str, float]:
+    def from_sums(self, sums: Any) -> dict[str, float]:
         """Return shares of dependencies and of sentences."""
-        all_of_them, right, sentences, whole = sums.tolist()
-        share = right / all_of_them if all_of_them else 1.0
-        return {DEPENDENCIES: share, WHOLE: whole / sentences}
+        dependencies, correct, sentences, faultless = sums.tolist()
+        share = correct / dependencies if dependencies else 1.0
+        return {DEPENDENCIES: share, WHOLE: faultless / sentences}
 
 
 class ChunkMeasures(ParserMeasures):
@@ -219,24 +219,26 @@ class ChunkMeasures(ParserMeasures):
     result: ChunkResult
 
     @cached_property
-    def per_sentence(self) -> Numbers:
-        """Return an array [sentence, 3]: the numbers of predicted, correct and matching chunks."""
-        found, types = read_tags(self.parsed, [])
-        right, types = read_tags(self.gold, types)
+    def counts_per_sentence(self) -> Numbers:
+        """Return an array [sentence, 3]: the numbers of predicted, gold and matching chunks."""
+        predicted, types = read_tags(self.parsed, [])
+        gold_tags, types = read_tags(self.gold, types)
         offsets = self.gold.offsets
-        counted = [
-            count_chunks(np.array([0, end - begin]), right[begin:end], found[begin:end], len(types))[0]
+        counts = [
+            count_chunks(np.array([0, end - begin]), gold_tags[begin:end], predicted[begin:end], len(types))[
+                0
+            ]
             for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
         ]
-        return np.array([np.asarray(one).sum(axis=0) for one in counted], dtype=np.float64)
+        return np.array([np.asarray(by_type).sum(axis=0) for by_type in counts], dtype=np.float64)
 
-    def of_sums(self, sums: Any) -> dict[str, float]:
+    def from_sums(self, sums: Any) -> dict[str, float]:
         """Return the measures by the rules of CoNLL-2000."""
-        found, right, correct = sums.tolist()
+        predicted, gold, correct = sums.tolist()
         return {
-            F1: 2 * correct / (found + right) if found + right else 0.0,
-            PRECISION: correct / found if found else 0.0,
-            RECALL: correct / right if right else 0.0,
+            F1: 2 * correct / (predicted + gold) if predicted + gold else 0.0,
+            PRECISION: correct / predicted if predicted else 0.0,
+            RECALL: correct / gold if gold else 0.0,
         }
 
 
@@ -248,7 +250,7 @@ class TagMeasures(ParserMeasures):
 
     @cached_property
     def columns(self) -> list[str]:
-        """Return the columns that are measured."""
+        """Return the columns that the tagger predicts."""
         return list(self.result.accuracy)
 
     def texts(self, column: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -256,40 +258,40 @@ class TagMeasures(ParserMeasures):
         return _texts(self.gold, column), _texts(self.parsed, column)
 
     @cached_property
-    def per_sentence(self) -> Numbers:
-        right = [np.equal(*self.texts(column)) for column in self.columns]
-        columns = [np.ones(self.gold.n_words), *right, np.logical_and.reduce(right)]
-        return np.column_stack([_sums(one, self.gold.offsets) for one in columns])
+    def counts_per_sentence(self) -> Numbers:
+        is_correct = [np.equal(*self.texts(column)) for column in self.columns]
+        columns = [np.ones(self.gold.n_words), *is_correct, np.logical_and.reduce(is_correct)]
+        return np.column_stack([_sums(column, self.gold.offsets) for column in columns])
 
-    def of_sums(self, sums: Any) -> dict[str, float]:
+    def from_sums(self, sums: Any) -> dict[str, float]:
         """Return shares of words."""
-        words, *right = sums.tolist()
+        words, *correct = sums.tolist()
         names = [*self.columns, "all columns"] if len(self.columns) > 1 else self.columns
-        return {name: part / words for name, part in zip(names, right, strict=False)}
+        return {name: count / words for name, count in zip(names, correct, strict=False)}
 
 
 class TextMeasures(ParserMeasures):
     """Measures of tokenizers and parsers of raw text: F1 scores of the CoNLL 2018 shared task.
 
     Sentences may be split in other places than in the treebank, so they cannot be resampled. The interval is
-    that of a share of words.
+    Wilson's interval of a share of words.
     """
 
     words: ClassVar[Mapping[str, str]] = {}
-    drawn = "words"
+    resampled_unit = "words"
     result: TextResult
 
     @property
-    def per_sentence(self) -> Numbers:
+    def counts_per_sentence(self) -> Numbers:
         return np.empty((0, 0))
 
-    def of_sums(self, sums: Any) -> dict[str, float]:
+    def from_sums(self, sums: Any) -> dict[str, float]:
         """Return the result of the parser's own ``evaluate``."""
         return {f"{TITLES[name]} F1": score.f1 / 100 for name, score in self.result.scores().items()}
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """Return the measures; resampling is not possible."""
-        return self.of_sums(None)
+        """Return the measures; `counts` must be None, since sentences cannot be resampled."""
+        return self.from_sums(None)
 
     @property
     def counted(self) -> dict[str, tuple[float, float]]:
@@ -301,7 +303,7 @@ class TextMeasures(ParserMeasures):
 
 
 class TextTreeMeasures(TextMeasures):
-    """Measures of dependency parsers of raw text, over the words that they found."""
+    """Measures of dependency parsers of raw text, which also find the words."""
 
     @cached_property
     def _trees(self) -> ComparedTrees:
@@ -310,23 +312,23 @@ class TextTreeMeasures(TextMeasures):
 
     @property
     def relations(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the correct relation of each word, and the relation of the word found in its place."""
-        return self._trees.relations, self._trees.found_relations
+        """Return the gold relation of each word, and the relation of the predicted word aligned with it."""
+        return self._trees.relations, self._trees.aligned_relations
 
     @property
-    def given_relations(self) -> NDArray[Any]:
+    def predicted_relations(self) -> NDArray[Any]:
         """Return the predicted relations of all words."""
-        return self._trees.given_relations
+        return self._trees.predicted_relations
 
     @property
-    def right_heads(self) -> NDArray[np.bool_]:
+    def correct_heads(self) -> NDArray[np.bool_]:
         """Return whether each head is correct."""
-        return self._trees.right_heads
+        return self._trees.correct_heads
 
     @property
-    def right(self) -> NDArray[np.bool_]:
+    def correct(self) -> NDArray[np.bool_]:
         """Return whether each head and relation are correct."""
-        return np.asarray(self.right_heads & (self.relations[0] == self.relations[1]))
+        return np.asarray(self.correct_heads & (self.relations[0] == self.relations[1]))
 
     @property
     def lengths(self) -> NDArray[Any]:
@@ -335,7 +337,7 @@ class TextTreeMeasures(TextMeasures):
 
 
 def _sums(values: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
-    """Return the sum over each sentence; 0 for empty ones."""
+    """Return the sum of `values` over each sentence; 0 for empty sentences."""
     total = np.concatenate([[0.0], np.cumsum(values.astype(np.float64))])
     return np.asarray(total[offsets[1:]] - total[offsets[:-1]])
 

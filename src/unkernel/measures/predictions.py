@@ -37,11 +37,11 @@ class Examples:
     name : str
         Their source.
     unit : str
-        Noun for one example: ``"row"``, ``"record"`` or ``"tree"``.
+        The noun for an example: ``"row"``, ``"record"`` or ``"tree"``.
     groups : (examples,) array or None
         For rankings: only examples of the same group are compared.
     shown : callable or None
-        Returns an example by its number, as it was given: a mapping of names to values, or a text.
+        Returns the example of a given number in its original form: a mapping of names to values, or a text.
     """
 
     labels: NDArray[Any]
@@ -55,7 +55,7 @@ class Examples:
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredExamples:
     """Scores of examples, and the predictions made from them.
 
     Attributes
@@ -65,7 +65,7 @@ class Scored:
     raw : (examples, scores) float64
         The scores.
     examples : Examples
-        The labels to compare with.
+        The examples, with their gold labels.
     name : str
         Name of the model.
     """
@@ -89,9 +89,7 @@ class Scored:
 
     @cached_property
     def positive(self) -> int | None:
-        """Return the index of the larger one of two classes; None if there are more, or if classes are
-        ordinal.
-        """
+        """Return the index of the larger of two classes; None for more classes, or for ordinal ones."""
         if len(self.classes) != 2 or self.decision.scheme == "ordinal":
             return None
         return max(range(2), key=self.classes.__getitem__)
@@ -99,12 +97,12 @@ class Scored:
     # --- Predictions ----------------------------------------------------------------------------------
 
     @cached_property
-    def right(self) -> NDArray[np.intp]:
+    def gold(self) -> NDArray[np.intp]:
         """Return the index of the correct class of each example."""
-        return places(self.examples.labels, self.decision.classes, self.name, self.examples.unit)
+        return class_indices(self.examples.labels, self.decision.classes, self.name, self.examples.unit)
 
     @cached_property
-    def chosen(self) -> NDArray[np.intp]:
+    def predicted(self) -> NDArray[np.intp]:
         """Return the index of the predicted class of each example."""
         return self.decision.codes(self.raw)
 
@@ -115,7 +113,7 @@ class Scored:
 
     @cached_property
     def evidence(self) -> Numbers:
-        """Return one number per class that grows with the evidence for it."""
+        """Return one number per example and class, which grows with the evidence for the class."""
         if self.probabilities is not None:
             return self.probabilities
         if self.positive is not None and self.raw.shape[1] == 1:
@@ -127,33 +125,33 @@ class Scored:
 
     @cached_property
     def detection(self) -> Detection:
-        """Return the detection of the positive one of two classes."""
+        """Return the detection of the positive class."""
         assert self.positive is not None
         score = score_for(self.decision, self.raw, self.positive)
-        return Detection(score, self.right == self.positive)
+        return Detection(score, self.gold == self.positive)
 
     @cached_property
     def margins(self) -> Numbers:
-        """Return by how much the predicted class leads the correct one; 0 if they are the same."""
-        everyone = np.arange(len(self.right))
-        return np.asarray(self.evidence[everyone, self.chosen] - self.evidence[everyone, self.right])
+        """Return the evidence for the predicted class minus that for the correct class, for each example."""
+        rows = np.arange(len(self.gold))
+        return np.asarray(self.evidence[rows, self.predicted] - self.evidence[rows, self.gold])
 
 
 @dataclass(frozen=True, eq=False)
-class Answered(Scored):
+class ModelPredictions(ScoredExamples):
     """Predictions of one model, and the model itself.
 
     Attributes
     ----------
     classifier : CompiledClassifier, RecordClassifier or TreeClassifier
-    asked : CsrRows or Forest
+    inputs : CsrRows or Forest
         The examples in the form that the inner classifier takes.
     microseconds : float
         CPU time per prediction in a large batch, on one thread.
     """
 
     classifier: Classifier = field(kw_only=True)
-    asked: CsrRows | Forest = field(kw_only=True)
+    inputs: CsrRows | Forest = field(kw_only=True)
     microseconds: float = field(kw_only=True)
 
     @property
@@ -165,29 +163,29 @@ class Answered(Scored):
 
     def explain(self, example: int, top: int) -> Explanation | TreeExplanation:
         """Explain the predicted class of an example."""
-        said = None if self.positive is None else self.classes[int(self.chosen[example])]
-        if isinstance(self.asked, Forest):
+        of_class = None if self.positive is None else self.classes[int(self.predicted[example])]
+        if isinstance(self.inputs, Forest):
             assert isinstance(self.inner, TreeClassifier)
-            return self.inner.explain(self.asked[example : example + 1], top, of=said)
+            return self.inner.explain(self.inputs[example : example + 1], top, of=of_class)
         assert isinstance(self.inner, CompiledClassifier)
-        row = self.asked[example : example + 1]
-        listed = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
-        return self.inner.explain(listed, top, of=said, names=self.names)
+        row = self.inputs[example : example + 1]
+        values = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
+        return self.inner.explain(values, top, of=of_class, names=self.names)
 
     @property
     def names(self) -> Any:
         """Return the names of columns in the model; without names, the numbers used in its file of rows."""
         origin = self.inner.model.origin
         known = origin.get("feature_names")
-        return known if known is not None else _Numbered(0 if origin.get("zero_based", True) else 1)
+        return known if known is not None else _NumberedColumns(0 if origin.get("zero_based", True) else 1)
 
     def heaviest(self, top: int) -> list[Heavy]:
-        """Return the largest weights, by the same names; a ``ValueError`` says why there are none."""
+        """Return the largest weights, with column names; raise a ``ValueError`` if there are no weights."""
         return self.inner.heaviest(top)
 
 
-class _Numbered:
-    """Column numbers in place of names."""
+class _NumberedColumns:
+    """Names of columns that are made from their numbers."""
 
     def __init__(self, first: int) -> None:
         self._first = first
@@ -196,56 +194,56 @@ class _Numbered:
         return f"feature {column + self._first}"
 
 
-def ask_model(
-    name: str, classifier: Classifier, asked: CsrRows | Forest, examples: Examples, threads: int = 1
-) -> Answered:
-    """Ask a model for predictions of its own rows, or of trees."""
-    count = asked.shape[0] if isinstance(asked, CsrRows) else len(asked)
+def predict_examples(
+    name: str, classifier: Classifier, inputs: CsrRows | Forest, examples: Examples, threads: int = 1
+) -> ModelPredictions:
+    """Predict examples, which `inputs` holds as rows of the model's features or as trees."""
+    count = inputs.shape[0] if isinstance(inputs, CsrRows) else len(inputs)
     if count != len(examples):
         raise ValueError(f"X and y have inconsistent numbers of samples: {count} and {len(examples)}")
     if not count:
         raise ValueError(f"{examples.name or 'the data'}: there is nothing to report on, as it is empty")
     inner = classifier.classifier if isinstance(classifier, RecordClassifier) else classifier
     began = time.process_time()
-    if isinstance(asked, Forest):
+    if isinstance(inputs, Forest):
         assert isinstance(inner, TreeClassifier)
-        raw = inner.raw_scores(asked, threads)
+        raw = inner.raw_scores(inputs, threads)
     else:
         assert isinstance(inner, CompiledClassifier)
-        raw = inner.score_csr(asked, threads)
+        raw = inner.score_csr(inputs, threads)
     spent = time.process_time() - began
-    return Answered(
+    return ModelPredictions(
         classifier.decision,
         raw,
         examples,
         name,
         classifier=classifier,
-        asked=asked,
+        inputs=inputs,
         microseconds=1e6 * spent / count,
     )
 
 
-def score_for(decision: Decision, scores: Numbers, place: int) -> Numbers:
+def score_for(decision: Decision, scores: Numbers, class_index: int) -> Numbers:
     """Return one score per example that grows with the evidence for one of two classes."""
     if decision.scheme == "calibrated":  # no score of a single classifier decides
-        return np.asarray(decision.probabilities(scores)[:, place])
+        return np.asarray(decision.probabilities(scores)[:, class_index])
     if scores.shape[1] == 2:
-        return np.asarray(scores[:, place] - scores[:, 1 - place])
+        return np.asarray(scores[:, class_index] - scores[:, 1 - class_index])
     first_wins = decision.scheme == "one_vs_one"  # a positive score is a vote for the first of a pair
-    return -scores[:, 0] if (place == 0) != first_wins else scores[:, 0]
+    return -scores[:, 0] if (class_index == 0) != first_wins else scores[:, 0]
 
 
-def places(labels: NDArray[Any], classes: NDArray[Any], name: str, unit: str) -> NDArray[np.intp]:
-    """Return the index of each label's class; compare as texts unless all are numbers."""
+def class_indices(labels: NDArray[Any], classes: NDArray[Any], name: str, unit: str) -> NDArray[np.intp]:
+    """Return the index of each label in `classes`; compare labels as texts unless all are numbers."""
     if labels.dtype.kind not in _NUMBERS or classes.dtype.kind not in _NUMBERS:
         labels, classes = labels.astype(str), classes.astype(str)
-    strange = ~np.isin(labels, classes)
-    if strange.any():
-        others = np.unique(labels[strange]).tolist()
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        unknown_labels = np.unique(labels[unknown]).tolist()
         model = f"the model {name}" if name else "the model"
         raise ValueError(
-            f"{many(int(strange.sum()), unit)} of {len(labels):,} have labels that {model} does not "
-            f"know ({label_words(others)}); it knows {label_words(classes.tolist())}"
+            f"{many(int(unknown.sum()), unit)} of {len(labels):,} have labels that {model} does not "
+            f"know ({label_words(unknown_labels)}); it knows {label_words(classes.tolist())}"
         )
     order = np.argsort(classes, kind="stable")
     return np.asarray(order[np.searchsorted(classes[order], labels)])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import count_pairs
 from unkernel.cutplane.rankings import compute_group_ndcg, encode_ranking
-from unkernel.measures.base import Measured
+from unkernel.measures.base import ModelMeasures
 from unkernel.measures.intervals import Counts, Numbers
 
 ORDERED = "ordered pairs"
@@ -27,42 +27,42 @@ WORDS |= {
 _LARGEST_GRADE = 50.0  # 2^label - 1 is the gain of a row: larger labels are numbers, not grades
 
 
-class RankMeasures(Measured):
+class RankMeasures(ModelMeasures):
     """All measures of the ranking by one model."""
 
     words: ClassVar[Mapping[str, str]] = WORDS
-    drawn = "queries"
+    resampled_unit = "queries"
 
     @property
-    def n_drawn(self) -> int:
+    def n_resampled(self) -> int:
         """Return the number of queries; 0 for a single query, which cannot be resampled."""
         return len(self.queries) if len(self.queries) > 1 else 0
 
     @property
     def scores(self) -> Numbers:
-        return self.answers.raw[:, 0]
+        return self.predictions.raw[:, 0]
 
     @cached_property
     def labels(self) -> Numbers:
-        """Return the correct order, as numbers."""
+        """Return the gold labels as numbers."""
         try:
-            return self.answers.examples.labels.astype(np.float64)
+            return self.predictions.examples.labels.astype(np.float64)
         except ValueError:
             raise ValueError("the labels of a ranking are numbers, so that they have an order") from None
 
     @cached_property
     def groups(self) -> NDArray[np.intp]:
         """Return the index of each row's query."""
-        given = self.answers.examples.groups
-        if given is None:
+        groups = self.predictions.examples.groups
+        if groups is None:
             return np.zeros(len(self.labels), np.intp)
-        return np.unique(given, return_inverse=True)[1]
+        return np.unique(groups, return_inverse=True)[1]
 
     @cached_property
     def queries(self) -> NDArray[Any]:
         """Return the names of the queries."""
-        given = self.answers.examples.groups
-        return np.zeros(1, np.intp) if given is None else np.unique(given)
+        groups = self.predictions.examples.groups
+        return np.zeros(1, np.intp) if groups is None else np.unique(groups)
 
     @cached_property
     def has_grades(self) -> bool:
@@ -74,37 +74,35 @@ class RankMeasures(Measured):
         """Return the NDCG of each query, by depth; NaN if nothing is relevant."""
         if not self.has_grades:
             return {}
-        found = {}
+        by_depth = {}
         for depth in range(1, LARGEST_DEPTH + 1):
             values, relevant = compute_group_ndcg(self.labels, self.scores, self.groups, depth)
-            found[depth] = np.where(relevant, values, np.nan)
-        return found
+            by_depth[depth] = np.where(relevant, values, np.nan)
+        return by_depth
 
     @cached_property
     def pairs(self) -> NDArray[np.float64]:
-        """Return a (queries, 2) array: pairs with unequal labels, and the pairs in the right order among
-        them.
-        """
+        """Return a (queries, 2) array: the pairs with unequal labels, and how many of them are in order."""
         order = np.argsort(self.groups, kind="stable")
         ends = np.cumsum(np.bincount(self.groups))
-        found = []
+        counts = []
         for rows in np.split(order, ends[:-1]):
-            found.append(count_ordered_pairs(self.labels[rows], self.scores[rows]))
-        return np.array(found, dtype=np.float64)
+            counts.append(count_ordered_pairs(self.labels[rows], self.scores[rows]))
+        return np.array(counts, dtype=np.float64)
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """Return the measures if each query counts `counts` times."""
+        """Return the measures if query i counts `counts[i]` times; None counts each query once."""
         weights = np.ones(len(self.queries)) if counts is None else counts
         pairs, ordered = weights @ self.pairs
-        found = {ORDERED: float(ordered / pairs) if pairs else float("nan")}
+        measures = {ORDERED: float(ordered / pairs) if pairs else float("nan")}
         for depth in DEPTHS:
             if depth in self.ndcg:
-                found[f"NDCG@{depth}"] = _mean(self.ndcg[depth], weights)
-        return found
+                measures[f"NDCG@{depth}"] = _mean(self.ndcg[depth], weights)
+        return measures
 
 
 def _mean(values: Numbers, weights: NDArray[Any]) -> float:
-    """Return the weighted mean, without queries that have nothing relevant."""
+    """Return the weighted mean over the queries that have relevant rows."""
     known = ~np.isnan(values)
     total = weights[known].sum()
     return float((values[known] * weights[known]).sum() / total) if total else float("nan")
@@ -118,7 +116,7 @@ def are_grades(labels: NDArray[Any]) -> bool:
 def count_ordered_pairs(
     labels: NDArray[Any], scores: Numbers, groups: NDArray[Any] | None = None
 ) -> tuple[float, float]:
-    """Count the pairs of rows of a group with unequal labels, and those that the scores put in order.
+    """Count the pairs of rows of a group with unequal labels, and how many of them the scores put in order.
 
     Equal scores count half. Without groups, all rows are one group.
     """

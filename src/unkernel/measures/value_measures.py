@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from unkernel.measures.base import Measured
+from unkernel.measures.base import ModelMeasures
 from unkernel.measures.intervals import Counts, Numbers
 
 R_SQUARED, ROOT_SQUARED, ABSOLUTE = "R squared", "root mean squared error", "mean absolute error"
@@ -19,30 +19,30 @@ WORDS = {
 }
 
 
-class ValueMeasures(Measured):
+class ValueMeasures(ModelMeasures):
     """All measures of the values that one model predicts."""
 
     words: ClassVar[Mapping[str, str]] = WORDS
     not_shares: ClassVar[Sequence[str]] = tuple(WORDS)
 
     @cached_property
-    def right(self) -> Numbers:
+    def gold(self) -> Numbers:
         """Return the correct values."""
         try:
-            return self.answers.examples.labels.astype(np.float64)
+            return self.predictions.examples.labels.astype(np.float64)
         except ValueError:
             raise ValueError("the right answers of a regression must be numbers") from None
 
     @cached_property
     def errors(self) -> Numbers:
         """Return the differences between predicted and correct values."""
-        return np.asarray(self.answers.raw[:, 0] - self.right)
+        return np.asarray(self.predictions.raw[:, 0] - self.gold)
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """Return the measures if each example counts `counts` times."""
+        """Return the measures if example i counts `counts[i]` times; None counts each example once."""
         squared = float(np.average(self.errors**2, weights=counts))
-        mean = np.average(self.right, weights=counts)
-        spread = float(np.average((self.right - mean) ** 2, weights=counts))
+        mean = np.average(self.gold, weights=counts)
+        spread = float(np.average((self.gold - mean) ** 2, weights=counts))
         return {
             R_SQUARED: 1 - squared / spread if spread > 0 else float("nan"),
             ROOT_SQUARED: float(np.sqrt(squared)),

@@ -34,7 +34,7 @@ from unkernel.poly.options import RowOptions, SparseOptions
 
 @dataclass(frozen=True)
 class DualStart:
-    """Dual variables by row, for a warm start under an l2 penalty."""
+    """Dual variables of rows, from which training under an l2 penalty can start."""
 
     classes: NDArray[Any]
     hashes: NDArray[np.uint64]
@@ -43,7 +43,7 @@ class DualStart:
 
 @dataclass(frozen=True)
 class Start:
-    """Start of a training: dual variables for rows, a model for sparse weights."""
+    """The solution that training starts from: dual variables for rows, a model for sparse weights."""
 
     duals: DualStart | None = None
     model: ConjunctionModel | KernelModel | None = None
@@ -73,7 +73,7 @@ class PolyLearner(PreparedLearner, RowLearner):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-    _finish = "auto"  # steps besides sweeps; benchmarks compare "auto" with each kind alone
+    _finish = "auto"  # the steps that the solver adds to sweeps; benchmarks set other values
 
     # --- Training -------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class PolyLearner(PreparedLearner, RowLearner):
     @property
     @abstractmethod
     def _decision(self) -> Decision:
-        """How the scores become predictions."""
+        """The rule that turns scores into predictions."""
 
     @abstractmethod
     def _train(self, training_set: Any, start: Start, on_progress: OnProgress | None) -> PolySolution:
@@ -137,7 +137,7 @@ class PolyLearner(PreparedLearner, RowLearner):
         """Return what the model stores about its training besides C."""
 
     def _choose_start(self) -> Start:
-        """Return the start of a warm start."""
+        """Return the solution of the previous fit, from which a warm start begins."""
         return Start(getattr(self, "_duals", None), getattr(self, "model_", None))
 
     def _merge_equal_rows(
@@ -180,7 +180,7 @@ class PolyLearner(PreparedLearner, RowLearner):
         )
 
     def _match_duals(self, start: DualStart | None) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Return the hashes and duals of a start, which are empty if its classes are others."""
+        """Return the hashes and duals of a start; return empty arrays if the start has different classes."""
         if start is None or not np.array_equal(start.classes, self._decision.classes):
             return np.empty(0, np.uint64), np.empty(0)
         return start.hashes, start.duals.reshape(-1)
@@ -210,7 +210,7 @@ class PolyLearner(PreparedLearner, RowLearner):
     ) -> PolySolution:
         """Train weights under a penalty with an l1 part, column by column."""
         self._steps = "Newton steps"
-        former = self._match_conjunctions(start.model, training_set.rows)
+        start_model = self._match_conjunctions(start.model, training_set.rows)
         options = SparseOptions(
             loss=loss,
             l1=float(l1),
@@ -226,21 +226,21 @@ class PolyLearner(PreparedLearner, RowLearner):
             options,
             feature_map=self._make_feature_map(),
             class_weights=training_set.factors,
-            start_keys=former.keys if former else np.empty(0, np.uint64),
-            start_weights=former.weights.reshape(-1) if former else np.empty(0),
-            start_intercept=former.intercept if former else np.empty(0),
+            start_keys=start_model.keys if start_model else np.empty(0, np.uint64),
+            start_weights=start_model.weights.reshape(-1) if start_model else np.empty(0),
+            start_intercept=start_model.intercept if start_model else np.empty(0),
             on_progress=self._choose_reporter(on_progress, "conjunctions"),
         )
 
     def _match_conjunctions(
         self, model: ConjunctionModel | KernelModel | None, rows: DistinctRows
     ) -> ConjunctionModel | None:
-        """Return the model if it has the same conjunctions and classes as these rows, else None."""
+        """Return the model if its conjunctions and classes are those of `rows`, else None."""
         if not isinstance(model, ConjunctionModel) or model.degree != self.degree:
             return None
         classes = self._decision.classes
-        same = np.array_equal(model.columns, rows.columns) and np.array_equal(model.classes, classes)
-        return model if same and model.sets == rows.binary else None
+        is_same_space = np.array_equal(model.columns, rows.columns) and np.array_equal(model.classes, classes)
+        return model if is_same_space and model.sets == rows.binary else None
 
     def _describe_shortfall(self) -> str:
         return super()._describe_shortfall() + " or gamma"
@@ -305,19 +305,19 @@ class PolyLearner(PreparedLearner, RowLearner):
 
     @classmethod
     def _find_learner_name(cls, model: Model) -> str | None:
-        found = super()._find_learner_name(model)
-        if found is None and isinstance(model, ConjunctionModel) and "loss" in model.origin:
+        name = super()._find_learner_name(model)
+        if name is None and isinstance(model, ConjunctionModel) and "loss" in model.origin:
             return "PolyLogisticRegression" if model.origin["loss"] == "logistic" else "PolySVC"
-        return found
+        return name
 
     @classmethod
     def _infer_parameters(cls, model: Model) -> dict[str, Any]:
-        shown = super()._infer_parameters(model)
+        parameters = super()._infer_parameters(model)
         if isinstance(model, ConjunctionModel):
-            shown |= {"degree": model.degree, "coef0": model.coef0, "feature_map": model.feature_map}
-            shown |= {"gamma": model.gamma}
-        told = {name: model.origin.get(name) for name in ("loss", "penalty", "l1_ratio")}
-        return shown | {name: value for name, value in told.items() if value is not None}
+            parameters |= {"degree": model.degree, "coef0": model.coef0, "feature_map": model.feature_map}
+            parameters |= {"gamma": model.gamma}
+        from_origin = {name: model.origin.get(name) for name in ("loss", "penalty", "l1_ratio")}
+        return parameters | {name: value for name, value in from_origin.items() if value is not None}
 
     def _restore(self, model: Model) -> None:
         super()._restore(model)

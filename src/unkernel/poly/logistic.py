@@ -29,7 +29,8 @@ class PolyLogisticRegression(PolyClassifier):
     constant feature of :math:`\phi` serves as the intercept; it is regularised like every other weight.
 
     With an l1 term, most weights are exactly 0. The solution is optimal over *all* conjunctions, with a
-    certificate, although only those that can have a weight are stored: a branch-and-bound search finds them.
+    certificate, although only conjunctions that can have a weight are stored: a branch-and-bound search finds
+    them.
 
     Parameters
     ----------
@@ -154,10 +155,12 @@ class PolyLogisticRegression(PolyClassifier):
 
     @classmethod
     def _infer_parameters(cls, model: Model) -> dict[str, Any]:
-        shown = super()._infer_parameters(model)
-        if shown.get("penalty") != "elasticnet":  # the model stores 0 or 1 then, not the parameter
-            shown.pop("l1_ratio", None)
-        return shown
+        parameters = super()._infer_parameters(model)
+        if (
+            parameters.get("penalty") != "elasticnet"
+        ):  # for "l1" and "l2" the model stores 1 or 0, not the parameter
+            parameters.pop("l1_ratio", None)
+        return parameters
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the probability of each class.

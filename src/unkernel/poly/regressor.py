@@ -26,7 +26,7 @@ _VALUES = Decision("regression", np.empty(0, dtype=np.int64))
 
 @dataclass(frozen=True, eq=False)
 class RegressionSet:
-    """The distinct examples, and the value of each code in ascending order, less a centre."""
+    """The distinct rows, whose codes number the target values, and these values minus the centre."""
 
     rows: DistinctRows
     values: NDArray[np.float64]
@@ -36,7 +36,7 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
     r"""Regression with a polynomial kernel of degree 1, 2 or 3, trained like a linear model.
 
     The features are all conjunctions of at most ``degree`` features: :math:`f(x) = w^\top \phi(x) + c`, where
-    the centre :math:`c` is the mean of the targets, their median or their quantile, as the loss asks. The
+    the centre :math:`c` is the mean, the median or a quantile of the targets, depending on the loss. The
     estimator solves
 
     .. math:: \min_w \; \tfrac{1}{2} \|w\|^2 + C \sum_i \ell(y_i - f(x_i))
@@ -204,9 +204,9 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
         self, rows: CsrRows, targets: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> RegressionSet:
         targets = np.asarray(targets, dtype=np.float64)
-        counted = np.ones(len(targets)) if weights is None else weights
-        self._centre = self._choose_centre(targets, counted)
-        values = np.unique(targets[counted > 0])
+        row_weights = np.ones(len(targets)) if weights is None else weights
+        self._centre = self._choose_centre(targets, row_weights)
+        values = np.unique(targets[row_weights > 0])
         codes = np.searchsorted(values, targets).clip(max=len(values) - 1).astype(np.int32)
         distinct = self._merge_equal_rows(rows, codes, weights, merge_classes=False)
         return RegressionSet(distinct, values - self._centre)
@@ -216,8 +216,8 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
         if self.loss not in _LINEAR:
             return float(np.average(targets, weights=weights))
         order = np.argsort(targets, kind="stable")
-        below = np.cumsum(weights[order])
-        return float(targets[order[np.searchsorted(below, self._share * below[-1])]])
+        cumulative = np.cumsum(weights[order])
+        return float(targets[order[np.searchsorted(cumulative, self._share * cumulative[-1])]])
 
     @property
     def _share(self) -> float:

@@ -12,10 +12,10 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
-from unkernel.measures.base import Studied
+from unkernel.measures.base import PredictionMeasures
 from unkernel.measures.class_measures import ClassMeasures
 from unkernel.measures.number_format import labels as label_words
-from unkernel.measures.predictions import Answered, Classifier, Examples, ask_model
+from unkernel.measures.predictions import Classifier, Examples, ModelPredictions, predict_examples
 from unkernel.measures.value_measures import ValueMeasures
 from unkernel.parsing.parser_model import SavedModel
 from unkernel.report.linear_baseline import LinearBaseline
@@ -39,7 +39,7 @@ from unkernel.report.sections.weights import fragments, weights
 from unkernel.report.summary import summarize_classes, summarize_ranks, summarize_values
 
 Sections = list[Section | None]
-Parts = tuple[Sequence[Studied], Sections, dict[str, list[str]]]
+Parts = tuple[Sequence[PredictionMeasures], Sections, dict[str, list[str]]]
 
 
 def report(
@@ -123,29 +123,31 @@ def report(
         return report_of_parsers(named, X, choices, threads)
     if y is None:
         raise ValueError("y, the right answers, must be given: only the sentences of parsers have their own")
-    answers: list[Answered] = []
+    predictions: list[ModelPredictions] = []
     baseline: LinearBaseline | None = None
     for name, model in named.items():
         classifier = _find_classifier(model)
-        asked = _encode_examples(classifier, X, threads)
+        inputs = _encode_examples(classifier, X, threads)
         examples = Examples(
             _check_column(y),
             "",
             _name_unit(classifier),
             _convert_groups(qid),
-            _show_example(classifier, X, asked),
+            _show_example(classifier, X, inputs),
         )
-        answers.append(ask_model(str(name), classifier, asked, examples, threads))
+        predictions.append(predict_examples(str(name), classifier, inputs, examples, threads))
         if train is not None and baseline is None:
-            baseline = make_baseline(answers[0], _encode_examples(classifier, train[0], threads), *train[1:])
-    return report_of(answers, choices, baseline)
+            baseline = make_baseline(
+                predictions[0], _encode_examples(classifier, train[0], threads), *train[1:]
+            )
+    return report_of(predictions, choices, baseline)
 
 
 def make_baseline(
-    answers: Answered, rows: CsrRows | Forest, labels: ArrayLike, groups: ArrayLike | None = None
+    predictions: ModelPredictions, rows: CsrRows | Forest, labels: ArrayLike, groups: ArrayLike | None = None
 ) -> LinearBaseline:
     """Return the linear baseline of a model, to be trained on rows in the form that its classifier takes."""
-    if isinstance(rows, Forest) or answers.decision.scheme in ("regression", "one_class"):
+    if isinstance(rows, Forest) or predictions.decision.scheme in ("regression", "one_class"):
         raise ValueError("a linear baseline is for classifiers and rankings of rows or records: omit train")
     known = _check_column(labels)
     if len(known) != rows.shape[0]:
@@ -154,25 +156,37 @@ def make_baseline(
 
 
 def report_of(
-    answers: Sequence[Answered], choices: Choices, baseline: LinearBaseline | None = None
+    predictions: Sequence[ModelPredictions], choices: Choices, baseline: LinearBaseline | None = None
 ) -> Report:
     """Return the report of one model or several, given their predictions."""
-    _check_comparable(answers)
-    make = _study_ranks if answers[0].ranks else _study_classes if len(answers[0].classes) else _study_values
-    studied, sections, summary = make(answers, choices, baseline)
-    all_sections = [models_of(answers), data(answers), *sections, training(answers), engines(answers)]
+    _check_comparable(predictions)
+    study = (
+        _study_ranks
+        if predictions[0].ranks
+        else _study_classes
+        if len(predictions[0].classes)
+        else _study_values
+    )
+    studied, sections, summary = study(predictions, choices, baseline)
+    all_sections = [
+        models_of(predictions),
+        data(predictions),
+        *sections,
+        training(predictions),
+        engines(predictions),
+    ]
     return Report(
-        _make_title(answers, choices),
-        {one.name: one.measures for one in studied},
+        _make_title(predictions, choices),
+        {measures.name: measures.measures for measures in studied},
         [section for section in all_sections if section is not None],
-        _list_undefined(answers[0], studied),
+        _list_undefined(predictions[0], studied),
         summary,
     )
 
 
-def _list_undefined(answers: Answered, studied: Sequence[Studied]) -> list[str]:
+def _list_undefined(predictions: ModelPredictions, studied: Sequence[PredictionMeasures]) -> list[str]:
     """List the measures without a value, if the reason is that all examples are of one class."""
-    if answers.ranks or not len(answers.classes) or len(np.unique(answers.right)) > 1:
+    if predictions.ranks or not len(predictions.classes) or len(np.unique(predictions.gold)) > 1:
         return []
     undefined = dict.fromkeys(one.name for model in studied for one in model.measures if np.isnan(one.value))
     verb = "is" if len(undefined) == 1 else "are"
@@ -180,61 +194,69 @@ def _list_undefined(answers: Answered, studied: Sequence[Studied]) -> list[str]:
     return [words] if undefined else []
 
 
-def _study_classes(answers: Sequence[Answered], choices: Choices, baseline: LinearBaseline | None) -> Parts:
-    studied = [ClassMeasures(one) for one in answers]
-    place, heavy = answers[0].positive, weights
-    if place is None:
-        is_ordinal = answers[0].decision.scheme == "ordinal"
+def _study_classes(
+    predictions: Sequence[ModelPredictions], choices: Choices, baseline: LinearBaseline | None
+) -> Parts:
+    studied = [ClassMeasures(one) for one in predictions]
+    positive, show_weights = predictions[0].positive, weights
+    if positive is None:
+        is_ordinal = predictions[0].decision.scheme == "ordinal"
         choices.check_no_costs(
-            f"the model {'is ordinal' if is_ordinal else f'has {len(answers[0].classes)}'}"
+            f"the model {'is ordinal' if is_ordinal else f'has {len(predictions[0].classes)}'}"
         )
-    if isinstance(answers[0].classifier, TreeClassifier):
-        heavy = fragments
+    if isinstance(predictions[0].classifier, TreeClassifier):
+        show_weights = fragments
     sections: Sections = [
-        quality(studied, None if place is None else answers[0].classes[place]),
-        agreement(answers) if len(answers) > 1 else None,
+        quality(studied, None if positive is None else predictions[0].classes[positive]),
+        agreement(predictions) if len(predictions) > 1 else None,
         confusion(studied),
         curves(studied),
         calibration(studied),
-        thresholds(answers, choices.costs or Costs()) if place is not None else None,
+        thresholds(predictions, choices.costs or Costs()) if positive is not None else None,
         columns(studied),
-        heavy(answers, choices.top) if choices.top else None,
-        mistakes_of(answers, choices.n_shown) if choices.n_shown else None,
+        show_weights(predictions, choices.top) if choices.top else None,
+        mistakes_of(predictions, choices.n_shown) if choices.n_shown else None,
     ]
     return studied, sections, {one.name: summarize_classes(one, baseline) for one in studied}
 
 
-def _study_ranks(answers: Sequence[Answered], choices: Choices, baseline: LinearBaseline | None) -> Parts:
+def _study_ranks(
+    predictions: Sequence[ModelPredictions], choices: Choices, baseline: LinearBaseline | None
+) -> Parts:
     from unkernel.measures.rank_measures import RankMeasures  # imports scikit-learn
     from unkernel.report.sections.ranking import ranking
 
     choices.check_no_costs("the model answers with an order")
-    studied = [RankMeasures(one) for one in answers]
-    heavy = weights(answers, choices.top) if choices.top else None
+    studied = [RankMeasures(one) for one in predictions]
+    heavy = weights(predictions, choices.top) if choices.top else None
     summary = {one.name: summarize_ranks(one, baseline, records=choices.records) for one in studied}
     return studied, [quality(studied), ranking(studied, choices.records), columns(studied), heavy], summary
 
 
-def _study_values(answers: Sequence[Answered], choices: Choices, _: LinearBaseline | None) -> Parts:
+def _study_values(
+    predictions: Sequence[ModelPredictions], choices: Choices, _: LinearBaseline | None
+) -> Parts:
     choices.check_no_costs("the model answers with numbers")
-    studied = [ValueMeasures(one) for one in answers]
-    heavy = weights(answers, choices.top) if choices.top else None
+    studied = [ValueMeasures(one) for one in predictions]
+    heavy = weights(predictions, choices.top) if choices.top else None
     worst = largest_errors(studied, choices.n_shown) if choices.n_shown else None
     sections: Sections = [quality(studied), values(studied), columns(studied), heavy, worst]
     return studied, sections, {one.name: summarize_values(one) for one in studied}
 
 
-def _make_title(answers: Sequence[Answered], choices: Choices) -> str:
+def _make_title(predictions: Sequence[ModelPredictions], choices: Choices) -> str:
     if choices.title is not None:
         return choices.title
-    names = " and ".join(one.name for one in answers)
-    return f"{names} on {answers[0].examples.name}" if answers[0].examples.name else f"Report of {names}"
+    names = " and ".join(one.name for one in predictions)
+    return (
+        f"{names} on {predictions[0].examples.name}" if predictions[0].examples.name else f"Report of {names}"
+    )
 
 
-def _check_comparable(answers: Sequence[Answered]) -> None:
+def _check_comparable(predictions: Sequence[ModelPredictions]) -> None:
     """Check that models side by side have the same possible answers."""
-    first = answers[0]
-    for other in answers[1:]:
+    first = predictions[0]
+    for other in predictions[1:]:
         if _identify_answers(first) != _identify_answers(other):
             raise ValueError(
                 f"{first.name} and {other.name} cannot be compared: one answers with "
@@ -242,13 +264,17 @@ def _check_comparable(answers: Sequence[Answered]) -> None:
             )
 
 
-def _identify_answers(answers: Answered) -> tuple[Any, ...]:
+def _identify_answers(predictions: ModelPredictions) -> tuple[Any, ...]:
     """Return the possible answers of a model: its classes in any order, ranks or numbers."""
-    return answers.ranks, answers.decision.scheme == "regression", sorted(map(str, answers.classes))
+    return (
+        predictions.ranks,
+        predictions.decision.scheme == "regression",
+        sorted(map(str, predictions.classes)),
+    )
 
 
-def _describe_answers(answers: Answered) -> str:
-    return label_words(answers.classes) or ("an order" if answers.ranks else "numbers")
+def _describe_answers(predictions: ModelPredictions) -> str:
+    return label_words(predictions.classes) or ("an order" if predictions.ranks else "numbers")
 
 
 # --- Inputs -------------------------------------------------------------------------------------------
@@ -289,10 +315,10 @@ def _convert_groups(qid: ArrayLike | None) -> np.ndarray[Any, Any] | None:
     return None if qid is None else np.asarray(qid)
 
 
-def _show_example(classifier: Classifier, X: Any, asked: CsrRows | Forest) -> Callable[[int], Any] | None:
-    """Return a function that shows an example: a record by its columns, a tree in brackets."""
-    if isinstance(asked, Forest):
-        return format_tree(asked)
+def _show_example(classifier: Classifier, X: Any, inputs: CsrRows | Forest) -> Callable[[int], Any] | None:
+    """Return a function from an example's number to its columns, or to the brackets of a tree."""
+    if isinstance(inputs, Forest):
+        return format_tree(inputs)
     if not isinstance(classifier, RecordClassifier) or classifier.plan.whole:
         return None
     columns = list(classifier.plan.columns)
@@ -314,5 +340,5 @@ def record_at(X: Any, row: int, columns: Sequence[str]) -> dict[str, Any]:
         return dict(X.row(row, named=True))
     if isinstance(X, Mapping):
         return {name: values[row] for name, values in X.items()}
-    one = X[row]
-    return dict(one) if isinstance(one, Mapping) else dict(zip(columns, one, strict=False))
+    record = X[row]
+    return dict(record) if isinstance(record, Mapping) else dict(zip(columns, record, strict=False))

@@ -14,7 +14,7 @@ _NO_BAR = 0.0
 
 
 def explanation_table(found: Explanation | TreeExplanation) -> Html:
-    """Return the parts of a score with bars, then the rest, then the sum."""
+    """Return a table of the parts of a score, with bars; the last rows are the rest and the sum."""
     return _tabulate_tree(found) if isinstance(found, TreeExplanation) else _tabulate_row(found)
 
 

@@ -57,21 +57,21 @@ def drawing(inches: tuple[float, float] = INCHES) -> Iterator[Any]:
         yield axes
 
 
-def picture(axes: Any, words: str) -> Html:
-    """Return the finished figure; `words` describe it to people who cannot see it."""
+def picture(axes: Any, description: str) -> Html:
+    """Return the finished figure; `description` is for people who cannot see it."""
     file = io.StringIO()
-    without = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    axes.figure.savefig(file, format="svg", metadata=without, transparent=True)
-    drawn = file.getvalue()
-    drawn = drawn[drawn.index("<svg") :].replace(_TEXT, "currentColor")
-    own = f"p{zlib.crc32(drawn.encode()):08x}-"  # ids must differ from those of other figures
-    drawn = _IDS.sub(lambda found: f"{found[1]}{own}{found[2]}", drawn)
-    box = re.search(r'viewBox="[^"]*"', drawn)
+    metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    axes.figure.savefig(file, format="svg", metadata=metadata, transparent=True)
+    svg = file.getvalue()
+    svg = svg[svg.index("<svg") :].replace(_TEXT, "currentColor")
+    prefix = f"p{zlib.crc32(svg.encode()):08x}-"  # ids must differ from those of other figures
+    svg = _IDS.sub(lambda found: f"{found[1]}{prefix}{found[2]}", svg)
+    box = re.search(r'viewBox="[^"]*"', svg)
     assert box is not None
-    inside = drawn[drawn.index(">") + 1 :]
-    label = escape_html(words)
+    content = svg[svg.index(">") + 1 :]
+    label = escape_html(description)
     opened = f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]} role="img" aria-label="{label}">'
-    return Html(opened + inside)
+    return Html(opened + content)
 
 
 def draw_shares(
@@ -91,7 +91,7 @@ def draw_shares(
 
 
 def legend(axes: Any, **settings: Any) -> None:
-    """Add a legend if there are several lines, or other content besides the line."""
+    """Add a legend if any line has a label."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(**settings)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unkernel.data.rows.csr import CsrRows
 
 if TYPE_CHECKING:
-    from unkernel.measures.predictions import Answered
+    from unkernel.measures.predictions import ModelPredictions
     from unkernel.measures.rank_measures import RankMeasures
 
 
@@ -35,21 +35,21 @@ class LinearBaseline:
     labels: NDArray[Any]
     groups: NDArray[Any] | None = None
 
-    def find_correct(self, answers: Answered) -> NDArray[np.bool_]:
+    def find_correct(self, predictions: ModelPredictions) -> NDArray[np.bool_]:
         """Return which test examples the linear model classifies correctly."""
         from unkernel.cutplane import CuttingPlaneSVC
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the report must not warn of early stops
             model = CuttingPlaneSVC().fit(self._scale(self.rows), self.labels)
-        assert isinstance(answers.asked, CsrRows)
-        predicted = model.predict(self._scale(answers.asked))
-        labels = answers.examples.labels
+        assert isinstance(predictions.inputs, CsrRows)
+        predicted = model.predict(self._scale(predictions.inputs))
+        labels = predictions.examples.labels
         if predicted.dtype.kind not in "biuf" or labels.dtype.kind not in "biuf":
             predicted, labels = predicted.astype(str), labels.astype(str)
         return np.asarray(predicted == labels)
 
-    def measure_ranks(self, answers: Answered) -> RankMeasures:
+    def measure_ranks(self, predictions: ModelPredictions) -> RankMeasures:
         """Return the measures of the linear model's order of the test examples."""
         from unkernel.cutplane import RankSVM
         from unkernel.measures.rank_measures import RankMeasures
@@ -57,9 +57,9 @@ class LinearBaseline:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = RankSVM().fit(self._scale(self.rows), self.labels, qid=self.groups)
-        assert isinstance(answers.asked, CsrRows)
-        scores = model.decision_function(self._scale(answers.asked))
-        return RankMeasures(replace(answers, raw=np.asarray(scores, np.float64).reshape(-1, 1)))
+        assert isinstance(predictions.inputs, CsrRows)
+        scores = model.decision_function(self._scale(predictions.inputs))
+        return RankMeasures(replace(predictions, raw=np.asarray(scores, np.float64).reshape(-1, 1)))
 
     def _scale(self, rows: CsrRows) -> Any:
         from scipy import sparse

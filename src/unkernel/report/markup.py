@@ -46,7 +46,7 @@ def paragraph(*words: Any, note: bool = False) -> Html:
 
 
 class Bar(str):
-    """A cell with a bar behind its text, with its share of the length of the longest bar.
+    """The text of a cell with a bar behind it; `share` is the bar's length relative to the longest bar.
 
     The sign of the share selects one of two colours.
     """
@@ -68,16 +68,15 @@ def table(
     texts: Iterable[int] = (),
     marked: Iterable[int] = (),
 ) -> Html:
-    """Return a table whose first column names its rows; all other columns are numbers, unless listed in
-    `texts`.
+    """Return a table whose first column names its rows.
 
-    The rows with numbers in `marked` are highlighted.
+    `texts` lists the other columns that hold text instead of numbers, and `marked` the rows to highlight.
     """
-    left, standing_out = {0, *texts}, set(marked)
+    text_columns, marked_rows = {0, *texts}, set(marked)
     titles = element(
-        "tr", *(_cell("th", title, number in left, scope="col") for number, title in enumerate(head))
+        "tr", *(_cell("th", title, number in text_columns, scope="col") for number, title in enumerate(head))
     )
-    body = [_row(cells, left, number in standing_out) for number, cells in enumerate(rows)]
+    body = [_row(cells, text_columns, number in marked_rows) for number, cells in enumerate(rows)]
     content = element("caption", caption) + element("thead", titles) + element("tbody", *body)
     # Tables wider than the screen scroll by themselves, by keyboard as well.
     return element(
@@ -85,10 +84,10 @@ def table(
     )
 
 
-def _row(cells: Sequence[Any], left: set[int], marked: bool) -> Html:
+def _row(cells: Sequence[Any], text_columns: set[int], marked: bool) -> Html:
     name, *others = cells
     found = [_cell("th", name, True, scope="row")]
-    found += [_cell("td", value, number in left) for number, value in enumerate(others, 1)]
+    found += [_cell("td", value, number in text_columns) for number, value in enumerate(others, 1)]
     return element("tr", *found, class_="marked" if marked else None)
 
 

@@ -27,18 +27,20 @@ _LONG_DISTANCE = 6
 
 
 def summarize_parser(measures: Any) -> list[str]:
-    """Return sentences about a parser, chunker or tagger; about raw text, only its quality and relations."""
+    """Return sentences about a parser, chunker or tagger: its quality, a baseline and its worst failures."""
     lines = [summarize_quality(measures, [])]
     if isinstance(measures, TagMeasures):
-        right, found = measures.texts(measures.columns[0])
-        values, codes = np.unique(right, return_inverse=True)
-        most = values[np.bincount(codes).argmax()]
+        gold, predicted = measures.texts(measures.columns[0])
+        values, codes = np.unique(gold, return_inverse=True)
+        most_frequent = values[np.bincount(codes).argmax()]
         lines.append(
             compare_accuracy(
-                f"Always predicting {most}, the most frequent tag,", right == found, right == most
+                f"Always predicting {most_frequent}, the most frequent tag,",
+                gold == predicted,
+                gold == most_frequent,
             )
         )
-        lines.append(_describe_weakest("tag", values, codes, right != found))
+        lines.append(_describe_weakest("tag", values, codes, gold != predicted))
     elif isinstance(measures, HeadMeasures):
         is_dependency = measures.lengths > 0
         usual = np.bincount(measures.lengths[is_dependency], minlength=2)[1:].argmax() + 1
@@ -51,11 +53,11 @@ def summarize_parser(measures: Any) -> list[str]:
         isinstance(measures, TextTreeMeasures) and "las" in measures.result.measured
     ):
         values, codes = np.unique(measures.relations[0], return_inverse=True)
-        lines.append(_describe_weakest("relation", values, codes, ~measures.right))
+        lines.append(_describe_weakest("relation", values, codes, ~measures.correct))
     elif isinstance(measures, BunsetsuMeasures):
         distances = np.minimum(measures.lengths, _LONG_DISTANCE)
         names = np.array(["none", *map(str, range(1, _LONG_DISTANCE)), f"{_LONG_DISTANCE} or more"])
-        lines.append(_describe_weakest("distance", names, distances, ~measures.right))
+        lines.append(_describe_weakest("distance", names, distances, ~measures.correct))
     elif isinstance(measures, ChunkMeasures):
         types = {name: one for name, one in measures.result.per_type.items() if one.right}
         if types:
@@ -64,12 +66,17 @@ def summarize_parser(measures: Any) -> list[str]:
     return lines
 
 
-def _describe_weakest(what: str, names: NDArray[Any], groups: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
-    place = find_weakest_group(groups, wrong)
-    if place is None:
+def _describe_weakest(noun: str, names: NDArray[Any], groups: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    weakest = find_weakest_group(groups, wrong)
+    if weakest is None:
         return "No mistake in these sentences."
-    own = groups == place
+    is_member = groups == weakest
     return (
-        describe_group(f"Fails most on {what} {names[place]}", int(wrong[own].sum()), int(own.sum()), "words")
+        describe_group(
+            f"Fails most on {noun} {names[weakest]}",
+            int(wrong[is_member].sum()),
+            int(is_member.sum()),
+            "words",
+        )
         + "."
     )

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
-from unkernel.measures.base import Studied
+from unkernel.measures.base import PredictionMeasures
 from unkernel.measures.class_measures import ACCURACY, ROC_AREA, ClassMeasures
 from unkernel.measures.intervals import Measure, middle, resamples, wilson
 from unkernel.measures.number_format import format_interval, format_measure, format_percent, number
-from unkernel.measures.predictions import Answered
+from unkernel.measures.predictions import ModelPredictions
 from unkernel.measures.value_measures import R_SQUARED, ROOT_SQUARED, ValueMeasures
 from unkernel.report.linear_baseline import LinearBaseline
 
@@ -24,58 +24,62 @@ _PARTS = 4  # of the values of a regression
 
 def summarize_classes(measures: ClassMeasures, baseline: LinearBaseline | None) -> list[str]:
     """Return three sentences about a classifier."""
-    answers = measures.answers
-    assert isinstance(answers, Answered)
-    is_right = answers.chosen == answers.right
-    counts = np.bincount(answers.right, minlength=len(answers.classes))
+    predictions = measures.predictions
+    assert isinstance(predictions, ModelPredictions)
+    is_right = predictions.predicted == predictions.gold
+    counts = np.bincount(predictions.gold, minlength=len(predictions.classes))
     majority = int(counts.argmax())
-    against = compare_accuracy(
-        f"Always predicting {answers.classes[majority]}, the most frequent class of these examples,",
+    comparison = compare_accuracy(
+        f"Always predicting {predictions.classes[majority]}, the most frequent class of these examples,",
         is_right,
-        answers.right == majority,
+        predictions.gold == majority,
     )
     if baseline is not None:
-        against += " " + compare_accuracy(
-            "A linear model of the same features", is_right, baseline.find_correct(answers)
+        comparison += " " + compare_accuracy(
+            "A linear model of the same features", is_right, baseline.find_correct(predictions)
         )
-    return [summarize_quality(measures, [ACCURACY, ROC_AREA]), against, _find_weakness(answers, ~is_right)]
+    return [
+        summarize_quality(measures, [ACCURACY, ROC_AREA]),
+        comparison,
+        _find_weakness(predictions, ~is_right),
+    ]
 
 
 def summarize_values(measures: ValueMeasures) -> list[str]:
     """Return three sentences about a regression."""
-    right, errors = measures.right, np.abs(measures.errors)
-    model, mean = float(np.sqrt((errors**2).mean())), float(right.std())
-    against = f"Always predicting the mean of these values has a {ROOT_SQUARED} of {number(mean)}"
+    gold, errors = measures.gold, np.abs(measures.errors)
+    model, mean = float(np.sqrt((errors**2).mean())), float(gold.std())
+    comparison = f"Always predicting the mean of these values has a {ROOT_SQUARED} of {number(mean)}"
     if mean > 0:
         change = "smaller" if model <= mean else "larger"
-        against += f": the model's is {format_percent(abs(1 - model / mean), 1)} {change}"
-    edges = np.unique(np.quantile(right, np.linspace(0, 1, _PARTS + 1)))
-    part = np.clip(np.searchsorted(edges, right, side="right") - 1, 0, max(len(edges) - 2, 0))
-    sizes = np.bincount(part)
-    means = np.bincount(part, weights=errors) / np.maximum(sizes, 1)
+        comparison += f": the model's is {format_percent(abs(1 - model / mean), 1)} {change}"
+    edges = np.unique(np.quantile(gold, np.linspace(0, 1, _PARTS + 1)))
+    group = np.clip(np.searchsorted(edges, gold, side="right") - 1, 0, max(len(edges) - 2, 0))
+    sizes = np.bincount(group)
+    means = np.bincount(group, weights=errors) / np.maximum(sizes, 1)
     worst = int(means.argmax())
     ends = f"{number(edges[worst])} to {number(edges[min(worst + 1, len(edges) - 1)])}"
     fails = (
         f"The model fails most for true values from {ends}: the mean absolute error is "
         f"{number(means[worst])} there, and {number(float(errors.mean()))} overall."
     )
-    return [summarize_quality(measures, [ROOT_SQUARED, R_SQUARED]), against + ".", fails]
+    return [summarize_quality(measures, [ROOT_SQUARED, R_SQUARED]), comparison + ".", fails]
 
 
 def summarize_ranks(measures: Any, baseline: LinearBaseline | None, *, records: bool) -> list[str]:
     """Return three sentences about a ranking; without `records`, no query is named."""
     from unkernel.measures.rank_measures import ORDERED
 
-    against = "A random order has 50 % of the pairs in order."
+    comparison = "A random order has 50 % of the pairs in order."
     if baseline is not None:
-        other = baseline.measure_ranks(measures.answers)
-        values = [one.values()[ORDERED] for one in (measures, other)]
-        low, high = middle(measures.samples[ORDERED] - other.samples[ORDERED])
-        against += (
+        baseline_measures = baseline.measure_ranks(measures.predictions)
+        values = [one.values()[ORDERED] for one in (measures, baseline_measures)]
+        low, high = middle(measures.samples[ORDERED] - baseline_measures.samples[ORDERED])
+        comparison += (
             f" A linear model of the same features has {format_percent(values[1])}: "
             f"{_describe_difference(values[0] - values[1], low, high)}."
         )
-    lines = [summarize_quality(measures, [ORDERED, "NDCG@10"]), against]
+    lines = [summarize_quality(measures, [ORDERED, "NDCG@10"]), comparison]
     pairs, ordered = measures.pairs.T
     if len(pairs) > 1 and (pairs > 0).any():
         large = pairs >= min(_MIN_GROUP_SIZE, pairs.max())
@@ -88,8 +92,8 @@ def summarize_ranks(measures: Any, baseline: LinearBaseline | None, *, records: 
     return lines
 
 
-def summarize_quality(measures: Studied, names: Sequence[str]) -> str:
-    """Return a sentence with the values and intervals of some measures, those that the model has."""
+def summarize_quality(measures: PredictionMeasures, names: Sequence[str]) -> str:
+    """Return a sentence with the named measures that the model has; with its first two if it has none."""
     known = {one.name: one for one in measures.measures}
     words = [_describe_measure(known[name]) for name in names if name in known] or [
         _describe_measure(one) for one in measures.measures[:2]
@@ -99,7 +103,7 @@ def summarize_quality(measures: Studied, names: Sequence[str]) -> str:
 
 
 def find_weakest_group(groups: NDArray[Any], wrong: NDArray[Any]) -> int | None:
-    """Return the group with the largest share of mistakes, allowing for chance; None if there is no mistake.
+    """Return the group with the largest share of mistakes, or None if there is no mistake.
 
     Groups are compared by the lower end of Wilson's interval, so that small groups do not win by chance.
     """
@@ -121,46 +125,51 @@ def _find_largest_share(sizes: NDArray[Any], mistakes: NDArray[Any]) -> int | No
     return int(np.argmax(lows))
 
 
-def _find_weakness(answers: Answered, wrong: NDArray[np.bool_]) -> str:
+def _find_weakness(predictions: ModelPredictions, wrong: NDArray[np.bool_]) -> str:
     """Return a sentence about the class and, for records, the feature with the most mistakes."""
-    place = find_weakest_group(answers.right, wrong)
-    unit = f"{answers.examples.unit}s"
-    if place is None:
+    weakest = find_weakest_group(predictions.gold, wrong)
+    unit = f"{predictions.examples.unit}s"
+    if weakest is None:
         return f"No mistake on these {len(wrong):,} {unit}."
-    own = answers.right == place
-    taken = np.bincount(answers.chosen[own & wrong], minlength=len(answers.classes))
-    words = describe_group(
-        f"Fails most on class {answers.classes[place]}", int(wrong[own].sum()), int(own.sum()), unit
+    is_member = predictions.gold == weakest
+    predicted_counts = np.bincount(
+        predictions.predicted[is_member & wrong], minlength=len(predictions.classes)
     )
-    if taken.any():
-        words += f", most often predicted as {answers.classes[int(taken.argmax())]}"
-    return f"{words}.{_find_weak_segment(answers, wrong, unit)}"
+    words = describe_group(
+        f"Fails most on class {predictions.classes[weakest]}",
+        int(wrong[is_member].sum()),
+        int(is_member.sum()),
+        unit,
+    )
+    if predicted_counts.any():
+        words += f", most often predicted as {predictions.classes[int(predicted_counts.argmax())]}"
+    return f"{words}.{_find_weak_segment(predictions, wrong, unit)}"
 
 
-def _find_weak_segment(answers: Answered, wrong: NDArray[np.bool_], unit: str) -> str:
-    classifier, rows = answers.classifier, answers.asked
+def _find_weak_segment(predictions: ModelPredictions, wrong: NDArray[np.bool_], unit: str) -> str:
+    classifier, rows = predictions.classifier, predictions.inputs
     if not isinstance(classifier, RecordClassifier) or classifier.plan.whole or not isinstance(rows, CsrRows):
         return ""
     names = classifier.plan.feature_names
     weights = wrong[rows.row_of_entry()].astype(np.float64)
-    sizes, mistakes, others = (
-        np.bincount(rows.indices, weights=one, minlength=len(names))
-        for one in (np.ones(rows.nnz), weights, rows.data != 1.0)
+    sizes, mistakes, other_values = (
+        np.bincount(rows.indices, weights=entry_weights, minlength=len(names))
+        for entry_weights in (np.ones(rows.nnz), weights, rows.data != 1.0)
     )
-    sizes[others > 0] = 0.0  # a number is not a segment
-    place = _find_largest_share(sizes, np.where(sizes > 0, mistakes, 0.0))
-    if place is None or wilson(mistakes[place], sizes[place])[0] <= wrong.mean():
+    sizes[other_values > 0] = 0.0  # a number is not a segment
+    weakest = _find_largest_share(sizes, np.where(sizes > 0, mistakes, 0.0))
+    if weakest is None or wilson(mistakes[weakest], sizes[weakest])[0] <= wrong.mean():
         return ""
-    words = describe_group(f"among {unit} with {names[place]}", mistakes[place], sizes[place], unit)
+    words = describe_group(f"among {unit} with {names[weakest]}", mistakes[weakest], sizes[weakest], unit)
     return f" Weakest segment: {words.removeprefix('among ')}."
 
 
-def compare_accuracy(baseline: str, model: NDArray[np.bool_], other: NDArray[np.bool_]) -> str:
+def compare_accuracy(baseline: str, is_right: NDArray[np.bool_], baseline_is_right: NDArray[np.bool_]) -> str:
     """Return a sentence that compares the correct predictions of the model with a baseline's."""
-    difference = model.astype(np.float64) - other
-    draws = np.array([counts @ difference / len(difference) for counts in resamples(len(difference))])
-    words = _describe_difference(float(difference.mean()), *middle(draws))
-    return f"{baseline} has an accuracy of {format_percent(float(other.mean()))}: {words}."
+    difference = is_right.astype(np.float64) - baseline_is_right
+    differences = np.array([counts @ difference / len(difference) for counts in resamples(len(difference))])
+    words = _describe_difference(float(difference.mean()), *middle(differences))
+    return f"{baseline} has an accuracy of {format_percent(float(baseline_is_right.mean()))}: {words}."
 
 
 def _describe_difference(value: float, low: float, high: float) -> str:

@@ -29,28 +29,28 @@ class Node:
 
 
 def parse_tree(text: str) -> Node | None:
-    """Return the tree in brackets; None if the text is not a tree, or one too large to draw."""
+    """Parse a tree in brackets; return None if the text is not a tree, or is too large to draw."""
     tokens = _TOKEN.findall(text)
     if not 0 < len(tokens) <= 3 * _MOST_NODES:
         return None
-    above = Node("")  # holds the tree
+    above = Node("")  # the parent of the root
     path = [above]
-    opened = False  # whether the next token is the label of a node with children
+    expects_label = False  # whether the next token is the label of a node with children
     for token in tokens:
         if token == "(":
-            if opened:  # a node without a label
+            if expects_label:  # a node without a label
                 path.append(_add_child(path[-1], ""))
-            opened = True
+            expects_label = True
         elif token == ")":
-            if opened or len(path) < 2:
+            if expects_label or len(path) < 2:
                 return None
             path.pop()
         else:
             node = _add_child(path[-1], token)
-            if opened:
+            if expects_label:
                 path.append(node)
-            opened = False
-    return above.children[0] if len(path) == 1 and len(above.children) == 1 and not opened else None
+            expects_label = False
+    return above.children[0] if len(path) == 1 and len(above.children) == 1 and not expects_label else None
 
 
 def _add_child(parent: Node, label: str) -> Node:
@@ -67,7 +67,7 @@ def draw_tree(text: str) -> Html | None:
     nodes = _list_nodes(root)
     width = _place_nodes(nodes)
     height = max(node.depth for node in nodes) * _LEVEL + 2 * _MARGIN - _LEVEL + 16
-    lines = [_draw_line(node, one) for node in nodes for one in node.children]
+    lines = [_draw_line(node, child) for node in nodes for child in node.children]
     words = [
         f'<text x="{node.x:.1f}" y="{_height(node):.1f}">{escape_html(node.label)}</text>' for node in nodes
     ]
@@ -89,12 +89,12 @@ def _height(node: Node) -> float:
 
 def _list_nodes(root: Node) -> list[Node]:
     """Return all nodes, each before its children."""
-    found, left = [], [root]
-    while left:
-        node = left.pop()
-        found.append(node)
-        left += reversed(node.children)
-    return found
+    nodes, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        nodes.append(node)
+        waiting += reversed(node.children)
+    return nodes
 
 
 def _place_nodes(nodes: list[Node]) -> float:

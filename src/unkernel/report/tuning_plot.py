@@ -1,4 +1,4 @@
-"""A plot of the settings tried: a measure against a parameter, one line per setting of the others."""
+"""A plot of the settings tried: a measure against one parameter, one line per setting of the other ones."""
 
 from __future__ import annotations
 
@@ -16,21 +16,26 @@ def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
     """Write the plot, completely or not at all."""
     figure = new_figure(1)
     axes = figure.add_subplot(1, 1, 1)
-    across = _choose_axis(result["parameters"], result["settings"])
-    for words, line in group_lines(result["parameters"], across, result["settings"]):
-        measured = [one["measures"].get(result["criterion"]) for one in line]
-        known = [(one, found) for one, found in zip(line, measured, strict=True) if found is not None]
-        places = [one[across] if across else "" for one, _ in known]
-        means, spread = [found["mean"] for _, found in known], [found["std"] or 0.0 for _, found in known]
-        axes.errorbar(places, means, yerr=spread, marker="o", capsize=3, label=words or None)
+    x_parameter = _choose_axis(result["parameters"], result["settings"])
+    for words, line in group_lines(result["parameters"], x_parameter, result["settings"]):
+        measured = [setting["measures"].get(result["criterion"]) for setting in line]
+        measured_settings = [
+            (setting, measure) for setting, measure in zip(line, measured, strict=True) if measure is not None
+        ]
+        xs = [setting[x_parameter] if x_parameter else "" for setting, _ in measured_settings]
+        means, spread = (
+            [measure["mean"] for _, measure in measured_settings],
+            [measure["std"] or 0.0 for _, measure in measured_settings],
+        )
+        axes.errorbar(xs, means, yerr=spread, marker="o", capsize=3, label=words or None)
     best = result["settings"][result["best"]]
-    place = best[across] if across else ""
+    best_x = best[x_parameter] if x_parameter else ""
     value = best["measures"][result["criterion"]]["mean"]
-    axes.scatter([place], [value], s=180, facecolors="none", edgecolors="black", label="best", zorder=3)
-    if across and _is_logarithmic([one[across] for one in result["settings"]]):
+    axes.scatter([best_x], [value], s=180, facecolors="none", edgecolors="black", label="best", zorder=3)
+    if x_parameter and _is_logarithmic([setting[x_parameter] for setting in result["settings"]]):
         axes.set_xscale("log")
     measured_on = result.get("dev") or f"mean of {result['folds']} folds"
-    axes.set(xlabel=across or "", ylabel=f"{result['criterion']}, {measured_on}")
+    axes.set(xlabel=x_parameter or "", ylabel=f"{result['criterion']}, {measured_on}")
     axes.set_title(name_of(result["data"]), parse_math=False)
     axes.grid(True, which="both", alpha=0.2)
     axes.legend()
@@ -38,18 +43,21 @@ def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
 
 
 def group_lines(
-    varied: Sequence[str], across: str | None, settings: Sequence[Setting]
+    varied: Sequence[str], x_parameter: str | None, settings: Sequence[Setting]
 ) -> list[tuple[str, list[Setting]]]:
-    """Return groups of settings that differ only in `across`, with the values that they have in common."""
+    """Return groups of settings that differ only in `x_parameter`, each with the values they share."""
     lines: dict[str, list[Setting]] = {}
-    for one in settings:
-        words = ", ".join(f"{name} {one[name]}" for name in varied if name != across)
-        lines.setdefault(words, []).append(one)
-    return [(words, sorted(line, key=lambda one: _sort_key(one, across))) for words, line in lines.items()]
+    for setting in settings:
+        words = ", ".join(f"{name} {setting[name]}" for name in varied if name != x_parameter)
+        lines.setdefault(words, []).append(setting)
+    return [
+        (words, sorted(line, key=lambda setting: _sort_key(setting, x_parameter)))
+        for words, line in lines.items()
+    ]
 
 
-def _sort_key(one: Setting, across: str | None) -> Any:
-    return 0 if across is None or isinstance(one[across], str) else one[across]
+def _sort_key(setting: Setting, x_parameter: str | None) -> Any:
+    return 0 if x_parameter is None or isinstance(setting[x_parameter], str) else setting[x_parameter]
 
 
 def _choose_axis(varied: Sequence[str], settings: Sequence[Setting]) -> str | None:

@@ -26,8 +26,8 @@ from unkernel.models.tree import COMBINATIONS, LEAST_DECAY, PAIRINGS, TREE_KERNE
 from unkernel.tree.options import ExactOptions, SampledOptions
 from unkernel.tree.training_trees import NO_TREES, LocalTrees, ReusableTrees, TrainingTrees, TreeTargets
 
-_MIN_SAMPLED_EXAMPLES = 500_000  # "auto" samples from so many examples on
-_MOST_SQUARE_BYTES = 1 << 30  # for the kernel matrix of the examples that are worked with
+_MIN_SAMPLED_EXAMPLES = 500_000  # "auto" chooses "sampled" from this number of examples on
+_MAX_KERNEL_MATRIX_BYTES = 1 << 30  # for the kernel matrix of the active examples
 _MEMORY_SHARE = 0.25  # of the free memory
 
 
@@ -83,8 +83,8 @@ class TreeSVC(PreparedClassifier, Learner):
         Whether to fit an intercept. "exact" does not regularise it, "sampled" does.
     tol : float, default=1e-3
         Precision at which training stops. "exact" stops when (P - D) / P <= tol, where P and D are the primal
-        and the dual objective; "sampled" stops when a new cut is violated by at most ``tol`` more than the
-        others are, in terms of the mean loss.
+        and the dual objective; "sampled" stops when the violation of a new cut exceeds that of all
+        other cuts by at most ``tol``, in terms of the mean loss.
     max_iter : int, default=1000
         Largest number of rounds.
     class_weight : dict, "balanced" or None, default=None
@@ -269,7 +269,9 @@ class TreeSVC(PreparedClassifier, Learner):
             tolerance=float(self.tol),
             max_rounds=int(self.max_iter),
             fit_intercept=bool(self.fit_intercept),
-            memory=int(min(_MOST_SQUARE_BYTES, free * _MEMORY_SHARE if free else _MOST_SQUARE_BYTES)),
+            memory=int(
+                min(_MAX_KERNEL_MATRIX_BYTES, free * _MEMORY_SHARE if free else _MAX_KERNEL_MATRIX_BYTES)
+            ),
             threads=thread_count(self.n_jobs),
         )
         return trees.train_exact(options, float(self.C), on_progress)
@@ -296,7 +298,7 @@ class TreeSVC(PreparedClassifier, Learner):
         ]
 
     def _keep_solutions(self, trees: TrainingTrees, solutions: list[dict[str, Any]]) -> None:
-        coefficients = np.column_stack([np.asarray(one["coefficients"]) for one in solutions])
+        coefficients = np.column_stack([np.asarray(solution["coefficients"]) for solution in solutions])
         support = np.flatnonzero((coefficients != 0).any(axis=1))
         self.n_support_ = len(support)
 
@@ -305,32 +307,38 @@ class TreeSVC(PreparedClassifier, Learner):
                 kernel=trees.kernel,
                 support=trees.select(support),
                 coefficients=read_only_view(np.ascontiguousarray(coefficients[support])),
-                intercept=read_only_view(np.array([float(one["intercept"]) for one in solutions])),
+                intercept=read_only_view(np.array([float(solution["intercept"]) for solution in solutions])),
                 decision=Decision("binary" if len(solutions) == 1 else "one_vs_rest", self.classes_),
                 origin=origin,
             )
 
         outcomes = [
-            Outcome(one["objective"], one["dual_objective"], one["rounds"], one["converged"], one["history"])
-            for one in solutions
+            Outcome(
+                solution["objective"],
+                solution["dual_objective"],
+                solution["rounds"],
+                solution["converged"],
+                solution["history"],
+            )
+            for solution in solutions
         ]
         about = f"solver={self.solver_}, {len(trees)} trees, {self.n_support_} of them in the model; "
         self._finish_fit(outcomes, model, facts={"solver": self.solver_}, about=about)
 
     def _describe_shortfall(self) -> str:
-        begin = f"{self.n_iter_} rounds"
+        rounds = f"{self.n_iter_} rounds"
         if self.solver_ == "sampled":
             return (
-                f"{begin} while new cuts were still violated by more than tol={self.tol:g}: "
+                f"{rounds} while new cuts were still violated by more than tol={self.tol:g}: "
                 "raise max_iter or tol"
             )
         if self.n_iter_ < self.max_iter:
             return (
-                f"{begin} at a relative gap of {self.gap_:.2g}: kernels in single precision allow no more; "
+                f"{rounds} at a relative gap of {self.gap_:.2g}: kernels in single precision allow no more; "
                 "raise tol or lower C"
             )
         return (
-            f"{begin} at a relative gap of {self.gap_:.2g} (tol={self.tol:g}): raise max_iter or tol, "
+            f"{rounds} at a relative gap of {self.gap_:.2g} (tol={self.tol:g}): raise max_iter or tol, "
             "or lower C"
         )
 
@@ -358,7 +366,7 @@ class TreeSVC(PreparedClassifier, Learner):
             "normalize_vectors": kernel.normalize_vectors,
         }
 
-    # --- Answering ------------------------------------------------------------------------------------
+    # --- Predictions ----------------------------------------------------------------------------------
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         return cast(TreeClassifier, self._fitted_classifier).raw_scores(X, thread_count(self.n_jobs))

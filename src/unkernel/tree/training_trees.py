@@ -118,7 +118,7 @@ class ReusableTrees:
         Argument of ``fit``; lists are copied, because they may change. Trees of other types may change too
         and are not kept.
     count : int
-        Number of examples; a forest that was extended has more.
+        Number of examples in the fit; a forest that was extended since then has more.
     """
 
     source: list[str] | Forest
@@ -129,7 +129,7 @@ class ReusableTrees:
 
     @staticmethod
     def of(X: Any, forest: Forest, kernel: ExampleKernel, examples: ExampleSet) -> ReusableTrees | None:
-        """Keep the examples of a fit on X; None if X may change unseen."""
+        """Keep the examples of a fit on X; return None if X may change unnoticed."""
         if isinstance(X, Forest) or _is_list_of_text(X):
             source = X if isinstance(X, Forest) else list(X)
             return ReusableTrees(source, len(forest), forest, kernel, examples)

@@ -132,7 +132,7 @@ def small_working_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit the working set to 64 examples, so that others are scored on the workers, join and are dropped
     again.
     """
-    monkeypatch.setattr("unkernel.tree.svc._MOST_SQUARE_BYTES", 64 * 64 * 4)
+    monkeypatch.setattr("unkernel.tree.svc._MAX_KERNEL_MATRIX_BYTES", 64 * 64 * 4)
 
 
 def assert_same_optimum(ours: Any, theirs: Any, X: Any) -> None:

@@ -39,7 +39,7 @@ from unkernel.cli.inputs.trees import check_rows_only, read_for_model
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.rows.csr import canonical_rows, stack_rows
-from unkernel.measures.predictions import Answered, Examples, ask_model
+from unkernel.measures.predictions import Examples, ModelPredictions, predict_examples
 from unkernel.records.files import Block
 from unkernel.report import Report
 from unkernel.report.build_report import format_tree, make_baseline, report_of
@@ -58,49 +58,53 @@ class Question:
     format: Any = None  # the format of a treebank
 
 
-def report_on(models: Sequence[Path], asked: Question, choices: Choices, train: str | None = None) -> Report:
+def report_on(
+    models: Sequence[Path], question: Question, choices: Choices, train: str | None = None
+) -> Report:
     """Make the report of models on a file; with `train`, also compare the first with a linear model of it."""
-    if asked.file == STANDARD_STREAM and len(models) > 1:
+    if question.file == STANDARD_STREAM and len(models) > 1:
         raise ValueError("stdin can be read only once: give --test a file to compare models on it")
     if is_parser(models[0]):
         if train is not None:
             raise ValueError(f"{models[0]}: --train is for models of rows and records, and this is a parser")
-        return _report_parsers(models, asked, choices)
-    answers = [_score(path, name, asked) for path, name in zip(models, name_models(models), strict=True)]
+        return _report_parsers(models, question, choices)
+    predictions = [
+        _score(path, name, question) for path, name in zip(models, name_models(models), strict=True)
+    ]
     baseline = None
     if train is not None:
-        known = _score(models[0], answers[0].name, replace(asked, file=train))
-        baseline = make_baseline(answers[0], known.asked, known.examples.labels, known.examples.groups)
-    with asked.display.show_work("measuring"):
-        return report_of(answers, choices, baseline)
+        known = _score(models[0], predictions[0].name, replace(question, file=train))
+        baseline = make_baseline(predictions[0], known.inputs, known.examples.labels, known.examples.groups)
+    with question.display.show_work("measuring"):
+        return report_of(predictions, choices, baseline)
 
 
-def _report_parsers(models: Sequence[Path], asked: Question, choices: Choices) -> Report:
+def _report_parsers(models: Sequence[Path], question: Question, choices: Choices) -> Report:
     from unkernel.report.parsers import report_of_parsers  # imports all kinds of parsers
 
-    refuse_options(models[0], {"--zero-based": asked.zero_based}, ROWS_NOT_PARSERS)
+    refuse_options(models[0], {"--zero-based": question.zero_based}, ROWS_NOT_PARSERS)
     opened = {
         name: open_parser(path, "report") for path, name in zip(models, name_models(models), strict=True)
     }
     first = next(iter(opened.values()))
-    read = choose_reader(find_task(first), asked.format)
-    options = parse_given(first, asked.given)
-    corpus = Input(asked.file).read(read, asked.display)
-    with asked.display.show_work("parsing"):
-        return report_of_parsers(opened, corpus, choices, asked.threads, options)
+    read = choose_reader(find_task(first), question.format)
+    options = parse_given(first, question.given)
+    corpus = Input(question.file).read(read, question.display)
+    with question.display.show_work("parsing"):
+        return report_of_parsers(opened, corpus, choices, question.threads, options)
 
 
-def _score(path: Path, name: str, asked: Question) -> Answered:
-    refuse_options(path, {"--from": asked.given, "--format": asked.format}, PARSERS_ONLY)
+def _score(path: Path, name: str, question: Question) -> ModelPredictions:
+    refuse_options(path, {"--from": question.given, "--format": question.format}, PARSERS_ONLY)
     if is_records(path):
-        refuse_options(path, {"--zero-based": asked.zero_based}, ROWS_NOT_RECORDS)
-        return _score_records(open_record_model(path), name, asked)
+        refuse_options(path, {"--zero-based": question.zero_based}, ROWS_NOT_RECORDS)
+        return _score_records(open_record_model(path), name, question)
     opened = open_model(path, "report")
-    check_no_records(asked.file, path)
+    check_no_records(question.file, path)
     return (
-        _score_trees(opened, name, asked)
+        _score_trees(opened, name, question)
         if isinstance(opened, OpenedTrees)
-        else _score_rows(opened, name, asked)
+        else _score_rows(opened, name, question)
     )
 
 
@@ -114,26 +118,26 @@ def name_models(models: Sequence[Path]) -> list[str]:
     return names
 
 
-def _score_records(opened: OpenedRecords, name: str, asked: Question) -> Answered:
+def _score_records(opened: OpenedRecords, name: str, question: Question) -> ModelPredictions:
     check_records(opened)
     if opened.target is None:
         raise ValueError(
             f"{opened.path}: was not trained on a file, so the column with the labels is unknown; make its "
             "report in Python, with unkernel.load and the method report"
         )
-    with open_record_file(asked.file, asked.display) as source:
-        blocks = list(read_blocks(opened, source, asked.threads))
-        rows = [encode_block(opened, block, asked.threads) for block in blocks]
+    with open_record_file(question.file, question.display) as source:
+        blocks = list(read_blocks(opened, source, question.threads))
+        rows = [encode_block(opened, block, question.threads) for block in blocks]
     values = [value for block in blocks for value in block.values(opened.target) or [None]]
     if not rows:
-        raise ValueError(f"{asked.file}: there is no record")
+        raise ValueError(f"{question.file}: there is no record")
     if any(value is None for value in values):
-        raise ValueError(f"{asked.file}: not all records have a label in column {opened.target!r}")
+        raise ValueError(f"{question.file}: not all records have a label in column {opened.target!r}")
     examples = Examples(
-        to_labels(values), Path(asked.file).name, "record", shown=_ShownRecords(opened, blocks).__getitem__
+        to_labels(values), Path(question.file).name, "record", shown=_ShownRecords(opened, blocks).__getitem__
     )
     joined = rows[0] if len(rows) == 1 else stack_rows(rows)
-    return ask_model(name, opened.classifier, joined, examples, asked.threads)
+    return predict_examples(name, opened.classifier, joined, examples, question.threads)
 
 
 class _ShownRecords:
@@ -150,18 +154,18 @@ class _ShownRecords:
         return drop_target(self._opened, one.records()[0])
 
 
-def _score_rows(opened: Opened, name: str, asked: Question) -> Answered:
-    expect_rows(opened, asked.file)
-    classifier = opened.ready(asked.display, threads=asked.threads)
-    rows = read_question_rows(opened, asked.file, asked.display, asked.zero_based, asked.threads)
-    wide = canonical_rows(match_width(opened.model, rows.X, asked.file))
-    examples = Examples(class_labels(rows.y), Path(asked.file).name, "row", rows.qid)
-    return ask_model(name, classifier, wide, examples, asked.threads)
+def _score_rows(opened: Opened, name: str, question: Question) -> ModelPredictions:
+    expect_rows(opened, question.file)
+    classifier = opened.ready(question.display, threads=question.threads)
+    rows = read_question_rows(opened, question.file, question.display, question.zero_based, question.threads)
+    wide = canonical_rows(match_width(opened.model, rows.X, question.file))
+    examples = Examples(class_labels(rows.y), Path(question.file).name, "row", rows.qid)
+    return predict_examples(name, classifier, wide, examples, question.threads)
 
 
-def _score_trees(opened: OpenedTrees, name: str, asked: Question) -> Answered:
-    check_rows_only([asked.file], asked.zero_based)
-    read = read_for_model(opened.model, opened.path, asked.file, asked.display)
+def _score_trees(opened: OpenedTrees, name: str, question: Question) -> ModelPredictions:
+    check_rows_only([question.file], question.zero_based)
+    read = read_for_model(opened.model, opened.path, question.file, question.display)
     forest = read.data.X
-    examples = Examples(np.asarray(read.labels), Path(asked.file).name, "tree", shown=format_tree(forest))
-    return ask_model(name, opened.classifier, forest, examples, asked.threads)
+    examples = Examples(np.asarray(read.labels), Path(question.file).name, "tree", shown=format_tree(forest))
+    return predict_examples(name, opened.classifier, forest, examples, question.threads)

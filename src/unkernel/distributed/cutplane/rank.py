@@ -125,7 +125,7 @@ class DaskRankSVM(OnCluster, RankSVM):
             raise ValueError("some blocks have groups or weights: all have them, or none has")
         labels, totals, counts = merge_labels(found.surveys)
         numbers, has_groups = check_numbers(labels), found.surveys[0].has_qid
-        self._note_ranking(numbers, labels if has_groups else None, totals)
+        self._set_ranking_attributes(numbers, labels if has_groups else None, totals)
         rows = self._describe_rows(found)
         cluster = self._pack_parts(gather_groups(found) if has_groups else found, 0.0)
         del found  # the blocks, which are packed now

@@ -297,20 +297,20 @@ class ComparedTrees:
     ----------
     relations : ndarray of str, shape (n_words,)
         The correct relation of each word, without its subtype.
-    found_relations : ndarray of str, shape (n_words,)
+    aligned_relations : ndarray of str, shape (n_words,)
         The relation of the aligned word of the answer; ``NO_WORD`` if there is none.
-    given_relations : ndarray of str
+    predicted_relations : ndarray of str
         The relations of all words of the answer.
-    right_heads : ndarray of bool, shape (n_words,)
+    correct_heads : ndarray of bool, shape (n_words,)
         Whether the head is correct.
     lengths : ndarray of int, shape (n_words,)
         Distance from each word to its correct head; 0 for roots.
     """
 
     relations: NDArray[Any]
-    found_relations: NDArray[Any]
-    given_relations: NDArray[Any]
-    right_heads: NDArray[np.bool_]
+    aligned_relations: NDArray[Any]
+    predicted_relations: NDArray[Any]
+    correct_heads: NDArray[np.bool_]
     lengths: NDArray[np.int64]
 
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.search.candidates import Candidate, describe_layout
 from unkernel.measures.number_format import number, size
-from unkernel.measures.predictions import Answered
+from unkernel.measures.predictions import ModelPredictions
 from unkernel.report.markup import Html, facts, join_parts, paragraph, table
 from unkernel.report.model_summary import classifier_facts, facts_by_model
 from unkernel.report.page import Section
 
 
-def models(answers: Sequence[Answered]) -> Section:
-    return describe_models({one.name: classifier_facts(one.classifier) for one in answers})
+def models(predictions: Sequence[ModelPredictions]) -> Section:
+    return describe_models({one.name: classifier_facts(one.classifier) for one in predictions})
 
 
 def describe_models(known: Mapping[str, dict[str, str]]) -> Section:
@@ -24,12 +24,12 @@ def describe_models(known: Mapping[str, dict[str, str]]) -> Section:
     return Section("Model" if len(known) == 1 else "Models", shown)
 
 
-def engines(answers: Sequence[Answered]) -> Section:
+def engines(predictions: Sequence[ModelPredictions]) -> Section:
     """Show time and memory of the engine in use, and of the others tried when the model was compiled."""
-    unit = answers[0].examples.unit
+    unit = predictions[0].examples.unit
     rows = [
         [one.name, one.inner.engine, size(one.inner.nbytes), f"{number(one.microseconds, 3)} µs"]
-        for one in answers
+        for one in predictions
     ]
     head = ["model", "engine", "memory", f"CPU time per {unit}"]
     measured = table(head, rows, caption=f"Time and memory on these {unit}s", texts=[1])
@@ -37,16 +37,16 @@ def engines(answers: Sequence[Answered]) -> Section:
         f"The CPU time of scoring all {unit}s at once, without reading and encoding them, in one run.",
         note=True,
     )
-    tried = [_describe_search(one) for one in answers if _candidates(one)]
+    tried = [_describe_search(one) for one in predictions if _candidates(one)]
     return Section("Time and memory", join_parts([measured, note, *tried]))
 
 
-def _candidates(answer: Answered) -> Sequence[Candidate]:
-    return answer.inner.candidates if isinstance(answer.inner, CompiledClassifier) else ()
+def _candidates(predictions: ModelPredictions) -> Sequence[Candidate]:
+    return predictions.inner.candidates if isinstance(predictions.inner, CompiledClassifier) else ()
 
 
-def _describe_search(answer: Answered) -> Html:
-    found = _candidates(answer)
+def _describe_search(predictions: ModelPredictions) -> Html:
+    found = _candidates(predictions)
     rows = [
         [
             one.engine,
@@ -60,7 +60,7 @@ def _describe_search(answer: Answered) -> Html:
     return table(
         ["engine", "layout", "memory", "µs per row", ""],
         rows,
-        caption=f"Engines that were tried when {answer.name} was compiled, on the rows given then",
+        caption=f"Engines that were tried when {predictions.name} was compiled, on the rows given then",
         texts=[1, 4],
         marked=[place for place, one in enumerate(found) if one.chosen],
     )

@@ -9,20 +9,20 @@ from math import comb, erfc, sqrt
 import numpy as np
 
 from unkernel.measures.number_format import format_percent, number
-from unkernel.measures.predictions import Answered
+from unkernel.measures.predictions import ModelPredictions
 from unkernel.report.markup import join_parts, paragraph, table
 from unkernel.report.page import Section
 
 _MOST_EXACT = 1000  # disagreements; with more, the normal approximation is as good
 
 
-def agreement(answers: Sequence[Answered]) -> Section:
+def agreement(predictions: Sequence[ModelPredictions]) -> Section:
     """Show for each pair of models how often both, one and none of them are correct."""
     rows = []
-    for one, other in combinations(answers, 2):
-        first, second = one.chosen == one.right, other.chosen == other.right
+    for one, other in combinations(predictions, 2):
+        first, second = one.predicted == one.gold, other.predicted == other.gold
         only = int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first))
-        both, same = int(np.count_nonzero(first & second)), np.mean(one.chosen == other.chosen)
+        both, same = int(np.count_nonzero(first & second)), np.mean(one.predicted == other.predicted)
         rows.append(
             [
                 f"{one.name} and {other.name}",

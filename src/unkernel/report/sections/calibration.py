@@ -1,4 +1,4 @@
-"""Calibration of probabilities: of the examples with a probability of 70 %, 70 % should be of the class."""
+"""Calibration of probabilities: 70 % of the examples with a probability of 70 % should be of the class."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _BINS = 10
 class Bin:
     """Examples with similar probabilities."""
 
-    said: float
-    seen: float
+    predicted: float
+    observed: float
     low: float
     high: float
     count: int
@@ -31,69 +31,80 @@ class Bin:
 
 def calibration(studied: Sequence[ClassMeasures]) -> Section:
     """Show the calibration curve of each model with probabilities."""
-    able = [one for one in studied if one.answers.probabilities is not None]
-    if not able:
+    with_probabilities = [one for one in studied if one.predictions.probabilities is not None]
+    if not with_probabilities:
         return Section(
             "Calibration", paragraph("There are no probabilities, so there is no calibration to show.")
         )
-    found = {one.answers.name: bins(*_get_said_and_seen(one)) for one in able}
-    place = able[0].answers.positive
-    what = "the answer" if place is None else str(able[0].answers.classes[place])
-    parts = [_draw_bins(found, what), *(_list_bins(name, of_model, what) for name, of_model in found.items())]
-    return Section("Calibration", join_parts([side_by_side(parts), _describe_errors(found)]))
+    bins_by_model = {
+        one.predictions.name: bins(*_get_predicted_and_observed(one)) for one in with_probabilities
+    }
+    positive = with_probabilities[0].predictions.positive
+    subject = "the answer" if positive is None else str(with_probabilities[0].predictions.classes[positive])
+    parts = [
+        _draw_bins(bins_by_model, subject),
+        *(_list_bins(name, model_bins, subject) for name, model_bins in bins_by_model.items()),
+    ]
+    return Section("Calibration", join_parts([side_by_side(parts), _describe_errors(bins_by_model)]))
 
 
-def _get_said_and_seen(one: ClassMeasures) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _get_predicted_and_observed(one: ClassMeasures) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return probabilities and outcomes: of the positive class for two classes, of the predicted class for
     more.
     """
-    answers = one.answers
-    assert answers.probabilities is not None
-    if answers.positive is not None:
-        return answers.probabilities[:, answers.positive], answers.right == answers.positive
-    return answers.probabilities.max(axis=1), answers.right == answers.probabilities.argmax(axis=1)
+    predictions = one.predictions
+    assert predictions.probabilities is not None
+    if predictions.positive is not None:
+        return predictions.probabilities[:, predictions.positive], predictions.gold == predictions.positive
+    return predictions.probabilities.max(axis=1), predictions.gold == predictions.probabilities.argmax(axis=1)
 
 
-def bins(said: NDArray[np.float64], seen: NDArray[np.bool_]) -> list[Bin]:
+def bins(predicted: NDArray[np.float64], observed: NDArray[np.bool_]) -> list[Bin]:
     """Return ten bins of equal size, by probability; equal probabilities stay together."""
-    edges = np.unique(np.quantile(said, np.linspace(0, 1, _BINS + 1)[1:-1]))
-    part = np.searchsorted(edges, said, side="left")
+    edges = np.unique(np.quantile(predicted, np.linspace(0, 1, _BINS + 1)[1:-1]))
+    bin_of_example = np.searchsorted(edges, predicted, side="left")
     found = []
-    for k in np.unique(part).tolist():
-        own = part == k
-        hits, count = int(seen[own].sum()), int(own.sum())
-        found.append(Bin(float(said[own].mean()), hits / count, *wilson(hits, count), count))
+    for group in np.unique(bin_of_example).tolist():
+        in_bin = bin_of_example == group
+        hits, count = int(observed[in_bin].sum()), int(in_bin.sum())
+        found.append(Bin(float(predicted[in_bin].mean()), hits / count, *wilson(hits, count), count))
     return found
 
 
-def compute_expected_error(found: Sequence[Bin]) -> float:
+def compute_expected_error(model_bins: Sequence[Bin]) -> float:
     """Return the mean distance between predicted and observed probabilities."""
-    total = sum(one.count for one in found)
-    return sum(one.count * abs(one.said - one.seen) for one in found) / total
+    total = sum(bin.count for bin in model_bins)
+    return sum(bin.count * abs(bin.predicted - bin.observed) for bin in model_bins) / total
 
 
-def _draw_bins(found: dict[str, list[Bin]], what: str) -> Html:
+def _draw_bins(bins_by_model: dict[str, list[Bin]], subject: str) -> Html:
     with drawing(SQUARE) as axes:
         axes.plot([0, 1], [0, 1], linestyle=":", color=GREY)
-        for (name, of_model), colour in zip(found.items(), COLOURS, strict=False):
-            shares = [(one.seen, one.low, one.high) for one in of_model]
-            draw_shares(axes, [one.said for one in of_model], shares, colour, name)
+        for (name, model_bins), colour in zip(bins_by_model.items(), COLOURS, strict=False):
+            shares = [(bin.observed, bin.low, bin.high) for bin in model_bins]
+            draw_shares(axes, [bin.predicted for bin in model_bins], shares, colour, name)
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         axes.set(xlabel="predicted probability", ylabel="observed frequency")
-        if len(found) > 1:
+        if len(bins_by_model) > 1:
             legend(axes, loc="upper left")
         return figure(
-            picture(axes, f"Calibration curve for {what}; the table beside it has the numbers"),
-            f"Calibration for {what}: tenths of the examples by probability, with Wilson's 95 % intervals. "
-            "On the dotted line, probabilities are right.",
+            picture(axes, f"Calibration curve for {subject}; the table beside it has the numbers"),
+            f"Calibration for {subject}: tenths of the examples by probability, with Wilson's 95 % "
+            "intervals. On the dotted line, probabilities are right.",
         )
 
 
-def _list_bins(name: str, found: Sequence[Bin], what: str) -> Html:
-    rows = [[format_percent(one.said, 1), format_percent(one.seen, 1), f"{one.count:,}"] for one in found]
-    return table(["predicted", "observed", "examples"], rows, caption=f"{name}: calibration for {what}")
+def _list_bins(name: str, model_bins: Sequence[Bin], subject: str) -> Html:
+    rows = [
+        [format_percent(bin.predicted, 1), format_percent(bin.observed, 1), f"{bin.count:,}"]
+        for bin in model_bins
+    ]
+    return table(["predicted", "observed", "examples"], rows, caption=f"{name}: calibration for {subject}")
 
 
-def _describe_errors(found: dict[str, list[Bin]]) -> Html:
-    words = "; ".join(f"{name} {number(compute_expected_error(one), 3)}" for name, one in found.items())
+def _describe_errors(bins_by_model: dict[str, list[Bin]]) -> Html:
+    words = "; ".join(
+        f"{name} {number(compute_expected_error(model_bins), 3)}"
+        for name, model_bins in bins_by_model.items()
+    )
     return paragraph(f"Expected calibration error (mean distance over the tenths): {words}.")

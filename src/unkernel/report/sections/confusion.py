@@ -20,17 +20,17 @@ _MOST_CLASSES = 60
 
 def confusion(studied: Sequence[ClassMeasures]) -> Section:
     """Show the confusion matrix; for many classes, the most frequent mistakes instead."""
-    many = len(studied[0].answers.classes) > _LARGEST_MATRIX
+    many = len(studied[0].predictions.classes) > _LARGEST_MATRIX
     parts = [_list_confused_pairs(one) if many else _draw_matrix(one) for one in studied]
-    if studied[0].answers.positive is None:
+    if studied[0].predictions.positive is None:
         parts += [_list_classes(one) for one in studied]
-    few = len(studied[0].answers.classes) == 2
+    few = len(studied[0].predictions.classes) == 2
     return Section("Confusion", side_by_side(parts) if few else join_parts(parts))
 
 
 def _draw_matrix(one: ClassMeasures) -> Html:
     """Return a table with a row for each correct class and a column for each predicted class."""
-    counts, names = one.confusion, one.answers.classes
+    counts, names = one.confusion, one.predictions.classes
     totals = counts.sum(axis=1)
     head = element(
         "tr",
@@ -41,9 +41,8 @@ def _draw_matrix(one: ClassMeasures) -> Html:
     for row, name in enumerate(names):
         cells = [_shade_cell(counts[row, column], totals[row], row == column) for column in range(len(names))]
         body.append(element("tr", element("th", name, scope="row"), *cells))
-    caption = (
-        f"{one.answers.name}: {one.answers.examples.unit}s by true class (rows) and predicted class (columns)"
-    )
+    unit = one.predictions.examples.unit
+    caption = f"{one.predictions.name}: {unit}s by true class (rows) and predicted class (columns)"
     content = element("table", element("caption", caption), element("thead", head), element("tbody", *body))
     return element("div", content, class_="wide confusion", tabindex=0, role="region", aria_label=caption)
 
@@ -61,39 +60,41 @@ def _list_confused_pairs(one: ClassMeasures) -> Html:
     wrong: NDArray[Any] = one.confusion.copy()
     np.fill_diagonal(wrong, 0)
     order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_PAIRS]
-    names, totals = one.answers.classes, one.confusion.sum(axis=1)
+    names, totals = one.predictions.classes, one.confusion.sum(axis=1)
     rows = [
         [
-            names[right],
-            names[said],
-            f"{int(wrong[right, said]):,}",
-            format_percent(wrong[right, said] / totals[right]),
+            names[gold],
+            names[predicted],
+            f"{int(wrong[gold, predicted]):,}",
+            format_percent(wrong[gold, predicted] / totals[gold]),
         ]
-        for right, said in zip(*np.unravel_index(order, wrong.shape), strict=True)
-        if wrong[right, said]
+        for gold, predicted in zip(*np.unravel_index(order, wrong.shape), strict=True)
+        if wrong[gold, predicted]
     ]
-    caption = f"{one.answers.name}: the most frequent mistakes"
+    caption = f"{one.predictions.name}: the most frequent mistakes"
     return table(["true", "predicted", "examples", "of the class"], rows, caption=caption, texts=[1])
 
 
 def _list_classes(one: ClassMeasures) -> Html:
     counts = one.confusion
-    hits, right, given = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
-    order = np.argsort(-right, kind="stable")[:_MOST_CLASSES].tolist()
+    hits, gold, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
+    order = np.argsort(-gold, kind="stable")[:_MOST_CLASSES].tolist()
     rows = [
         [
-            one.answers.classes[k],
-            f"{int(right[k]):,}",
-            share(float(hits[k]), float(given[k])),
-            share(float(hits[k]), float(right[k])),
-            format_percent(2 * hits[k] / (right[k] + given[k]) if right[k] + given[k] else np.nan),
+            one.predictions.classes[code],
+            f"{int(gold[code]):,}",
+            share(float(hits[code]), float(predicted[code])),
+            share(float(hits[code]), float(gold[code])),
+            format_percent(
+                2 * hits[code] / (gold[code] + predicted[code]) if gold[code] + predicted[code] else np.nan
+            ),
         ]
-        for k in order
+        for code in order
     ]
-    left = len(right) - len(rows)
+    left = len(gold) - len(rows)
     more = f"; {left:,} with fewer examples are not listed" if left else ""
     return table(
         ["class", "examples", "precision", "recall", "F1"],
         rows,
-        caption=f"{one.answers.name}: each class, with Wilson's 95 % intervals{more}",
+        caption=f"{one.predictions.name}: each class, with Wilson's 95 % intervals{more}",
     )

@@ -23,39 +23,44 @@ def curves(studied: Sequence[ClassMeasures]) -> Section:
     """Show how well scores separate classes, at every threshold."""
     lines = list(_list_curves(studied))
     parts = [_draw_roc(lines), _draw_precision_recall(lines)]
-    if studied[0].answers.positive is not None:
+    if studied[0].predictions.positive is not None:
         parts += [_draw_distribution(one) for one in studied]
     return Section("Curves", side_by_side(parts))
 
 
 def _list_curves(studied: Sequence[ClassMeasures]) -> Iterator[tuple[str, Curve]]:
-    """Yield a line for each model of two classes, or for each of the largest classes."""
+    """Yield (name, curve) for each model of two classes; for models of more, for their largest classes."""
     for one in studied:
-        answers = one.answers
-        if answers.positive is not None:
-            yield answers.name, answers.detection.curve()
+        predictions = one.predictions
+        if predictions.positive is not None:
+            yield predictions.name, predictions.detection.curve()
             continue
-        counts = np.bincount(answers.right, minlength=len(answers.classes))
-        few = max(1, _MOST_LINES // len(studied))
-        for place in np.argsort(-counts, kind="stable")[:few].tolist():
-            if 0 < counts[place] < len(answers.right):
-                found = Detection(answers.evidence[:, place], answers.right == place)
+        counts = np.bincount(predictions.gold, minlength=len(predictions.classes))
+        n_classes = max(1, _MOST_LINES // len(studied))
+        for code in np.argsort(-counts, kind="stable")[:n_classes].tolist():
+            if 0 < counts[code] < len(predictions.gold):
+                detection = Detection(predictions.evidence[:, code], predictions.gold == code)
                 name = (
-                    answers.classes[place]
+                    predictions.classes[code]
                     if len(studied) == 1
-                    else f"{answers.name}: {answers.classes[place]}"
+                    else f"{predictions.name}: {predictions.classes[code]}"
                 )
-                yield str(name), found.curve()
+                yield str(name), detection.curve()
 
 
 def _draw_roc(lines: Sequence[tuple[str, Curve]]) -> Html:
     with drawing(SQUARE) as axes:
         axes.plot([0, 1], [0, 1], linestyle=":", color=GREY)
         for (name, curve), colour in zip(lines, COLOURS, strict=False):
-            few = _choose_points(len(curve.hits))
-            across = np.concatenate([[0.0], curve.false_alarm_rate[few]])
-            up = np.concatenate([[0.0], curve.recall[few]])
-            axes.plot(across, up, color=colour, label=f"{name_of_line(name)}: {number(curve.roc_area())}")
+            points = _choose_points(len(curve.hits))
+            false_alarm_rates = np.concatenate([[0.0], curve.false_alarm_rate[points]])
+            recalls = np.concatenate([[0.0], curve.recall[points]])
+            axes.plot(
+                false_alarm_rates,
+                recalls,
+                color=colour,
+                label=f"{name_of_line(name)}: {number(curve.roc_area())}",
+            )
         axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
         axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
         legend(axes, loc="lower right", title="area")
@@ -70,10 +75,13 @@ def _draw_roc(lines: Sequence[tuple[str, Curve]]) -> Html:
 def _draw_precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
     with drawing(SQUARE) as axes:
         for (name, curve), colour in zip(lines, COLOURS, strict=False):
-            few = _choose_points(len(curve.hits))
+            points = _choose_points(len(curve.hits))
             area = number(curve.average_precision())
             axes.plot(
-                curve.recall[few], curve.precision[few], color=colour, label=f"{name_of_line(name)}: {area}"
+                curve.recall[points],
+                curve.precision[points],
+                color=colour,
+                label=f"{name_of_line(name)}: {area}",
             )
             if len(lines) <= 2:  # more curves would hide the names
                 share = curve.positives / (curve.positives + curve.negatives)
@@ -91,35 +99,36 @@ def _draw_precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
 
 
 def _draw_distribution(one: ClassMeasures) -> Html:
-    answers = one.answers
-    place = answers.positive
-    assert place is not None
-    scores = answers.evidence[:, place]
+    predictions = one.predictions
+    positive = predictions.positive
+    assert positive is not None
+    scores = predictions.evidence[:, positive]
     edges = _choose_edges(scores)
     with drawing() as axes:
-        for k, colour in zip((1 - place, place), COLOURS, strict=False):
-            own = scores[answers.right == k]
+        for code, colour in zip((1 - positive, positive), COLOURS, strict=False):
+            class_scores = scores[predictions.gold == code]
             axes.hist(
-                np.clip(own, edges[0], edges[-1]),
+                np.clip(class_scores, edges[0], edges[-1]),
                 bins=edges,
                 color=colour,
                 alpha=0.55,
-                label=name_of_line(answers.classes[k]),
+                label=name_of_line(predictions.classes[code]),
             )
-        what = "probability" if answers.probabilities is not None else "score"
+        quantity = "probability" if predictions.probabilities is not None else "score"
         axes.set(
-            xlabel=f"{what} for {name_of_line(answers.classes[place])}", ylabel=f"{answers.examples.unit}s"
+            xlabel=f"{quantity} for {name_of_line(predictions.classes[positive])}",
+            ylabel=f"{predictions.examples.unit}s",
         )
         axes.yaxis.get_major_locator().set_params(integer=True)
         legend(axes, loc="best", title="true class")
         return figure(
-            picture(axes, f"Histogram of the {what} by true class, {answers.name}"),
-            f"Number of {answers.examples.unit}s by {what} and true class: {answers.name}.",
+            picture(axes, f"Histogram of the {quantity} by true class, {predictions.name}"),
+            f"Number of {predictions.examples.unit}s by {quantity} and true class: {predictions.name}.",
         )
 
 
 def _choose_edges(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return bins for all but the outermost scores, which join the first and the last bin."""
+    """Return the edges of bins; scores beyond the percentiles 0.5 and 99.5 belong to the outermost bins."""
     low, high = np.percentile(scores, [0.5, 99.5])
     return np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
 

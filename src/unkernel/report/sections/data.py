@@ -9,7 +9,7 @@ import numpy as np
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
 from unkernel.measures.number_format import format_percent, number
-from unkernel.measures.predictions import Answered
+from unkernel.measures.predictions import ModelPredictions
 from unkernel.records.files.columns import column_kinds, features_of_columns
 from unkernel.report.markup import Bar, Html, facts, fold_details, join_parts, table
 from unkernel.report.page import Section
@@ -17,15 +17,15 @@ from unkernel.report.page import Section
 _MOST_CLASSES = 40
 
 
-def data(answers: Sequence[Answered]) -> Section:
+def data(predictions: Sequence[ModelPredictions]) -> Section:
     """Describe the test examples."""
-    first = answers[0]
+    first = predictions[0]
     examples = first.examples
     rows = [("from", [examples.name])] if examples.name else []
     rows.append((f"{examples.unit}s", [f"{len(examples):,}"]))
     if examples.groups is not None:
         rows.append(("groups", [f"{len(np.unique(examples.groups)):,}"]))
-    sizes = [_compute_mean_size(one) for one in answers]
+    sizes = [_compute_mean_size(one) for one in predictions]
     if sizes[0]:
         rows += [(f"features per {examples.unit}, mean", [sizes[0]])]
     parts = [facts([""], rows, caption="The test data")]
@@ -36,25 +36,25 @@ def data(answers: Sequence[Answered]) -> Section:
     return Section("Data", join_parts(parts))
 
 
-def _compute_mean_size(answer: Answered) -> str:
-    rows = answer.asked
+def _compute_mean_size(predictions: ModelPredictions) -> str:
+    rows = predictions.inputs
     return number(rows.nnz / rows.shape[0]) if isinstance(rows, CsrRows) else ""
 
 
-def _list_classes(answer: Answered) -> Html:
-    counts = np.bincount(answer.right, minlength=len(answer.classes))
+def _list_classes(predictions: ModelPredictions) -> Html:
+    counts = np.bincount(predictions.gold, minlength=len(predictions.classes))
     order = np.argsort(-counts, kind="stable")[:_MOST_CLASSES].tolist()
     rows = [
         [
-            answer.classes[k],
+            predictions.classes[k],
             f"{counts[k]:,}",
             Bar(format_percent(counts[k] / counts.sum()), counts[k] / counts.max()),
         ]
         for k in order
     ]
-    left = len(answer.classes) - len(rows)
+    left = len(predictions.classes) - len(rows)
     caption = "Classes" + (f" ({left:,} classes with fewer are not listed)" if left else "")
-    return table(["class", f"{answer.examples.unit}s", "share"], rows, caption=caption)
+    return table(["class", f"{predictions.examples.unit}s", "share"], rows, caption=caption)
 
 
 def _list_columns(classifier: RecordClassifier) -> Html:

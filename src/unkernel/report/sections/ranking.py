@@ -19,33 +19,38 @@ _WORST = 10
 
 def ranking(studied: Sequence[RankMeasures], records: bool) -> Section:
     """Return NDCG by depth and by query, if labels are grades; name queries only with `records`."""
-    able = [one for one in studied if one.has_grades]
-    if not able:
+    with_grades = [one for one in studied if one.has_grades]
+    if not with_grades:
         reason = "Labels are not grades (small whole numbers from 0 on), so there is no NDCG."
         return Section("Ranking", paragraph(reason))
-    parts = [_draw_by_depth(able)]
-    if len(able[0].queries) > 1:
-        parts.append(_draw_by_query(able))
-    worst = [_list_worst(one) for one in able] if records and len(able[0].queries) > 1 else []
-    return Section("Ranking", join_parts([side_by_side(parts), _describe_left_out(able[0]), *worst]))
+    parts = [_draw_by_depth(with_grades)]
+    if len(with_grades[0].queries) > 1:
+        parts.append(_draw_by_query(with_grades))
+    worst = [_list_worst(one) for one in with_grades] if records and len(with_grades[0].queries) > 1 else []
+    return Section("Ranking", join_parts([side_by_side(parts), _describe_left_out(with_grades[0]), *worst]))
 
 
 def _draw_by_depth(studied: Sequence[RankMeasures]) -> Html:
     depths = list(range(1, LARGEST_DEPTH + 1))
     with drawing() as axes:
         for one, colour in zip(studied, COLOURS, strict=False):
-            table_of = np.array([one.ndcg[depth] for depth in depths])
-            means = np.nanmean(table_of, axis=1)
-            low, high = _compute_band(table_of)
+            ndcg = np.array([one.ndcg[depth] for depth in depths])
+            means = np.nanmean(ndcg, axis=1)
+            low, high = _compute_band(ndcg)
             axes.fill_between(depths, low, high, color=colour, alpha=0.18, linewidth=0)
             axes.plot(
-                depths, means, marker="o", markersize=3, color=colour, label=name_of_line(one.answers.name)
+                depths,
+                means,
+                marker="o",
+                markersize=3,
+                color=colour,
+                label=name_of_line(one.predictions.name),
             )
         axes.set(xlabel="k", ylabel="NDCG@k, mean over queries", xticks=[1, 5, 10, 15, 20])
         if len(studied) > 1:
             legend(axes, loc="best")
         ends = "; ".join(
-            f"{one.answers.name} {format_percent(float(np.nanmean(one.ndcg[_DEPTH])))}" for one in studied
+            f"{one.predictions.name} {format_percent(float(np.nanmean(one.ndcg[_DEPTH])))}" for one in studied
         )
         return figure(
             picture(axes, f"NDCG@k by k. At {_DEPTH}: {ends}"),
@@ -54,12 +59,12 @@ def _draw_by_depth(studied: Sequence[RankMeasures]) -> Html:
 
 
 def _compute_band(values: Numbers) -> tuple[list[float], list[float]]:
-    """Return the interval of the mean for each row of values of queries."""
-    known = ~np.isnan(values[0])
-    kept = values[:, known]
-    if kept.shape[1] < 2:
+    """Return both ends of the interval of the mean of each row of a (depths, queries) array."""
+    is_defined = ~np.isnan(values[0])
+    defined = values[:, is_defined]
+    if defined.shape[1] < 2:
         return [float("nan")] * len(values), [float("nan")] * len(values)
-    means = np.array([kept @ counts / kept.shape[1] for counts in resamples(kept.shape[1])])
+    means = np.array([defined @ counts / defined.shape[1] for counts in resamples(defined.shape[1])])
     ends = [middle(column) for column in means.T]
     return [low for low, _ in ends], [high for _, high in ends]
 
@@ -68,13 +73,13 @@ def _draw_by_query(studied: Sequence[RankMeasures]) -> Html:
     with drawing() as axes:
         for one, colour in zip(studied, COLOURS, strict=False):
             values = one.ndcg[_DEPTH]
-            own = values[~np.isnan(values)]
+            defined = values[~np.isnan(values)]
             axes.hist(
-                own,
+                defined,
                 bins=np.linspace(0, 1, 21),
                 color=colour,
                 alpha=0.55,
-                label=name_of_line(one.answers.name),
+                label=name_of_line(one.predictions.name),
             )
         axes.set(xlabel=f"NDCG@{_DEPTH}", ylabel="queries")
         if len(studied) > 1:
@@ -97,13 +102,15 @@ def _list_worst(one: RankMeasures) -> Html:
     for query in order.tolist():
         if np.isnan(values[query]):
             continue
-        own = np.flatnonzero(one.groups == query)
-        first = own[np.argsort(-one.scores[own], kind="stable")][:_DEPTH]
-        labels = ", ".join(f"{label:g}" for label in one.labels[first])
-        rows.append([one.queries[query], f"{len(own):,}", format_percent(float(values[query])), labels])
+        rows_of_query = np.flatnonzero(one.groups == query)
+        top_rows = rows_of_query[np.argsort(-one.scores[rows_of_query], kind="stable")][:_DEPTH]
+        labels = ", ".join(f"{label:g}" for label in one.labels[top_rows])
+        rows.append(
+            [one.queries[query], f"{len(rows_of_query):,}", format_percent(float(values[query])), labels]
+        )
     return table(
         ["query", "rows", f"NDCG@{_DEPTH}", f"labels of the first {_DEPTH}, as the model orders them"],
         rows,
-        caption=f"{one.answers.name}: the worst queries",
+        caption=f"{one.predictions.name}: the worst queries",
         texts=[3],
     )

@@ -1,4 +1,4 @@
-"""Quality and costs at other thresholds."""
+"""Quality and costs at several thresholds of the score."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.measures.number_format import format_percent, number
-from unkernel.measures.predictions import Answered
+from unkernel.measures.predictions import ModelPredictions
 from unkernel.report.markup import Html, join_parts, paragraph, table
 from unkernel.report.options import Costs
 from unkernel.report.page import Section
@@ -17,51 +17,51 @@ _RECALLS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 OWN, BEST_F1, CHEAPEST = "the model's own", "largest F1", "lowest cost"
 
 
-def thresholds(answers: Sequence[Answered], costs: Costs) -> Section:
-    """Show a table for each model."""
-    positive = answers[0].classes[answers[0].positive or 0]
+def thresholds(predictions: Sequence[ModelPredictions], costs: Costs) -> Section:
+    """Show a table of thresholds for each model."""
+    positive = predictions[0].classes[predictions[0].positive or 0]
     words = paragraph(
         f"{positive} is predicted where the score is at least the threshold. A false positive costs "
         f"{costs.false_alarm:g}, a false negative {costs.miss:g}. Choose a threshold on other examples: "
         "on the examples used for the choice, it looks better than it is."
     )
-    return Section("Thresholds", join_parts([words, *(_list_thresholds(one, costs) for one in answers)]))
+    return Section("Thresholds", join_parts([words, *(_list_thresholds(one, costs) for one in predictions)]))
 
 
-def places(answers: Answered, costs: Costs) -> dict[int, list[str]]:
-    """Return the thresholds to list, with reasons; -1 is above all scores."""
-    curve = answers.detection.curve()
-    found = curve.hits + curve.alarms
-    said = float(np.count_nonzero(answers.chosen == answers.positive))
-    price = costs.false_alarm * curve.alarms + costs.miss * (curve.positives - curve.hits)
-    nothing = costs.miss * curve.positives  # the cost of finding none
+def choose_thresholds(predictions: ModelPredictions, costs: Costs) -> dict[int, list[str]]:
+    """Return the indices of the thresholds to list, each with reasons; -1 is above all scores."""
+    curve = predictions.detection.curve()
+    n_found = curve.hits + curve.alarms
+    n_predicted = float(np.count_nonzero(predictions.predicted == predictions.positive))
+    costs_at = costs.false_alarm * curve.alarms + costs.miss * (curve.positives - curve.hits)
+    cost_of_none = costs.miss * curve.positives  # if no example is found
     listed: dict[int, list[str]] = {}
-    listed.setdefault(int(np.searchsorted(found, said, side="right")) - 1, []).append(OWN)
+    listed.setdefault(int(np.searchsorted(n_found, n_predicted, side="right")) - 1, []).append(OWN)
     if curve.positives:
         listed.setdefault(int(np.argmax(curve.f1)), []).append(BEST_F1)
         for share in _RECALLS:
-            place = int(np.searchsorted(curve.hits, share * curve.positives - 1e-9))
-            listed.setdefault(place, []).append(f"recall {share:.0%}".replace("%", " %"))
-    listed.setdefault(-1 if nothing <= price.min() else int(np.argmin(price)), []).append(CHEAPEST)
+            index = int(np.searchsorted(curve.hits, share * curve.positives - 1e-9))
+            listed.setdefault(index, []).append(f"recall {share:.0%}".replace("%", " %"))
+    listed.setdefault(-1 if cost_of_none <= costs_at.min() else int(np.argmin(costs_at)), []).append(CHEAPEST)
     return dict(sorted(listed.items()))
 
 
-def _list_thresholds(answers: Answered, costs: Costs) -> Html:
-    curve, detection = answers.detection.curve(), answers.detection
-    probabilities = answers.probabilities
+def _list_thresholds(predictions: ModelPredictions, costs: Costs) -> Html:
+    curve, detection = predictions.detection.curve(), predictions.detection
+    probabilities = predictions.probabilities
     rows: list[list[Any]] = []
     marked = []
-    for place, reasons in places(answers, costs).items():
-        hits, alarms = (curve.hits[place], curve.alarms[place]) if place >= 0 else (0.0, 0.0)
-        score = number(detection.thresholds[place]) if place >= 0 else "above all"
+    for index, reasons in choose_thresholds(predictions, costs).items():
+        hits, alarms = (curve.hits[index], curve.alarms[index]) if index >= 0 else (0.0, 0.0)
+        score = number(detection.thresholds[index]) if index >= 0 else "above all"
         row = [", ".join(reasons), score]
         if probabilities is not None:
-            example = detection.examples[place]
+            example = detection.examples[index]
             row.append(
-                format_percent(float(probabilities[example, answers.positive]), 1) if place >= 0 else ""
+                format_percent(float(probabilities[example, predictions.positive]), 1) if index >= 0 else ""
             )
         misses = curve.positives - hits
-        price = (costs.false_alarm * alarms + costs.miss * misses) / len(answers.examples)
+        cost = (costs.false_alarm * alarms + costs.miss * misses) / len(predictions.examples)
         precision, f1 = _divide(hits, hits + alarms), _divide(2 * hits, hits + alarms + curve.positives)
         row += [f"{int(hits):,}", f"{int(alarms):,}", f"{int(misses):,}"]
         row += [
@@ -69,7 +69,7 @@ def _list_thresholds(answers: Answered, costs: Costs) -> Html:
             format_percent(_divide(hits, curve.positives), 1),
             format_percent(f1, 1),
         ]
-        rows.append([*row, number(1000 * price)])
+        rows.append([*row, number(1000 * cost)])
         if OWN in reasons:
             marked.append(len(rows) - 1)
     head = ["threshold", "score", *(["probability"] if probabilities is not None else [])]
@@ -82,7 +82,7 @@ def _list_thresholds(answers: Answered, costs: Costs) -> Html:
         "F1",
         "cost per 1,000",
     ]
-    caption = f"{answers.name}: thresholds for {answers.classes[answers.positive or 0]}"
+    caption = f"{predictions.name}: thresholds for {predictions.classes[predictions.positive or 0]}"
     return table(head, rows, caption=caption, marked=marked)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unkernel.measures.number_format import number
-from unkernel.measures.predictions import Answered
+from unkernel.measures.predictions import ModelPredictions
 from unkernel.models.history import History
 from unkernel.report.figures import COLOURS, drawing, legend, make_logarithmic, name_of_line, picture
 from unkernel.report.markup import Html, facts, figure, join_parts, paragraph, side_by_side
@@ -16,27 +16,38 @@ from unkernel.report.page import Section
 _WIDE_RANGE = 10.0  # ratio of the largest to the smallest value that makes an axis logarithmic
 
 
-def training(answers: Sequence[Answered]) -> Section | None:
+def training(predictions: Sequence[ModelPredictions]) -> Section | None:
     """Show the training, if the models describe it."""
-    known = [describe_training(one.inner.model) for one in answers]
+    known = [describe_training(one.inner.model) for one in predictions]
     if not any(known):
         return None
-    names = [one.name for one in answers]
+    names = [one.name for one in predictions]
     shown = facts(names, facts_by_model(known), caption="Training")
-    return Section("Training", join_parts([shown, *_draw_histories(answers)]))
+    return Section("Training", join_parts([shown, *_draw_histories(predictions)]))
 
 
-def _draw_histories(answers: Sequence[Answered]) -> list[Html]:
-    found = {one.name: History.from_json(one.inner.model.origin.get("history")) for one in answers}
-    known = {name: one for name, one in found.items() if one is not None and len(one.passes) > 1}
-    if not known:
+def _draw_histories(predictions: Sequence[ModelPredictions]) -> list[Html]:
+    histories = {
+        history.name: History.from_json(history.inner.model.origin.get("history")) for history in predictions
+    }
+    with_passes = {
+        name: history
+        for name, history in histories.items()
+        if history is not None and len(history.passes) > 1
+    }
+    if not with_passes:
         return []
     note = paragraph(
         "A pass is one over the training data, a step of Newton's method or a round of cutting planes, by "
         "learner. Some solvers estimate the objective until the last pass.",
         note=True,
     )
-    return [side_by_side([*(_draw_objective(*one) for one in known.items()), _draw_gaps(known)]), note]
+    return [
+        side_by_side(
+            [*(_draw_objective(*history) for history in with_passes.items()), _draw_gaps(with_passes)]
+        ),
+        note,
+    ]
 
 
 def _draw_objective(name: str, history: History) -> Html:

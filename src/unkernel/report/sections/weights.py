@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from unkernel.engines.explain.explanation import AND, Heavy
 from unkernel.measures.number_format import format_signed
-from unkernel.measures.predictions import Answered
+from unkernel.measures.predictions import ModelPredictions
 from unkernel.report.explanation_tables import heavy_table
 from unkernel.report.markup import Html, element, figure, join_parts, paragraph, side_by_side
 from unkernel.report.page import Section
@@ -16,35 +16,37 @@ from unkernel.report.tree_drawing import draw_tree
 _DRAWN = 12
 
 
-def weights(answers: Sequence[Answered], top: int) -> Section:
+def weights(predictions: Sequence[ModelPredictions], top: int) -> Section:
     """List the largest weights."""
     words = paragraph(
         "A weight is added to the score of every example that has all features of the conjunction; for "
         "features with values, their product times the weight."
     )
-    lists = [_list_heaviest(one, top)[0] for one in answers]
+    lists = [_list_heaviest(one, top)[0] for one in predictions]
     return Section("Heaviest conjunctions", join_parts([words, side_by_side(lists)]))
 
 
-def _list_heaviest(answers: Answered, top: int) -> tuple[Html, list[Heavy]]:
-    """Return a table of the largest weights, and the weights; without any, the reason and none."""
+def _list_heaviest(predictions: ModelPredictions, top: int) -> tuple[Html, list[Heavy]]:
+    """Return a table of the largest weights, and the weights; if there are none, the reason and []."""
     try:
-        found = [_name_features(one, answers) for one in answers.heaviest(top)]
+        found = [_name_features(one, predictions) for one in predictions.heaviest(top)]
     except ValueError as reason:
-        return paragraph(f"{answers.name}: {reason}"), []
-    return heavy_table(found, f"{answers.name}: the largest weights"), found
+        return paragraph(f"{predictions.name}: {reason}"), []
+    return heavy_table(found, f"{predictions.name}: the largest weights"), found
 
 
-def fragments(answers: Sequence[Answered], top: int) -> Section:
+def fragments(predictions: Sequence[ModelPredictions], top: int) -> Section:
     """Draw the fragments of trees with the largest weights."""
     words = paragraph(
         "The weight of a fragment is added to the score as often as a tree has it, before the norm."
     )
-    return Section("Heaviest fragments", join_parts([words, *(_draw_fragments(one, top) for one in answers)]))
+    return Section(
+        "Heaviest fragments", join_parts([words, *(_draw_fragments(one, top) for one in predictions)])
+    )
 
 
-def _draw_fragments(answers: Answered, top: int) -> Html:
-    listed, found = _list_heaviest(answers, top)
+def _draw_fragments(predictions: ModelPredictions, top: int) -> Html:
+    listed, found = _list_heaviest(predictions, top)
     pictures = [picture for one in found[:_DRAWN] if (picture := _draw_fragment(one)) is not None]
     return join_parts([listed, element("div", *pictures, class_="grid small")]) if found else listed
 
@@ -56,8 +58,8 @@ def _draw_fragment(one: Heavy) -> Html | None:
     return figure(element("div", picture, class_="drawn"), f"{format_signed(one.weight)} for {one.for_class}")
 
 
-def _name_features(one: Heavy, answers: Answered) -> Heavy:
-    """Return a weight whose unnamed features have the numbers used in their file."""
-    if one.columns is None or answers.inner.model.origin.get("feature_names") is not None:
+def _name_features(one: Heavy, predictions: ModelPredictions) -> Heavy:
+    """Replace the label of a weight: features without names are called by their numbers in the file."""
+    if one.columns is None or predictions.inner.model.origin.get("feature_names") is not None:
         return one
-    return replace(one, label=AND.join(answers.names[column] for column in one.columns))
+    return replace(one, label=AND.join(predictions.names[column] for column in one.columns))
