@@ -1,9 +1,9 @@
 // Counts misordered pairs among many rows by bins of their scores, without sorting all scores.
 //
-// Bins have width h = 1/k, so the margin 1 is k bins. A pair (i above j) counts as ordered iff bin_j <= bin_i
-// - k. Any choice of pairs gives a valid cut, so this one is valid. It is nearly optimal, because only pairs
-//   k bins apart are misjudged, by less than h each. The number of such pairs gives an upper bound of the
-//   risk, so the gap stays certified.
+// Bins have width h = 1/k, so the margin 1 is k bins. A pair (i above j) counts as ordered iff
+// bin_j <= bin_i - k. Any choice of misordered pairs gives a valid cut, so this choice does. The cut is
+// nearly optimal, because only pairs that are exactly k bins apart are misjudged, each by less than h. The
+// number of such pairs gives an upper bound of the risk, so the gap stays certified.
 //
 // Rows are sorted by ascending rank, in blocks of consecutive ranks. Pairs of different blocks are counted
 // with a table of cumulative counts, blocks x bins; pairs within a block of several ranks must be counted by
@@ -23,7 +23,8 @@ struct RankBlock {
   bool several_ranks;
 };
 
-// Blocks of rows with ascending ranks: one per rank if there are few ranks, else of about equal size.
+// Divides rows with ascending ranks into blocks: one per rank if there are few ranks, else blocks of about
+// equal size.
 std::vector<RankBlock> rank_blocks(std::span<const std::int32_t> ascending_ranks);
 
 class BinnedPairs {
@@ -36,7 +37,7 @@ class BinnedPairs {
   // Computes c+ - c- of each row, for pairs of different blocks. Returns the sum of c+.
   double coefficients(std::span<const double> weights, std::span<double> result) const;
 
-  // Returns how much the risk may exceed that of the chosen pairs.
+  // Returns an upper bound of the difference between the risk and the risk of the chosen pairs.
   double uncertainty() const { return uncertainty_; }
 
  private:

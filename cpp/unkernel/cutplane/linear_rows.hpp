@@ -1,5 +1,5 @@
 // Packed rows as a row view for the dual solver (solve/row_view.hpp). The layout is dispatched at every row,
-// which costs a well-predicted branch and avoids compiling the solver six times.
+// which costs a well-predicted branch, but avoids compiling the solver once for each of six layouts.
 #pragma once
 
 #include <cstddef>

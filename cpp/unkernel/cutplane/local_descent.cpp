@@ -13,8 +13,9 @@
 namespace unkernel::cutplane {
 namespace {
 
-constexpr std::int64_t most_parts = 2;    // more parts give a worse guess, fewer leave threads idle
-constexpr std::int64_t least_blocks = 8;  // per part
+constexpr std::int64_t most_parts =
+    2;  // more parts would give a worse guess; with fewer, threads would be idle
+constexpr std::int64_t min_blocks = 8;  // per part
 
 template <class LossKind>
 class PartDescent {
@@ -99,7 +100,7 @@ template <class LossKind>
 double descend(const LossKind& loss, const data::RowStore& store, double intercept,
                std::span<const double> signed_costs, double C, Threads threads, std::span<double> weights,
                std::span<double> gradient) {
-  const std::int64_t parts = std::clamp<std::int64_t>(store.blocks() / least_blocks, 1, most_parts);
+  const std::int64_t parts = std::clamp<std::int64_t>(store.blocks() / min_blocks, 1, most_parts);
   std::vector<double> values(static_cast<std::size_t>(parts));
   std::ranges::fill(gradient, 0.0);
   Turns turns;

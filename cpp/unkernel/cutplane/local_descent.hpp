@@ -1,9 +1,9 @@
 // A first guess for cutting planes: a few passes of dual coordinate descent over each part of the rows
 // separately, then the mean of the weights of the parts.
 //
-// Each part p roughly solves its own problem  min_w 1/2 |w|^2 + C sum over its rows of the losses,  from
-// zero. The dual variables u of all parts together are a feasible point of the whole dual up to scale, so
-// they give a valid cut (Fenchel):
+// Starting from zero, each part roughly minimises 1/2 |w|^2 + C (sum of the losses of its rows). The dual
+// variables u of all parts together are, up to a factor, a feasible point of the dual of all rows, so they
+// give a valid cut (Fenchel):
 //   R(w) >= sum_i g_i(u_i) / C - (sum_i u_i x_i / C)'w        with g of solve/loss.hpp
 // Parts depend on the data only, and a seeded generator decides the order of the rows: the guess does not
 // depend on the number of threads.

@@ -10,16 +10,16 @@ MappedRisk::MappedRisk(const MappedExamples& examples, Oracle& oracle, Threads t
     : ScoreRisk(examples.place.size(), oracle, threads),
       examples_(examples),
       count_(static_cast<std::size_t>(examples.rows.size())) {
-  const auto within = [&](std::int32_t place) { return place >= -1 && place < examples.rows.size(); };
-  if (!std::ranges::all_of(examples.place, within))
+  const auto is_valid_place = [&](std::int32_t place) { return place >= -1 && place < examples.rows.size(); };
+  if (!std::ranges::all_of(examples.place, is_valid_place))
     throw std::invalid_argument("a row's place is not among the mapped rows");
 }
 
 void MappedRisk::aim(std::span<const double> weights) {
   const auto scores = weights.subspan(count_);
-  for (std::size_t i = 0; i < there_.size(); ++i) {
+  for (std::size_t i = 0; i < proposed_scores_.size(); ++i) {
     const std::int32_t place = examples_.place[i];
-    there_[i] = place >= 0 ? scores[static_cast<std::size_t>(place)] : 0.0;
+    proposed_scores_[i] = place >= 0 ? scores[static_cast<std::size_t>(place)] : 0.0;
   }
   face();
 }

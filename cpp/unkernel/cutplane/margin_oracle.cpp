@@ -30,7 +30,7 @@ struct Parabola {
 };
 
 // The missing margin 1 - y s of a row, at both ends of the line, and its cost.
-struct Lack {
+struct MissingMargin {
   double here;
   double there;
   double cost;
@@ -38,8 +38,8 @@ struct Lack {
 
 struct HingeTerm {
   static constexpr solve::Loss loss = solve::Loss::hinge;
-  static Parabola parabola(const Lack& lack) {
-    return {lack.cost * lack.here, lack.cost * (lack.there - lack.here), 0.0};
+  static Parabola parabola(const MissingMargin& missing) {
+    return {missing.cost * missing.here, missing.cost * (missing.there - missing.here), 0.0};
   }
   static double coefficient(double z, double) { return z; }
   static double offset(double z, double) { return std::abs(z); }
@@ -47,21 +47,21 @@ struct HingeTerm {
 
 struct SquaredHingeTerm {
   static constexpr solve::Loss loss = solve::Loss::squared_hinge;
-  static Parabola parabola(const Lack& lack) {
-    const double change = lack.there - lack.here;
-    return {lack.cost * lack.here * lack.here, 2.0 * lack.cost * lack.here * change,
-            lack.cost * change * change};
+  static Parabola parabola(const MissingMargin& missing) {
+    const double change = missing.there - missing.here;
+    return {missing.cost * missing.here * missing.here, 2.0 * missing.cost * missing.here * change,
+            missing.cost * change * change};
   }
-  static double coefficient(double z, double lack) { return 2.0 * z * lack; }
-  static double offset(double z, double lack) {
-    return std::abs(z) * lack * (2.0 - lack);
-  }  // loss + c s, s = y (1 - lack)
+  static double coefficient(double z, double missing) { return 2.0 * z * missing; }
+  static double offset(double z, double missing) {
+    return std::abs(z) * missing * (2.0 - missing);
+  }  // loss + c s, where s = y (1 - missing)
 };
 
 // The contribution of a piece of the rows, on a line.
 struct Piece {
-  Parabola always;          // sum over rows with a loss at both ends
-  std::size_t turning = 0;  // number of rows with a loss at one end only
+  Parabola both_ends;       // sum over the rows with a loss at both ends of the line
+  std::size_t turning = 0;  // rows with a loss at one end of the line only
   LinePoint point;
   double offset = 0.0;
 };
@@ -79,15 +79,15 @@ class MarginOracle final : public Oracle {
   std::optional<RowLosses> row_losses() const override { return RowLosses{Term::loss, costs_}; }
 
   void face(std::span<const double> here, std::span<const double> there) override {
-    here_ = here;
-    there_ = there;
-    sorted_ = false;
+    current_scores_ = here;
+    proposed_scores_ = there;
+    classified_ = false;
   }
 
   LinePoint along(double step, int threads) override {
     const bool between = step >= 0.0 && step <= 1.0;
-    if (between && !std::exchange(sorted_, true)) sort_rows(threads);
-    each_piece(threads, [&](Piece& piece, std::size_t begin, std::size_t end) {
+    if (between && !std::exchange(classified_, true)) classify_rows(threads);
+    for_each_piece(threads, [&](Piece& piece, std::size_t begin, std::size_t end) {
       piece.point = between ? point_between(piece, begin, step) : point_beyond(begin, end, step);
     });
     LinePoint total;
@@ -99,13 +99,14 @@ class MarginOracle final : public Oracle {
   }
 
   double cut(double step, std::span<double> coefficients, int threads) override {
-    each_piece(threads, [&](Piece& piece, std::size_t begin, std::size_t end) {
+    for_each_piece(threads, [&](Piece& piece, std::size_t begin, std::size_t end) {
       double offset = 0.0;
       const double* const costs = costs_.data();
       for (std::size_t i = begin; i < end; ++i) {
-        const double lack = lack_at(costs[i], here_[i] + step * (there_[i] - here_[i]));
-        coefficients[i] = lack > 0.0 ? Term::coefficient(costs[i], lack) : 0.0;
-        offset += lack > 0.0 ? Term::offset(costs[i], lack) : 0.0;
+        const double missing =
+            missing_margin(costs[i], current_scores_[i] + step * (proposed_scores_[i] - current_scores_[i]));
+        coefficients[i] = missing > 0.0 ? Term::coefficient(costs[i], missing) : 0.0;
+        offset += missing > 0.0 ? Term::offset(costs[i], missing) : 0.0;
       }
       piece.offset = offset;
     });
@@ -115,62 +116,65 @@ class MarginOracle final : public Oracle {
   }
 
  private:
-  static double lack_at(double z, double score) { return 1.0 - std::copysign(score, z * score); }
+  static double missing_margin(double z, double score) { return 1.0 - std::copysign(score, z * score); }
 
-  Lack lack_of(std::size_t i) const {
-    return {lack_at(costs_[i], here_[i]), lack_at(costs_[i], there_[i]), std::abs(costs_[i])};
+  MissingMargin missing_margins(std::size_t i) const {
+    return {missing_margin(costs_[i], current_scores_[i]), missing_margin(costs_[i], proposed_scores_[i]),
+            std::abs(costs_[i])};
   }
 
   // Uses pieces of fixed size, so that sums do not depend on the number of threads.
   template <class Body>
-  void each_piece(int threads, const Body& body) {
+  void for_each_piece(int threads, const Body& body) {
     parallel_ranges(threads, rows(), grain, [&](std::int64_t begin, std::int64_t end) {
       body(pieces_[static_cast<std::size_t>(begin / grain)], static_cast<std::size_t>(begin),
            static_cast<std::size_t>(end));
     });
   }
 
-  void sort_rows(int threads) {
-    each_piece(threads, [&](Piece& piece, std::size_t begin, std::size_t end) {
+  void classify_rows(int threads) {
+    for_each_piece(threads, [&](Piece& piece, std::size_t begin, std::size_t end) {
       Parabola sum;
-      Lack* turning = turning_.data() + begin;
+      MissingMargin* turning = turning_.data() + begin;
       for (std::size_t i = begin; i < end; ++i) {
-        const Lack lack = lack_of(i);
-        // Always written, but kept only if it turns: a branch could not be predicted.
-        *turning = lack;
-        turning += (lack.here > 0.0) != (lack.there > 0.0);
-        const bool always = std::min(lack.here, lack.there) > 0.0;
-        sum += Term::parabola({lack.here, lack.there, always ? lack.cost : 0.0});
+        const MissingMargin missing = missing_margins(i);
+        // Writes every row, and the next one overwrites it unless it has a loss at one end only: a branch
+        // would be mispredicted.
+        *turning = missing;
+        turning += (missing.here > 0.0) != (missing.there > 0.0);
+        const bool both_ends = std::min(missing.here, missing.there) > 0.0;
+        sum += Term::parabola({missing.here, missing.there, both_ends ? missing.cost : 0.0});
       }
-      piece.always = sum;
+      piece.both_ends = sum;
       piece.turning = static_cast<std::size_t>(turning - turning_.data()) - begin;
     });
   }
 
   LinePoint point_between(const Piece& piece, std::size_t begin, double step) const {
-    LinePoint sum = piece.always.at(step);
+    LinePoint sum = piece.both_ends.at(step);
     for (std::size_t k = begin; k < begin + piece.turning; ++k) add(turning_[k], step, sum);
     return sum;
   }
 
   LinePoint point_beyond(std::size_t begin, std::size_t end, double step) const {
     LinePoint sum;
-    for (std::size_t i = begin; i < end; ++i) add(lack_of(i), step, sum);
+    for (std::size_t i = begin; i < end; ++i) add(missing_margins(i), step, sum);
     return sum;
   }
 
-  static void add(const Lack& lack, double step, LinePoint& sum) {
-    const bool counts = lack.here + step * (lack.there - lack.here) > 0.0;
-    const LinePoint point = Term::parabola({lack.here, lack.there, counts ? lack.cost : 0.0}).at(step);
+  static void add(const MissingMargin& missing, double step, LinePoint& sum) {
+    const bool has_loss = missing.here + step * (missing.there - missing.here) > 0.0;
+    const LinePoint point =
+        Term::parabola({missing.here, missing.there, has_loss ? missing.cost : 0.0}).at(step);
     sum.value += point.value;
     sum.slope += point.slope;
   }
 
   std::vector<double> costs_;  // y_i cost_i
-  std::span<const double> here_;
-  std::span<const double> there_;
-  bool sorted_ = false;
-  LargeVector<Lack> turning_;  // those of each piece start where the piece starts
+  std::span<const double> current_scores_;
+  std::span<const double> proposed_scores_;
+  bool classified_ = false;
+  LargeVector<MissingMargin> turning_;  // the rows of a piece start at the begin of the piece
   std::vector<Piece> pieces_;
 };
 

@@ -11,17 +11,17 @@
 namespace unkernel::cutplane {
 namespace {
 
-struct Table {
+struct Labelling {
   std::int64_t kept = 0;    // a: positives that stay positive
   std::int64_t raised = 0;  // b: negatives that become positive
   double value = -std::numeric_limits<double>::infinity();
 };
 
-// The rows of one class by descending score. Sums run from the respective end, so that a huge score outside
-// of a sum does not affect its rounding.
+// The rows of one class by descending score. Each sum starts at the end of the list that belongs to it, so
+// that a huge score outside of the sum does not affect its rounding.
 struct SortedClass {
   std::vector<std::uint32_t> rows;
-  std::vector<double> sums;  // of the first k (raised), or of all but the first k (kept)
+  std::vector<double> sums;  // by k: scores of the first k negatives, or of all positives except the first k
 
   std::int64_t count() const { return static_cast<std::int64_t>(rows.size()); }
   double sum(std::int64_t k) const { return sums[static_cast<std::size_t>(k)]; }
@@ -37,7 +37,7 @@ class MeasureOracle : public JointOracle {
   Evaluation evaluate(std::span<const double> scores, std::span<double> coefficients, int) override {
     sort(scores);
     std::ranges::fill(coefficients, 0.0);
-    const Table worst = worst_table();
+    const Labelling worst = worst_labelling();
     if (!(worst.value > 0.0)) return {};
     for (std::int64_t k = worst.kept; k < positives_.count(); ++k)
       coefficients[positives_.rows[static_cast<std::size_t>(k)]] = 1.0;
@@ -47,10 +47,10 @@ class MeasureOracle : public JointOracle {
   }
 
   virtual double loss(std::int64_t kept, std::int64_t raised) const = 0;
-  virtual Table worst_table() const = 0;
+  virtual Labelling worst_labelling() const = 0;
 
   // Returns n loss - (scores of positives that fall) + (scores of negatives that rise).
-  Table table(std::int64_t kept, std::int64_t raised) const {
+  Labelling labelling(std::int64_t kept, std::int64_t raised) const {
     return {kept, raised,
             static_cast<double>(rows()) * loss(kept, raised) - positives_.sum(kept) + negatives_.sum(raised)};
   }
@@ -87,29 +87,30 @@ class F1Oracle final : public MeasureOracle {
     return 1.0 - 2.0 * static_cast<double>(kept) / static_cast<double>(positives() + kept + raised);
   }
 
-  Table worst_table() const override {
-    Table worst;
+  Labelling worst_labelling() const override {
+    Labelling worst;
     for (std::int64_t kept = 0; kept <= positives(); ++kept) {
-      const Table best = best_for(kept);
+      const Labelling best = best_for_kept(kept);
       if (best.value > worst.value) worst = best;
     }
     return worst;
   }
 
  private:
-  // Concave in the number raised: bisection finds the first step that does not increase it.
-  Table best_for(std::int64_t kept) const {
+  // The value is concave in the number raised: bisection finds the first step that does not increase the
+  // value.
+  Labelling best_for_kept(std::int64_t kept) const {
     std::int64_t low = 0;
     std::int64_t high = negatives();
     while (low < high) {
       const std::int64_t middle = low + (high - low) / 2;
-      if (table(kept, middle + 1).value > table(kept, middle).value) {
+      if (labelling(kept, middle + 1).value > labelling(kept, middle).value) {
         low = middle + 1;
       } else {
         high = middle;
       }
     }
-    return table(kept, low);
+    return labelling(kept, low);
   }
 };
 
@@ -122,11 +123,11 @@ class PrecisionOracle final : public MeasureOracle {
     return 1.0 - static_cast<double>(kept) / static_cast<double>(k_);
   }
 
-  Table worst_table() const override {
-    Table worst;
+  Labelling worst_labelling() const override {
+    Labelling worst;
     for (std::int64_t kept = std::max<std::int64_t>(0, k_ - negatives()); kept <= std::min(k_, positives());
          ++kept) {
-      const Table next = table(kept, k_ - kept);
+      const Labelling next = labelling(kept, k_ - kept);
       if (next.value > worst.value) worst = next;
     }
     return worst;

@@ -7,11 +7,11 @@
 // number of negatives that y' labels positive. The maximum then labels as positive the a positives and the b
 // negatives with the highest scores.
 //
-//   f1                  1 - 2a / (P + a + b)     concave in b for each a: O(P log N), not O(P N) as in the
-//   paper precision at k      1 - a / k, a + b = k     O(k) break-even point    the same with k = P precision
-//   and recall are equal there
+//   f1                1 - 2a / (P + a + b)    concave in b for each a: O(P log N) instead of O(P N)
+//   precision at k    1 - a / k, a + b = k    O(k)
+//   break-even point  the same with k = P     precision and recall are equal at this point
 //
-// all after sorting. P positives, N negatives, n = P + N.
+// The costs are those after sorting; P is the number of positives, N of negatives, and n = P + N.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 //
 // An oracle is a convex function R(s) of the scores s = (w'x_1, .., w'x_n). At any s it gives a subgradient
 // -c of R, and from it the cut that holds for every s':   R(s') >= offset - c's',   offset = R(s) + c's. In
-// terms of w, the gradient of the cut is X'c. Oracles see scores and labels, never rows, so they serve rows
-// in memory, in files and on other machines alike.
+// terms of w, the gradient of the cut is X'c. Oracles read scores and labels, never rows, so the rows may be
+// in memory, in files or on other machines.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace unkernel::cutplane {
 
-// sum_i |z_i| loss(1 - sign(z_i) s_i)
+// The loss sum_i |z_i| loss(1 - sign(z_i) s_i).
 struct RowLosses {
   solve::Loss loss;
   std::span<const double> signed_costs;  // z
@@ -29,15 +29,15 @@ class Oracle {
   virtual std::int64_t rows() const = 0;
   // Selects the line between these scores for later calls. The scores are not copied.
   virtual void face(std::span<const double> here, std::span<const double> there) = 0;
-  // R, or a close upper bound of it, and its slope at here + step (there - here).
+  // Returns R, or a close upper bound of R, and its slope at here + step (there - here).
   virtual solve::LinePoint along(double step, int threads) = 0;
-  // Computes c at that point and returns the offset.
+  // Computes c at here + step (there - here), and returns the offset.
   virtual double cut(double step, std::span<double> coefficients, int threads) = 0;
   // Returns the loss of each row, if the loss is a sum over single rows.
   virtual std::optional<RowLosses> row_losses() const { return std::nullopt; }
 };
 
-// A loss that depends on all scores jointly: it computes c, and the line search evaluates it at each step.
+// A loss that depends on all scores jointly. The line search computes c at each step.
 class JointOracle : public Oracle {
  public:
   void face(std::span<const double> here, std::span<const double> there) final;
@@ -47,7 +47,7 @@ class JointOracle : public Oracle {
  protected:
   struct Evaluation {
     double offset = 0.0;       // R(s) + c's, or slightly less if c is not optimal
-    double uncertainty = 0.0;  // by how much at most
+    double uncertainty = 0.0;  // upper bound of the difference
   };
 
   // Computes c.
@@ -57,8 +57,8 @@ class JointOracle : public Oracle {
  private:
   std::span<const double> scores_at(double step);
 
-  std::span<const double> here_;
-  std::span<const double> there_;
+  std::span<const double> current_scores_;
+  std::span<const double> proposed_scores_;
   std::vector<double> scores_;
   std::vector<double> coefficients_;
 };

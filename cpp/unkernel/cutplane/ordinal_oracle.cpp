@@ -37,7 +37,7 @@ class RankSums {
   double total_ = 0.0;
 };
 
-// The same if each pair of classes has a weight: sums over all ranks, O(R).
+// Does the same if each pair of classes has a weight, with sums over all ranks in O(R).
 class WeightedRankSums {
  public:
   WeightedRankSums(std::size_t ranks, std::span<const double> pair_weights)
@@ -69,7 +69,7 @@ struct Group {
   std::size_t begin;
   std::size_t end;
   std::int32_t ranks;
-  std::size_t table;  // where its weights of pairs begin
+  std::size_t table;  // where its table begins in pair_weights_
 };
 
 class GroupedRows {
@@ -126,9 +126,10 @@ class GroupedRows {
   void add_group(std::size_t begin, std::size_t end, const Ranking& ranking) {
     const auto ranks = std::span(ranks_).subspan(begin, end - begin);
     if (ranks.front() == ranks.back()) return;
-    const bool by_original_ranks = !ranking.pair_weights.empty();  // which all groups share
-    const std::int32_t rank_count = by_original_ranks ? ranking.rank_count : number_anew(ranks);
-    groups_.push_back({begin, end, rank_count, by_original_ranks ? 0 : pair_weights_.size()});
+    const bool keeps_ranks =
+        !ranking.pair_weights.empty();  // then all groups share one table of pair weights
+    const std::int32_t rank_count = keeps_ranks ? ranking.rank_count : renumber_ranks(ranks);
+    groups_.push_back({begin, end, rank_count, keeps_ranks ? 0 : pair_weights_.size()});
     if (!ranking.gains.empty()) add_differences(groups_.back(), ranking);
   }
 
@@ -147,19 +148,19 @@ class GroupedRows {
     }
   }
 
-  static std::int32_t number_anew(std::span<std::int32_t> ascending_ranks) {
+  static std::int32_t renumber_ranks(std::span<std::int32_t> ascending_ranks) {
     std::int32_t number = 0;
-    std::int32_t before = ascending_ranks.front();
+    std::int32_t previous = ascending_ranks.front();
     for (std::int32_t& rank : ascending_ranks) {
-      number += rank != before;
-      before = std::exchange(rank, number);
+      number += rank != previous;
+      previous = std::exchange(rank, number);
     }
     return number + 1;
   }
 
   std::vector<double> pair_weights_;  // one table for all groups, or one for each
   std::vector<std::uint32_t> rows_;   // by group, then by rank
-  std::vector<std::int32_t> ranks_;   // in that order
+  std::vector<std::int32_t> ranks_;   // in the order of rows_
   std::vector<double> weights_;
   std::vector<Group> groups_;
 };
@@ -167,19 +168,19 @@ class GroupedRows {
 void check(const Ranking& ranking) {
   const std::size_t rows = ranking.ranks.size();
   const auto count = static_cast<std::size_t>(std::max(ranking.rank_count, 0));
-  const bool fits =
+  const bool is_valid =
       (ranking.groups.empty() || ranking.groups.size() == rows) &&
       (ranking.weights.empty() || ranking.weights.size() == rows) &&
       (ranking.pair_weights.empty() || ranking.pair_weights.size() == count * count) &&
       (ranking.gains.empty() || (ranking.gains.size() == rows && ranking.pair_weights.empty())) &&
       ranking.discounts.size() == ranking.gains.size();
-  if (!fits) throw std::invalid_argument("there must be one rank, one group and one weight per row");
+  if (!is_valid) throw std::invalid_argument("there must be one rank, one group and one weight per row");
   for (const std::int32_t rank : ranking.ranks) {
     if (rank < 0 || rank >= ranking.rank_count) throw std::invalid_argument("a rank is outside of its range");
   }
 }
 
-double all_pairs(const GroupedRows& grouped) {
+double sum_pair_weights(const GroupedRows& grouped) {
   double pairs = 0.0;
   for (const Group& group : grouped.groups()) {
     grouped.with_sums(group, group.ranks, [&](auto& sums) {
@@ -196,7 +197,7 @@ class OrdinalOracle final : public JointOracle {
  public:
   OrdinalOracle(const Ranking& ranking, double accuracy)
       : rows_(static_cast<std::int64_t>(ranking.ranks.size())), accuracy_(accuracy), grouped_(ranking) {
-    const double pairs = all_pairs(grouped_);
+    const double pairs = sum_pair_weights(grouped_);
     if (!(pairs > 0.0)) {
       throw std::invalid_argument(
           "there is no pair to order: in each group, rows are of one class only, or have no weight");
@@ -223,10 +224,10 @@ class OrdinalOracle final : public JointOracle {
                    [&](std::size_t slot, std::int64_t piece) {
                      Evaluation& part = parts[static_cast<std::size_t>(piece)];
                      for (std::int64_t g = piece * batch; g < std::min(count, (piece + 1) * batch); ++g) {
-                       const Evaluation found =
+                       const Evaluation group_result =
                            evaluate_group(static_cast<std::size_t>(g), scores, coefficients, spaces_[slot]);
-                       part.offset += scale_ * found.offset;
-                       part.uncertainty += scale_ * found.uncertainty;
+                       part.offset += scale_ * group_result.offset;
+                       part.uncertainty += scale_ * group_result.uncertainty;
                      }
                    });
     Evaluation total;
@@ -246,7 +247,7 @@ class OrdinalOracle final : public JointOracle {
     BinnedPairs bins;
     RadixArgsort order;
     std::vector<double> scores;        // of the group, by rank
-    std::vector<double> coefficients;  // likewise
+    std::vector<double> coefficients;  // of the group, by rank
     std::vector<double> sorted;
     std::vector<std::int32_t> ranks;
     std::vector<double> weights;
@@ -293,23 +294,23 @@ class OrdinalOracle final : public JointOracle {
     const auto order = space.order.sort(std::span(space.scores).subspan(begin, end - begin));
     const auto ranks = grouped_.ranks_of(group);
     const std::int32_t first_rank = grouped_.weighs_pairs() ? 0 : ranks[begin];
-    arrange(group, begin, first_rank, order, space);
+    collect_sorted(group, begin, first_rank, order, space);
     const std::int32_t rank_count = grouped_.weighs_pairs() ? group.ranks : ranks[end - 1] - first_rank + 1;
     double offset = 0.0;
     grouped_.with_sums(group, rank_count, [&](auto& sums) {
       for (std::size_t k = 0; k < order.size(); ++k) sums.add(space.ranks[k], space.weights[k]);
-      auto everyone = sums;
+      auto all_rows = sums;
       sums.clear();
       double* const c = space.coefficients.data() + begin;
-      offset = add_higher(space, everyone, sums, [&](std::size_t k, double count) { c[order[k]] += count; });
+      offset = add_higher(space, all_rows, sums, [&](std::size_t k, double count) { c[order[k]] += count; });
       sums.clear();
-      subtract_lower(space, everyone, sums, [&](std::size_t k, double count) { c[order[k]] -= count; });
+      subtract_lower(space, all_rows, sums, [&](std::size_t k, double count) { c[order[k]] -= count; });
     });
     return offset;
   }
 
-  void arrange(const Group& group, std::size_t begin, std::int32_t first_rank,
-               std::span<const std::uint32_t> order, Workspace& space) const {
+  void collect_sorted(const Group& group, std::size_t begin, std::int32_t first_rank,
+                      std::span<const std::uint32_t> order, Workspace& space) const {
     const auto ranks = grouped_.ranks_of(group);
     const auto weights = grouped_.weights_of(group);
     space.sorted.resize(order.size());
@@ -322,37 +323,39 @@ class OrdinalOracle final : public JointOracle {
     }
   }
 
-  // A pair (i above j) is ordered iff s_j <= s_i - 1. Both sweeps use the same rounded s_i - 1: a pair that
-  // only one of them counts would make a cut that excludes the optimum.
+  // A pair (i above j) is ordered iff s_j <= s_i - 1. The two sweeps use the same rounded s_i - 1, because a
+  // pair that only one of them counted would make a cut that excludes the optimum.
 
-  // Zero for two sums of weights that are equal up to rounding.
+  // Returns all - part, or zero if the two are equal up to rounding.
   static double difference(double all, double part) { return all - part > 1e-14 * all ? all - part : 0.0; }
 
-  template <class Sums, class Use>
-  static double add_higher(const Workspace& space, const Sums& everyone, Sums& in_order, const Use& use) {
+  template <class Sums, class AddCount>
+  static double add_higher(const Workspace& space, const Sums& all_rows, Sums& in_order,
+                           const AddCount& add_count) {
     double total = 0.0;
-    std::size_t behind = 0;
+    std::size_t next_lower = 0;
     for (std::size_t k = 0; k < space.sorted.size(); ++k) {
       const double margin = space.sorted[k] - 1.0;
-      for (; behind < space.sorted.size() && space.sorted[behind] <= margin; ++behind)
-        in_order.add(space.ranks[behind], space.weights[behind]);
+      for (; next_lower < space.sorted.size() && space.sorted[next_lower] <= margin; ++next_lower)
+        in_order.add(space.ranks[next_lower], space.weights[next_lower]);
       const double count =
-          space.weights[k] * difference(everyone.below(space.ranks[k]), in_order.below(space.ranks[k]));
+          space.weights[k] * difference(all_rows.below(space.ranks[k]), in_order.below(space.ranks[k]));
       total += count;
-      if (count != 0.0) use(k, count);
+      if (count != 0.0) add_count(k, count);
     }
     return total;
   }
 
-  template <class Sums, class Use>
-  static void subtract_lower(const Workspace& space, const Sums& everyone, Sums& in_order, const Use& use) {
-    std::size_t ahead = space.sorted.size();
+  template <class Sums, class AddCount>
+  static void subtract_lower(const Workspace& space, const Sums& all_rows, Sums& in_order,
+                             const AddCount& add_count) {
+    std::size_t next_higher = space.sorted.size();
     for (std::size_t k = space.sorted.size(); k-- > 0;) {
-      for (; ahead > 0 && space.sorted[k] <= space.sorted[ahead - 1] - 1.0; --ahead)
-        in_order.add(space.ranks[ahead - 1], space.weights[ahead - 1]);
+      for (; next_higher > 0 && space.sorted[k] <= space.sorted[next_higher - 1] - 1.0; --next_higher)
+        in_order.add(space.ranks[next_higher - 1], space.weights[next_higher - 1]);
       const double count =
-          space.weights[k] * difference(everyone.above(space.ranks[k]), in_order.above(space.ranks[k]));
-      if (count != 0.0) use(k, count);
+          space.weights[k] * difference(all_rows.above(space.ranks[k]), in_order.above(space.ranks[k]));
+      if (count != 0.0) add_count(k, count);
     }
   }
 
@@ -375,21 +378,22 @@ PairCount count_pairs(const Ranking& ranking, std::span<const double> scores) {
   check(ranking);
   if (scores.size() != ranking.ranks.size()) throw std::invalid_argument("there must be one score per rank");
   const GroupedRows grouped(ranking);
-  PairCount result{all_pairs(grouped), 0.0};
+  PairCount result{sum_pair_weights(grouped), 0.0};
   RadixArgsort sorter;
-  std::vector<double> own;
+  std::vector<double> group_scores;
   for (const Group& group : grouped.groups()) {
     const auto rows = grouped.rows_of(group);
     const auto ranks = grouped.ranks_of(group);
     const auto weights = grouped.weights_of(group);
-    own.clear();
-    for (const std::uint32_t i : rows) own.push_back(scores[i]);
-    const auto order = sorter.sort(own);
+    group_scores.clear();
+    for (const std::uint32_t i : rows) group_scores.push_back(scores[i]);
+    const auto order = sorter.sort(group_scores);
     grouped.with_sums(group, group.ranks, [&](auto& sums) {
-      // Rows of equal score count once as if below and once as if above, which is half on average.
+      // Pairs of rows with equal scores count half: `sums` is read once without these rows and once with
+      // them.
       for (std::size_t begin = 0; begin < order.size();) {
         std::size_t end = begin;
-        while (end < order.size() && own[order[end]] == own[order[begin]]) ++end;
+        while (end < order.size() && group_scores[order[end]] == group_scores[order[begin]]) ++end;
         for (std::size_t k = begin; k < end; ++k)
           result.ordered += 0.5 * weights[order[k]] * sums.below(ranks[order[k]]);
         for (std::size_t k = begin; k < end; ++k) sums.add(ranks[order[k]], weights[order[k]]);

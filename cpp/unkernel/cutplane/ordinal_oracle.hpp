@@ -7,11 +7,12 @@
 // With scale * C = C_paper / m this is OP5 of Joachims (2006), and two ranks without groups optimise the area
 // under the ROC curve.
 //
-// Algorithm 2 of the paper sweeps over the sorted scores once per rank. Here one sweep serves all ranks: rows
-// enter a Fenwick tree over the ranks once the sweep is a margin ahead of them, and a prefix sum counts the
-// ordered pairs. O(n log R) after sorting, for any number R of ranks; O(n R) if classes of pairs have
-// weights, where R counts only the ranks of the group if the weights are products of differences. In large
-// groups, bins of scores replace most of the sorting (binned_pairs.hpp) as long as that is accurate enough.
+// Algorithm 2 of the paper sweeps over the sorted scores once per rank. Here one sweep serves all ranks: a
+// row enters a Fenwick tree over the ranks when the sweep is a margin ahead of the row, and a prefix sum
+// counts the ordered pairs. O(n log R) after sorting, for any number R of ranks; O(n R) if classes of pairs
+// have weights, where R counts only the ranks of the group if the weights are products of differences. In
+// large groups, bins of scores replace most of the sorting (binned_pairs.hpp) as long as that is accurate
+// enough.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,8 @@ struct Ranking {
   std::span<const double> pair_weights;  // R x R, for (higher, lower); empty for ones
   std::int32_t rank_count;
   // One per row, the same for all rows of a group with the same rank: each pair is also weighted by (gain_i -
-  // gain_j)(discount_i - discount_j). Both are empty for ones, and must be empty if pair_weights is not.
+  // gain_j)(discount_i - discount_j). Gains and discounts are empty if all these factors are 1, and must be
+  // empty if pair_weights is not.
   std::span<const double> gains;
   std::span<const double> discounts;
 };

@@ -10,11 +10,12 @@ namespace {
 
 constexpr std::int64_t most_pieces = 16;
 
-// Each piece zeroes and adds a weight vector, so it must have several times as many entries.
+// Each piece clears and adds a whole weight vector, so its rows must have several times as many entries as
+// this vector.
 std::int64_t piece_count(const data::RowStore& store) {
   const auto features = static_cast<std::int64_t>(std::max<std::size_t>(store.features(), 1));
-  const std::int64_t worth = store.entries() / (8 * features);
-  return std::clamp<std::int64_t>(std::min(worth, store.blocks()), 1, most_pieces);
+  const std::int64_t max_useful_pieces = store.entries() / (8 * features);
+  return std::clamp<std::int64_t>(std::min(max_useful_pieces, store.blocks()), 1, most_pieces);
 }
 
 }  // namespace

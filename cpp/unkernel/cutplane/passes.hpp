@@ -1,7 +1,7 @@
 // The two passes over training rows that cutting planes need: X w and X'c.
 //
-// Both are split into pieces that depend on the data, never on the threads, and pieces are summed in order.
-// So the result is bitwise the same for any number of threads.
+// Both passes are split into pieces that depend on the data, never on the threads, and the pieces are summed
+// in order. So the result is bitwise the same for any number of threads.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ class Passes {
   Threads threads_;
   void add_piece(std::int64_t piece, std::span<const double> coefficients, std::span<double> sum) const;
 
-  std::vector<std::int64_t> pieces_;          // first block of each, then the end
+  std::vector<std::int64_t> pieces_;          // first block of each piece, then the end of the last
   std::vector<LargeVector<double>> buffers_;  // one per thread
 };
 

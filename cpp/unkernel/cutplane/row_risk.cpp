@@ -14,7 +14,7 @@ RowRisk::RowRisk(const data::RowStore& store, double intercept, Oracle& oracle, 
       passes_(store, intercept, threads) {}
 
 void RowRisk::aim(std::span<const double> weights) {
-  passes_.scores(weights, there_);
+  passes_.scores(weights, proposed_scores_);
   face();
 }
 
@@ -27,7 +27,7 @@ double RowRisk::cut(double step, std::span<double> gradient) {
 
 int RowRisk::first_guess(double C, std::span<double> weights, std::span<double> gradient, double& offset) {
   constexpr std::int64_t fewest_rows =
-      5000;  // fewer are quick to solve, and the guess depends on their order
+      5000;  // fewer rows need no guess, and the guess depends on the order of rows
   const std::optional<RowLosses> losses = oracle_.row_losses();
   if (!losses || store_.rows() < fewest_rows) return 0;
   offset = descend_locally(store_, intercept_, *losses, C, threads_, weights, gradient);

@@ -13,7 +13,8 @@
 namespace unkernel::cutplane {
 namespace {
 
-constexpr std::int64_t rows_a_piece = 1 << 18;  // the same for any number of threads, and so are the sums
+constexpr std::int64_t rows_per_piece = 1
+                                        << 18;  // fixed, so that sums do not depend on the number of threads
 constexpr std::int64_t most_levels = 1000;      // 2^levels is a double
 constexpr std::int64_t most_cells = 1 << 20;    // 2 cells * levels is an int32
 
@@ -21,8 +22,8 @@ constexpr std::int64_t most_cells = 1 << 20;    // 2 cells * levels is an int32
 constexpr std::size_t rows_at_once = 256;
 
 struct GridPlaces {
-  std::array<std::int32_t, rows_at_once> edge;  // the lower one
-  std::array<double, rows_at_once> share;       // of the way to the next
+  std::array<std::int32_t, rows_at_once> edge;  // the edge below the score
+  std::array<double, rows_at_once> share;       // position between this edge and the next: 0 .. 1
   std::array<double, rows_at_once> change;      // there - here
   std::int32_t outside;
 };
@@ -56,7 +57,7 @@ struct Placing {
   std::int32_t last;
 };
 
-// Rows begin .. begin + count.
+// Places the rows [begin, begin + count) on the grid.
 UNKERNEL_CLONES void place_rows(const Placing& grid, const ScoreLine& line, std::size_t begin,
                                 std::size_t count, GridPlaces& places) {
   const double* const here = line.here.data() + begin;
@@ -94,7 +95,7 @@ UNKERNEL_CLONES void add_rows(const std::int32_t* ranks, const double* weights, 
 }
 
 std::int64_t grid_pieces(std::size_t rows) {
-  return (static_cast<std::int64_t>(rows) + rows_a_piece - 1) / rows_a_piece;
+  return (static_cast<std::int64_t>(rows) + rows_per_piece - 1) / rows_per_piece;
 }
 
 }  // namespace
@@ -103,8 +104,9 @@ RowsOnGrid::RowsOnGrid(std::vector<std::int32_t> ranks, std::int32_t rank_count,
     : ranks_(std::move(ranks)),
       rank_count_(static_cast<std::size_t>(rank_count)),
       weights_(std::move(weights)) {
-  const auto fits = [&](std::int32_t rank) { return rank >= 0 && rank < rank_count; };
-  if (!std::ranges::all_of(ranks_, fits)) throw std::invalid_argument("a rank is outside of its range");
+  const auto is_valid_rank = [&](std::int32_t rank) { return rank >= 0 && rank < rank_count; };
+  if (!std::ranges::all_of(ranks_, is_valid_rank))
+    throw std::invalid_argument("a rank is outside of its range");
   if (weights_.empty()) weights_.assign(ranks_.size(), 1.0);
   if (weights_.size() != ranks_.size()) throw std::invalid_argument("there must be one weight per rank");
 }
@@ -129,8 +131,8 @@ GridCounts RowsOnGrid::count(const ScoreLine& line, const ScoreGrid& grid, int t
   parallel_for(threads, static_cast<std::int64_t>(pieces.size()), [&](std::int64_t number) {
     Piece& piece = pieces[static_cast<std::size_t>(number)];
     piece.table.assign(2 * rank_count_ * edges, 0.0);
-    const auto begin = static_cast<std::size_t>(number * rows_a_piece);
-    const std::size_t end = std::min(begin + static_cast<std::size_t>(rows_a_piece), size());
+    const auto begin = static_cast<std::size_t>(number * rows_per_piece);
+    const std::size_t end = std::min(begin + static_cast<std::size_t>(rows_per_piece), size());
     GridPlaces places;
     for (std::size_t first = begin; first < end; first += rows_at_once) {
       const std::size_t count = std::min(rows_at_once, end - first);
@@ -157,7 +159,7 @@ std::vector<double> RowsOnGrid::interpolate(const ScoreLine& line, const ScoreGr
   if (table.size() != rank_count_ * edges) throw std::invalid_argument("the table is not of this grid");
   const Placing placing(grid);
   std::vector<double> result(size());
-  parallel_ranges(threads, static_cast<std::int64_t>(size()), rows_a_piece,
+  parallel_ranges(threads, static_cast<std::int64_t>(size()), rows_per_piece,
                   [&](std::int64_t begin, std::int64_t end) {
                     GridPlaces places;
                     for (auto first = static_cast<std::size_t>(begin); first < static_cast<std::size_t>(end);
@@ -165,9 +167,9 @@ std::vector<double> RowsOnGrid::interpolate(const ScoreLine& line, const ScoreGr
                       const std::size_t count = std::min(rows_at_once, static_cast<std::size_t>(end) - first);
                       place_rows(placing, line, first, count, places);
                       for (std::size_t k = 0; k < count; ++k) {
-                        const double* const at = table.data() + cell_of(first + k, places.edge[k], edges);
+                        const double* const corner = table.data() + cell_of(first + k, places.edge[k], edges);
                         const double upper = weights_[first + k] * places.share[k];
-                        result[first + k] = (weights_[first + k] - upper) * at[0] + upper * at[1];
+                        result[first + k] = (weights_[first + k] - upper) * corner[0] + upper * corner[1];
                       }
                     }
                   });

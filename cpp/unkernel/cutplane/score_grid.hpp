@@ -21,7 +21,7 @@ namespace unkernel::cutplane {
 
 struct ScoreGrid {
   double centre;
-  double width;  // of level 0, to either side
+  double width;  // of level 0 on each side of the centre
   std::int64_t cells;
   std::int64_t levels;
 
@@ -37,7 +37,7 @@ struct ScoreLine {
 
 // Tables of ranks x edges.
 struct GridCounts {
-  std::int64_t outside = 0;     // rows beyond the last edges; the tables count them there
+  std::int64_t outside = 0;     // rows beyond the last edges, which the tables count at these edges
   std::vector<double> weights;  // of the rows
   std::vector<double> changes;  // weight times there - here
 };

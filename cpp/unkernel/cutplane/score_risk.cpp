@@ -5,7 +5,11 @@
 namespace unkernel::cutplane {
 
 ScoreRisk::ScoreRisk(std::size_t rows, Oracle& oracle, Threads threads)
-    : oracle_(oracle), threads_(threads), here_(rows, 0.0), there_(rows, 0.0), coefficients_(rows, 0.0) {
+    : oracle_(oracle),
+      threads_(threads),
+      current_scores_(rows, 0.0),
+      proposed_scores_(rows, 0.0),
+      coefficients_(rows, 0.0) {
   if (oracle.rows() != static_cast<std::int64_t>(rows))
     throw std::invalid_argument("there must be one label per row");
   face();
@@ -19,17 +23,18 @@ void ScoreRisk::along(std::span<const double> steps, std::span<solve::LinePoint>
 }
 
 void ScoreRisk::move(double step) {
-  for (std::size_t i = 0; i < here_.size(); ++i) here_[i] += step * (there_[i] - here_[i]);
+  for (std::size_t i = 0; i < current_scores_.size(); ++i)
+    current_scores_[i] += step * (proposed_scores_[i] - current_scores_[i]);
   face();
 }
 
-bool RowSum::update_pays(std::span<const double> coefficients) const {
-  constexpr int most_updates = 32;  // each adds rounding errors
+bool RowSum::is_update_faster(std::span<const double> coefficients) const {
+  constexpr int most_updates = 32;  // each update adds rounding errors
   if (sum_.empty() || updates_ == most_updates) return false;
   std::size_t changed = 0;
   std::size_t used = 0;
   for (std::size_t i = 0; i < coefficients.size(); ++i) {
-    changed += coefficients[i] != before_[i];
+    changed += coefficients[i] != last_coefficients_[i];
     used += coefficients[i] != 0.0;
   }
   return changed < used;

@@ -21,11 +21,11 @@ Basis basis_of(const DistinctRows& examples) { return examples.binary() ? Basis:
 
 // Numbers the conjunctions of one block in order of appearance. Small blocks use an array over the block,
 // large ones a hash map; both are reused.
-class SegmentNumbers {
+class SegmentNumbering {
  public:
   void begin(Key block_size) {
     use_array_ = block_size <= largest_array;
-    found_.clear();
+    numbered_places_.clear();
     if (use_array_ && array_.size() < block_size) array_.resize(block_size, 0);
     if (!use_array_) map_.clear();
   }
@@ -33,16 +33,16 @@ class SegmentNumbers {
   std::uint32_t number(Key place) {
     std::uint32_t& slot = use_array_ ? array_[place] : map_[place];
     if (slot == 0) {
-      found_.push_back(place);
-      slot = static_cast<std::uint32_t>(found_.size());
+      numbered_places_.push_back(place);
+      slot = static_cast<std::uint32_t>(numbered_places_.size());
     }
     return slot;
   }
   const std::vector<Key>& end() {
     if (use_array_) {
-      for (const Key place : found_) array_[place] = 0;
+      for (const Key place : numbered_places_) array_[place] = 0;
     }
-    return found_;
+    return numbered_places_;
   }
 
  private:
@@ -50,7 +50,7 @@ class SegmentNumbers {
   bool use_array_ = true;
   std::vector<std::uint32_t> array_;
   FlatMap<Key, std::uint32_t> map_;
-  std::vector<Key> found_;
+  std::vector<Key> numbered_places_;
 };
 
 template <class Local>
@@ -60,7 +60,7 @@ class Condenser {
       : examples_(examples), index_(degree, basis_of(examples)), occurrences_(examples), records_(records) {}
 
   // Returns the keys of rank a's segment, and writes the places of all its non-zeros.
-  void segment(std::uint64_t a, SegmentNumbers& numbers, std::vector<Key>& keys) {
+  void segment(std::uint64_t a, SegmentNumbering& numbers, std::vector<Key>& keys) {
     const Key block = index_.block(a);
     numbers.begin(index_.block(a + 1) - block);
     const auto first = static_cast<std::size_t>(occurrences_.offsets[a]);
@@ -78,7 +78,7 @@ class Condenser {
     return static_cast<std::int64_t>(index_.count(static_cast<std::uint64_t>(position))) - 1 - position;
   }
 
-  void write(const Place& place, std::uint64_t a, SegmentNumbers& numbers) {
+  void write(const Place& place, std::uint64_t a, SegmentNumbering& numbers) {
     const auto row = static_cast<std::size_t>(place.row);
     const std::int32_t* f = examples_.features.data() + examples_.offsets[row];
     const auto position = static_cast<std::int64_t>(place.position);
@@ -103,44 +103,46 @@ class Condenser {
   Records<Local>& records_;
 };
 
-Columns checked(Columns columns) {
+Columns check_column_count(Columns columns) {
   if (columns.keys.size() > std::numeric_limits<std::uint32_t>::max()) {
     throw NotEnoughMemory("more than 2^32 conjunctions occur; drop rare features or lower the degree");
   }
   return columns;
 }
 
-// Works feature by feature and needs no memory per possible conjunction: for very large numbers of these.
+// Works feature by feature and needs no memory per possible conjunction, for cases where very many
+// conjunctions are possible.
 template <class Local>
 Columns condense_by_feature(const DistinctRows& examples, int degree, Records<Local>& records, int threads,
                             const Monitor& monitor) {
-  constexpr std::int64_t grain = 64;  // features per task; their keys are joined in order afterwards
+  constexpr std::int64_t grain =
+      64;  // features per task; the keys of all tasks are joined in order afterwards
   const std::int64_t features = examples.used_features();
   std::vector<std::vector<Key>> keys(static_cast<std::size_t>((features + grain - 1) / grain));
   std::vector<std::int64_t> lengths(static_cast<std::size_t>(features));
   Condenser<Local> condenser(examples, degree, records);
   parallel_ranges(threads, features, grain, [&](std::int64_t first, std::int64_t last) {
-    SegmentNumbers numbers;
-    std::vector<Key>& part = keys[static_cast<std::size_t>(first / grain)];
+    SegmentNumbering numbers;
+    std::vector<Key>& task_keys = keys[static_cast<std::size_t>(first / grain)];
     for (std::int64_t a = first; a < last; ++a) {
       monitor.throw_if_stopped();
-      const std::size_t before = part.size();
-      condenser.segment(static_cast<std::uint64_t>(a), numbers, part);
-      lengths[static_cast<std::size_t>(a)] = static_cast<std::int64_t>(part.size() - before);
+      const std::size_t before = task_keys.size();
+      condenser.segment(static_cast<std::uint64_t>(a), numbers, task_keys);
+      lengths[static_cast<std::size_t>(a)] = static_cast<std::int64_t>(task_keys.size() - before);
     }
   });
   Columns columns;
   columns.keys.push_back(0);
-  for (auto& part : keys) {
-    columns.keys.insert(columns.keys.end(), part.begin(), part.end());
-    part = {};
+  for (auto& task_keys : keys) {
+    columns.keys.insert(columns.keys.end(), task_keys.begin(), task_keys.end());
+    task_keys = {};
   }
   columns.segments.push_back(1);
   for (const std::int64_t length : lengths) columns.segments.push_back(columns.segments.back() + length);
-  return checked(std::move(columns));
+  return check_column_count(std::move(columns));
 }
 
-// A set of keys that also counts how many of its members are smaller than a given one.
+// A set of keys that also counts the members that are smaller than a given key.
 class RankedBits {
  public:
   explicit RankedBits(Key size) : words_(size / 64 + 1), smaller_(words_.size()) {}
@@ -185,14 +187,15 @@ template <class Visit>
 void for_each_place(const DistinctRows& examples, const ConjunctionIndex& index,
                     const std::vector<Key>& blocks, std::int64_t i, const Visit& visit) {
   const std::int32_t* f = examples.features.data() + examples.offsets[static_cast<std::size_t>(i)];
-  const std::int64_t own = examples.binary() ? 0 : 1;
+  const std::int64_t self_partners = examples.binary() ? 0 : 1;
   for (std::int64_t a = 0; a < examples.row_size(i); ++a) {
     const auto rank = static_cast<std::size_t>(f[a]);
-    for (std::int64_t b = 0; b < a + own; ++b) visit(rank, blocks[rank] + 1 + static_cast<Key>(f[b]));
+    for (std::int64_t b = 0; b < a + self_partners; ++b)
+      visit(rank, blocks[rank] + 1 + static_cast<Key>(f[b]));
     if (index.degree() < 3) continue;
-    for (std::int64_t b = 0; b < a + own; ++b) {
+    for (std::int64_t b = 0; b < a + self_partners; ++b) {
       const Key base = blocks[rank] + index.triples(rank) + index.triangle(static_cast<std::uint64_t>(f[b]));
-      for (std::int64_t c = 0; c < b + own; ++c) visit(rank, base + static_cast<Key>(f[c]));
+      for (std::int64_t c = 0; c < b + self_partners; ++c) visit(rank, base + static_cast<Key>(f[c]));
     }
   }
 }
@@ -208,56 +211,56 @@ Columns condense_by_row(const DistinctRows& examples, const ConjunctionIndex& in
   RankedBits occurring(blocks.back());
   occurring.insert(0);
   for (std::uint64_t rank = 0; rank < features; ++rank) occurring.insert(blocks[rank]);
-  const auto over_rows = [&](const auto& work) {
+  const auto for_each_row = [&](const auto& work) {
     parallel_ranges(threads, examples.rows(), row_grain, [&](std::int64_t first, std::int64_t last) {
       monitor.throw_if_stopped();
       for (std::int64_t i = first; i < last; ++i) work(i);
     });
   };
-  over_rows([&](std::int64_t i) {
+  for_each_row([&](std::int64_t i) {
     for_each_place(examples, index, blocks, i, [&](std::size_t, Key key) { occurring.insert(key); });
   });
   occurring.count();
   Columns columns;
   for (const Key block : blocks) columns.segments.push_back(occurring.rank(block));
-  over_rows([&](std::int64_t i) {
+  for_each_row([&](std::int64_t i) {
     Local* place = Records<Local>::places(records[i]);
     for_each_place(examples, index, blocks, i, [&](std::size_t rank, Key key) {
       *place++ = static_cast<Local>(occurring.rank(key) - static_cast<std::uint32_t>(columns.segments[rank]));
     });
   });
   columns.keys = occurring.members();
-  return checked(std::move(columns));
+  return check_column_count(std::move(columns));
 }
 
 }  // namespace
 
 std::int64_t longest_segment(const DistinctRows& examples, int degree) {
   const ConjunctionIndex index(degree, basis_of(examples));
-  std::vector<std::int64_t> written(static_cast<std::size_t>(examples.used_features()), 0);
+  std::vector<std::int64_t> written_columns(static_cast<std::size_t>(examples.used_features()), 0);
   for (std::size_t i = 0; i < examples.hashes.size(); ++i) {
     for (std::int64_t k = examples.offsets[i]; k < examples.offsets[i + 1]; ++k) {
       const auto position = static_cast<std::uint64_t>(k - examples.offsets[i]);
-      written[static_cast<std::size_t>(examples.features[static_cast<std::size_t>(k)])] +=
+      written_columns[static_cast<std::size_t>(examples.features[static_cast<std::size_t>(k)])] +=
           static_cast<std::int64_t>(index.block(position + 1) - index.block(position)) - 1;
     }
   }
   std::int64_t longest = 1;
-  for (std::size_t a = 0; a < written.size(); ++a) {
+  for (std::size_t a = 0; a < written_columns.size(); ++a) {
     const auto possible = static_cast<std::int64_t>(index.block(a + 1) - index.block(a));
-    longest = std::max(longest, std::min(possible, written[a] + 1));
+    longest = std::max(longest, std::min(possible, written_columns[a] + 1));
   }
   return longest;
 }
 
 template <class Local>
 Records<Local>::Records(const DistinctRows& examples, int degree) {
-  constexpr std::int64_t per_word = sizeof(std::uint32_t) / sizeof(Local);
+  constexpr std::int64_t places_per_word = sizeof(std::uint32_t) / sizeof(Local);
   offsets.push_back(0);
   for (std::int64_t i = 0; i < examples.rows(); ++i) {
     const std::int64_t size = examples.row_size(i);
     const std::int64_t places_of_row = mapped_size(degree, examples.binary(), size) - 1 - size;
-    offsets.push_back(offsets.back() + 1 + size + (places_of_row + per_word - 1) / per_word);
+    offsets.push_back(offsets.back() + 1 + size + (places_of_row + places_per_word - 1) / places_per_word);
   }
   words.resize(static_cast<std::size_t>(offsets.back()));
   for (std::int64_t i = 0; i < examples.rows(); ++i) {

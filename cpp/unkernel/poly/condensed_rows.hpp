@@ -1,12 +1,13 @@
-// Stores phi(x) with column numbers for only those conjunctions that occur.
+// Stores phi(x) with column numbers for the conjunctions that occur.
 //
 // All conjunctions with the same rarest feature share a *segment* of the weight vector, so a column is stored
-// as its place in the segment: 2 bytes per non-zero if no segment is longer than 65,536, else 4. (Numbering
-// all columns by frequency made a pass a third slower, because it scatters the weights of a row over the
-// whole vector.) Values are not stored; they are products of the entries of x, which the loops hold anyway.
+// as its place in the segment: 2 bytes per non-zero if no segment is longer than 65,536, else 4 bytes.
+// (Numbering all columns by frequency made a pass a third slower, because it scatters the weights of a row
+// over the whole vector.) Values are not stored: they are products of the entries of x, which the loops have
+// loaded anyway.
 //
-// A row is one record, so that a random access touches only neighbouring cache lines. It holds its number of
-// features m; where the segment of each begins; the places, feature by feature.
+// A row is one record, so that a random access touches only neighbouring cache lines. The record holds the
+// number of features m; for each feature, the begin of its segment; then the places, feature by feature.
 //
 // Memory   2 or 4 bytes per non-zero of phi, 4 per feature of x, 8 per conjunction that occurs.
 // Cost     one sequential and one random load per non-zero.
@@ -49,7 +50,7 @@ struct Records {
   LargeVector<std::uint32_t> words;
 };
 
-// Numbers the conjunctions that occur and fills the records with them.
+// Numbers the conjunctions that occur, and fills the records with these numbers.
 template <class Local>
 Columns condense(const DistinctRows& examples, int degree, Records<Local>& records, int threads,
                  const Monitor& monitor);

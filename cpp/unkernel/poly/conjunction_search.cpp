@@ -13,36 +13,36 @@ using kernels::Conjunction;
 using kernels::Key;
 
 // The strongest of all conjunctions that one thread has seen.
-class Strongest {
+class StrongestCandidates {
  public:
-  explicit Strongest(const SearchRequest& request) : request_(request) {}
+  explicit StrongestCandidates(const SearchRequest& request) : request_(request) {}
 
-  void single(std::size_t, Key key, double sum) { longer(key, sum); }
-  void longer(Key key, double sum) {
+  void single(std::size_t, Key key, double sum) { several(key, sum); }
+  void several(Key key, double sum) {
     const double strength = std::abs(sum);
-    if (strength <= request_.threshold || strength < floor_) return;
-    found_.push_back({key, strength});
-    if (found_.size() < 2 * request_.most) return;
-    std::nth_element(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(request_.most) - 1,
-                     found_.end());
-    found_.resize(request_.most);
-    floor_ = found_.back().strength;
+    if (strength <= request_.threshold || strength < weakest_strength_) return;
+    candidates_.push_back({key, strength});
+    if (candidates_.size() < 2 * request_.most) return;
+    std::nth_element(candidates_.begin(),
+                     candidates_.begin() + static_cast<std::ptrdiff_t>(request_.most) - 1, candidates_.end());
+    candidates_.resize(request_.most);
+    weakest_strength_ = candidates_.back().strength;
   }
-  bool follow(std::size_t, double bound) const { return within_reach(bound); }
-  bool follow_pair(Key, double bound) const { return within_reach(bound); }
+  bool may_extend(std::size_t, double bound) const { return may_be_among_strongest(bound); }
+  bool may_extend_pair(Key, double bound) const { return may_be_among_strongest(bound); }
 
-  const std::vector<Candidate>& found() const { return found_; }
+  const std::vector<Candidate>& candidates() const { return candidates_; }
 
  private:
-  // Returns whether a candidate with this bound may be among the strongest. The margin allows for other
-  // orders of summation.
-  bool within_reach(double bound) const {
-    return bound > request_.threshold && bound * (1.0 + 1e-9) >= floor_;
+  // Returns whether a candidate with this bound may be among the strongest. The factor allows for rounding
+  // errors, since sums may be computed in other orders.
+  bool may_be_among_strongest(double bound) const {
+    return bound > request_.threshold && bound * (1.0 + 1e-9) >= weakest_strength_;
   }
 
   SearchRequest request_;
-  std::vector<Candidate> found_;
-  double floor_ = 0.0;  // the weakest candidate, once enough candidates are known
+  std::vector<Candidate> candidates_;
+  double weakest_strength_ = 0.0;  // strength of the weakest candidate, once enough candidates are known
 };
 
 }  // namespace
@@ -99,10 +99,12 @@ ConjunctionSearch::ConjunctionSearch(const DistinctRows& examples, const kernels
 std::vector<Candidate> ConjunctionSearch::strongest(std::span<const double> row_weights,
                                                     const SearchRequest& request,
                                                     const Monitor& monitor) const {
-  std::vector<Strongest> threads(static_cast<std::size_t>(std::max(request.threads, 1)), Strongest(request));
+  std::vector<StrongestCandidates> threads(static_cast<std::size_t>(std::max(request.threads, 1)),
+                                           StrongestCandidates(request));
   visit_all(row_weights, std::span(threads), monitor);
   std::vector<Candidate> all;
-  for (const Strongest& thread : threads) all.insert(all.end(), thread.found().begin(), thread.found().end());
+  for (const StrongestCandidates& thread : threads)
+    all.insert(all.end(), thread.candidates().begin(), thread.candidates().end());
   std::sort(all.begin(), all.end());
   all.resize(std::min(all.size(), request.most));
   return all;
@@ -114,28 +116,29 @@ double ConjunctionSearch::value_at(const Occurrences::Place& place) const {
                                                    place.position)];
 }
 
-// Merges with the feature's own rows, unless these are so many more that a search in each row is faster.
-void ConjunctionSearch::keep_holders(std::size_t rank, std::vector<Held>& rows) const {
-  constexpr std::size_t many = 8;
+// Keeps the rows that contain the feature. Merges them with the rows of the feature; if the feature has many
+// more rows, a search in each row is faster.
+void ConjunctionSearch::keep_rows_with(std::size_t rank, std::vector<MatchingRow>& rows) const {
+  constexpr std::size_t max_ratio_for_merge = 8;
   const auto holders = occurrences_.of(rank);
   auto next = holders.begin();
   std::size_t kept = 0;
-  for (const Held& held : rows) {
-    Occurrences::Place place{held.place.row, 0};
-    if (holders.size() <= many * rows.size()) {
-      while (next != holders.end() && next->row < held.place.row) ++next;
+  for (const MatchingRow& matching : rows) {
+    Occurrences::Place place{matching.place.row, 0};
+    if (holders.size() <= max_ratio_for_merge * rows.size()) {
+      while (next != holders.end() && next->row < matching.place.row) ++next;
       if (next == holders.end()) break;
-      if (next->row != held.place.row) continue;
+      if (next->row != matching.place.row) continue;
       place = *next;
     } else {
       const std::int32_t* first =
-          examples_.features.data() + examples_.offsets[static_cast<std::size_t>(held.place.row)];
-      const std::int32_t* last = first + held.place.position + 1;
-      const std::int32_t* found = std::lower_bound(first, last, static_cast<std::int32_t>(rank));
-      if (found == last || *found != static_cast<std::int32_t>(rank)) continue;
-      place.position = static_cast<std::int32_t>(found - first);
+          examples_.features.data() + examples_.offsets[static_cast<std::size_t>(matching.place.row)];
+      const std::int32_t* last = first + matching.place.position + 1;
+      const std::int32_t* candidates = std::lower_bound(first, last, static_cast<std::int32_t>(rank));
+      if (candidates == last || *candidates != static_cast<std::int32_t>(rank)) continue;
+      place.position = static_cast<std::int32_t>(candidates - first);
     }
-    rows[kept++] = {held.place, held.product * value_at(place)};
+    rows[kept++] = {matching.place, matching.product * value_at(place)};
   }
   rows.resize(kept);
 }
@@ -155,12 +158,12 @@ void ConjunctionSearch::append_entries(Key key, solve::SparseColumns& columns) c
     }
     return;
   }
-  std::vector<Held> rows;
+  std::vector<MatchingRow> rows;
   for (const Occurrences::Place& place : occurrences_.of(conjunction.ranks[0]))
     rows.push_back({place, value_at(place)});
-  for (int k = 1; k < conjunction.size; ++k) keep_holders(conjunction.ranks[k], rows);
-  for (const Held& held : rows) {
-    binary ? columns.add_entry(held.place.row) : columns.add_entry(held.place.row, held.product);
+  for (int k = 1; k < conjunction.size; ++k) keep_rows_with(conjunction.ranks[k], rows);
+  for (const MatchingRow& matching : rows) {
+    binary ? columns.add_entry(matching.place.row) : columns.add_entry(matching.place.row, matching.product);
   }
 }
 

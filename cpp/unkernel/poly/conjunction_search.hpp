@@ -1,9 +1,9 @@
-// Finds the conjunctions that correlate most with a vector of row weights: those that an l1-regularised model
-// lacks.
+// Finds the conjunctions that correlate most with a vector of row weights: the conjunctions that an
+// l1-regularised model should add.
 //
 // For weights g_i (gradients of the loss in the scores) conjunction T has the strength |sum_i g_i
-// phi_T(x_i)|, phi_T = c_T m_T. Conjunctions are visited by their rarest feature, then by the second: the
-// sums of one feature fit into a small array, so nothing is stored per conjunction.
+// phi_T(x_i)|, phi_T = c_T m_T. Conjunctions are visited by their rarest feature, then by their second
+// feature. The sums of one feature fit into a small array, so nothing is stored per conjunction.
 //
 // Pruning  The rows of a longer conjunction are a subset of those of its prefix, so no strength below a
 //          prefix exceeds c * max(sum of positive, sum of negative g_i m_prefix(x_i)) * (largest |x|)^more.
@@ -12,7 +12,7 @@
 //
 // Over sets (binary data) all monomials with the same support are equal columns up to their constants. With
 // l1, only the monomial with the largest constant gets weight, and c_T is that constant. Without l1, all of
-// them share the weight, and c_T^2 is the sum of their squared constants.
+// these monomials share the weight, and c_T^2 is the sum of their squared constants.
 //
 // Cost     at most one addition per non-zero of phi; memory 8 bytes per entry of x, and 16 per feature and
 //          thread.
@@ -54,8 +54,8 @@ struct Candidate {
 
 struct SearchRequest {
   double threshold;  // weaker conjunctions are ignored
-  std::size_t most;  // how many of the strongest to return
-  int threads;       // the result does not depend on it
+  std::size_t most;  // number of conjunctions to return
+  int threads;       // the result does not depend on the number of threads
 };
 
 class ConjunctionSearch {
@@ -81,15 +81,15 @@ class ConjunctionSearch {
 
  private:
   struct Buffers;
-  // A row that contains all features of the current conjunction, the position of its first one, and their
-  // product.
-  struct Held {
+  // A row that contains all features of the current conjunction, the position of the first feature in the
+  // row, and the product of their values.
+  struct MatchingRow {
     Occurrences::Place place;
     double product;
   };
 
   double value_at(const Occurrences::Place& place) const;
-  void keep_holders(std::size_t rank, std::vector<Held>& rows) const;
+  void keep_rows_with(std::size_t rank, std::vector<MatchingRow>& rows) const;
   template <bool Binary, class Visitor>
   void visit(std::size_t rank, std::span<const double> row_weights, Buffers& buffers, Visitor& visitor) const;
   template <bool Binary, class Visitor>

@@ -2,11 +2,11 @@
 // Included by conjunction_search.cpp and partial_sums.cpp only.
 //
 // A visitor has
-//   single(rank, key, sum)               a feature and its sum, with its constant
-//   longer(key, sum)                     the same for a conjunction of several features
-//   follow(rank, bound)                  whether conjunctions below a first feature are wanted, none of which
-//                                        is stronger than the bound
-//   follow_pair(key, bound)              the same for a pair
+//   single(rank, key, sum)        takes a feature and its sum, with its constant
+//   several(key, sum)             takes a conjunction of several features and its sum, with its constant
+//   may_extend(rank, bound)       returns whether to visit the conjunctions that extend a first feature;
+//                                 none of them is stronger than the bound
+//   may_extend_pair(key, bound)   returns the same for a pair
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct ConjunctionSearch::Buffers {
   explicit Buffers(std::size_t used_features)
       : sums(used_features, 0.0), masses(used_features, 0.0), starts(used_features + 1, 0) {}
 
-  // Sums the rows' weights by feature and, if requested, their absolute values.
+  // Sums the weights of the rows by feature and, with Masses, their absolute values.
   template <bool Binary, bool Masses>
   void add(std::span<const Prefixed> summands) {
     for (const Prefixed& row : summands) {
@@ -55,10 +55,11 @@ struct ConjunctionSearch::Buffers {
     }
   }
 
-  // Calls visit(feature, sum, mass) for the features below `limit` that have sums, and resets both to 0.
+  // Calls visit(feature, sum, mass) for the features below `limit` that have sums, and resets sums and masses
+  // to 0.
   template <class Visit>
-  void drain(std::span<const Prefixed> summands, std::size_t limit, const Visit& visit) {
-    const auto take = [&](std::size_t feature) {
+  void take_sums(std::span<const Prefixed> summands, std::size_t limit, const Visit& visit) {
+    const auto take_sum = [&](std::size_t feature) {
       const double sum = sums[feature];
       const double mass = masses[feature];
       if (sum == 0.0 && mass == 0.0) return;
@@ -68,18 +69,18 @@ struct ConjunctionSearch::Buffers {
     std::size_t entries = 0;
     for (const Prefixed& row : summands) entries += static_cast<std::size_t>(row.count);
     if (entries >= limit) {
-      for (std::size_t feature = 0; feature < limit; ++feature) take(feature);
+      for (std::size_t feature = 0; feature < limit; ++feature) take_sum(feature);
       return;
     }
     for (const Prefixed& row : summands) {
-      for (std::int32_t k = 0; k < row.count; ++k) take(static_cast<std::size_t>(row.features[k]));
+      for (std::int32_t k = 0; k < row.count; ++k) take_sum(static_cast<std::size_t>(row.features[k]));
     }
   }
 
   std::vector<double> sums, masses;
   std::vector<Prefixed> rows;        // with the first feature
   std::vector<std::size_t> seconds;  // features whose triples must be examined
-  std::vector<std::int32_t> starts;  // by feature: number of its rows, then where they begin in `pairs`
+  std::vector<std::int32_t> starts;  // by feature: number of its rows; later where its rows begin in `pairs`
   std::vector<Prefixed> pairs;       // rows by second feature
 };
 
@@ -109,15 +110,15 @@ void ConjunctionSearch::visit(std::size_t rank, std::span<const double> row_weig
                             ? constants_.triple
                             : std::max({constants_.triple, constants_.square_times_other, constants_.cube});
   const auto side = [&](double s, double m) { return signed_values_ ? m : larger_side(s, m); };
-  if (!visitor.follow(rank, side(sum, mass) * std::max(pair * reach, triple * reach * reach))) return;
+  if (!visitor.may_extend(rank, side(sum, mass) * std::max(pair * reach, triple * reach * reach))) return;
 
-  const bool deeper = index_.degree() == 3;
-  deeper ? buffers.add<Binary, true>(buffers.rows) : buffers.add<Binary, false>(buffers.rows);
+  const bool has_triples = index_.degree() == 3;
+  has_triples ? buffers.add<Binary, true>(buffers.rows) : buffers.add<Binary, false>(buffers.rows);
   buffers.seconds.clear();
-  buffers.drain(buffers.rows, rank + (Binary ? 0 : 1), [&](std::size_t b, double s, double m) {
+  buffers.take_sums(buffers.rows, rank + (Binary ? 0 : 1), [&](std::size_t b, double s, double m) {
     const kernels::Key key = block + 1 + b;
-    visitor.longer(key, (b == rank ? constants_.square : constants_.pair) * s);
-    if (deeper && visitor.follow_pair(key, side(s, m) * triple * largest_value_[b]))
+    visitor.several(key, (b == rank ? constants_.square : constants_.pair) * s);
+    if (has_triples && visitor.may_extend_pair(key, side(s, m) * triple * largest_value_[b]))
       buffers.seconds.push_back(b);
   });
   if (!buffers.seconds.empty()) visit_triples<Binary>(rank, buffers, visitor);
@@ -126,7 +127,7 @@ void ConjunctionSearch::visit(std::size_t rank, std::span<const double> row_weig
 template <bool Binary, class Visitor>
 void ConjunctionSearch::visit_triples(std::size_t rank, Buffers& buffers, Visitor& visitor) const {
   std::sort(buffers.seconds.begin(), buffers.seconds.end());
-  // Sorts rows into buckets by second feature; -1 marks features out of reach.
+  // Sorts rows into buckets by second feature; -1 marks features whose triples are skipped.
   auto& starts = buffers.starts;
   std::fill(starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(rank) + 1, -1);
   for (const std::size_t b : buffers.seconds) starts[b] = 0;
@@ -150,16 +151,17 @@ void ConjunctionSearch::visit_triples(std::size_t rank, Buffers& buffers, Visito
   const kernels::Key triples = index_.block(rank) + index_.triples(rank);
   std::size_t begin = 0;
   for (const std::size_t b : buffers.seconds) {
-    const auto end = static_cast<std::size_t>(starts[b]);  // advanced to its end while filling
+    const auto end =
+        static_cast<std::size_t>(starts[b]);  // was advanced to the end of the bucket while it was filled
     const std::span<const Buffers::Prefixed> rows(buffers.pairs.data() + begin, end - begin);
     begin = end;
     buffers.add<Binary, false>(rows);
     const kernels::Key base = triples + index_.triangle(b);
-    buffers.drain(rows, b + (Binary ? 0 : 1), [&](std::size_t c, double s, double) {
+    buffers.take_sums(rows, b + (Binary ? 0 : 1), [&](std::size_t c, double s, double) {
       const double constant = b == rank && c == b   ? constants_.cube
                               : b == rank || c == b ? constants_.square_times_other
                                                     : constants_.triple;
-      visitor.longer(base + c, constant * s);
+      visitor.several(base + c, constant * s);
     });
   }
 }

@@ -6,7 +6,7 @@
 namespace unkernel::poly {
 
 double checked_cost(double cost) {
-  // With larger costs, rounding errors of a zero loss would outweigh the penalty.
+  // With larger costs, the rounding errors of a loss of zero would outweigh the penalty.
   constexpr double largest = 1e20;
   if (!(cost > 0.0 && cost <= largest))
     throw std::invalid_argument("C times the weights must be positive, and at most 1e20");

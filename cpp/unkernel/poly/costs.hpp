@@ -24,7 +24,7 @@ struct CostFactors {
 std::vector<solve::Costs> costs_against_rest(const DistinctRows& examples, const CostFactors& factors,
                                              std::int64_t problem);
 
-// Returns the costs of scores below and above the target: C times the weights and these factors.
+// Returns the costs of scores below and above the target: C times the weights, times `below` or `above`.
 std::vector<solve::Costs> costs_of_residuals(const DistinctRows& examples, double C, double below,
                                              double above);
 

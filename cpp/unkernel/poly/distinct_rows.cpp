@@ -27,19 +27,19 @@ using Entries = std::vector<std::pair<Number, double>>;
 // Sorts the entries of a row by their numbers. Rows are often sorted already, if all features are equally
 // frequent.
 template <class Number>
-void sort_entries(std::span<Number> numbers, std::span<double> values, Entries<Number>& room) {
+void sort_entries(std::span<Number> numbers, std::span<double> values, Entries<Number>& scratch) {
   if (std::is_sorted(numbers.begin(), numbers.end())) return;
-  room.clear();
-  for (std::size_t k = 0; k < numbers.size(); ++k) room.emplace_back(numbers[k], values[k]);
-  std::sort(room.begin(), room.end());
-  for (std::size_t k = 0; k < numbers.size(); ++k) std::tie(numbers[k], values[k]) = room[k];
+  scratch.clear();
+  for (std::size_t k = 0; k < numbers.size(); ++k) scratch.emplace_back(numbers[k], values[k]);
+  std::sort(scratch.begin(), scratch.end());
+  for (std::size_t k = 0; k < numbers.size(); ++k) std::tie(numbers[k], values[k]) = scratch[k];
 }
 
 template <class Index>
-class Distinct {
+class DistinctRowsBuilder {
  public:
-  Distinct(const data::CsrView<Index, double>& input, std::span<const std::int32_t> classes,
-           std::span<const double> weights, Merge merge, int threads)
+  DistinctRowsBuilder(const data::CsrView<Index, double>& input, std::span<const std::int32_t> classes,
+                      std::span<const double> weights, Merge merge, int threads)
       : input_(input), classes_(classes), weights_(weights), merge_(merge), threads_(threads) {}
 
   DistinctRows build() {
@@ -136,11 +136,11 @@ class Distinct {
       while (end_of_hash < hashed_.size() && hashed_[end_of_hash].hash == hashed_[first].hash) ++end_of_hash;
       while (first < end_of_hash) {
         const std::int64_t row = hashed_[first].row;
-        const auto others =
+        const auto first_different =
             std::stable_partition(hashed_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
                                   hashed_.begin() + static_cast<std::ptrdiff_t>(end_of_hash),
                                   [&](const HashedRow& item) { return equal(row, item.row); });
-        const auto end_of_equal = static_cast<std::size_t>(others - hashed_.begin());
+        const auto end_of_equal = static_cast<std::size_t>(first_different - hashed_.begin());
         add_distinct_row(first, end_of_equal);
         first = end_of_equal;
       }
@@ -172,7 +172,8 @@ class Distinct {
     result_.labels.push_back({code, weight});
   }
 
-  // Counts by column, in an array if columns are few enough, else by sorting those that occur.
+  // Counts the rows of each column: in an array by column if columns are few enough, else in an array over
+  // the sorted columns that occur.
   void number_features() {
     const auto nonzeros = static_cast<std::int64_t>(input_.columns.size());
     const bool dense = input_.features <= std::max<std::int64_t>(std::int64_t{1} << 20, 4 * nonzeros);
@@ -232,12 +233,12 @@ class Distinct {
     result_.features.resize(nonzeros);
     if (!binary_) result_.values.resize(nonzeros);
     parallel_ranges(threads_, result_.rows(), row_grain, [&](std::int64_t first, std::int64_t last) {
-      Entries<std::int32_t> room;
+      Entries<std::int32_t> scratch;
       for (std::int64_t i = first; i < last; ++i) {
         if (binary_) {
           fill_binary_row(i);
         } else {
-          fill_real_row(i, room);
+          fill_real_row(i, scratch);
         }
       }
     });
@@ -253,7 +254,7 @@ class Distinct {
     std::sort(first, last);
   }
 
-  void fill_real_row(std::int64_t i, Entries<std::int32_t>& room) {
+  void fill_real_row(std::int64_t i, Entries<std::int32_t>& scratch) {
     const std::int64_t row = sources_[static_cast<std::size_t>(i)];
     const auto first = static_cast<std::size_t>(result_.offsets[static_cast<std::size_t>(i)]);
     std::size_t place = first;
@@ -263,7 +264,7 @@ class Distinct {
       result_.values[place++] = input_.values[k];
     }
     sort_entries(std::span(result_.features).subspan(first, place - first),
-                 std::span(result_.values).subspan(first, place - first), room);
+                 std::span(result_.values).subspan(first, place - first), scratch);
   }
 
   const data::CsrView<Index, double>& input_;
@@ -275,8 +276,9 @@ class Distinct {
   std::vector<HashedRow> hashed_;
   std::vector<std::int32_t> sizes_;    // non-zeros of each input row
   std::vector<std::int64_t> sources_;  // input row of each distinct row
-  std::vector<Index> occurring_;       // sorted columns, only if there are too many for an array
-  std::vector<std::int32_t> ranks_;    // by column, or by index in occurring_
+  std::vector<Index> occurring_;  // the sorted columns that occur; filled only if an array over all columns
+                                  // would be too large
+  std::vector<std::int32_t> ranks_;  // by column, or by index in occurring_
   DistinctRows result_;
 };
 
@@ -286,7 +288,7 @@ template <class Index>
 DistinctRows distinct_examples(const data::CsrView<Index, double>& input,
                                std::span<const std::int32_t> classes, std::span<const double> weights,
                                Merge merge, int threads) {
-  return Distinct<Index>(input, classes, weights, merge, threads).build();
+  return DistinctRowsBuilder<Index>(input, classes, weights, merge, threads).build();
 }
 
 template DistinctRows distinct_examples(const data::CsrView<std::int32_t, double>&,
@@ -310,7 +312,7 @@ DistinctRows renumbered(const DistinctRows& rows, std::span<const std::int64_t> 
   result.columns.assign(columns.begin(), columns.end());
   if (!binary && rows.binary()) result.values.resize(rows.features.size(), 1.0);
   for (std::int32_t& feature : result.features) feature = rank_of[static_cast<std::size_t>(feature)];
-  Entries<std::int32_t> room;
+  Entries<std::int32_t> scratch;
   for (std::size_t i = 0; i < rows.hashes.size(); ++i) {
     const auto first = static_cast<std::size_t>(rows.offsets[i]);
     const auto size = static_cast<std::size_t>(rows.offsets[i + 1]) - first;
@@ -318,7 +320,7 @@ DistinctRows renumbered(const DistinctRows& rows, std::span<const std::int64_t> 
     if (binary) {
       std::sort(features.begin(), features.end());
     } else {
-      sort_entries(features, std::span(result.values).subspan(first, size), room);
+      sort_entries(features, std::span(result.values).subspan(first, size), scratch);
     }
   }
   return result;
@@ -333,7 +335,7 @@ ChosenRows choose_rows(const DistinctRows& rows, std::span<const std::int64_t> c
   }
   result.columns.resize(static_cast<std::size_t>(result.offsets.back()));
   result.values.resize(result.columns.size(), 1.0);
-  Entries<std::int64_t> room;
+  Entries<std::int64_t> scratch;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const auto source = static_cast<std::size_t>(rows.offsets[static_cast<std::size_t>(chosen[i])]);
     const auto first = static_cast<std::size_t>(result.offsets[i]);
@@ -343,7 +345,7 @@ ChosenRows choose_rows(const DistinctRows& rows, std::span<const std::int64_t> c
       if (!rows.binary()) result.values[first + k] = rows.values[source + k];
     }
     sort_entries(std::span(result.columns).subspan(first, size),
-                 std::span(result.values).subspan(first, size), room);
+                 std::span(result.values).subspan(first, size), scratch);
   }
   return result;
 }

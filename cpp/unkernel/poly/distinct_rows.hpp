@@ -20,7 +20,7 @@ namespace unkernel::poly {
 inline constexpr std::int64_t row_grain = 4096;
 
 struct Label {
-  std::int32_t code;  // which class, or which of the targets in ascending order
+  std::int32_t code;  // index of the class, or of the target in ascending order
   double weight;
 };
 
@@ -30,7 +30,8 @@ struct DistinctRows {
   LargeVector<double> values;               // empty when every value is 1
   std::vector<std::int64_t> label_offsets;  // rows + 1
   std::vector<Label> labels;
-  std::vector<std::uint64_t> hashes;  // of features and values, ascending; identifies the row in a warm start
+  std::vector<std::uint64_t>
+      hashes;  // of features and values, ascending; a hash identifies its row in a warm start
   std::vector<std::int64_t> columns;  // rank -> column of the input
   std::vector<std::int32_t> places;   // row of the input -> distinct row, -1 if it has no weight
 
@@ -53,22 +54,22 @@ struct DistinctRows {
   }
 };
 
-// Whether equal rows of different classes are one row. In regression they are not: its losses have one
-// target.
+// Whether to merge equal rows of different classes (`rows`) or only equal rows of the same class
+// (`examples`). Regression needs the latter, because its losses have one target.
 enum class Merge { rows, examples };
 
-// `weights` may be empty for ones. Columns must be sorted and unique in each row; values finite.
+// `weights` may be empty: then all are 1. Columns must be sorted and unique in each row; values finite.
 template <class Index>
 DistinctRows distinct_examples(const data::CsrView<Index, double>& input,
                                std::span<const std::int32_t> classes, std::span<const double> weights,
                                Merge merge, int threads);
 
 // Returns the rows with features numbered by `columns`, a superset of the columns of the rows, without
-// duplicates. Values are kept, or filled in, unless `binary`. This gives the parts of a training set the same
-// numbering.
+// duplicates. Unless `binary`, values are kept, or set to 1 if there are none. With this function, all parts
+// of a training set can number features in the same way.
 DistinctRows renumbered(const DistinctRows& rows, std::span<const std::int64_t> columns, bool binary);
 
-// Some of the rows in their input form: columns ascend in each row.
+// Chosen rows in the form of the input: columns ascend in each row.
 struct ChosenRows {
   std::vector<std::int64_t> offsets, columns;
   std::vector<double> values;

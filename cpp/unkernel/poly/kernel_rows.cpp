@@ -17,7 +17,7 @@ double KernelRows::squared_norm(std::int64_t i) const {
   return map_.kernel(p1, p2, p3);
 }
 
-// Dense rows are multiplied as blocks: multiplying zeros is cheaper than following indices.
+// Multiplies dense rows as blocks, because multiplying their few zeros is cheaper than following indices.
 std::vector<double> KernelRows::gram(std::span<const std::int32_t> subset, int threads) const {
   constexpr double dense_enough = 0.125;
   double nonzeros = 0.0;
@@ -62,36 +62,36 @@ std::vector<double> KernelRows::gram_by_rows(std::span<const std::int32_t> subse
   constexpr std::int64_t grain = 32;
   parallel_ranges(threads, static_cast<std::int64_t>(count), grain,
                   [&](std::int64_t first, std::int64_t last) {
-                    std::vector<double> spread(static_cast<std::size_t>(examples_.used_features()), 0.0);
+                    std::vector<double> dense_row(static_cast<std::size_t>(examples_.used_features()), 0.0);
                     for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
-                      fill_spread(subset[i], spread, true);
+                      fill_dense_row(subset[i], dense_row, true);
                       for (std::size_t j = 0; j <= i; ++j) {
-                        matrix[i * count + j] = matrix[j * count + i] = kernel(spread, subset[j]);
+                        matrix[i * count + j] = matrix[j * count + i] = kernel(dense_row, subset[j]);
                       }
-                      fill_spread(subset[i], spread, false);
+                      fill_dense_row(subset[i], dense_row, false);
                     }
                   });
   return matrix;
 }
 
-void KernelRows::fill_spread(std::int64_t i, std::vector<double>& spread, bool on) const {
+void KernelRows::fill_dense_row(std::int64_t i, std::vector<double>& dense_row, bool set_values) const {
   for (std::size_t k = begin(i); k < end(i); ++k) {
     const double value = examples_.binary() ? 1.0 : examples_.values[k];
-    spread[static_cast<std::size_t>(examples_.features[k])] = on ? value : 0.0;
+    dense_row[static_cast<std::size_t>(examples_.features[k])] = set_values ? value : 0.0;
   }
 }
 
-double KernelRows::kernel(const std::vector<double>& spread, std::int64_t j) const {
+double KernelRows::kernel(const std::vector<double>& dense_row, std::int64_t j) const {
   if (map_.kind == kernels::FeatureMap::Kind::kernel) {
     const std::size_t count = end(j) - begin(j);
-    const double p1 = examples_.binary() ? gather<true>(spread.data(), features(j), nullptr, count)
-                                         : gather<false>(spread.data(), features(j), values(j), count);
+    const double p1 = examples_.binary() ? gather<true>(dense_row.data(), features(j), nullptr, count)
+                                         : gather<false>(dense_row.data(), features(j), values(j), count);
     return map_.kernel(p1, 0.0, 0.0);
   }
   double p1 = 0.0, p2 = 0.0, p3 = 0.0;
   for (std::size_t k = begin(j); k < end(j); ++k) {
     const double value = examples_.binary() ? 1.0 : examples_.values[k];
-    const double u = spread[static_cast<std::size_t>(examples_.features[k])] * value;
+    const double u = dense_row[static_cast<std::size_t>(examples_.features[k])] * value;
     p1 += u;
     p2 += u * u;
     p3 += u * u * u;

@@ -79,8 +79,8 @@ class KernelRows {
  private:
   std::vector<double> gram_by_blocks(std::span<const std::int32_t> subset, int threads) const;
   std::vector<double> gram_by_rows(std::span<const std::int32_t> subset, int threads) const;
-  void fill_spread(std::int64_t i, std::vector<double>& spread, bool on) const;
-  double kernel(const std::vector<double>& spread, std::int64_t j) const;
+  void fill_dense_row(std::int64_t i, std::vector<double>& dense_row, bool set_values) const;
+  double kernel(const std::vector<double>& dense_row, std::int64_t j) const;
 };
 
 // Returns the number of non-zeros of phi(x) for a row of `size` features: eq. (10), exact for any degree and

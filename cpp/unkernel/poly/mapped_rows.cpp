@@ -28,12 +28,12 @@ std::vector<std::pair<Key, std::size_t>> ordered_columns(const Columns& columns)
   return order;
 }
 
-void append_if_used(Key key, std::size_t column, const WeightVectors& vectors, Conjunctions& found) {
+void append_if_used(Key key, std::size_t column, const WeightVectors& vectors, Conjunctions& conjunctions) {
   bool used = false;
   for (const auto& vector : vectors) used = used || vector.data()[column] != 0.0;
   if (!used) return;
-  found.keys.push_back(key);
-  for (const auto& vector : vectors) found.weights.push_back(vector.data()[column]);
+  conjunctions.keys.push_back(key);
+  for (const auto& vector : vectors) conjunctions.weights.push_back(vector.data()[column]);
 }
 
 }  // namespace
@@ -72,18 +72,18 @@ std::unique_ptr<StoredRows> store_rows(const DistinctRows& examples, const MapOp
 }
 
 Conjunctions conjunctions_of(const StoredRows& rows, const WeightVectors& vectors) {
-  Conjunctions found;
-  for (const auto& vector : vectors) found.intercept.push_back(vector.data()[0]);
+  Conjunctions conjunctions;
+  for (const auto& vector : vectors) conjunctions.intercept.push_back(vector.data()[0]);
   if (rows.columns() != nullptr) {
     for (const auto& [key, column] : ordered_columns(*rows.columns())) {
-      append_if_used(key, column, vectors, found);
+      append_if_used(key, column, vectors, conjunctions);
     }
-    return found;
+    return conjunctions;
   }
   for (std::size_t column = 1; column < rows.dimension(); ++column) {
-    append_if_used(column, column, vectors, found);
+    append_if_used(column, column, vectors, conjunctions);
   }
-  return found;
+  return conjunctions;
 }
 
 MappedRows::MappedRows(const DistinctRows& examples, const MapOptions& options, int vectors_per_row,

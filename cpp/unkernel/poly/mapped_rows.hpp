@@ -1,4 +1,5 @@
-// Mapped rows phi(x) of a training set in the best storage, and the weights of their sums.
+// Mapped rows phi(x) of a training set in the best storage, and the weights of conjunctions of weighted sums
+// of these rows.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +27,10 @@ using WeightVectors = std::vector<LargeArray<double>>;
 
 // The weights of one or several scores, by conjunction.
 struct Conjunctions {
-  std::vector<kernels::Key> keys;  // ascending; only those with some non-zero weight, without the constant
-  std::vector<double> weights;     // keys x scores
-  std::vector<double> intercept;   // the weight of the constant, one per score
+  std::vector<kernels::Key>
+      keys;                       // ascending; only conjunctions with a non-zero weight, without the constant
+  std::vector<double> weights;    // keys x scores
+  std::vector<double> intercept;  // the weight of the constant, one per score
 };
 
 // Weights are divided by powers of gamma for the model. Throws unless these powers are normal numbers.
@@ -41,11 +43,11 @@ std::unique_ptr<StoredRows> store_rows(const DistinctRows& examples, const MapOp
 
 Conjunctions conjunctions_of(const StoredRows& rows, const WeightVectors& vectors);
 
-// Mapped rows for solvers that represent weights as sums of rows. The examples must outlive them.
+// Mapped rows for solvers that represent weights as sums of rows. The examples must outlive this object.
 class MappedRows {
  public:
-  // `vectors_per_row`: how many numbers the solver keeps per row. Throws NotEnoughMemory, with the sizes, if
-  // these numbers or the rows do not fit.
+  // `vectors_per_row` is the number of values that the solver keeps per row. Throws NotEnoughMemory, with the
+  // sizes, if these values or the rows do not fit.
   MappedRows(const DistinctRows& examples, const MapOptions& options, int vectors_per_row,
              const Monitor& monitor);
 

@@ -62,8 +62,8 @@ class OnTheFlyRows : public KernelRows {
     }
   }
 
-  // Returns phi(x_i) over the columns that occur. A step of 1 from zero leaves c^2 m in each place, and phi
-  // is c m.
+  // Returns phi(x_i) over the columns that occur. After a step of 1 from zero, each column contains c^2 m,
+  // where phi is c m.
   solve::MappedRows mapped() const {
     solve::MappedRows rows;
     const auto nonzeros = static_cast<std::size_t>(std::ceil(mean_map_size_ * static_cast<double>(size())));
@@ -72,20 +72,20 @@ class OnTheFlyRows : public KernelRows {
     rows.values.reserve(nonzeros);
     const std::vector<double> constants = column_constants();
     std::vector<double> step(dimension(), 0.0);
-    std::vector<std::int32_t> number(dimension(), 0);
+    std::vector<std::int32_t> column_number(dimension(), 0);
     for (std::int64_t i = 0; i < size(); ++i) {
       axpy(i, 1.0, step.data());
       for_each_column(i, [&](std::size_t column) {
         rows.columns.push_back(static_cast<std::int32_t>(column));
         rows.values.push_back(constants[column] > 0.0 ? step[column] / std::sqrt(constants[column]) : 0.0);
         step[column] = 0.0;
-        number[column] = 1;
+        column_number[column] = 1;
       });
       rows.offsets.push_back(static_cast<std::int64_t>(rows.columns.size()));
     }
-    for (std::int32_t& occurs : number)
-      occurs = occurs != 0 ? static_cast<std::int32_t>(rows.dimension++) : 0;
-    for (std::int32_t& column : rows.columns) column = number[static_cast<std::size_t>(column)];
+    for (std::int32_t& number : column_number)
+      number = number != 0 ? static_cast<std::int32_t>(rows.dimension++) : 0;
+    for (std::int32_t& column : rows.columns) column = column_number[static_cast<std::size_t>(column)];
     return rows;
   }
 

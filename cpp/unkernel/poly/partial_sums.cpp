@@ -28,12 +28,12 @@ class FeatureVisitor {
   explicit FeatureVisitor(FeatureBounds& found) : found_(found) {}
 
   void single(std::size_t rank, Key, double sum) { found_.sums[rank] = sum; }
-  void longer(Key, double) {}
-  bool follow(std::size_t rank, double bound) {
+  void several(Key, double) {}
+  bool may_extend(std::size_t rank, double bound) {
     found_.bounds[rank] = bound;
     return false;
   }
-  bool follow_pair(Key, double) { return false; }
+  bool may_extend_pair(Key, double) { return false; }
 
  private:
   FeatureBounds& found_;  // threads write to different ranks
@@ -43,9 +43,9 @@ class LiveVisitor {
  public:
   explicit LiveVisitor(const LiveConjunctions& live) : live_(live) {}
 
-  void single(std::size_t, Key, double) {}  // known from step 1
-  bool follow(std::size_t rank, double) const { return live_.features[rank] != 0; }
-  bool follow_pair(Key key, double) const {
+  void single(std::size_t, Key, double) {}  // already summed in step 1
+  bool may_extend(std::size_t rank, double) const { return live_.features[rank] != 0; }
+  bool may_extend_pair(Key key, double) const {
     return !live_.pair_buckets.empty() && live_.pair_buckets[bucket_of(key, live_.pair_buckets.size())] != 0;
   }
 
@@ -58,15 +58,15 @@ class BucketVisitor : public LiveVisitor {
   BucketVisitor(const LiveConjunctions& live, std::size_t buckets)
       : LiveVisitor(live), largest(buckets, 0.0), smallest(buckets, 0.0), below(buckets, 0.0) {}
 
-  void longer(Key key, double sum) {
+  void several(Key key, double sum) {
     const std::size_t bucket = bucket_of(key, largest.size());
     largest[bucket] = std::max(largest[bucket], sum);
     smallest[bucket] = std::min(smallest[bucket], sum);
   }
-  bool follow_pair(Key key, double bound) {
-    double& known = below[bucket_of(key, below.size())];
-    known = std::max(known, bound);
-    return LiveVisitor::follow_pair(key, bound);
+  bool may_extend_pair(Key key, double bound) {
+    double& largest_bound = below[bucket_of(key, below.size())];
+    largest_bound = std::max(largest_bound, bound);
+    return LiveVisitor::may_extend_pair(key, bound);
   }
 
   std::vector<double> largest, smallest, below;
@@ -77,7 +77,7 @@ class SumVisitor : public LiveVisitor {
   SumVisitor(const LiveConjunctions& live, std::span<const std::uint8_t> wanted)
       : LiveVisitor(live), wanted_(wanted) {}
 
-  void longer(Key key, double sum) {
+  void several(Key key, double sum) {
     if (wanted_[bucket_of(key, wanted_.size())] != 0) found.push_back({key, sum});
   }
 

@@ -1,8 +1,8 @@
-// Finds the strongest conjunctions of rows that are divided into several parts, each of which knows only its
-// share of a sum.
+// Finds the strongest conjunctions if rows are divided into several parts, each of which can only sum its own
+// rows.
 //
-// Every part sums its own rows. A conjunction whose strength |sum_k s_k| over the parts k exceeds a threshold
-// is found in three steps with small messages:
+// A conjunction with sum s_k in part k has the strength |sum_k s_k|. Conjunctions whose strength exceeds a
+// threshold are found in three steps with small messages:
 //
 // 1. Features: each part sends its sum of each feature, and a bound of its sums of longer conjunctions below
 //    that feature (conjunction_search.hpp). If the bounds of all parts add up to at most the threshold, no
@@ -27,12 +27,12 @@ namespace unkernel::poly {
 
 struct FeatureBounds {
   std::vector<double> sums;    // by rank
-  std::vector<double> bounds;  // of longer conjunctions whose rarest feature it is
+  std::vector<double> bounds;  // by rank: of longer conjunctions whose rarest feature has this rank
 };
 
 struct BucketBounds {
-  std::vector<double> largest, smallest;  // of the sums; 0 if there is none of that sign
-  std::vector<double> below;              // of triples below the pairs in it
+  std::vector<double> largest, smallest;  // of the sums; 0 if no sum has that sign
+  std::vector<double> below;              // of triples below the pairs in the bucket
 };
 
 struct ConjunctionSums {

@@ -20,9 +20,9 @@ std::vector<double> conjunction_constants(const kernels::FeatureMap& map, bool b
   const kernels::ConjunctionIndex index(map.degree,
                                         binary ? kernels::Basis::sets : kernels::Basis::monomials);
   const LinearConstants constants(map, binary, equal);
-  std::vector<double> found;
-  for (const Key key : keys) found.push_back(constants.of(index.decode(key)));
-  return found;
+  std::vector<double> result;
+  for (const Key key : keys) result.push_back(constants.of(index.decode(key)));
+  return result;
 }
 
 SparsePart::SparsePart(const DistinctRows& examples, const SparseOptions& options, std::int64_t problem)
@@ -62,12 +62,12 @@ void SparsePart::use(std::span<const Key> keys) {
   move_to(std::vector<double>(keys_.size() * outputs(), 0.0));
 }
 
-// Then the loss covers the own rows only.
+// Without anchors, the loss covers only the rows of this part.
 void SparsePart::forget_anchors() {
   loss_.set(1.0, keys_.size(), std::vector<solve::Anchor>(keys_.size() * outputs(), {0.0, 0.0, 0.0}));
 }
 
-std::span<const double> SparsePart::checked(std::span<const double> weights) const {
+std::span<const double> SparsePart::check_weights_size(std::span<const double> weights) const {
   if (weights.size() != keys_.size() * outputs())
     throw std::invalid_argument("there must be one number per conjunction in use and output");
   return weights;
@@ -85,7 +85,7 @@ std::vector<double> SparsePart::scores_of(std::span<const double> weights) const
 }
 
 void SparsePart::move_to(std::span<const double> weights) {
-  checked(weights);
+  check_weights_size(weights);
   weights_.assign(weights.begin(), weights.end());
   scores_ = scores_of(weights);
   gradients_.resize(scores_.size());
@@ -99,24 +99,25 @@ void SparsePart::move_to(std::span<const double> weights) {
 double SparsePart::loss() const { return loss_.value(scores_); }
 
 // Returns the gradient in the weights, given the gradient in the scores.
-std::vector<double> SparsePart::by_weight(std::span<const double> row_gradients) const {
-  std::vector<double> found;
+std::vector<double> SparsePart::sum_by_weight(std::span<const double> row_gradients) const {
+  std::vector<double> result;
   for (std::size_t k = 0; k < outputs(); ++k) {
     for (std::size_t j = 0; j < keys_.size(); ++j)
-      found.push_back(columns_.dot(j, row_gradients.data() + k * loss_.rows()));
+      result.push_back(columns_.dot(j, row_gradients.data() + k * loss_.rows()));
   }
-  return found;
+  return result;
 }
 
-std::vector<double> SparsePart::gradients() const { return by_weight(gradients_); }
+std::vector<double> SparsePart::gradients() const { return sum_by_weight(gradients_); }
 
 std::vector<double> SparsePart::hessian_product(std::span<const double> direction) const {
-  std::vector<double> changes = scores_of(checked(direction));
+  std::vector<double> changes = scores_of(check_weights_size(direction));
   multiply_by_curvatures(changes);
-  return by_weight(changes);
+  return sum_by_weight(changes);
 }
 
-// Row by row: the Hessian diag(a) - a a'/n turns the changes t of the scores into a_k (t_k - a't / n).
+// Multiplies the score changes t of each row by the Hessian diag(a) - a a'/n of the row, which gives a_k (t_k
+// - a't / n).
 void SparsePart::multiply_by_curvatures(std::span<double> changes) const {
   const std::size_t rows = loss_.rows();
   if (outputs() == 1) {
@@ -126,76 +127,77 @@ void SparsePart::multiply_by_curvatures(std::span<double> changes) const {
   std::vector<double> a(changes.size());
   loss_.joint_curvatures(scores_, a);
   for (std::size_t i = 0; i < rows; ++i) {
-    const double* own = a.data() + i * outputs();
+    const double* row_curvatures = a.data() + i * outputs();
     double total = std::numeric_limits<double>::min();
     double mean = 0.0;
     for (std::size_t k = 0; k < outputs(); ++k) {
-      total += own[k];
-      mean += own[k] * changes[k * rows + i];
+      total += row_curvatures[k];
+      mean += row_curvatures[k] * changes[k * rows + i];
     }
     for (std::size_t k = 0; k < outputs(); ++k)
-      changes[k * rows + i] = own[k] * (changes[k * rows + i] - mean / total);
+      changes[k * rows + i] = row_curvatures[k] * (changes[k * rows + i] - mean / total);
   }
 }
 
 std::vector<double> SparsePart::curvatures() const {
-  std::vector<double> found;
+  std::vector<double> result;
   for (std::size_t k = 0; k < outputs(); ++k) {
-    const double* of_rows = curvatures_.data() + k * loss_.rows();
+    const double* row_curvatures = curvatures_.data() + k * loss_.rows();
     for (std::size_t j = 0; j < keys_.size(); ++j) {
       const auto rows = columns_.rows(j);
       const double* values = columns_.values(j);
       double sum = 0.0;
       for (std::size_t n = 0; n < rows.size(); ++n) {
         const double value = values != nullptr ? values[n] : 1.0;
-        sum += of_rows[static_cast<std::size_t>(rows[n])] * value * value;
+        sum += row_curvatures[static_cast<std::size_t>(rows[n])] * value * value;
       }
-      found.push_back(columns_.scale(j) * columns_.scale(j) * sum);
+      result.push_back(columns_.scale(j) * columns_.scale(j) * sum);
     }
   }
-  return found;
+  return result;
 }
 
 std::vector<double> SparsePart::duals(std::span<const double> scales) const {
-  std::vector<double> found;
-  for (const double scale : scales) found.push_back(loss_.dual(gradients_, scale));
-  return found;
+  std::vector<double> result;
+  for (const double scale : scales) result.push_back(loss_.dual(gradients_, scale));
+  return result;
 }
 
 std::vector<double> SparsePart::losses_along(std::span<const double> direction,
                                              std::span<const double> steps) const {
-  const std::vector<double> change = scores_of(checked(direction));
-  std::vector<double> found;
-  for (const double step : steps) found.push_back(loss_.value_along(scores_, change, step));
-  return found;
+  const std::vector<double> change = scores_of(check_weights_size(direction));
+  std::vector<double> result;
+  for (const double step : steps) result.push_back(loss_.value_along(scores_, change, step));
+  return result;
 }
 
 std::vector<double> SparsePart::propose(const Knowledge& all, std::int64_t steps, Monitor& monitor) {
-  checked(all.gradients);
-  checked(all.curvatures);
-  const std::vector<double> own_gradients = gradients();
-  const std::vector<double> own_curvatures = curvatures();
-  double known = 0.0;
-  double own = 0.0;
-  for (std::size_t p = 0; p < own_curvatures.size(); ++p) {
-    known += all.curvatures[p];
-    own += own_curvatures[p];
+  check_weights_size(all.gradients);
+  check_weights_size(all.curvatures);
+  const std::vector<double> part_gradients = gradients();
+  const std::vector<double> part_curvatures = curvatures();
+  double total_curvature = 0.0;
+  double part_curvature = 0.0;
+  for (std::size_t p = 0; p < part_curvatures.size(); ++p) {
+    total_curvature += all.curvatures[p];
+    part_curvature += part_curvatures[p];
   }
-  const double factor = own > 0.0 ? known / own : 0.0;
+  const double factor = part_curvature > 0.0 ? total_curvature / part_curvature : 0.0;
   std::vector<solve::Anchor> anchors(weights_.size());
   for (std::size_t p = 0; p < weights_.size(); ++p) {
     const double scale = columns_.scale(p % keys_.size());
-    const double lacking =
-        std::max(all.curvatures[p] - factor * own_curvatures[p], all.damping * all.curvatures[p]);
-    anchors[p] = {(all.gradients[p] - factor * own_gradients[p]) / scale, lacking / (scale * scale),
-                  scale * weights_[p]};
+    const double missing_curvature =
+        std::max(all.curvatures[p] - factor * part_curvatures[p], all.damping * all.curvatures[p]);
+    anchors[p] = {(all.gradients[p] - factor * part_gradients[p]) / scale,
+                  missing_curvature / (scale * scale), scale * weights_[p]};
   }
   loss_.set(factor, keys_.size(), std::move(anchors));
   solve::ProximalNewton solver(columns_, loss_, options_.penalty, options_.seed, monitor);
   for (std::size_t p = 0; p < weights_.size(); ++p) {
     if (weights_[p] != 0.0) solver.add_weight(p % keys_.size(), p / keys_.size(), weights_[p]);
   }
-  const bool rough = own < known;  // exact solutions are a waste while the part knows only some of the rows
+  // The part knows only some of the rows, so exact solutions are not worth their time.
+  const bool rough = part_curvature < total_curvature;
   solver.run(0.0, steps, rough);
   forget_anchors();
   std::vector<double> proposed;

@@ -1,8 +1,9 @@
 // One part of the rows in training that is distributed over many parts. It computes its share of the
 // objective, proposes better weights, and sums conjunctions that are not in use yet.
 //
-// The parts number features alike (renumbered). The conjunctions in use are given by their keys; their
-// weights are those of the penalty, w in phi_T w with phi_T = c_T m_T, output-major: [k * keys + j].
+// All parts number features in the same way (`renumbered`). The conjunctions in use are given by their keys.
+// Their weights are the weights that the penalty sees, w in phi_T w with phi_T = c_T m_T, output-major: [k *
+// keys + j].
 //
 // Every result is a sum over the part's rows, so adding up the parts gives the sum over all rows. Proposals
 // are explained in solve/anchored_loss.hpp.
@@ -51,8 +52,8 @@ class SparsePart {
   std::vector<double> hessian_product(std::span<const double> direction) const;
 
   // Proposes weights that lower the part's model of the total objective, after this number of Newton steps.
-  // The model knows gradients and curvatures of the loss of all rows. It adds to the part's own curvature of
-  // each weight the curvature that it lacks, and at least `damping` times that of all rows.
+  // The model knows gradients and curvatures of the loss of all rows. To the curvature of each weight in this
+  // part it adds the curvature that is missing, and at least `damping` times the curvature of all rows.
   struct Knowledge {
     std::span<const double> gradients;
     std::span<const double> curvatures;
@@ -72,18 +73,18 @@ class SparsePart {
 
  private:
   std::span<const double> row_gradients(std::size_t output) const;
-  std::span<const double> checked(std::span<const double> weights) const;
+  std::span<const double> check_weights_size(std::span<const double> weights) const;
   void check_live(std::size_t output, const LiveConjunctions& live) const;
   void forget_anchors();
   std::vector<double> scores_of(std::span<const double> weights) const;
-  std::vector<double> by_weight(std::span<const double> row_gradients) const;
+  std::vector<double> sum_by_weight(std::span<const double> row_gradients) const;
   void multiply_by_curvatures(std::span<double> changes) const;
 
   const DistinctRows& examples_;
   SparseOptions options_;
   ConjunctionSearch search_;
   solve::AnchoredLoss loss_;
-  solve::SparseColumns columns_;  // the last entry of each is its anchor
+  solve::SparseColumns columns_;  // the last entry of each column is its anchor
   std::vector<kernels::Key> keys_;
   std::vector<double> weights_;
   std::vector<double> scores_, gradients_, curvatures_;  // of rows and anchors, output-major

@@ -31,8 +31,10 @@ class WorkingSet {
 
   const solve::SparseColumns& columns() const { return columns_; }
   const std::vector<Key>& keys() const { return keys_; }
-  bool holds(Key key) const { return places_.find(key) != nullptr; }
-  std::size_t conjunctions() const { return places_.size(); }  // more than columns if some share one
+  bool contains(Key key) const { return places_.find(key) != nullptr; }
+  std::size_t conjunctions() const {
+    return places_.size();
+  }  // more than columns if conjunctions share columns
 
   // Returns the column of the conjunction; its weight is in units of that column's scale.
   std::size_t add(Key key) {
@@ -56,14 +58,15 @@ class WorkingSet {
   }
 
  private:
-  // Returns an earlier column with the rows of the last one and at least its scale. If there is none,
-  // remembers the last one by its rows.
+  // Returns an earlier column with the same rows as the last column and at least its scale. If there is none,
+  // remembers the last column by its rows.
   std::optional<std::uint32_t> equal_column() {
     const std::size_t last = columns_.size() - 1;
     const auto rows = columns_.rows(last);
     std::uint64_t hash = 0;
     for (const std::int32_t row : rows) hash += Random::mix(static_cast<std::uint64_t>(row));
-    std::uint32_t& place = by_rows_[hash >> 1];  // 0 if it is new; column 0 is compared like any other
+    std::uint32_t& place =
+        column_by_rows_[hash >> 1];  // 0 for a new hash; comparing with column 0 is then harmless
     if (place < last && columns_.scale(place) >= columns_.scale(last) &&
         std::ranges::equal(rows, columns_.rows(place))) {
       return place;
@@ -78,7 +81,7 @@ class WorkingSet {
   double memory_;
   std::vector<Key> keys_;
   FlatMap<Key, std::uint32_t> places_;
-  FlatMap<std::uint64_t, std::uint32_t> by_rows_;
+  FlatMap<std::uint64_t, std::uint32_t> column_by_rows_;
 };
 
 // One problem: all outputs of one loss.
@@ -110,7 +113,7 @@ class SparseProblem {
 
   solve::Outcome solve(Progress progress) {
     solve::Outcome outcome;
-    outcome.dual_objective = 0.0;  // a lower bound, as losses and penalties are not negative
+    outcome.dual_objective = 0.0;  // a lower bound, because losses and penalties are not negative
     solver_.evaluate();
     while (true) {
       const std::vector<Candidate> candidates = strongest_violators();
@@ -128,14 +131,15 @@ class SparseProblem {
       monitor_.report(progress);
       outcome.history.note({outcome.epochs, outcome.objective, outcome.dual_objective});
       if (outcome.converged || outcome.epochs >= options_.max_steps) return outcome;
-      const std::size_t room = wanted();
-      const std::size_t added = grow(candidates, room);
-      const bool grown = added > 0;
-      const double target = grown ? std::max(0.2 * gap, 0.8 * goal) : 0.8 * std::min(gap, goal);
-      const std::int64_t left = options_.max_steps - outcome.epochs;
-      const bool reached = solver_.run(target, grown ? std::min(left, steps_a_round) : left,
-                                       4 * added >= room && rough_pays());
-      if (!grown && !reached && solver_.steps() < options_.max_steps) {
+      const std::size_t max_added = max_new_columns();
+      const std::size_t added = grow(candidates, max_added);
+      const bool has_grown = added > 0;
+      const double target = has_grown ? std::max(0.2 * gap, 0.8 * goal) : 0.8 * std::min(gap, goal);
+      const std::int64_t steps_left = options_.max_steps - outcome.epochs;
+      const bool reached_target =
+          solver_.run(target, has_grown ? std::min(steps_left, steps_per_round) : steps_left,
+                      4 * added >= max_added && allows_rough_steps());
+      if (!has_grown && !reached_target && solver_.steps() < options_.max_steps) {
         if (solver_.steps() == outcome.epochs) return outcome;  // rounding errors prevent further progress
       }
     }
@@ -155,7 +159,7 @@ class SparseProblem {
     solver_.add_weight(place, output, score_weight / working_.columns().scale(place));
   }
 
-  std::size_t with_weights() const {
+  std::size_t count_weighted_columns() const {
     std::size_t count = 0;
     for (std::size_t j = 0; j < working_.keys().size(); ++j) {
       bool used = false;
@@ -166,20 +170,19 @@ class SparseProblem {
     return count;
   }
 
-  // While the working set still grows by as many columns as allowed, accurate weights are a waste. With the
-  // squared hinge, however, most rows soon have no curvature, and a model without them is cheap to solve
-  // accurately.
-  bool rough_pays() const { return options_.loss == SparseLoss::logistic; }
+  // Returns whether to make rough steps while the working set grows by as many columns as allowed. With the
+  // squared hinge, accurate steps are cheap, because most rows soon have no curvature.
+  bool allows_rough_steps() const { return options_.loss == SparseLoss::logistic; }
 
-  std::size_t wanted() const {
-    constexpr std::size_t fewest = 128;
-    return std::max(fewest, with_weights());
+  std::size_t max_new_columns() const {
+    constexpr std::size_t min_columns = 128;
+    return std::max(min_columns, count_weighted_columns());
   }
 
   // Returns the strongest violation of each conjunction over all outputs, including the working set.
   std::vector<Candidate> strongest_violators() {
     const bool all = options_.penalty.l2 > 0.0;  // each violation affects the dual objective
-    const std::size_t most = all ? std::size_t{1} << 60 : wanted() + working_.conjunctions() + 1;
+    const std::size_t most = all ? std::size_t{1} << 60 : max_new_columns() + working_.conjunctions() + 1;
     const std::size_t rows = loss_.rows();
     std::vector<Candidate> candidates;
     strengths_.clear();
@@ -209,19 +212,20 @@ class SparseProblem {
   }
 
   // Returns the number of columns added.
-  std::size_t grow(const std::vector<Candidate>& candidates, std::size_t room) {
+  std::size_t grow(const std::vector<Candidate>& candidates, std::size_t max_added) {
     std::size_t added = 0;
     for (const Candidate& candidate : candidates) {
-      if (added == room) break;
-      if (working_.holds(candidate.key)) continue;
+      if (added == max_added) break;
+      if (working_.contains(candidate.key)) continue;
       working_.add(candidate.key);
       ++added;
     }
     return added;
   }
 
-  // A search is cheap compared with a step on many columns, and better columns help more than better weights.
-  static constexpr std::int64_t steps_a_round = 4;
+  // A search costs little compared with a step on many columns, and better columns lower the objective more
+  // than better weights.
+  static constexpr std::int64_t steps_per_round = 4;
 
   const ConjunctionSearch& search_;
   const ScoreLoss& loss_;
@@ -233,18 +237,18 @@ class SparseProblem {
   std::vector<double> strengths_;
 };
 
-struct Weighted {
+struct WeightEntry {
   Key key;
   std::size_t score;
   double weight;
 };
 
-// One row of weights per conjunction, by key.
-void collect(std::vector<Weighted> entries, std::size_t scores, Trained& trained) {
+// Collects one row of weights per conjunction, sorted by key.
+void collect(std::vector<WeightEntry> entries, std::size_t scores, Trained& trained) {
   std::sort(entries.begin(), entries.end(),
-            [](const Weighted& a, const Weighted& b) { return a.key < b.key; });
+            [](const WeightEntry& a, const WeightEntry& b) { return a.key < b.key; });
   trained.intercept.assign(scores, 0.0);
-  for (const Weighted& entry : entries) {
+  for (const WeightEntry& entry : entries) {
     if (entry.key == 0) {
       trained.intercept[entry.score] = entry.weight;
       continue;
@@ -276,7 +280,7 @@ Trained train_sparse(const DistinctRows& examples, const SparseOptions& options,
   const int threads_each =
       std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
   const ConjunctionSearch search(examples, options.map);
-  std::vector<std::vector<Weighted>> weights(static_cast<std::size_t>(problems));
+  std::vector<std::vector<WeightEntry>> weights(static_cast<std::size_t>(problems));
   Trained trained;
   trained.storage = Storage::on_the_fly;
   trained.outcomes.resize(static_cast<std::size_t>(problems));
@@ -296,7 +300,7 @@ Trained train_sparse(const DistinctRows& examples, const SparseOptions& options,
     stored[p] = problem.stored();
     monitor.finish_one();
   });
-  std::vector<Weighted> all;
+  std::vector<WeightEntry> all;
   for (auto& part : weights) all.insert(all.end(), part.begin(), part.end());
   for (const std::size_t count : stored) trained.dimension = std::max(trained.dimension, count);
   collect(std::move(all), scores, trained);

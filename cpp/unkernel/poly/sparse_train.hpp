@@ -44,7 +44,8 @@ struct SparseOptions {
 std::unique_ptr<solve::ScoreLoss> sparse_loss_of(const DistinctRows& examples, const SparseOptions& options,
                                                  std::int64_t problem);
 
-// Weights of an earlier model with the same feature numbering, in the form of Trained; may be empty.
+// Weights of an earlier model with the same feature numbering, in the form of Trained; may be empty for a
+// cold start.
 struct SparseStart {
   std::span<const kernels::Key> keys;
   std::span<const double> weights;

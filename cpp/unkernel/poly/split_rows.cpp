@@ -13,7 +13,7 @@
 namespace unkernel::poly {
 namespace {
 
-// More values of R than this do not fit into the cache.
+// The table of R has at most this many values, so that it fits into the cache.
 constexpr std::int64_t most_codes = std::int64_t{1} << 20;
 
 std::span<const std::int32_t> features_of(const DistinctRows& examples, std::int64_t i) {
@@ -42,7 +42,7 @@ struct Overlaps {
     return shared_rare * (common + 1) + shared_common;
   }
   int code_bits() const { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(codes() - 1))); }
-  bool fit_in(int bits, std::int64_t rows) const {
+  bool fits_into_bits(int bits, std::int64_t rows) const {
     return code_bits() + static_cast<int>(
                              std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 1)))) <=
            bits;
@@ -68,20 +68,21 @@ double estimate_rare_pairs(std::span<const std::int64_t> counts, std::int64_t he
   return pairs;
 }
 
-SplitPlan plan_at(const DistinctRows& examples, std::span<const std::int64_t> counts, int degree,
-                  int problems, std::int64_t head) {
+SplitPlan make_plan(const DistinctRows& examples, std::span<const std::int64_t> counts, int degree,
+                    int problems, std::int64_t head) {
   const kernels::ConjunctionIndex index(degree, kernels::Basis::sets);
   const auto rows = static_cast<double>(examples.rows());
   const Overlaps overlaps(examples, head);
   SplitPlan plan;
   plan.head = head;
-  plan.wide = !overlaps.fit_in(32, examples.rows());
+  plan.wide = !overlaps.fits_into_bits(32, examples.rows());
   for (std::int64_t i = 0; i < examples.rows(); ++i) {
     plan.entries += static_cast<double>(mapped_size(degree, true, common_size(examples, i, head)));
   }
   plan.pairs = std::min(estimate_rare_pairs(counts, head), rows * rows);
   const double vectors = std::max(problems, 1);
-  const double features = 12.0 * static_cast<double>(examples.features.size());  // here, and in the model
+  const double features =
+      12.0 * static_cast<double>(examples.features.size());  // in the rows and in the model
   const auto table = static_cast<double>(index.count(static_cast<std::uint64_t>(head)));
   if (overlaps.codes() <= most_codes) {
     plan.bytes = 8.0 * vectors * (table + 2.0 * rows) + (plan.wide ? 8.0 : 4.0) * plan.pairs + 2.0 * features;
@@ -89,8 +90,9 @@ SplitPlan plan_at(const DistinctRows& examples, std::span<const std::int64_t> co
   return plan;
 }
 
-// Only steps visit the pairs, and their loops run over contiguous memory.
-double time_of(const SplitPlan& plan) {
+// Estimates the time of a pass. A pair counts less than an entry, because only steps visit pairs, in
+// contiguous memory.
+double estimate_time(const SplitPlan& plan) {
   constexpr double pair = 0.3;
   return plan.entries + pair * plan.pairs;
 }
@@ -125,7 +127,7 @@ struct Postings {
   std::vector<std::int32_t> rows;
 };
 
-// Finds the rows that share rare features with a given one, and how many they share.
+// Finds the rows that share rare features with a given row, and the number of features that they share.
 class Neighbours {
  public:
   Neighbours(const DistinctRows& examples, const Postings& postings)
@@ -144,14 +146,14 @@ class Neighbours {
     for (const std::int32_t f : features_of(examples_, i)) {
       if (f < postings_.first) continue;
       for (const std::int32_t j : postings_.of(f)) {
-        if (shared_[static_cast<std::size_t>(j)]++ == 0) found_.push_back(j);
+        if (shared_[static_cast<std::size_t>(j)]++ == 0) neighbours_.push_back(j);
       }
     }
-    for (std::size_t k = 0; k < found_.size(); ++k) {
-      ahead(found_[std::min(k + look_ahead, found_.size() - 1)]);
-      visit(found_[k], std::exchange(shared_[static_cast<std::size_t>(found_[k])], 0));
+    for (std::size_t k = 0; k < neighbours_.size(); ++k) {
+      ahead(neighbours_[std::min(k + look_ahead, neighbours_.size() - 1)]);
+      visit(neighbours_[k], std::exchange(shared_[static_cast<std::size_t>(neighbours_[k])], 0));
     }
-    found_.clear();
+    neighbours_.clear();
   }
 
  private:
@@ -160,11 +162,11 @@ class Neighbours {
   const DistinctRows& examples_;
   const Postings& postings_;
   std::vector<std::int32_t> shared_;
-  std::vector<std::int32_t> found_;
+  std::vector<std::int32_t> neighbours_;
 };
 
-// The common features of all rows as contiguous bit sets: counting what two rows share takes one or two cache
-// lines.
+// The common features of all rows as contiguous bit sets, so that counting the features that two rows share
+// reads one or two cache lines per row.
 class CommonBits {
  public:
   CommonBits(const DistinctRows& examples, std::int64_t head)
@@ -218,20 +220,21 @@ std::vector<double> values_by_code(const kernels::FeatureMap& map, const Overlap
 SplitPlan plan_split(const DistinctRows& examples, int degree, int problems, double memory) {
   const std::vector<std::int64_t> counts = frequencies(examples);
   SplitPlan best, smallest;
-  bool found = false;
+  bool has_fitting_plan = false;
   constexpr double step = 1.25;
   constexpr double largest_head = 1e5;
-  for (double wanted = 16.0; wanted < largest_head * step; wanted *= step) {
-    const std::int64_t head = std::min(static_cast<std::int64_t>(wanted), examples.used_features());
-    const SplitPlan plan = plan_at(examples, counts, degree, problems, head);
+  for (double head_size = 16.0; head_size < largest_head * step; head_size *= step) {
+    const std::int64_t head = std::min(static_cast<std::int64_t>(head_size), examples.used_features());
+    const SplitPlan plan = make_plan(examples, counts, degree, problems, head);
     if (plan.bytes < smallest.bytes) smallest = plan;
-    if ((memory <= 0.0 || plan.bytes <= memory) && (!found || time_of(plan) < time_of(best))) {
+    if ((memory <= 0.0 || plan.bytes <= memory) &&
+        (!has_fitting_plan || estimate_time(plan) < estimate_time(best))) {
       best = plan;
-      found = true;
+      has_fitting_plan = true;
     }
     if (head == examples.used_features()) break;
   }
-  return found ? best : smallest;
+  return has_fitting_plan ? best : smallest;
 }
 
 DistinctRows common_part(const DistinctRows& examples, std::int64_t head) {
@@ -255,7 +258,7 @@ RareKernel<Word>::RareKernel(const DistinctRows& examples, const kernels::Featur
   values_ = values_by_code(map, overlaps);
   const Postings postings(examples, head);
   const CommonBits common(examples, head);
-  const auto over_rows = [&](const auto& work) {
+  const auto for_each_row = [&](const auto& work) {
     parallel_ranges(threads, examples.rows(), row_grain, [&](std::int64_t first, std::int64_t last) {
       Neighbours neighbours(examples, postings);
       for (std::int64_t i = first; i < last; ++i) {
@@ -265,12 +268,12 @@ RareKernel<Word>::RareKernel(const DistinctRows& examples, const kernels::Featur
     });
   };
   offsets_.assign(static_cast<std::size_t>(examples.rows()) + 1, 0);
-  over_rows([&](std::int64_t i, Neighbours& neighbours) {
+  for_each_row([&](std::int64_t i, Neighbours& neighbours) {
     offsets_[static_cast<std::size_t>(i) + 1] = neighbours.count(i);
   });
   for (std::size_t i = 1; i < offsets_.size(); ++i) offsets_[i] += offsets_[i - 1];
   words_.resize(static_cast<std::size_t>(offsets_.back()));
-  over_rows([&](std::int64_t i, Neighbours& neighbours) {
+  for_each_row([&](std::int64_t i, Neighbours& neighbours) {
     Word* out = words_.data() + offsets_[static_cast<std::size_t>(i)];
     const auto store = [&](std::int32_t j, std::int64_t rare) {
       *out++ =

@@ -1,4 +1,4 @@
-// Splits phi(x) into two parts, for binary features of which most are rare, such as words.
+// Splits phi(x) into two parts, for binary features that are mostly rare, such as words.
 //
 //   common   the conjunctions of the first `head` ranks: computed from x with a dense table (OnTheFlyRows)
 //   rare     the conjunctions with some rarer feature are never formed. Their contribution to a score,
@@ -12,9 +12,9 @@
 // changing the result. A rare feature of m rows has up to m C(|x|, 2) conjunctions, but only m^2 pairs of
 // rows.
 //
-// A solver's vector has the dense table first, then s, one number per row. R depends on two small counts,
-// those of shared common and shared rare features. A pair is stored as the other row and a code for the two
-// counts.
+// A solver's vector has the dense table first, then s, one number per row. R depends on two small counts: the
+// number of shared common features and the number of shared rare features. A pair is stored as the other row
+// and a code for the two counts.
 //
 // Memory   8 bytes per *possible* conjunction of common features; 4 bytes (8 if the bits do not suffice) per
 //          ordered pair of rows that share a rare feature; 4 bytes per feature of x.
@@ -41,7 +41,7 @@ struct SplitPlan {
 };
 
 // Returns the `head` with the fastest expected passes that fits into `memory` (0: no limit); if none fits,
-// the `head` that needs least.
+// the `head` that needs the least memory.
 SplitPlan plan_split(const DistinctRows& examples, int degree, int problems, double memory);
 
 // Returns the rows, restricted to common features.
@@ -85,7 +85,7 @@ class SplitRows : public KernelRows {
         common_examples_(common_part(examples, head)),
         common_(common_examples_, map),
         rare_(examples, map, head, threads, monitor) {}
-  SplitRows(const SplitRows&) = delete;  // its parts refer to each other
+  SplitRows(const SplitRows&) = delete;  // common_ refers to common_examples_
   SplitRows& operator=(const SplitRows&) = delete;
 
   std::size_t dimension() const { return common_.dimension() + static_cast<std::size_t>(size()); }

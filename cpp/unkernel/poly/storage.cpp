@@ -34,7 +34,7 @@ double expected_products(const DistinctRows& examples, int k) {
   return std::min(possible * -std::expm1(log_absent), occurrences);
 }
 
-std::string in_words(double bytes) {
+std::string describe_bytes(double bytes) {
   const char* unit = bytes < 1e9 ? " MB" : " GB";
   const double value = bytes < 1e9 ? bytes / 1e6 : bytes / 1e9;
   const double rounded = std::max(std::round(value * 10.0) / 10.0, 0.1);
@@ -44,12 +44,12 @@ std::string in_words(double bytes) {
 
 bool fits(double bytes, double memory) { return memory <= 0.0 || bytes <= memory; }
 
-double least_bytes_of_others(const StorageEstimate& estimate) {
+double min_bytes_of_weights(const StorageEstimate& estimate) {
   return std::min(estimate.on_the_fly_bytes, estimate.condensed_bytes);
 }
 
 [[noreturn]] void fail_for_memory(const std::string& what, double bytes, double memory) {
-  throw NotEnoughMemory(what + " needs about " + in_words(bytes) + " and " + in_words(memory) +
+  throw NotEnoughMemory(what + " needs about " + describe_bytes(bytes) + " and " + describe_bytes(memory) +
                         " are available; drop rare features or lower the degree");
 }
 
@@ -80,7 +80,7 @@ StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int p
   estimate.expected_columns = std::min(estimate.expected_columns, estimate.possible_columns);
   estimate.mapped_nonzeros = mean_mapped_size(examples, degree) * static_cast<double>(examples.rows());
 
-  const double vectors = std::max(problems, 1);  // all are kept until the model is built
+  const double vectors = std::max(problems, 1);  // all weight vectors are kept until the model is built
   const double model = estimate.expected_columns * (8.0 + 8.0 * vectors);
   const double width = degree == 1 ? 0.0 : longest_segment(examples, degree) <= 65536 ? 2.0 : 4.0;
   estimate.on_the_fly_bytes = 8.0 * vectors * estimate.possible_columns + model;
@@ -91,9 +91,9 @@ StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int p
   return estimate;
 }
 
-// If the map is several times as long as there are rows, every step on weights costs more than one on the
-// kernel matrix. The model then consists of support vectors. These predict more slowly on 0/1 data, and few
-// weights cost nothing.
+// If mapped rows have several times as many entries as there are rows, a step on weights costs more than a
+// step on the kernel matrix. But then the model consists of support vectors. On 0/1 data they predict more
+// slowly than weights; and if there are few weights, training on them is fast anyway.
 void estimate_kernel(const DistinctRows& examples, int problems, StorageEstimate& estimate) {
   constexpr double most_rows = 4096;  // 128 MiB
   constexpr double few_weights = 2e5;
@@ -119,14 +119,15 @@ void check_duals(const DistinctRows& examples, int problems, int copies, double 
   const double bytes = bytes_of_duals(examples, problems, copies);
   if (fits(bytes, memory)) return;
   throw NotEnoughMemory(std::to_string(examples.rows()) + " different rows times " +
-                        std::to_string(problems) + " classes need about " + in_words(bytes) + " and " +
-                        in_words(memory) + " are available; merge rare classes, or train on fewer rows");
+                        std::to_string(problems) + " classes need about " + describe_bytes(bytes) + " and " +
+                        describe_bytes(memory) +
+                        " are available; merge rare classes, or train on fewer rows");
 }
 
 void check_weights(const StorageEstimate& estimate, double memory) {
   if (!fits(estimate.on_the_fly_bytes, memory)) {
     throw NotEnoughMemory("the weights of all features and classes need about " +
-                          in_words(estimate.on_the_fly_bytes) + " and " + in_words(memory) +
+                          describe_bytes(estimate.on_the_fly_bytes) + " and " + describe_bytes(memory) +
                           " are available; merge rare classes, or drop rare features");
   }
 }
@@ -139,22 +140,24 @@ double bytes_of(const StorageEstimate& estimate, Storage storage) {
 }
 
 bool fits_without_kernel(const StorageEstimate& estimate, double memory) {
-  return fits(std::min(least_bytes_of_others(estimate), estimate.split.bytes), memory);
+  return fits(std::min(min_bytes_of_weights(estimate), estimate.split.bytes), memory);
 }
 
 NotEnoughMemory refused_memory(const StorageEstimate& estimate, Storage storage, double bytes_of_duals) {
-  return NotEnoughMemory("training needs about " + in_words(bytes_of(estimate, storage) + bytes_of_duals) +
+  return NotEnoughMemory("training needs about " +
+                         describe_bytes(bytes_of(estimate, storage) + bytes_of_duals) +
                          ", and the system did not give as much; free memory or raise its limit, drop rare "
                          "features, lower the degree, or train on fewer rows");
 }
 
-// Split rows produce a model of support vectors, so they are used only if nothing else fits, or if everything
-// else needs a lot of memory.
+// Split rows produce a model of support vectors, so they are used only if no other storage fits, or if all
+// others need a lot of memory.
 bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory) {
-  constexpr double much = 16e9;  // by estimates that are several times too high if features are rare
-  const double others = least_bytes_of_others(estimate);
-  return wanted == Storage::split ||
-         (wanted == Storage::automatic && (others > much || !fits(others, memory)));
+  constexpr double large_bytes =
+      16e9;  // estimated bytes, which are several times too high if features are rare
+  const double bytes_of_weights = min_bytes_of_weights(estimate);
+  return wanted == Storage::split || (wanted == Storage::automatic &&
+                                      (bytes_of_weights > large_bytes || !fits(bytes_of_weights, memory)));
 }
 
 // Splitting needs a model of support vectors that are sets, with a polynomial kernel.
@@ -194,11 +197,11 @@ Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double m
   if (estimate.kernel_pays && fits(estimate.kernel_bytes)) return Storage::kernel;
   // A table that fits into the cache is fastest; a larger one is slower than condensed rows, whose weights
   // are few and close together.
-  constexpr double near_table = 4e6;
-  const bool table_is_near = 8.0 * estimate.possible_columns <= near_table;
-  if (table_is_near && fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
-  const double others = least_bytes_of_others(estimate);
-  const bool split_is_small = estimate.split.bytes <= 0.25 * others || !fits(others);
+  constexpr double cached_table_bytes = 4e6;
+  const bool table_fits_into_cache = 8.0 * estimate.possible_columns <= cached_table_bytes;
+  if (table_fits_into_cache && fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
+  const double bytes_of_weights = min_bytes_of_weights(estimate);
+  const bool split_is_small = estimate.split.bytes <= 0.25 * bytes_of_weights || !fits(bytes_of_weights);
   if (split_is_considered(wanted, estimate, memory) && fits(estimate.split.bytes) && split_is_small)
     return Storage::split;
   const bool condensed_is_small = estimate.condensed_bytes <= 4.0 * estimate.on_the_fly_bytes;
@@ -206,7 +209,8 @@ Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double m
   if (fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
   if (fits(estimate.condensed_bytes)) return Storage::condensed;
   if (fits(estimate.kernel_bytes)) return Storage::kernel;
-  fail_for_memory("training", std::min({others, estimate.split.bytes, estimate.kernel_bytes}), memory);
+  fail_for_memory("training", std::min({bytes_of_weights, estimate.split.bytes, estimate.kernel_bytes}),
+                  memory);
 }
 
 }  // namespace unkernel::poly

@@ -15,20 +15,21 @@ namespace unkernel::poly {
 enum class Storage { automatic, on_the_fly, condensed, split, kernel };
 
 struct StorageEstimate {
-  double possible_columns = 0;  // C(n + d, d), or its count of sets for binary data
+  double possible_columns = 0;  // C(n + d, d), or the number of sets for binary data
   double expected_columns = 0;  // number of conjunctions expected to occur: eq. (11), degree by degree
-  double mapped_nonzeros = 0;   // eq. (10), as a sum instead of a mean, over all rows
+  double mapped_nonzeros = 0;   // eq. (10), summed over all rows
   double on_the_fly_bytes = 0;  // for all weight vectors in memory at once, and the model
   double condensed_bytes = 0;
   SplitPlan split;  // its bytes are infinite until it is planned
-  double kernel_bytes = std::numeric_limits<double>::infinity();  // until support vectors may be the model
+  double kernel_bytes =
+      std::numeric_limits<double>::infinity();  // infinite unless the model may consist of support vectors
   bool kernel_pays = false;  // whether solving on the kernel matrix is faster than anything else
 };
 
 // Throws if there are too many features to number their conjunctions.
 void check_feature_count(const DistinctRows& examples, int degree);
 
-// Estimates all storages but the split, which takes time to plan.
+// Estimates all storages except `split`, which takes time to plan.
 StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int problems);
 
 // Returns whether planning a split can make a difference and the data allow one.
@@ -38,7 +39,7 @@ bool can_be_split(const DistinctRows& examples, const kernels::FeatureMap& map);
 // Adds the estimate of a kernel matrix, which is 8 bytes per pair of rows.
 void estimate_kernel(const DistinctRows& examples, int problems, StorageEstimate& estimate);
 
-// Returns whether the map is that of a polynomial kernel, so that support vectors make a model.
+// Returns whether the map belongs to a polynomial kernel, so that the model may consist of support vectors.
 bool has_kernel_model(const kernels::FeatureMap& map);
 
 // Returns the bytes of the dual variables of all rows and problems, stored `copies` times.
@@ -59,7 +60,7 @@ double bytes_of(const StorageEstimate& estimate, Storage storage);
 NotEnoughMemory refused_memory(const StorageEstimate& estimate, Storage storage, double bytes_of_duals);
 
 // Returns the fastest storage that fits into `memory` bytes (0: no limit). Throws NotEnoughMemory, with the
-// sizes, if none fits or if the requested one does not.
+// sizes, if no storage fits or if the requested storage does not fit.
 Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double memory);
 
 }  // namespace unkernel::poly

@@ -1,5 +1,5 @@
-// Stores no mapped rows, only the kernel between all pairs of rows; a weight vector is the vector of their
-// scores.
+// Stores no mapped rows, only the kernel between all pairs of rows; a weight vector is the vector of the
+// scores of the rows.
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -12,10 +12,10 @@ namespace unkernel::poly {
 
 std::unique_ptr<StoredRows> store_kernel(const DistinctRows& examples, const kernels::FeatureMap& map,
                                          int threads) {
-  std::vector<std::int32_t> everyone(static_cast<std::size_t>(examples.rows()));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  return std::make_unique<StoredIn<solve::GramRows>>(KernelRows(examples, map).gram(everyone, threads),
-                                                     everyone.size());
+  std::vector<std::int32_t> all_rows(static_cast<std::size_t>(examples.rows()));
+  std::iota(all_rows.begin(), all_rows.end(), 0);
+  return std::make_unique<StoredIn<solve::GramRows>>(KernelRows(examples, map).gram(all_rows, threads),
+                                                     all_rows.size());
 }
 
 }  // namespace unkernel::poly

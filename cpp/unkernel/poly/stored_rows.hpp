@@ -22,7 +22,7 @@ class StoredRows {
   virtual ~StoredRows() = default;
   virtual const solve::RowPasses& passes() const = 0;
   virtual std::size_t dimension() const = 0;  // length of a weight vector
-  // Maps columns to conjunctions; null if the column is the key of the conjunction.
+  // Maps columns to conjunctions; null if the number of a column equals the key of its conjunction.
   virtual const Columns* columns() const = 0;
 };
 

@@ -26,7 +26,7 @@ MapOptions map_options(const TrainOptions& options) {
   return {options.map, options.storage, options.memory, options.threads};
 }
 
-// A task is given by its costs, one problem at a time, and the targets of rows, which classes do not have.
+// A task is given by its costs, one problem at a time, and the targets of rows, which only regression has.
 struct Task {
   const TrainOptions& options;
   const Regression* regression;  // null for classes
@@ -67,8 +67,8 @@ void for_known_rows(const DistinctRows& examples, const WarmStart& start, std::s
 }
 
 // Sets u for the rows that an earlier fit has seen.
-void resume(const DistinctRows& examples, const WarmStart& start, std::int64_t problem, std::int64_t problems,
-            bool boxed, solve::Coordinates& coordinates) {
+void set_known_duals(const DistinctRows& examples, const WarmStart& start, std::int64_t problem,
+                     std::int64_t problems, bool boxed, solve::Coordinates& coordinates) {
   for_known_rows(examples, start, static_cast<std::size_t>(problems),
                  [&](std::size_t i, std::span<const double> duals) {
                    solve::Coordinate& c = coordinates[i];
@@ -104,22 +104,23 @@ solve::Outcome solve_problem(const solve::RowPasses& rows, Problem& problem, std
   return outcome;
 }
 
-// If there are few rows and their maps are not short, they are solved on the kernel matrix, which is computed
+// If there are few rows and mapped rows are not short, training uses the kernel matrix, which is computed
 // once for all classes. The weights are then summed over the rows with non-zero duals.
-std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const solve::RowPasses& rows,
-                                                          const TrainOptions& options, double problems,
-                                                          double memory) {
+std::unique_ptr<solve::GramRows> make_kernel_matrix_if_faster(const solve::RowPasses& rows,
+                                                              const TrainOptions& options, double problems,
+                                                              double memory) {
   if (rows.is_gram()) return nullptr;
   constexpr double most_rows = 4096;  // 128 MiB
   constexpr double usual_epochs = 20;
   const auto count = static_cast<double>(rows.size());
-  const bool steps_are_cheaper = count <= 3.0 * rows.mean_map_size();  // its loops run over contiguous memory
+  const bool steps_are_cheaper =
+      count <= 3.0 * rows.mean_map_size();  // the loops of kernel steps run over contiguous memory
   const bool pays_back = count * rows.mean_row_size() <= usual_epochs * problems * rows.mean_map_size();
   const bool fits = memory <= 0.0 || sizeof(double) * count * count <= memory;
   if (count > most_rows || !fits || !steps_are_cheaper || !pays_back) return nullptr;
-  std::vector<std::int32_t> everyone(static_cast<std::size_t>(rows.size()));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  return std::make_unique<solve::GramRows>(rows.gram(everyone, options.threads), everyone.size());
+  std::vector<std::int32_t> all_rows(static_cast<std::size_t>(rows.size()));
+  std::iota(all_rows.begin(), all_rows.end(), 0);
+  return std::make_unique<solve::GramRows>(rows.gram(all_rows, options.threads), all_rows.size());
 }
 
 // Returns the objective of weights that are summed over the rows, by the scores of these weights.
@@ -151,16 +152,17 @@ solve::Outcome solve_on_kernel_matrix(const solve::RowPasses& rows, const solve:
   return solve_problem(rows, problem, weights, options, progress, monitor);
 }
 
-// Returns the same for several outputs; `duals` of row i and output k are at i * outputs + k.
+// Returns the objective of several outputs; the dual of row i and output k is duals[i * outputs + k].
 double objective_at(const WeightVectors& vectors, const solve::RowPasses& rows, const solve::ScoreLoss& loss,
                     std::span<const double> duals) {
   const auto count = static_cast<std::size_t>(rows.size());
   std::vector<double> scores(count * vectors.size());
   double squared_weights = 0.0;
   for (std::size_t k = 0; k < vectors.size(); ++k) {
-    double* const own = scores.data() + k * count;
-    rows.dots(0, rows.size(), vectors[k].data(), own);
-    for (std::size_t i = 0; i < count; ++i) squared_weights += duals[i * vectors.size() + k] * own[i];
+    double* const output_scores = scores.data() + k * count;
+    rows.dots(0, rows.size(), vectors[k].data(), output_scores);
+    for (std::size_t i = 0; i < count; ++i)
+      squared_weights += duals[i * vectors.size() + k] * output_scores[i];
   }
   return 0.5 * squared_weights + loss.value(scores);
 }
@@ -172,31 +174,32 @@ void solve_all(const StoredRows& stored, const DistinctRows& examples, const Tas
   const std::vector<double> targets = task.targets(examples);
   const solve::RowPasses& rows = stored.passes();
   const auto problems = static_cast<std::int64_t>(vectors.size());
-  // Threads go to the problems first; the remaining ones speed up the full passes of each problem.
+  // Problems are solved in parallel; if there are more threads than problems, the other threads speed up the
+  // full passes of each problem.
   const int threads_each =
       std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
   const std::unique_ptr<solve::GramRows> gram =
-      kernel_matrix_if_it_pays(rows, options, static_cast<double>(problems), memory);
+      make_kernel_matrix_if_faster(rows, options, static_cast<double>(problems), memory);
   const double memory_each = memory / static_cast<double>(std::min<std::int64_t>(options.threads, problems));
   parallel_for(options.threads, problems, [&](std::int64_t problem) {
     const auto p = static_cast<std::size_t>(problem);
-    Problem own{options.loss, coordinates_of(task.costs(examples, problem)), targets};
-    resume(examples, start, problem, problems, !options.loss.squared, own.coordinates);
+    Problem dual_problem{options.loss, coordinates_of(task.costs(examples, problem)), targets};
+    set_known_duals(examples, start, problem, problems, !options.loss.squared, dual_problem.coordinates);
     vectors[p] = LargeArray<double>(stored.dimension());
     const solve::DescentOptions solver_options{options.tolerance, options.max_epochs, options.seed + p,
                                                threads_each,      memory_each,        options.finish};
     const Progress progress{"training", problem, problems, 0, 0, 0, 1.0};
     if (gram) {
-      trained.outcomes[p] =
-          solve_on_kernel_matrix(rows, *gram, own, vectors[p].span(), solver_options, progress, monitor);
+      trained.outcomes[p] = solve_on_kernel_matrix(rows, *gram, dual_problem, vectors[p].span(),
+                                                   solver_options, progress, monitor);
     } else {
-      add_rows(rows, own.coordinates, vectors[p].span());
+      add_rows(rows, dual_problem.coordinates, vectors[p].span());
       solve::Outcome& outcome = trained.outcomes[p];
-      outcome = solve_problem(rows, own, vectors[p].span(), solver_options, progress, monitor);
+      outcome = solve_problem(rows, dual_problem, vectors[p].span(), solver_options, progress, monitor);
       outcome.converged = outcome.converged && outcome.relative_gap() <= options.tolerance;
     }
-    for (std::size_t i = 0; i < own.coordinates.size(); ++i) {
-      trained.duals[i * vectors.size() + p] = own.coordinates[i].u;
+    for (std::size_t i = 0; i < dual_problem.coordinates.size(); ++i) {
+      trained.duals[i * vectors.size() + p] = dual_problem.coordinates[i].u;
     }
     monitor.finish_one();
   });
@@ -226,8 +229,8 @@ Trained train_stored(const DistinctRows& examples, const Task& task, const WarmS
   WeightVectors vectors(static_cast<std::size_t>(problems));
   trained.dimension = rows->dimension();
   solve_all(*rows, examples, task, start, memory, monitor, vectors, trained);
-  const bool of_duals = storage == Storage::split || storage == Storage::kernel;
-  if (!of_duals) static_cast<Conjunctions&>(trained) = conjunctions_of(*rows, vectors);
+  const bool has_dual_model = storage == Storage::split || storage == Storage::kernel;
+  if (!has_dual_model) static_cast<Conjunctions&>(trained) = conjunctions_of(*rows, vectors);
   return trained;
 }
 
@@ -251,9 +254,9 @@ Trained train_task(const DistinctRows& examples, const Task& task, const WarmSta
   };
   try {
     Trained trained = train_in(storage, start);
-    const bool chosen_freely = options.storage == Storage::automatic && storage == Storage::kernel;
-    if (!chosen_freely || all_converged(trained)) return trained;
-    // Sums of large kernel values may be too inaccurate where sums of weights are not.
+    const bool may_choose_again = options.storage == Storage::automatic && storage == Storage::kernel;
+    if (!may_choose_again || all_converged(trained)) return trained;
+    // Sums of large kernel values may be too inaccurate; sums of weights may still be accurate enough.
     if (!fits_without_kernel(estimate, options.memory)) return trained;
     estimate.kernel_pays = false;
     return train_in(choose_storage(Storage::automatic, estimate, options.memory),
@@ -306,7 +309,8 @@ Trained train_logistic(const DistinctRows& examples, const TrainOptions& options
     vectors[k] = LargeArray<double>(rows->dimension());
     rows->passes().add(0, static_cast<std::int64_t>(count), u.data(), vectors[k].data());
   }
-  // The solver sees kernel values only; if these are huge, the true weights may differ from its result.
+  // The solver uses kernel values only; if they are huge, the objective of the weights may differ from the
+  // result of the solver.
   solve::Outcome& outcome = trained.outcomes.front();
   outcome.objective = objective_at(vectors, rows->passes(), *loss, trained.duals);
   outcome.converged = outcome.relative_gap() <= options.tolerance;

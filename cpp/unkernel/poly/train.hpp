@@ -29,7 +29,7 @@ struct TrainOptions {
   int threads;
 };
 
-// The targets of regression by their codes, and the factors of C for scores below and above them.
+// The targets of regression by their codes, and the factors of C for scores below and above the targets.
 struct Regression {
   std::span<const double> targets;
   double below = 1.0;
@@ -42,7 +42,8 @@ struct WarmStart {
   std::span<const double> duals;          // hashes x problems: the u of solve/loss.hpp
 };
 
-// With Storage::split there are neither weights nor an intercept: the duals define the model.
+// With Storage::split and Storage::kernel there are neither weights nor an intercept: the duals define the
+// model.
 struct Trained : Conjunctions {
   std::vector<double> duals;  // rows x problems
   std::vector<solve::Outcome> outcomes;

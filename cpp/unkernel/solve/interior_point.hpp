@@ -6,8 +6,8 @@
 // Each side of a row that costs something is a variable a_j with cost c_j, sign y_j and margin m_j, which is
 // `low` of the loss for the positive side and -`high` for the negative side. u_i is the sum of y_j a_j over
 // the sides of row i, and r the residual of the row: its score minus its target.
-//   min 1/2 |w|^2 + 1/2 sum d_j a_j^2 - sum (m_j + y_j target) a_j,  w = sum_j y_j a_j phi,  0 <= a_j (<=
-//   c_j) linear loss: d = 0, bounded above;   squared loss: d = 1/(2c), not bounded
+//   min 1/2 |w|^2 + 1/2 sum d_j a_j^2 - sum (m_j + y_j target) a_j,    w = sum_j y_j a_j phi
+//   linear loss: d = 0, 0 <= a_j <= c_j;    squared loss: d = 1 / (2 c), 0 <= a_j
 // With multipliers s of a >= 0 and t of a <= c:
 //   y r - m + d a - s + t = 0,   s a = mu,   t (c - a) = mu,   mu -> 0
 #pragma once

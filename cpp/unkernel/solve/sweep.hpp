@@ -4,9 +4,8 @@
 //          wants to move makes its step. A row at a corner of g_i that wants to stay there sleeps for 1, 2,
 //          4 .. 16 epochs. A row that is further inside its corner than the largest violation of the last
 //          epoch leaves the active set (shrinking).
-// Step     The best u_i for the dual with all other variables fixed, in closed form (Hsieh et al. 2008,
-// Algorithm 3,
-//          extended to rows with both labels).
+// Step     The best u_i for the dual while all other variables are fixed, in closed form (Hsieh et al. 2008,
+//          Algorithm 3, extended to rows with both labels).
 // Revisit  Rows whose gap was larger than the average are visited again, up to four times, at the end of an
 //          epoch: half of the gap is in a sixth of the rows that move. On a kernel matrix, where steps are
 //          expensive, the rows whose step gained more than the average are visited again.

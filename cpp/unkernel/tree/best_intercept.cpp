@@ -20,7 +20,7 @@ BestIntercept best_intercept(std::span<const double> scores, std::span<const sig
     double cost;
   };
   std::vector<Corner> corners;
-  double slope = 0.0;  // far to the left, every positive example pulls to the right
+  double slope = 0.0;  // for b = -infinity: every positive example has a loss
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (costs[i] <= 0.0) continue;
     corners.push_back({labels[i] - scores[i], costs[i]});
@@ -28,8 +28,8 @@ BestIntercept best_intercept(std::span<const double> scores, std::span<const sig
   }
   if (corners.empty()) return {};
   std::ranges::sort(corners, {}, &Corner::intercept);
-  // At its corner a positive example stops pulling, or a negative one starts pushing: in both cases the slope
-  // increases.
+  // At its corner, the loss of a positive example ends, or the loss of a negative example begins: in both
+  // cases the slope increases by its cost.
   std::size_t k = 0;
   while (k + 1 < corners.size() && slope + corners[k].cost < 0.0) slope += corners[k++].cost;
   const double intercept = corners[k].intercept;

@@ -8,33 +8,33 @@
 namespace unkernel::tree {
 namespace {
 
-// Marks the nodes of a piece that are in a channel: those with a weight, and their descendants. Parents come
-// last.
+// Marks the nodes of a piece that are in a channel: nodes with a weight and their descendants. Children come
+// before their parents.
 std::vector<bool> nodes_in_channel(const Forest& forest, std::span<const double> weights) {
-  std::vector<bool> is_in(forest.size(), false);
+  std::vector<bool> in_channel(forest.size(), false);
   for (std::size_t i = forest.size(); i-- > 0;) {
-    if (weights[i] != 0.0) is_in[i] = true;
-    if (!is_in[i]) continue;
-    for (const NodeId child : forest.children(static_cast<NodeId>(i))) is_in[at(child)] = true;
+    if (weights[i] != 0.0) in_channel[i] = true;
+    if (!in_channel[i]) continue;
+    for (const NodeId child : forest.children(static_cast<NodeId>(i))) in_channel[at(child)] = true;
   }
-  return is_in;
+  return in_channel;
 }
 
 }  // namespace
 
 void CutForest::add(std::span<const WeightedTrees> pieces) {
   std::vector<std::vector<NodeId>> places;
-  for (const WeightedTrees& piece : pieces) places.push_back(absorb(*piece.forest));
+  for (const WeightedTrees& piece : pieces) places.push_back(add_forest(*piece.forest));
   sums_.resize(forest_.size(), 0.0);
-  is_found_.resize(forest_.size(), false);
+  is_listed_.resize(forest_.size(), false);
   for (std::size_t channel = 0; channel < channels_.size(); ++channel) {
-    channels_[channel].cuts.push_back(joined(channel, pieces, places));
+    channels_[channel].cuts.push_back(join_pieces(channel, pieces, places));
     add_to_layers(channels_[channel], channels_[channel].cuts.back().nodes);
   }
 }
 
-// Adds all nodes of another forest; returns their numbers here.
-std::vector<NodeId> CutForest::absorb(const Forest& other) {
+// Adds all nodes of another forest; returns their numbers in this forest.
+std::vector<NodeId> CutForest::add_forest(const Forest& other) {
   std::vector<std::int32_t> labels;
   for (std::size_t i = 0; i < other.label_count(); ++i)
     labels.push_back(forest_.add_label(other.labels().name(static_cast<std::int32_t>(i))));
@@ -51,23 +51,23 @@ std::vector<NodeId> CutForest::absorb(const Forest& other) {
 }
 
 // Collects the nodes of all pieces that are in the channel and that the kernel considers, each once.
-CutForest::CutNodes CutForest::joined(std::size_t channel, std::span<const WeightedTrees> pieces,
-                                      std::span<const std::vector<NodeId>> places) {
+CutForest::CutNodes CutForest::join_pieces(std::size_t channel, std::span<const WeightedTrees> pieces,
+                                           std::span<const std::vector<NodeId>> places) {
   CutNodes cut;
   for (std::size_t k = 0; k < pieces.size(); ++k) {
     const std::span<const double> weights = pieces[k].weights[channel];
-    const std::vector<bool> is_in = nodes_in_channel(*pieces[k].forest, weights);
-    for (std::size_t i = 0; i < is_in.size(); ++i) {
+    const std::vector<bool> in_channel = nodes_in_channel(*pieces[k].forest, weights);
+    for (std::size_t i = 0; i < in_channel.size(); ++i) {
       const NodeId node = places[k][i];
-      if (!is_in[i] || group_of(kernel_, forest_, node) < 0) continue;
-      if (!is_found_[at(node)]) cut.nodes.push_back(node);
-      is_found_[at(node)] = true;
+      if (!in_channel[i] || group_of(kernel_, forest_, node) < 0) continue;
+      if (!is_listed_[at(node)]) cut.nodes.push_back(node);
+      is_listed_[at(node)] = true;
       sums_[at(node)] += weights[i];
     }
   }
   for (const NodeId node : cut.nodes) {
     cut.weights.push_back(std::exchange(sums_[at(node)], 0.0));
-    is_found_[at(node)] = false;
+    is_listed_[at(node)] = false;
   }
   return cut;
 }
@@ -86,17 +86,17 @@ void CutForest::add_to_layers(Channel& channel, std::span<const NodeId> nodes) {
     }
     channel.recent.clear();
     channel.layers.clear();
-    channel.layers.push_back(indexed(channel.settled));
+    channel.layers.push_back(make_index(channel.settled));
   } else {
     for (const NodeId node : channel.recent) {
       if (channel.owner[at(node)] < 0) channel.owner[at(node)] = 1;
     }
     channel.layers.erase(channel.layers.begin() + 1, channel.layers.end());
-    channel.layers.push_back(indexed(channel.recent));
+    channel.layers.push_back(make_index(channel.recent));
   }
 }
 
-kernels::TreeWeights CutForest::indexed(std::span<const NodeId> nodes) const {
+kernels::TreeWeights CutForest::make_index(std::span<const NodeId> nodes) const {
   return kernels::TreeWeights(
       kernels::TreeIndex(kernel_, forest_, kernels::nodes_in_order(kernel_, forest_, nodes)));
 }

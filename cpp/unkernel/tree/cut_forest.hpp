@@ -1,8 +1,8 @@
-// The subtrees of cuts with their weights, apart from the examples that the cuts were made of.
+// The subtrees of cuts with their weights, without the examples from which the cuts were made.
 //
-// A cut g = sum of coefficient_i phi(x_i) needs no examples: it is the distinct subtrees of its trees, each
-// with its weight (the DAG of Severyn & Moschitti, 2011). So cuts can be sent in pieces to processes that do
-// not have their examples.
+// A cut g = sum of coefficient_i phi(x_i) needs no examples: it is given by the distinct subtrees of its
+// trees, each with a weight (the DAG of Severyn & Moschitti, 2011). So cuts can be sent in pieces to
+// processes that do not have their examples.
 #pragma once
 
 #include <cstddef>
@@ -38,10 +38,10 @@ class CutForest {
   std::size_t channels() const { return channels_.size(); }
   const Forest& forest() const { return forest_; }
 
-  // Returns the nodes of all cuts, in two layers, each with an index: the first for most cuts, the second for
-  // those added since. The first is rebuilt only when the second has grown to a quarter of it, so that the
-  // cost of a new cut depends on what is new in it. Both contain all descendants of their nodes; a node in
-  // both belongs to the first.
+  // Returns the nodes of all cuts in two layers, each with an index. The second layer contains the cuts that
+  // were added after the first layer was built. The first layer is rebuilt only when the second has grown to
+  // a quarter of its size, so that the cost of a new cut depends on its new subtrees. Each layer contains all
+  // descendants of its nodes; a node in both layers belongs to the first.
   std::span<const kernels::TreeWeights> layers(std::size_t channel) const {
     return channels_[channel].layers;
   }
@@ -52,7 +52,7 @@ class CutForest {
   // Gives the nodes of the layers their weights in w = sum_t alphas[t] g_t.
   void set_weights(std::span<const double> alphas);
 
-  // For each cut, the sum over its nodes in the channel of weight times value.
+  // Returns for each cut the sum of weight times value over its nodes in the channel.
   std::vector<double> along_cuts(std::size_t channel, std::span<const double> values, int threads) const;
 
  private:
@@ -69,17 +69,17 @@ class CutForest {
     std::vector<bool> is_recent;      // for each node of the forest
   };
 
-  std::vector<NodeId> absorb(const Forest& other);
-  CutNodes joined(std::size_t channel, std::span<const WeightedTrees> pieces,
-                  std::span<const std::vector<NodeId>> places);
+  std::vector<NodeId> add_forest(const Forest& other);
+  CutNodes join_pieces(std::size_t channel, std::span<const WeightedTrees> pieces,
+                       std::span<const std::vector<NodeId>> places);
   void add_to_layers(Channel& channel, std::span<const NodeId> nodes);
-  kernels::TreeWeights indexed(std::span<const NodeId> nodes) const;
+  kernels::TreeWeights make_index(std::span<const NodeId> nodes) const;
 
   kernels::TreeKernel kernel_;
   Forest forest_;
   std::vector<Channel> channels_;
-  std::vector<double> sums_;    // by node of the forest; 0 between calls
-  std::vector<bool> is_found_;  // by node of the forest; false between calls
+  std::vector<double> sums_;     // by node of the forest; 0 between calls
+  std::vector<bool> is_listed_;  // by node of the forest; false between calls
 };
 
 }  // namespace unkernel::tree

@@ -14,7 +14,7 @@ using kernels::TreeIndex;
 using kernels::TreeRow;
 
 // Adds the contribution of one tree to s(v) for each node v.
-struct Spread {
+struct NodeSums {
   struct Node {
     void excess(std::int32_t, std::int32_t position, double value) { block[position] += weight * value; }
     double* block;
@@ -48,14 +48,15 @@ WeightedTrees CutScorer::weighted_trees(std::span<const std::int32_t> examples,
                                         std::span<const double> coefficients) {
   const Forest& forest = *set_->forest;
   std::vector<NodeId> nodes;
-  const auto note = [&](NodeId node) {
+  const auto list_node = [&](NodeId node) {
     if (std::exchange(places_[at(node)], 0) < 0) nodes.push_back(node);
   };
   for (const TreeCounts& counts : set_->trees) {
     for (const std::int32_t example : examples) {
       for (const NodeId node : counts.row(at(example)).nodes) {
-        note(node);
-        std::ranges::for_each(forest.children(node), note);  // rows lack leaves that the kernel ignores
+        list_node(node);
+        std::ranges::for_each(forest.children(node),
+                              list_node);  // leaves that the kernel ignores are not in rows
       }
     }
   }
@@ -89,10 +90,10 @@ void CutScorer::score(std::span<const double> alphas, std::span<const std::int32
   for (std::size_t channel = 0; channel < cuts_.channels(); ++channel) {
     const TreeCounts& counts = set_->trees[channel];
     for (const kernels::TreeWeights& layer : cuts_.layers(channel)) {
-      note_groups(layer.index(), counts, examples);
+      set_groups(layer.index(), counts, examples);
       kernels::add_scores(layer, *set_->forest, groups_, counts, examples, threads, monitor, scores);
     }
-    forget_groups(counts, examples);
+    reset_groups(counts, examples);
   }
 }
 
@@ -101,64 +102,64 @@ std::vector<double> CutScorer::products(std::span<const std::int32_t> examples,
                                         const Monitor& monitor) {
   known_.update();
   std::vector<double> products(cuts_.size(), 0.0);
-  sums_.resize(cuts_.forest().size());  // those of all nodes of a channel are set before they are read
+  sums_.resize(cuts_.forest().size());  // the entries of all nodes of a channel are set before they are read
   for (std::size_t channel = 0; channel < cuts_.channels(); ++channel) {
     const WeightedRows rows{set_->trees[channel], examples, coefficients};
     const std::span<const kernels::TreeWeights> layers = cuts_.layers(channel);
     for (std::size_t k = 0; k < layers.size(); ++k) {
       const TreeIndex& index = layers[k].index();
-      note_groups(index, rows.counts, examples);
-      const std::span<const double> found = spread_over(index, rows, threads, monitor);
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        if (cuts_.belongs_to(k, channel, index.node(i))) sums_[at(index.node(i))] = found[i];
+      set_groups(index, rows.counts, examples);
+      const std::span<const double> values = sum_by_node(index, rows, threads, monitor);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (cuts_.belongs_to(k, channel, index.node(i))) sums_[at(index.node(i))] = values[i];
       }
     }
-    forget_groups(rows.counts, examples);
-    const std::vector<double> along = cuts_.along_cuts(channel, sums_, threads);
-    for (std::size_t t = 0; t < along.size(); ++t) products[t] += along[t];
+    reset_groups(rows.counts, examples);
+    const std::vector<double> products_of_cuts = cuts_.along_cuts(channel, sums_, threads);
+    for (std::size_t t = 0; t < products_of_cuts.size(); ++t) products[t] += products_of_cuts[t];
   }
   return products;
 }
 
 // Computes s(v) = sum over the rows' nodes u of f(u) Delta(u, v), for all nodes v of the index; its product
-// with the node weights of a cut is their inner product.
-std::span<const double> CutScorer::spread_over(const TreeIndex& index, const WeightedRows& rows, int threads,
+// with the node weights of a cut is the inner product of the rows and the cut.
+std::span<const double> CutScorer::sum_by_node(const TreeIndex& index, const WeightedRows& rows, int threads,
                                                const Monitor& monitor) {
   std::vector<std::unique_ptr<kernels::TreeRows>> visitors(static_cast<std::size_t>(std::max(threads, 1)));
-  parallel_slots(threads, spreading_tasks, [&](std::size_t slot, std::int64_t task) {
-    auto& [nodes, group_sums] = spread_[static_cast<std::size_t>(task)];
+  parallel_slots(threads, summing_tasks, [&](std::size_t slot, std::int64_t task) {
+    auto& [nodes, group_sums] = task_sums_[static_cast<std::size_t>(task)];
     nodes.assign(index.size(), 0.0);
     group_sums.assign(index.group_count(), 0.0);
     if (visitors[slot] == nullptr)
       visitors[slot] = std::make_unique<kernels::TreeRows>(index, *set_->forest, groups_);
-    Spread spread{index, nodes.data(), group_sums.data(), 0.0, {}};
-    for (auto k = static_cast<std::size_t>(task); k < rows.examples.size(); k += spreading_tasks) {
+    NodeSums node_sums{index, nodes.data(), group_sums.data(), 0.0, {}};
+    for (auto k = static_cast<std::size_t>(task); k < rows.examples.size(); k += summing_tasks) {
       monitor.throw_if_stopped();
       const TreeRow row = rows.counts.row(at(rows.examples[k]));
-      spread.coefficient = rows.coefficients[k];
-      spread.tree_weights = row.weights;
-      visitors[slot]->visit(row.nodes, spread, monitor);
+      node_sums.coefficient = rows.coefficients[k];
+      node_sums.tree_weights = row.weights;
+      visitors[slot]->visit(row.nodes, node_sums, monitor);
     }
   });
-  auto& [result, of_groups] = spread_.front();
-  for (std::size_t task = 1; task < spread_.size(); ++task) {
-    const auto& [nodes, group_sums] = spread_[task];
+  auto& [result, total_group_sums] = task_sums_.front();
+  for (std::size_t task = 1; task < task_sums_.size(); ++task) {
+    const auto& [nodes, group_sums] = task_sums_[task];
     for (std::size_t i = 0; i < result.size(); ++i) result[i] += nodes[i];
-    for (std::size_t g = 0; g < of_groups.size(); ++g) of_groups[g] += group_sums[g];
+    for (std::size_t g = 0; g < total_group_sums.size(); ++g) total_group_sums[g] += group_sums[g];
   }
-  for (std::size_t i = 0; i < result.size(); ++i) result[i] += of_groups[at(index.group_of_number(i))];
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] += total_group_sums[at(index.group_of_number(i))];
   return result;
 }
 
-void CutScorer::note_groups(const TreeIndex& index, const TreeCounts& counts,
-                            std::span<const std::int32_t> examples) {
+void CutScorer::set_groups(const TreeIndex& index, const TreeCounts& counts,
+                           std::span<const std::int32_t> examples) {
   for (const std::int32_t example : examples) {
     for (const NodeId node : counts.row(at(example)).nodes)
       groups_[at(node)] = index.group(known_.group(node));
   }
 }
 
-void CutScorer::forget_groups(const TreeCounts& counts, std::span<const std::int32_t> examples) {
+void CutScorer::reset_groups(const TreeCounts& counts, std::span<const std::int32_t> examples) {
   for (const std::int32_t example : examples) {
     for (const NodeId node : counts.row(at(example)).nodes) groups_[at(node)] = -1;
   }

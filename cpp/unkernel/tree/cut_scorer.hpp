@@ -1,7 +1,8 @@
 // Scores and inner products between examples and the cuts of a sampled cutting-plane method.
 //
-// The examples may be a part of those that the cuts were made from. Each part then adds all cuts, but scores
-// and multiplies only its own examples. The sums over parts are those over all examples, up to rounding.
+// The examples may be a part of the examples from which the cuts were made. Each part then adds all cuts, but
+// scores and multiplies only its own examples. Up to rounding, the results of all parts add up to the result
+// for all examples.
 //
 // Cost   of a call: proportional to its examples and to the subtrees of the cuts, not to the set's size
 #pragma once
@@ -37,17 +38,17 @@ class CutScorer {
   // Adds a cut that consists of these pieces.
   void add(std::span<const WeightedTrees> pieces) { cuts_.add(pieces); }
 
-  // w'phi(x) for w = sum_t alphas[t] g_t and some examples x of the set.
+  // Computes w'phi(x) for w = sum_t alphas[t] g_t and some examples x of the set.
   void score(std::span<const double> alphas, std::span<const std::int32_t> examples, int threads,
              const Monitor& monitor, std::span<double> scores);
 
-  // Returns the inner products of the sum of coefficients[k] phi(x_k) with all cuts, which must have its
-  // subtrees.
+  // Returns the inner products of the sum of coefficients[k] phi(x_k) with all cuts, which must contain all
+  // of its subtrees.
   std::vector<double> products(std::span<const std::int32_t> examples, std::span<const double> coefficients,
                                int threads, const Monitor& monitor);
 
  private:
-  static constexpr std::int64_t spreading_tasks = 4;  // fixed, so that sums do not depend on `threads`
+  static constexpr std::int64_t summing_tasks = 4;  // fixed, so that sums do not depend on `threads`
 
   // Some rows with coefficients.
   struct WeightedRows {
@@ -55,16 +56,16 @@ class CutScorer {
     std::span<const std::int32_t> examples;
     std::span<const double> coefficients;
   };
-  struct SpreadSums {
+  struct TaskSums {
     std::vector<double> nodes;
     std::vector<double> groups;
   };
 
-  std::span<const double> spread_over(const kernels::TreeIndex& index, const WeightedRows& rows, int threads,
+  std::span<const double> sum_by_node(const kernels::TreeIndex& index, const WeightedRows& rows, int threads,
                                       const Monitor& monitor);
-  void note_groups(const kernels::TreeIndex& index, const kernels::TreeCounts& counts,
-                   std::span<const std::int32_t> examples);
-  void forget_groups(const kernels::TreeCounts& counts, std::span<const std::int32_t> examples);
+  void set_groups(const kernels::TreeIndex& index, const kernels::TreeCounts& counts,
+                  std::span<const std::int32_t> examples);
+  void reset_groups(const kernels::TreeCounts& counts, std::span<const std::int32_t> examples);
 
   std::shared_ptr<const kernels::ExampleSet> set_;
   CutForest cuts_;
@@ -72,9 +73,9 @@ class CutScorer {
   std::vector<std::int32_t> groups_;  // for each node of the set's forest: its group in an index; -1 between
                                       // calls
   std::vector<NodeId> places_;        // for each node of the set's forest; -1 between calls
-  // Kept between calls: where freed memory goes back to the system at once, allocating it takes as long as
+  // Kept between calls: on systems that take freed memory back at once, allocating it again takes as long as
   // using it.
-  std::array<SpreadSums, spreading_tasks> spread_;
+  std::array<TaskSums, summing_tasks> task_sums_;
   std::vector<double> sums_;
 };
 

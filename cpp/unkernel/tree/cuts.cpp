@@ -53,17 +53,17 @@ double LocalCuts::along_newest(std::span<const double> scores) const {
 
 WeightedExamples LocalCuts::weighted_examples(std::span<const double> alphas) const {
   std::vector<double> sums(set_->size, 0.0);
-  std::vector<bool> has(set_->size, false);
+  std::vector<bool> has_coefficient(set_->size, false);
   for (std::size_t t = 0; t < cuts_.size(); ++t) {
     if (alphas[t] == 0.0) continue;
     for (std::size_t k = 0; k < cuts_[t].examples.size(); ++k) {
       sums[at(cuts_[t].examples[k])] += alphas[t] * cuts_[t].coefficients[k];
-      has[at(cuts_[t].examples[k])] = true;
+      has_coefficient[at(cuts_[t].examples[k])] = true;
     }
   }
   WeightedExamples weighted;
   for (std::size_t i = 0; i < set_->size; ++i) {
-    if (!has[i]) continue;
+    if (!has_coefficient[i]) continue;
     weighted.examples.push_back(static_cast<std::int32_t>(i));
     weighted.coefficients.push_back(sums[i]);
   }

@@ -21,8 +21,8 @@ struct Cut {
 
 // Examples to score; those with label * (score + intercept) < 1 form a cut.
 struct Sample {
-  std::span<const std::int32_t> examples;  // ascending, some of them several times
-  std::span<const signed char> labels;     // one per example here
+  std::span<const std::int32_t> examples;  // ascending; an example may occur several times
+  std::span<const signed char> labels;     // one per entry of `examples`
   double intercept;
 };
 
@@ -38,14 +38,14 @@ class Cuts {
 
   const std::vector<Cut>& cuts() const { return cuts_; }
 
-  // w'phi(x) for w = sum_t alphas[t] g_t.
+  // Computes w'phi(x) for w = sum_t alphas[t] g_t.
   virtual void score(std::span<const double> alphas, const Sample& sample, std::span<double> scores) = 0;
 
-  // Adds the cut; returns its inner products with all cuts, that with itself last.
+  // Adds the cut. Returns its inner products with all cuts; the last is its product with itself.
   std::vector<double> add(Cut cut);
 
  protected:
-  // With all cuts, including the newest.
+  // Returns the inner products of the newest cut with all cuts, including itself.
   virtual std::vector<double> products_of_newest() = 0;
 
   std::vector<Cut> cuts_;
@@ -69,7 +69,7 @@ class LocalCuts : public Cuts {
   const Monitor& monitor_;
 };
 
-// Cuts that need kernel values only.
+// Cuts that are computed from kernel values alone.
 class KernelCuts : public LocalCuts {
  public:
   using LocalCuts::LocalCuts;
@@ -84,7 +84,7 @@ class KernelCuts : public LocalCuts {
   std::vector<double> products_of_newest() final;
 };
 
-// The ways to compute scores and inner products of cuts; all give the same results.
+// Methods that compute scores and inner products of cuts. All give the same results.
 enum class CutMethod {
   forest,        // one index of all cuts; the products of a new cut with all others in one pass
   pairs,         // uSVM: one kernel value at a time

@@ -16,21 +16,21 @@
 namespace unkernel::tree {
 namespace {
 
-constexpr std::size_t first_examples = 1024;  // of each labelling
-constexpr std::size_t fewest_to_add = 256;
+constexpr std::size_t first_examples = 1024;  // per labelling
+constexpr std::size_t min_added = 256;
 constexpr double finest_pairs = 1e-7;  // the limit of kernels in single precision
 // Per round: with kernels of very different magnitudes, the pair solver may never converge.
 constexpr std::int64_t most_steps = 10'000'000;
-constexpr double largest_kernel = 1e30;  // that single precision can handle
+constexpr double largest_kernel = 1e30;  // above this, single precision overflows
 
 // The state of one labelling.
 struct Problem {
-  Problem(const Labelling& given, bool with_intercept)
-      : labels(given.labels),
-        costs(given.costs),
-        alpha(given.labels.size(), 0.0),
-        scores(given.labels.size(), 0.0),
-        scored(given.labels.size(), false),
+  Problem(const Labelling& labelling, bool with_intercept)
+      : labels(labelling.labels),
+        costs(labelling.costs),
+        alpha(labelling.labels.size(), 0.0),
+        scores(labelling.labels.size(), 0.0),
+        has_exact_score(labelling.labels.size(), false),
         fit_intercept(with_intercept) {}
 
   // Computes P, D and b from the scores of all examples.
@@ -53,7 +53,7 @@ struct Problem {
                                   : 0.0;
   }
 
-  // Returns how much an example violates its optimality condition.
+  // Returns the amount by which an example violates its optimality condition.
   double violation(std::size_t i) const {
     const double slack = 1.0 - labels[i] * (scores[i] + intercept);
     if (slack > 0.0) return alpha[i] < costs[i] ? slack : 0.0;
@@ -64,10 +64,11 @@ struct Problem {
   const std::vector<double>& costs;
   std::vector<double> alpha;
   std::vector<double> scores;
-  std::vector<bool> scored;  // in double precision, with these alpha
+  std::vector<bool>
+      has_exact_score;  // whether the score is in double precision and belongs to the current alpha
   bool fit_intercept;
-  bool settled = false;  // the gap is small enough according to the current scores
-  bool announced = false;
+  bool is_solved = false;  // whether the gap is small enough for the current scores
+  bool is_reported = false;
   double intercept = 0.0;  // of the pair solver
   double pair_tolerance = 0.01;
   Trained result;
@@ -80,7 +81,7 @@ class Decomposition {
       : examples_(examples),
         options_(options),
         monitor_(monitor),
-        square_(examples, room(examples.size(), options.memory), options.threads),
+        square_(examples, max_examples(examples.size(), options.memory), options.threads),
         self_(examples.self_kernels()) {
     if (!std::ranges::all_of(self_, [](double value) { return value <= largest_kernel; })) {
       throw std::invalid_argument(
@@ -91,36 +92,36 @@ class Decomposition {
   }
 
   std::vector<Trained> run() {
-    publish("kernels", 0);
-    bring_in(first_choice());
+    report_progress("kernels", 0);
+    add_examples(choose_first_examples());
     if (square_.size() == examples_.size()) {  // one round should suffice
       for (Problem& problem : problems_)
         problem.pair_tolerance = std::min(problem.pair_tolerance, 2.0 * options_.tolerance);
     }
     for (std::int64_t round = 1; round <= options_.max_rounds; ++round) {
-      const std::vector<Problem*> problems = open();
+      const std::vector<Problem*> problems = unsolved();
       parallel_for(options_.threads, static_cast<std::int64_t>(problems.size()), [&](std::int64_t i) {
         Problem& problem = *problems[static_cast<std::size_t>(i)];
         solve(problem);
         problem.result.rounds = round;
       });
-      score(open(), unworked());
-      for (Problem* problem : open()) settle(*problem);
-      if (open().empty() || round == options_.max_rounds) certify();  // may reopen some problems
-      publish("training", round);
+      score(unsolved(), examples_outside());
+      for (Problem* problem : unsolved()) check_gap(*problem);
+      if (unsolved().empty() || round == options_.max_rounds) certify();  // may reopen some problems
+      report_progress("training", round);
       for (Problem* problem : problems)
         problem->result.history.note({round, problem->result.objective, problem->result.dual_objective});
-      if (open().empty()) break;
-      const std::vector<std::int32_t> found = violators();
-      if (!tighten(found.empty())) {
+      if (unsolved().empty()) break;
+      const std::vector<std::int32_t> found = find_violators();
+      if (!tighten_tolerances(found.empty())) {
         certify();
         break;
       }
-      bring_in(found);
+      add_examples(found);
     }
     std::vector<Trained> trained;
     for (Problem& problem : problems_) {
-      problem.result.converged = problem.settled;
+      problem.result.converged = problem.is_solved;
       problem.result.coefficients = std::move(problem.alpha);
       for (std::size_t i = 0; i < problem.labels.size(); ++i)
         problem.result.coefficients[i] *= problem.labels[i];
@@ -130,60 +131,61 @@ class Decomposition {
   }
 
  private:
-  static std::size_t room(std::size_t examples, std::size_t memory) {
+  static std::size_t max_examples(std::size_t examples, std::size_t memory) {
     const auto side = static_cast<std::size_t>(std::sqrt(static_cast<double>(memory) / sizeof(float)));
     return std::min(examples, std::max<std::size_t>(side, 64));
   }
 
-  std::vector<Problem*> open() {
+  std::vector<Problem*> unsolved() {
     std::vector<Problem*> found;
     for (Problem& problem : problems_) {
-      if (!problem.settled) found.push_back(&problem);
+      if (!problem.is_solved) found.push_back(&problem);
     }
     return found;
   }
 
-  void settle(Problem& problem) {
+  void check_gap(Problem& problem) {
     problem.evaluate();
-    problem.settled = problem.gap() <= options_.tolerance;
+    problem.is_solved = problem.gap() <= options_.tolerance;
   }
 
-  // Sets the accuracy of the next pair solution: higher as the gap closes, and if no other example violates
-  // its condition. False if nothing more can be done within single precision.
-  bool tighten(bool all_are_worked_with) {
-    bool can_go_on = !all_are_worked_with;
-    for (Problem* problem : open()) {
+  // Sets the tolerance of the next pair solution, which decreases with the gap, and further if no example
+  // outside of the working set violates its condition. Returns false if single precision allows no more
+  // progress.
+  bool tighten_tolerances(bool no_violators_left) {
+    bool can_continue = !no_violators_left;
+    for (Problem* problem : unsolved()) {
       double& tolerance = problem->pair_tolerance;
-      can_go_on = can_go_on || tolerance > finest_pairs;
+      can_continue = can_continue || tolerance > finest_pairs;
       tolerance = std::min(tolerance, std::max(0.1 * problem->gap(), 0.25 * options_.tolerance));
-      if (all_are_worked_with) tolerance *= 0.25;
+      if (no_violators_left) tolerance *= 0.25;
       tolerance = std::max(tolerance, finest_pairs);
     }
-    return can_go_on;
+    return can_continue;
   }
 
-  // Scores the examples that are not yet scored with the current weights: the scores of the working set come
-  // from a kernel matrix in single precision.
+  // Scores the examples that have no score in double precision for the current weights. (The scores of the
+  // working set come from a kernel matrix in single precision.)
   void certify() {
     std::vector<Problem*> all;
     for (Problem& problem : problems_) all.push_back(&problem);
     std::vector<std::int32_t> examples;
     for (std::size_t i = 0; i < examples_.size(); ++i) {
-      if (!std::ranges::all_of(problems_, [i](const Problem& problem) { return problem.scored[i]; }))
+      if (!std::ranges::all_of(problems_, [i](const Problem& problem) { return problem.has_exact_score[i]; }))
         examples.push_back(static_cast<std::int32_t>(i));
     }
     score(all, examples);
-    for (Problem* problem : all) settle(*problem);
+    for (Problem* problem : all) check_gap(*problem);
   }
 
-  void publish(const char* stage, std::int64_t round) {
+  void report_progress(const char* stage, std::int64_t round) {
     for (Problem& problem : problems_) {
-      if (problem.settled && !std::exchange(problem.announced, true)) monitor_.finish_one();
+      if (problem.is_solved && !std::exchange(problem.is_reported, true)) monitor_.finish_one();
     }
     Progress progress;
     progress.stage = stage;
     progress.problems = static_cast<std::int64_t>(problems_.size());
-    progress.problem = progress.problems - static_cast<std::int64_t>(open().size());
+    progress.problem = progress.problems - static_cast<std::int64_t>(unsolved().size());
     progress.epoch = round;
     progress.active = static_cast<std::int64_t>(square_.size());
     progress.relative_gap = 0.0;
@@ -195,20 +197,19 @@ class Decomposition {
     monitor_.report(progress);
   }
 
-  // Returns examples spread evenly over the set: as many of either label as there are, up to half of the
-  // initial size.
-  std::vector<std::int32_t> first_choice() const {
+  // Returns examples spread evenly over the set: for each label up to half of the initial size.
+  std::vector<std::int32_t> choose_first_examples() const {
     const std::size_t n = examples_.size();
     std::vector<bool> chosen(n, n <= square_.capacity() && n <= first_examples * problems_.size());
     for (const Problem& problem : problems_) {
       for (const int label : {-1, 1}) {
-        std::vector<std::size_t> of_label;
+        std::vector<std::size_t> with_label;
         for (std::size_t i = 0; i < n; ++i) {
-          if (problem.labels[i] == label && problem.costs[i] > 0.0) of_label.push_back(i);
+          if (problem.labels[i] == label && problem.costs[i] > 0.0) with_label.push_back(i);
         }
-        const std::size_t wanted =
-            std::min({first_examples / 2, of_label.size(), square_.capacity() / (2 * problems_.size()) + 1});
-        for (std::size_t k = 0; k < wanted; ++k) chosen[of_label[k * of_label.size() / wanted]] = true;
+        const std::size_t wanted = std::min(
+            {first_examples / 2, with_label.size(), square_.capacity() / (2 * problems_.size()) + 1});
+        for (std::size_t k = 0; k < wanted; ++k) chosen[with_label[k * with_label.size() / wanted]] = true;
       }
     }
     std::vector<std::int32_t> examples;
@@ -218,12 +219,12 @@ class Decomposition {
     return examples;
   }
 
-  // Returns the examples with the largest violations over all labellings: at most three quarters of the
-  // working set, as most early violators turn out not to matter.
-  std::vector<std::int32_t> violators() const {
+  // Returns the examples with the largest violations over all labellings: at most three quarters of the size
+  // of the working set, because most early violators are not support vectors in the end.
+  std::vector<std::int32_t> find_violators() const {
     std::vector<double> worst(examples_.size(), 0.0);
     for (const Problem& problem : problems_) {
-      if (problem.settled) continue;
+      if (problem.is_solved) continue;
       for (std::size_t i = 0; i < worst.size(); ++i) worst[i] = std::max(worst[i], problem.violation(i));
     }
     std::vector<std::int32_t> found;
@@ -231,44 +232,43 @@ class Decomposition {
       const auto example = static_cast<std::int32_t>(i);
       if (worst[i] > 0.5 * options_.tolerance && square_.place(example) < 0) found.push_back(example);
     }
-    const std::size_t most =
-        std::min(std::max(fewest_to_add, 3 * square_.size() / 4), square_.capacity() / 2);
+    const std::size_t max_found =
+        std::min(std::max(min_added, 3 * square_.size() / 4), square_.capacity() / 2);
     std::ranges::stable_sort(found, std::greater<>(), [&](std::int32_t i) { return worst[at(i)]; });
-    if (found.size() > most) found.resize(most);
+    if (found.size() > max_found) found.resize(max_found);
     std::ranges::sort(found);
     return found;
   }
 
-  void bring_in(const std::vector<std::int32_t>& examples) {
+  void add_examples(const std::vector<std::int32_t>& examples) {
     std::size_t count = examples.size();
-    if (square_.size() + count > square_.capacity()) make_room(count);
+    if (square_.size() + count > square_.capacity()) drop_easiest(count);
     count = std::min(count, square_.capacity() - square_.size());
     square_.add(std::span(examples).first(count));
   }
 
-  // Drops the examples that need the least work: those satisfied at a bound, the most satisfied first; then
-  // those longest in the working set. Dropped examples keep their values, and return when their violations
-  // are largest.
-  void make_room(std::size_t wanted) {
+  // Drops the examples that are least likely to change: first examples at a bound that satisfy their
+  // condition, in the order of descending slack; then the examples that are longest in the working set.
+  // Dropped examples keep their alpha, and return when they are among the largest violators.
+  void drop_easiest(std::size_t wanted) {
     const auto examples = square_.examples();
-    std::vector<double> content(examples.size(), std::numeric_limits<double>::infinity());
+    std::vector<double> slack_of(examples.size(), std::numeric_limits<double>::infinity());
     for (std::size_t k = 0; k < examples.size(); ++k) {
       const std::size_t i = at(examples[k]);
       for (const Problem& problem : problems_) {
-        if (problem.settled) continue;
+        if (problem.is_solved) continue;
         const bool at_bound = problem.alpha[i] <= 0.0 || problem.alpha[i] >= problem.costs[i];
         const double slack = std::abs(1.0 - problem.labels[i] * (problem.scores[i] + problem.intercept));
-        content[k] = std::min(content[k], at_bound && problem.violation(i) == 0.0 ? slack : 0.0);
+        slack_of[k] = std::min(slack_of[k], at_bound && problem.violation(i) == 0.0 ? slack : 0.0);
       }
     }
     std::vector<std::size_t> order(examples.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t k) { return content[k]; });
-    std::vector<bool> wanted_examples(examples_.size(), true);
+    std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t k) { return slack_of[k]; });
+    std::vector<bool> is_kept(examples_.size(), true);
     const std::size_t excess = square_.size() + wanted - square_.capacity();
-    for (std::size_t k = 0; k < std::min(excess, order.size()); ++k)
-      wanted_examples[at(examples[order[k]])] = false;
-    square_.keep(wanted_examples);
+    for (std::size_t k = 0; k < std::min(excess, order.size()); ++k) is_kept[at(examples[order[k]])] = false;
+    square_.keep(is_kept);
   }
 
   void solve(Problem& problem) const {
@@ -288,7 +288,7 @@ class Decomposition {
     const solve::PairOutcome outcome = solve::minimise_pairs(
         pairs, {problem.pair_tolerance, most_steps, options_.fit_intercept}, alpha, gradient, monitor_);
     problem.intercept = outcome.bias;
-    problem.scored.assign(problem.scored.size(), false);
+    problem.has_exact_score.assign(problem.has_exact_score.size(), false);
     for (std::size_t k = 0; k < n; ++k) {
       problem.alpha[at(examples[k])] = alpha[k];
       problem.scores[at(examples[k])] = labels[k] * (gradient[k] + 1.0);
@@ -296,7 +296,7 @@ class Decomposition {
   }
 
   // Returns the examples whose scores the pair solver does not maintain.
-  std::vector<std::int32_t> unworked() const {
+  std::vector<std::int32_t> examples_outside() const {
     std::vector<std::int32_t> examples;
     for (std::size_t i = 0; i < examples_.size(); ++i) {
       if (square_.place(static_cast<std::int32_t>(i)) < 0) examples.push_back(static_cast<std::int32_t>(i));
@@ -304,7 +304,7 @@ class Decomposition {
     return examples;
   }
 
-  // One pass over those examples, for all the problems at once.
+  // Scores these examples for all problems in one pass.
   void score(const std::vector<Problem*>& problems, const std::vector<std::int32_t>& examples) {
     if (problems.empty() || examples.empty()) return;
     Support support{{}, {}, problems.size()};
@@ -319,7 +319,7 @@ class Decomposition {
     for (std::size_t k = 0; k < examples.size(); ++k) {
       for (std::size_t p = 0; p < problems.size(); ++p) {
         problems[p]->scores[at(examples[k])] = scores[k * problems.size() + p];
-        problems[p]->scored[at(examples[k])] = true;
+        problems[p]->has_exact_score[at(examples[k])] = true;
       }
     }
   }

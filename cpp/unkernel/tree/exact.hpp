@@ -1,7 +1,7 @@
 // Kernel SVMs over examples of trees: solves the whole dual, with a certified gap.
 //
-// Problem   min_{w,b}  P = 1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (w'phi(x_i) + b)),  b not regularised (or 0)
-//           for each of several labellings of the same examples (one-vs-rest)
+// Problem   min_{w,b}  P = 1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (w'phi(x_i) + b))
+//           for each of several labellings of the same examples (one-vs-rest); b is not regularised, or is 0
 // Method    decomposition. The kernel matrix of a working set of examples is in memory, and their dual is
 //           solved by SMO (solve/smo.hpp) while all other variables are fixed. Then one pass over the forest
 //           scores *all* examples with the current weights, for all labellings at once; this gives P, D and

@@ -1,5 +1,5 @@
-// Cuts over trees with a common index of all their nodes: the scores of all cuts together, and the products
-// of a new cut with all others, take one pass each.
+// Cuts over trees with a common index of all their nodes. The scores of all cuts take one pass together; the
+// products of a new cut with all cuts take another.
 #pragma once
 
 #include <memory>

@@ -23,7 +23,8 @@ class RowSink final : public kernels::GramSink {
   std::size_t stride_;
 };
 
-// Mirrors the part left of the diagonal in rows `begin` .. `end` - 1 to above the diagonal, tile by tile.
+// Copies the entries left of the diagonal in rows `begin` .. `end` - 1 to their mirror images above the
+// diagonal, tile by tile.
 void mirror(float* values, std::size_t stride, std::size_t begin, std::size_t end, int threads) {
   parallel_for(threads, static_cast<std::int64_t>((end - begin + tile - 1) / tile), [&](std::int64_t part) {
     const std::size_t top = begin + static_cast<std::size_t>(part) * tile;
@@ -42,9 +43,9 @@ void mirror(float* values, std::size_t stride, std::size_t begin, std::size_t en
 GramBlock::GramBlock(const TrainingExamples& all, std::size_t capacity, int threads)
     : all_(all), capacity_(capacity), threads_(threads), place_(all.size(), -1) {}
 
-// Grows by a quarter: enough because every growth copies, and no more because the system also zeroes the
-// unused part. A large matrix is not copied again, because both copies would be in memory.
-void GramBlock::make_wide(std::size_t size) {
+// Grows by a quarter: not less, because every growth copies the matrix, and not more, because the system also
+// clears the unused part. A large matrix is not copied again, because both copies would be in memory.
+void GramBlock::reserve_side(std::size_t size) {
   if (size <= stride_) return;
   const std::size_t stride = 2 * size > capacity_ ? capacity_ : (size + size / 4 + 15) / 16 * 16;
   LargeArray<float> values(stride * stride);
@@ -58,7 +59,7 @@ void GramBlock::make_wide(std::size_t size) {
 void GramBlock::add(std::span<const std::int32_t> examples) {
   const std::size_t before = size();
   const std::vector<std::int32_t> old = examples_;
-  make_wide(before + examples.size());
+  reserve_side(before + examples.size());
   for (const std::int32_t example : examples) {
     place_[static_cast<std::size_t>(example)] = static_cast<std::int32_t>(examples_.size());
     examples_.push_back(example);

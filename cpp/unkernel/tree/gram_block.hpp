@@ -13,7 +13,7 @@ namespace unkernel::tree {
 
 class GramBlock {
  public:
-  // Holds at most `capacity` of all examples; memory is allocated as they are added.
+  // Holds at most `capacity` examples; memory is allocated when examples are added.
   GramBlock(const TrainingExamples& all, std::size_t capacity, int threads);
 
   std::size_t size() const { return examples_.size(); }
@@ -24,13 +24,13 @@ class GramBlock {
   std::int32_t place(std::int32_t example) const { return place_[static_cast<std::size_t>(example)]; }
   std::span<const std::int32_t> examples() const { return examples_; }
 
-  // Adds examples that are not present; there must be room.
+  // Adds examples that are not in the block yet; they must not exceed the capacity.
   void add(std::span<const std::int32_t> examples);
-  // Keeps the examples that `wanted` marks, and drops the others.
+  // Keeps the examples that `wanted` marks, and drops all others.
   void keep(const std::vector<bool>& wanted);
 
  private:
-  void make_wide(std::size_t size);
+  void reserve_side(std::size_t size);
 
   const TrainingExamples& all_;
   std::size_t capacity_;

@@ -15,27 +15,27 @@ using kernels::ExampleSet;
 
 constexpr std::int64_t examples_at_once = 16;
 
-// One index per cut; for scores, one index of all cuts if `together`.
+// One index per cut; for scores, one index of all cuts if `one_index`.
 class DagCuts final : public LocalCuts {
  public:
   DagCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads,
-          const Monitor& monitor, bool together)
-      : LocalCuts(kernel, std::move(set), threads, monitor), together_(together) {}
+          const Monitor& monitor, bool one_index)
+      : LocalCuts(kernel, std::move(set), threads, monitor), one_index_(one_index) {}
 
   void score(std::span<const double> alphas, const Sample& sample, std::span<double> scores) override {
     std::ranges::fill(scores, 0.0);
-    if (together_) {
+    if (one_index_) {
       WeightedExamples all = weighted_examples(alphas);
       const ExampleMachine machine(kernel_, set_, std::move(all.examples), std::move(all.coefficients), 1);
       machine.add_scores(*set_, sample.examples, threads_, monitor_, scores);
       return;
     }
-    std::vector<double> of_cut(scores.size());
+    std::vector<double> cut_scores(scores.size());
     for (std::size_t t = 0; t < dags_.size(); ++t) {
       if (alphas[t] == 0.0) continue;
-      std::ranges::fill(of_cut, 0.0);
-      dags_[t].add_scores(*set_, sample.examples, threads_, monitor_, of_cut);
-      for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += alphas[t] * of_cut[i];
+      std::ranges::fill(cut_scores, 0.0);
+      dags_[t].add_scores(*set_, sample.examples, threads_, monitor_, cut_scores);
+      for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += alphas[t] * cut_scores[i];
     }
   }
 
@@ -53,7 +53,7 @@ class DagCuts final : public LocalCuts {
     return products;
   }
 
-  bool together_;
+  bool one_index_;
   std::vector<ExampleMachine> dags_;
 };
 
@@ -95,8 +95,8 @@ std::unique_ptr<Cuts> make_paper_cuts(CutMethod method, const ExampleKernel& ker
                                       std::shared_ptr<const ExampleSet> set, int threads,
                                       const Monitor& monitor) {
   if (method == CutMethod::pairs) return std::make_unique<PairCuts>(kernel, std::move(set), threads, monitor);
-  const bool together = method == CutMethod::dag_together;
-  return std::make_unique<DagCuts>(kernel, std::move(set), threads, monitor, together);
+  const bool one_index = method == CutMethod::dag_together;
+  return std::make_unique<DagCuts>(kernel, std::move(set), threads, monitor, one_index);
 }
 
 }  // namespace unkernel::tree

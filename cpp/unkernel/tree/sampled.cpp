@@ -15,9 +15,9 @@
 namespace unkernel::tree {
 namespace {
 
-// The small dual is solved to this share of the requested precision, practically exactly. A loose solution
-// would depend on rounding, and so would the examples of later cuts.
-constexpr double solved_share = 1e-9;
+// The precision of the small dual, as a share of the requested precision: practically exact. A less precise
+// solution would depend on rounding, and so would the examples of later cuts.
+constexpr double dual_precision_share = 1e-9;
 
 // Draws examples in proportion to their importance. If all are requested and have equal importance, all are
 // drawn.
@@ -61,7 +61,8 @@ class CutProgram {
  public:
   CutProgram(double mass, bool fit_intercept) : mass_(mass), fit_intercept_(fit_intercept) {}
 
-  // `products` with all cuts, that with itself last; `pull` is the cut's sum of coefficients.
+  // `products` are the inner products of the cut with all cuts, itself last; `pull` is the sum of its
+  // coefficients.
   void add(std::span<const double> products, double offset, double pull) {
     const std::size_t size = offsets_.size() + 1;
     std::vector<double> gram(size * size);
@@ -139,12 +140,12 @@ Cut most_violated_cut(const Sample& sample, std::span<const double> scores) {
 }
 
 double violation_of(const Cut& cut, const Sample& sample, std::span<const double> scores) {
-  double along = 0.0;
+  double product = 0.0;
   for (std::size_t k = 0, s = 0; k < cut.examples.size(); ++k) {
     while (sample.examples[s] != cut.examples[k]) ++s;
-    along += cut.coefficients[k] * (scores[s] + sample.intercept);
+    product += cut.coefficients[k] * (scores[s] + sample.intercept);
   }
-  return cut.offset - along;
+  return cut.offset - product;
 }
 
 }  // namespace
@@ -156,13 +157,13 @@ Trained train_sampled(Cuts& cuts, const Labelling& labelling, const SampledOptio
   Sampler sampler(labelling.costs, options.sample_size, options.seed);
   Trained trained;
   progress.stage = "sampling";
-  for (std::int64_t done = 0; done < progress.problem; ++done) monitor.finish_one();
+  for (std::int64_t problem = 0; problem < progress.problem; ++problem) monitor.finish_one();
   for (std::int64_t round = 1; round <= options.max_rounds && !trained.converged; ++round) {
-    const std::vector<std::int32_t> drawn = sampler.draw();
+    const std::vector<std::int32_t> sampled = sampler.draw();
     std::vector<signed char> labels;
-    for (const std::int32_t example : drawn) labels.push_back(labelling.labels[at(example)]);
-    const Sample sample{drawn, labels, program.intercept()};
-    std::vector<double> scores(drawn.size(), 0.0);
+    for (const std::int32_t example : sampled) labels.push_back(labelling.labels[at(example)]);
+    const Sample sample{sampled, labels, program.intercept()};
+    std::vector<double> scores(sampled.size(), 0.0);
     if (round > 1) cuts.score(program.alphas(), sample, scores);
     Cut cut = most_violated_cut(sample, scores);
     const double slack = program.slack();
@@ -179,7 +180,7 @@ Trained train_sampled(Cuts& cuts, const Labelling& labelling, const SampledOptio
             "the kernel of an example is not finite: lower the decay, or normalise the trees");
       }
       program.add(products, offset, pull);
-      program.solve(solved_share * options.epsilon * options.C * total);
+      program.solve(dual_precision_share * options.epsilon * options.C * total);
     }
     trained.rounds = round;
     progress.epoch = round;

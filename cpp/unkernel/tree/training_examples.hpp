@@ -13,7 +13,7 @@
 
 namespace unkernel::tree {
 
-// Examples with their coefficients in each of several problems: row-major, `problems` per example.
+// Examples with their coefficients in several problems: row-major, `problems` numbers per example.
 struct Support {
   std::vector<std::int32_t> examples;
   std::vector<double> coefficients;
@@ -29,7 +29,7 @@ class TrainingExamples {
   // Returns the kernel of each example with itself.
   virtual std::vector<double> self_kernels() const = 0;
 
-  // The kernels of `rows` with `columns`; only those up to the diagonal if `lower_only`.
+  // Computes the kernels of `rows` with `columns`; if `lower_only`, only up to the diagonal.
   virtual void compute_kernels(std::span<const std::int32_t> rows, std::span<const std::int32_t> columns,
                                bool lower_only, kernels::GramSink& sink) const = 0;
 
