@@ -89,15 +89,15 @@ auto recode_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag
   return to_numpy(std::move(recoded));
 }
 
-// Returns (found, right, correct) of each type, and the number of equal tags.
-auto count_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>& right,
-                  const Array<ChunkTag>& found, std::size_t types) {
-  check_tags(view(first_tokens), view(right), types);
-  check_tags(view(first_tokens), view(found), types);
+// Returns the numbers of predicted, gold and correct chunks of each type, and the number of equal tags.
+auto count_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>& gold,
+                  const Array<ChunkTag>& predicted, std::size_t types) {
+  check_tags(view(first_tokens), view(gold), types);
+  check_tags(view(first_tokens), view(predicted), types);
   auto score = without_lock(
-      [&] { return parsing::count_chunks(view(first_tokens), view(right), view(found), types); });
+      [&] { return parsing::count_chunks(view(first_tokens), view(gold), view(predicted), types); });
   std::vector<std::int64_t> counts;
-  for (const auto& type : score.types) counts.insert(counts.end(), {type.found, type.right, type.correct});
+  for (const auto& type : score.types) counts.insert(counts.end(), {type.predicted, type.gold, type.correct});
   return nb::typed<nb::tuple, nb::any, int>(
       nb::make_tuple(to_numpy(std::move(counts), {types, 3}), score.equal_tags));
 }
@@ -119,7 +119,7 @@ void bind_chunks(nb::module_& module) {
   module.def("read_chunk_tags", &read_chunk_tags, nb::arg("text"), nb::arg("column"), nb::arg("types"));
   module.def("chunk_tag_names", &list_tag_names, nb::arg("types"));
   module.def("recode_chunks", &recode_chunks, nb::arg("first_tokens"), nb::arg("tags"), nb::arg("scheme"));
-  module.def("count_chunks", &count_chunks, nb::arg("first_tokens"), nb::arg("right"), nb::arg("found"),
+  module.def("count_chunks", &count_chunks, nb::arg("first_tokens"), nb::arg("gold"), nb::arg("predicted"),
              nb::arg("types"));
   module.def("chunk_text", &chunk_text, nb::arg("text"), nb::arg("features"), nb::arg("engine"),
              nb::arg("classes"), nb::kw_only(), nb::arg("scheme"), nb::arg("backward"), nb::arg("beam"),

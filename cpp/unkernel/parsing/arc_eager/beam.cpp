@@ -14,10 +14,10 @@ void RowScores::clear() {
 
 std::uint64_t RowScores::hash(std::size_t part, std::span<const std::int32_t> columns) {
   constexpr std::uint64_t spread = 0x9e3779b97f4a7c15;
-  std::uint64_t all = part;
+  std::uint64_t mixed = part;
   for (const std::int32_t column : columns)
-    all = (all ^ static_cast<std::uint32_t>(column)) * spread + (all >> 32);
-  return Random::mix(all) >> 1;  // the key with all bits set is reserved
+    mixed = (mixed ^ static_cast<std::uint32_t>(column)) * spread + (mixed >> 32);
+  return Random::mix(mixed) >> 1;  // the key with all bits set is reserved
 }
 
 bool RowScores::is_row(const Row& row, std::size_t part, std::span<const std::int32_t> columns) const {
@@ -51,14 +51,14 @@ void Beam::move_or_copy(std::size_t k) {
   }
 }
 
-void BeamRoom::begin(std::size_t words) {
+void BeamBuffers::begin(std::size_t words) {
   move_scores.clear();
   label_scores.clear();
   steps.clear();
   beam.begin(words);
 }
 
-std::vector<PathStep> BeamRoom::path_to(std::int32_t last_step) const {
+std::vector<PathStep> BeamBuffers::path_to(std::int32_t last_step) const {
   std::vector<PathStep> path;
   for (std::int32_t number = last_step; number != no_step; number = path.back().before)
     path.push_back(steps[static_cast<std::size_t>(number)]);

@@ -2,8 +2,8 @@
 //
 // The score of a sequence is the sum of the scores of its moves and of its labels. In each step, every state
 // makes every valid move, arcs with their best labels, and the `width` sequences with the largest scores are
-// kept. Finished sequences make no more moves. States often have equal features, so each row of features is
-// scored once per sentence.
+// kept. Finished sequences make no more moves. Several states often have equal features, so each row of
+// features is scored once per sentence.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,12 @@
 
 namespace unkernel::parsing {
 
-// Several states are copied, which takes time quadratic in the length. So longer sentences have a beam of
-// one.
+// A beam copies states, which takes time quadratic in the length of the sentence. Sentences with more words
+// than this are parsed with a beam of 1.
 constexpr std::size_t longest_for_beam = 1000;
 
-// The scores of the feature rows of a sentence. Each is computed once, or again in a very long sentence.
+// The scores of the feature rows of a sentence. The scores of a row are computed once; only if a sentence has
+// more than `most_rows` different rows, they are computed again.
 class RowScores {
  public:
   void clear();
@@ -35,11 +36,11 @@ class RowScores {
                              const Compute& compute) {
     if (rows_.size() == most_rows) clear();
     std::int32_t& number = numbers_[hash(part, columns)];
-    if (number == 0 || !is_row(rows_[place_of(number)], part, columns)) {
+    if (number == 0 || !is_row(rows_[index_of(number)], part, columns)) {
       number = static_cast<std::int32_t>(rows_.size()) + 1;
       add(part, columns, compute(part, columns));
     }
-    const Row& row = rows_[place_of(number)];
+    const Row& row = rows_[index_of(number)];
     return std::span(scores_).subspan(row.first_score, row.scores);
   }
 
@@ -53,7 +54,7 @@ class RowScores {
   };
 
   static std::uint64_t hash(std::size_t part, std::span<const std::int32_t> columns);
-  static std::size_t place_of(std::int32_t number) { return static_cast<std::size_t>(number) - 1; }
+  static std::size_t index_of(std::int32_t number) { return static_cast<std::size_t>(number) - 1; }
   bool is_row(const Row& row, std::size_t part, std::span<const std::int32_t> columns) const;
   template <class Scores>
   void add(std::size_t part, std::span<const std::int32_t> columns, const Scores& scores) {
@@ -62,7 +63,7 @@ class RowScores {
     scores_.insert(scores_.end(), scores.begin(), scores.end());
   }
 
-  FlatMap<std::uint64_t, std::int32_t> numbers_;  // of rows, counted from 1
+  FlatMap<std::uint64_t, std::int32_t> numbers_;  // of rows by hash, counted from 1
   std::vector<Row> rows_;
   std::vector<std::int32_t> columns_;
   std::vector<double> scores_;
@@ -70,10 +71,10 @@ class RowScores {
 
 // The last step of a sequence of moves.
 struct PathStep {
-  std::int32_t before;  // the number of the step before it, or no_step
+  std::int32_t before;  // the number of the previous step, or no_step
   Move move;
   std::int32_t label;
-  bool correct;  // and so were all steps before it
+  bool correct;  // this step and all steps before it
 };
 constexpr std::int32_t no_step = -1;
 
@@ -106,7 +107,8 @@ class Beam {
 
   // Keeps the best `width` extensions, the best first.
   void keep_best(std::size_t width);
-  // Makes extended item k from the item that it extends. That item is kept if others extend it, too.
+  // Fills extended item k with the state of the item that it extends: copies the state if later extensions
+  // need it too, and moves it otherwise.
   void move_or_copy(std::size_t k);
 
   std::vector<BeamItem> items_;
@@ -114,15 +116,15 @@ class Beam {
   std::vector<Extension> extensions_;
 };
 
-// The buffers for searching a sentence, reused.
-struct BeamRoom {
+// The buffers for searching a sentence, reused from sentence to sentence.
+struct BeamBuffers {
   RowScores move_scores;
   RowScores label_scores;
   std::vector<PathStep> steps;  // of all beams
   Beam beam;
 
   void begin(std::size_t words);
-  // Returns the steps that lead to this one, in the order of parsing.
+  // Returns the steps that lead to this step, in the order of parsing.
   std::vector<PathStep> path_to(std::int32_t last_step) const;
 };
 
@@ -139,8 +141,12 @@ struct AnyChoice {
 template <class Scorer>
 class BeamSearch {
  public:
-  BeamSearch(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& parse_room, BeamRoom& room)
-      : spec_(spec), scorer_(scorer), symbols_(parse_room.symbols), row_(parse_room.row), room_(room) {}
+  BeamSearch(const ArcEagerSpec& spec, Scorer& scorer, ParseBuffers& parse_buffers, BeamBuffers& buffers)
+      : spec_(spec),
+        scorer_(scorer),
+        symbols_(parse_buffers.symbols),
+        row_(parse_buffers.row),
+        buffers_(buffers) {}
 
   template <class Choice>
   void step(Beam& beam, std::size_t width, const Choice& choice) {
@@ -178,18 +184,19 @@ class BeamSearch {
     const std::size_t part = spec_.move_part(state, symbols_);
     const auto& classes = spec_.moves().classes(part);
     spec_.move_features().extract(before_move(state, symbols_), row_);
-    const auto scores = room_.move_scores.of(
+    const auto scores = buffers_.move_scores.of(
         part, row_.columns, [&](std::size_t of, auto columns) { return scorer_.move_scores(of, columns); });
     const auto possible = [&](Move move) { return valid(state, move) && choice.allows(state, move); };
-    const std::size_t others = beam.extensions_.size();
+    const std::size_t before = beam.extensions_.size();
     for (std::size_t k = 0; k < classes.size(); ++k) {
       const auto move = static_cast<Move>(classes[k]);
       if (possible(move)) beam.extensions_.push_back(extension(item, number, move, scores[k], choice));
     }
-    if (beam.extensions_.size() > others) return;
-    const auto* unknown = std::ranges::find_if(all_moves, possible);
-    assert(unknown != std::end(all_moves));
-    beam.extensions_.push_back(extension(item, number, *unknown, 0.0, choice));
+    if (beam.extensions_.size() > before) return;
+    const auto* unseen =
+        std::ranges::find_if(all_moves, possible);  // training has no possible move for the part
+    assert(unseen != std::end(all_moves));
+    beam.extensions_.push_back(extension(item, number, *unseen, 0.0, choice));
   }
 
   template <class Choice>
@@ -203,7 +210,7 @@ class BeamSearch {
     made.label = classes.front();
     if (classes.size() == 1) return made;
     spec_.arc_features().extract(of_arc(item.state, symbols_, arc), row_);
-    const auto scores = room_.label_scores.of(
+    const auto scores = buffers_.label_scores.of(
         part, row_.columns, [&](std::size_t of, auto columns) { return scorer_.label_scores(of, columns); });
     const std::size_t chosen = choice.label(arc, classes, scores);
     made.score += scores[chosen];
@@ -215,42 +222,45 @@ class BeamSearch {
   void make_move(BeamItem& item, Move move, std::int32_t label, const Choice& choice) {
     const bool correct = (item.last_step == no_step || step_at(item.last_step).correct) &&
                          choice.is_correct(item.state, move, label);
-    room_.steps.push_back({item.last_step, move, label, correct});
-    item.last_step = static_cast<std::int32_t>(room_.steps.size()) - 1;
+    buffers_.steps.push_back({item.last_step, move, label, correct});
+    item.last_step = static_cast<std::int32_t>(buffers_.steps.size()) - 1;
     apply(item.state, move, label);
   }
 
-  const PathStep& step_at(std::int32_t number) const { return room_.steps[static_cast<std::size_t>(number)]; }
+  const PathStep& step_at(std::int32_t number) const {
+    return buffers_.steps[static_cast<std::size_t>(number)];
+  }
 
   const ArcEagerSpec& spec_;
   Scorer& scorer_;
   const SentenceSymbols& symbols_;
   FeatureRow& row_;
-  BeamRoom& room_;
+  BeamBuffers& buffers_;
 };
 
-// Searches the sentence whose symbols are in the parse room; the best item of the beam has the result.
+// Searches the sentence whose symbols are in the parse buffers; the best item of the beam is the result.
 template <class Scorer>
-void search(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseRoom& parse_room,
-            BeamRoom& room, const Monitor& monitor) {
-  const std::size_t words = parse_room.symbols.words();
+void search(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseBuffers& parse_buffers,
+            BeamBuffers& buffers, const Monitor& monitor) {
+  const std::size_t words = parse_buffers.symbols.words();
   const std::size_t kept = words <= longest_for_beam ? width : 1;
-  room.begin(words);
-  BeamSearch<Scorer> steps(spec, scorer, parse_room, room);
-  while (!room.beam.finished()) {
+  buffers.begin(words);
+  BeamSearch<Scorer> steps(spec, scorer, parse_buffers, buffers);
+  while (!buffers.beam.finished()) {
     monitor.throw_if_stopped();  // sentences may be long
-    steps.step(room.beam, kept, AnyChoice{});
+    steps.step(buffers.beam, kept, AnyChoice{});
   }
 }
 
-// Parses the sentence whose symbols are in the parse room, and leaves its tree there. A beam of 1 is greedy.
+// Parses the sentence whose symbols are in the parse buffers, and stores its tree in them. A beam of 1 is
+// greedy.
 template <class Scorer>
-void parse_with_beam(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseRoom& parse_room,
-                     BeamRoom& room, const Monitor& monitor) {
-  if (width == 1) return parse(spec, scorer, parse_room, monitor);
-  search(spec, scorer, width, parse_room, room, monitor);
-  parse_room.state = room.beam.best().state;
-  take_tree(spec, parse_room, monitor);
+void parse_with_beam(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseBuffers& parse_buffers,
+                     BeamBuffers& buffers, const Monitor& monitor) {
+  if (width == 1) return parse(spec, scorer, parse_buffers, monitor);
+  search(spec, scorer, width, parse_buffers, buffers, monitor);
+  parse_buffers.state = buffers.beam.best().state;
+  store_tree(spec, parse_buffers, monitor);
 }
 
 }  // namespace unkernel::parsing

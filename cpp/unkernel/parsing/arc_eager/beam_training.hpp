@@ -1,11 +1,11 @@
 // Trains the weights of a parser for beam search: the structured perceptron with updates at the largest
 // violation (Huang, Fayong & Guo 2012).
 //
-// Two beams parse a sentence: one is free, the other is confined to moves that lose fewest gold arcs, with
-// gold labels. A tree has many sequences of moves, and the one with the largest score is taken as correct. If
-// the free beam ends with a wrong tree, let t be the step in which the best free sequence is wrong and leads
-// the best correct one by most. The rows of the correct sequence up to t gain 1 for the classes that it
-// chose, and those of the wrong one lose 1.
+// Two beams parse a sentence: the free beam may make any move; the gold beam only makes moves that lose the
+// fewest gold arcs, with gold labels. Many sequences of moves lead to the gold tree; the best sequence of the
+// gold beam counts as the correct one. If the free beam ends with a wrong tree, let t be the step in which
+// its best sequence is wrong and its lead over the correct sequence is largest. Up to step t, the weights of
+// the choices of the correct sequence gain 1, and those of the wrong sequence lose 1.
 #pragma once
 
 #include <cstddef>
@@ -25,27 +25,27 @@ class BeamLearner {
               std::vector<AveragedWeights>& arcs)
       : spec_(spec), width_(width), moves_(moves), arcs_(arcs) {}
 
-  // Learns the sentence whose symbols are in the room. Returns whether its tree was wrong.
-  bool learn(const LabelledTree& gold, ParseRoom& room, const Monitor& monitor);
+  // Learns the sentence whose symbols are in the buffers. Returns whether its tree was wrong.
+  bool learn(const LabelledTree& gold, ParseBuffers& buffers, const Monitor& monitor);
 
  private:
-  // The last steps of two sequences.
+  // The last steps of the correct and of the wrong sequence.
   struct Violation {
     std::int32_t correct = no_step;
     std::int32_t wrong = no_step;
   };
 
-  Violation largest_violation(const LabelledTree& gold, ParseRoom& room, const Monitor& monitor);
+  Violation largest_violation(const LabelledTree& gold, ParseBuffers& buffers, const Monitor& monitor);
   bool is_correct(const BeamItem& item) const;
-  void add_along(std::span<const PathStep> path, std::size_t first, float amount, ParseRoom& room);
-  void add_move(Move move, float amount, ParseRoom& room);
-  void add_label(const Arc& arc, std::int32_t label, float amount, ParseRoom& room);
+  void add_along(std::span<const PathStep> path, std::size_t first, float amount, ParseBuffers& buffers);
+  void add_move(Move move, float amount, ParseBuffers& buffers);
+  void add_label(const Arc& arc, std::int32_t label, float amount, ParseBuffers& buffers);
 
   const ArcEagerSpec& spec_;
   std::size_t width_;
   std::vector<AveragedWeights>& moves_;
   std::vector<AveragedWeights>& arcs_;
-  BeamRoom beams_;
+  BeamBuffers beams_;
   Beam gold_beam_;
 };
 

@@ -16,69 +16,70 @@ class Recorder {
 
   void record(const data::ColumnText& text, std::int64_t sentence, const Monitor& monitor) {
     sentence_ = static_cast<std::int32_t>(sentence);
-    spec_.look_up(text, sentence, room_.symbols);
-    room_.state.begin(room_.symbols.words());
+    spec_.look_up(text, sentence, buffers_.symbols);
+    buffers_.state.begin(buffers_.symbols.words());
     if (beam_ > 1) {
-      search(spec_, scorer_, beam_, room_, beam_room_, monitor);
-      for (const PathStep& step : beam_room_.path_to(beam_room_.beam.best().last_step))
-        take(step.move, step.label);
+      search(spec_, scorer_, beam_, buffers_, beam_buffers_, monitor);
+      for (const PathStep& step : beam_buffers_.path_to(beam_buffers_.beam.best().last_step))
+        make_move(step.move, step.label);
       return;
     }
-    while (!room_.state.finished()) {
+    while (!buffers_.state.finished()) {
       monitor.throw_if_stopped();  // sentences may be long
-      const Move move = choose_move(spec_, scorer_, room_);
-      take(move, makes_arc(move) ? choose_label(spec_, scorer_, arc_of(room_.state, move), room_) : no_label);
+      const Move move = choose_move(spec_, scorer_, buffers_);
+      make_move(move, makes_arc(move) ? choose_label(spec_, scorer_, arc_of(buffers_.state, move), buffers_)
+                                      : no_label);
     }
   }
 
-  ParserDecisions made;
+  ParserDecisions recorded;
 
  private:
-  void take(Move move, std::int32_t label) {
-    if (room_.state.top() != no_word) record_move(move);
-    if (makes_arc(move)) record_label(arc_of(room_.state, move), label);
-    apply(room_.state, move, label);
+  void make_move(Move move, std::int32_t label) {
+    if (buffers_.state.top() != no_word) record_move(move);
+    if (makes_arc(move)) record_label(arc_of(buffers_.state, move), label);
+    apply(buffers_.state, move, label);
   }
 
   void record_move(Move move) {
-    const ArcEagerState& state = room_.state;
-    const std::size_t part = spec_.move_part(state, room_.symbols);
+    const ArcEagerState& state = buffers_.state;
+    const std::size_t part = spec_.move_part(state, buffers_.symbols);
     const auto& classes = spec_.moves().classes(part);
     const auto chosen = static_cast<std::int32_t>(move);
     const bool known = std::find(classes.begin(), classes.end(), chosen) != classes.end();
     if (classes.size() == 1 || !known) return;
-    spec_.move_features().extract(before_move(state, room_.symbols), room_.row);
+    spec_.move_features().extract(before_move(state, buffers_.symbols), buffers_.row);
     add(false, {state.top(), state.next()}, part, chosen);
   }
 
   void record_label(const Arc& arc, std::int32_t label) {
-    const std::size_t part = spec_.arc_part(arc, room_.symbols);
+    const std::size_t part = spec_.arc_part(arc, buffers_.symbols);
     if (spec_.arcs().classes(part).size() == 1) return;
-    spec_.arc_features().extract(of_arc(room_.state, room_.symbols, arc), room_.row);
+    spec_.arc_features().extract(of_arc(buffers_.state, buffers_.symbols, arc), buffers_.row);
     add(true, {arc.head, arc.child}, part, label);
   }
 
   void add(bool label, std::pair<Word, Word> words, std::size_t part, std::int32_t chosen) {
-    const ArcEagerState& state = room_.state;
-    made.columns.insert(made.columns.end(), room_.row.columns.begin(), room_.row.columns.end());
-    made.offsets.push_back(static_cast<std::int64_t>(made.columns.size()));
-    made.labels.push_back(label ? 1 : 0);
-    made.sentences.push_back(sentence_);
-    made.firsts.push_back(words.first);
-    made.seconds.push_back(words.second);
-    made.parts.push_back(static_cast<std::int32_t>(part));
-    made.chosen.push_back(chosen);
+    const ArcEagerState& state = buffers_.state;
+    recorded.columns.insert(recorded.columns.end(), buffers_.row.columns.begin(), buffers_.row.columns.end());
+    recorded.offsets.push_back(static_cast<std::int64_t>(recorded.columns.size()));
+    recorded.labels.push_back(label ? 1 : 0);
+    recorded.sentences.push_back(sentence_);
+    recorded.firsts.push_back(words.first);
+    recorded.seconds.push_back(words.second);
+    recorded.parts.push_back(static_cast<std::int32_t>(part));
+    recorded.chosen.push_back(chosen);
     std::int8_t possible = 0;
     for (const Move move : all_moves)
       possible = static_cast<std::int8_t>(possible | (valid(state, move) ? 1 << static_cast<int>(move) : 0));
-    made.valid.push_back(possible);
+    recorded.valid.push_back(possible);
   }
 
   const ArcEagerSpec& spec_;
   EngineScorer scorer_;
   std::size_t beam_;
-  ParseRoom room_;
-  BeamRoom beam_room_;
+  ParseBuffers buffers_;
+  BeamBuffers beam_buffers_;
   std::int32_t sentence_ = 0;
 };
 
@@ -92,7 +93,7 @@ ParserDecisions decisions(const ArcEagerSpec& spec, const ParserEngines& engines
     monitor.throw_if_stopped();
     recorder.record(text, sentence, monitor);
   }
-  return std::move(recorder.made);
+  return std::move(recorder.recorded);
 }
 
 }  // namespace unkernel::parsing

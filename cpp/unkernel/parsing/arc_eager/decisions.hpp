@@ -9,22 +9,23 @@
 
 namespace unkernel::parsing {
 
-// In the order of parsing. A decision is a move or, right after a move that makes an arc, a label. Omits
-// steps without a choice, and steps with only moves that the part has not seen.
+// Decisions in the order of parsing. A decision is a move or, right after a move that makes an arc, the label
+// of the arc. Steps without a choice are omitted, and so are moves that the part has not seen in training.
 struct ParserDecisions {
   std::vector<std::int64_t> offsets{0};  // where the columns of each decision begin
   std::vector<std::int32_t> columns;
   std::vector<std::int8_t> labels;  // 1 for a label, 0 for a move
   std::vector<std::int32_t> sentences;
-  // Words, counted from 1: for moves the top and the next word, for labels head and child.
+  // Two words per decision, counted from 1: for moves, the top of the stack and the next word; for labels,
+  // the head and the child.
   std::vector<std::int32_t> firsts, seconds;
   std::vector<std::int32_t> parts;
-  std::vector<std::int32_t> chosen;  // the class
-  std::vector<std::int8_t> valid;    // for moves: bit k tells whether move k was possible
+  std::vector<std::int32_t> chosen;  // classes
+  std::vector<std::int8_t> valid;    // for moves: bit k is 1 if move k was possible
 };
 
-// Returns the decisions that lead to the trees of parse(): with a beam, those of the winning sequence. Throws
-// like parse().
+// Returns the decisions that lead to the trees of parse(); with a beam, the decisions of the best sequence.
+// Throws the exceptions of parse().
 ParserDecisions decisions(const ArcEagerSpec& spec, const ParserEngines& engines,
                           const data::ColumnText& text, std::size_t beam, const Monitor& monitor);
 

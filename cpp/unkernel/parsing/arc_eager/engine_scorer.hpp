@@ -13,7 +13,7 @@ namespace unkernel::parsing {
 
 class EngineScorer {
  public:
-  // Both must outlive it.
+  // The spec and the engines must outlive the scorer.
   EngineScorer(const ArcEagerSpec& spec, const ParserEngines& engines) {
     for (std::size_t part = 0; part < spec.moves().size(); ++part)
       moves_.emplace_back(engines.moves[part], spec.moves().classes(part).size());

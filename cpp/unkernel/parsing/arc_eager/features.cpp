@@ -11,8 +11,8 @@ namespace unkernel::parsing {
 namespace {
 
 constexpr FeatureValue no_value = -1;
-constexpr std::size_t not_of_words = std::numeric_limits<std::size_t>::max();
-constexpr std::int32_t most_children = 3;  // larger numbers of children count as this one
+constexpr std::size_t not_a_word_template = std::numeric_limits<std::size_t>::max();
+constexpr std::int32_t most_children = 3;  // larger numbers of children count as this number
 constexpr std::size_t distances = 8;
 
 // Returns the class of a distance: 1, 2, 3, 4, then ranges.
@@ -33,31 +33,33 @@ std::size_t range(Attribute attribute, const Vocabulary& vocabulary, std::size_t
   }
 }
 
-// Returns the value at a place of a template; negative if there is none.
-FeatureValue value(const TemplateValue& place, const Situation& situation, std::span<const Word> words) {
-  if (is_string(place.attribute)) return situation.symbols.of(place.attribute, words[place.address]);
+// Returns the value of a part of a template; negative if there is none.
+FeatureValue value(const TemplateValue& part, const Situation& situation, std::span<const Word> words) {
+  if (is_string(part.attribute)) return situation.symbols.of(part.attribute, words[part.address]);
   const Arc& arc = situation.arc;
-  if (place.attribute == Attribute::direction) return arc.child < arc.head;
-  if (place.attribute == Attribute::distance) {
+  if (part.attribute == Attribute::direction) return arc.child < arc.head;
+  if (part.attribute == Attribute::distance) {
     return arc.head == no_word || arc.child == no_word ? no_value
                                                        : distance_class(std::abs(arc.head - arc.child));
   }
-  const Word word = words[place.address];
+  const Word word = words[part.address];
   if (word == no_word) return no_value;
   const ArcEagerState& state = situation.state;
-  if (place.attribute == Attribute::label) return state.label(word);
+  if (part.attribute == Attribute::label) return state.label(word);
   return std::min(
-      place.attribute == Attribute::left_valency ? state.left_children(word) : state.right_children(word),
+      part.attribute == Attribute::left_valency ? state.left_children(word) : state.right_children(word),
       most_children);
 }
 
-bool takes_one_string(const Template& one) {
-  return one.values.size() == 1 && is_string(one.values.front().attribute);
+bool takes_one_string(const Template& feature) {
+  return feature.values.size() == 1 && is_string(feature.values.front().attribute);
 }
 
-// Returns the values of a template, by place.
-auto values_in(const Template& one, const Situation& situation, std::span<const Word> words) {
-  return [&one, &situation, words](std::size_t place) { return value(one.values[place], situation, words); };
+// Returns a function from the number of a part of a template to its value.
+auto values_in(const Template& feature, const Situation& situation, std::span<const Word> words) {
+  return [&feature, &situation, words](std::size_t part) {
+    return value(feature.values[part], situation, words);
+  };
 }
 
 }  // namespace
@@ -65,9 +67,9 @@ auto values_in(const Template& one, const Situation& situation, std::span<const 
 FeatureSpace::FeatureSpace(const TemplateSet& set, const Vocabulary& vocabulary, std::size_t labels)
     : set_(set), ranges_(ranges(vocabulary, labels)), begins_(set.templates.size() + 1, 0) {
   for (std::size_t k = 0; k < set_.templates.size(); ++k) {
-    const bool of_word = takes_one_string(set_.templates[k]);
-    number_.push_back(of_word ? of_words_.size() : not_of_words);
-    if (of_word) of_words_.push_back(k);
+    const bool is_of_word = takes_one_string(set_.templates[k]);
+    word_template_index_.push_back(is_of_word ? word_templates_.size() : not_a_word_template);
+    if (is_of_word) word_templates_.push_back(k);
   }
   make_index();
   for (std::size_t k = 0; k < set_.templates.size(); ++k) {
@@ -78,12 +80,13 @@ FeatureSpace::FeatureSpace(const TemplateSet& set, const Vocabulary& vocabulary,
 }
 
 std::vector<TemplateRanges> FeatureSpace::ranges(const Vocabulary& vocabulary, std::size_t labels) const {
-  std::vector<TemplateRanges> made;
-  for (const Template& one : set_.templates) {
-    TemplateRanges& own = made.emplace_back();
-    for (const TemplateValue& place : one.values) own.push_back(range(place.attribute, vocabulary, labels));
+  std::vector<TemplateRanges> all_ranges;
+  for (const Template& feature : set_.templates) {
+    TemplateRanges& template_ranges = all_ranges.emplace_back();
+    for (const TemplateValue& part : feature.values)
+      template_ranges.push_back(range(part.attribute, vocabulary, labels));
   }
-  return made;
+  return all_ranges;
 }
 
 void FeatureSpace::find_words(const Situation& situation, std::vector<Word>& words) const {
@@ -100,7 +103,7 @@ void FeatureSpace::count(const Situation& situation, FeatureRow& row, FeatureCou
   }
 }
 
-void FeatureSpace::number(const FeatureCounts& counts, std::int64_t min_count) {
+void FeatureSpace::assign_columns(const FeatureCounts& counts, std::int64_t min_count) {
   keys_.clear();
   for (std::size_t k = 0; k < counts.size(); ++k) {
     std::vector<std::pair<std::int64_t, FeatureKey>> frequent;
@@ -115,11 +118,11 @@ void FeatureSpace::number(const FeatureCounts& counts, std::int64_t min_count) {
 }
 
 void FeatureSpace::restore(std::span<const FeatureKey> keys, std::span<const std::int64_t> begins) {
-  const bool sound = begins.size() == set_.templates.size() + 1 && begins.front() == 0 &&
-                     std::is_sorted(begins.begin(), begins.end()) &&
-                     begins.back() == static_cast<std::int64_t>(keys.size()) &&
-                     keys.size() < std::numeric_limits<std::int32_t>::max();
-  if (!sound) throw std::invalid_argument("the features do not fit the templates");
+  const bool consistent = begins.size() == set_.templates.size() + 1 && begins.front() == 0 &&
+                          std::is_sorted(begins.begin(), begins.end()) &&
+                          begins.back() == static_cast<std::int64_t>(keys.size()) &&
+                          keys.size() < std::numeric_limits<std::int32_t>::max();
+  if (!consistent) throw std::invalid_argument("the features do not fit the templates");
   keys_.assign(keys.begin(), keys.end());
   begins_.assign(begins.begin(), begins.end());
   fill_index();
@@ -143,9 +146,9 @@ void FeatureSpace::fill_index() {
 }
 
 void FeatureSpace::look_up(const SentenceSymbols& symbols, WordColumns& columns) const {
-  columns.resize(symbols.words() + 1, of_words_.size());
-  for (std::size_t number = 0; number < of_words_.size(); ++number) {
-    const std::size_t which = of_words_[number];
+  columns.resize(symbols.words() + 1, word_templates_.size());
+  for (std::size_t number = 0; number < word_templates_.size(); ++number) {
+    const std::size_t which = word_templates_[number];
     const Attribute attribute = set_.templates[which].values.front().attribute;
     for (std::size_t word = 0; word <= symbols.words(); ++word) {
       columns.at(word, number) = index_.find(
@@ -154,16 +157,16 @@ void FeatureSpace::look_up(const SentenceSymbols& symbols, WordColumns& columns)
   }
 }
 
-// Writes every column, and overwrites a missing one by the next: a branch here would be mispredicted.
+// Writes every column, and lets the next column overwrite a missing column: a branch would be mispredicted.
 void FeatureSpace::extract(const Situation& situation, FeatureRow& row) const {
   find_words(situation, row.words);
   row.columns.resize(set_.templates.size());
   std::int32_t* end = row.columns.data();
   for (std::size_t k = 0; k < set_.templates.size(); ++k) {
-    const Template& one = set_.templates[k];
-    *end = number_[k] == not_of_words
-               ? index_.find(k, values_in(one, situation, row.words))
-               : situation.columns.of(row.words[one.values.front().address], number_[k]);
+    const Template& feature = set_.templates[k];
+    *end = word_template_index_[k] == not_a_word_template
+               ? index_.find(k, values_in(feature, situation, row.words))
+               : situation.columns.of(row.words[feature.values.front().address], word_template_index_[k]);
     end += *end != no_column;
   }
   row.columns.resize(static_cast<std::size_t>(end - row.columns.data()));

@@ -1,10 +1,10 @@
 // Features of a parser's state: templates filled with values, as columns of a binary row.
 //
-// A feature is a template with values in its places. The values together form one number, the key. Training
-// counts keys, and frequent ones become columns. The columns of a template are contiguous, in the order of
-// the templates and by descending frequency, so rows are created in ascending order. Features that training
-// has not seen are ignored. A lookup takes one load for a template with one value, and a probe of a hash
-// table for one with several.
+// A feature is a template with a value for each of its parts. Together, the values form one number, the key.
+// Training counts keys, and frequent keys become columns. The columns of a template are contiguous, in the
+// order of the templates and by descending frequency, so rows are created in ascending order. Features that
+// training has not seen are ignored. A lookup takes one load if a template has one part, and a probe of a
+// hash table if it has several.
 #pragma once
 
 #include <cstddef>
@@ -38,15 +38,17 @@ using FeatureCounts = std::vector<FlatMap<FeatureKey, std::int64_t>>;
 
 class FeatureSpace {
  public:
-  // Labels are values too. Throws std::invalid_argument if a template has more values than there are keys.
+  // `labels` is the number of labels, which are values too. Throws std::invalid_argument if the combinations
+  // of a template's values do not fit into a key.
   FeatureSpace(const TemplateSet& set, const Vocabulary& vocabulary, std::size_t labels);
 
   FeatureCounts no_counts() const { return FeatureCounts(set_.templates.size()); }
   void count(const Situation& situation, FeatureRow& row, FeatureCounts& counts) const;
   // Assigns columns to the keys that were counted at least `min_count` times.
-  void number(const FeatureCounts& counts, std::int64_t min_count);
+  void assign_columns(const FeatureCounts& counts, std::int64_t min_count);
 
-  // Finds the columns of single words. Call this for a sentence before extracting its features.
+  // Finds the columns of the templates whose only value is a string of a word. Call this for a sentence
+  // before extracting its features.
   void look_up(const SentenceSymbols& symbols, WordColumns& columns) const;
   // The columns come in ascending order.
   void extract(const Situation& situation, FeatureRow& row) const;
@@ -69,8 +71,8 @@ class FeatureSpace {
   void fill_index();
 
   TemplateSet set_;
-  std::vector<std::size_t> of_words_;  // the templates that take one string of a word
-  std::vector<std::size_t> number_;    // of each template among these
+  std::vector<std::size_t> word_templates_;       // the templates whose only value is a string of a word
+  std::vector<std::size_t> word_template_index_;  // of each template, in word_templates_
   std::vector<TemplateRanges> ranges_;
   FeatureIndex index_;
   std::vector<FeatureKey> keys_;

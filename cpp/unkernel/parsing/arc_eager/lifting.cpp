@@ -17,26 +17,27 @@ struct Interval {
 
 std::vector<Interval> intervals_of(const std::vector<std::vector<Word>>& children) {
   std::vector<Interval> intervals(children.size());
-  std::vector<std::pair<Word, std::size_t>> way{{no_word, 0}};  // words, and how many children are done
+  std::vector<std::pair<Word, std::size_t>> path{
+      {no_word, 0}};  // words, and how many of their children have been visited
   Word count = 0;
   intervals[0].first = count++;
-  while (!way.empty()) {
-    auto& [word, done] = way.back();
+  while (!path.empty()) {
+    auto& [word, done] = path.back();
     if (done == children[place(word)].size()) {
       intervals[place(word)].last = count;
-      way.pop_back();
+      path.pop_back();
       continue;
     }
     const Word child = children[place(word)][done++];
     intervals[place(child)].first = count++;
-    way.emplace_back(child, 0);
+    path.emplace_back(child, 0);
   }
   return intervals;
 }
 
-// Finds how far the descendants of every word extend to one side (step 1 or -1) without a gap, and returns
-// the last of them. A descendant next to a word brings all that it reaches, so every word is visited about
-// once.
+// Returns for every word how far its descendants extend without a gap to one side (step 1: right; -1: left):
+// the last of these descendants. A neighbour that is a descendant adds all words that it reaches itself, so
+// every word is visited about once.
 std::vector<Word> reaches(std::span<const Interval> intervals, Word step) {
   const auto words = static_cast<Word>(intervals.size()) - 1;
   std::vector<Word> reach(intervals.size());
@@ -91,14 +92,16 @@ class Lifting {
     children_[place(to)].push_back(word);
     heads_[place(word)] = to;
     find_arcs_above(word, from);
-    if (to != no_word && spans_stranger(to, word)) add(word);
+    if (to != no_word && spans_non_descendant(to, word)) add(word);
   }
 
-  // Finds the arcs of `head` that now cross others because the word and its descendants have left it.
+  // Finds the arcs of `head` that cross others now that `word` and its descendants are no longer below
+  // `head`.
   void find_arcs_above(Word word, Word head) {
     const auto& siblings = children_[place(head)];
     if (std::ranges::all_of(siblings, [&](Word child) { return crosses_[place(child)]; })) return;
-    Word left = no_word, right = static_cast<Word>(heads_.size());  // the nearest of them to the head
+    Word left = no_word,
+         right = static_cast<Word>(heads_.size());  // the nearest moved words on both sides of the head
     below_.assign(1, word);
     while (!below_.empty()) {
       const Word moved = below_.back();
@@ -111,17 +114,17 @@ class Lifting {
     }
   }
 
-  // Returns whether a word below the arc does not descend from its head. Marks words that do, so that no path
-  // is followed twice.
-  bool spans_stranger(Word head, Word child) {
+  // Returns whether some word below the arc does not descend from its head. Marks the words that do, so that
+  // no path is followed twice.
+  bool spans_non_descendant(Word head, Word child) {
     ++search_;
     seen_[place(head)] = search_;
     for (Word word = std::min(child, head) + 1; word < std::max(child, head); ++word) {
       Word ancestor = word;
       while (ancestor != no_word && seen_[place(ancestor)] != search_) ancestor = heads_[place(ancestor)];
       if (ancestor == no_word) return true;
-      for (Word on_way = word; seen_[place(on_way)] != search_; on_way = heads_[place(on_way)])
-        seen_[place(on_way)] = search_;
+      for (Word on_path = word; seen_[place(on_path)] != search_; on_path = heads_[place(on_path)])
+        seen_[place(on_path)] = search_;
     }
     return false;
   }

@@ -1,8 +1,9 @@
-// Lifts arcs of a dependency tree until none cross: the shortest arc that spans a word which does not descend
-// from its head moves up to its head's head, again and again.
+// Lifts arcs of a dependency tree until none cross. An arc is crossing if it spans a word that does not
+// descend from the head of the arc. Again and again, the shortest crossing arc is lifted: its word is
+// attached to its head's head.
 //
-// A lift from head h to g removes descendants from h alone. Only the other arcs of h can newly cross others,
-// and the lifted arc itself must be checked again.
+// If a word moves from head h to head g, no word except h loses descendants. So only the other arcs of h can
+// begin to cross, and only these and the lifted arc are checked again.
 //
 // Cost    linear to find the initial crossing arcs; per lift, the children of h, the words that move, and the
 //         words below the new arc up to the first one that does not descend from g.
@@ -17,8 +18,8 @@
 
 namespace unkernel::parsing {
 
-// Returns the children of every word, and at place 0 those of the root, each list ascending. Heads are by
-// word; place 0 is unused.
+// Returns the children of every word, and at index 0 the children of the root; each list ascends. heads[w] is
+// the head of word w; heads[0] is unused.
 std::vector<std::vector<Word>> children_of(std::span<const Word> heads);
 
 // Returns the heads of a projective tree. Every word must lead to the root.

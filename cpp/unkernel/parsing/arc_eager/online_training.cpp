@@ -11,23 +11,23 @@ constexpr std::size_t none = static_cast<std::size_t>(-1);
 
 std::vector<AveragedWeights> weights_for(const DecisionParts& parts, const FeatureSpace& features, int degree,
                                          std::uint32_t min_updates) {
-  std::vector<AveragedWeights> made;
+  std::vector<AveragedWeights> weights;
   for (std::size_t part = 0; part < parts.size(); ++part) {
-    made.emplace_back(degree, parts.classes(part).size(), min_updates, features.core_columns());
+    weights.emplace_back(degree, parts.classes(part).size(), min_updates, features.core_columns());
   }
-  return made;
+  return weights;
 }
 
-// Returns the best class other than `but`; none if there is no other.
-std::size_t best_other(std::span<const float> scores, std::size_t but) {
+// Returns the best class except `excluded`; `none` if there is no other class.
+std::size_t best_except(std::span<const float> scores, std::size_t excluded) {
   std::size_t best = none;
   for (std::size_t k = 0; k < scores.size(); ++k) {
-    if (k != but && (best == none || scores[k] > scores[best])) best = k;
+    if (k != excluded && (best == none || scores[k] > scores[best])) best = k;
   }
   return best;
 }
 
-// Scores with averages, to parse between epochs.
+// Scores with averaged weights, to parse between epochs.
 class AverageScorer {
  public:
   AverageScorer(std::vector<AveragedWeights>& moves, std::vector<AveragedWeights>& arcs)
@@ -87,31 +87,31 @@ EpochCounts OnlineTrainer::run_epoch(const Monitor& monitor) {
 
 void OnlineTrainer::learn_sentence(std::size_t sentence, EpochCounts& counts, const Monitor& monitor) {
   const LabelledTree& gold = trees_[sentence];
-  spec_.look_up(text_, static_cast<std::int64_t>(sentence), room_.symbols);
-  if (width_in(epochs_ + 1) == 1 || room_.symbols.words() > longest_for_beam)
+  spec_.look_up(text_, static_cast<std::int64_t>(sentence), buffers_.symbols);
+  if (width_in(epochs_ + 1) == 1 || buffers_.symbols.words() > longest_for_beam)
     return learn_greedily(gold, counts, monitor);
   ++counts.sentences;
-  counts.wrong_sentences += beam_learner_.learn(gold, room_, monitor);
+  counts.wrong_sentences += beam_learner_.learn(gold, buffers_, monitor);
 }
 
 void OnlineTrainer::learn_greedily(const LabelledTree& gold, EpochCounts& counts, const Monitor& monitor) {
-  ArcEagerState& state = room_.state;
-  for (state.begin(room_.symbols.words()); !state.finished();) {
+  ArcEagerState& state = buffers_.state;
+  for (state.begin(buffers_.symbols.words()); !state.finished();) {
     monitor.throw_if_stopped();  // sentences may be long
     const Move move = learn_move(gold, counts);
     apply(state, move, makes_arc(move) ? learn_label(gold, arc_of(state, move), counts) : no_label);
   }
 }
 
-// Returns the move to continue with.
+// Returns the move that parsing continues with.
 Move OnlineTrainer::learn_move(const LabelledTree& gold, EpochCounts& counts) {
-  const ArcEagerState& state = room_.state;
+  const ArcEagerState& state = buffers_.state;
   if (state.top() == no_word) return Move::shift;
-  const std::size_t part = spec_.move_part(state, room_.symbols);
+  const std::size_t part = spec_.move_part(state, buffers_.symbols);
   const auto& classes = spec_.moves().classes(part);
   AveragedWeights& weights = moves_[part];
-  spec_.move_features().extract(before_move(state, room_.symbols), room_.row);
-  const std::span<const float> scores = weights.score(room_.row.columns);
+  spec_.move_features().extract(before_move(state, buffers_.symbols), buffers_.row);
+  const std::span<const float> scores = weights.score(buffers_.row.columns);
   weights.next_example();
 
   int costs[move_count];
@@ -122,51 +122,51 @@ Move OnlineTrainer::learn_move(const LabelledTree& gold, EpochCounts& counts) {
     if (costs[k] >= 0 && (least < 0 || costs[k] < least)) least = costs[k];
   }
   if (least < 0) return best_move(state, std::span(classes), scores);
-  std::size_t right = none, wrong = none;
+  std::size_t correct = none, wrong = none;
   for (std::size_t k = 0; k < classes.size(); ++k) {
     if (costs[k] < 0) continue;
-    std::size_t& best = costs[k] == least ? right : wrong;
+    std::size_t& best = costs[k] == least ? correct : wrong;
     if (best == none || scores[k] > scores[best]) best = k;
   }
-  const bool mistaken = wrong != none && scores[wrong] >= scores[right];
+  const bool mistaken = wrong != none && scores[wrong] >= scores[correct];
   ++counts.moves;
   counts.wrong_moves += mistaken;
-  const std::size_t followed = mistaken && exploring() ? wrong : right;
-  if (mistaken) weights.update(right, wrong);
-  return static_cast<Move>(classes[followed]);
+  const std::size_t continued = mistaken && exploring() ? wrong : correct;
+  if (mistaken) weights.update(correct, wrong);
+  return static_cast<Move>(classes[continued]);
 }
 
-// Returns the label to continue with.
+// Returns the label that parsing continues with.
 std::int32_t OnlineTrainer::learn_label(const LabelledTree& gold, const Arc& arc, EpochCounts& counts) {
-  const std::size_t part = spec_.arc_part(arc, room_.symbols);
+  const std::size_t part = spec_.arc_part(arc, buffers_.symbols);
   const auto& classes = spec_.arcs().classes(part);
   AveragedWeights& weights = arcs_[part];
-  spec_.arc_features().extract(of_arc(room_.state, room_.symbols, arc), room_.row);
-  const std::span<const float> scores = weights.score(room_.row.columns);
+  spec_.arc_features().extract(of_arc(buffers_.state, buffers_.symbols, arc), buffers_.row);
+  const std::span<const float> scores = weights.score(buffers_.row.columns);
   weights.next_example();
   const std::size_t chosen = best_class(scores);
   if (gold.heads[static_cast<std::size_t>(arc.child)] != arc.head) return classes[chosen];
   const std::int32_t label = gold.labels[static_cast<std::size_t>(arc.child)];
-  const std::size_t right = place_among(classes, label);
-  const std::size_t wrong = best_other(scores, right);
+  const std::size_t correct = index_of_class(classes, label);
+  const std::size_t wrong = best_except(scores, correct);
   ++counts.arcs;
-  if (wrong == none || scores[wrong] < scores[right]) return label;
+  if (wrong == none || scores[wrong] < scores[correct]) return label;
   ++counts.wrong_labels;
-  weights.update(right, wrong);
+  weights.update(correct, wrong);
   return epochs_ < options_.gold_epochs ? label : classes[chosen];
 }
 
 Parsed OnlineTrainer::parse(const data::ColumnText& text, const Monitor& monitor) {
-  for (AveragedWeights& weights : moves_) weights.settle_averages();
-  for (AveragedWeights& weights : arcs_) weights.settle_averages();
+  for (AveragedWeights& weights : moves_) weights.update_rounding_unit();
+  for (AveragedWeights& weights : arcs_) weights.update_rounding_unit();
   AverageScorer scorer(moves_, arcs_);
   Parsed parsed;
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {
     monitor.throw_if_stopped();
-    spec_.look_up(text, sentence, room_.symbols);
-    parse_with_beam(spec_, scorer, width_in(epochs_), room_, beam_room_, monitor);
-    parsed.heads.insert(parsed.heads.end(), room_.tree.heads.begin() + 1, room_.tree.heads.end());
-    parsed.labels.insert(parsed.labels.end(), room_.tree.labels.begin() + 1, room_.tree.labels.end());
+    spec_.look_up(text, sentence, buffers_.symbols);
+    parse_with_beam(spec_, scorer, width_in(epochs_), buffers_, beam_buffers_, monitor);
+    parsed.heads.insert(parsed.heads.end(), buffers_.tree.heads.begin() + 1, buffers_.tree.heads.end());
+    parsed.labels.insert(parsed.labels.end(), buffers_.tree.labels.begin() + 1, buffers_.tree.labels.end());
   }
   return parsed;
 }

@@ -1,12 +1,13 @@
 // Trains an arc-eager parser online, from its own mistakes.
 //
-// The parser processes sentences in a new order in each epoch and chooses one move after another. If a move
-// loses gold arcs, the weights of the best move that loses fewest are increased, and those of the best other
-// move are decreased (averaged_weights.hpp). Ties are mistakes, too, because the averages might break them
-// the other way. From epoch `gold_epochs` on, the state then follows the parser's own choice with probability
-// `exploration`, so that it learns what to do after mistakes: training with exploration by a dynamic oracle
-// (Goldberg & Nivre 2012). Labels are learnt on correct arcs. For a parser with a beam, epochs from
-// `greedy_epochs` on follow beam_training.hpp, and continue from the averages of the greedy epochs.
+// The parser processes sentences in a new order in each epoch and chooses one move after another. A move
+// is correct if no other move loses fewer gold arcs. If a wrong move has the largest score, the weights of
+// the best correct move are increased, and those of the best wrong move are decreased (averaged_weights.hpp).
+// A tie is a mistake, too, because averaged weights might choose the wrong move. From epoch `gold_epochs` on,
+// the state then follows the parser's own choice with probability `exploration`, so that it learns what to do
+// after mistakes: training with exploration by a dynamic oracle (Goldberg & Nivre 2012). Labels are learnt on
+// gold arcs. For a parser with a beam, epochs from `greedy_epochs` on follow beam_training.hpp, and continue
+// from the averages of the greedy epochs.
 //
 // The result depends on the seed alone.
 #pragma once
@@ -47,7 +48,8 @@ struct EpochCounts {
 
 class OnlineTrainer {
  public:
-  // The spec must have learnt from this text and returned these trees; all three must outlive the trainer.
+  // The spec must have learnt from this text and returned these trees; spec, text and trees must outlive the
+  // trainer.
   OnlineTrainer(const ArcEagerSpec& spec, const data::ColumnText& text, std::span<const LabelledTree> trees,
                 const OnlineOptions& options);
   OnlineTrainer(const OnlineTrainer&) = delete;
@@ -80,8 +82,8 @@ class OnlineTrainer {
   std::vector<std::size_t> order_;
   std::vector<AveragedWeights> moves_;
   std::vector<AveragedWeights> arcs_;
-  ParseRoom room_;
-  BeamRoom beam_room_;
+  ParseBuffers buffers_;
+  BeamBuffers beam_buffers_;
   BeamLearner beam_learner_;
 };
 

@@ -12,15 +12,15 @@ namespace unkernel::parsing {
 namespace {
 
 void check(const DecisionParts& parts, std::span<const engines::Engine* const> engines, const char* what) {
-  bool sound = engines.size() == parts.size();
-  for (std::size_t part = 0; sound && part < parts.size(); ++part) {
+  bool consistent = engines.size() == parts.size();
+  for (std::size_t part = 0; consistent && part < parts.size(); ++part) {
     const std::size_t classes = parts.classes(part).size();
     // A part without a choice needs no buffer for scores.
-    sound = classes == 1
-                ? engines[part] == nullptr
-                : engines[part] != nullptr && engines[part]->scores() == (classes == 2 ? 1 : classes);
+    consistent = classes == 1
+                     ? engines[part] == nullptr
+                     : engines[part] != nullptr && engines[part]->scores() == (classes == 2 ? 1 : classes);
   }
-  if (!sound)
+  if (!consistent)
     throw std::invalid_argument(std::string("the classifiers of ") + what + " do not fit the parser");
 }
 
@@ -44,22 +44,23 @@ Parsed parse(const ArcEagerSpec& spec, const ParserEngines& engines, const data:
   const auto tokens = static_cast<std::size_t>(text.tokens());
   Parsed parsed{std::vector<std::int32_t>(tokens), std::vector<std::int32_t>(tokens)};
   constexpr std::int64_t grain = 64;  // sentences per task, each with its own worker
-  parallel_ranges(
-      options.threads, text.sentences(),
-      std::max(grain, text.sentences() / (8 * std::max(options.threads, 1))),
-      [&](std::int64_t first, std::int64_t last) {
-        EngineScorer scorer(spec, engines);
-        ParseRoom room;
-        BeamRoom beam_room;
-        for (std::int64_t sentence = first; sentence < last; ++sentence) {
-          monitor.throw_if_stopped();
-          spec.look_up(text, sentence, room.symbols);
-          parse_with_beam(spec, scorer, options.beam, room, beam_room, monitor);
-          const auto begin = static_cast<std::ptrdiff_t>(text.first_token(sentence));
-          std::copy(room.tree.heads.begin() + 1, room.tree.heads.end(), parsed.heads.begin() + begin);
-          std::copy(room.tree.labels.begin() + 1, room.tree.labels.end(), parsed.labels.begin() + begin);
-        }
-      });
+  parallel_ranges(options.threads, text.sentences(),
+                  std::max(grain, text.sentences() / (8 * std::max(options.threads, 1))),
+                  [&](std::int64_t first, std::int64_t last) {
+                    EngineScorer scorer(spec, engines);
+                    ParseBuffers buffers;
+                    BeamBuffers beam_buffers;
+                    for (std::int64_t sentence = first; sentence < last; ++sentence) {
+                      monitor.throw_if_stopped();
+                      spec.look_up(text, sentence, buffers.symbols);
+                      parse_with_beam(spec, scorer, options.beam, buffers, beam_buffers, monitor);
+                      const auto begin = static_cast<std::ptrdiff_t>(text.first_token(sentence));
+                      std::copy(buffers.tree.heads.begin() + 1, buffers.tree.heads.end(),
+                                parsed.heads.begin() + begin);
+                      std::copy(buffers.tree.labels.begin() + 1, buffers.tree.labels.end(),
+                                parsed.labels.begin() + begin);
+                    }
+                  });
   return parsed;
 }
 
@@ -77,23 +78,23 @@ OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,
                        std::span<const LabelledTree> trees, const Monitor& monitor) {
   check_same_sentences(text, trees);
   OracleRows rows;
-  ParseRoom room;
+  ParseBuffers buffers;
   for (std::size_t s = 0; s < trees.size(); ++s) {
-    spec.look_up(text, static_cast<std::int64_t>(s), room.symbols);
-    for_each_canonical_move(trees[s], room.state, [&](Move move) {
+    spec.look_up(text, static_cast<std::int64_t>(s), buffers.symbols);
+    for_each_canonical_move(trees[s], buffers.state, [&](Move move) {
       monitor.throw_if_stopped();
-      if (room.state.top() == no_word) return;  // no choice
-      spec.move_features().extract(before_move(room.state, room.symbols), room.row);
-      const std::size_t part = spec.move_part(room.state, room.symbols);
-      add_row(room.row, part, place_among(spec.moves().classes(part), static_cast<std::int32_t>(move)),
+      if (buffers.state.top() == no_word) return;  // no choice
+      spec.move_features().extract(before_move(buffers.state, buffers.symbols), buffers.row);
+      const std::size_t part = spec.move_part(buffers.state, buffers.symbols);
+      add_row(buffers.row, part, index_of_class(spec.moves().classes(part), static_cast<std::int32_t>(move)),
               rows.moves);
       if (!makes_arc(move)) return;
-      const Arc arc = arc_of(room.state, move);
+      const Arc arc = arc_of(buffers.state, move);
       if (trees[s].heads[place(arc.child)] != arc.head) return;  // one of several roots
-      spec.arc_features().extract(of_arc(room.state, room.symbols, arc), room.row);
-      const std::size_t arc_part = spec.arc_part(arc, room.symbols);
+      spec.arc_features().extract(of_arc(buffers.state, buffers.symbols, arc), buffers.row);
+      const std::size_t arc_part = spec.arc_part(arc, buffers.symbols);
       const std::int32_t label = trees[s].labels[static_cast<std::size_t>(arc.child)];
-      add_row(room.row, arc_part, place_among(spec.arcs().classes(arc_part), label), rows.arcs);
+      add_row(buffers.row, arc_part, index_of_class(spec.arcs().classes(arc_part), label), rows.arcs);
     });
   }
   return rows;

@@ -1,5 +1,4 @@
-// Arc-eager parsing: greedy, with one decision after another and no backtracking, or with the beam of
-// beam.hpp.
+// Arc-eager parsing: greedy (one decision after another, without backtracking), or with the beam of beam.hpp.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +13,8 @@
 
 namespace unkernel::parsing {
 
-// The buffers for parsing a sentence, reused.
-struct ParseRoom {
+// The buffers for parsing a sentence, reused from sentence to sentence.
+struct ParseBuffers {
   SentenceSymbols symbols;
   ArcEagerState state;
   FeatureRow row;
@@ -49,49 +48,50 @@ std::size_t best_class(std::span<const Score> scores) {
 // A Scorer has move_scores(part, columns), with one score per class of the part; and decided_moves and
 // decided_arcs, which may stop as soon as the largest score is certain.
 template <class Scorer>
-std::int32_t choose_label(const ArcEagerSpec& spec, Scorer& scorer, const Arc& arc, ParseRoom& room) {
-  const std::size_t part = spec.arc_part(arc, room.symbols);
+std::int32_t choose_label(const ArcEagerSpec& spec, Scorer& scorer, const Arc& arc, ParseBuffers& buffers) {
+  const std::size_t part = spec.arc_part(arc, buffers.symbols);
   const auto& classes = spec.arcs().classes(part);
   if (classes.size() == 1) return classes.front();
-  spec.arc_features().extract(of_arc(room.state, room.symbols, arc), room.row);
-  return classes[best_class(scorer.decided_arcs(part, room.row.columns))];
+  spec.arc_features().extract(of_arc(buffers.state, buffers.symbols, arc), buffers.row);
+  return classes[best_class(scorer.decided_arcs(part, buffers.row.columns))];
 }
 
 template <class Scorer>
-Move choose_move(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room) {
-  if (room.state.top() == no_word) return Move::shift;  // the only valid move
-  const std::size_t part = spec.move_part(room.state, room.symbols);
-  spec.move_features().extract(before_move(room.state, room.symbols), room.row);
+Move choose_move(const ArcEagerSpec& spec, Scorer& scorer, ParseBuffers& buffers) {
+  if (buffers.state.top() == no_word) return Move::shift;  // the only valid move
+  const std::size_t part = spec.move_part(buffers.state, buffers.symbols);
+  spec.move_features().extract(before_move(buffers.state, buffers.symbols), buffers.row);
   const auto& classes = spec.moves().classes(part);
-  const auto favourite = static_cast<Move>(classes[best_class(scorer.decided_moves(part, room.row.columns))]);
-  if (valid(room.state, favourite)) return favourite;
-  return best_move(room.state, std::span(classes), scorer.move_scores(part, room.row.columns));
+  const auto favourite =
+      static_cast<Move>(classes[best_class(scorer.decided_moves(part, buffers.row.columns))]);
+  if (valid(buffers.state, favourite)) return favourite;
+  return best_move(buffers.state, std::span(classes), scorer.move_scores(part, buffers.row.columns));
 }
 
-// Leaves the tree of the finished state in the room.
-inline void take_tree(const ArcEagerSpec& spec, ParseRoom& room, const Monitor& monitor) {
-  const ArcEagerState& state = room.state;
-  const std::size_t words = room.symbols.words();
-  room.tree.heads.assign(words + 1, no_word);
-  room.tree.labels.assign(words + 1, spec.root_label());
+// Stores the tree of the finished state in the buffers.
+inline void store_tree(const ArcEagerSpec& spec, ParseBuffers& buffers, const Monitor& monitor) {
+  const ArcEagerState& state = buffers.state;
+  const std::size_t words = buffers.symbols.words();
+  buffers.tree.heads.assign(words + 1, no_word);
+  buffers.tree.labels.assign(words + 1, spec.root_label());
   for (Word word = 1; word <= static_cast<Word>(words); ++word) {
     if (state.head(word) == no_word) continue;
-    room.tree.heads[place(word)] = state.head(word);
-    room.tree.labels[place(word)] = state.label(word);
+    buffers.tree.heads[place(word)] = state.head(word);
+    buffers.tree.labels[place(word)] = state.label(word);
   }
-  deprojectivise(room.tree, spec.labels(), monitor);
+  deprojectivise(buffers.tree, spec.labels(), monitor);
 }
 
-// Parses the sentence whose symbols are in the room, and leaves its tree there.
+// Parses the sentence whose symbols are in the buffers, and stores its tree in them.
 template <class Scorer>
-void parse(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room, const Monitor& monitor) {
-  ArcEagerState& state = room.state;
-  for (state.begin(room.symbols.words()); !state.finished();) {
+void parse(const ArcEagerSpec& spec, Scorer& scorer, ParseBuffers& buffers, const Monitor& monitor) {
+  ArcEagerState& state = buffers.state;
+  for (state.begin(buffers.symbols.words()); !state.finished();) {
     monitor.throw_if_stopped();  // sentences may be long
-    const Move move = choose_move(spec, scorer, room);
-    apply(state, move, makes_arc(move) ? choose_label(spec, scorer, arc_of(state, move), room) : no_label);
+    const Move move = choose_move(spec, scorer, buffers);
+    apply(state, move, makes_arc(move) ? choose_label(spec, scorer, arc_of(state, move), buffers) : no_label);
   }
-  take_tree(spec, room, monitor);
+  store_tree(spec, buffers, monitor);
 }
 
 // One engine per part; null for a part with a single class.
@@ -116,8 +116,9 @@ struct ParseOptions {
 Parsed parse(const ArcEagerSpec& spec, const ParserEngines& engines, const data::ColumnText& text,
              const ParseOptions& options, const Monitor& monitor);
 
-// Training rows from the canonical moves of a treebank and their arcs: the concatenated columns of all rows,
-// where each row begins, its part and its class (as an index into the part's classes).
+// Training rows from the canonical moves of a treebank, or from the arcs that these moves make: where each
+// row begins, the columns of all rows, and for each row its part and its class (as an index into the classes
+// of the part).
 struct DecisionRows {
   std::vector<std::int64_t> offsets{0};
   std::vector<std::int32_t> columns;

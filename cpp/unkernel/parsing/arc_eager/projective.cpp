@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view lifted_mark = "\u2191";
 
-// Returns the nearest word with this label below `head`, but not below `lifted`: level by level, from left to
-// right.
+// Returns the nearest word with this label below the head of `lifted`, but not below `lifted` itself:
+// searches level by level, from left to right.
 Word nearest_below(const LabelledTree& tree, const LabelSet& labels,
                    const std::vector<std::vector<Word>>& children, Word lifted, std::int32_t label) {
   std::vector<Word> level{tree.heads[place(lifted)]};
@@ -61,13 +61,14 @@ std::size_t projectivise(LabelledTree& tree, LabelSet& labels, const Monitor& mo
 }
 
 void deprojectivise(LabelledTree& tree, const LabelSet& labels, const Monitor& monitor) {
-  std::vector<std::vector<Word>> children;  // made for the first lifted word; most trees have none
+  std::vector<std::vector<Word>>
+      children;  // computed at the first lifted word; most trees have no lifted words
   for (Word word = 1; place(word) < tree.heads.size(); ++word) {
-    const std::int32_t wanted = labels.head_label(tree.labels[place(word)]);
-    if (wanted == no_label) continue;
-    monitor.throw_if_stopped();  // each may visit the whole tree
+    const std::int32_t head_label = labels.head_label(tree.labels[place(word)]);
+    if (head_label == no_label) continue;
+    monitor.throw_if_stopped();  // each search may visit the whole tree
     if (children.empty()) children = children_of(tree.heads);
-    const Word head = nearest_below(tree, labels, children, word, wanted);
+    const Word head = nearest_below(tree, labels, children, word, head_label);
     tree.labels[place(word)] = labels.plain(tree.labels[place(word)]);
     if (head == no_word) continue;
     std::erase(children[place(tree.heads[place(word)])], word);

@@ -18,7 +18,7 @@
 
 namespace unkernel::parsing {
 
-// Heads and labels by word; place 0 is unused.
+// The head and the label of each word; index 0 is unused.
 struct LabelledTree {
   std::vector<Word> heads;
   std::vector<std::int32_t> labels;

@@ -11,8 +11,8 @@ namespace {
 
 namespace conll = data::conll;
 
-constexpr std::uint64_t class_bits = 20;  // of the keys of counts: case, then class
-constexpr std::int64_t fewest_lifted = 5;
+constexpr std::uint64_t class_bits = 20;  // a key of Counts is a case followed by a class of this many bits
+constexpr std::int64_t min_lifted_count = 5;
 
 UsedAttributes with_tags(UsedAttributes used, const SpecOptions& options) {
   if (options.split_labels) used[static_cast<std::size_t>(Attribute::upos)] = true;
@@ -24,11 +24,11 @@ UsedAttributes with_tags(UsedAttributes used, const SpecOptions& options) {
 
 // --- Parts ---------------------------------------------------------------------------------------------
 
-void DecisionParts::count(std::size_t of_case, std::int32_t decision, Counts& counts) {
-  ++counts[static_cast<std::uint64_t>(of_case) << class_bits | static_cast<std::uint64_t>(decision)];
+void DecisionParts::count(std::size_t case_number, std::int32_t decision, Counts& counts) {
+  ++counts[static_cast<std::uint64_t>(case_number) << class_bits | static_cast<std::uint64_t>(decision)];
 }
 
-void DecisionParts::settle(const Counts& counts, std::size_t cases, std::int32_t otherwise) {
+void DecisionParts::make_parts(const Counts& counts, std::size_t cases, std::int32_t default_class) {
   std::map<std::size_t, std::pair<std::int64_t, std::vector<std::int32_t>>> by_case;
   counts.for_each([&](std::uint64_t key, std::int64_t times) {
     auto& [total, classes] = by_case[key >> class_bits];
@@ -36,30 +36,31 @@ void DecisionParts::settle(const Counts& counts, std::size_t cases, std::int32_t
     classes.push_back(static_cast<std::int32_t>(key & ((1 << class_bits) - 1)));
   });
   std::vector<std::pair<std::int64_t, std::size_t>> order;
-  for (const auto& [of_case, seen] : by_case) order.emplace_back(-seen.first, of_case);
+  for (const auto& [case_number, seen] : by_case) order.emplace_back(-seen.first, case_number);
   std::sort(order.begin(), order.end());
   part_of_case_.assign(cases, 0);
   classes_.clear();
-  for (const auto& [times, of_case] : order) {
-    part_of_case_[of_case] = static_cast<std::int32_t>(classes_.size());
-    classes_.push_back(by_case[of_case].second);
+  for (const auto& [times, case_number] : order) {
+    part_of_case_[case_number] = static_cast<std::int32_t>(classes_.size());
+    classes_.push_back(by_case[case_number].second);
     std::sort(classes_.back().begin(), classes_.back().end());
   }
-  if (classes_.empty()) classes_ = {{otherwise}};
+  if (classes_.empty()) classes_ = {{default_class}};
 }
 
 void DecisionParts::restore(std::vector<std::int32_t> part_of_case,
                             std::vector<std::vector<std::int32_t>> classes, std::size_t cases,
                             std::size_t limit) {
-  bool sound = part_of_case.size() == cases;
+  bool consistent = part_of_case.size() == cases;
   for (const std::int32_t part : part_of_case)
-    sound &= part >= 0 && static_cast<std::size_t>(part) < classes.size();
-  for (const auto& some : classes) {
-    sound &=
-        !some.empty() && std::adjacent_find(some.begin(), some.end(), std::greater_equal<>()) == some.end();
-    for (const std::int32_t one : some) sound &= one >= 0 && static_cast<std::size_t>(one) < limit;
+    consistent &= part >= 0 && static_cast<std::size_t>(part) < classes.size();
+  for (const auto& part_classes : classes) {
+    consistent &= !part_classes.empty() && std::adjacent_find(part_classes.begin(), part_classes.end(),
+                                                              std::greater_equal<>()) == part_classes.end();
+    for (const std::int32_t number : part_classes)
+      consistent &= number >= 0 && static_cast<std::size_t>(number) < limit;
   }
-  if (!sound) throw std::invalid_argument("the parts of the parser do not fit its tags and labels");
+  if (!consistent) throw std::invalid_argument("the parts of the parser do not fit its tags and labels");
   part_of_case_ = std::move(part_of_case);
   classes_ = std::move(classes);
 }
@@ -80,7 +81,7 @@ void ArcEagerSpec::make_features() {
 std::vector<LabelledTree> ArcEagerSpec::learn(const data::ColumnText& text, const Monitor& monitor) {
   if (text.sentences() == 0) throw std::invalid_argument("there is no sentence to learn from");
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) vocabulary_.learn(text, sentence);
-  vocabulary_.settle();
+  vocabulary_.precompute_forms();
   std::vector<LabelledTree> trees = read_trees(text, monitor);
   make_features();
   count(text, trees, monitor);
@@ -101,8 +102,8 @@ std::vector<LabelledTree> ArcEagerSpec::read_trees(const data::ColumnText& text,
       if (tree.heads.back() == no_word) ++roots[tree.labels.back()];
     }
   }
-  const auto rarer = [](const auto& a, const auto& b) { return a.second < b.second; };
-  root_label_ = std::max_element(roots.begin(), roots.end(), rarer)->first;
+  const auto is_rarer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  root_label_ = std::max_element(roots.begin(), roots.end(), is_rarer)->first;
   projectivise_all(trees, monitor);  // after all plain labels have their numbers
   if (labels_.size() >> class_bits != 0)
     throw std::invalid_argument("there are " + std::to_string(labels_.size()) +
@@ -110,8 +111,8 @@ std::vector<LabelledTree> ArcEagerSpec::read_trees(const data::ColumnText& text,
   return trees;
 }
 
-// The marks of lifted words are kept only if they are frequent enough to learn; otherwise the word just gets
-// another head.
+// Keeps the label of a lifted word only if the label is frequent enough to be learnt. Otherwise the word gets
+// its plain label, and its lifted head cannot be restored after parsing.
 void ArcEagerSpec::projectivise_all(std::span<LabelledTree> trees, const Monitor& monitor) {
   LabelSet all = labels_;
   for (LabelledTree& tree : trees) lifted_ += projectivise(tree, all, monitor);
@@ -123,7 +124,7 @@ void ArcEagerSpec::projectivise_all(std::span<LabelledTree> trees, const Monitor
   std::vector<std::int32_t> kept(all.size());
   for (std::int32_t label = 0; label < static_cast<std::int32_t>(all.size()); ++label) {
     const std::int32_t head = all.head_label(label);
-    const bool learnable = head != no_label && times[static_cast<std::size_t>(label)] >= fewest_lifted;
+    const bool learnable = head != no_label && times[static_cast<std::size_t>(label)] >= min_lifted_count;
     kept[static_cast<std::size_t>(label)] =
         learnable ? labels_.add_lifted(all.plain(label), head) : all.plain(label);
   }
@@ -157,10 +158,10 @@ void ArcEagerSpec::count(const data::ColumnText& text, std::span<const LabelledT
                            trees[s].labels[word], arc_parts);
     }
   }
-  move_features_->number(move_counts, options_.min_count);
-  arc_features_->number(arc_counts, options_.min_count);
-  moves_.settle(move_parts, move_cases(), static_cast<std::int32_t>(Move::shift));
-  arcs_.settle(arc_parts, arc_cases(), root_label_);
+  move_features_->assign_columns(move_counts, options_.min_count);
+  arc_features_->assign_columns(arc_counts, options_.min_count);
+  moves_.make_parts(move_parts, move_cases(), static_cast<std::int32_t>(Move::shift));
+  arcs_.make_parts(arc_parts, arc_cases(), root_label_);
 }
 
 void ArcEagerSpec::restore(const Stored& stored) {

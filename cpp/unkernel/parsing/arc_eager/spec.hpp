@@ -21,28 +21,31 @@
 
 namespace unkernel::parsing {
 
-// Returns the place of a class among ascending ones; their number if it is not among them.
-inline std::size_t place_among(const std::vector<std::int32_t>& classes, std::int32_t one) {
-  const auto found = std::lower_bound(classes.begin(), classes.end(), one);
-  return static_cast<std::size_t>((found != classes.end() && *found == one ? found : classes.end()) -
+// Returns the index of a class in an ascending list; the size of the list if it does not have the class.
+inline std::size_t index_of_class(const std::vector<std::int32_t>& classes, std::int32_t wanted) {
+  const auto found = std::lower_bound(classes.begin(), classes.end(), wanted);
+  return static_cast<std::size_t>((found != classes.end() && *found == wanted ? found : classes.end()) -
                                   classes.begin());
 }
 
-// The parts, each of which decides among certain classes. Decisions are assigned to parts by their case.
+// The parts among which decisions of one kind are divided. A decision has a case (such as the tag of the next
+// word), each case is assigned to a part, and each part decides among its own classes.
 class DecisionParts {
  public:
   std::size_t size() const { return classes_.size(); }
   const std::vector<std::int32_t>& classes(std::size_t part) const { return classes_[part]; }
-  // Cases missing in training are decided by the first part.
-  std::size_t part_of(std::size_t of_case) const { return static_cast<std::size_t>(part_of_case_[of_case]); }
+  // Cases that did not occur in training are decided by the first part.
+  std::size_t part_of(std::size_t case_number) const {
+    return static_cast<std::size_t>(part_of_case_[case_number]);
+  }
   const std::vector<std::int32_t>& part_of_case() const { return part_of_case_; }
 
   // How often each class occurred in each case.
   using Counts = FlatMap<std::uint64_t, std::int64_t>;
-  static void count(std::size_t of_case, std::int32_t decision, Counts& counts);
-  // In training, creates one part per case that occurs, the most frequent first, with its ascending classes.
-  // If there are no counts, creates one part with the class `otherwise`.
-  void settle(const Counts& counts, std::size_t cases, std::int32_t otherwise);
+  static void count(std::size_t case_number, std::int32_t decision, Counts& counts);
+  // In training, creates one part per case that occurs, the most frequent case first, with the classes that
+  // occur in it. If there are no counts, creates one part with the class `default_class`.
+  void make_parts(const Counts& counts, std::size_t cases, std::int32_t default_class);
   // Throws std::invalid_argument unless every case has a part, and every part has classes below `limit`.
   void restore(std::vector<std::int32_t> part_of_case, std::vector<std::vector<std::int32_t>> classes,
                std::size_t cases, std::size_t limit);
@@ -98,7 +101,7 @@ class ArcEagerSpec {
     std::array<std::vector<std::string_view>, string_attributes> strings;
     std::vector<std::string_view> labels;
     std::vector<std::int32_t>
-        lifted_labels;  // pairs: the plain label and the head's, of those after the plain ones
+        lifted_labels;  // per lifted label, numbered after the plain ones: its plain label and its head's
     std::int32_t root_label;
     std::vector<std::int32_t> move_parts, arc_parts;
     std::vector<std::vector<std::int32_t>> move_classes, arc_classes;
@@ -108,7 +111,7 @@ class ArcEagerSpec {
   void restore(const Stored& stored);
 
  private:
-  // Case 0 is that of unknown tags.
+  // Unknown tags have case 0.
   std::size_t move_case(const ArcEagerState& state, const SentenceSymbols& symbols) const {
     return options_.split_moves ? static_cast<std::size_t>(symbols.of(Attribute::xpos, state.next()) + 1) : 0;
   }
@@ -140,7 +143,7 @@ class ArcEagerSpec {
   std::unique_ptr<FeatureSpace> arc_features_;
 };
 
-// Return the situations in which the next move is chosen, and in which an arc is labelled.
+// The situations in which the next move is chosen, and in which an arc is labelled.
 inline Situation before_move(const ArcEagerState& state, const SentenceSymbols& symbols) {
   return {state, symbols, symbols.move_columns, {state.top(), state.next()}};
 }
@@ -148,7 +151,7 @@ inline Situation of_arc(const ArcEagerState& state, const SentenceSymbols& symbo
   return {state, symbols, symbols.arc_columns, arc};
 }
 
-// Follows the canonical moves of a tree; calls visit(state, move) before each.
+// Follows the canonical moves of a tree; calls visit(move) before each move is applied.
 template <class Visit>
 void for_each_canonical_move(const LabelledTree& tree, ArcEagerState& state, const Visit& visit) {
   state.begin(tree.heads.size() - 1);

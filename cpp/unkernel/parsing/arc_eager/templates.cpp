@@ -38,7 +38,8 @@ constexpr std::pair<std::string_view, Base> move_bases[] = {{"stack", Base::stac
 constexpr std::pair<std::string_view, Base> label_bases[] = {{"head", Base::head},
                                                              {"dependent", Base::dependent}};
 
-// No window is larger, and sums with positions do not overflow.
+// Positions are relative to a word. 1000 is more than any useful window, and small enough that sums of
+// positions and word numbers do not overflow.
 constexpr TemplateLimits limits{.lowest_position = -1000, .highest_position = 1000, .most_joined = 4};
 constexpr std::size_t most_steps = 8;
 
@@ -56,9 +57,9 @@ class ArcTemplateReader {
         begin_section();
       }
     }
-    if (read_.moves.core == 0) text_.fail("there is no feature under [moves]");
-    if (read_.labels.core == 0) text_.fail("there is no feature under [labels]");
-    return std::move(read_);
+    if (templates_.moves.core == 0) text_.fail("there is no feature under [moves]");
+    if (templates_.labels.core == 0) text_.fail("there is no feature under [labels]");
+    return std::move(templates_);
   }
 
  private:
@@ -69,35 +70,35 @@ class ArcTemplateReader {
   void begin_section() {
     const std::string_view heading = line_->heading;
     if (heading == "[moves]" || heading == "[beside moves]") {
-      section_ = &read_.moves;
+      section_ = &templates_.moves;
       names_ = &move_names_;
     } else if (heading == "[labels]" || heading == "[beside labels]") {
-      section_ = &read_.labels;
+      section_ = &templates_.labels;
       names_ = &label_names_;
     } else {
       fail(line_->column, message({"there is no section ", heading,
                                    ": sections are [moves], [beside moves], [labels] and [beside labels]"}));
     }
-    beside_ = heading.starts_with("[beside ");
+    in_beside_section_ = heading.starts_with("[beside ");
   }
 
   void add_template() {
     if (section_ == nullptr)
       fail(line_->column, "a feature before the first section: write [moves] or [labels] above it");
-    if (!beside_ && section_->core < section_->templates.size())
+    if (!in_beside_section_ && section_->core < section_->templates.size())
       fail(line_->column, "features of a [beside] section come after those of the section itself");
-    Template made{joined_text(*line_), {}};
-    for (const TemplatePath& path : line_->paths) made.values.push_back(read_value(path));
-    if (!names_->templates.insert(made.values).second)
-      fail(line_->column, message({"the feature '", made.text, "' occurs twice"}));
-    section_->templates.push_back(std::move(made));
-    section_->core += !beside_;
+    Template feature{joined_text(*line_), {}};
+    for (const TemplatePath& path : line_->paths) feature.values.push_back(read_value(path));
+    if (!names_->templates.insert(feature.values).second)
+      fail(line_->column, message({"the feature '", feature.text, "' occurs twice"}));
+    section_->templates.push_back(std::move(feature));
+    section_->core += !in_beside_section_;
   }
 
   TemplateValue read_value(const TemplatePath& path) {
     if (path.names.size() == 1 && !path.position) {
       if (const auto bare = named(bare_names, path.names.front().text)) {
-        if (*bare == Attribute::direction && section_ == &read_.moves)
+        if (*bare == Attribute::direction && section_ == &templates_.moves)
           fail(path.column, "only arcs have a direction: put it under [labels]");
         return {0, *bare};
       }
@@ -122,7 +123,7 @@ class ArcTemplateReader {
 
   Address read_address(const TemplatePath& path) {
     Address address{read_base(path.names.front()), path.position.value_or(0), {}};
-    if (section_ == &read_.moves && address.offset < 0)
+    if (section_ == &templates_.moves && address.offset < 0)
       fail(path.column,
            "the stack and the input count from 0: use the steps before and after for neighbours");
     if (path.names.size() - 2 > most_steps)
@@ -138,7 +139,7 @@ class ArcTemplateReader {
   }
 
   Base read_base(const TemplateName& name) {
-    const bool of_moves = section_ == &read_.moves;
+    const bool of_moves = section_ == &templates_.moves;
     const auto base = of_moves ? named(move_bases, name.text) : named(label_bases, name.text);
     if (!base)
       fail(name.column, message({"'", name.text, "' is not an address here: there are ",
@@ -148,8 +149,8 @@ class ArcTemplateReader {
 
   TemplateText text_;
   const TemplateLine* line_ = nullptr;
-  ParserTemplates read_;
-  // The names of a section so far, which avoids a search.
+  ParserTemplates templates_;
+  // The addresses and templates of a section so far, for fast lookups.
   struct Names {
     std::map<Address, std::size_t> addresses;
     std::set<std::vector<TemplateValue>> templates;
@@ -158,7 +159,7 @@ class ArcTemplateReader {
   TemplateSet* section_ = nullptr;
   Names* names_ = nullptr;  // of the section
   Names move_names_, label_names_;
-  bool beside_ = false;
+  bool in_beside_section_ = false;
 };
 
 Word inside(const ArcEagerState& state, Word word) {

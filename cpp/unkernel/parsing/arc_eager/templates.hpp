@@ -4,15 +4,15 @@
 //   stack.word                     the word on top of the stack
 //   input[1].xpos                  the tag of the word after the next one
 //   stack.head.word                the word of the top's head
-//   stack.xpos + input.xpos        both together are one feature
+//   stack.xpos + input.xpos        two values joined into one feature
 //   distance                       how far the next word is from the top
-//   [beside moves]                 more of them, joined with those above, but never with each other
+//   [beside moves]                 features joined with those of [moves], but never with each other
 //   stack.shape
 //   [labels]                       features that label an arc
 //   dependent[-1].xpos             the tag of the word before the dependent
 //
 // An address is `stack` or `input` (for moves), `head` or `dependent` (for labels), with a number that counts
-// from the top, from the next word, or along the sentence; then any of the steps `head`, `left`, `left2`,
+// from the top, from the next word, or along the sentence, followed by steps: `head`, `left`, `left2`,
 // `right`, `right2` (the outermost children and those next to them), `before`, `after`. `#` begins a comment.
 #pragma once
 
@@ -27,8 +27,8 @@
 
 namespace unkernel::parsing {
 
-// Attributes up to `cluster` are strings of the text, or known properties of its words; the others are
-// numbers from the state.
+// Attributes up to `cluster` are strings: fields of the text, or derived from a word's form. The attributes
+// after `cluster` are numbers from the state of the parser.
 enum class Attribute : std::uint8_t {
   form,
   word,  // the form in lower case, with 0 for every digit
@@ -70,7 +70,7 @@ struct Address {
 };
 
 struct TemplateValue {
-  std::size_t address;  // its number; unused for distance and direction
+  std::size_t address;  // an index into the addresses of the set; unused for distance and direction
   Attribute attribute;
 
   auto operator<=>(const TemplateValue&) const = default;
@@ -85,7 +85,8 @@ struct Template {
 struct TemplateSet {
   std::vector<Address> addresses;
   std::vector<Template> templates;
-  std::size_t core = 0;  // templates joined with all others; later ones are joined with these only
+  std::size_t core =
+      0;  // the first `core` templates are joined with all others, later templates only with these
 };
 
 struct ParserTemplates {

@@ -3,12 +3,12 @@
 //
 //   SHIFT      pushes the next word
 //   REDUCE     pops the top, which has a head
-//   LEFT-ARC   makes the next word the head of the top, which has none, and pops it
-//   RIGHT-ARC  makes the top the head of the next word, and pushes that
+//   LEFT-ARC   makes the next word the head of the top, which has no head yet, and pops the top
+//   RIGHT-ARC  makes the top the head of the next word, and pushes the next word
 //
 // Every input yields one tree: if no words remain and the top has no head, the top becomes the next word
-// again (UNSHIFT of Nivre & Fernandez-Gonzalez 2014) and may not be shifted again unless it is alone. The
-// last word without a head is the root. Every word is shifted once, unshifted at most once, and popped: a
+// again (UNSHIFT of Nivre & Fernandez-Gonzalez 2014). It may not be shifted again unless the stack is empty.
+// The last word without a head is the root. Every word is shifted once, unshifted at most once, and popped: a
 // sentence of n words takes less than 4n transitions.
 #pragma once
 
@@ -21,15 +21,15 @@
 
 namespace unkernel::parsing {
 
-// Words count from 1. 0 is no word; as a head, the root of the sentence.
+// Words count from 1. 0 means no word or, as a head, the root of the sentence.
 using Word = std::int32_t;
 constexpr Word no_word = 0;
 constexpr std::int32_t no_label = -1;
 
-// Returns the position of a word in arrays by word.
+// Returns the index of a word in arrays with one entry per word.
 constexpr std::size_t place(Word word) { return static_cast<std::size_t>(word); }
 
-// The gold head of each word; place 0 is unused.
+// The gold head of each word; index 0 is unused.
 using GoldHeads = std::span<const Word>;
 
 class ArcEagerState {
@@ -47,7 +47,7 @@ class ArcEagerState {
   Word next() const { return next_ < end_ ? next_ : no_word; }
   // Returns the k-th remaining word, counted from 0.
   Word input(std::int32_t k) const { return next_ + k < end_ ? next_ + k : no_word; }
-  // Returns the k-th from the top.
+  // Returns the k-th word of the stack, counted from 0 at the top.
   Word stack(std::int32_t k) const {
     const auto depth = static_cast<std::size_t>(k);
     return depth < stack_.size() ? stack_[stack_.size() - 1 - depth] : no_word;
@@ -61,7 +61,7 @@ class ArcEagerState {
   std::size_t words() const { return nodes_.size() - 1; }
   Word head(Word word) const { return node(word).head; }
   std::int32_t label(Word word) const { return node(word).label; }
-  // Returns the outermost children on each side, and those next to them.
+  // Return the outermost child on each side, and the child next to it.
   Word left(Word word) const { return node(word).left; }
   Word second_left(Word word) const { return node(word).second_left; }
   Word right(Word word) const { return node(word).right; }
@@ -72,11 +72,11 @@ class ArcEagerState {
   void push_next() {
     stack_.push_back(next_++);
     unshifted_ = false;
-    settle();
+    unshift_headless();
   }
   void pop() {
     stack_.pop_back();
-    settle();
+    unshift_headless();
   }
   // Children are attached from the inside to the outside, on both sides.
   void attach(Word head, Word child, std::int32_t label) {
@@ -108,8 +108,9 @@ class ArcEagerState {
 
   const Node& node(Word word) const { return nodes_[place(word)]; }
 
-  // Once no words remain, the words on the stack must still become one tree.
-  void settle() {
+  // If no words remain: pops words that have a head, until the top has none, and makes that word the next
+  // word again.
+  void unshift_headless() {
     while (next_ == end_ && !stack_.empty()) {
       const Word last = stack_.back();
       stack_.pop_back();
@@ -137,7 +138,8 @@ class ArcEagerState {
 
 namespace oracle {
 
-// Gold arcs between the next word and words on the stack: heads, and children that have no head yet.
+// Returns the number of gold arcs between the next word and words on the stack: 1 if its gold head is on the
+// stack and is not `except`, plus its gold children on the stack that have no head yet.
 inline int arcs_to_stack(const ArcEagerState& state, GoldHeads gold, Word except) {
   const Word next = state.next();
   int arcs = 0;
@@ -148,13 +150,14 @@ inline int arcs_to_stack(const ArcEagerState& state, GoldHeads gold, Word except
   return arcs;
 }
 
+// Returns the number of gold children of a word among the next word and the words after it.
 inline int children_to_come(const ArcEagerState& state, GoldHeads gold, Word parent) {
   const auto first = gold.begin() + state.next();
   return static_cast<int>(std::count(first, gold.begin() + state.end(), parent));
 }
 
-// Returns whether the word can still get its gold head, other than `offered`: the head is still to come, or
-// the word is the root.
+// Returns whether the word still waits for its gold head, and this head is not `offered`: the head is one of
+// the remaining words, or the word is the root.
 inline bool awaits_other_head(const ArcEagerState& state, GoldHeads gold, Word word, Word offered) {
   const Word head = gold[static_cast<std::size_t>(word)];
   return head == no_word || (head != offered && head >= state.next() && head < state.end());

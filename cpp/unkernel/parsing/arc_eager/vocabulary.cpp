@@ -13,7 +13,7 @@ namespace {
 
 namespace conll = data::conll;
 
-// These are derived from the form; the other strings have their own columns.
+// The attributes that are derived from the form. The others have columns of their own.
 constexpr Attribute derived_attributes[] = {Attribute::form,    Attribute::word,    Attribute::prefix1,
                                             Attribute::prefix2, Attribute::prefix3, Attribute::prefix4,
                                             Attribute::suffix1, Attribute::suffix2, Attribute::suffix3,
@@ -27,42 +27,45 @@ constexpr ColumnOf columns[] = {{Attribute::lemma, conll::lemma},
                                 {Attribute::xpos, conll::xpos},
                                 {Attribute::feats, conll::feats}};
 
-// A treebank without language-specific tags has `_` in their column: uses the universal tags instead.
+// Returns a field. A treebank without language-specific tags has `_` in the column XPOS: then returns the
+// universal tag.
 std::string_view field_of(const data::ColumnText& text, std::int64_t token, int column) {
   const std::string_view field = text.field(token, column);
   return column == conll::xpos && field == "_" ? text.field(token, conll::upos) : field;
 }
 
-std::string_view normalised(std::string_view form, std::string& room) {
-  room.assign(form);
-  std::transform(room.begin(), room.end(), room.begin(),
+std::string_view normalised(std::string_view form, std::string& buffer) {
+  buffer.assign(form);
+  std::transform(buffer.begin(), buffer.end(), buffer.begin(),
                  [](char c) { return data::is_digit(c) ? '0' : small(c); });
-  return room;
+  return buffer;
 }
 
-std::string_view shape(std::string_view form, std::string& room) {
-  room.clear();
-  append_shape(form, {.beyond_ascii = 'u', .longest = 8}, room);
-  return room;
+std::string_view shape(std::string_view form, std::string& buffer) {
+  buffer.clear();
+  append_shape(form, {.beyond_ascii = 'u', .longest = 8}, buffer);
+  return buffer;
 }
 
 }  // namespace
 
-std::string_view derived(Attribute attribute, std::string_view form, std::string& room) {
-  const auto order = [&](Attribute first) {
+std::string_view derived(Attribute attribute, std::string_view form, std::string& buffer) {
+  const auto length = [&](Attribute first) {
     return static_cast<std::size_t>(attribute) - static_cast<std::size_t>(first) + 1;
   };
   switch (attribute) {
-    case Attribute::word: return normalised(form, room);
+    case Attribute::word: return normalised(form, buffer);
     case Attribute::prefix1:
     case Attribute::prefix2:
     case Attribute::prefix3:
-    case Attribute::prefix4: return data::first_characters(normalised(form, room), order(Attribute::prefix1));
+    case Attribute::prefix4:
+      return data::first_characters(normalised(form, buffer), length(Attribute::prefix1));
     case Attribute::suffix1:
     case Attribute::suffix2:
     case Attribute::suffix3:
-    case Attribute::suffix4: return data::last_characters(normalised(form, room), order(Attribute::suffix1));
-    case Attribute::shape: return shape(form, room);
+    case Attribute::suffix4:
+      return data::last_characters(normalised(form, buffer), length(Attribute::suffix1));
+    case Attribute::shape: return shape(form, buffer);
     default: return form;
   }
 }
@@ -70,8 +73,8 @@ std::string_view derived(Attribute attribute, std::string_view form, std::string
 UsedAttributes used_attributes(const ParserTemplates& templates) {
   UsedAttributes used{};
   for (const TemplateSet* set : {&templates.moves, &templates.labels}) {
-    for (const Template& one : set->templates) {
-      for (const TemplateValue& value : one.values) {
+    for (const Template& feature : set->templates) {
+      for (const TemplateValue& value : feature.values) {
         if (is_string(value.attribute)) used[static_cast<std::size_t>(value.attribute)] = true;
       }
     }
@@ -92,24 +95,24 @@ void Vocabulary::restore(const std::array<std::vector<std::string_view>, string_
     if (tables_[k].size() != strings[k].size())
       throw std::invalid_argument("a string of the vocabulary occurs twice");
   }
-  settle();
+  precompute_forms();
 }
 
-template <class Take>
-void Vocabulary::for_each_derived(std::string_view form, const Take& take) const {
-  std::string room;
+template <class Visit>
+void Vocabulary::for_each_derived(std::string_view form, const Visit& visit) const {
+  std::string buffer;
   for (const Attribute attribute : derived_attributes) {
     if (!used_[static_cast<std::size_t>(attribute)]) continue;
-    take(attribute, attribute == Attribute::cluster ? clusters_.value(normalised(form, room))
-                                                    : derived(attribute, form, room));
+    visit(attribute, attribute == Attribute::cluster ? clusters_.value(normalised(form, buffer))
+                                                     : derived(attribute, form, buffer));
   }
 }
 
 void Vocabulary::learn(const data::ColumnText& text, std::int64_t sentence) {
   for (std::int64_t token = text.first_token(sentence); token < text.first_token(sentence + 1); ++token) {
-    for (const ColumnOf& from : columns) {
-      const auto place = static_cast<std::size_t>(from.attribute);
-      if (used_[place]) tables_[place].add(field_of(text, token, from.column));
+    for (const ColumnOf& source : columns) {
+      const auto place = static_cast<std::size_t>(source.attribute);
+      if (used_[place]) tables_[place].add(field_of(text, token, source.column));
     }
     for_each_derived(text.field(token, conll::form), [&](Attribute attribute, std::string_view value) {
       tables_[static_cast<std::size_t>(attribute)].add(value);
@@ -118,16 +121,16 @@ void Vocabulary::learn(const data::ColumnText& text, std::int64_t sentence) {
 }
 
 // Precomputes the strings derived from the forms seen in training, so that frequent forms need no derivation.
-void Vocabulary::settle() {
+void Vocabulary::precompute_forms() {
   forms_ = data::NameTable();
-  of_forms_.clear();
+  form_symbols_.clear();
   const data::NameTable& known =
       names(used_[static_cast<std::size_t>(Attribute::form)] ? Attribute::form : Attribute::word);
   for (std::size_t k = 0; k < known.size(); ++k) {
     const std::string_view form = known.name(static_cast<std::int32_t>(k));
     forms_.add(form);
     for_each_derived(form, [&](Attribute attribute, std::string_view value) {
-      of_forms_.push_back(find(attribute, value));
+      form_symbols_.push_back(find(attribute, value));
     });
   }
 }
@@ -144,12 +147,12 @@ void Vocabulary::look_up(const data::ColumnText& text, std::int64_t sentence,
   symbols.resize(words);
   for (std::size_t k = 0; k < string_attributes; ++k)
     symbols.at(static_cast<Attribute>(k), 0) = absent_symbol;
-  const std::size_t derived_count = forms_.size() == 0 ? 0 : of_forms_.size() / forms_.size();
+  const std::size_t derived_count = forms_.size() == 0 ? 0 : form_symbols_.size() / forms_.size();
   for (std::size_t word = 1; word <= words; ++word) {
     const std::int64_t token = first + static_cast<std::int64_t>(word) - 1;
-    for (const ColumnOf& from : columns) {
-      if (used_[static_cast<std::size_t>(from.attribute)])
-        symbols.at(from.attribute, word) = find(from.attribute, field_of(text, token, from.column));
+    for (const ColumnOf& source : columns) {
+      if (used_[static_cast<std::size_t>(source.attribute)])
+        symbols.at(source.attribute, word) = find(source.attribute, field_of(text, token, source.column));
     }
     const std::string_view form = text.field(token, conll::form);
     const std::int32_t known = forms_.find(form);
@@ -159,9 +162,9 @@ void Vocabulary::look_up(const data::ColumnText& text, std::int64_t sentence,
       });
       continue;
     }
-    const Symbol* of_form = of_forms_.data() + static_cast<std::size_t>(known) * derived_count;
+    const Symbol* symbols_of_form = form_symbols_.data() + static_cast<std::size_t>(known) * derived_count;
     for (const Attribute attribute : derived_attributes) {
-      if (used_[static_cast<std::size_t>(attribute)]) symbols.at(attribute, word) = *of_form++;
+      if (used_[static_cast<std::size_t>(attribute)]) symbols.at(attribute, word) = *symbols_of_form++;
     }
   }
 }

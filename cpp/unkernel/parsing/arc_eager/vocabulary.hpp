@@ -22,18 +22,18 @@ namespace unkernel::parsing {
 
 using Symbol = std::int32_t;
 constexpr Symbol unknown_symbol = -1;
-constexpr Symbol absent_symbol = 0;  // of a missing word; the names of a table count from 1
+constexpr Symbol absent_symbol = 0;  // of a missing word; names in tables are numbered from 1
 
-// Returns the value of a string attribute that is derived from the form; stored in `room` if it is not a part
-// of the form.
-std::string_view derived(Attribute attribute, std::string_view form, std::string& room);
+// Returns the value of a string attribute that is derived from the form; `buffer` holds the value if it is
+// not a part of the form.
+std::string_view derived(Attribute attribute, std::string_view form, std::string& buffer);
 
 // Marks the string attributes in use.
 using UsedAttributes = std::array<bool, string_attributes>;
 UsedAttributes used_attributes(const ParserTemplates& templates);
 
-// For each word, the columns of the templates that take one string of a word: looked up once, not for every
-// decision.
+// For each word, the columns of the templates whose only value is a string of a word. They are looked up once
+// per sentence, not for every decision.
 class WordColumns {
  public:
   void resize(std::size_t words, std::size_t templates) {
@@ -77,14 +77,14 @@ class Vocabulary {
  public:
   // Throws std::invalid_argument if clusters are damaged, or missing although a template uses them.
   Vocabulary(const UsedAttributes& used, Lexicon clusters);
-  // Restores what names() returned. Throws std::invalid_argument if strings are repeated.
+  // Restores strings that names() returned. Throws std::invalid_argument if strings are repeated.
   void restore(const std::array<std::vector<std::string_view>, string_attributes>& strings);
 
-  // Adds strings that are not known yet.
+  // Adds the strings of a sentence that are not known yet.
   void learn(const data::ColumnText& text, std::int64_t sentence);
   // Must be called after the last learn().
-  void settle();
-  // Unknown strings get unknown_symbol.
+  void precompute_forms();
+  // Finds the symbols of a sentence; unknown strings get unknown_symbol.
   void look_up(const data::ColumnText& text, std::int64_t sentence, SentenceSymbols& symbols) const;
 
   const UsedAttributes& used() const { return used_; }
@@ -95,16 +95,16 @@ class Vocabulary {
   std::size_t symbols(Attribute attribute) const { return names(attribute).size() + 1; }
 
  private:
-  template <class Take>
-  void for_each_derived(std::string_view form, const Take& take) const;
+  template <class Visit>
+  void for_each_derived(std::string_view form, const Visit& visit) const;
   Symbol find(Attribute attribute, std::string_view name) const;
 
   UsedAttributes used_;
   Lexicon clusters_;
   std::array<data::NameTable, string_attributes> tables_;
-  // The forms seen in training, and the strings derived from each, in the order of the attributes.
+  // The forms seen in training, and for each form the symbols of its derived attributes, in their order.
   data::NameTable forms_;
-  std::vector<Symbol> of_forms_;
+  std::vector<Symbol> form_symbols_;
 };
 
 }  // namespace unkernel::parsing

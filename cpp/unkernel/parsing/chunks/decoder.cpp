@@ -18,27 +18,29 @@ namespace {
 constexpr std::int64_t sentences_at_once = 64;
 constexpr std::int32_t no_class = -1;
 
-// The scores of classes are margins, and a margin of 1 counts as log-odds of `sharpness`. Sums of the margins
-// themselves are less accurate: a word with large margins would outvote its neighbours.
+// The scores of classes are margins. A margin of 1 counts as log-odds of `sharpness`. Sums of plain margins
+// would find worse tags than sums of log-probabilities: a word with large margins would outvote its
+// neighbours.
 constexpr double sharpness = 2.0;
-// Drops taggings with a probability of less than exp(-farthest_behind) times that of the best one.
-constexpr double farthest_behind = 3.0;
+// A tagging is dropped if its probability is less than exp(-max_log_odds_behind) times that of the best
+// tagging.
+constexpr double max_log_odds_behind = 3.0;
 
 void to_log_probabilities(std::span<double> scores) {
   const double largest = std::ranges::max(scores);
   double sum = 0.0;
   for (double& score : scores) {
     score = sharpness * (score - largest);
-    double share = score;
-    exponentials(1.0, &share, 1);
-    sum += share;
+    double exponential = score;
+    exponentials(1.0, &exponential, 1);
+    sum += exponential;
   }
   const double log_sum = natural_logarithm(sum);
   for (double& score : scores) score -= log_sum;
 }
 
 // Sums of huge weights may be NaN, which cannot be sorted.
-double ordered(double score) { return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score; }
+double sortable(double score) { return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score; }
 
 // A tagging of the words read so far: the class of the last word, and the tagging that it extends.
 struct Tagging {
@@ -55,7 +57,7 @@ class Decoder {
         model_(model),
         worker_(model.engine.worker()),
         reader_(model.features),
-        remembered_(std::max<std::size_t>(model.features.tags_seen(), 1)),
+        tags_used_(std::max<std::size_t>(model.features.tags_seen(), 1)),
         scores_(std::max<std::size_t>(model.classes.size(), model.engine.scores())) {}
 
   void decode(std::int64_t sentence, std::span<ChunkTag> tags, const Monitor& monitor) {
@@ -86,13 +88,13 @@ class Decoder {
     return std::span(taggings_).subspan(begins_[word], begins_[word + 1] - begins_[word]);
   }
 
-  // Extends all taggings of the previous words by all tags of this word, and keeps the best.
+  // Extends all taggings of the previous words by all tags of this word, and keeps the best extensions.
   void extend(std::size_t word, bool is_last) {
     extended_.clear();
     const std::size_t taggings = word == 0 ? 1 : beam_of(word - 1).size();
     for (std::size_t place = 0; place < taggings; ++place) {
       const Tagging* before = word == 0 ? nullptr : &beam_of(word - 1)[place];
-      remember(word, before);
+      set_previous_tags(word, before);
       score(word);
       extend(before, static_cast<std::int32_t>(place), is_last);
     }
@@ -103,9 +105,9 @@ class Decoder {
     keep_best(word);
   }
 
-  // Sets the tags that features of this word may use.
-  void remember(std::size_t word, const Tagging* tagging) {
-    for (std::size_t k = 1; k <= std::min(word, remembered_); ++k) {
+  // Sets the tags of previous words that features of this word may use.
+  void set_previous_tags(std::size_t word, const Tagging* tagging) {
+    for (std::size_t k = 1; k <= std::min(word, tags_used_); ++k) {
       words_.set_tag(word - k, model_.features.tag_code(tagging->last));
       if (k < word) tagging = &beam_of(word - k - 1)[static_cast<std::size_t>(tagging->before)];
     }
@@ -133,31 +135,32 @@ class Decoder {
     for (std::size_t k = 0; k < model_.classes.size(); ++k) {
       const ChunkTag tag = model_.classes[k];
       if (may_follow_read(last, tag) && (!is_last || may_follow_read(tag, outside)))
-        extended_.push_back({ordered(sum + scores_[k]), static_cast<std::int32_t>(k), place});
+        extended_.push_back({sortable(sum + scores_[k]), static_cast<std::int32_t>(k), place});
     }
   }
 
-  // Two taggings with the same last tags have the same extensions, so only the better one is kept.
+  // Two taggings with the same last tags have the same extensions, so only the one with the larger score is
+  // kept.
   void keep_best(std::size_t word) {
     const auto better = [](const Tagging& a, const Tagging& b) { return a.score > b.score; };
     std::ranges::stable_sort(extended_, better);
     const std::size_t begin = taggings_.size();
     for (const Tagging& tagging : extended_) {
       const auto kept = std::span(taggings_).subspan(begin);
-      if (kept.size() == model_.beam || tagging.score < extended_.front().score - farthest_behind) break;
-      const auto alike = [&](const Tagging& other) { return same_tags(word, tagging, other); };
-      if (std::ranges::none_of(kept, alike)) taggings_.push_back(tagging);
+      if (kept.size() == model_.beam || tagging.score < extended_.front().score - max_log_odds_behind) break;
+      const auto same_extensions = [&](const Tagging& b) { return same_tags(word, tagging, b); };
+      if (std::ranges::none_of(kept, same_extensions)) taggings_.push_back(tagging);
     }
     begins_.push_back(taggings_.size());
   }
 
-  bool same_tags(std::size_t word, Tagging one, Tagging other) const {
+  bool same_tags(std::size_t word, Tagging a, Tagging b) const {
     for (std::size_t k = 1;; ++k) {
-      if (one.last != other.last) return false;
-      if (k == remembered_ || word == 0 || one.before == other.before) return true;
+      if (a.last != b.last) return false;
+      if (k == tags_used_ || word == 0 || a.before == b.before) return true;
       --word;
-      one = beam_of(word)[static_cast<std::size_t>(one.before)];
-      other = beam_of(word)[static_cast<std::size_t>(other.before)];
+      a = beam_of(word)[static_cast<std::size_t>(a.before)];
+      b = beam_of(word)[static_cast<std::size_t>(b.before)];
     }
   }
 
@@ -165,7 +168,7 @@ class Decoder {
   const ChunkModel& model_;
   std::unique_ptr<engines::Worker> worker_;
   SequenceReader reader_;
-  std::size_t remembered_;  // tags before a word that its features can depend on
+  std::size_t tags_used_;  // how many tags before a word its features can depend on
   std::vector<double> scores_;
   std::vector<Tagging> taggings_;    // of all words, one beam after the other
   std::vector<std::size_t> begins_;  // where the beam of each word begins in taggings_

@@ -25,13 +25,14 @@ bool ends(ChunkTag tag) { return mark_of(tag) == ChunkMark::end || mark_of(tag) 
 void write_chunk(const Chunk& chunk, ChunkScheme scheme, std::span<ChunkTag> tags) {
   std::fill(tags.begin() + static_cast<std::ptrdiff_t>(chunk.first),
             tags.begin() + static_cast<std::ptrdiff_t>(chunk.last), chunk_tag(ChunkMark::inside, chunk.type));
-  const bool both = scheme == ChunkScheme::iobes;
-  if (scheme == ChunkScheme::iob2 || both) tags[chunk.first] = chunk_tag(ChunkMark::begin, chunk.type);
-  if (scheme == ChunkScheme::ioe2 || both) tags[chunk.last - 1] = chunk_tag(ChunkMark::end, chunk.type);
-  if (both && chunk.last - chunk.first == 1) tags[chunk.first] = chunk_tag(ChunkMark::single, chunk.type);
+  const bool all_marks = scheme == ChunkScheme::iobes;
+  if (scheme == ChunkScheme::iob2 || all_marks) tags[chunk.first] = chunk_tag(ChunkMark::begin, chunk.type);
+  if (scheme == ChunkScheme::ioe2 || all_marks) tags[chunk.last - 1] = chunk_tag(ChunkMark::end, chunk.type);
+  if (all_marks && chunk.last - chunk.first == 1)
+    tags[chunk.first] = chunk_tag(ChunkMark::single, chunk.type);
 }
 
-bool touch(const Chunk& left, const Chunk& right) {
+bool are_adjacent_and_alike(const Chunk& left, const Chunk& right) {
   return left.last == right.first && left.type == right.type;
 }
 
@@ -51,11 +52,11 @@ std::string name_of(ChunkTag tag, const data::NameTable& types) {
 std::vector<ChunkTag> read_chunk_tags(const data::ColumnText& text, int column, data::NameTable& types) {
   std::vector<ChunkTag> tags(static_cast<std::size_t>(text.tokens()));
   data::NameTable names;
-  std::vector<ChunkTag> known;
+  std::vector<ChunkTag> tags_by_name;
   for (std::int64_t token = 0; token < text.tokens(); ++token) {
     const std::string_view name = text.field(token, column);
     const auto number = static_cast<std::size_t>(names.add(name));
-    if (number == known.size()) {
+    if (number == tags_by_name.size()) {
       const auto tag = parse_tag(name, types);
       if (!tag) {
         throw text.fault(token, column,
@@ -64,9 +65,9 @@ std::vector<ChunkTag> read_chunk_tags(const data::ColumnText& text, int column, 
       }
       if (types.size() > static_cast<std::size_t>(most_chunk_types))
         throw text.fault(token, column, "there are too many types of chunks");
-      known.push_back(*tag);
+      tags_by_name.push_back(*tag);
     }
-    tags[static_cast<std::size_t>(token)] = known[number];
+    tags[static_cast<std::size_t>(token)] = tags_by_name[number];
   }
   return tags;
 }
@@ -89,14 +90,15 @@ void find_chunks(std::span<const ChunkTag> tags, std::vector<Chunk>& chunks) {
   }
 }
 
-void recode(std::span<ChunkTag> tags, ChunkScheme scheme, std::vector<Chunk>& room) {
-  find_chunks(tags, room);
-  for (std::size_t k = 0; k < room.size(); ++k) {
-    const Chunk& chunk = room[k];
+void recode(std::span<ChunkTag> tags, ChunkScheme scheme, std::vector<Chunk>& buffer) {
+  find_chunks(tags, buffer);
+  for (std::size_t k = 0; k < buffer.size(); ++k) {
+    const Chunk& chunk = buffer[k];
     write_chunk(chunk, scheme, tags);
-    if (scheme == ChunkScheme::iob1 && k > 0 && touch(room[k - 1], chunk))
+    if (scheme == ChunkScheme::iob1 && k > 0 && are_adjacent_and_alike(buffer[k - 1], chunk))
       tags[chunk.first] = chunk_tag(ChunkMark::begin, chunk.type);
-    if (scheme == ChunkScheme::ioe1 && k + 1 < room.size() && touch(chunk, room[k + 1])) {
+    if (scheme == ChunkScheme::ioe1 && k + 1 < buffer.size() &&
+        are_adjacent_and_alike(chunk, buffer[k + 1])) {
       tags[chunk.last - 1] = chunk_tag(ChunkMark::end, chunk.type);
     }
   }
@@ -114,26 +116,26 @@ bool may_follow(ChunkScheme scheme, ChunkTag left, ChunkTag right) {
   return false;
 }
 
-ChunkScore count_chunks(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> right,
-                        std::span<const ChunkTag> found, std::size_t types) {
+ChunkScore count_chunks(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> gold,
+                        std::span<const ChunkTag> predicted, std::size_t types) {
   ChunkScore score;
   score.types.resize(types);
-  std::vector<Chunk> in_text;
-  std::vector<Chunk> in_answer;
-  for (std::size_t i = 0; i < right.size(); ++i) score.equal_tags += right[i] == found[i];
+  std::vector<Chunk> gold_chunks;
+  std::vector<Chunk> predicted_chunks;
+  for (std::size_t i = 0; i < gold.size(); ++i) score.equal_tags += gold[i] == predicted[i];
   for (std::size_t s = 0; s + 1 < first_tokens.size(); ++s) {
     const auto first = static_cast<std::size_t>(first_tokens[s]);
     const std::size_t size = static_cast<std::size_t>(first_tokens[s + 1]) - first;
-    find_chunks(right.subspan(first, size), in_text);
-    find_chunks(found.subspan(first, size), in_answer);
-    for (const Chunk& chunk : in_text) {
-      ++score.types[static_cast<std::size_t>(chunk.type)].right;
+    find_chunks(gold.subspan(first, size), gold_chunks);
+    find_chunks(predicted.subspan(first, size), predicted_chunks);
+    for (const Chunk& chunk : gold_chunks) {
+      ++score.types[static_cast<std::size_t>(chunk.type)].gold;
       // Both lists are ordered from left to right, and the chunks of a list do not overlap.
-      const auto same = std::ranges::lower_bound(in_answer, chunk.first, {}, &Chunk::first);
-      if (same != in_answer.end() && *same == chunk)
+      const auto same = std::ranges::lower_bound(predicted_chunks, chunk.first, {}, &Chunk::first);
+      if (same != predicted_chunks.end() && *same == chunk)
         ++score.types[static_cast<std::size_t>(chunk.type)].correct;
     }
-    for (const Chunk& chunk : in_answer) ++score.types[static_cast<std::size_t>(chunk.type)].found;
+    for (const Chunk& chunk : predicted_chunks) ++score.types[static_cast<std::size_t>(chunk.type)].predicted;
   }
   return score;
 }

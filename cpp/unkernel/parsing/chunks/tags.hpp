@@ -7,9 +7,9 @@
 //   IOE2      I I E
 //   IOBES     B I E              S if it is the only token
 //
-// A token outside of all chunks is O. The reader accepts all schemes with the same rules, those of the shared
-// task's scorer: B and S begin a chunk, and so does any token after O, E, S or another type; E and S end a
-// chunk.
+// A token outside of all chunks is O. The reader accepts all schemes by the rules of the scorer of
+// CoNLL-2000: B and S begin a chunk, and so does any token that follows O, E, S or a token of another type; E
+// and S end a chunk.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ constexpr ChunkMark mark_of(ChunkTag tag) { return static_cast<ChunkMark>((tag -
 
 std::string name_of(ChunkTag tag, const data::NameTable& types);
 
-// Reads the tags of a column as written; adds new types to `types`. Throws FormatError.
+// Reads the tags of a column without converting their scheme; adds new types to `types`. Throws FormatError.
 std::vector<ChunkTag> read_chunk_tags(const data::ColumnText& text, int column, data::NameTable& types);
 
 struct Chunk {
@@ -55,15 +55,16 @@ struct Chunk {
 // Finds the chunks of one sentence, from left to right.
 void find_chunks(std::span<const ChunkTag> tags, std::vector<Chunk>& chunks);
 // Converts the tags of a sentence to another scheme; the result is valid for any input.
-void recode(std::span<ChunkTag> tags, ChunkScheme scheme, std::vector<Chunk>& room);
+void recode(std::span<ChunkTag> tags, ChunkScheme scheme, std::vector<Chunk>& buffer);
 
 // Returns whether the two tags may be adjacent in a sentence. The ends of a sentence count as `outside`.
 bool may_follow(ChunkScheme scheme, ChunkTag left, ChunkTag right);
 
-// Chunks of one type: in the answers, in the text, and in both with the same words.
+// The numbers of chunks of one type: predicted chunks, chunks of the gold text, and correct predictions,
+// which are chunks of the gold text with the same words.
 struct ChunkCounts {
-  std::int64_t found = 0;
-  std::int64_t right = 0;
+  std::int64_t predicted = 0;
+  std::int64_t gold = 0;
   std::int64_t correct = 0;
 };
 
@@ -72,8 +73,9 @@ struct ChunkScore {
   std::int64_t equal_tags = 0;
 };
 
-// Sentences are from first_tokens[s] to first_tokens[s + 1]; both in IOB2, with types below `types`.
-ChunkScore count_chunks(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> right,
-                        std::span<const ChunkTag> found, std::size_t types);
+// Sentence s has the tokens from first_tokens[s] to first_tokens[s + 1]. Gold and predicted tags must be in
+// IOB2, with types below `types`.
+ChunkScore count_chunks(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> gold,
+                        std::span<const ChunkTag> predicted, std::size_t types);
 
 }  // namespace unkernel::parsing

@@ -27,10 +27,10 @@ FeatureIndex::FeatureIndex(const std::vector<TemplateRanges>& templates,
 FeatureIndex::Table FeatureIndex::new_table(const TemplateRanges& ranges, std::size_t features) {
   Table table{ranges, {}, {}};
   for (std::size_t begin = 0; begin < ranges.size();) {
-    FeatureKey room = begin == 0 ? most_keys : most_keys / most_numbers;
+    FeatureKey capacity = begin == 0 ? most_keys : most_keys / most_numbers;
     std::size_t end = begin;
-    for (; end < ranges.size() && room / std::max<std::size_t>(ranges[end], 1) > 0; ++end)
-      room /= std::max<std::size_t>(ranges[end], 1);
+    for (; end < ranges.size() && capacity / std::max<std::size_t>(ranges[end], 1) > 0; ++end)
+      capacity /= std::max<std::size_t>(ranges[end], 1);
     if (end == begin) throw std::length_error("a feature has a place with too many values");
     table.groups.push_back({begin, end, {}});
     begin = end;

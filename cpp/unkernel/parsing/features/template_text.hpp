@@ -93,7 +93,7 @@ std::string listed(const std::pair<std::string_view, Value> (&names)[count]) {
 
 // Returns the position of a value in a list; appends the value if it is missing.
 template <class Value>
-std::size_t place_among(std::vector<Value>& all, const Value& wanted) {
+std::size_t find_or_append(std::vector<Value>& all, const Value& wanted) {
   const auto found = std::ranges::find(all, wanted);
   if (found != all.end()) return static_cast<std::size_t>(found - all.begin());
   all.push_back(wanted);

@@ -193,10 +193,10 @@ double AveragedWeights::unit_of_averages() const {
   return unit_for(largest, classes_);
 }
 
-void AveragedWeights::update(std::size_t right, std::size_t wrong) {
+void AveragedWeights::update(std::size_t correct, std::size_t wrong) {
   for (const Key key : row_keys_) {
     const std::size_t first = first_weight_to_change(key);
-    change(first + right, 1.0F);
+    change(first + correct, 1.0F);
     change(first + wrong, -1.0F);
   }
 }

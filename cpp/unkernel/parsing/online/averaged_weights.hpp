@@ -53,10 +53,10 @@ class AveragedWeights {
   // score: that of the first is 0.
   std::span<const float> score(std::span<const std::int32_t> row);
   // Makes averaged_score() use the averages over the examples so far.
-  void settle_averages() { unit_ = unit_of_averages(); }
+  void update_rounding_unit() { unit_ = unit_of_averages(); }
   // Scores with the averages; integer sums are exact, so an engine with these weights decides alike.
   std::span<const double> averaged_score(std::span<const std::int32_t> row);
-  void update(std::size_t right, std::size_t wrong);
+  void update(std::size_t correct, std::size_t wrong);
   // Adds an amount to the score that a row gives to a class.
   void add(std::span<const std::int32_t> row, std::size_t to, float amount);
   // Continues with the averages as weights; later averages are over later examples.

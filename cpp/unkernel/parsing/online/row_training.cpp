@@ -9,14 +9,14 @@ namespace unkernel::parsing {
 namespace {
 
 void check_rows(const AnsweredRows& rows, std::size_t classes) {
-  bool sound = rows.offsets.size() == rows.answers.size() + 1 && rows.offsets.front() == 0 &&
-               rows.offsets.back() == static_cast<std::int64_t>(rows.columns.size()) &&
-               std::ranges::is_sorted(rows.offsets);
+  bool consistent = rows.offsets.size() == rows.answers.size() + 1 && rows.offsets.front() == 0 &&
+                    rows.offsets.back() == static_cast<std::int64_t>(rows.columns.size()) &&
+                    std::ranges::is_sorted(rows.offsets);
   for (const std::int32_t answer : rows.answers)
-    sound = sound && answer >= 0 && static_cast<std::size_t>(answer) < classes;
+    consistent = consistent && answer >= 0 && static_cast<std::size_t>(answer) < classes;
   for (const std::int32_t column : rows.columns)
-    sound = sound && column >= 0 && column < AveragedWeights::most_columns;
-  if (!sound) throw std::invalid_argument("these are no rows with answers");
+    consistent = consistent && column >= 0 && column < AveragedWeights::most_columns;
+  if (!consistent) throw std::invalid_argument("these are no rows with answers");
 }
 
 std::span<const std::int32_t> row_of(const AnsweredRows& rows, std::size_t row) {
@@ -53,24 +53,24 @@ std::int64_t RowTrainer::run_epoch(const AnsweredRows& rows, const Monitor& moni
     monitor.throw_if_stopped();
     const std::span<const float> scores = weights_.score(row_of(rows, row));
     weights_.next_example();
-    const auto right = static_cast<std::size_t>(rows.answers[row]);
-    const std::size_t wrong = best_but(scores, right);
-    if (scores[wrong] < scores[right]) continue;
+    const auto correct = static_cast<std::size_t>(rows.answers[row]);
+    const std::size_t wrong = best_but(scores, correct);
+    if (scores[wrong] < scores[correct]) continue;
     ++mistakes;
-    weights_.update(right, wrong);
+    weights_.update(correct, wrong);
   }
   return mistakes;
 }
 
 std::int64_t RowTrainer::count_wrong(const AnsweredRows& rows, const Monitor& monitor) {
   check_rows(rows, weights_.classes());
-  weights_.settle_averages();
+  weights_.update_rounding_unit();
   std::int64_t mistakes = 0;
   for (std::size_t row = 0; row < rows.answers.size(); ++row) {
     monitor.throw_if_stopped();
     const std::span<const double> scores = weights_.averaged_score(row_of(rows, row));
-    const auto right = static_cast<std::size_t>(rows.answers[row]);
-    mistakes += scores[best_but(scores, right)] >= scores[right];
+    const auto correct = static_cast<std::size_t>(rows.answers[row]);
+    mistakes += scores[best_but(scores, correct)] >= scores[correct];
   }
   return mistakes;
 }

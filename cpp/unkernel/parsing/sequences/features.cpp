@@ -190,18 +190,18 @@ std::vector<SequenceTableArrays> SequenceFeatures::tables() const {
 // --- Rows ----------------------------------------------------------------------------------------------
 
 std::string_view SequenceFeatures::value(const SequenceAttribute& attribute, std::string_view word,
-                                         std::string& room) const {
-  room.clear();
+                                         std::string& buffer) const {
+  buffer.clear();
   if (attribute.kind != SequenceAttributeKind::lexicon) {
-    append_value(attribute, word, room);
-    return room;
+    append_value(attribute, word, buffer);
+    return buffer;
   }
-  append_plain(word, room);
-  return sources_.lexicons[static_cast<std::size_t>(attribute.number)].value(room);
+  append_plain(word, buffer);
+  return sources_.lexicons[static_cast<std::size_t>(attribute.number)].value(buffer);
 }
 
 void SequenceFeatures::learn_values(const data::ColumnText& text, const Monitor& monitor) {
-  std::string room;
+  std::string buffer;
   for (std::int64_t token = 0; token < text.tokens(); ++token) {
     monitor.throw_if_stopped();
     const std::string_view word = text.field(token, sources_.word_column);
@@ -209,7 +209,7 @@ void SequenceFeatures::learn_values(const data::ColumnText& text, const Monitor&
       const SequenceAttribute& attribute = templates_.attributes[a];
       values_[a].add(attribute.kind == SequenceAttributeKind::column
                          ? field(text, token, sources_.column_of(attribute))
-                         : value(attribute, word, room));
+                         : value(attribute, word, buffer));
     }
   }
 }

@@ -96,7 +96,8 @@ class SequenceFeatures {
                     const Monitor& monitor);
 
   // Returns the value of an attribute that depends on a word alone.
-  std::string_view value(const SequenceAttribute& attribute, std::string_view word, std::string& room) const;
+  std::string_view value(const SequenceAttribute& attribute, std::string_view word,
+                         std::string& buffer) const;
   // Returns the code of a value of the attribute with this number; `unknown` if training has not seen it.
   std::int32_t code(std::size_t attribute, std::string_view value) const {
     const std::int32_t found = values_[attribute].find(value);

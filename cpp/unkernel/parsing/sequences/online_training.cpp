@@ -8,7 +8,7 @@
 namespace unkernel::parsing {
 namespace {
 
-std::size_t place_of(const std::vector<std::int32_t>& classes, std::int32_t one) {
+std::size_t class_index(const std::vector<std::int32_t>& classes, std::int32_t one) {
   return static_cast<std::size_t>(std::ranges::lower_bound(classes, one) - classes.begin());
 }
 
@@ -81,22 +81,22 @@ std::int32_t SequenceTrainer::learn_word(std::size_t word, std::int64_t token, S
   features_.row(words_, word, row_);
   const std::span<const float> scores = weights.score(row_);
   weights.next_example();
-  const std::size_t right = place_of(classes, answers_.classes[place]);
-  std::size_t wrong = right == 0 ? 1 : 0;  // the best of the others
+  const std::size_t correct = class_index(classes, answers_.classes[place]);
+  std::size_t wrong = correct == 0 ? 1 : 0;  // the best of the others
   for (std::size_t k = 0; k < scores.size(); ++k) {
-    if (k != right && scores[k] > scores[wrong]) wrong = k;
+    if (k != correct && scores[k] > scores[wrong]) wrong = k;
   }
   ++counts.words;
-  if (scores[wrong] < scores[right]) return classes[right];
+  if (scores[wrong] < scores[correct]) return classes[correct];
   ++counts.wrong;
-  weights.update(right, wrong);
-  return classes[epochs_ < options_.gold_epochs ? right : wrong];
+  weights.update(correct, wrong);
+  return classes[epochs_ < options_.gold_epochs ? correct : wrong];
 }
 
 std::vector<std::int32_t> SequenceTrainer::answers(const data::ColumnText& text, const SequenceAnswers& given,
                                                    const Monitor& monitor) {
   check_fit(given, text.tokens(), classes_.size());
-  for (AveragedWeights& weights : weights_) weights.settle_averages();
+  for (AveragedWeights& weights : weights_) weights.update_rounding_unit();
   std::vector<std::int32_t> found;
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {
     monitor.throw_if_stopped();

@@ -52,7 +52,7 @@ std::int32_t SequenceReader::look_up(std::string_view word) {
     const SequenceAttribute& attribute = features_.attributes()[a];
     codes_.push_back(attribute.kind == SequenceAttributeKind::column
                          ? unknown
-                         : features_.code(a, features_.value(attribute, word, room_)));
+                         : features_.code(a, features_.value(attribute, word, buffer_)));
   }
   return number;
 }

@@ -58,7 +58,7 @@ class SequenceReader {
   data::NameTable words_;
   std::vector<std::int32_t> codes_;  // words x attributes; those of columns are not set
   std::vector<std::int32_t> numbers_;
-  std::string room_;
+  std::string buffer_;
 };
 
 }  // namespace unkernel::parsing

@@ -86,7 +86,7 @@ class SequenceTemplateReader {
     if (!path.position)
       text_.fail(line, path.end_column, "after the name there must be a position, as in word[-1]");
     if (attribute.kind != SequenceAttributeKind::tag)
-      return {place_among(templates_.attributes, attribute), *path.position};
+      return {find_or_append(templates_.attributes, attribute), *path.position};
     if (*path.position >= 0)
       text_.fail(line, path.column, "only words before this one have a tag: tag[-1], tag[-2] and so on");
     return {any_tag, *path.position};

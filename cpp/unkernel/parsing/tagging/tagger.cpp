@@ -19,14 +19,14 @@ using Answers = std::vector<std::vector<std::int32_t>>;
 void check_engines(std::span<const ScoredColumn> columns) {
   for (std::size_t k = 0; k < columns.size(); ++k) {
     const auto& [column, engines] = columns[k];
-    bool sound = engines.size() == column.classes.size() && column.split <= k;
-    for (std::size_t part = 0; sound && part < engines.size(); ++part) {
+    bool consistent = engines.size() == column.classes.size() && column.split <= k;
+    for (std::size_t part = 0; consistent && part < engines.size(); ++part) {
       const std::size_t classes = column.classes[part].size();
-      sound = classes == 1
-                  ? engines[part] == nullptr
-                  : engines[part] != nullptr && engines[part]->scores() == (classes == 2 ? 1 : classes);
+      consistent = classes == 1
+                       ? engines[part] == nullptr
+                       : engines[part] != nullptr && engines[part]->scores() == (classes == 2 ? 1 : classes);
     }
-    if (!sound) throw std::invalid_argument("the classifiers of a column do not fit its classes");
+    if (!consistent) throw std::invalid_argument("the classifiers of a column do not fit its classes");
   }
 }
 
@@ -135,16 +135,17 @@ std::uint64_t case_of(std::span<const std::int32_t> classes) {
 
 void check(const TagColumn& column) {
   const auto names = static_cast<std::int32_t>(column.names.size());
-  bool sound =
+  bool consistent =
       !column.classes.empty() && column.split <= most_split_columns && column.features.tags() <= names;
   for (const std::vector<std::int32_t>& own : column.classes)
-    sound = sound && !own.empty() && std::ranges::is_sorted(own) && own.front() >= 0 && own.back() < names;
+    consistent =
+        consistent && !own.empty() && std::ranges::is_sorted(own) && own.front() >= 0 && own.back() < names;
   const auto parts = static_cast<std::int32_t>(column.classes.size());
   column.part_of.for_each(
-      [&](std::uint64_t, std::int32_t part) { sound = sound && part >= 1 && part <= parts; });
+      [&](std::uint64_t, std::int32_t part) { consistent = consistent && part >= 1 && part <= parts; });
   column.certain.classes.for_each(
-      [&](std::uint64_t, std::int32_t found) { sound = sound && found >= 1 && found <= names; });
-  if (!sound) throw std::invalid_argument("the classes of a column do not fit its parts");
+      [&](std::uint64_t, std::int32_t found) { consistent = consistent && found >= 1 && found <= names; });
+  if (!consistent) throw std::invalid_argument("the classes of a column do not fit its parts");
 }
 
 std::vector<std::vector<std::int32_t>> tag_text(const data::ColumnText& text,

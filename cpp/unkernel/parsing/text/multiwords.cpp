@@ -70,14 +70,14 @@ Multiwords::Multiwords(const Stored& stored) : rules_(stored.rules) {
   const auto is_rule = [&](std::int32_t rule) {
     return rule >= whole && rule < static_cast<std::int32_t>(rules_.size());
   };
-  bool sound = stored.tokens.size() == stored.token_rules.size() &&
-               stored.endings.size() == stored.ending_rules.size() && stored.longest_ending >= 0 &&
-               stored.longest_ending <= static_cast<std::int32_t>(longest_token) &&
-               stored.features.size() < std::size_t{1} << 31;
-  for (const std::int32_t rule : stored.token_rules) sound = sound && is_rule(rule >> 1);
-  for (const std::int32_t rule : stored.ending_rules) sound = sound && is_rule(rule);
-  for (const SplitRule& rule : rules_) sound = sound && rule.size() > 1;
-  if (!sound) throw std::invalid_argument("the tokenizer's multiword tokens are damaged");
+  bool consistent = stored.tokens.size() == stored.token_rules.size() &&
+                    stored.endings.size() == stored.ending_rules.size() && stored.longest_ending >= 0 &&
+                    stored.longest_ending <= static_cast<std::int32_t>(longest_token) &&
+                    stored.features.size() < std::size_t{1} << 31;
+  for (const std::int32_t rule : stored.token_rules) consistent = consistent && is_rule(rule >> 1);
+  for (const std::int32_t rule : stored.ending_rules) consistent = consistent && is_rule(rule);
+  for (const SplitRule& rule : rules_) consistent = consistent && rule.size() > 1;
+  if (!consistent) throw std::invalid_argument("the tokenizer's multiword tokens are damaged");
   for (std::size_t k = 0; k < stored.tokens.size(); ++k)
     tokens_[stored.tokens[k]] = {stored.token_rules[k] >> 1, (stored.token_rules[k] & 1) != 0};
   for (std::size_t k = 0; k < stored.endings.size(); ++k)

@@ -16,13 +16,13 @@ constexpr std::size_t pair_tables = 3;
 class RightAnswers {
  public:
   explicit RightAnswers(const SplitText& given) : given_(given) {
-    bool sound = given.ends.size() == given.boundaries.size();
-    for (std::size_t k = 0; sound && k < given.ends.size(); ++k) {
-      sound = given.ends[k] > (k == 0 ? 0 : given.ends[k - 1]) &&
-              given.ends[k] <= static_cast<std::int64_t>(given.text.size()) &&
-              given.boundaries[k] < boundary_count;
+    bool consistent = given.ends.size() == given.boundaries.size();
+    for (std::size_t k = 0; consistent && k < given.ends.size(); ++k) {
+      consistent = given.ends[k] > (k == 0 ? 0 : given.ends[k - 1]) &&
+                   given.ends[k] <= static_cast<std::int64_t>(given.text.size()) &&
+                   given.boundaries[k] < boundary_count;
     }
-    if (!sound) throw std::invalid_argument("the ends of tokens are not those of the text");
+    if (!consistent) throw std::invalid_argument("the ends of tokens are not those of the text");
   }
 
   Boundary after(std::size_t end) {
