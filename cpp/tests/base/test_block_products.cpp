@@ -15,45 +15,45 @@ using unkernel::Panel;
 using unkernel::Random;
 using Matrix = std::vector<double>;
 
-Matrix random_entries(std::size_t vectors, std::size_t places, std::uint64_t seed) {
+Matrix random_entries(std::size_t vectors, std::size_t columns, std::uint64_t seed) {
   Random random(seed);
-  Matrix entries(vectors * places);
+  Matrix entries(vectors * columns);
   for (double& entry : entries) entry = random.below(3) == 0 ? 0.0 : random.below(2001) / 1000.0 - 1.0;
   return entries;
 }
 
-Matrix product(const Matrix& entries, std::size_t vectors, std::size_t places, double sign, int threads) {
+Matrix product(const Matrix& entries, std::size_t vectors, std::size_t columns, double sign, int threads) {
   Matrix matrix(vectors * vectors, 1.0);
   const auto fill = [&](Panel& panel, std::size_t begin, std::size_t end) {
     for (std::size_t i = 0; i < vectors; ++i) {
       for (std::size_t c = begin; c < end; ++c) {
-        if (entries[i * places + c] != 0.0) panel.at(i, c - begin) = entries[i * places + c];
+        if (entries[i * columns + c] != 0.0) panel.at(i, c - begin) = entries[i * columns + c];
       }
     }
   };
-  add_products(vectors, places, fill, sign, threads, {matrix.data(), vectors});
+  add_products(vectors, columns, fill, sign, threads, {matrix.data(), vectors});
   return matrix;
 }
 
-void test_against_sums() {
+void test_products_equal_plain_sums() {
   for (const std::size_t vectors : {1U, 7U, 8U, 9U, 33U}) {
-    for (const std::size_t places : {0U, 1U, 5U, 255U, 256U, 257U, 700U}) {
-      const Matrix entries = random_entries(vectors, places, 100 * vectors + places);
-      const Matrix found = product(entries, vectors, places, -2.0, 1);
+    for (const std::size_t columns : {0U, 1U, 5U, 255U, 256U, 257U, 700U}) {
+      const Matrix entries = random_entries(vectors, columns, 100 * vectors + columns);
+      const Matrix products = product(entries, vectors, columns, -2.0, 1);
       for (std::size_t i = 0; i < vectors; ++i) {
         for (std::size_t j = 0; j <= i; ++j) {
           double sum = 1.0;
-          for (std::size_t c = 0; c < places; ++c) {
-            sum -= 2.0 * entries[i * places + c] * entries[j * places + c];
+          for (std::size_t c = 0; c < columns; ++c) {
+            sum -= 2.0 * entries[i * columns + c] * entries[j * columns + c];
           }
-          CHECK(close(found[i * vectors + j], sum, 1e-12));
+          CHECK(close(products[i * vectors + j], sum, 1e-12));
         }
       }
     }
   }
 }
 
-void test_threads_change_nothing() {
+void test_results_do_not_depend_on_threads() {
   const Matrix entries = random_entries(50, 600, 1);
   CHECK(product(entries, 50, 600, 1.0, 1) == product(entries, 50, 600, 1.0, 4));
 }
@@ -61,7 +61,7 @@ void test_threads_change_nothing() {
 }  // namespace
 
 int main() {
-  test_against_sums();
-  test_threads_change_nothing();
+  test_products_equal_plain_sums();
+  test_results_do_not_depend_on_threads();
   return 0;
 }

@@ -29,7 +29,7 @@ void add_random_keys(Map& map, Twin& twin, Random& random, int count, std::uint3
   }
 }
 
-void test_counts_like_the_standard_map() {
+void test_counts_equal_those_of_the_standard_map() {
   Random random(1);
   Map map;
   Twin twin;
@@ -50,7 +50,7 @@ void test_new_keys_have_the_value_zero() {
 }
 
 // No old entry may remain, whether clear() keeps its memory or releases it.
-void test_clear_forgets_everything() {
+void test_clear_removes_all_entries() {
   Random random(2);
   Map map;
   for (const int count : {50'000, 3, 3, 3, 3, 3, 700, 40'000, 1}) {
@@ -68,7 +68,7 @@ void test_clear_forgets_everything() {
 }
 
 // Keys that differ only in high bits, or are equally spaced, must not fall into one run of slots.
-void test_keys_with_a_pattern_are_found() {
+void test_regularly_spaced_keys_are_found() {
   for (int shift = 0; shift < 48; shift += 8) {
     Map map;
     for (std::uint64_t i = 0; i < 10'000; ++i) map[i << shift] = static_cast<std::uint32_t>(i);
@@ -80,9 +80,9 @@ void test_keys_with_a_pattern_are_found() {
 }  // namespace
 
 int main() {
-  test_counts_like_the_standard_map();
+  test_counts_equal_those_of_the_standard_map();
   test_new_keys_have_the_value_zero();
-  test_clear_forgets_everything();
-  test_keys_with_a_pattern_are_found();
+  test_clear_removes_all_entries();
+  test_regularly_spaced_keys_are_found();
   return 0;
 }

@@ -10,7 +10,7 @@ namespace {
 
 using unkernel::History;
 
-History of_passes(std::int64_t count) {
+History make_history(std::int64_t count) {
   History history;
   for (std::int64_t pass = 0; pass < count; ++pass)
     history.note({pass, 1.0 / static_cast<double>(pass + 1), 0.0});
@@ -18,14 +18,14 @@ History of_passes(std::int64_t count) {
 }
 
 void test_few_passes_are_all_kept() {
-  const History history = of_passes(100);
+  const History history = make_history(100);
   CHECK(history.passes().size() == 100);
   CHECK(history.passes()[41].number == 41 && history.passes()[41].objective == 1.0 / 42.0);
 }
 
-void test_of_many_passes_some_are_kept_and_the_last() {
+void test_many_passes_are_thinned_out_and_the_last_is_kept() {
   for (const std::int64_t count : {257, 1000, 1001, 100'000}) {
-    const History history = of_passes(count);
+    const History history = make_history(count);
     const auto& passes = history.passes();
     CHECK(passes.size() <= History::max_passes && passes.size() >= History::max_passes / 2);
     CHECK(passes.front().number == 0 && passes.back().number == count - 1);
@@ -35,8 +35,8 @@ void test_of_many_passes_some_are_kept_and_the_last() {
   }
 }
 
-void test_a_pass_that_is_noted_again_is_kept_once() {
-  History history = of_passes(3);
+void test_noting_a_pass_again_replaces_it() {
+  History history = make_history(3);
   history.note({2, 0.25, 0.125});
   CHECK(history.passes().size() == 3);
   CHECK(history.passes().back().objective == 0.25 && history.passes().back().bound == 0.125);
@@ -46,7 +46,7 @@ void test_a_pass_that_is_noted_again_is_kept_once() {
 
 int main() {
   test_few_passes_are_all_kept();
-  test_of_many_passes_some_are_kept_and_the_last();
-  test_a_pass_that_is_noted_again_is_kept_once();
+  test_many_passes_are_thinned_out_and_the_last_is_kept();
+  test_noting_a_pass_again_replaces_it();
   return 0;
 }

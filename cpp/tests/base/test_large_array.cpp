@@ -14,16 +14,16 @@ using unkernel::LargeArray;
 using unkernel::LargeVector;
 
 // Leaves dirty memory behind, of the sizes that are requested next.
-void litter(std::size_t bytes) {
-  std::vector<char> dirt(bytes);
-  std::memset(dirt.data(), 0xab, bytes);
-  void* volatile kept = dirt.data();
+void leave_dirty_memory(std::size_t bytes) {
+  std::vector<char> memory(bytes);
+  std::memset(memory.data(), 0xab, bytes);
+  void* volatile kept = memory.data();
   (void)kept;
 }
 
-void test_is_zeroed() {
+void test_new_arrays_are_zero() {
   for (const std::size_t size : {1U, 1000U, 3'000'000U}) {
-    litter(size * sizeof(double));
+    leave_dirty_memory(size * sizeof(double));
     LargeArray<double> array(size);
     CHECK(array.size() == size && array.span().size() == size);
     for (const double value : array.span()) CHECK(value == 0.0);
@@ -32,7 +32,7 @@ void test_is_zeroed() {
   }
 }
 
-void test_empty_and_moved() {
+void test_empty_and_moved_arrays() {
   const LargeArray<double> none;
   CHECK(none.size() == 0 && none.data() == nullptr);
   LargeArray<double> array(0);
@@ -50,7 +50,7 @@ void test_impossible_sizes_are_refused() {
   CHECK_THROWS(LargeAllocator<double>().allocate(too_many), std::bad_alloc);
 }
 
-void test_vectors_hold_their_items_while_they_grow() {
+void test_growing_vectors_keep_their_items() {
   LargeVector<std::int32_t> items;
   for (std::int32_t i = 0; i < 2'000'000; ++i) items.push_back(i);
   for (std::int32_t i = 0; i < 2'000'000; ++i) CHECK(items[static_cast<std::size_t>(i)] == i);
@@ -62,9 +62,9 @@ void test_vectors_hold_their_items_while_they_grow() {
 }  // namespace
 
 int main() {
-  test_is_zeroed();
-  test_empty_and_moved();
+  test_new_arrays_are_zero();
+  test_empty_and_moved_arrays();
   test_impossible_sizes_are_refused();
-  test_vectors_hold_their_items_while_they_grow();
+  test_growing_vectors_keep_their_items();
   return 0;
 }

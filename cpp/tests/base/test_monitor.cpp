@@ -27,7 +27,7 @@ void test_work_runs_on_a_thread_of_its_own() {
   CHECK(!monitor.stopped());
 }
 
-void test_the_works_exception_comes_out() {
+void test_exceptions_of_the_work_are_rethrown() {
   Monitor monitor;
   std::string message;
   try {
@@ -36,7 +36,7 @@ void test_the_works_exception_comes_out() {
   CHECK(message == "bad work");
 }
 
-void test_a_look_that_throws_stops_the_work() {
+void test_a_callback_that_throws_stops_the_work() {
   Monitor monitor;
   std::atomic<bool> work_was_interrupted{false};
   const auto work = [&] {
@@ -50,23 +50,23 @@ void test_a_look_that_throws_stops_the_work() {
       throw;
     }
   };
-  int looks = 0;
+  int calls = 0;
   std::string message;
   try {
     supervise(monitor, work, [&](const Progress&) {
-      if (++looks == 2) throw std::runtime_error("enough");
+      if (++calls == 2) throw std::runtime_error("enough");
     });
   } catch (const std::runtime_error& error) {  // the callback's own exception, not Interrupted
     message = error.what();
   }
-  CHECK(message == "enough" && looks == 2 && work_was_interrupted && monitor.stopped());
+  CHECK(message == "enough" && calls == 2 && work_was_interrupted && monitor.stopped());
 }
 
 // A worker that notices the stop late is waited for, and the callback is not called again.
-void test_slow_work_is_waited_for() {
+void test_supervise_waits_for_work_that_stops_late() {
   Monitor monitor;
   std::atomic<bool> done{false};
-  int looks = 0;
+  int calls = 0;
   const auto work = [&] {
     while (!monitor.stopped()) pause();
     for (int i = 0; i < 150; ++i) pause();
@@ -74,14 +74,14 @@ void test_slow_work_is_waited_for() {
   };
   CHECK_THROWS(supervise(monitor, work,
                          [&](const Progress&) {
-                           ++looks;
+                           ++calls;
                            throw Interrupted();
                          }),
                Interrupted);
-  CHECK(done && looks == 1);
+  CHECK(done && calls == 1);
 }
 
-void test_the_look_sees_the_latest_report() {
+void test_the_callback_receives_the_latest_report() {
   Monitor monitor;
   std::atomic<bool> seen{false};
   const auto work = [&] {
@@ -102,7 +102,7 @@ void test_the_look_sees_the_latest_report() {
 }
 
 // Even if work ends immediately, the first and the last report are shown.
-void test_the_first_and_the_last_report_are_seen() {
+void test_the_callback_receives_the_last_report() {
   for (int round = 0; round < 200; ++round) {
     Monitor monitor;
     std::vector<std::int64_t> epochs;
@@ -120,7 +120,7 @@ void test_the_first_and_the_last_report_are_seen() {
   }
 }
 
-void test_a_first_report_is_seen_while_the_work_goes_on() {
+void test_the_callback_receives_the_first_report_during_the_work() {
   Monitor monitor;
   std::atomic<bool> seen{false};
   const auto work = [&] {
@@ -131,7 +131,7 @@ void test_a_first_report_is_seen_while_the_work_goes_on() {
   CHECK(seen);
 }
 
-void test_a_look_that_throws_at_the_end_is_heard() {
+void test_exceptions_of_the_last_callback_are_rethrown() {
   Monitor monitor;
   const auto work = [&] { monitor.report(Progress{}); };
   CHECK_THROWS(supervise(monitor, work, [](const Progress&) { throw std::runtime_error("enough"); }),
@@ -139,7 +139,7 @@ void test_a_look_that_throws_at_the_end_is_heard() {
   CHECK(monitor.stopped());
 }
 
-void test_reports_do_not_undo_what_is_finished() {
+void test_reports_keep_the_number_of_finished_tasks() {
   Monitor monitor;
   monitor.finish_one();
   monitor.finish_one();
@@ -154,12 +154,12 @@ void test_reports_do_not_undo_what_is_finished() {
 }
 
 // Short work that takes longer than expected: a callback that throws ends it, and the threads that help.
-void test_work_on_the_callers_thread_is_heard() {
-  int hearings = 0;
-  const auto hear = [&] {
-    if (++hearings == 2) throw std::runtime_error("enough");
+void test_a_callback_on_the_callers_thread_stops_all_threads() {
+  int calls = 0;
+  const auto callback = [&] {
+    if (++calls == 2) throw std::runtime_error("enough");
   };
-  const Monitor monitor{unkernel::FunctionRef<void()>(hear)};
+  const Monitor monitor{unkernel::FunctionRef<void()>(callback)};
   bool helper_was_interrupted = false;
   std::thread helper([&] {
     try {
@@ -177,21 +177,21 @@ void test_work_on_the_callers_thread_is_heard() {
     }
   } catch (const std::runtime_error& error) { message = error.what(); }
   helper.join();
-  CHECK(message == "enough" && hearings == 2 && helper_was_interrupted && monitor.stopped());
+  CHECK(message == "enough" && calls == 2 && helper_was_interrupted && monitor.stopped());
 }
 
 }  // namespace
 
 int main() {
-  test_work_on_the_callers_thread_is_heard();
+  test_a_callback_on_the_callers_thread_stops_all_threads();
   test_work_runs_on_a_thread_of_its_own();
-  test_the_works_exception_comes_out();
-  test_a_look_that_throws_stops_the_work();
-  test_slow_work_is_waited_for();
-  test_the_look_sees_the_latest_report();
-  test_the_first_and_the_last_report_are_seen();
-  test_a_first_report_is_seen_while_the_work_goes_on();
-  test_a_look_that_throws_at_the_end_is_heard();
-  test_reports_do_not_undo_what_is_finished();
+  test_exceptions_of_the_work_are_rethrown();
+  test_a_callback_that_throws_stops_the_work();
+  test_supervise_waits_for_work_that_stops_late();
+  test_the_callback_receives_the_latest_report();
+  test_the_callback_receives_the_last_report();
+  test_the_callback_receives_the_first_report_during_the_work();
+  test_exceptions_of_the_last_callback_are_rethrown();
+  test_reports_keep_the_number_of_finished_tasks();
   return 0;
 }

@@ -39,7 +39,7 @@ void test_every_task_runs_once() {
   }
 }
 
-void test_ranges_tile_the_whole() {
+void test_ranges_cover_every_index_once() {
   for (const int threads : {1, 3}) {
     for (const std::int64_t total : {0, 1, 99, 100, 101, 1234}) {
       std::vector<std::atomic<int>> covered(static_cast<std::size_t>(total));
@@ -66,7 +66,7 @@ void test_results_do_not_depend_on_threads() {
   for (const int threads : {2, 3, 16}) CHECK(sums_of_pieces(threads) == alone);
 }
 
-void test_an_exception_is_rethrown_and_ends_the_rest() {
+void test_an_exception_is_rethrown_and_cancels_later_tasks() {
   for (const int threads : {1, 2, 8}) {
     std::atomic<std::int64_t> started{0};
     std::string message;
@@ -81,12 +81,12 @@ void test_an_exception_is_rethrown_and_ends_the_rest() {
   }
 }
 
-void test_all_throwing_gives_one_of_theirs() {
+void test_one_of_several_exceptions_is_rethrown() {
   CHECK_THROWS(parallel_for(4, 100, [](std::int64_t) { throw std::runtime_error("each"); }),
                std::runtime_error);
 }
 
-void test_uses_more_than_one_thread_and_the_callers() {
+void test_tasks_run_on_several_threads_including_the_callers() {
   std::atomic<int> arrived{0};
   std::set<std::thread::id> ids;
   std::mutex lock;
@@ -103,7 +103,7 @@ void test_uses_more_than_one_thread_and_the_callers() {
 }
 
 // One buffer per slot is enough: tasks that run concurrently have different slots.
-void test_slots_are_not_shared() {
+void test_concurrent_tasks_have_different_slots() {
   for (const int threads : {1, 3, 8}) {
     std::vector<std::atomic<int>> inside(static_cast<std::size_t>(threads));
     std::atomic<std::int64_t> runs{0};
@@ -132,7 +132,7 @@ void test_turns_are_taken_in_order() {
 }
 
 // A task that fails before or during its turn must not leave the others waiting.
-void test_a_failing_turn_does_not_block_those_behind() {
+void test_a_failing_task_does_not_block_later_turns() {
   for (const int threads : {1, 2, 8}) {
     for (const std::int64_t failing : {0, 1, 7, 99}) {
       for (const bool in_turn : {false, true}) {
@@ -153,7 +153,7 @@ void test_a_failing_turn_does_not_block_those_behind() {
 }
 
 // If the system provides no more threads, the existing ones do the work.
-void test_too_few_threads_are_no_error() {
+void test_work_completes_if_threads_cannot_be_created() {
 #if !defined(UNDER_SANITIZER) && !defined(_WIN32)
   rlimit before{};
   CHECK(getrlimit(RLIMIT_AS, &before) == 0);
@@ -174,14 +174,14 @@ void test_too_few_threads_are_no_error() {
 
 int main() {
   test_every_task_runs_once();
-  test_ranges_tile_the_whole();
+  test_ranges_cover_every_index_once();
   test_results_do_not_depend_on_threads();
-  test_an_exception_is_rethrown_and_ends_the_rest();
-  test_all_throwing_gives_one_of_theirs();
-  test_uses_more_than_one_thread_and_the_callers();
-  test_slots_are_not_shared();
+  test_an_exception_is_rethrown_and_cancels_later_tasks();
+  test_one_of_several_exceptions_is_rethrown();
+  test_tasks_run_on_several_threads_including_the_callers();
+  test_concurrent_tasks_have_different_slots();
   test_turns_are_taken_in_order();
-  test_a_failing_turn_does_not_block_those_behind();
-  test_too_few_threads_are_no_error();
+  test_a_failing_task_does_not_block_later_turns();
+  test_work_completes_if_threads_cannot_be_created();
   return 0;
 }

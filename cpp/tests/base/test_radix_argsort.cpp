@@ -22,7 +22,7 @@ constexpr double smallest = std::numeric_limits<double>::denorm_min();
 // Around the size below which it compares, and well above.
 const std::vector<std::size_t> sizes = {0, 1, 2, 255, 256, 257, 3000};
 
-std::vector<std::uint32_t> compared(const Values& values) {
+std::vector<std::uint32_t> sort_by_comparison(const Values& values) {
   std::vector<std::uint32_t> order(values.size());
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return values[i]; });
@@ -31,11 +31,11 @@ std::vector<std::uint32_t> compared(const Values& values) {
 
 void check(RadixArgsort& sorter, const Values& values) {
   const auto order = sorter.sort(values);
-  CHECK(std::ranges::equal(order, compared(values)));
+  CHECK(std::ranges::equal(order, sort_by_comparison(values)));
 }
 
 template <class Draw>
-void check_drawn(const Draw& draw) {
+void check_random_values(const Draw& draw) {
   RadixArgsort sorter;  // one for all sizes: it keeps its memory
   Random random(1);
   for (const std::size_t size : sizes) {
@@ -48,34 +48,36 @@ void check_drawn(const Draw& draw) {
 
 double unit(Random& random) { return static_cast<double>(random.next() >> 11) * 0x1p-53; }
 
-void test_scores_as_they_occur() {
-  check_drawn([](Random& random) { return 20.0 * unit(random) - 10.0; });
+void test_uniform_scores() {
+  check_random_values([](Random& random) { return 20.0 * unit(random) - 10.0; });
 }
 
-void test_ties_stay_in_place() {
-  check_drawn([](Random& random) { return static_cast<double>(random.below(7)); });
-  check_drawn([](Random&) { return 1.5; });
-  check_drawn([](Random& random) { return random.below(2) == 0 ? 0.0 : -0.0; });
+void test_ties_keep_their_order() {
+  check_random_values([](Random& random) { return static_cast<double>(random.below(7)); });
+  check_random_values([](Random&) { return 1.5; });
+  check_random_values([](Random& random) { return random.below(2) == 0 ? 0.0 : -0.0; });
 }
 
 // Values that differ by less than the resolution of 32-bit keys are compared.
-void test_one_far_value_hides_the_others() {
-  check_drawn([](Random& random) { return random.below(50) == 0 ? 1e300 : unit(random); });
-  check_drawn([](Random& random) { return random.below(50) == 0 ? -1e12 : 1.0 + 0x1p-52 * random.below(9); });
+void test_values_closer_than_the_resolution_of_keys() {
+  check_random_values([](Random& random) { return random.below(50) == 0 ? 1e300 : unit(random); });
+  check_random_values(
+      [](Random& random) { return random.below(50) == 0 ? -1e12 : 1.0 + 0x1p-52 * random.below(9); });
 }
 
 void test_all_finite_doubles() {
-  check_drawn(
+  check_random_values(
       [](Random& random) { return random.below(2) == 0 ? -largest * unit(random) : largest * unit(random); });
-  check_drawn([](Random& random) {
+  check_random_values([](Random& random) {
     return std::vector{-largest, -1.0, 0.0, smallest, 1.0, largest}[random.below(6)];
   });
 }
 
 void test_the_smallest_doubles() {
-  check_drawn([](Random& random) { return smallest * random.below(2); });
-  check_drawn([](Random& random) { return smallest * (static_cast<double>(random.below(1000)) - 500.0); });
-  check_drawn([](Random& random) { return 1e-305 * unit(random); });
+  check_random_values([](Random& random) { return smallest * random.below(2); });
+  check_random_values(
+      [](Random& random) { return smallest * (static_cast<double>(random.below(1000)) - 500.0); });
+  check_random_values([](Random& random) { return 1e-305 * unit(random); });
 }
 
 void test_sorted_and_reversed() {
@@ -90,9 +92,9 @@ void test_sorted_and_reversed() {
 }  // namespace
 
 int main() {
-  test_scores_as_they_occur();
-  test_ties_stay_in_place();
-  test_one_far_value_hides_the_others();
+  test_uniform_scores();
+  test_ties_keep_their_order();
+  test_values_closer_than_the_resolution_of_keys();
   test_all_finite_doubles();
   test_the_smallest_doubles();
   test_sorted_and_reversed();

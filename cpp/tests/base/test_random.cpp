@@ -13,7 +13,7 @@ namespace {
 using unkernel::Random;
 
 // The first numbers of the reference implementation of SplitMix64, for two seeds.
-void test_known_values() {
+void test_numbers_equal_the_reference_implementation() {
   Random zero(0);
   for (const std::uint64_t expected : {0xe220a8397b1dcdafULL, 0x6e789e6aa1b965f4ULL, 0x06c45d188009454fULL,
                                        0xf88bb8a8724c81ecULL, 0x1b39896a51a8749bULL}) {
@@ -26,7 +26,7 @@ void test_known_values() {
   }
 }
 
-void test_below_stays_below_and_reaches_all() {
+void test_below_is_uniform_in_its_range() {
   Random random(3);
   for (const std::uint32_t bound : {1U, 2U, 7U, 4'000'000'000U}) {
     for (int i = 0; i < 1000; ++i) CHECK(random.below(bound) < bound);
@@ -43,7 +43,7 @@ std::vector<int> shuffled(std::uint64_t seed, int size) {
   return items;
 }
 
-void test_shuffle_is_a_permutation_that_the_seed_decides() {
+void test_shuffle_is_a_permutation_determined_by_the_seed() {
   for (const int size : {0, 1, 2, 3, 1000}) {
     std::vector<int> items = shuffled(5, size);
     CHECK(items == shuffled(5, size));
@@ -54,7 +54,7 @@ void test_shuffle_is_a_permutation_that_the_seed_decides() {
 }
 
 // All six orders of three items must be equally frequent.
-void test_shuffle_is_fair() {
+void test_all_permutations_are_equally_frequent() {
   Random random(4);
   std::array<int, 27> counts{};
   for (int i = 0; i < 60'000; ++i) {
@@ -66,7 +66,7 @@ void test_shuffle_is_fair() {
   for (const int count : counts) CHECK(count == 0 || (count > 9'500 && count < 10'500));
 }
 
-void test_mix_is_a_bijection_on_what_we_try() {
+void test_mix_has_no_collisions() {
   std::vector<std::uint64_t> images;
   for (std::uint64_t z = 0; z < 50'000; ++z) {
     images.push_back(Random::mix(z));
@@ -79,10 +79,10 @@ void test_mix_is_a_bijection_on_what_we_try() {
 }  // namespace
 
 int main() {
-  test_known_values();
-  test_below_stays_below_and_reaches_all();
-  test_shuffle_is_a_permutation_that_the_seed_decides();
-  test_shuffle_is_fair();
-  test_mix_is_a_bijection_on_what_we_try();
+  test_numbers_equal_the_reference_implementation();
+  test_below_is_uniform_in_its_range();
+  test_shuffle_is_a_permutation_determined_by_the_seed();
+  test_all_permutations_are_equally_frequent();
+  test_mix_has_no_collisions();
   return 0;
 }

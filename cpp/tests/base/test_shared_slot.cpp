@@ -22,7 +22,7 @@ struct Pair {
   std::atomic<int>& alive;
 };
 
-void test_what_is_set_is_there() {
+void test_get_returns_the_object_that_was_set() {
   std::atomic<int> alive = 0;
   {
     SharedSlot<const Pair> slot;
@@ -47,7 +47,7 @@ void test_what_is_set_is_there() {
 
 // Runs some work while threads read the slot and one thread replaces its content.
 template <class Work>
-void while_threads_use(SharedSlot<const Pair>& slot, std::atomic<int>& alive, const Work& work) {
+void run_while_threads_use(SharedSlot<const Pair>& slot, std::atomic<int>& alive, const Work& work) {
   std::atomic<bool> done = false;
   std::vector<std::thread> threads;
   for (int reader = 0; reader < 4; ++reader)
@@ -66,11 +66,11 @@ void while_threads_use(SharedSlot<const Pair>& slot, std::atomic<int>& alive, co
   for (std::thread& thread : threads) thread.join();
 }
 
-void test_threads_see_whole_objects() {
+void test_threads_see_no_partly_replaced_objects() {
   std::atomic<int> alive = 0;
   SharedSlot<const Pair> slot;
   slot.set(std::make_shared<const Pair>(0, alive));
-  while_threads_use(slot, alive, [&] {
+  run_while_threads_use(slot, alive, [&] {
     for (int round = 0; round < 20000; ++round) {
       const auto pair = slot.get();
       CHECK(pair->first == -pair->second);
@@ -79,20 +79,20 @@ void test_threads_see_whole_objects() {
   CHECK(alive == 1);
 }
 
-void test_a_child_of_a_fork_can_read_and_set() {
+void test_a_forked_child_can_read_and_set() {
 #ifndef _WIN32
   std::atomic<int> alive = 0;
   SharedSlot<const Pair> slot;
   slot.set(std::make_shared<const Pair>(0, alive));
-  while_threads_use(slot, alive, [&] {
+  run_while_threads_use(slot, alive, [&] {
     for (int round = 0; round < 100; ++round) {
       const pid_t child = fork();
       if (child == 0) {
         slot.release_after_fork();
         const auto pair = slot.get();
-        const bool whole = pair->first == -pair->second;
+        const bool consistent = pair->first == -pair->second;
         slot.set(nullptr);
-        _exit(whole && slot.get() == nullptr ? 0 : 1);
+        _exit(consistent && slot.get() == nullptr ? 0 : 1);
       }
       int status = 0;
       CHECK(waitpid(child, &status, 0) == child);
@@ -105,8 +105,8 @@ void test_a_child_of_a_fork_can_read_and_set() {
 }  // namespace
 
 int main() {
-  test_what_is_set_is_there();
-  test_threads_see_whole_objects();
-  test_a_child_of_a_fork_can_read_and_set();
+  test_get_returns_the_object_that_was_set();
+  test_threads_see_no_partly_replaced_objects();
+  test_a_forked_child_can_read_and_set();
   return 0;
 }

@@ -47,9 +47,9 @@ Vector transposed_of(const RowStore& store, double intercept, int threads, const
   return sums;
 }
 
-void check_close(const Vector& found, const Vector& expected) {
-  CHECK(found.size() == expected.size());
-  for (std::size_t k = 0; k < found.size(); ++k) CHECK(close(found[k], expected[k], 1e-10));
+void check_close(const Vector& computed, const Vector& expected) {
+  CHECK(computed.size() == expected.size());
+  for (std::size_t k = 0; k < computed.size(); ++k) CHECK(close(computed[k], expected[k], 1e-10));
 }
 
 void check_passes(const Layout& layout, const Shape& shape, double intercept) {
@@ -82,7 +82,7 @@ void test_all_layouts() {
   }
 }
 
-void test_adds_to_what_is_there() {
+void test_products_are_added_to_existing_sums() {
   const auto rows = rows_for(layouts[1], {30'000, 5, 4}, 4);
   const PackedRows packed = unkernel::data::pack(rows.view(), 1);
   const Vector c(30'000, 0.5);  // eighths and halves: sums are exact
@@ -96,7 +96,7 @@ void test_adds_to_what_is_there() {
   for (std::size_t k = 0; k < 6; ++k) CHECK(sums[k] == 1000.0 + 2.0 * plain[k]);
 }
 
-void test_no_rows() {
+void test_a_store_without_rows() {
   Rows<std::int32_t> none;
   none.features = 4;
   const PackedRows packed = unkernel::data::pack(none.view(), 1);
@@ -107,19 +107,20 @@ void test_no_rows() {
 // A store that fails at one block, like a file on a disk that has been removed.
 class FailingStore final : public RowStore {
  public:
-  FailingStore(const PackedRows& rows, std::int64_t broken) : rows_(rows), broken_(broken) {}
+  FailingStore(const PackedRows& rows, std::int64_t failing_block)
+      : rows_(rows), failing_block_(failing_block) {}
   std::int64_t rows() const override { return rows_.rows(); }
   std::size_t features() const override { return rows_.features(); }
   std::int64_t entries() const override { return rows_.entries(); }
   std::int64_t blocks() const override { return rows_.blocks(); }
   BlockLease block(std::int64_t k) const override {
-    if (k == broken_) throw std::out_of_range("gone");
+    if (k == failing_block_) throw std::out_of_range("gone");
     return rows_.block(k);
   }
 
  private:
   const PackedRows& rows_;
-  std::int64_t broken_;
+  std::int64_t failing_block_;
 };
 
 void test_a_failing_block_ends_the_pass() {
@@ -127,18 +128,18 @@ void test_a_failing_block_ends_the_pass() {
   const PackedRows packed = unkernel::data::pack(rows.view(), 1);
   const Vector w(5, 1.0);
   const Vector c(60'000, 1.0);
-  for (const std::int64_t broken : {std::int64_t{0}, std::int64_t{13}, packed.blocks() - 1}) {
+  for (const std::int64_t failing_block : {std::int64_t{0}, std::int64_t{13}, packed.blocks() - 1}) {
     for (const int threads : {1, 2, 5}) {
-      CHECK_THROWS(scores_of(FailingStore(packed, broken), 0.0, threads, w), std::out_of_range);
-      CHECK_THROWS(transposed_of(FailingStore(packed, broken), 0.0, threads, c), std::out_of_range);
+      CHECK_THROWS(scores_of(FailingStore(packed, failing_block), 0.0, threads, w), std::out_of_range);
+      CHECK_THROWS(transposed_of(FailingStore(packed, failing_block), 0.0, threads, c), std::out_of_range);
     }
   }
-  const FailingStore sound(packed, -1);
-  CHECK(scores_of(sound, 0.0, 2, w) == scores_of(packed, 0.0, 1, w));
-  CHECK(transposed_of(sound, 0.0, 2, c) == transposed_of(packed, 0.0, 1, c));
+  const FailingStore intact(packed, -1);
+  CHECK(scores_of(intact, 0.0, 2, w) == scores_of(packed, 0.0, 1, w));
+  CHECK(transposed_of(intact, 0.0, 2, c) == transposed_of(packed, 0.0, 1, c));
 }
 
-void test_stops_when_it_is_told_to() {
+void test_a_stopped_monitor_interrupts() {
   const auto rows = rows_for(layouts[0], {30'000, 5, 4}, 6);
   const PackedRows packed = unkernel::data::pack(rows.view(), 1);
   Monitor monitor;
@@ -156,9 +157,9 @@ void test_stops_when_it_is_told_to() {
 
 int main() {
   test_all_layouts();
-  test_adds_to_what_is_there();
-  test_no_rows();
+  test_products_are_added_to_existing_sums();
+  test_a_store_without_rows();
   test_a_failing_block_ends_the_pass();
-  test_stops_when_it_is_told_to();
+  test_a_stopped_monitor_interrupts();
   return 0;
 }

@@ -15,7 +15,7 @@ void check_counts_up(const GrowingArray<std::int64_t>& array, std::size_t size) 
 }
 
 // Blocks move between the heap and mappings while they grow and shrink.
-void test_items_survive_growing_and_shrinking() {
+void test_items_are_kept_while_growing_and_shrinking() {
   GrowingArray<std::int64_t> array;
   for (std::int64_t i = 0; i < 1'000'000; ++i) array.push_back(i);
   check_counts_up(array, 1'000'000);
@@ -29,7 +29,7 @@ void test_items_survive_growing_and_shrinking() {
   check_counts_up(array, 1);
 }
 
-void test_empty_and_moved() {
+void test_empty_and_moved_arrays() {
   GrowingArray<std::int64_t> array;
   array.shrink_to_fit();
   CHECK(array.empty() && array.data() == nullptr);
@@ -52,8 +52,8 @@ void test_impossible_sizes_are_refused() {
 }  // namespace
 
 int main() {
-  test_items_survive_growing_and_shrinking();
-  test_empty_and_moved();
+  test_items_are_kept_while_growing_and_shrinking();
+  test_empty_and_moved_arrays();
   test_impossible_sizes_are_refused();
   return 0;
 }

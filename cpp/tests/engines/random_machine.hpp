@@ -91,7 +91,7 @@ Rows<Index> rows_to_score(const RowKind& kind, unkernel::Random& random) {
     if (row < 4) {
       scoring::add_entries(entries, rows);
     } else {
-      scoring::add_messy_row(entries, kind.features, random, rows);
+      scoring::add_unordered_row(entries, kind.features, random, rows);
     }
   }
   scoring::add_entries({}, rows);

@@ -58,7 +58,7 @@ void add_entries(const Entries& entries, Rows<Index>& rows) {
 
 // Returns the row in random order, with some columns split in two, and with columns that no model has.
 template <class Index>
-void add_messy_row(Entries entries, std::int64_t unknown_column, Random& random, Rows<Index>& rows) {
+void add_unordered_row(Entries entries, std::int64_t unknown_column, Random& random, Rows<Index>& rows) {
   for (std::size_t k = 0, count = entries.size(); k < count; ++k) {
     if (random.below(3) != 0) continue;
     entries[k].second -= 0.25;

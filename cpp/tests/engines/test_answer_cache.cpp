@@ -39,7 +39,7 @@ double score_of(const Columns& columns, const double* values, std::size_t score)
 constexpr std::size_t scores = 3;
 
 // Looks up a row, and stores it if it is missing. Returns whether it was found.
-bool ask(AnswerCache& cache, const Columns& columns, const double* values, bool decision_only) {
+bool find_or_store(AnswerCache& cache, const Columns& columns, const double* values, bool decision_only) {
   const AnswerCache::Key key(columns, values);
   double out[scores];
   if (cache.find(key, decision_only, out)) {
@@ -51,7 +51,7 @@ bool ask(AnswerCache& cache, const Columns& columns, const double* values, bool 
   return false;
 }
 
-void test_against_a_map() {
+void test_cached_scores_were_stored_before() {
   Random random(1);
   for (const std::size_t most_rows : {1, 2, 7, 8, 9, 100, 1000}) {
     AnswerCache cache(most_rows, scores);
@@ -62,7 +62,7 @@ void test_against_a_map() {
       std::vector<double> values(valued ? columns.size() : 0);
       for (double& value : values) value = static_cast<double>(random.below(2)) + 0.5;
       const auto known = seen.find({columns, values});
-      const bool found = ask(cache, columns, valued ? values.data() : nullptr, decision_only);
+      const bool found = find_or_store(cache, columns, valued ? values.data() : nullptr, decision_only);
       if (found) CHECK(known != seen.end() && (known->second || decision_only));
       if (!found) seen[{columns, values}] = !decision_only;
     }
@@ -71,23 +71,23 @@ void test_against_a_map() {
 }
 
 // Frequently requested rows stay, whatever else is stored.
-void test_frequent_rows_stay() {
+void test_frequent_rows_stay_cached() {
   Random random(2);
   AnswerCache cache(8, scores);
-  const Columns often{1, 2, 3}, too{4, 5};
+  const Columns first_frequent{1, 2, 3}, second_frequent{4, 5};
   std::size_t found = 0;
   for (int k = 0; k < 1000; ++k) {
-    found += ask(cache, often, nullptr, false);
-    found += ask(cache, too, nullptr, false);
-    ask(cache, {k, k + 1}, nullptr, false);
+    found += find_or_store(cache, first_frequent, nullptr, false);
+    found += find_or_store(cache, second_frequent, nullptr, false);
+    find_or_store(cache, {k, k + 1}, nullptr, false);
   }
   CHECK(found >= 1990);
 }
 
-void test_generations() {
+void test_scores_of_earlier_generations_are_not_stored() {
   AnswerCache cache(10, scores);
   const Columns row{3, 5};
-  CHECK(!ask(cache, row, nullptr, false) && ask(cache, row, nullptr, false));
+  CHECK(!find_or_store(cache, row, nullptr, false) && find_or_store(cache, row, nullptr, false));
   const std::uint32_t before = cache.generation();
   cache.clear();
   CHECK(cache.counts().rows == 0);
@@ -95,17 +95,17 @@ void test_generations() {
   CHECK(!cache.find({row, nullptr}, false, out));
   cache.store({row, nullptr}, false, before, out);  // scored before everything was forgotten
   CHECK(!cache.find({row, nullptr}, false, out));
-  CHECK(!ask(cache, row, nullptr, false) && ask(cache, row, nullptr, false));
+  CHECK(!find_or_store(cache, row, nullptr, false) && find_or_store(cache, row, nullptr, false));
 }
 
-void test_counters() {
+void test_counters_of_threads_are_added() {
   AnswerCache cache(10, scores);
   for (int k = 0; k < 40; ++k) cache.count(cache.new_counter(), 2, 1);
   CHECK(cache.counts().hits == 80 && cache.counts().misses == 40);
 }
 
 // Threads write rows of different lengths to the same few slots, read them, and sometimes clear the cache.
-void test_threads() {
+void test_threads_share_a_cache() {
   AnswerCache cache(16, scores);
   std::atomic<std::uint64_t> found = 0;
   std::vector<std::thread> threads;
@@ -115,7 +115,7 @@ void test_threads() {
       std::uint64_t hits = 0;
       for (int k = 0; k < 20000; ++k) {
         const Columns columns = random_columns(random, k % 100 == 0 ? 200 : 3);
-        hits += ask(cache, columns, nullptr, random.below(2) == 0);
+        hits += find_or_store(cache, columns, nullptr, random.below(2) == 0);
         if (k % 5000 == 4999 && t == 0) cache.clear();
       }
       found += hits;
@@ -128,10 +128,10 @@ void test_threads() {
 }  // namespace
 
 int main() {
-  test_against_a_map();
-  test_frequent_rows_stay();
-  test_generations();
-  test_counters();
-  test_threads();
+  test_cached_scores_were_stored_before();
+  test_frequent_rows_stay_cached();
+  test_scores_of_earlier_generations_are_not_stored();
+  test_counters_of_threads_are_added();
+  test_threads_share_a_cache();
   return 0;
 }

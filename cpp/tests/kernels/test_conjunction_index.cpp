@@ -36,7 +36,7 @@ void check_decodes(const ConjunctionIndex& index, Key key, const Ranks& ranks,
   for (std::size_t i = 0; i < 4; ++i) CHECK(found.ranks[i] == (i < ranks.size() ? ranks[i] : 0));
 }
 
-void test_numbers_are_places_in_the_list() {
+void test_numbers_equal_positions_in_the_list() {
   for (const Basis basis : bases) {
     for (int degree = 1; degree <= 4; ++degree) {
       const ConjunctionIndex index(degree, basis);
@@ -77,7 +77,7 @@ void test_binomials() {
 }
 
 // The largest numbers, where an overflow would show.
-void test_the_last_conjunctions() {
+void test_the_largest_numbers_do_not_overflow() {
   for (const Basis basis : bases) {
     for (int degree = 1; degree <= 4; ++degree) {
       const ConjunctionIndex index(degree, basis);
@@ -106,9 +106,9 @@ void test_other_degrees_are_refused() {
 }  // namespace
 
 int main() {
-  test_numbers_are_places_in_the_list();
+  test_numbers_equal_positions_in_the_list();
   test_binomials();
-  test_the_last_conjunctions();
+  test_the_largest_numbers_do_not_overflow();
   test_other_degrees_are_refused();
   return 0;
 }

@@ -30,7 +30,7 @@ void check_sets(const FeatureMap& map, std::initializer_list<double> expected) {
   for (const double value : expected) CHECK(map.set(size++) == value);
 }
 
-void test_known_sets() {
+void test_known_weights_of_sets() {
   check_sets({1, Kind::kernel, 1.0, 1.0}, {1, 1, 0, 0, 0});
   check_sets({2, Kind::kernel, 1.0, 1.0}, {1, 3, 2, 0, 0});
   check_sets({3, Kind::kernel, 1.0, 1.0}, {1, 7, 12, 6, 0});
@@ -74,7 +74,7 @@ double explicit_kernel(const FeatureMap& map, Basis basis, const std::vector<dou
   return sum;
 }
 
-void test_kernel_is_the_product_of_maps() {
+void test_kernels_equal_products_of_explicit_maps() {
   const std::vector<double> x{1.5, -2.0, 0.0, 0.25, 3.0};
   const std::vector<double> z{-1.0, 0.5, 4.0, 2.0, 0.75};
   const std::vector<double> a{1, 1, 0, 1, 1};
@@ -90,7 +90,7 @@ void test_kernel_is_the_product_of_maps() {
 }
 
 // A set's factor is the mean of its monomials, in the proportions of the kernel's expansion.
-void test_set_factors() {
+void test_factors_of_sets_are_means_of_monomials() {
   const std::vector<double> values{-2.0, 0.7, 3.0, 0.5};
   const std::vector<double> ones(4, 1.0);
   for (const FeatureMap& map : some_maps()) {
@@ -112,9 +112,9 @@ void test_set_factors() {
 }  // namespace
 
 int main() {
-  test_known_sets();
+  test_known_weights_of_sets();
   test_sets_are_finite_differences_of_the_kernel();
-  test_kernel_is_the_product_of_maps();
-  test_set_factors();
+  test_kernels_equal_products_of_explicit_maps();
+  test_factors_of_sets_are_means_of_monomials();
   return 0;
 }

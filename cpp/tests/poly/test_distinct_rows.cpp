@@ -56,8 +56,8 @@ Row row_of(const DistinctRows& examples, std::int64_t i) {
   return row;
 }
 
-Weighed weighed(const DistinctRows& examples) {
-  Weighed found;
+Weighed weights_by_row(const DistinctRows& examples) {
+  Weighed rows;
   CHECK(examples.offsets.size() == static_cast<std::size_t>(examples.rows()) + 1);
   CHECK(std::is_sorted(examples.hashes.begin(), examples.hashes.end()));
   for (std::int64_t i = 0; i < examples.rows(); ++i) {
@@ -70,9 +70,9 @@ Weighed weighed(const DistinctRows& examples) {
     CHECK(close(examples.weight(i), sum));
     const Row row = row_of(examples, i);
     CHECK(examples.row_size(i) == static_cast<std::int64_t>(row.size()));
-    CHECK(found.emplace(row, labels).second);  // no repeated rows
+    CHECK(rows.emplace(row, labels).second);  // no repeated rows
   }
-  return found;
+  return rows;
 }
 
 // Ranks descend by the number of distinct rows that have the feature, ties by column.
@@ -97,7 +97,7 @@ void check_equal(const DistinctRows& a, const DistinctRows& b) {
 }
 
 template <class Index>
-RandomRows<Index> permuted(const RandomRows<Index>& rows, std::uint64_t seed) {
+RandomRows<Index> permute_rows(const RandomRows<Index>& rows, std::uint64_t seed) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(rows.size()));
   std::iota(order.begin(), order.end(), 0);
   Random(seed).shuffle(std::span(order));
@@ -114,7 +114,7 @@ RandomRows<Index> permuted(const RandomRows<Index>& rows, std::uint64_t seed) {
 }
 
 template <class Index>
-void test_merges_what_is_equal(bool binary) {
+void test_equal_rows_are_merged(bool binary) {
   // Few features and short rows: most rows occur many times, with all classes.
   RandomRows<Index> rows = random_rows<Index>(3000, {8, 4, binary}, 1);
   for (std::size_t i = 0; i < rows.weights.size(); i += 3) rows.weights[i] = 0.0;
@@ -122,23 +122,23 @@ void test_merges_what_is_equal(bool binary) {
   const Weighed expected = slow_distinct(rows);
   CHECK(examples.binary() == binary);
   CHECK(expected.size() < 1500 && expected.contains(Row{}));
-  CHECK(weighed(examples) == expected);
+  CHECK(weights_by_row(examples) == expected);
   check_ranks(examples, expected);
 }
 
 template <class Index>
-void test_order_and_threads_change_nothing() {
+void test_results_do_not_depend_on_order_or_threads() {
   for (const bool binary : {true, false}) {
     const RandomRows<Index> rows = random_rows<Index>(12'000, {40, 5, binary}, 2);
     const DistinctRows examples = rows.examples();
     check_equal(rows.examples(3), examples);
-    check_equal(permuted(rows, 3).examples(), examples);
-    check_equal(permuted(rows, 4).examples(2), examples);
-    CHECK(weighed(examples) == slow_distinct(rows));
+    check_equal(permute_rows(rows, 3).examples(), examples);
+    check_equal(permute_rows(rows, 4).examples(2), examples);
+    CHECK(weights_by_row(examples) == slow_distinct(rows));
   }
 }
 
-void test_weights_repeat_rows() {
+void test_weights_equal_repetitions_of_rows() {
   RandomRows<std::int32_t> rows = random_rows<std::int32_t>(500, {10, 5, true}, 5);
   RandomRows<std::int32_t> repeated;
   repeated.features = rows.features;
@@ -155,7 +155,7 @@ void test_weights_repeat_rows() {
   check_equal(repeated.examples(), rows.examples());
 }
 
-void test_stored_zeros_are_no_entries() {
+void test_explicit_zeros_are_dropped() {
   RandomRows<std::int32_t> rows;
   rows.features = 9;
   rows.add(std::vector<std::int32_t>{1, 3, 5}, std::vector<double>{1.0, 0.0, 1.0}, 0, 1.0);
@@ -165,11 +165,11 @@ void test_stored_zeros_are_no_entries() {
   const DistinctRows examples = rows.examples();
   CHECK(examples.binary() && examples.rows() == 2 && examples.used_features() == 2);
   const Weighed expected{{Row{}, {{1, 7.0}}}, {Row{{1, 1.0}, {5, 1.0}}, {{0, 1.0}, {1, 2.0}}}};
-  CHECK(weighed(examples) == expected);
+  CHECK(weights_by_row(examples) == expected);
 }
 
 // A row of weight zero must not influence whether the others are binary, or which features there are.
-void test_rows_of_weight_zero_leave_no_trace() {
+void test_rows_of_weight_zero_are_ignored() {
   RandomRows<std::int32_t> rows = random_rows<std::int32_t>(50, {10, 5, true}, 6);
   const DistinctRows examples = rows.examples();
   rows.add(std::vector<std::int32_t>{2, 9}, std::vector<double>{0.5, 3.0}, 0, 0.0);
@@ -177,7 +177,7 @@ void test_rows_of_weight_zero_leave_no_trace() {
   CHECK(rows.examples().binary());
 }
 
-void test_columns_far_apart() {
+void test_columns_of_64_bits() {
   RandomRows<std::int64_t> rows;
   rows.features = std::int64_t{1} << 50;
   const std::int64_t far = rows.features - 1;
@@ -187,7 +187,7 @@ void test_columns_far_apart() {
   rows.add(std::vector<std::int64_t>{}, std::vector<double>{}, 1, 1.0);
   const DistinctRows examples = rows.examples();
   CHECK((examples.columns == std::vector<std::int64_t>{3, far}));
-  CHECK(weighed(examples) == slow_distinct(rows));
+  CHECK(weights_by_row(examples) == slow_distinct(rows));
 }
 
 void test_no_rows_and_no_entries() {
@@ -208,7 +208,7 @@ void test_bad_columns_are_refused() {
   }
 }
 
-void test_variance_is_that_of_the_whole_matrix() {
+void test_variance_equals_that_of_the_dense_matrix() {
   for (const bool binary : {true, false}) {
     const RandomRows<std::int32_t> rows = random_rows<std::int32_t>(200, {7, 5, binary}, 7);
     double count = 0.0;
@@ -234,17 +234,17 @@ void test_variance_is_that_of_the_whole_matrix() {
 
 int main() {
   for (const bool binary : {true, false}) {
-    test_merges_what_is_equal<std::int32_t>(binary);
-    test_merges_what_is_equal<std::int64_t>(binary);
+    test_equal_rows_are_merged<std::int32_t>(binary);
+    test_equal_rows_are_merged<std::int64_t>(binary);
   }
-  test_order_and_threads_change_nothing<std::int32_t>();
-  test_order_and_threads_change_nothing<std::int64_t>();
-  test_weights_repeat_rows();
-  test_stored_zeros_are_no_entries();
-  test_columns_far_apart();
+  test_results_do_not_depend_on_order_or_threads<std::int32_t>();
+  test_results_do_not_depend_on_order_or_threads<std::int64_t>();
+  test_weights_equal_repetitions_of_rows();
+  test_explicit_zeros_are_dropped();
+  test_columns_of_64_bits();
   test_no_rows_and_no_entries();
   test_bad_columns_are_refused();
-  test_variance_is_that_of_the_whole_matrix();
-  test_rows_of_weight_zero_leave_no_trace();
+  test_variance_equals_that_of_the_dense_matrix();
+  test_rows_of_weight_zero_are_ignored();
   return 0;
 }

@@ -131,8 +131,8 @@ void check_axpy(const Rows& rows, const Twin& twin, const std::vector<Key>& keys
 template <class Rows>
 void check_kernel(const Rows& rows, const Twin& twin) {
   std::vector<std::int32_t> subset;
-  const auto apart = static_cast<std::int32_t>(1 + rows.size() / 40);
-  for (std::int32_t i = 0; i < rows.size(); i += apart) subset.push_back(i);
+  const auto step_between_rows = static_cast<std::int32_t>(1 + rows.size() / 40);
+  for (std::int32_t i = 0; i < rows.size(); i += step_between_rows) subset.push_back(i);
   const std::vector<double> gram = rows.gram(subset, 1);
   CHECK(rows.gram(subset, 3) == gram);
   for (std::size_t i = 0; i < subset.size(); ++i) {
@@ -194,7 +194,7 @@ void check_condensed(const DistinctRows& examples, const FeatureMap& map, const 
 }
 
 template <int Degree, bool Binary>
-void test_all_views_are_the_map() {
+void test_all_views_equal_the_explicit_map() {
   const RandomRows<std::int32_t> input = random_rows<std::int32_t>(60, {12, 7, Binary}, 10 * Degree + Binary);
   const DistinctRows examples = input.examples();
   CHECK(examples.binary() == Binary);
@@ -215,7 +215,7 @@ void test_all_views_are_the_map() {
 // With more possible conjunctions than bits, they are numbered feature by feature. From 1,450 features on, a
 // block of degree 3 is too large for an array and is hashed.
 template <int Degree, bool Binary>
-void test_a_huge_space_of_conjunctions(std::int64_t features, std::uint32_t longest) {
+void test_more_possible_conjunctions_than_bits(std::int64_t features, std::uint32_t longest) {
   RandomRows<std::int32_t> input;
   input.features = features;
   const std::vector<double> values(longest, Binary ? 1.0 : 0.5);
@@ -237,7 +237,7 @@ void test_a_huge_space_of_conjunctions(std::int64_t features, std::uint32_t long
 }
 
 // The bound that decides between two and four bytes per place must be a true bound.
-void test_longest_segment() {
+void test_longest_segment_is_an_upper_bound() {
   for (const bool binary : {true, false}) {
     for (int degree = 2; degree <= 3; ++degree) {
       for (const std::int64_t count : {1, 20, 400}) {
@@ -263,7 +263,7 @@ void test_longest_segment() {
 
 // One long row: a segment of exactly 65,536 conjunctions, the most that two bytes can number, and longer
 // ones.
-void test_two_bytes_reach_as_far_as_they_can() {
+void test_the_longest_segment_that_two_bytes_can_number() {
   RandomRows<std::int32_t> input;
   input.features = 362;
   std::vector<std::int32_t> columns(362);
@@ -287,7 +287,7 @@ void test_two_bytes_reach_as_far_as_they_can() {
   CHECK(close(narrow.dot(0, weights.data()), sum, 1e-9));
 }
 
-void test_condensing_stops_when_it_is_told_to() {
+void test_a_stopped_monitor_interrupts_condensing() {
   const DistinctRows examples = random_rows<std::int32_t>(50, {12, 7, true}, 50).examples();
   Monitor monitor;
   monitor.stop();
@@ -298,17 +298,17 @@ void test_condensing_stops_when_it_is_told_to() {
 }  // namespace
 
 int main() {
-  test_all_views_are_the_map<1, true>();
-  test_all_views_are_the_map<1, false>();
-  test_all_views_are_the_map<2, true>();
-  test_all_views_are_the_map<2, false>();
-  test_all_views_are_the_map<3, true>();
-  test_all_views_are_the_map<3, false>();
-  test_a_huge_space_of_conjunctions<3, true>(1600, 12);
-  test_a_huge_space_of_conjunctions<3, false>(1300, 10);
-  test_a_huge_space_of_conjunctions<2, true>(24'000, 60);
-  test_longest_segment();
-  test_two_bytes_reach_as_far_as_they_can();
-  test_condensing_stops_when_it_is_told_to();
+  test_all_views_equal_the_explicit_map<1, true>();
+  test_all_views_equal_the_explicit_map<1, false>();
+  test_all_views_equal_the_explicit_map<2, true>();
+  test_all_views_equal_the_explicit_map<2, false>();
+  test_all_views_equal_the_explicit_map<3, true>();
+  test_all_views_equal_the_explicit_map<3, false>();
+  test_more_possible_conjunctions_than_bits<3, true>(1600, 12);
+  test_more_possible_conjunctions_than_bits<3, false>(1300, 10);
+  test_more_possible_conjunctions_than_bits<2, true>(24'000, 60);
+  test_longest_segment_is_an_upper_bound();
+  test_the_longest_segment_that_two_bytes_can_number();
+  test_a_stopped_monitor_interrupts_condensing();
   return 0;
 }

@@ -25,7 +25,7 @@ using unkernel::poly::Storage;
 using unkernel::poly::StorageEstimate;
 
 // Two rows with three features each, two of them in common: all numbers can be counted by hand.
-void test_a_case_counted_by_hand() {
+void test_estimates_equal_counts_by_hand() {
   RandomRows<std::int32_t> rows;
   rows.features = 10;
   const std::vector<double> ones(3, 1.0);
@@ -54,11 +54,11 @@ void check_against_the_rows() {
   CHECK(estimate.possible_columns == static_cast<double>(on_the_fly.dimension()));
   CHECK(close(estimate.mapped_nonzeros, on_the_fly.mean_map_size() * static_cast<double>(examples.rows())));
   // Features are not equally likely, so slightly fewer conjunctions occur than eq. (11) predicts.
-  const auto found = static_cast<double>(condensed.dimension());
-  CHECK(estimate.expected_columns >= found && estimate.expected_columns <= 4.0 * found);
+  const auto columns = static_cast<double>(condensed.dimension());
+  CHECK(estimate.expected_columns >= columns && estimate.expected_columns <= 4.0 * columns);
   CHECK(estimate.expected_columns <= estimate.possible_columns);
   CHECK(estimate.on_the_fly_bytes >= 8.0 * estimate.possible_columns);
-  CHECK(estimate.condensed_bytes >= 2.0 * estimate.mapped_nonzeros + 8.0 * found);
+  CHECK(estimate.condensed_bytes >= 2.0 * estimate.mapped_nonzeros + 8.0 * columns);
   const StorageEstimate for_five = estimate_storage(examples, Degree, 5);
   CHECK(for_five.on_the_fly_bytes >= 8.0 * 5 * estimate.possible_columns);
   CHECK(for_five.condensed_bytes > estimate.condensed_bytes);
@@ -89,7 +89,7 @@ StorageEstimate estimate(double possible_columns, double on_the_fly_bytes, doubl
   return result;
 }
 
-void test_the_automatic_choice() {
+void test_automatic_storage_depends_on_size_and_memory() {
   const auto automatic = [](const StorageEstimate& sizes, double memory) {
     return choose_storage(Storage::automatic, sizes, memory);
   };
@@ -106,19 +106,20 @@ void test_the_automatic_choice() {
   CHECK(automatic(estimate(1e7, 1e8, 1e9), 1e9) == Storage::on_the_fly);
 }
 
-void check_refuses(Storage wanted, const StorageEstimate& sizes, double memory, const std::string& words) {
+void check_refuses(Storage chosen, const StorageEstimate& sizes, double memory,
+                   const std::string& expected_text) {
   std::string message;
   try {
-    (void)choose_storage(wanted, sizes, memory);
+    (void)choose_storage(chosen, sizes, memory);
   } catch (const NotEnoughMemory& error) { message = error.what(); }
-  CHECK(message.find(words) != std::string::npos);
+  CHECK(message.find(expected_text) != std::string::npos);
 }
 
-void test_what_was_asked_for_is_given_or_refused() {
+void test_a_chosen_storage_is_used_or_refused() {
   const StorageEstimate sizes = estimate(1e8, 2.5e9, 7.5e8);
-  for (const Storage wanted : {Storage::on_the_fly, Storage::condensed}) {
-    CHECK(choose_storage(wanted, sizes, 0.0) == wanted);
-    CHECK(choose_storage(wanted, sizes, 3e9) == wanted);
+  for (const Storage chosen : {Storage::on_the_fly, Storage::condensed}) {
+    CHECK(choose_storage(chosen, sizes, 0.0) == chosen);
+    CHECK(choose_storage(chosen, sizes, 3e9) == chosen);
   }
   check_refuses(Storage::on_the_fly, sizes, 1e9, "needs about 2.5 GB and 1.0 GB are available");
   check_refuses(Storage::condensed, sizes, 1e6, "needs about 750.0 MB and 1.0 MB are available");
@@ -129,14 +130,14 @@ void test_what_was_asked_for_is_given_or_refused() {
 }  // namespace
 
 int main() {
-  test_a_case_counted_by_hand();
+  test_estimates_equal_counts_by_hand();
   check_against_the_rows<2, true>();
   check_against_the_rows<2, false>();
   check_against_the_rows<3, true>();
   check_against_the_rows<3, false>();
   test_no_rows();
   test_too_many_features_are_refused();
-  test_the_automatic_choice();
-  test_what_was_asked_for_is_given_or_refused();
+  test_automatic_storage_depends_on_size_and_memory();
+  test_a_chosen_storage_is_used_or_refused();
   return 0;
 }

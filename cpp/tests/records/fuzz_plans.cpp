@@ -214,16 +214,16 @@ void check_encoding(const Plan& plan, const Cells& cells) {
   PlanWorker worker(plan);
   EncodedRows one_by_one;
   one_by_one.offsets.push_back(0);
-  const bool sound = encode(plan, worker, cells, 0, one_by_one) && encode(plan, worker, cells, 1, one_by_one);
+  const bool valid = encode(plan, worker, cells, 0, one_by_one) && encode(plan, worker, cells, 1, one_by_one);
   try {
     const std::vector<Column> columns = cells.columns();
     const unkernel::Monitor monitor;
     const EncodedRows together = encode_rows(plan, columns, 2, {1, &monitor});
-    if (!sound) return;  // unused steps do not run
+    if (!valid) return;  // unused steps do not run
     CHECK(together.offsets == one_by_one.offsets && together.columns == one_by_one.columns);
     for (std::size_t k = 0; k < together.values.size(); ++k)
       CHECK(together.values[k] == one_by_one.values[k] || std::isnan(together.values[k]));
-  } catch (const std::invalid_argument&) { CHECK(!sound); }
+  } catch (const std::invalid_argument&) { CHECK(!valid); }
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ void check_numbers() {
   CHECK(answer(answers, 123456789.0) == "before yes 123456789.0!");
 }
 
-void check_zero() {
+void check_the_class_of_zero() {
   CHECK(answer(without_probabilities(false), 0.0) == "before no 0.0.");
   CHECK(answer(without_probabilities(true), 0.0) == "before yes 0.0!");
   CHECK(answer(without_probabilities(true), -0.0) == "before yes -0.0!");
@@ -78,7 +78,7 @@ void check_shapes() {
   CHECK(text_of(JsonShape::lines, {1.0, -1.0}) == "yes 1.0!\nno -1.0.\n");
 }
 
-void check_that_texts_fit() {
+void check_that_missing_texts_are_refused() {
   CHECK_THROWS((JsonAnswers({{{"a"}, {"b"}}}, std::nullopt, false)), std::invalid_argument);
   CHECK_THROWS((JsonAnswers({{{"a", "b"}, {"c", "d"}}}, JsonSigmoid{-1.0, 0.0, false}, false)),
                std::invalid_argument);
@@ -88,11 +88,11 @@ void check_that_texts_fit() {
 
 int main() {
   check_numbers();
-  check_zero();
+  check_the_class_of_zero();
   check_probabilities();
   check_small_probabilities();
   check_infinite_numbers();
   check_shapes();
-  check_that_texts_fit();
+  check_that_missing_texts_are_refused();
   return 0;
 }

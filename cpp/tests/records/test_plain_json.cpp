@@ -24,7 +24,7 @@ bool reads(std::string_view record) {
   return reads(record, cells);
 }
 
-void check_plain_values() {
+void check_that_plain_values_are_read() {
   std::vector<Cell> cells;
   CHECK(reads(R"({"x": -2.5, "y": "a b"})", cells));
   CHECK(cells[0].number() == -2.5);
@@ -34,7 +34,7 @@ void check_plain_values() {
   CHECK(reads("{\"y\": \"\x7f\"}"));
 }
 
-void check_text_beyond_ascii() {
+void check_that_other_text_is_left() {
   CHECK(!reads("{\"y\": \"tr\xc3\xa8s\"}"));
   CHECK(!reads("{\"y\": \"\xe6\x9d\xb1\xe4\xba\xac\"}"));
   CHECK(!reads("{\"y\": \"\xf0\x9f\x98\x80\"}"));
@@ -42,7 +42,7 @@ void check_text_beyond_ascii() {
   CHECK(!reads("{\"z\": \"\xc3\xa9\"}"));  // not even where it is unused
 }
 
-void check_bytes_that_are_no_text() {
+void check_that_invalid_bytes_are_left() {
   for (int code = 0x80; code <= 0xff; ++code) {
     const auto byte = static_cast<char>(static_cast<unsigned char>(code));
     CHECK(!reads(std::string("{\"y\": \"") + byte + "\"}"));
@@ -55,7 +55,7 @@ void check_bytes_that_are_no_text() {
     CHECK(!reads(std::string("{\"y\": \"") + static_cast<char>(code) + "\"}"));
 }
 
-void check_escapes() {
+void check_that_escapes_are_left() {
   CHECK(!reads(R"({"y": "tr\u00e8s"})"));
   CHECK(!reads(R"({"y": "\ud800"})"));
   CHECK(!reads(R"({"\u0079": 1})"));
@@ -65,9 +65,9 @@ void check_escapes() {
 }  // namespace
 
 int main() {
-  check_plain_values();
-  check_text_beyond_ascii();
-  check_bytes_that_are_no_text();
-  check_escapes();
+  check_that_plain_values_are_read();
+  check_that_other_text_is_left();
+  check_that_invalid_bytes_are_left();
+  check_that_escapes_are_left();
   return 0;
 }

@@ -63,7 +63,7 @@ class DenseRowsWithKernel : public DenseRows {
  public:
   using DenseRows::DenseRows;
   std::vector<double> gram(std::span<const std::int32_t> subset, int) const {
-    ++times_asked;
+    ++gram_calls;
     std::vector<double> matrix;
     for (const std::int32_t i : subset) {
       for (const std::int32_t j : subset) matrix.push_back(dot(i, row(j)));
@@ -74,7 +74,7 @@ class DenseRowsWithKernel : public DenseRows {
   double mean_map_size() const { return map_size; }
   double mean_row_size() const { return 1.0; }
   double map_size = 1e6;
-  mutable int times_asked = 0;
+  mutable int gram_calls = 0;
 };
 
 // Dense rows with a kernel and an explicit map.

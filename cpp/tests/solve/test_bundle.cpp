@@ -47,10 +47,10 @@ struct Cuts {
     bundle.add(gradients[k], offsets[k], threads);
   }
   double risk(std::span<const double> w) const {
-    double most = 0.0;
+    double largest = 0.0;
     for (std::size_t k = 0; k < offsets.size(); ++k)
-      most = std::max(most, offsets[k] - product(gradients[k], w));
-    return most;
+      largest = std::max(largest, offsets[k] - product(gradients[k], w));
+    return largest;
   }
 
   std::vector<LargeVector<double>> gradients;
@@ -71,8 +71,8 @@ double dual_of(const Bundle& bundle) {
     value += bundle.masses()[k] * bundle.offset(k);
     for (std::size_t j = 0; j < w.size(); ++j) w[j] += bundle.masses()[k] * bundle.gradient(k)[j];
   }
-  const Vector shown = weights_of(bundle);
-  for (std::size_t j = 0; j < w.size(); ++j) CHECK(close(w[j], shown[j], 1e-12));
+  const Vector expected = weights_of(bundle);
+  for (std::size_t j = 0; j < w.size(); ++j) CHECK(close(w[j], expected[j], 1e-12));
   return value - 0.5 * product(w, w);
 }
 
@@ -83,20 +83,20 @@ double total_mass(const Bundle& bundle) {
 // Returns the primal of the bound: 1/2 w'w + C max(0, max_k offset_k - gradient_k'w).
 double primal_of(const Bundle& bundle, double C) {
   const Vector w = weights_of(bundle);
-  double most = 0.0;
+  double largest = 0.0;
   for (std::size_t k = 0; k < bundle.size(); ++k)
-    most = std::max(most, bundle.offset(k) - product(bundle.gradient(k), w));
-  return 0.5 * product(w, w) + C * most;
+    largest = std::max(largest, bundle.offset(k) - product(bundle.gradient(k), w));
+  return 0.5 * product(w, w) + C * largest;
 }
 
-void test_no_cuts_know_nothing() {
+void test_a_bundle_without_cuts() {
   Bundle bundle(dimension, 10, Vectors::weights);
   CHECK(bundle.size() == 0 && bundle.dimension() == dimension);
   CHECK(bundle.solve(1.0, 1e-9) == 0.0);
   CHECK(weights_of(bundle) == Vector(dimension, 0.0));
 }
 
-void test_dual_and_primal_of_the_bound_meet() {
+void test_dual_and_primal_of_the_bound_are_equal() {
   const Cuts cuts(20, 1);
   for (const double C : {0.01, 1.0, 100.0}) {
     Bundle bundle(dimension, 100, Vectors::weights);
@@ -134,7 +134,7 @@ void test_merging_keeps_the_bound_and_the_weights() {
   }
 }
 
-void test_merged_cuts_are_cuts() {
+void test_merged_cuts_are_lower_bounds_of_the_risk() {
   const Cuts cuts(60, 3);
   Random random(4);
   Bundle bundle(dimension, 4, Vectors::weights);
@@ -151,7 +151,7 @@ void test_merged_cuts_are_cuts() {
 }
 
 // A capacity that is too small is raised to four.
-void test_there_is_always_room_for_four() {
+void test_the_smallest_capacity_is_four() {
   const Cuts cuts(10, 5);
   Bundle bundle(dimension, 0, Vectors::weights);
   for (std::size_t k = 0; k < 10; ++k) {
@@ -162,7 +162,7 @@ void test_there_is_always_room_for_four() {
 }
 
 // A cut far below the others never has mass; after several idle rounds it is dropped when room is needed.
-void test_idle_cuts_make_room() {
+void test_idle_cuts_are_dropped_first() {
   Cuts cuts(6, 6);
   cuts.offsets[1] = cuts.offsets[3] = -100.0;
   const auto rounds = [&](int count) {
@@ -187,7 +187,7 @@ void test_idle_cuts_make_room() {
   CHECK(close(solved, dual_of(again), 1e-10));
 }
 
-void test_another_C_starts_from_the_last_solution() {
+void test_solving_again_with_another_C() {
   const Cuts cuts(15, 7);
   Bundle bundle(dimension, 100, Vectors::weights);
   for (std::size_t k = 0; k < 15; ++k) cuts.add_to(bundle, k);
@@ -200,7 +200,7 @@ void test_another_C_starts_from_the_last_solution() {
 }
 
 // Coefficients b with scores K b, for a kernel matrix K = X X': the same dual as for the weights X'b.
-void test_coefficients_and_scores_stand_for_weights() {
+void test_coefficients_with_scores_give_the_same_dual() {
   constexpr std::size_t rows = 4, columns = 2;
   const double X[rows][columns] = {{1.0, 2.0}, {-1.0, 0.5}, {0.0, 3.0}, {2.0, -1.0}};
   Bundle of_weights(columns, 10, Vectors::weights);
@@ -221,7 +221,7 @@ void test_coefficients_and_scores_stand_for_weights() {
   }
 }
 
-void test_what_was_saved_can_be_put_back() {
+void test_a_restored_bundle_has_the_same_solution() {
   const Cuts cuts(12, 8);
   Bundle bundle(dimension, 100, Vectors::weights);
   for (std::size_t k = 0; k < 12; ++k) cuts.add_to(bundle, k);
@@ -236,9 +236,9 @@ void test_what_was_saved_can_be_put_back() {
   CHECK(close(copy.solve(2.0, 1e-9), value, 1e-12));
 }
 
-void test_threads_do_not_change_a_bit() {
+void test_results_do_not_depend_on_threads() {
   constexpr std::size_t wide = 300'000;
-  const auto made = [](int threads) {
+  const auto solve_random_bundle = [](int threads) {
     Random random(9);
     Bundle bundle(wide, 100, Vectors::weights);
     for (int k = 0; k < 6; ++k) {
@@ -251,11 +251,11 @@ void test_threads_do_not_change_a_bit() {
     w.push_back(value);
     return w;
   };
-  const Vector alone = made(1);
-  CHECK(made(2) == alone && made(3) == alone);
+  const Vector alone = solve_random_bundle(1);
+  CHECK(solve_random_bundle(2) == alone && solve_random_bundle(3) == alone);
 }
 
-void test_what_does_not_fit_is_refused() {
+void test_wrong_sizes_are_refused() {
   Bundle bundle(dimension, 10, Vectors::weights);
   CHECK_THROWS(bundle.add(LargeVector<double>(dimension + 1), 0.0, 1), std::invalid_argument);
   CHECK(bundle.size() == 0);
@@ -265,16 +265,16 @@ void test_what_does_not_fit_is_refused() {
 }  // namespace
 
 int main() {
-  test_no_cuts_know_nothing();
-  test_dual_and_primal_of_the_bound_meet();
+  test_a_bundle_without_cuts();
+  test_dual_and_primal_of_the_bound_are_equal();
   test_merging_keeps_the_bound_and_the_weights();
-  test_merged_cuts_are_cuts();
-  test_there_is_always_room_for_four();
-  test_idle_cuts_make_room();
-  test_another_C_starts_from_the_last_solution();
-  test_coefficients_and_scores_stand_for_weights();
-  test_what_was_saved_can_be_put_back();
-  test_threads_do_not_change_a_bit();
-  test_what_does_not_fit_is_refused();
+  test_merged_cuts_are_lower_bounds_of_the_risk();
+  test_the_smallest_capacity_is_four();
+  test_idle_cuts_are_dropped_first();
+  test_solving_again_with_another_C();
+  test_coefficients_with_scores_give_the_same_dual();
+  test_a_restored_bundle_has_the_same_solution();
+  test_results_do_not_depend_on_threads();
+  test_wrong_sizes_are_refused();
   return 0;
 }

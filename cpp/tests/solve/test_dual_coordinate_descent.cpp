@@ -37,19 +37,20 @@ DescentOptions options(double tolerance, std::int64_t max_epochs = 100'000, int 
 }
 
 template <class LossKind, class Rows>
-Solved<Rows> solve_it(const Rows& rows, Coordinates start, std::vector<double> weights,
-                      const DescentOptions& how, Monitor& monitor) {
+Solved<Rows> run_solver(const Rows& rows, Coordinates start, std::vector<double> weights,
+                        const DescentOptions& settings, Monitor& monitor) {
   const PassesOver<Rows> passes(rows);
-  DualCoordinateDescent solver(passes, LossKind::name, std::move(start), weights, how, monitor,
+  DualCoordinateDescent solver(passes, LossKind::name, std::move(start), weights, settings, monitor,
                                targets_for<LossKind>(rows));
   const Outcome outcome = solver.run(Progress{});
   return {outcome, solver.coordinates(), std::move(weights)};
 }
 
 template <class LossKind, class Rows>
-Solved<Rows> solve_it(const Rows& rows, const Coordinates& start, const DescentOptions& how) {
+Solved<Rows> run_solver(const Rows& rows, const Coordinates& start, const DescentOptions& settings) {
   Monitor monitor;
-  Solved<Rows> solved = solve_it<LossKind>(rows, start, std::vector<double>(rows.width(), 0.0), how, monitor);
+  Solved<Rows> solved =
+      run_solver<LossKind>(rows, start, std::vector<double>(rows.width(), 0.0), settings, monitor);
   CHECK(monitor.latest().epoch == solved.outcome.epochs);
   return solved;
 }
@@ -117,7 +118,7 @@ void test_reaches_the_optimum() {
     rows.clear_row(7);  // curvature 0
     rows.clear_row(8);
     const Coordinates costs = costs_for(rows, C, 2);
-    const auto solved = solve_it<LossKind>(rows, costs, options(1e-7));
+    const auto solved = run_solver<LossKind>(rows, costs, options(1e-7));
     check_certificate<LossKind>(rows, costs, solved);
     CHECK(solved.outcome.converged && solved.outcome.relative_gap() <= 1e-7);
     const double optimum = slow_optimum<LossKind>(rows, costs);
@@ -127,11 +128,11 @@ void test_reaches_the_optimum() {
 
 // Long rows and high costs: the box is many steps wide, so it grows (see grow_box).
 template <class LossKind>
-void test_reaches_the_optimum_where_the_box_is_wide() {
+void test_reaches_the_optimum_in_a_wide_box() {
   for (const auto& [C, tolerance] : {std::pair{1.0, 1e-4}, std::pair{100.0, 1e-2}}) {
     const DenseRows rows(300, 30, 3.0, 3);
     const Coordinates costs = costs_for(rows, C, 4);
-    const auto solved = solve_it<LossKind>(rows, costs, options(tolerance));
+    const auto solved = run_solver<LossKind>(rows, costs, options(tolerance));
     check_certificate<LossKind>(rows, costs, solved);
     CHECK(solved.outcome.converged && solved.outcome.relative_gap() <= tolerance);
   }
@@ -139,44 +140,44 @@ void test_reaches_the_optimum_where_the_box_is_wide() {
 
 // With block shuffling, shrinking and sleeping; several threads certify the same result.
 template <class LossKind>
-void test_many_rows_and_any_number_of_threads() {
+void test_many_rows_give_the_same_result_on_several_threads() {
   const DenseRows rows(20'000, 6, 1.0, 5);
   const Coordinates costs = costs_for(rows, 0.1, 6);
-  const auto alone = solve_it<LossKind>(rows, costs, options(1e-3));
+  const auto alone = run_solver<LossKind>(rows, costs, options(1e-3));
   check_certificate<LossKind>(rows, costs, alone);
   CHECK(alone.outcome.converged && alone.outcome.relative_gap() <= 1e-3);
-  const auto together = solve_it<LossKind>(rows, costs, options(1e-3, 100'000, 3));
+  const auto together = run_solver<LossKind>(rows, costs, options(1e-3, 100'000, 3));
   CHECK(together.weights == alone.weights && together.outcome.epochs == alone.outcome.epochs);
   CHECK(together.outcome.objective == alone.outcome.objective);
 }
 
 template <class LossKind>
-void test_kernel_space_ends_at_the_same_optimum() {
+void test_kernel_space_reaches_the_same_optimum() {
   const DenseRowsWithKernel rows(120, 8, 1.0, 8);
   const Coordinates costs = costs_for(rows, 5.0, 9);
-  const auto solved = solve_it<LossKind>(rows, costs, options(1e-7));
-  CHECK(rows.times_asked > 0);
+  const auto solved = run_solver<LossKind>(rows, costs, options(1e-7));
+  CHECK(rows.gram_calls > 0);
   check_certificate<LossKind>(rows, costs, solved);
   CHECK(solved.outcome.converged && solved.outcome.relative_gap() <= 1e-7);
   const DenseRows same(120, 8, 1.0, 8);
-  const auto without = solve_it<LossKind>(same, costs, options(1e-7));
+  const auto without = run_solver<LossKind>(same, costs, options(1e-7));
   CHECK(close(solved.outcome.objective, without.outcome.objective, 1e-6));
 }
 
 // Columns of very different scales and large costs, for which first-order steps would take very long.
 template <class LossKind, class Rows>
-void test_second_order_ends_at_the_optimum(std::int64_t count, std::size_t width) {
+void test_second_order_steps_reach_the_optimum(std::int64_t count, std::size_t width) {
   Rows rows(count, width, 1.0, 21);
   rows.stretch_columns();
   rows.map_size = static_cast<double>(width);
   const Coordinates costs = costs_for(rows, 100.0, 22);
-  const auto solved = solve_it<LossKind>(rows, costs, options(1e-6, 1000));
+  const auto solved = run_solver<LossKind>(rows, costs, options(1e-6, 1000));
   check_certificate<LossKind>(rows, costs, solved);
   CHECK(solved.outcome.converged && solved.outcome.relative_gap() <= 1e-6);
 }
 
 template <class LossKind>
-void test_gram_rows_are_the_rows_themselves() {
+void test_gram_rows_equal_the_rows() {
   const DenseRowsWithKernel rows(50, 4, 1.0, 10);
   std::vector<std::int32_t> all;
   for (std::int32_t i = 0; i < 50; ++i) all.push_back(i);
@@ -196,41 +197,41 @@ void test_gram_rows_are_the_rows_themselves() {
   DualCoordinateDescent part(passes, LossKind::name, costs_for(rows, 1.0, 11), scores, options(1e-9), monitor,
                              targets_for<LossKind>(rows));
   part.run_part(1e-6);
-  const std::vector<double> found = weights_of(rows, part.coordinates());
+  const std::vector<double> weights = weights_of(rows, part.coordinates());
   const double gap =
-      primal<LossKind>(rows, part.coordinates(), found) - dual<LossKind>(rows, part.coordinates());
+      primal<LossKind>(rows, part.coordinates(), weights) - dual<LossKind>(rows, part.coordinates());
   CHECK(gap >= -1e-9 && gap <= 1e-6 + 1e-9);
 }
 
 // A run that starts at the result of another has nothing left to do; with other costs, only a little.
 template <class LossKind>
-void test_warm_start_continues() {
+void test_warm_starts_need_few_epochs() {
   const DenseRows rows(300, 10, 1.0, 12);
   const Coordinates costs = costs_for(rows, 1.0, 13);
-  const auto cold = solve_it<LossKind>(rows, costs, options(1e-6));
+  const auto cold = run_solver<LossKind>(rows, costs, options(1e-6));
   Monitor monitor;
-  const auto again = solve_it<LossKind>(rows, cold.coordinates, cold.weights, options(1e-6), monitor);
+  const auto again = run_solver<LossKind>(rows, cold.coordinates, cold.weights, options(1e-6), monitor);
   check_certificate<LossKind>(rows, costs, again);
   CHECK(again.outcome.converged && again.outcome.epochs <= 5 &&
         10 * again.outcome.epochs < cold.outcome.epochs);
   CHECK(again.outcome.dual_objective >= cold.outcome.dual_objective - 1e-9 * cold.outcome.objective);
 
-  Coordinates dearer = cold.coordinates;
-  for (Coordinate& c : dearer) c.costs = {1.05 * c.costs.positive, 1.05 * c.costs.negative};
-  const auto moved = solve_it<LossKind>(rows, dearer, cold.weights, options(1e-6), monitor);
-  check_certificate<LossKind>(rows, dearer, moved);
+  Coordinates costlier = cold.coordinates;
+  for (Coordinate& c : costlier) c.costs = {1.05 * c.costs.positive, 1.05 * c.costs.negative};
+  const auto moved = run_solver<LossKind>(rows, costlier, cold.weights, options(1e-6), monitor);
+  check_certificate<LossKind>(rows, costlier, moved);
   CHECK(moved.outcome.converged);
-  for (Coordinate& c : dearer) c.u = 0.0;
-  const auto fresh = solve_it<LossKind>(rows, dearer, options(1e-6));
+  for (Coordinate& c : costlier) c.u = 0.0;
+  const auto fresh = run_solver<LossKind>(rows, costlier, options(1e-6));
   CHECK(close(moved.outcome.objective, fresh.outcome.objective, 3e-6));
 }
 
 template <class LossKind>
-void test_says_so_when_epochs_run_out() {
+void test_reports_that_epochs_ran_out() {
   const DenseRows rows(300, 30, 3.0, 14);
   const Coordinates costs = costs_for(rows, 1000.0, 15);
   for (const std::int64_t epochs : {1, 2, 5}) {
-    const auto stopped = solve_it<LossKind>(rows, costs, options(1e-12, epochs));
+    const auto stopped = run_solver<LossKind>(rows, costs, options(1e-12, epochs));
     check_certificate<LossKind>(rows, costs, stopped);
     CHECK(!stopped.outcome.converged && stopped.outcome.epochs <= epochs);
     CHECK(stopped.outcome.relative_gap() > 1e-12);
@@ -238,29 +239,29 @@ void test_says_so_when_epochs_run_out() {
 }
 
 template <class LossKind>
-void test_the_seed_decides() {
+void test_results_depend_on_the_seed() {
   const DenseRows rows(200, 10, 1.0, 16);
   const Coordinates costs = costs_for(rows, 1.0, 17);
-  const auto one = solve_it<LossKind>(rows, costs, options(1e-3));
-  CHECK(solve_it<LossKind>(rows, costs, options(1e-3)).weights == one.weights);
+  const auto one = run_solver<LossKind>(rows, costs, options(1e-3));
+  CHECK(run_solver<LossKind>(rows, costs, options(1e-3)).weights == one.weights);
   DescentOptions other = options(1e-3);
   other.seed = 8;
-  CHECK(solve_it<LossKind>(rows, costs, other).weights != one.weights);
+  CHECK(run_solver<LossKind>(rows, costs, other).weights != one.weights);
 }
 
-void test_no_rows_at_all() {
+void test_no_rows() {
   const DenseRows rows(0, 3, 1.0, 18);
-  const auto solved = solve_it<Hinge>(rows, Coordinates{}, options(1e-3));
+  const auto solved = run_solver<Hinge>(rows, Coordinates{}, options(1e-3));
   CHECK(solved.outcome.converged && solved.outcome.objective == 0.0 && solved.outcome.relative_gap() == 0.0);
 }
 
-void test_stops_when_it_is_told_to() {
+void test_a_stopped_monitor_interrupts() {
   const DenseRows rows(300, 30, 3.0, 19);
   const Coordinates costs = costs_for(rows, 1e6, 20);
   std::vector<double> weights(rows.width(), 0.0);
   Monitor stopped;
   stopped.stop();
-  CHECK_THROWS(solve_it<Hinge>(rows, costs, weights, options(1e-3), stopped), Interrupted);
+  CHECK_THROWS(run_solver<Hinge>(rows, costs, weights, options(1e-3), stopped), Interrupted);
 
   // Stopped from another thread in the middle of a problem that would never end.
   Monitor monitor;
@@ -268,7 +269,7 @@ void test_stops_when_it_is_told_to() {
   try {
     supervise(
         monitor,
-        [&] { (void)solve_it<Hinge>(rows, costs, weights, options(1e-300, 1'000'000'000), monitor); },
+        [&] { (void)run_solver<Hinge>(rows, costs, weights, options(1e-300, 1'000'000'000), monitor); },
         [&](const Progress& progress) {
           if (progress.epoch > 0) throw std::runtime_error("enough");
         });
@@ -277,24 +278,24 @@ void test_stops_when_it_is_told_to() {
 }
 
 template <class LossKind>
-void test_with() {
+void test_all_with_loss() {
   test_reaches_the_optimum<LossKind>();
-  test_reaches_the_optimum_where_the_box_is_wide<LossKind>();
-  test_many_rows_and_any_number_of_threads<LossKind>();
-  test_kernel_space_ends_at_the_same_optimum<LossKind>();
-  test_second_order_ends_at_the_optimum<LossKind, DenseRowsWithKernel>(150, 20);
-  test_second_order_ends_at_the_optimum<LossKind, DenseRowsWithMap>(400, 15);
-  test_gram_rows_are_the_rows_themselves<LossKind>();
-  test_warm_start_continues<LossKind>();
-  test_says_so_when_epochs_run_out<LossKind>();
-  test_the_seed_decides<LossKind>();
+  test_reaches_the_optimum_in_a_wide_box<LossKind>();
+  test_many_rows_give_the_same_result_on_several_threads<LossKind>();
+  test_kernel_space_reaches_the_same_optimum<LossKind>();
+  test_second_order_steps_reach_the_optimum<LossKind, DenseRowsWithKernel>(150, 20);
+  test_second_order_steps_reach_the_optimum<LossKind, DenseRowsWithMap>(400, 15);
+  test_gram_rows_equal_the_rows<LossKind>();
+  test_warm_starts_need_few_epochs<LossKind>();
+  test_reports_that_epochs_ran_out<LossKind>();
+  test_results_depend_on_the_seed<LossKind>();
 }
 
 }  // namespace
 
 int main() {
-  for_all_losses([]<class LossKind>(LossKind) { test_with<LossKind>(); });
-  test_no_rows_at_all();
-  test_stops_when_it_is_told_to();
+  for_all_losses([]<class LossKind>(LossKind) { test_all_with_loss<LossKind>(); });
+  test_no_rows();
+  test_a_stopped_monitor_interrupts();
   return 0;
 }

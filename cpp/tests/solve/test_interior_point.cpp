@@ -22,7 +22,7 @@ using namespace dense_problem;
 using Matrix = std::vector<std::vector<double>>;
 
 // Gauss-Jordan elimination with partial pivoting.
-std::vector<double> eliminated(Matrix a, std::vector<double> b) {
+std::vector<double> solve_by_elimination(Matrix a, std::vector<double> b) {
   const std::size_t n = b.size();
   for (std::size_t k = 0; k < n; ++k) {
     std::size_t pivot = k;
@@ -42,7 +42,7 @@ std::vector<double> eliminated(Matrix a, std::vector<double> b) {
 
 double uniform(Random& random) { return random.below(2001) / 1000.0 - 1.0; }
 
-void test_cholesky_solves() {
+void test_cholesky_equals_elimination() {
   Random random(1);
   for (const std::size_t size : {1U, 2U, 7U, 70U, 150U}) {
     Matrix root(size, std::vector<double>(size));
@@ -61,14 +61,14 @@ void test_cholesky_solves() {
     }
     std::vector<double> x(size);
     for (double& entry : x) entry = uniform(random);
-    const std::vector<double> expected = eliminated(matrix, x);
+    const std::vector<double> expected = solve_by_elimination(matrix, x);
     cholesky.factor(1e-8);
     cholesky.solve(x);
     for (std::size_t i = 0; i < size; ++i) CHECK(close(x[i], expected[i], 1e-8));
   }
 }
 
-std::vector<std::int32_t> everyone(const DenseRows& rows) {
+std::vector<std::int32_t> all_rows(const DenseRows& rows) {
   std::vector<std::int32_t> all;
   for (std::int32_t i = 0; i < rows.size(); ++i) all.push_back(i);
   return all;
@@ -78,16 +78,16 @@ std::vector<std::int32_t> everyone(const DenseRows& rows) {
 std::vector<double> slow_change(const DenseRows& rows, const std::vector<double>& E,
                                 const std::vector<double>& e) {
   Matrix normal(rows.width(), std::vector<double>(rows.width()));
-  std::vector<double> right(rows.width());
+  std::vector<double> right_side(rows.width());
   for (std::size_t k = 0; k < rows.width(); ++k) normal[k][k] = 1.0;
   for (std::int64_t i = 0; i < rows.size(); ++i) {
-    const auto at = static_cast<std::size_t>(i);
+    const auto row = static_cast<std::size_t>(i);
     for (std::size_t k = 0; k < rows.width(); ++k) {
-      right[k] += e[at] * rows.row(i)[k];
-      for (std::size_t l = 0; l < rows.width(); ++l) normal[k][l] += E[at] * rows.row(i)[k] * rows.row(i)[l];
+      right_side[k] += e[row] * rows.row(i)[k];
+      for (std::size_t l = 0; l < rows.width(); ++l) normal[k][l] += E[row] * rows.row(i)[k] * rows.row(i)[l];
     }
   }
-  const std::vector<double> change = eliminated(normal, right);
+  const std::vector<double> change = solve_by_elimination(normal, right_side);
   std::vector<double> scores;
   for (std::int64_t i = 0; i < rows.size(); ++i) scores.push_back(rows.dot(i, change.data()));
   return scores;
@@ -105,19 +105,19 @@ void check_change(const Change& change, const DenseRows& rows, const std::vector
   if (change.u.empty()) return;
   std::vector<double> w(rows.width(), 0.0);
   for (std::int64_t i = 0; i < rows.size(); ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    CHECK(close(change.u[at], e[at] - E[at] * expected[at], 1e-6));
-    rows.axpy(i, change.u[at], w.data());
+    const auto row = static_cast<std::size_t>(i);
+    CHECK(close(change.u[row], e[row] - E[row] * expected[row], 1e-6));
+    rows.axpy(i, change.u[row], w.data());
   }
   for (std::int64_t i = 0; i < rows.size(); ++i)
     CHECK(close(rows.dot(i, w.data()), expected[static_cast<std::size_t>(i)], 1e-6));
 }
 
-void test_both_systems_are_the_one_written_out() {
+void test_both_systems_equal_the_explicit_formula() {
   Random random(2);
   DenseRowsWithMap rows(60, 9, 1.0, 3);
   rows.clear_row(5);
-  RowSystem by_rows(rows.gram(everyone(rows), 1), 60);
+  RowSystem by_rows(rows.gram(all_rows(rows), 1), 60);
   ColumnSystem by_columns(rows.mapped(), 1);
   ColumnSystem by_threads(rows.mapped(), 3);
   for (const double size : {0.01, 1.0, 1000.0}) {
@@ -151,7 +151,7 @@ void test_reaches_the_optimum() {
     for (const Coordinate& c : coordinates) costs.push_back(c.costs);
     const std::vector<double> targets = targets_for<LossKind>(rows);
     const Monitor monitor;
-    RowSystem by_rows(rows.gram(everyone(rows), 1), costs.size());
+    RowSystem by_rows(rows.gram(all_rows(rows), 1), costs.size());
     ColumnSystem by_columns(rows.mapped(), 1);
     for (NormalSystem* system :
          {static_cast<NormalSystem*>(&by_rows), static_cast<NormalSystem*>(&by_columns)}) {
@@ -171,11 +171,11 @@ void test_reaches_the_optimum() {
   }
 }
 
-void test_stops_when_it_is_told_to() {
+void test_a_stopped_monitor_interrupts() {
   const DenseRowsWithKernel rows(30, 4, 1.0, 6);
   std::vector<Costs> costs;
   for (const Coordinate& c : costs_for(rows, 1.0, 7)) costs.push_back(c.costs);
-  RowSystem system(rows.gram(everyone(rows), 1), 30);
+  RowSystem system(rows.gram(all_rows(rows), 1), 30);
   Monitor monitor;
   InteriorPoint solver(Loss::hinge, costs, {}, system, monitor);
   monitor.stop();
@@ -185,9 +185,9 @@ void test_stops_when_it_is_told_to() {
 }  // namespace
 
 int main() {
-  test_cholesky_solves();
-  test_both_systems_are_the_one_written_out();
+  test_cholesky_equals_elimination();
+  test_both_systems_equal_the_explicit_formula();
   for_all_losses([]<class LossKind>(LossKind) { test_reaches_the_optimum<LossKind>(); });
-  test_stops_when_it_is_told_to();
+  test_a_stopped_monitor_interrupts();
   return 0;
 }

@@ -16,7 +16,7 @@ using unkernel::Random;
 using namespace static_loss;
 
 // Returns the place of the maximum of a concave function, by ternary search.
-double where_largest(const std::function<double(double)>& concave, double low, double high) {
+double find_maximum(const std::function<double(double)>& concave, double low, double high) {
   for (int i = 0; i < 300; ++i) {
     const double left = low + (high - low) / 3.0;
     const double right = high - (high - low) / 3.0;
@@ -44,7 +44,7 @@ const std::vector<Costs> some_costs = {{1.0, 0.0}, {0.0, 1.0}, {0.3, 0.0},   {0.
                                        {2.0, 0.5}, {0.1, 7.0}, {1e-3, 1e-3}, {5.0, 1e-6}};
 
 template <class LossKind>
-void test_the_loss_and_its_dual() {
+void test_losses_and_duals_equal_their_definitions() {
   const auto plain = LossKind::plain;
   Random random(1);
   for (const Costs& c : some_costs) {
@@ -53,9 +53,10 @@ void test_the_loss_and_its_dual() {
       CHECK(close(LossKind::loss(c, f), plain(c, f)));
       const double u = uniform(random, low<LossKind>(c), high<LossKind>(c));
       // The minimum over f lies where the loss has slope -u; |f| stays below this.
-      const double reach = 2.0 + far / std::min(c.positive > 0 ? c.positive : c.negative,
-                                                c.negative > 0 ? c.negative : c.positive);
-      const double at = where_largest([&](double t) { return -plain(c, t) - u * t; }, -reach, reach);
+      const double search_radius = 2.0 + far / std::min(c.positive > 0 ? c.positive : c.negative,
+                                                        c.negative > 0 ? c.negative : c.positive);
+      const double at =
+          find_maximum([&](double t) { return -plain(c, t) - u * t; }, -search_radius, search_radius);
       CHECK(close(LossKind::dual(c, u), plain(c, at) + u * at, 1e-7));
     }
   }
@@ -74,7 +75,7 @@ void test_best_maximises_the_dual_of_one_row() {
         };
         const double best = LossKind::best(c, others, curvature);
         CHECK(best >= LossKind::low(c) && best <= LossKind::high(c));
-        const double searched = where_largest(dual, low<LossKind>(c), high<LossKind>(c));
+        const double searched = find_maximum(dual, low<LossKind>(c), high<LossKind>(c));
         CHECK(dual(best) >= dual(searched) - 1e-9 * std::max(1.0, std::abs(dual(searched))));
       }
     }
@@ -87,7 +88,7 @@ double gap_term(const Costs& c, double u, double f) {
 }
 
 template <class LossKind>
-void test_gap_terms_are_never_negative_and_zero_at_the_best() {
+void test_gap_terms_are_nonnegative_and_zero_at_the_optimum() {
   Random random(3);
   for (const Costs& c : some_costs) {
     for (int i = 0; i < 300; ++i) {
@@ -102,19 +103,19 @@ void test_gap_terms_are_never_negative_and_zero_at_the_best() {
 }
 
 template <class LossKind>
-void test_slopes_are_those_of_the_dual() {
+void test_slopes_equal_differences_of_the_dual() {
   Random random(4);
   constexpr double h = 1e-6;
   for (const Costs& c : some_costs) {
     const double width = LossKind::boxed ? c.positive + c.negative : 4.0;
-    std::vector<double> places;
+    std::vector<double> points;
     for (int i = 0; i < 20; ++i) {
       const double u = uniform(random, std::max(LossKind::low(c), -2.0), std::min(LossKind::high(c), 2.0));
       // A difference across the kink would equal neither slope.
-      if (std::abs(u - LossKind::kink(c)) > h * width) places.push_back(u);
+      if (std::abs(u - LossKind::kink(c)) > h * width) points.push_back(u);
     }
-    places.push_back(LossKind::kink(c));
-    for (const double u : places) {
+    points.push_back(LossKind::kink(c));
+    for (const double u : points) {
       const double step = h * width;
       // With targets, the curvature of g is that of the side where u lies.
       const double side = u > 0.0 ? c.positive : c.negative;
@@ -133,7 +134,7 @@ void test_slopes_are_those_of_the_dual() {
 }
 
 // The textbook steps for a row with one label.
-void test_known_steps() {
+void test_steps_equal_those_of_textbooks() {
   CHECK(Hinge::best({1.0, 0.0}, 0.0, 2.0) == 0.5);
   CHECK(Hinge::best({0.25, 0.0}, 0.0, 2.0) == 0.25);
   CHECK(Hinge::best({1.0, 0.0}, 3.0, 2.0) == 0.0);
@@ -153,11 +154,11 @@ void test_known_steps() {
 
 int main() {
   for_all_losses([]<class LossKind>(LossKind) {
-    test_the_loss_and_its_dual<LossKind>();
+    test_losses_and_duals_equal_their_definitions<LossKind>();
     test_best_maximises_the_dual_of_one_row<LossKind>();
-    test_gap_terms_are_never_negative_and_zero_at_the_best<LossKind>();
-    test_slopes_are_those_of_the_dual<LossKind>();
+    test_gap_terms_are_nonnegative_and_zero_at_the_optimum<LossKind>();
+    test_slopes_equal_differences_of_the_dual<LossKind>();
   });
-  test_known_steps();
+  test_steps_equal_those_of_textbooks();
   return 0;
 }

@@ -57,7 +57,7 @@ struct Cuts {
   }
 
   // Returns the gain of moving all mass to the steepest place: an upper bound of the distance to the optimum.
-  double missing(const Vector& a, double C) const {
+  double gap_bound(const Vector& a, double C) const {
     const Vector slope = slopes(a);
     double bound = 0.0;
     for (const double s : slope) bound = std::max(bound, C * s);
@@ -81,7 +81,7 @@ void check_feasible(const Vector& a, double C) {
 }
 
 // More cuts than dimensions, so that G is singular; with a C that binds and one that does not.
-void test_reaches_the_accuracy_it_was_asked_for() {
+void test_reaches_the_requested_accuracy() {
   std::uint64_t seed = 0;
   for (const std::size_t count : {1U, 2U, 5U, 20U}) {
     for (const std::size_t dimension : {1U, 4U, 30U}) {
@@ -92,14 +92,14 @@ void test_reaches_the_accuracy_it_was_asked_for() {
           const double value = maximise_on_simplex(cuts.problem(C), a, accuracy);
           check_feasible(a, C);
           CHECK(close(value, cuts.value(a), 1e-9));
-          CHECK(cuts.missing(a, C) <= accuracy + 1e-9 * C);
+          CHECK(cuts.gap_bound(a, C) <= accuracy + 1e-9 * C);
         }
       }
     }
   }
 }
 
-void test_known_answers() {
+void test_known_solutions() {
   const auto solve = [](Vector gram, Vector linear, double C) {
     Vector a(linear.size(), 0.0);
     (void)maximise_on_simplex({linear.size(), gram.data(), linear.size(), linear.data(), C}, a, 1e-14);
@@ -118,7 +118,7 @@ void test_known_answers() {
 }
 
 // Wherever it stops, its value is attained, and a higher accuracy never gives a worse one.
-void test_is_a_lower_bound_at_any_accuracy() {
+void test_the_value_is_a_lower_bound_at_any_accuracy() {
   const Cuts cuts(12, 6, 77);
   Vector best(12, 0.0);
   const double optimum = maximise_on_simplex(cuts.problem(2.0), best, 1e-12);
@@ -133,19 +133,19 @@ void test_is_a_lower_bound_at_any_accuracy() {
   }
 }
 
-void test_starts_where_it_is_told_to() {
+void test_a_warm_start_reaches_the_optimum() {
   const Cuts cuts(10, 5, 78);
   Vector best(10, 0.0);
   const double optimum = maximise_on_simplex(cuts.problem(1.0), best, 1e-12);
   Vector a = best;
   CHECK(close(maximise_on_simplex(cuts.problem(1.0), a, 1e-9), optimum, 1e-12));
   for (std::size_t k = 0; k < a.size(); ++k) CHECK(close(a[k], best[k], 1e-12));
-  Vector elsewhere(10, 0.1);
-  CHECK(close(maximise_on_simplex(cuts.problem(1.0), elsewhere, 1e-9), optimum, 1e-8));
+  Vector uniform_start(10, 0.1);
+  CHECK(close(maximise_on_simplex(cuts.problem(1.0), uniform_start, 1e-9), optimum, 1e-8));
 }
 
 // Masses are sums of steps: rounding can push them above C, so they must be reduced.
-void test_a_little_too_much_mass_is_taken_back() {
+void test_excess_mass_is_removed() {
   const Cuts cuts(3, 5, 79);
   Vector a{0.5, 0.5 + 1e-9, 1e-10};
   const double value = maximise_on_simplex(cuts.problem(1.0), a, 1e-9);
@@ -161,11 +161,11 @@ void test_no_cuts() {
 }  // namespace
 
 int main() {
-  test_reaches_the_accuracy_it_was_asked_for();
-  test_known_answers();
-  test_is_a_lower_bound_at_any_accuracy();
-  test_starts_where_it_is_told_to();
-  test_a_little_too_much_mass_is_taken_back();
+  test_reaches_the_requested_accuracy();
+  test_known_solutions();
+  test_the_value_is_a_lower_bound_at_any_accuracy();
+  test_a_warm_start_reaches_the_optimum();
+  test_excess_mass_is_removed();
   test_no_cuts();
   return 0;
 }

@@ -92,7 +92,7 @@ struct Recipe {
 };
 
 // Two overlapping clouds; one row in eight has no cost, the others up to `cost`.
-Problem clouds(const Recipe& recipe) {
+Problem make_two_clouds(const Recipe& recipe) {
   Random random(recipe.seed);
   Problem problem;
   std::vector<Vector> points(recipe.size, Vector(recipe.dimension));
@@ -112,7 +112,7 @@ struct Solution {
   PairOutcome outcome;
 };
 
-Solution improve(const Problem& problem, const SmoOptions& options, Vector alpha) {
+Solution solve_from(const Problem& problem, const SmoOptions& options, Vector alpha) {
   Vector gradient(problem.size());
   evaluate_gradient(problem.view(), alpha, gradient);
   const Monitor monitor;
@@ -121,7 +121,7 @@ Solution improve(const Problem& problem, const SmoOptions& options, Vector alpha
 }
 
 Solution solve(const Problem& problem, double tolerance, bool bias = true) {
-  return improve(problem, {tolerance, many_steps, bias}, Vector(problem.size(), 0.0));
+  return solve_from(problem, {tolerance, many_steps, bias}, Vector(problem.size(), 0.0));
 }
 
 // Returns the magnitude of the numbers that cancel, to which rounding errors are relative.
@@ -151,10 +151,10 @@ double violation(const Problem& problem, const Vector& alpha, bool bias) {
   const double start = bias ? std::numeric_limits<double>::infinity() : 0.0;
   double highest = -start, lowest = start;
   for (std::size_t i = 0; i < problem.size(); ++i) {
-    const double pull = problem.label(i) - scores[i];
-    const bool off_zero = alpha[i] > 0.0, off_cost = alpha[i] < problem.costs[i];
-    if (problem.labels[i] > 0 ? off_cost : off_zero) highest = std::max(highest, pull);
-    if (problem.labels[i] > 0 ? off_zero : off_cost) lowest = std::min(lowest, pull);
+    const double residual = problem.label(i) - scores[i];
+    const bool can_decrease = alpha[i] > 0.0, can_increase = alpha[i] < problem.costs[i];
+    if (problem.labels[i] > 0 ? can_increase : can_decrease) highest = std::max(highest, residual);
+    if (problem.labels[i] > 0 ? can_decrease : can_increase) lowest = std::min(lowest, residual);
   }
   return bias ? std::max(highest - lowest, 0.0) : std::max(highest, -lowest);
 }
@@ -189,7 +189,7 @@ void test_reaches_the_tolerance() {
   for (const std::size_t size : {1U, 2U, 3U, 10U, 64U, 65U, 200U}) {
     for (const Kernel kind : {Kernel::linear, Kernel::gaussian}) {
       for (const double cost : {1e-2, 1.0, 100.0}) {
-        const Problem problem = clouds({size, 2 + seed % 3, kind, cost, seed});
+        const Problem problem = make_two_clouds({size, 2 + seed % 3, kind, cost, seed});
         ++seed;
         for (const bool bias : {true, false}) {
           const double tolerance = cost > 10.0 ? 1e-4 : 1e-7;
@@ -200,14 +200,14 @@ void test_reaches_the_tolerance() {
   }
 }
 
-void test_large_enough_to_shrink_and_return() {
+void test_shrinking_reaches_the_tolerance() {
   for (const double cost : {0.1, 10.0}) {
-    const Problem problem = clouds({900, 3, Kernel::gaussian, cost, 5});
+    const Problem problem = make_two_clouds({900, 3, Kernel::gaussian, cost, 5});
     for (const bool bias : {true, false}) check_optimal(problem, solve(problem, 1e-5, bias), 1e-5, bias);
   }
 }
 
-void test_known_answers() {
+void test_known_solutions() {
   Problem two{2, {1.0F, -1.0F, -1.0F, 1.0F}, {}, {1.0, 1.0}, {1, -1}, {10.0, 10.0}};  // x = 1 and x = -1
   const Solution free = solve(two, 1e-12);
   CHECK(close(free.alpha[0], 0.5, 1e-12) && close(free.alpha[1], 0.5, 1e-12) &&
@@ -225,8 +225,8 @@ void test_known_answers() {
 
 // With such small costs every variable is exactly at its bound; the bias is in the middle of the optimal
 // range.
-void test_all_at_bounds() {
-  Problem problem = clouds({100, 3, Kernel::gaussian, 1.0, 7});
+void test_all_variables_at_their_bounds() {
+  Problem problem = make_two_clouds({100, 3, Kernel::gaussian, 1.0, 7});
   for (std::size_t i = 0; i < problem.size(); ++i) {
     problem.labels[i] = i % 2 == 0 ? 1 : -1;
     problem.costs[i] = 0.7e-3;
@@ -237,16 +237,16 @@ void test_all_at_bounds() {
   const Vector scores = problem.scores(s.alpha);
   double highest = -2.0, lowest = 2.0;
   for (std::size_t i = 0; i < problem.size(); ++i) {
-    const double pull = problem.label(i) - scores[i];
-    if (problem.labels[i] > 0) lowest = std::min(lowest, pull);
-    if (problem.labels[i] < 0) highest = std::max(highest, pull);
+    const double residual = problem.label(i) - scores[i];
+    if (problem.labels[i] > 0) lowest = std::min(lowest, residual);
+    if (problem.labels[i] < 0) highest = std::max(highest, residual);
   }
   CHECK(close(s.outcome.bias, 0.5 * (highest + lowest), 1e-12));
 }
 
-void test_one_class_only() {
+void test_a_problem_with_one_class() {
   for (const int label : {-1, 1}) {
-    Problem problem = clouds({50, 3, Kernel::gaussian, 1.0, 8});
+    Problem problem = make_two_clouds({50, 3, Kernel::gaussian, 1.0, 8});
     for (std::size_t i = 0; i < problem.size(); ++i) {
       if (problem.labels[i] != label) problem.costs[i] = 0.0;
     }
@@ -259,7 +259,7 @@ void test_one_class_only() {
 }
 
 void test_no_costs_and_no_rows() {
-  Problem problem = clouds({70, 3, Kernel::gaussian, 1.0, 9});
+  Problem problem = make_two_clouds({70, 3, Kernel::gaussian, 1.0, 9});
   problem.costs.assign(problem.size(), 0.0);
   for (const bool bias : {true, false}) {
     const Solution s = solve(problem, 1e-9, bias);
@@ -270,7 +270,7 @@ void test_no_costs_and_no_rows() {
 }
 
 // Each point three times, with any label and cost.
-void test_duplicates() {
+void test_repeated_points() {
   for (const Kernel kind : {Kernel::linear, Kernel::gaussian}) {
     Random random(11);
     std::vector<Vector> points;
@@ -287,8 +287,8 @@ void test_duplicates() {
 
 // A linear kernel of rank two plus noise a hundred times that of single precision: no longer positive
 // semidefinite.
-void test_slightly_indefinite_kernels_end() {
-  Problem problem = clouds({200, 2, Kernel::linear, 10.0, 12});
+void test_slightly_indefinite_kernels_converge() {
+  Problem problem = make_two_clouds({200, 2, Kernel::linear, 10.0, 12});
   Random random(13);
   for (std::size_t i = 0; i < problem.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
@@ -304,8 +304,8 @@ void test_slightly_indefinite_kernels_end() {
   }
 }
 
-void test_the_diagonal_of_the_square_does_not_count() {
-  const Problem problem = clouds({150, 3, Kernel::gaussian, 5.0, 14});
+void test_the_diagonal_of_the_square_is_ignored() {
+  const Problem problem = make_two_clouds({150, 3, Kernel::gaussian, 5.0, 14});
   Problem other = problem;
   for (std::size_t i = 0; i < other.size(); ++i) other.square[i * other.stride + i] = 3.0F;
   for (const bool bias : {true, false}) {
@@ -330,7 +330,7 @@ Problem part_of(const Problem& whole, std::vector<std::int32_t> rows) {
 }
 
 void test_some_rows_of_a_shared_square() {
-  const Problem whole = clouds({300, 3, Kernel::gaussian, 5.0, 15});
+  const Problem whole = make_two_clouds({300, 3, Kernel::gaussian, 5.0, 15});
   std::vector<std::int32_t> range(120), scattered;
   std::iota(range.begin(), range.end(), 37);
   for (std::int32_t i = 0; i < 300; ++i) {
@@ -344,15 +344,15 @@ void test_some_rows_of_a_shared_square() {
   }
 }
 
-void test_starts_where_it_is_told_to() {
-  const Problem problem = clouds({200, 3, Kernel::gaussian, 2.0, 17});
+void test_warm_starts() {
+  const Problem problem = make_two_clouds({200, 3, Kernel::gaussian, 2.0, 17});
   for (const bool bias : {true, false}) {
     const Solution best = solve(problem, 1e-6, bias);
-    const Solution again = improve(problem, {1.1e-6, many_steps, bias}, best.alpha);
+    const Solution again = solve_from(problem, {1.1e-6, many_steps, bias}, best.alpha);
     CHECK(again.outcome.steps == 0 && again.alpha == best.alpha);
     Problem costlier = problem;
     for (double& cost : costlier.costs) cost *= 3.0;
-    const Solution warm = improve(costlier, {1e-6, many_steps, bias}, best.alpha);
+    const Solution warm = solve_from(costlier, {1e-6, many_steps, bias}, best.alpha);
     check_optimal(costlier, warm, 1e-6, bias);
     CHECK(close(warm.outcome.dual_objective, solve(costlier, 1e-6, bias).outcome.dual_objective, 1e-6));
   }
@@ -360,13 +360,13 @@ void test_starts_where_it_is_told_to() {
 
 // The fixed variables contribute too: the start violates the equality constraint by their sum, and keeps that
 // value.
-void test_a_part_of_a_larger_problem() {
-  const Problem whole = clouds({240, 3, Kernel::gaussian, 2.0, 21});
+void test_some_variables_of_a_larger_problem() {
+  const Problem whole = make_two_clouds({240, 3, Kernel::gaussian, 2.0, 21});
   std::vector<std::int32_t> rows;
   for (std::int32_t i = 0; i < 240; i += 3) rows.push_back(i);
   const Problem part = part_of(whole, rows);
   for (const bool bias : {true, false}) {
-    Solution s = improve(whole, {1e-6, 60, bias}, Vector(whole.size(), 0.0));
+    Solution s = solve_from(whole, {1e-6, 60, bias}, Vector(whole.size(), 0.0));
     Vector alpha, gradient;
     for (const std::int32_t row : rows) {
       alpha.push_back(s.alpha[static_cast<std::size_t>(row)]);
@@ -389,12 +389,12 @@ void test_a_part_of_a_larger_problem() {
 }
 
 // Wherever it stops, its results are consistent, and each step improves the objective.
-void test_stops_after_so_many_steps() {
-  const Problem problem = clouds({400, 3, Kernel::gaussian, 2.0, 18});
+void test_stops_after_max_steps() {
+  const Problem problem = make_two_clouds({400, 3, Kernel::gaussian, 2.0, 18});
   for (const bool bias : {true, false}) {
     double last = 0.0;
     for (const std::int64_t steps : {0, 1, 2, 10, 100, 500, 1000}) {
-      const Solution s = improve(problem, {1e-12, steps, bias}, Vector(problem.size(), 0.0));
+      const Solution s = solve_from(problem, {1e-12, steps, bias}, Vector(problem.size(), 0.0));
       check_consistent(problem, s, bias);
       CHECK(!s.outcome.converged && s.outcome.steps == steps && s.outcome.violation > 1e-12);
       CHECK(s.outcome.dual_objective >= last);
@@ -403,8 +403,8 @@ void test_stops_after_so_many_steps() {
   }
 }
 
-void test_can_be_interrupted() {
-  const Problem problem = clouds({50, 3, Kernel::gaussian, 2.0, 19});
+void test_a_stopped_monitor_interrupts() {
+  const Problem problem = make_two_clouds({50, 3, Kernel::gaussian, 2.0, 19});
   Vector alpha(problem.size(), 0.0), gradient(problem.size(), -1.0);
   Monitor monitor;
   monitor.stop();
@@ -412,40 +412,40 @@ void test_can_be_interrupted() {
                unkernel::Interrupted);
 }
 
-void test_refuses_what_is_not_a_problem() {
-  const Problem good = clouds({20, 3, Kernel::gaussian, 1.0, 20});
-  Vector start(good.size(), 0.0);
+void test_invalid_problems_are_refused() {
+  const Problem valid = make_two_clouds({20, 3, Kernel::gaussian, 1.0, 20});
+  Vector start(valid.size(), 0.0);
   const SmoOptions options{1e-3, many_steps, true};
-  Problem problem = good;
+  Problem problem = valid;
   problem.labels[3] = 0;
-  CHECK_THROWS(improve(problem, options, start), std::invalid_argument);
-  problem = good;
+  CHECK_THROWS(solve_from(problem, options, start), std::invalid_argument);
+  problem = valid;
   problem.costs[3] = -1.0;
-  CHECK_THROWS(improve(problem, options, start), std::invalid_argument);
-  problem = good;
+  CHECK_THROWS(solve_from(problem, options, start), std::invalid_argument);
+  problem = valid;
   problem.diagonal.pop_back();
-  CHECK_THROWS(improve(problem, options, start), std::invalid_argument);
-  start[0] = good.costs[0] + 1.0;
-  CHECK_THROWS(improve(good, options, start), std::invalid_argument);
+  CHECK_THROWS(solve_from(problem, options, start), std::invalid_argument);
+  start[0] = valid.costs[0] + 1.0;
+  CHECK_THROWS(solve_from(valid, options, start), std::invalid_argument);
 }
 
 }  // namespace
 
 int main() {
   test_reaches_the_tolerance();
-  test_large_enough_to_shrink_and_return();
-  test_known_answers();
-  test_all_at_bounds();
-  test_one_class_only();
+  test_shrinking_reaches_the_tolerance();
+  test_known_solutions();
+  test_all_variables_at_their_bounds();
+  test_a_problem_with_one_class();
   test_no_costs_and_no_rows();
-  test_duplicates();
-  test_slightly_indefinite_kernels_end();
-  test_the_diagonal_of_the_square_does_not_count();
+  test_repeated_points();
+  test_slightly_indefinite_kernels_converge();
+  test_the_diagonal_of_the_square_is_ignored();
   test_some_rows_of_a_shared_square();
-  test_starts_where_it_is_told_to();
-  test_a_part_of_a_larger_problem();
-  test_stops_after_so_many_steps();
-  test_can_be_interrupted();
-  test_refuses_what_is_not_a_problem();
+  test_warm_starts();
+  test_some_variables_of_a_larger_problem();
+  test_stops_after_max_steps();
+  test_a_stopped_monitor_interrupts();
+  test_invalid_problems_are_refused();
   return 0;
 }

@@ -41,7 +41,7 @@ using unkernel::kernels::TreeKernelKind;
 using unkernel::kernels::TreePairs;
 using Vector = std::vector<double>;
 
-constexpr std::size_t plenty = std::size_t{1} << 26;
+constexpr std::size_t ample_memory = std::size_t{1} << 26;
 
 ExampleKernel kernel_of(TreeKernelKind kind) {
   return {{kind, 0.4, 0.4}, {KernelFunction::Type::linear, 1, 1.0, 0.0}, Combination::trees, 1.0};
@@ -62,14 +62,14 @@ struct Problem {
           "(S " + random_tree(random, {3, 3, 3, false}) + (sign ? " (P p)" : " (Q q)") + ")";
       roots.push_back(random_trees::add(*forest, text));
     }
-    auto made = std::make_shared<ExampleSet>();
-    made->forest = forest;
-    made->size = count;
+    auto examples_made = std::make_shared<ExampleSet>();
+    examples_made->forest = forest;
+    examples_made->size = count;
     const unkernel::Monitor no_monitor;
-    made->trees.push_back(TreeCounts::count(kernel.tree, *forest, numbers<std::int64_t>(count + 1), roots,
-                                            true, {1, &no_monitor}));
-    made->order = nodes_in_order(kernel.tree, *forest);
-    set = made;
+    examples_made->trees.push_back(TreeCounts::count(kernel.tree, *forest, numbers<std::int64_t>(count + 1),
+                                                     roots, true, {1, &no_monitor}));
+    examples_made->order = nodes_in_order(kernel.tree, *forest);
+    set = examples_made;
   }
 
   Vector gram() const {
@@ -89,7 +89,7 @@ struct Problem {
 
 // --- The intercept ---------------------------------------------------------------------------------------
 
-void test_the_best_intercept_is_at_a_corner() {
+void test_the_best_intercept_is_at_a_kink() {
   Random random(1);
   for (int round = 0; round < 300; ++round) {
     const std::size_t n = 1 + random.below(12);
@@ -123,7 +123,7 @@ void check_square(const GramBlock& square, const Vector& gram, std::size_t n) {
   }
 }
 
-void test_the_square_holds_the_kernels_of_who_is_in_it() {
+void test_the_square_holds_the_kernels_of_its_examples() {
   Random random(2);
   constexpr std::size_t n = 150;
   const Problem problem(n, TreeKernelKind::subset_tree, 2);
@@ -132,18 +132,18 @@ void test_the_square_holds_the_kernels_of_who_is_in_it() {
   const LocalExamples examples(problem.kernel, problem.set, 2, monitor);
   GramBlock square(examples, 90, 2);
   for (int round = 0; round < 12; ++round) {
-    std::vector<std::int32_t> come;
+    std::vector<std::int32_t> added;
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(n); ++i) {
-      if (square.place(i) < 0 && random.below(4) == 0 && square.size() + come.size() < square.capacity())
-        come.push_back(i);
+      if (square.place(i) < 0 && random.below(4) == 0 && square.size() + added.size() < square.capacity())
+        added.push_back(i);
     }
-    square.add(come);
+    square.add(added);
     check_square(square, gram, n);
-    std::vector<bool> stay(n);
-    for (std::size_t i = 0; i < n; ++i) stay[i] = random.below(3) > 0;
-    square.keep(stay);
+    std::vector<bool> kept(n);
+    for (std::size_t i = 0; i < n; ++i) kept[i] = random.below(3) > 0;
+    square.keep(kept);
     check_square(square, gram, n);
-    for (std::size_t i = 0; i < n; ++i) CHECK(stay[i] || square.place(static_cast<std::int32_t>(i)) < 0);
+    for (std::size_t i = 0; i < n; ++i) CHECK(kept[i] || square.place(static_cast<std::int32_t>(i)) < 0);
   }
 }
 
@@ -185,7 +185,7 @@ void test_the_gap_is_certified() {
     const Problem problem(160, kind, 3);
     const Vector gram = problem.gram();
     for (const bool fit_intercept : {true, false}) {
-      const Trained trained = train(problem, fit_intercept, plenty, 1);
+      const Trained trained = train(problem, fit_intercept, ample_memory, 1);
       CHECK(trained.converged);
       const auto [primal, dual] = values_of(problem, gram, trained);
       CHECK(close(trained.objective, primal, 1e-9) && close(trained.dual_objective, dual, 1e-9));
@@ -197,7 +197,7 @@ void test_the_gap_is_certified() {
         sum += trained.coefficients[i];
       }
       CHECK(fit_intercept ? std::abs(sum) < 1e-9 : trained.intercept == 0.0);
-      const Trained threaded = train(problem, fit_intercept, plenty, 3);
+      const Trained threaded = train(problem, fit_intercept, ample_memory, 3);
       CHECK(threaded.coefficients == trained.coefficients && threaded.intercept == trained.intercept);
       const Trained small = train(problem, fit_intercept, 0, 1);  // room for 64
       CHECK(small.converged && close(small.objective, trained.objective, 2e-5));
@@ -211,11 +211,11 @@ Trained train_by_cuts(const Problem& problem, CutMethod method, int threads, con
   return train_sampled(*cuts, problem.labelling, options, Progress{}, monitor);
 }
 
-void test_training_stops_when_it_is_told_to() {
+void test_a_stopped_monitor_interrupts_training() {
   const Problem problem(100, TreeKernelKind::partial_tree, 4);
   Monitor monitor;
   monitor.stop();
-  const ExactOptions exact{1e-12, 1000, true, plenty, 2};
+  const ExactOptions exact{1e-12, 1000, true, ample_memory, 2};
   const LocalExamples examples(problem.kernel, problem.set, 2, monitor);
   CHECK_THROWS(train_exact(examples, std::span(&problem.labelling, 1), exact, monitor), Interrupted);
   const SampledOptions sampled{1.0, 1e-9, 1000, 100, true, 1};
@@ -250,10 +250,10 @@ void test_every_method_makes_the_same_cuts() {
 }  // namespace
 
 int main() {
-  test_the_best_intercept_is_at_a_corner();
-  test_the_square_holds_the_kernels_of_who_is_in_it();
+  test_the_best_intercept_is_at_a_kink();
+  test_the_square_holds_the_kernels_of_its_examples();
   test_the_gap_is_certified();
-  test_training_stops_when_it_is_told_to();
+  test_a_stopped_monitor_interrupts_training();
   test_every_method_makes_the_same_cuts();
   return 0;
 }

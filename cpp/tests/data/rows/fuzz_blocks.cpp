@@ -27,7 +27,7 @@ struct Packed {
   std::size_t features = 0;
 };
 
-const std::vector<Packed>& sound_files() {
+const std::vector<Packed>& valid_files() {
   static const std::vector<Packed> all = [] {
     std::vector<Packed> files;
     for (const Layout& layout : packed_example::layouts) {
@@ -70,7 +70,7 @@ void damage(FuzzBytes& input, Packed& file) {
 }
 
 // Recomputes the checksum of the changed block, if it is inside the file.
-void sum_anew(Packed& file) {
+void recompute_checksums(Packed& file) {
   for (BlockEntry& entry : file.index) {
     const auto size = static_cast<std::int64_t>(file.bytes.size());
     if (entry.position < 0 || entry.position > size || entry.rows < 0 || entry.rows > 1000 ||
@@ -113,13 +113,13 @@ std::vector<std::string> fuzz_seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzBytes input(data, size);
-  Packed file = sound_files()[input.below(sound_files().size())];
-  const bool anew = input.byte() < 240;
+  Packed file = valid_files()[input.below(valid_files().size())];
+  const bool recompute = input.byte() < 240;
   for (std::size_t left = input.below(4); left > 0 && !file.bytes.empty(); --left) {
     if (file.bytes.size() <= static_cast<std::size_t>(block_alignment)) break;
     damage(input, file);
   }
-  if (anew) sum_anew(file);
+  if (recompute) recompute_checksums(file);
   scratch_file().write(file.bytes);
   try {
     read_all(BlockFile({"fuzz", scratch_file().descriptor(), file.end}, file.features, file.index));

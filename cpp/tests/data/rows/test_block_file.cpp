@@ -44,14 +44,14 @@ Examples part_of(const Examples& rows, std::size_t begin, std::size_t end) {
   return part;
 }
 
-Blocks packed(const Examples& rows, std::size_t rows_a_part) {
+Blocks packed(const Examples& rows, std::size_t rows_per_part) {
   BlockPacker packer;
   Blocks blocks;
   blocks.bytes.resize(static_cast<std::size_t>(block_alignment));
   const auto count = static_cast<std::size_t>(rows.size());
-  for (std::size_t begin = 0; begin <= count; begin += rows_a_part) {
-    packer.add(part_of(rows, begin, std::min(count, begin + rows_a_part)).view());
-    if (begin + rows_a_part > count) packer.finish();
+  for (std::size_t begin = 0; begin <= count; begin += rows_per_part) {
+    packer.add(part_of(rows, begin, std::min(count, begin + rows_per_part)).view());
+    if (begin + rows_per_part > count) packer.finish();
     const auto bytes = packer.take();
     blocks.bytes.insert(blocks.bytes.end(), bytes.begin(), bytes.end());
   }
@@ -77,7 +77,7 @@ Examples random_rows(std::size_t count, const RowKind& kind, Random& random) {
   return rows;
 }
 
-std::vector<double> noise(std::size_t count, Random& random) {
+std::vector<double> random_numbers(std::size_t count, Random& random) {
   std::vector<double> numbers(count);
   for (double& number : numbers) number = uniform(random) * 1.7;
   return numbers;
@@ -85,9 +85,9 @@ std::vector<double> noise(std::size_t count, Random& random) {
 
 void check_equal_passes(const RowStore& one, const RowStore& other, Random& random) {
   const Monitor monitor;
-  const auto weights = noise(one.features() + 1, random);
-  const auto coefficients = noise(static_cast<std::size_t>(one.rows()), random);
-  const auto answers = [&](const RowStore& store, int threads) {
+  const auto weights = random_numbers(one.features() + 1, random);
+  const auto coefficients = random_numbers(static_cast<std::size_t>(one.rows()), random);
+  const auto compute_passes = [&](const RowStore& store, int threads) {
     Passes passes(store, 1.5, {threads, &monitor});
     std::vector<double> scores(coefficients.size()), sums(weights.size());
     passes.scores(weights, scores);
@@ -95,11 +95,11 @@ void check_equal_passes(const RowStore& one, const RowStore& other, Random& rand
     scores.insert(scores.end(), sums.begin(), sums.end());
     return scores;
   };
-  const auto expected = answers(one, 1);
-  for (const int threads : {1, 2, 3}) CHECK(answers(other, threads) == expected);
+  const auto expected = compute_passes(one, 1);
+  for (const int threads : {1, 2, 3}) CHECK(compute_passes(other, threads) == expected);
 }
 
-void test_equals_rows_in_memory() {
+void test_rows_in_a_file_equal_rows_in_memory() {
   Random random(3);
   for (const RowKind& kind : {RowKind{50, 12, true}, RowKind{50, 12, false}, RowKind{70'000, 40, true},
                               RowKind{70'000, 9, false}}) {
@@ -114,23 +114,23 @@ void test_equals_rows_in_memory() {
   }
 }
 
-void test_parts_leave_no_trace() {
+void test_blocks_do_not_depend_on_the_parts_that_were_added() {
   Random random(4);
   const Examples rows = random_rows(5000, {300, 20, false}, random);
   const Blocks expected = packed(rows, 5000);
   CHECK(static_cast<std::int64_t>(expected.bytes.size()) == expected.end);
-  for (const std::size_t rows_a_part : {1u, 17u, 2048u, 4999u})
-    CHECK(packed(rows, rows_a_part).bytes == expected.bytes);
+  for (const std::size_t rows_per_part : {1u, 17u, 2048u, 4999u})
+    CHECK(packed(rows, rows_per_part).bytes == expected.bytes);
 }
 
-void test_blocks_stay_small_but_for_long_rows() {
+void test_blocks_are_small_except_for_long_rows() {
   Random random(5);
   Examples rows;
   rows.features = 600'000;
   for (const std::size_t size : {100'000u, 200'000u, 300'000u, 600'000u, 0u, 1u}) {
     std::vector<std::int32_t> columns(size);
     for (std::size_t k = 0; k < size; ++k) columns[k] = static_cast<std::int32_t>(k);
-    rows.add(columns, noise(size, random));
+    rows.add(columns, random_numbers(size, random));
   }
   const Blocks blocks = packed(rows, 2);
   std::vector<std::int64_t> counts;
@@ -141,14 +141,14 @@ void test_blocks_stay_small_but_for_long_rows() {
   const auto stored = opened(file, blocks);
   const Monitor monitor;
   const PackedRows memory = pack(rows.view(), 1);
-  const auto weights = noise(blocks.features, random);
-  std::vector<double> here(6), there(6);
-  Passes(memory, 0.0, {1, &monitor}).scores(weights, here);
-  Passes(*stored, 0.0, {2, &monitor}).scores(weights, there);
-  CHECK(here == there);
+  const auto weights = random_numbers(blocks.features, random);
+  std::vector<double> memory_scores(6), file_scores(6);
+  Passes(memory, 0.0, {1, &monitor}).scores(weights, memory_scores);
+  Passes(*stored, 0.0, {2, &monitor}).scores(weights, file_scores);
+  CHECK(memory_scores == file_scores);
 }
 
-void test_the_packer_refuses_what_it_cannot_hold() {
+void test_the_packer_refuses_invalid_columns_and_values() {
   const std::vector<std::int64_t> offsets = {0, 1}, inside = {0}, outside = {7}, negative = {-1};
   const std::vector<double> one = {1.0}, infinite = {std::numeric_limits<double>::infinity()};
   BlockPacker packer;
@@ -175,7 +175,7 @@ void lease_all(const BlockFile& file) {
 }
 
 // Recomputes the checksums after damage, as an attacker would.
-void sign(Blocks& blocks) {
+void update_checksums(Blocks& blocks) {
   for (BlockEntry& entry : blocks.index) {
     const Layout layout{static_cast<ColumnKind>(entry.layout % 2), static_cast<ValueKind>(entry.layout / 2)};
     const std::size_t size = block_bytes(entry.rows, entry.entries, layout);
@@ -195,7 +195,7 @@ void check_refused(const Blocks& blocks) {
   CHECK_THROWS(lease_all(*opened(file, blocks)), FormatError);
 }
 
-void test_wrong_indices_are_refused() {
+void test_damaged_indices_are_refused() {
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   for (const std::int64_t number :
        {std::int64_t{-1}, std::int64_t{0}, std::int64_t{6}, std::int64_t{1} << 40, largest, -largest}) {
@@ -214,29 +214,29 @@ void test_wrong_indices_are_refused() {
   check_refused(longer);
 }
 
-void test_wrong_blocks_are_refused() {
-  const Blocks sound = small_blocks();
-  const auto first = static_cast<std::size_t>(sound.index[0].position);
-  const std::size_t values = first + 8 * static_cast<std::size_t>(sound.index[0].rows + 1);
-  const std::size_t columns = values + 8 * static_cast<std::size_t>(sound.index[0].entries);
-  const auto refused = [&](std::size_t place, auto number) {
-    Blocks blocks = sound;
+void test_damaged_blocks_are_refused() {
+  const Blocks valid = small_blocks();
+  const auto first = static_cast<std::size_t>(valid.index[0].position);
+  const std::size_t values = first + 8 * static_cast<std::size_t>(valid.index[0].rows + 1);
+  const std::size_t columns = values + 8 * static_cast<std::size_t>(valid.index[0].entries);
+  const auto check_number_is_refused = [&](std::size_t place, auto number) {
+    Blocks blocks = valid;
     set(blocks, place, number);
     check_refused(blocks);
-    sign(blocks);
+    update_checksums(blocks);
     check_refused(blocks);
   };
-  refused(first, std::int64_t{1});
-  refused(first + 8, std::int64_t{-5});
-  refused(first + 80, std::int64_t{1} << 50);
-  refused(values - 8, std::int64_t{0});
-  refused(values, std::numeric_limits<double>::quiet_NaN());
-  refused(values + 8, -std::numeric_limits<double>::infinity());
-  refused(columns, std::uint16_t{60});
-  refused(columns + 2, std::uint16_t{65535});
+  check_number_is_refused(first, std::int64_t{1});
+  check_number_is_refused(first + 8, std::int64_t{-5});
+  check_number_is_refused(first + 80, std::int64_t{1} << 50);
+  check_number_is_refused(values - 8, std::int64_t{0});
+  check_number_is_refused(values, std::numeric_limits<double>::quiet_NaN());
+  check_number_is_refused(values + 8, -std::numeric_limits<double>::infinity());
+  check_number_is_refused(columns, std::uint16_t{60});
+  check_number_is_refused(columns + 2, std::uint16_t{65535});
 }
 
-void test_a_file_that_is_too_short_is_refused() {
+void test_shortened_files_are_refused() {
   const Blocks blocks = small_blocks();
   const TemporaryFile file;
   file.write(blocks.bytes);
@@ -247,14 +247,14 @@ void test_a_file_that_is_too_short_is_refused() {
   CHECK_THROWS(opened(file, blocks), FormatError);
 }
 
-void test_any_damage_is_noticed_or_harmless() {
-  const Blocks sound = small_blocks();
+void test_random_damage_is_refused_or_harmless() {
+  const Blocks valid = small_blocks();
   Random random(8);
   for (int trial = 0; trial < 3000; ++trial) {
-    Blocks blocks = sound;
+    Blocks blocks = valid;
     blocks.bytes[random.below(static_cast<std::uint32_t>(blocks.bytes.size()))] ^=
         static_cast<unsigned char>(1u << random.below(8));
-    if (trial % 2 == 0) sign(blocks);
+    if (trial % 2 == 0) update_checksums(blocks);
     const TemporaryFile file;
     file.write(blocks.bytes);
     try {
@@ -274,13 +274,13 @@ void test_any_damage_is_noticed_or_harmless() {
 }  // namespace
 
 int main() {
-  test_equals_rows_in_memory();
-  test_parts_leave_no_trace();
-  test_blocks_stay_small_but_for_long_rows();
-  test_the_packer_refuses_what_it_cannot_hold();
-  test_wrong_indices_are_refused();
-  test_wrong_blocks_are_refused();
-  test_a_file_that_is_too_short_is_refused();
-  test_any_damage_is_noticed_or_harmless();
+  test_rows_in_a_file_equal_rows_in_memory();
+  test_blocks_do_not_depend_on_the_parts_that_were_added();
+  test_blocks_are_small_except_for_long_rows();
+  test_the_packer_refuses_invalid_columns_and_values();
+  test_damaged_indices_are_refused();
+  test_damaged_blocks_are_refused();
+  test_shortened_files_are_refused();
+  test_random_damage_is_refused_or_harmless();
   return 0;
 }

@@ -50,7 +50,7 @@ std::vector<std::pair<std::int64_t, double>> entries_of(const RowBlock& block, s
   return entries;
 }
 
-void test_values_take_the_least_that_holds_them() {
+void test_values_are_stored_in_the_smallest_exact_kind() {
   CHECK(kind_of({}) == ValueKind::ones);
   CHECK(kind_of({1.0, 1.0}) == ValueKind::ones);
   CHECK(kind_of({1.0, 0.0}) == ValueKind::single);
@@ -61,7 +61,7 @@ void test_values_take_the_least_that_holds_them() {
     CHECK(kind_of({0.5, value}) == ValueKind::full);
 }
 
-void test_columns_are_narrow_as_long_as_they_fit() {
+void test_columns_are_narrow_if_they_fit() {
   const PackedRows narrow = pack(one_row({0, 65'535}, {1.0, 1.0}, most_narrow).view(), 1);
   const PackedRows wide = pack(one_row({0, 65'536}, {1.0, 1.0}, most_narrow + 1).view(), 1);
   CHECK(narrow.whole().layout.columns == ColumnKind::narrow &&
@@ -79,7 +79,7 @@ void test_columns_of_64_bits() {
 }
 
 // Errors are found even in the last of several pieces that are checked separately.
-void test_what_does_not_fit_is_refused() {
+void test_invalid_columns_and_values_are_refused() {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   const auto rows = rows_for(layouts[2], {50'000, 20, 6}, 1);
   for (const std::size_t place : {std::size_t{0}, rows.columns.size() / 2, rows.columns.size() - 1}) {
@@ -98,7 +98,7 @@ void test_what_does_not_fit_is_refused() {
   }
 }
 
-void test_blocks_tile_the_rows() {
+void test_blocks_contain_every_row_once() {
   for (const Layout& layout : layouts) {
     const std::int64_t features = layout.columns == ColumnKind::narrow ? 30 : most_narrow + 30;
     for (const std::int64_t count : {1, 2048, 2049, 5000}) {
@@ -125,20 +125,20 @@ void test_blocks_tile_the_rows() {
   }
 }
 
-void test_bytes_an_entry() {
+void test_bytes_per_entry() {
   const std::vector<std::size_t> expected = {2, 6, 10, 4, 8, 12};
   for (std::size_t k = 0; k < layouts.size(); ++k) CHECK(entry_bytes(layouts[k]) == expected[k]);
   const auto rows = rows_for(layouts[1], {100, 10, 5}, 3);
   CHECK(pack(rows.view(), 1).bytes() == 6 * rows.columns.size() + 8 * 101);
 }
 
-void test_nothing_at_all() {
+void test_a_store_without_rows() {
   const PackedRows packed = pack(Rows<std::int32_t>{}.view(), 1);
   CHECK(packed.rows() == 0 && packed.entries() == 0 && packed.blocks() == 0 && packed.features() == 0);
 }
 
 // Rows in the dual solver's view are the same.
-void test_linear_rows() {
+void test_linear_rows_equal_the_packed_rows() {
   for (const Layout& layout : layouts) {
     const std::int64_t features = layout.columns == ColumnKind::narrow ? 10 : most_narrow + 10;
     const auto rows = rows_for(layout, {40, features, 6}, 4);
@@ -169,13 +169,13 @@ void test_linear_rows() {
 }  // namespace
 
 int main() {
-  test_values_take_the_least_that_holds_them();
-  test_columns_are_narrow_as_long_as_they_fit();
+  test_values_are_stored_in_the_smallest_exact_kind();
+  test_columns_are_narrow_if_they_fit();
   test_columns_of_64_bits();
-  test_what_does_not_fit_is_refused();
-  test_blocks_tile_the_rows();
-  test_bytes_an_entry();
-  test_nothing_at_all();
-  test_linear_rows();
+  test_invalid_columns_and_values_are_refused();
+  test_blocks_contain_every_row_once();
+  test_bytes_per_entry();
+  test_a_store_without_rows();
+  test_linear_rows_equal_the_packed_rows();
   return 0;
 }

@@ -45,18 +45,18 @@ void test_decimals_are_correctly_rounded() {
     if (random.below(3) == 0) text += "e" + std::to_string(static_cast<int>(random.below(640)) - 330);
     const double expected = std::strtod(text.c_str(), nullptr);
     text += '\n';
-    double found = 0;
-    const char* end = read_decimal(text.data(), text.data() + text.size(), found);
+    double value = 0;
+    const char* end = read_decimal(text.data(), text.data() + text.size(), value);
     if (std::isinf(expected)) {
       CHECK(end == nullptr);
     } else {
       CHECK(end == text.data() + text.size() - 1);
-      CHECK(std::memcmp(&expected, &found, sizeof found) == 0);
+      CHECK(std::memcmp(&expected, &value, sizeof value) == 0);
     }
   }
 }
 
-void test_decimals_that_are_none() {
+void test_invalid_decimals_are_refused() {
   for (const std::string text : {"\n", "+\n", ".\n", "-.e1\n", "1e\n", "1e+\n", "e5\n", "nan\n", "1e400\n"}) {
     double value = 0;
     CHECK(read_decimal(text.data(), text.data() + text.size(), value) == nullptr);
@@ -68,7 +68,7 @@ void test_decimals_that_are_none() {
   }
 }
 
-void test_both_ways_to_the_nearest_double_agree() {
+void test_nearest_double_agrees_with_strtod() {
   Random random(2);
   for (int i = 0; i < 20'000; ++i) {
     std::string text;
@@ -116,7 +116,7 @@ void test_the_first_bad_line_is_reported() {
   }
 }
 
-void test_long_line_in_small_blocks() {
+void test_a_long_line_in_small_blocks() {
   std::string text = "1";
   for (int i = 1; i <= 20'000; ++i) text += " " + std::to_string(i) + ":1";
   SvmlightParser parser("test", {2, 64}, any_index);
@@ -126,7 +126,7 @@ void test_long_line_in_small_blocks() {
   CHECK(parser.take(1).values.size() == 20'000);
 }
 
-void test_parts_go_on_where_the_last_one_ended() {
+void test_reading_continues_after_a_part_is_taken() {
   SvmlightParser parser("test", {1, 1}, any_index);
   CHECK(parser.take_part().labels.empty());
   parser.feed("1 qid:3 5000000000:1\n2 qid:3 7:1");
@@ -145,7 +145,7 @@ void test_parts_go_on_where_the_last_one_ended() {
   }
 }
 
-void test_misuse_is_refused() {
+void test_calls_in_the_wrong_order_are_refused() {
   CHECK_THROWS(SvmlightParser("test", ThreadPlan{0, 1}, any_index), std::invalid_argument);
   CHECK_THROWS(SvmlightParser("test", ThreadPlan{1, 1}, IndexRange{1, 0}), std::invalid_argument);
   SvmlightParser parser("test", {1, 1}, any_index);
@@ -156,36 +156,36 @@ void test_misuse_is_refused() {
   CHECK_THROWS(parser.take(1), std::invalid_argument);
 }
 
-void test_format_refuses_a_broken_matrix() {
+void test_format_refuses_invalid_offsets() {
   const std::vector<double> labels = {1, 2};
   const std::vector<double> values = {1, 0, 3};
   const std::vector<std::int32_t> columns = {0, 1, 2};
-  const std::vector<std::int32_t> good = {0, 2, 3};
-  const std::vector<std::int32_t> leaving = {0, 2, 4};
+  const std::vector<std::int32_t> valid = {0, 2, 3};
+  const std::vector<std::int32_t> beyond_the_end = {0, 2, 4};
   const std::vector<std::int32_t> descending = {0, 2, 1};
   const auto format = [&](const std::vector<std::int32_t>& offsets, std::int64_t end) {
     const SvmlightRows<std::int32_t> rows{labels, {}, {offsets, columns, values, 3}, 1};
     const GrowingArray<char> text = format_svmlight(rows, 0, end);
     return std::string(text.span().begin(), text.span().end());
   };
-  CHECK(format(good, 2) == "1 1:1\n2 3:3\n");
-  CHECK_THROWS(format(leaving, 2), std::invalid_argument);
+  CHECK(format(valid, 2) == "1 1:1\n2 3:3\n");
+  CHECK_THROWS(format(beyond_the_end, 2), std::invalid_argument);
   CHECK_THROWS(format(descending, 2), std::invalid_argument);
-  CHECK_THROWS(format(good, 3), std::out_of_range);
+  CHECK_THROWS(format(valid, 3), std::out_of_range);
 }
 
 }  // namespace
 
 int main() {
   test_decimals_are_correctly_rounded();
-  test_decimals_that_are_none();
-  test_both_ways_to_the_nearest_double_agree();
+  test_invalid_decimals_are_refused();
+  test_nearest_double_agrees_with_strtod();
   test_extreme_exponents();
   test_wide_indices_are_kept();
   test_the_first_bad_line_is_reported();
-  test_long_line_in_small_blocks();
-  test_parts_go_on_where_the_last_one_ended();
-  test_misuse_is_refused();
-  test_format_refuses_a_broken_matrix();
+  test_a_long_line_in_small_blocks();
+  test_reading_continues_after_a_part_is_taken();
+  test_calls_in_the_wrong_order_are_refused();
+  test_format_refuses_invalid_offsets();
   return 0;
 }

@@ -66,24 +66,24 @@ Outcome read_whole(std::string_view text) {
 
 Outcome read_parts(std::string_view text, Random& random) {
   Outcome outcome;
-  std::string held;
+  std::string unread;
   std::size_t seen = 0;
   std::int64_t line = 1;
   while (!text.empty()) {
     const std::size_t size = 1 + random.below(static_cast<std::uint32_t>(text.size()));
-    held.append(text.substr(0, size));
+    unread.append(text.substr(0, size));
     text.remove_prefix(size);
-    const std::size_t end = whole_sentences(held, seen);
-    CHECK(end <= held.size());
+    const std::size_t end = whole_sentences(unread, seen);
+    CHECK(end <= unread.size());
     if (end > 0) {
-      const BunsetsuText part(held.substr(0, end), "fuzz", line, BadSentence::skip);
+      const BunsetsuText part(unread.substr(0, end), "fuzz", line, BadSentence::skip);
       line += part.lines();
       add(part, outcome);
-      held.erase(0, end);
+      unread.erase(0, end);
     }
-    seen = held.size();
+    seen = unread.size();
   }
-  if (!held.empty()) add(BunsetsuText(held, "fuzz", line, BadSentence::skip), outcome);
+  if (!unread.empty()) add(BunsetsuText(unread, "fuzz", line, BadSentence::skip), outcome);
   return outcome;
 }
 

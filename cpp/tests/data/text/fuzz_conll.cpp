@@ -72,8 +72,8 @@ void check_invariants(const ColumnText& text) {
 // --- Writing ----------------------------------------------------------------------------------------
 
 // A column with its own values, in the form for writing.
-struct OwnNames {
-  OwnNames(const ColumnText& text, int column) {
+struct ColumnCopy {
+  ColumnCopy(const ColumnText& text, int column) {
     for (std::int64_t token = 0; token < text.tokens(); ++token) {
       numbers.push_back(static_cast<std::int32_t>(token));
       names.emplace_back(text.field(token, column));
@@ -85,7 +85,7 @@ struct OwnNames {
   std::vector<std::string> names;
 };
 
-bool has_return(const OwnNames& own) {
+bool has_return(const ColumnCopy& own) {
   return std::ranges::any_of(own.names,
                              [](const std::string& name) { return name.find('\r') != std::string::npos; });
 }
@@ -117,11 +117,11 @@ void check_new_trees(const ColumnText& text, Random& random) {
 
 void check_writing(const ColumnText& text, Random& random) {
   if (text.format() != ColumnFormat::chunks) {
-    const OwnNames relations(text, conll::deprel);
+    const ColumnCopy relations(text, conll::deprel);
     if (!has_return(relations)) CHECK(write_trees(text, text.heads(), relations) == text.text());
     check_new_trees(text, random);
   } else if (text.columns() > 0) {
-    const OwnNames last(text, text.columns() - 1);
+    const ColumnCopy last(text, text.columns() - 1);
     if (has_return(last)) return;
     CHECK(write_column(text, text.columns() - 1, last) == text.text());
     if (!text.skipped().empty()) return;  // a bad sentence may be valid with another number of columns
@@ -139,22 +139,23 @@ void check_blocks(const ColumnText& whole, Random& random) {
   const std::string& text = whole.text();
   ColumnOptions options = whole.options();
   std::vector<std::string> lines, faults;
-  std::string held;
+  std::string unread;
   const auto take = [&](std::size_t size) {
-    const ColumnText block(held.substr(0, size), "fuzz", options);
+    const ColumnText block(unread.substr(0, size), "fuzz", options);
     std::ranges::move(content(block), std::back_inserter(lines));
     std::ranges::move(errors(block), std::back_inserter(faults));
-    options.first_line += std::count(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(size), '\n');
+    options.first_line +=
+        std::count(unread.begin(), unread.begin() + static_cast<std::ptrdiff_t>(size), '\n');
     options.columns = block.columns();
-    held.erase(0, size);
+    unread.erase(0, size);
   };
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t size = 1 + random.below(static_cast<std::uint32_t>(text.size() - at));
-    held.append(text, at, size);
+    unread.append(text, at, size);
     at += size;
-    if (const std::size_t end = whole_sentences(held, options.format)) take(end);
+    if (const std::size_t end = whole_sentences(unread, options.format)) take(end);
   }
-  take(held.size());
+  take(unread.size());
   CHECK(lines == content(whole) && faults.size() == whole.skipped().size());
   // The number of columns of a chunk is known only after the first valid one.
   CHECK(options.format == ColumnFormat::chunks || faults == errors(whole));

@@ -16,7 +16,7 @@ using unkernel::data::NameTable;
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15ULL;
 constexpr std::size_t count = 20'000;
 // Names that nobody chose maliciously stay below 200.
-constexpr std::size_t much = 1000;
+constexpr std::size_t max_probe = 1000;
 
 std::uint64_t inverse(std::uint64_t odd) {
   std::uint64_t found = odd;
@@ -34,12 +34,12 @@ void check_numbers(const std::vector<std::string>& names) {
   NameTable table;
   for (std::size_t k = 0; k < names.size(); ++k) CHECK(table.add(names[k]) == static_cast<std::int32_t>(k));
   CHECK(table.size() == names.size());
-  CHECK(table.longest_probe() < much);
+  CHECK(table.longest_probe() < max_probe);
   for (std::size_t k = 0; k < names.size(); ++k) CHECK(table.find(names[k]) == static_cast<std::int32_t>(k));
 }
 
 // Words whose products with the golden ratio have the same middle bits.
-void test_short_names_of_one_slot() {
+void test_short_names_that_would_collide_without_a_seed() {
   std::vector<std::string> names;
   for (std::uint64_t k = 0; k < count; ++k)
     names.push_back(bytes_of((((k & 0xfff) << 52) | k) * inverse(golden)));
@@ -47,7 +47,7 @@ void test_short_names_of_one_slot() {
 }
 
 // Words that differ only in their last bytes, or only in their first ones.
-void test_names_that_differ_little() {
+void test_names_that_differ_in_few_bytes() {
   std::vector<std::string> last, first;
   for (std::uint64_t k = 0; k < count; ++k) {
     last.push_back(bytes_of(k << 48));
@@ -58,7 +58,7 @@ void test_names_that_differ_little() {
 }
 
 // Names of sixteen bytes: for an unseeded hash, the second half cancels the effect of the first.
-void test_long_names_of_one_hash() {
+void test_long_names_that_would_collide_without_a_seed() {
   std::vector<std::string> names;
   for (std::uint64_t k = 0; k < count; ++k)
     names.push_back(bytes_of(k) + bytes_of(12345 ^ (Random::mix(16 ^ k) + golden)));
@@ -68,8 +68,8 @@ void test_long_names_of_one_hash() {
 }  // namespace
 
 int main() {
-  test_short_names_of_one_slot();
-  test_names_that_differ_little();
-  test_long_names_of_one_hash();
+  test_short_names_that_would_collide_without_a_seed();
+  test_names_that_differ_in_few_bytes();
+  test_long_names_that_would_collide_without_a_seed();
   return 0;
 }

@@ -33,7 +33,7 @@ using Ids = std::vector<std::int32_t>;
 
 // --- Names ------------------------------------------------------------------------------------------
 
-void test_names_and_numbers() {
+void test_names_get_consecutive_numbers() {
   NameTable names;
   std::map<std::string, std::int32_t> known;
   Random random(1);
@@ -52,7 +52,7 @@ void test_names_and_numbers() {
   CHECK(names.memory() >= names.bytes().size());
 }
 
-void test_a_name_of_nothing_and_one_of_megabytes() {
+void test_empty_and_very_long_names() {
   NameTable names;
   const std::string large(3'000'000, 'x');
   CHECK(names.add(large) == 0 && names.add("") == 1 && names.add(std::string_view("\0", 1)) == 2);
@@ -61,7 +61,7 @@ void test_a_name_of_nothing_and_one_of_megabytes() {
 
 // --- Nodes ------------------------------------------------------------------------------------------
 
-void test_every_node_once() {
+void test_equal_subtrees_are_one_node() {
   Forest forest;
   std::map<std::pair<std::int32_t, Ids>, NodeId> nodes;
   std::map<std::pair<std::int32_t, Ids>, std::int32_t> productions;
@@ -99,21 +99,21 @@ void test_every_node_once() {
 
 // A chain, or a list of new words under new labels, must not fill consecutive slots of the hash tables: that
 // would take minutes.
-void test_nodes_that_come_in_pairs() {
+void test_regular_nodes_do_not_fill_consecutive_slots() {
   Forest forest;
-  constexpr int many = 200'000;
-  for (int i = 0; i < many; ++i) {
+  constexpr int pairs = 200'000;
+  for (int i = 0; i < pairs; ++i) {
     const std::int32_t label = forest.add_label("L" + std::to_string(i));
     const NodeId leaf = forest.add_node(forest.add_label("w" + std::to_string(i)), {});
     forest.add_node(label, Ids{leaf});
     forest.add_node(label, Ids{leaf, leaf});
   }
-  CHECK(forest.size() == 3 * many && forest.production_count() == 2 * many);
+  CHECK(forest.size() == 3 * pairs && forest.production_count() == 2 * pairs);
 }
 
 // --- Text -------------------------------------------------------------------------------------------
 
-void test_text_there_and_back() {
+void test_written_trees_are_read_back_equal() {
   Random random(3);
   Forest forest;
   Forest joined;
@@ -129,7 +129,7 @@ void test_text_there_and_back() {
   }
 }
 
-void test_words_apart_and_joined() {
+void test_word_styles() {
   const auto read = [](std::string_view text, WordStyle style) {
     Forest forest;
     std::size_t at = 0;
@@ -153,7 +153,7 @@ void check_refused(std::string_view text, std::size_t offset) {
   }
 }
 
-void test_text_that_is_no_tree() {
+void test_invalid_brackets_are_refused() {
   check_refused("", 0);
   check_refused("a", 0);
   check_refused(" (A b)", 0);  // the caller skips blanks
@@ -166,7 +166,7 @@ void test_text_that_is_no_tree() {
   check_refused("(A (B c) (D (E", 12);
 }
 
-void test_a_reader_is_of_use_after_an_error() {
+void test_a_reader_can_be_used_after_an_error() {
   Forest forest;
   BracketReader reader(forest, WordStyle::joined);
   std::size_t at = 0;
@@ -187,7 +187,7 @@ void test_deep_and_wide_trees() {
   CHECK(forest.children(root).size() == 200'000 && to_brackets(forest, root, false) == wide);
 }
 
-void test_preorder() {
+void test_trees_from_preorder() {
   Forest forest;
   const std::vector<std::string_view> labels{"A", "B", "x", "y"};
   CHECK(add_preorder(forest, labels, std::vector<std::int64_t>{2, 1, 0, 0}) == add(forest, "(A (B x) y)"));
@@ -202,7 +202,7 @@ void test_preorder() {
 
 // --- Out of others ----------------------------------------------------------------------------------
 
-void test_absorbing_takes_what_is_wanted() {
+void test_absorb_copies_only_the_given_trees() {
   Random random(4);
   Forest source;
   std::vector<NodeId> roots;
@@ -224,7 +224,7 @@ void test_absorbing_takes_what_is_wanted() {
   CHECK(absorb(source, source, some) == std::vector<NodeId>(some.begin(), some.end()));
 }
 
-void test_arrays_there_and_back() {
+void test_restored_arrays_give_an_equal_forest() {
   Random random(5);
   Forest forest;
   CHECK(OwnedArrays(OwnedArrays(forest).restore()) == OwnedArrays(forest));
@@ -256,7 +256,7 @@ void damage(std::vector<T>& values, Random& random) {
 }
 
 // Damaged arrays are rejected, or give a forest with exactly these arrays.
-void test_damaged_arrays() {
+void test_damaged_arrays_are_refused_or_restored_exactly() {
   Random random(6);
   int restored = 0;
   for (int i = 0; i < 20'000; ++i) {
@@ -280,7 +280,7 @@ void test_damaged_arrays() {
 
 // --- Lines ------------------------------------------------------------------------------------------
 
-void test_lines() {
+void test_lines_of_examples() {
   auto forest = std::make_shared<Forest>();
   TreeLines lines("test", forest);
   for (const char letter : std::string_view(
@@ -304,20 +304,20 @@ void test_lines() {
 }  // namespace
 
 int main() {
-  test_names_and_numbers();
-  test_a_name_of_nothing_and_one_of_megabytes();
-  test_every_node_once();
-  test_nodes_that_come_in_pairs();
-  test_text_there_and_back();
-  test_words_apart_and_joined();
-  test_text_that_is_no_tree();
-  test_a_reader_is_of_use_after_an_error();
+  test_names_get_consecutive_numbers();
+  test_empty_and_very_long_names();
+  test_equal_subtrees_are_one_node();
+  test_regular_nodes_do_not_fill_consecutive_slots();
+  test_written_trees_are_read_back_equal();
+  test_word_styles();
+  test_invalid_brackets_are_refused();
+  test_a_reader_can_be_used_after_an_error();
   test_deep_and_wide_trees();
-  test_preorder();
-  test_absorbing_takes_what_is_wanted();
-  test_arrays_there_and_back();
+  test_trees_from_preorder();
+  test_absorb_copies_only_the_given_trees();
+  test_restored_arrays_give_an_equal_forest();
   test_a_node_that_is_its_own_child_is_refused();
-  test_damaged_arrays();
-  test_lines();
+  test_damaged_arrays_are_refused_or_restored_exactly();
+  test_lines_of_examples();
   return 0;
 }

@@ -24,25 +24,25 @@ using namespace unkernel::engines;
 
 constexpr std::int64_t features = 12;
 
-struct Sound {
+struct ValidTables {
   ConjunctionArrays arrays;
   PrefixTrie trie;
 };
 
-Sound made(const RandomMachine& machine, const ExpansionPlan& plan) {
+ValidTables made(const RandomMachine& machine, const ExpansionPlan& plan) {
   Monitor monitor;
-  Sound sound{expand(machine.view(), plan, 1, monitor), {}};
+  ValidTables valid{expand(machine.view(), plan, 1, monitor), {}};
   try {
-    const auto engine = make_conjunction_engine(borrow(sound.arrays));
-    sound.trie = engine->grow(nullptr, machine.vectors.view(), 20, Saving::counted, 1, monitor);
+    const auto engine = make_conjunction_engine(borrow(valid.arrays));
+    valid.trie = engine->grow(nullptr, machine.vectors.view(), 20, Saving::counted, 1, monitor);
   } catch (const std::invalid_argument&) {}  // this form has no trie
-  return sound;
+  return valid;
 }
 
 // Heads of no, some and all features, fused or not, by column or by frequency; rare features; groups.
-const std::vector<Sound>& sound_tables() {
-  static const std::vector<Sound> all = [] {
-    std::vector<Sound> list;
+const std::vector<ValidTables>& valid_tables() {
+  static const std::vector<ValidTables> all = [] {
+    std::vector<ValidTables> list;
     Random random(1);
     for (int degree = 1; degree <= 4; ++degree) {
       const FeatureMap map{degree, FeatureMap::Kind::kernel, 0.5, 1.0};
@@ -115,14 +115,14 @@ std::vector<std::string> fuzz_seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzBytes bytes(data, size);
-  const Sound& sound = sound_tables()[bytes.below(sound_tables().size())];
-  ConjunctionArrays arrays = sound.arrays;
+  const ValidTables& valid = valid_tables()[bytes.below(valid_tables().size())];
+  ConjunctionArrays arrays = valid.arrays;
   for (std::size_t left = bytes.below(4); left > 0; --left) damage_tables(bytes, arrays);
   try {
     const ConjunctionTables tables = borrow(arrays);
     const auto engine = make_conjunction_engine(tables);
     if (bytes.flag()) (void)list_heaviest(tables, bytes.below(6));
-    if (bytes.flag()) use_trie(*engine, sound.trie, bytes);
+    if (bytes.flag()) use_trie(*engine, valid.trie, bytes);
     use_engine(*engine, bytes, features);
   } catch (const std::invalid_argument&) {}
   return 0;

@@ -131,7 +131,7 @@ inline scoring::Entries entries_of(const RandomModel& model, const brute_force::
 
 // Makes ordered and unordered rows, of ones and of other values; returns the ranks of each.
 template <class Index>
-std::vector<brute_force::Ranks> add_rows(const RandomModel& model, std::size_t row_size, bool messy,
+std::vector<brute_force::Ranks> add_rows(const RandomModel& model, std::size_t row_size, bool unordered,
                                          unkernel::Random& random, Rows<Index>& rows) {
   std::vector<brute_force::Ranks> all;
   rows.features = model.shape.features;
@@ -139,8 +139,8 @@ std::vector<brute_force::Ranks> add_rows(const RandomModel& model, std::size_t r
     all.push_back(row == 5 ? brute_force::Ranks{} : some_ranks(model.shape.used, row_size, random));
     const Values values = row % 2 == 0 ? Values::ones : Values::mixed;
     scoring::Entries entries = entries_of(model, all.back(), values, random);
-    if (messy) {
-      scoring::add_messy_row(std::move(entries), model.unknown_column(), random, rows);
+    if (unordered) {
+      scoring::add_unordered_row(std::move(entries), model.unknown_column(), random, rows);
     } else {
       entries.insert(entries.begin(), {-2, 1.0});
       entries.emplace_back(model.unknown_column(), 1.0);

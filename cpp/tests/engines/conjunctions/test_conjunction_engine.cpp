@@ -78,13 +78,13 @@ template <class Index>
 void check_random_model(const ModelShape& shape, std::size_t row_size, std::vector<HeadPlan> plans,
                         Random& random) {
   RandomModel model(shape, random);
-  Rows<Index> neat, messy;
-  std::vector<Ranks> ranks = add_rows(model, row_size, false, random, neat);
-  for (Ranks& more : add_rows(model, row_size, true, random, messy)) ranks.push_back(std::move(more));
+  Rows<Index> ordered, unordered;
+  std::vector<Ranks> ranks = add_rows(model, row_size, false, random, ordered);
+  for (Ranks& more : add_rows(model, row_size, true, random, unordered)) ranks.push_back(std::move(more));
   model.add(some_conjunctions(ranks, shape, random), random);
   for (const HeadPlan plan : plans) {
-    check_model(model, plan, neat);
-    check_model(model, plan, messy);
+    check_model(model, plan, ordered);
+    check_model(model, plan, unordered);
   }
 }
 
@@ -103,7 +103,7 @@ void test_equals_the_sum_over_conjunctions() {
 }
 
 // Many features, ranks of 32 bits, and columns too far apart for a table of columns.
-void test_equals_the_sum_where_features_are_many() {
+void test_equals_the_sum_with_many_features() {
   Random random(2);
   for (const Basis basis : {Basis::sets, Basis::monomials}) {
     for (const std::size_t scores : {1U, 4U}) {
@@ -152,7 +152,7 @@ void test_no_conjunctions_and_no_features() {
   check_model(model, {0, 0, false}, Rows<std::int32_t>{});
 }
 
-void test_threads_change_nothing() {
+void test_results_do_not_depend_on_threads() {
   Random random(5);
   RandomModel model({Basis::sets, maps(2)[0], 4'000, 4'000, 3}, random);
   Rows<std::int32_t> rows;
@@ -172,7 +172,7 @@ void test_threads_change_nothing() {
 }
 
 // Two ones in one column are a two, whatever the other rows are; a row without values counts a column once.
-void test_a_column_that_occurs_twice() {
+void test_repeated_columns_are_added() {
   Random random(6);
   RandomModel model({Basis::sets, maps(2)[0], 4, 4, 1}, random);
   model.add(brute_force::all_conjunctions(4, 2, Basis::sets), random);
@@ -202,7 +202,7 @@ void check_refused(const Damage& damage) {
     CHECK_THROWS(arrange(model.view(), plan, {0, 0.0}, {}, 1), std::invalid_argument);
 }
 
-void test_what_is_not_a_model_is_refused() {
+void test_invalid_models_are_refused() {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   check_refused([](RandomModel& m) { m.keys[0] = 0; });
@@ -234,11 +234,11 @@ void test_what_is_not_a_model_is_refused() {
 
 int main() {
   test_equals_the_sum_over_conjunctions();
-  test_equals_the_sum_where_features_are_many();
+  test_equals_the_sum_with_many_features();
   test_owners_with_many_partners();
   test_no_conjunctions_and_no_features();
-  test_threads_change_nothing();
-  test_a_column_that_occurs_twice();
-  test_what_is_not_a_model_is_refused();
+  test_results_do_not_depend_on_threads();
+  test_repeated_columns_are_added();
+  test_invalid_models_are_refused();
   return 0;
 }

@@ -139,7 +139,7 @@ bool same_arrays(const ConjunctionArrays& a, const ConjunctionArrays& b) {
   return same;
 }
 
-void test_threads_change_nothing() {
+void test_results_do_not_depend_on_threads() {
   Random random(4);
   for (const Basis basis : {Basis::sets, Basis::monomials}) {
     const RandomMachine machine(300, {60, 14, basis == Basis::sets}, 2, random);
@@ -163,8 +163,10 @@ Weights slow_expansion(const RandomMachine& machine, const FeatureMap& map) {
   Weights weights;
   for (std::size_t j = 0; j < machine.count(); ++j) {
     const auto* columns = machine.vectors.columns.data();
-    const brute_force::Ranks held(columns + machine.vectors.begin(j), columns + machine.vectors.end(j));
-    for (const brute_force::Ranks& set : brute_force::conjunctions(held, map.degree, Basis::sets)) {
+    const brute_force::Ranks columns_of_vector(columns + machine.vectors.begin(j),
+                                               columns + machine.vectors.end(j));
+    for (const brute_force::Ranks& set :
+         brute_force::conjunctions(columns_of_vector, map.degree, Basis::sets)) {
       if (set.empty()) continue;
       std::vector<std::int64_t> key(set.rbegin(), set.rend());
       key.resize(most_degree, -1);
@@ -177,7 +179,7 @@ Weights slow_expansion(const RandomMachine& machine, const FeatureMap& map) {
   return weights;
 }
 
-Weights listed(const ConjunctionArrays& arrays) {
+Weights weights_of(const ConjunctionArrays& arrays) {
   const HeaviestConjunctions listing = list_heaviest(borrow(arrays), std::numeric_limits<std::size_t>::max());
   const std::size_t scores = arrays.scores();
   Weights weights;
@@ -218,22 +220,23 @@ struct Thresholds {
 };
 
 void check_pruned(const RandomMachine& machine, const FeatureMap& map, HeadPlan head, double threshold) {
-  const Weights kept = listed(expanded(machine, {map, Basis::sets, head, {0, 0.0}, 0, threshold, unlimited}));
+  const Weights kept =
+      weights_of(expanded(machine, {map, Basis::sets, head, {0, 0.0}, 0, threshold, unlimited}));
   const Thresholds thresholds(machine, threshold);
-  std::size_t found = 0;
+  std::size_t matched = 0;
   for (const auto& [columns, weights] : slow_expansion(machine, map)) {
     const double margin = thresholds.passed_by(weights);
     if (std::abs(margin) < 1e-9) continue;  // rounding decides
     const auto place = kept.find(columns);
     CHECK((place != kept.end()) == (margin > 0.0));
     if (place == kept.end()) continue;
-    ++found;
+    ++matched;
     for (std::size_t s = 0; s < weights.size(); ++s) CHECK(close(place->second[s], weights[s]));
   }
-  CHECK(found == kept.size());
+  CHECK(matched == kept.size());
 }
 
-void test_pruned_are_those_below_the_threshold() {
+void test_conjunctions_below_the_threshold_are_pruned() {
   Random random(5);
   for (int degree = 1; degree <= 4; ++degree) {
     for (const std::size_t scores : {1U, 3U}) {
@@ -252,7 +255,7 @@ void test_pruned_are_those_below_the_threshold() {
 
 // --- Giving up ----------------------------------------------------------------------------------------
 
-void test_too_little_memory_is_noticed() {
+void test_too_little_memory_is_an_error() {
   Random random(6);
   const RandomMachine machine(100, {60, 14, true}, 2, random);
   for (const HeadPlan head : {HeadPlan{0, 0, false}, HeadPlan{0, 60, false}, HeadPlan{8, 20, false}}) {
@@ -285,9 +288,9 @@ int main() {
   test_equals_the_kernel_sum();
   test_many_partners_and_many_features();
   test_no_support_vectors();
-  test_threads_change_nothing();
-  test_pruned_are_those_below_the_threshold();
-  test_too_little_memory_is_noticed();
+  test_results_do_not_depend_on_threads();
+  test_conjunctions_below_the_threshold_are_pruned();
+  test_too_little_memory_is_an_error();
   test_a_stopped_monitor_interrupts();
   return 0;
 }

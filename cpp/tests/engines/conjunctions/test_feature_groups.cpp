@@ -49,7 +49,8 @@ Table rows_of_slots(std::uint32_t slots, int count, Random& random) {
 }
 
 // Returns the number of rows in each state of a group.
-std::map<std::uint64_t, std::uint32_t> met(const Table& table, std::span<const std::uint32_t> group) {
+std::map<std::uint64_t, std::uint32_t> count_states(const Table& table,
+                                                    std::span<const std::uint32_t> group) {
   std::map<std::uint64_t, std::uint32_t> counts;
   for (std::size_t row = 0; row + 1 < table.begins.size(); ++row) {
     std::uint64_t mask = 0;
@@ -71,8 +72,8 @@ void check_groups(const Table& table, const FeatureGroups& found, std::uint32_t 
   CHECK(found.begins.size() == found.state_begins.size() && found.begins.size() - 1 <= most_groups);
   CHECK(count_state_sums(found, degree) <= most_sums);
   for (std::size_t g = 0; g + 1 < found.begins.size(); ++g) {
-    const auto counts =
-        met(table, std::span(found.order).subspan(found.begins[g], found.begins[g + 1] - found.begins[g]));
+    const auto counts = count_states(
+        table, std::span(found.order).subspan(found.begins[g], found.begins[g + 1] - found.begins[g]));
     std::uint32_t before = std::numeric_limits<std::uint32_t>::max();
     for (std::uint32_t s = found.state_begins[g]; s < found.state_begins[g + 1]; ++s) {
       const auto state = counts.find(found.states[s]);
@@ -82,7 +83,7 @@ void check_groups(const Table& table, const FeatureGroups& found, std::uint32_t 
   }
 }
 
-void test_groups_of_slots() {
+void test_groups_have_the_states_of_the_rows() {
   Random random(1);
   for (int degree = 1; degree <= 4; ++degree) {
     for (const std::uint32_t slots : {1U, 3U, 6U, 15U}) {
@@ -97,7 +98,7 @@ void test_groups_of_slots() {
 }
 
 // If there are too many sums at first, merging slots reduces them.
-void test_sums_become_fewer() {
+void test_merging_slots_reduces_the_number_of_sums() {
   Random random(2);
   const Table table = rows_of_slots(10, 2000, random);
   const std::vector<double> single(40, 1.0);
@@ -108,7 +109,7 @@ void test_sums_become_fewer() {
   check_groups(table, found, 40, most, 3);
 }
 
-void test_nothing_to_group() {
+void test_degenerate_inputs_give_no_groups() {
   Random random(3);
   const Table table = rows_of_slots(3, 50, random);
   for (const FeatureGroups& none :
@@ -153,7 +154,7 @@ void check_numbers(const std::vector<std::uint32_t>& begins, int degree) {
   CHECK(count_state_sums(counts, degree) == total);
 }
 
-void test_numbers_of_states() {
+void test_conjunctions_of_states_have_unique_numbers() {
   for (int degree = 1; degree <= 4; ++degree) {
     check_numbers({0, 3}, degree);
     check_numbers({0, 2, 5, 5, 9}, degree);
@@ -167,9 +168,9 @@ void test_numbers_of_states() {
 }  // namespace
 
 int main() {
-  test_groups_of_slots();
-  test_sums_become_fewer();
-  test_nothing_to_group();
-  test_numbers_of_states();
+  test_groups_have_the_states_of_the_rows();
+  test_merging_slots_reduces_the_number_of_sums();
+  test_degenerate_inputs_give_no_groups();
+  test_conjunctions_of_states_have_unique_numbers();
   return 0;
 }

@@ -71,16 +71,16 @@ std::array<std::uint64_t, most_degree + 1> counts_of(const std::vector<Weighed>&
   return counts;
 }
 
-void check_listing(const HeaviestConjunctions& found, const std::vector<Weighed>& expected, std::size_t top,
+void check_listing(const HeaviestConjunctions& listing, const std::vector<Weighed>& expected, std::size_t top,
                    std::size_t scores) {
   const std::size_t listed = std::min(top, expected.size());
-  CHECK(found.counts == counts_of(expected));
-  CHECK(found.columns.size() == listed * most_degree && found.weights.size() == listed * scores);
+  CHECK(listing.counts == counts_of(expected));
+  CHECK(listing.columns.size() == listed * most_degree && listing.weights.size() == listed * scores);
   for (std::size_t i = 0; i < listed; ++i) {
     for (std::size_t k = 0; k < most_degree; ++k)
-      CHECK(found.columns[i * most_degree + k] == expected[i].columns[k]);
+      CHECK(listing.columns[i * most_degree + k] == expected[i].columns[k]);
     for (std::size_t s = 0; s < scores; ++s)
-      CHECK(close(found.weights[i * scores + s], expected[i].weights[s], 1e-12));
+      CHECK(close(listing.weights[i * scores + s], expected[i].weights[s], 1e-12));
   }
 }
 
@@ -95,7 +95,7 @@ void spread_weights(RandomModel& model, Random& random) {
   }
 }
 
-void test_lists_what_the_model_has() {
+void test_lists_the_conjunctions_of_the_model() {
   Random random(1);
   for (const Basis basis : {Basis::sets, Basis::monomials}) {
     for (int degree = 1; degree <= 3; ++degree) {
@@ -137,10 +137,10 @@ void test_lists_quadruples() {
     const HeaviestConjunctions listing = list_heaviest(borrow(arrays), everything);
     CHECK((listing.counts == std::array<std::uint64_t, 5>{0, 6, 15, 20, 15}));
     const std::vector<double> sizes{60, 50, 24, 15};
-    const std::vector<std::size_t> how_many{20, 15, 15, 6};
+    const std::vector<std::size_t> size_counts{20, 15, 15, 6};
     std::size_t place = 0;
     for (std::size_t k = 0; k < sizes.size(); ++k) {
-      for (std::size_t i = 0; i < how_many[k]; ++i) CHECK(close(listing.weights[place++], sizes[k]));
+      for (std::size_t i = 0; i < size_counts[k]; ++i) CHECK(close(listing.weights[place++], sizes[k]));
     }
   }
 }
@@ -148,7 +148,7 @@ void test_lists_quadruples() {
 }  // namespace
 
 int main() {
-  test_lists_what_the_model_has();
+  test_lists_the_conjunctions_of_the_model();
   test_lists_quadruples();
   return 0;
 }

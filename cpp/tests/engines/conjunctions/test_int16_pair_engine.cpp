@@ -44,9 +44,9 @@ std::vector<Ranks> some_pairs(const RandomModel& model, const std::vector<Ranks>
   std::vector<Ranks> chosen;
   for (const Ranks& ranks : rows) {
     for (Ranks& pair : brute_force::conjunctions(ranks, 2, Basis::sets)) {
-      bool sides = pair.size() == 2;
-      for (const auto rank : pair) sides = sides && model.columns[rank] >= core;
-      if (!sides && random.below(4) != 0) chosen.push_back(std::move(pair));
+      bool outside_core = pair.size() == 2;
+      for (const auto rank : pair) outside_core = outside_core && model.columns[rank] >= core;
+      if (!outside_core && random.below(4) != 0) chosen.push_back(std::move(pair));
     }
   }
   return chosen;
@@ -59,20 +59,21 @@ struct Case {
 };
 
 template <class Index>
-void check_case(const Case& one, const std::vector<std::uint64_t>& dense, Random& random) {
-  RandomModel model(one.shape, random);
-  Rows<Index> neat, messy;
-  std::vector<Ranks> ranks = add_rows(model, one.row_size, false, random, neat);
-  for (Ranks& more : add_rows(model, one.row_size, true, random, messy)) ranks.push_back(std::move(more));
-  model.add(some_pairs(model, ranks, one.core, random), random);
+void check_case(const Case& chosen_case, const std::vector<std::uint64_t>& dense, Random& random) {
+  RandomModel model(chosen_case.shape, random);
+  Rows<Index> ordered, unordered;
+  std::vector<Ranks> ranks = add_rows(model, chosen_case.row_size, false, random, ordered);
+  for (Ranks& more : add_rows(model, chosen_case.row_size, true, random, unordered))
+    ranks.push_back(std::move(more));
+  model.add(some_pairs(model, ranks, chosen_case.core, random), random);
   round_weights(1.0 / 64.0, model);
   for (const std::uint64_t pairs : dense) {
     const auto engine = make_int16_pair_engine(model.view(), pairs);
-    CHECK(engine != nullptr && engine->scores() == one.shape.scores && engine->bytes() > 0);
+    CHECK(engine != nullptr && engine->scores() == chosen_case.shape.scores && engine->bytes() > 0);
     const auto slow = [&](const scoring::Row& row) { return model.slow_scores(row); };
-    scoring::check_scores(*engine, neat, tolerance, slow);
-    scoring::check_scores(*engine, messy, tolerance, slow);
-    CHECK(scoring::scores_of(*engine, neat, 1) == scoring::scores_of(*engine, neat, 3));
+    scoring::check_scores(*engine, ordered, tolerance, slow);
+    scoring::check_scores(*engine, unordered, tolerance, slow);
+    CHECK(scoring::scores_of(*engine, ordered, 1) == scoring::scores_of(*engine, ordered, 3));
   }
 }
 
@@ -86,7 +87,7 @@ void test_equals_the_sum_over_pairs() {
   }
 }
 
-void test_other_maps_count_values_their_way() {
+void test_equals_the_sum_with_a_kernel_map() {
   Random random(2);
   check_case<std::int32_t>({{Basis::sets, kernel, 30, 30, 4}, 8, all_core}, {0, 60, 1'000}, random);
 }
@@ -113,55 +114,55 @@ RandomModel small_model(Basis basis, int degree, std::size_t scores) {
   return model;
 }
 
-bool is_taken(const RandomModel& model) {
+bool is_supported(const RandomModel& model) {
   return make_int16_pair_engine(model.view(), dense_pairs_for(model.view())) != nullptr;
 }
 
-void test_other_models_are_not_taken() {
-  CHECK(is_taken(small_model(Basis::sets, 2, 3)));
-  CHECK(!is_taken(small_model(Basis::sets, 2, 1)));
-  CHECK(!is_taken(small_model(Basis::sets, 3, 3)));
+void test_unsupported_models_give_no_engine() {
+  CHECK(is_supported(small_model(Basis::sets, 2, 3)));
+  CHECK(!is_supported(small_model(Basis::sets, 2, 1)));
+  CHECK(!is_supported(small_model(Basis::sets, 3, 3)));
   RandomModel monomials = small_model(Basis::sets, 2, 3);
   monomials.shape.basis = Basis::monomials;
-  CHECK(!is_taken(monomials));
+  CHECK(!is_supported(monomials));
 }
 
-void test_weights_must_be_short() {
+void test_weights_must_fit_into_16_bits() {
   RandomModel model = small_model(Basis::sets, 2, 3);
   model.weights[0] = 32767.0 * 0.25;
-  CHECK(is_taken(model));
+  CHECK(is_supported(model));
   model.weights[0] = 32768.0 * 0.25;
   model.weights[1] = 0.25;
-  CHECK(!is_taken(model));
+  CHECK(!is_supported(model));
   model.weights[0] = 1.0 / 3.0;
-  CHECK(!is_taken(model));
+  CHECK(!is_supported(model));
   model.weights[0] = std::numeric_limits<double>::denorm_min();
-  CHECK(!is_taken(model));
+  CHECK(!is_supported(model));
   for (double& weight : model.weights) weight = 0.0;
   for (double& value : model.intercept) value = 0.0;
-  CHECK(is_taken(model));
+  CHECK(is_supported(model));
   model.weights[0] = std::nan("");
-  CHECK_THROWS(is_taken(model), std::invalid_argument);
+  CHECK_THROWS(is_supported(model), std::invalid_argument);
 }
 
-void test_models_that_cannot_be_are_refused() {
+void test_invalid_models_are_refused() {
   RandomModel model = small_model(Basis::sets, 2, 3);
   std::swap(model.keys[0], model.keys[1]);
-  CHECK_THROWS(is_taken(model), std::invalid_argument);
+  CHECK_THROWS(is_supported(model), std::invalid_argument);
   model = small_model(Basis::sets, 2, 3);
   model.columns[1] = model.columns[0];
-  CHECK_THROWS(is_taken(model), std::invalid_argument);
+  CHECK_THROWS(is_supported(model), std::invalid_argument);
 }
 
 }  // namespace
 
 int main() {
   test_equals_the_sum_over_pairs();
-  test_other_maps_count_values_their_way();
+  test_equals_the_sum_with_a_kernel_map();
   test_many_features();
   test_long_rows();
-  test_other_models_are_not_taken();
-  test_weights_must_be_short();
-  test_models_that_cannot_be_are_refused();
+  test_unsupported_models_give_no_engine();
+  test_weights_must_fit_into_16_bits();
+  test_invalid_models_are_refused();
   return 0;
 }

@@ -39,7 +39,7 @@ Sequences random_rows(int count, Rank ranks, Random& random) {
   return rows;
 }
 
-Counts decoded(const PrefixTrie& trie) {
+Counts counts_of(const PrefixTrie& trie) {
   std::vector<Prefix> prefixes(trie.nodes());
   Counts counts{{{}, trie.counts[0]}};
   for (std::uint32_t node = 0; node < trie.nodes(); ++node) {
@@ -82,23 +82,23 @@ void add(const Sequences& rows, Counts& counts) {
 // Checks that kept nodes have the correct counts, and that no kept leaf should have been removed first.
 void check_kept(const Counts& kept, const Counts& all, std::size_t most_nodes) {
   CHECK(kept.size() == std::min(all.size(), most_nodes + 1));
-  Order best_gone{-1.0, 0, 0};
+  Order best_removed{-1.0, 0, 0};
   for (const auto& [prefix, count] : all) {
     const auto found = kept.find(prefix);
     if (found != kept.end()) {
       CHECK(found->second == count);
       CHECK(prefix.empty() || kept.contains(Prefix(prefix.begin(), prefix.end() - 1)));
     } else if (!has_child(all, prefix)) {
-      best_gone = std::max(best_gone, order_of(prefix, count));
+      best_removed = std::max(best_removed, order_of(prefix, count));
     }
   }
   for (const auto& [prefix, count] : kept) {
     if (!prefix.empty() && kept.size() < all.size() && !has_child(all, prefix))
-      CHECK(order_of(prefix, count) >= best_gone);
+      CHECK(order_of(prefix, count) >= best_removed);
   }
 }
 
-void test_grows_and_prunes() {
+void test_growing_and_pruning_keep_the_best_nodes() {
   Random random(1);
   for (const std::size_t most_nodes : {1U, 5U, 40U, 100'000U}) {
     Counts all;
@@ -109,19 +109,19 @@ void test_grows_and_prunes() {
       trie = grow_trie(part == 0 ? nullptr : &trie, rows, most_nodes, cost);
       trie.sums.assign(2 * trie.nodes(), 0.0);
       check(trie, 2, 9);
-      const Counts kept = decoded(trie);
+      const Counts kept = counts_of(trie);
       check_kept(kept, all, most_nodes);
       all = kept;  // removed nodes lose their counts
       const PrefixTrie fewer = prune_trie(trie, most_nodes / 2, cost);
-      check_kept(decoded(fewer), kept, most_nodes / 2);
+      check_kept(counts_of(fewer), kept, most_nodes / 2);
     }
   }
 }
 
-void test_longest_stored_prefix() {
+void test_the_longest_stored_prefix_is_found() {
   Random random(2);
   const PrefixTrie trie = grow_trie(nullptr, random_rows(40, 8, random), 30, cost);
-  const Counts kept = decoded(trie);
+  const Counts kept = counts_of(trie);
   const Sequences rows = random_rows(200, 8, random);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Prefix longest(rows[i].begin(), rows[i].end());
@@ -136,7 +136,7 @@ void test_longest_stored_prefix() {
   }
 }
 
-void test_no_rows() {
+void test_a_trie_without_rows() {
   for (const std::size_t most_nodes : {0U, 1U, 10U}) {
     PrefixTrie trie = grow_trie(nullptr, Sequences{}, most_nodes, cost);
     CHECK(trie.nodes() == 1 && trie.first_child == (std::vector<std::uint32_t>{1, 1}) && trie.counts[0] == 0);
@@ -156,7 +156,7 @@ void check_refused(const Change& change) {
   CHECK_THROWS(check(trie, 1, 6), std::invalid_argument);
 }
 
-void test_unsound_tries_are_refused() {
+void test_damaged_tries_are_refused() {
   check_refused([](PrefixTrie& t) { t = {}; });
   check_refused([](PrefixTrie& t) { t.first_child.pop_back(); });
   check_refused([](PrefixTrie& t) { t.counts.pop_back(); });
@@ -173,9 +173,9 @@ void test_unsound_tries_are_refused() {
 }  // namespace
 
 int main() {
-  test_grows_and_prunes();
-  test_longest_stored_prefix();
-  test_no_rows();
-  test_unsound_tries_are_refused();
+  test_growing_and_pruning_keep_the_best_nodes();
+  test_the_longest_stored_prefix_is_found();
+  test_a_trie_without_rows();
+  test_damaged_tries_are_refused();
   return 0;
 }

@@ -127,7 +127,7 @@ Damages damages_to(Parts&... parts) {
   return {[&parts](Random& random) { damage(parts, random); }...};
 }
 
-void do_damage(const Damages& damages, Random& random) {
+void apply_damages(const Damages& damages, Random& random) {
   for (std::uint32_t left = 1 + random.below(2); left > 0; --left) {
     damages[random.below(static_cast<std::uint32_t>(damages.size()))](random);
   }
@@ -138,15 +138,15 @@ void do_damage(const Damages& damages, Random& random) {
 const Rows<std::int32_t>& all_rows() {
   static const Rows<std::int32_t> rows = [] {
     Random random(1);
-    Rows<std::int32_t> made = rows_to_score<std::int32_t>({features, 12, true}, random);
+    Rows<std::int32_t> scored_rows = rows_to_score<std::int32_t>({features, 12, true}, random);
     scoring::Entries all, others;
     for (std::int64_t column = 0; column < features; ++column) {
       all.emplace_back(column, 1.0);
       others.emplace_back(column, 0.5);
     }
-    scoring::add_entries(all, made);
-    scoring::add_entries(others, made);
-    return made;
+    scoring::add_entries(all, scored_rows);
+    scoring::add_entries(others, scored_rows);
+    return scored_rows;
   }();
   return rows;
 }
@@ -209,11 +209,11 @@ struct Outcomes {
 };
 
 template <class Arrays>
-void try_damaged(const Arrays& sound, Random& random, Outcomes& outcomes) {
-  use(sound);
+void try_damaged(const Arrays& valid, Random& random, Outcomes& outcomes) {
+  use(valid);
   for (int round = 0; round < rounds; ++round) {
-    Arrays damaged = sound;
-    do_damage(damages_of(damaged), random);
+    Arrays damaged = valid;
+    apply_damages(damages_of(damaged), random);
     try {
       use(damaged);
       ++outcomes.used;
@@ -228,7 +228,7 @@ void check_outcomes(const Outcomes& outcomes) {
 
 // --- The tables ---------------------------------------------------------------------------------------
 
-void test_expanded_tables() {
+void test_damaged_expanded_tables() {
   Random random(2);
   Outcomes outcomes;
   for (int degree = 1; degree <= 4; ++degree) {
@@ -250,7 +250,7 @@ void test_expanded_tables() {
   check_outcomes(outcomes);
 }
 
-void test_grouped_tables() {
+void test_damaged_grouped_tables() {
   Random random(5);
   Outcomes outcomes;
   for (int degree = 1; degree <= 4; ++degree) {
@@ -261,9 +261,9 @@ void test_grouped_tables() {
         Monitor monitor;
         const ExpansionPlan plan{
             map, Basis::sets, {0, 12, false}, {grouped, 400.0}, degree % 2 == 0 ? 0U : 4U, 0.0, 1e9};
-        const ConjunctionArrays sound = expand(machine.view(), plan, 1, monitor);
-        CHECK(!sound.states.empty());
-        try_damaged(sound, random, outcomes);
+        const ConjunctionArrays valid = expand(machine.view(), plan, 1, monitor);
+        CHECK(!valid.states.empty());
+        try_damaged(valid, random, outcomes);
       }
     }
   }
@@ -271,7 +271,7 @@ void test_grouped_tables() {
 }
 
 // Many common features, so that rare ones are stored as lists.
-void test_tables_of_items() {
+void test_damaged_tables_of_items() {
   Random random(6);
   Outcomes outcomes;
   RandomMachine machine(20, {features, 8, true}, 2, random);
@@ -286,9 +286,9 @@ void test_tables_of_items() {
   Monitor monitor;
   const ExpansionPlan plan{
       {2, FeatureMap::Kind::kernel, 0.5, 1.0}, Basis::sets, {0, 3, false}, {0, 0.0}, 2, 0.0, 1e9};
-  const ConjunctionArrays sound = expand(machine.view(), plan, 1, monitor);
-  CHECK(sound.posting_records.empty() && sound.posting_begins.back() > 0);
-  try_damaged(sound, random, outcomes);
+  const ConjunctionArrays valid = expand(machine.view(), plan, 1, monitor);
+  CHECK(valid.posting_records.empty() && valid.posting_begins.back() > 0);
+  try_damaged(valid, random, outcomes);
   check_outcomes(outcomes);
 }
 
@@ -306,7 +306,7 @@ void use(ConjunctionEngine& engine, const PrefixTrie& trie) {
   }
 }
 
-void test_prefix_tries() {
+void test_damaged_prefix_tries() {
   Random random(7);
   Outcomes outcomes;
   for (int degree = 1; degree <= 4; ++degree) {
@@ -317,11 +317,11 @@ void test_prefix_tries() {
       const ConjunctionArrays arrays =
           expand(machine.view(), {map, Basis::sets, {0, head, true}, {0, 0.0}, 3, 0.0, 1e9}, 1, monitor);
       const auto engine = make_conjunction_engine(borrow(arrays));
-      const PrefixTrie sound = engine->grow(nullptr, machine.vectors.view(), 60, Saving::counted, 1, monitor);
-      use(*engine, sound);
+      const PrefixTrie valid = engine->grow(nullptr, machine.vectors.view(), 60, Saving::counted, 1, monitor);
+      use(*engine, valid);
       for (int round = 0; round < rounds; ++round) {
-        PrefixTrie damaged = sound;
-        do_damage(damages_to(damaged.first_child, damaged.ranks, damaged.counts, damaged.sums), random);
+        PrefixTrie damaged = valid;
+        apply_damages(damages_to(damaged.first_child, damaged.ranks, damaged.counts, damaged.sums), random);
         try {
           use(*engine, damaged);
           ++outcomes.used;
@@ -335,7 +335,7 @@ void test_prefix_tries() {
 // --- Tables that must be refused ----------------------------------------------------------------------
 
 // Ranks 0 .. 3 are common, 4 .. 6 rare; 32-bit ranks, so that arrays by rank are just as long as needed.
-ConjunctionArrays with_records() {
+ConjunctionArrays make_tables_with_records() {
   Rows<std::int32_t> rows;
   rows.features = 7;
   const std::vector<double> ones(7, 1.0);
@@ -356,29 +356,29 @@ ConjunctionArrays with_records() {
   return arrays;
 }
 
-void test_records_that_lead_outside() {
-  const ConjunctionArrays sound = with_records();
-  use(sound);
-  CHECK(sound.rare == 4 && sound.bit_words() == 2 &&
-        sound.posting_records.size() == 5 * sound.record_words());
+void test_records_out_of_range_are_refused() {
+  const ConjunctionArrays valid = make_tables_with_records();
+  use(valid);
+  CHECK(valid.rare == 4 && valid.bit_words() == 2 &&
+        valid.posting_records.size() == 5 * valid.record_words());
   for (const int bit : {4, 63, 64, 127}) {  // of ranks that are not common
-    ConjunctionArrays stray = sound;
-    stray.posting_records[static_cast<std::size_t>(bit / 64)] |= std::uint64_t{1} << bit % 64;
-    CHECK_THROWS(check(borrow(stray)), std::invalid_argument);
+    ConjunctionArrays out_of_range = valid;
+    out_of_range.posting_records[static_cast<std::size_t>(bit / 64)] |= std::uint64_t{1} << bit % 64;
+    CHECK_THROWS(check(borrow(out_of_range)), std::invalid_argument);
   }
-  ConjunctionArrays same = sound;  // all records belong to one vector, which then has too many
-  for (std::size_t end = sound.record_words(); end <= same.posting_records.size();
-       end += sound.record_words())
-    same.posting_records[end - 1] = 1;
-  CHECK_THROWS(check(borrow(same)), std::invalid_argument);
-  ConjunctionArrays unknown_vector = sound;
+  ConjunctionArrays one_vector = valid;  // all records belong to one vector, which then has too many
+  for (std::size_t end = valid.record_words(); end <= one_vector.posting_records.size();
+       end += valid.record_words())
+    one_vector.posting_records[end - 1] = 1;
+  CHECK_THROWS(check(borrow(one_vector)), std::invalid_argument);
+  ConjunctionArrays unknown_vector = valid;
   unknown_vector.posting_records.back() = 5;
   CHECK_THROWS(check(borrow(unknown_vector)), std::invalid_argument);
 }
 
 // The number of sums exceeds 64 bits, or only appears to be small.
-void test_too_many_states() {
-  ConjunctionArrays arrays = with_records();
+void test_too_many_states_are_refused() {
+  ConjunctionArrays arrays = make_tables_with_records();
   arrays.map.degree = 4;
   for (const std::uint32_t states : {200'000U, 70'000U, 3'000U}) {
     std::vector<double> counts(4, states);
@@ -395,7 +395,7 @@ void test_too_many_states() {
   CHECK(unkernel::engines::count_state_sums(one_group, 4) == 3e6);
 }
 
-void test_tries_need_an_order() {
+void test_tries_are_refused_for_unsuitable_tables() {
   Random random(8);
   const RandomMachine machine(20, {features, 8, true}, 1, random);
   const FeatureMap map{3, FeatureMap::Kind::kernel, 0.5, 1.0};
@@ -418,7 +418,7 @@ void test_tries_need_an_order() {
 }
 
 // Owners that have hash tables.
-void test_tables_with_many_partners() {
+void test_damaged_tables_with_many_partners() {
   Random random(3);
   Outcomes outcomes;
   for (const int degree : {2, 3}) {
@@ -429,7 +429,7 @@ void test_tables_with_many_partners() {
   check_outcomes(outcomes);
 }
 
-void test_tables_of_support_vectors() {
+void test_damaged_tables_of_support_vectors() {
   Random random(4);
   Outcomes outcomes;
   for (const KernelFunction::Type type : {KernelFunction::Type::polynomial, KernelFunction::Type::rbf}) {
@@ -448,14 +448,14 @@ void test_tables_of_support_vectors() {
 }  // namespace
 
 int main() {
-  test_expanded_tables();
-  test_grouped_tables();
-  test_tables_of_items();
-  test_prefix_tries();
-  test_records_that_lead_outside();
-  test_too_many_states();
-  test_tries_need_an_order();
-  test_tables_with_many_partners();
-  test_tables_of_support_vectors();
+  test_damaged_expanded_tables();
+  test_damaged_grouped_tables();
+  test_damaged_tables_of_items();
+  test_damaged_prefix_tries();
+  test_records_out_of_range_are_refused();
+  test_too_many_states_are_refused();
+  test_tries_are_refused_for_unsuitable_tables();
+  test_damaged_tables_with_many_partners();
+  test_damaged_tables_of_support_vectors();
   return 0;
 }

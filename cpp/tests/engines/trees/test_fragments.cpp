@@ -248,7 +248,7 @@ std::string random_tree(Random& random, int depth, std::uint32_t widest, bool cl
   return text + ")";
 }
 
-void test_random_forests() {
+void test_fragments_of_random_forests() {
   Random random(7);
   for (const TreeKernelKind kind : kinds) {
     for (int round = 0; round < 24; ++round) {
@@ -268,9 +268,9 @@ void test_random_forests() {
       const bool normalize = round % 2 == 0;
       const TreeWeights weights = weigh(kernel, trees, coefficients, scores, normalize);
       check_model(kernel, trees, weights, scores - 1);
-      const TreeCounts own = trees.count(kernel, normalize);
+      const TreeCounts own_counts = trees.count(kernel, normalize);
       const TreeCounts counts = others.count(kernel, normalize);
-      check_decision(kernel, trees, weights, scores - 1, trees.forest, own.row(0));
+      check_decision(kernel, trees, weights, scores - 1, trees.forest, own_counts.row(0));
       for (std::size_t i = 0; i < counts.size(); ++i)
         check_decision(kernel, trees, weights, scores - 1, others.forest, counts.row(i));
     }
@@ -278,7 +278,7 @@ void test_random_forests() {
 }
 
 // Gaps, several placements of a fragment, and at most five children.
-void test_wide_partial_trees() {
+void test_partial_trees_with_gaps() {
   for (const double decay : {0.4, 1.0, 1.3}) {
     const TreeKernel kernel{TreeKernelKind::partial_tree, decay, 0.7};
     Trees trees;
@@ -293,7 +293,7 @@ void test_wide_partial_trees() {
 }
 
 // A hundred equal children have 75 million subsequences of five, which are summed, not listed.
-void test_many_equal_children() {
+void test_equal_children_are_summed_not_listed() {
   std::string text = "(A";
   for (int i = 0; i < 100; ++i) text += " b";
   Trees trees;
@@ -316,7 +316,7 @@ void check_texts(const FragmentList& list, std::vector<std::string> expected) {
   CHECK(texts == expected);
 }
 
-void test_texts() {
+void test_texts_of_fragments() {
   Trees trees;
   trees.add("(NP (DT the) (. .))");
   const FragmentOptions all{everything, everything, 0};
@@ -344,7 +344,7 @@ void test_texts() {
                "(NP (DT the) (. ...))", "(NP (DT ...) (. .))", "(NP (DT the) (. .))"});
 }
 
-void test_budget() {
+void test_searches_that_exceed_the_budget_are_incomplete() {
   Random random(3);
   Trees trees;
   for (int i = 0; i < 5; ++i) trees.add(random_tree(random, 4, 3, false));
@@ -360,7 +360,7 @@ void test_budget() {
   }
 }
 
-void test_refusals() {
+void test_invalid_arguments_are_refused() {
   Trees trees;
   trees.add("(A b)");
   const TreeKernel kernel{TreeKernelKind::subset_tree, 0.4, 0.4};
@@ -385,7 +385,7 @@ std::string chain(int first, int depth, const std::string& word) {
 
 // Two chains that differ only in their words, with weights only at their roots: only the complete chains
 // matter, and the search must be deep enough to find them.
-void test_deep_chains() {
+void test_deep_chains_are_found_as_a_whole() {
   constexpr int depth = 10000;
   for (const TreeKernelKind kind : kinds) {
     const TreeKernel kernel{kind, 1.0, 1.0};
@@ -409,7 +409,7 @@ void test_deep_chains() {
 }
 
 // A chain with a single label: very many fragments, each with very many occurrences.
-void test_deep_repetition() {
+void test_a_deep_chain_with_one_label() {
   std::string text;
   for (int i = 0; i < 10000; ++i) text += "(A ";
   Trees trees;
@@ -430,13 +430,13 @@ void test_deep_repetition() {
 }  // namespace
 
 int main() {
-  test_random_forests();
-  test_wide_partial_trees();
-  test_many_equal_children();
-  test_texts();
-  test_budget();
-  test_refusals();
-  test_deep_chains();
-  test_deep_repetition();
+  test_fragments_of_random_forests();
+  test_partial_trees_with_gaps();
+  test_equal_children_are_summed_not_listed();
+  test_texts_of_fragments();
+  test_searches_that_exceed_the_budget_are_incomplete();
+  test_invalid_arguments_are_refused();
+  test_deep_chains_are_found_as_a_whole();
+  test_a_deep_chain_with_one_label();
   return 0;
 }

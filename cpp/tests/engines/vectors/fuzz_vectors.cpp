@@ -34,15 +34,15 @@ struct PairArrays {
   }
 };
 
-struct SoundTables {
+struct ValidTables {
   std::vector<InvertedArrays> inverted;
   std::vector<BitslicedArrays> bitsliced;
   PairArrays pairs;
 };
 
-const SoundTables& sound_tables() {
-  static const SoundTables all = [] {
-    SoundTables tables;
+const ValidTables& valid_tables() {
+  static const ValidTables all = [] {
+    ValidTables tables;
     Random random(3);
     for (int type = 0; type < 4; ++type) {
       const KernelFunction kernel{static_cast<KernelFunction::Type>(type), 3, 0.5, 1.0};
@@ -69,7 +69,7 @@ void damage_sum(FuzzBytes& bytes, VectorSumArrays& sum) {
 }
 
 void try_inverted(FuzzBytes& bytes) {
-  InvertedArrays a = sound_tables().inverted[bytes.below(8)];
+  InvertedArrays a = valid_tables().inverted[bytes.below(8)];
   for (std::size_t left = bytes.below(4); left > 0; --left) {
     if (bytes.below(3) == 0) {
       damage_sum(bytes, a.sum);
@@ -81,7 +81,7 @@ void try_inverted(FuzzBytes& bytes) {
 }
 
 void try_bitsliced(FuzzBytes& bytes) {
-  BitslicedArrays a = sound_tables().bitsliced[bytes.below(4)];
+  BitslicedArrays a = valid_tables().bitsliced[bytes.below(4)];
   for (std::size_t left = bytes.below(4); left > 0; --left) {
     if (bytes.below(3) == 0) {
       damage_sum(bytes, a.sum);
@@ -93,7 +93,7 @@ void try_bitsliced(FuzzBytes& bytes) {
 }
 
 void try_pairs(FuzzBytes& bytes) {
-  PairArrays a = sound_tables().pairs;
+  PairArrays a = valid_tables().pairs;
   for (std::size_t left = bytes.below(4); left > 0; --left)
     bytes.damage_one(a.columns, a.intercept, a.whole, a.block_begins, a.block_classes, a.blocks, a.classes);
   const auto engine = make_pair_engine(a.view());

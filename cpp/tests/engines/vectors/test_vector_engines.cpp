@@ -76,7 +76,7 @@ Rows<Index> many_rows(Random& random) {
 }
 
 // Block borders of the bit sets lie at multiples of 64 and 512 vectors.
-void test_equal_the_kernel_sum() {
+void test_engines_equal_the_kernel_sum() {
   Random random(1);
   const auto narrow = many_rows<std::int32_t>(random);
   const auto wide = many_rows<std::int64_t>(random);
@@ -90,7 +90,7 @@ void test_equal_the_kernel_sum() {
 }
 
 // Overlaps up to the largest that fits into a byte, and beyond.
-void test_vectors_as_long_as_rows() {
+void test_overlaps_that_exceed_a_byte() {
   Random random(2);
   RandomMachine machine(70, {features, 12, true}, 2, random);
   std::vector<std::int32_t> columns(features);
@@ -102,7 +102,7 @@ void test_vectors_as_long_as_rows() {
 
 // Vectors with nearly all columns, so that these columns are stored with their zeros. Blocks of rows end at
 // multiples of 4 and 16, blocks of vectors at multiples of 256.
-void test_dense_columns() {
+void test_columns_of_nearly_all_vectors() {
   Random random(4);
   for (const std::int64_t columns : {1, 3, 4, 9}) {
     const RowKind dense{columns, 60, false};
@@ -146,7 +146,7 @@ std::vector<std::uint32_t> begins_of_classes(std::size_t classes, Random& random
   return begins;
 }
 
-void test_one_against_one() {
+void test_one_against_one_classes() {
   Random random(5);
   for (const std::size_t classes : {2U, 3U, 5U, 9U, 10U, 26U, 100U}) {
     const std::vector<std::uint32_t> begins = begins_of_classes(classes, random);
@@ -168,7 +168,7 @@ void test_one_against_one() {
 }
 
 // A row's scores are the same to the last bit, alone and at any position among others.
-void test_other_rows_change_nothing() {
+void test_scores_do_not_depend_on_other_rows() {
   Random random(6);
   const RowKind dense{7, 40, false};
   const std::vector<std::uint32_t> begins{0, 60, 60, 200, 211, 290};
@@ -200,18 +200,18 @@ void test_other_rows_change_nothing() {
   }
 }
 
-void test_refuses_classes_that_do_not_fit() {
+void test_invalid_classes_are_refused() {
   Random random(7);
   const RandomMachine machine(6, {5, 20, false}, 3, random);
   const KernelFunction rbf{Type::rbf, 0, 0.1, 0.0};
   const InvertedArrays dense(machine, rbf, false);
-  InvertedArrays sound = dense;
-  sound.sum.keep_pairs({0, 2, 2, 6});
-  make_inverted_engine(sound.view());
+  InvertedArrays valid = dense;
+  valid.sum.keep_pairs({0, 2, 2, 6});
+  make_inverted_engine(valid.view());
   const std::vector<std::vector<std::uint32_t>> wrong{{0, 2, 2, 5}, {1, 2, 2, 6}, {0, 3, 2, 6},   {0, 6},
                                                       {0},          {0, 2, 6},    {0, 2, 2, 2, 6}};
   for (const auto& begins : wrong) {
-    InvertedArrays arrays = sound;
+    InvertedArrays arrays = valid;
     arrays.sum.class_begins = begins;
     CHECK_THROWS(make_inverted_engine(arrays.view()), std::invalid_argument);
   }
@@ -225,7 +225,7 @@ void check_threads(const Engine& engine, const Rows<std::int32_t>& rows) {
   for (const int threads : {2, 5}) CHECK(scoring::scores_of(engine, rows, threads) == alone);
 }
 
-void test_threads_change_nothing() {
+void test_results_do_not_depend_on_threads() {
   Random random(3);
   const RandomMachine machine(100, {features, 12, true}, 2, random);
   Rows<std::int32_t> rows;
@@ -243,12 +243,12 @@ void test_threads_change_nothing() {
 }  // namespace
 
 int main() {
-  test_equal_the_kernel_sum();
-  test_vectors_as_long_as_rows();
-  test_dense_columns();
-  test_one_against_one();
-  test_other_rows_change_nothing();
-  test_refuses_classes_that_do_not_fit();
-  test_threads_change_nothing();
+  test_engines_equal_the_kernel_sum();
+  test_overlaps_that_exceed_a_byte();
+  test_columns_of_nearly_all_vectors();
+  test_one_against_one_classes();
+  test_scores_do_not_depend_on_other_rows();
+  test_invalid_classes_are_refused();
+  test_results_do_not_depend_on_threads();
   return 0;
 }

@@ -148,7 +148,7 @@ class Recursion {
   std::map<std::pair<NodeId, NodeId>, double> known_;
 };
 
-void test_pairs_are_the_recursions() {
+void test_pairs_equal_the_recursive_definitions() {
   Random random(1);
   for (const TreeKernelKind kind : kinds) {
     for (int round = 0; round < 12; ++round) {
@@ -172,9 +172,9 @@ void test_pairs_are_the_recursions() {
 
 // --- Matrices ---------------------------------------------------------------------------------------
 
-class Whole final : public GramSink {
+class GramMatrix final : public GramSink {
  public:
-  Whole(std::size_t rows, std::size_t columns) : values(rows * columns, 0.0), columns_(columns) {}
+  GramMatrix(std::size_t rows, std::size_t columns) : values(rows * columns, 0.0), columns_(columns) {}
   void take(std::size_t i, std::size_t first, std::span<const double> kernels) override {
     for (std::size_t j = 0; j < kernels.size(); ++j) values[i * columns_ + first + j] += kernels[j];
   }
@@ -192,7 +192,7 @@ Vector gram(const TreeKernel& kernel, const Trees& left, const Trees& right, boo
   const auto order = nodes_in_order(kernel, right.forest);
   const auto rows = numbers<std::int32_t>(left.roots.size());
   const auto columns = numbers<std::int32_t>(right.roots.size());
-  Whole sink(rows.size(), columns.size());
+  GramMatrix sink(rows.size(), columns.size());
   const Monitor monitor;
   compute_gram(
       kernel,
@@ -203,12 +203,12 @@ Vector gram(const TreeKernel& kernel, const Trees& left, const Trees& right, boo
 
 // Puts the trees of both sides into one forest and computes pair by pair.
 Vector gram_by_pairs(const TreeKernel& kernel, const Trees& left, const Trees& right, bool normalize) {
-  Trees both;
+  Trees joint;
   for (const Trees* side : {&left, &right}) {
-    for (const NodeId root : side->roots) both.add(unkernel::data::to_brackets(side->forest, root, true));
+    for (const NodeId root : side->roots) joint.add(unkernel::data::to_brackets(side->forest, root, true));
   }
-  const TreeCounts counts = both.count(kernel, normalize);
-  TreePairs pairs(kernel, both.forest);
+  const TreeCounts counts = joint.count(kernel, normalize);
+  TreePairs pairs(kernel, joint.forest);
   Vector values;
   for (std::size_t i = 0; i < left.roots.size(); ++i) {
     for (std::size_t j = 0; j < right.roots.size(); ++j)
@@ -225,7 +225,7 @@ void check_close(const Vector& found, const Vector& expected, double tolerance) 
     CHECK(std::abs(found[i] - expected[i]) <= tolerance * largest);
 }
 
-void test_matrices_are_all_pairs() {
+void test_matrices_equal_all_pairs() {
   Random random(2);
   for (const TreeKernelKind kind : kinds) {
     for (int round = 0; round < 40; ++round) {
@@ -237,12 +237,12 @@ void test_matrices_are_all_pairs() {
       const Vector values = gram(kernel, left, right, normalize, 1);
       check_close(values, gram_by_pairs(kernel, left, right, normalize), 1e-12);
       CHECK(gram(kernel, left, right, normalize, 3) == values);
-      const Vector own = gram(kernel, left, left, normalize, 1);
-      check_close(own, gram_by_pairs(kernel, left, left, normalize), 1e-12);
+      const Vector own_values = gram(kernel, left, left, normalize, 1);
+      check_close(own_values, gram_by_pairs(kernel, left, left, normalize), 1e-12);
       const Vector lower = gram(kernel, left, left, normalize, 2, true);
       for (std::size_t i = 0; i < left.roots.size(); ++i) {
         for (std::size_t j = 0; j <= i; ++j)
-          CHECK(lower[i * left.roots.size() + j] == own[i * left.roots.size() + j]);
+          CHECK(lower[i * left.roots.size() + j] == own_values[i * left.roots.size() + j]);
       }
     }
   }
@@ -250,7 +250,7 @@ void test_matrices_are_all_pairs() {
 
 // One production almost everywhere, and the same below it: covers lists, their complements, ranges and whole
 // blocks.
-void test_blocks_of_which_most_match() {
+void test_blocks_in_which_most_nodes_match() {
   Random random(3);
   for (const TreeKernelKind kind : kinds) {
     for (int round = 0; round < 30; ++round) {
@@ -268,7 +268,7 @@ void test_blocks_of_which_most_match() {
   }
 }
 
-void test_more_columns_than_are_held_at_once() {
+void test_more_columns_than_fit_into_one_block() {
   Random random(4);
   const Trees left = random_forest(random, 5, {3, 3, 3, false});
   Trees right = random_forest(random, 50, {3, 3, 3, false});
@@ -289,7 +289,7 @@ void test_more_columns_than_are_held_at_once() {
 
 // --- Scores -----------------------------------------------------------------------------------------
 
-void check_scores(const TreeKernel& kernel, const Trees& support, const Trees& asked, std::size_t scores,
+void check_scores(const TreeKernel& kernel, const Trees& support, const Trees& inputs, std::size_t scores,
                   bool prepared, Random& random) {
   const std::size_t count = support.roots.size();
   Vector coefficients(count * scores);
@@ -299,14 +299,14 @@ void check_scores(const TreeKernel& kernel, const Trees& support, const Trees& a
   TreeWeights weights(kernel, support.forest, order, support.count(kernel, true), chosen, coefficients,
                       scores);
   if (prepared) weights.add_up_parents();
-  const auto groups = index_groups(weights.index(), groups_in(kernel, asked.forest, support.forest));
-  const TreeCounts counts = asked.count(kernel, true);
+  const auto groups = index_groups(weights.index(), groups_in(kernel, inputs.forest, support.forest));
+  const TreeCounts counts = inputs.count(kernel, true);
   const Monitor monitor;
-  Vector found(asked.roots.size() * scores, 0.5);  // scores are added to existing values
-  add_scores(weights, asked.forest, groups, counts, {}, 1, monitor, found);
-  const Vector values = gram_by_pairs(kernel, asked, support, true);
+  Vector found(inputs.roots.size() * scores, 0.5);  // scores are added to existing values
+  add_scores(weights, inputs.forest, groups, counts, {}, 1, monitor, found);
+  const Vector values = gram_by_pairs(kernel, inputs, support, true);
   Vector expected(found.size(), 0.5);
-  for (std::size_t i = 0; i < asked.roots.size(); ++i) {
+  for (std::size_t i = 0; i < inputs.roots.size(); ++i) {
     for (std::size_t j = 0; j < count; ++j) {
       for (std::size_t s = 0; s < scores; ++s)
         expected[i * scores + s] += values[i * count + j] * coefficients[j * scores + s];
@@ -314,24 +314,24 @@ void check_scores(const TreeKernel& kernel, const Trees& support, const Trees& a
   }
   check_close(found, expected, 1e-12);
   Vector threaded(found.size(), 0.5);
-  add_scores(weights, asked.forest, groups, counts, {}, 3, monitor, threaded);
+  add_scores(weights, inputs.forest, groups, counts, {}, 3, monitor, threaded);
   CHECK(threaded == found);
-  const std::vector<std::int32_t> last{static_cast<std::int32_t>(asked.roots.size()) - 1};
+  const std::vector<std::int32_t> last{static_cast<std::int32_t>(inputs.roots.size()) - 1};
   Vector one(scores, 0.5);
-  add_scores(weights, asked.forest, groups, counts, last, 1, monitor, one);
+  add_scores(weights, inputs.forest, groups, counts, last, 1, monitor, one);
   for (std::size_t s = 0; s < scores; ++s) CHECK(one[s] == found[found.size() - scores + s]);
 }
 
-void test_scores_are_sums_of_kernels() {
+void test_scores_equal_sums_of_kernels() {
   Random random(5);
   for (const TreeKernelKind kind : kinds) {
     for (int round = 0; round < 20; ++round) {
       const TreeKernel kernel{kind, 0.1 + 0.05 * round, 0.4};
       const Trees support = random_forest(random, 1 + random.below(30), {4, 3, 3, round % 2 == 0});
-      const Trees asked =
+      const Trees inputs =
           random_forest(random, 1 + random.below(90), {4, 3, 4, round % 2 == 0});  // with a new label
       for (const std::size_t scores : {1UL, 3UL})
-        check_scores(kernel, support, asked, scores, round % 4 < 2, random);
+        check_scores(kernel, support, inputs, scores, round % 4 < 2, random);
     }
   }
 }
@@ -352,20 +352,20 @@ void test_scores_of_large_blocks() {
   for (const TreeKernelKind kind : kinds) {
     for (const std::uint32_t words : {2U, 5U, 20U}) {
       Trees support;
-      Trees asked;
+      Trees inputs;
       for (int i = 0; i < 150; ++i) support.add(tree(words));
-      for (int i = 0; i < 10; ++i) asked.add(tree(words + 1));
+      for (int i = 0; i < 10; ++i) inputs.add(tree(words + 1));
       const TreeKernel kernel{kind, 0.6, 0.5};
       for (const std::size_t scores : {1UL, 2UL, 4UL, 6UL, 9UL})
         for (const bool prepared : {false, true})
-          check_scores(kernel, support, asked, scores, prepared, random);
+          check_scores(kernel, support, inputs, scores, prepared, random);
     }
   }
 }
 
 // --- Counts -----------------------------------------------------------------------------------------
 
-void test_counts() {
+void test_counts_of_repeated_nodes() {
   Trees trees;
   trees.add("(A (B x) (B x) x)");
   const TreeKernel words{TreeKernelKind::subset_tree_words, 0.5, 0.5};
@@ -378,7 +378,7 @@ void test_counts() {
   CHECK(trees.count({TreeKernelKind::subset_tree, 0.5, 0.5}, false).row(0).nodes.size() == 2);
 }
 
-void test_examples_of_several_trees_and_none() {
+void test_examples_with_several_trees_or_none() {
   Trees trees;
   trees.add("(A (B x))");
   trees.add("(B x)");
@@ -394,7 +394,7 @@ void test_examples_of_several_trees_and_none() {
   CHECK(close(pairs(counts.row(2), counts.row(2)), 1.0 + 4.0 + 4.0 * 0.5 / norm, 1e-13));
 }
 
-void test_large_trees_have_the_norm_of_small_ones() {
+void test_normalized_trees_have_norm_one() {
   for (const TreeKernelKind kind : kinds) {
     const TreeKernel kernel{kind, 0.4, 0.4};
     Trees trees;
@@ -467,7 +467,7 @@ void test_kernels_that_are_not_finite_are_refused() {
   CHECK_THROWS(trees.count({TreeKernelKind::subset_tree, 1.0, 1.0}, true), std::invalid_argument);
 }
 
-void test_groups_in_a_forest_that_grows() {
+void test_groups_in_a_growing_forest() {
   Random random(7);
   for (const TreeKernelKind kind : kinds) {
     const TreeKernel kernel{kind, 0.4, 0.4};
@@ -486,7 +486,7 @@ void test_groups_in_a_forest_that_grows() {
   }
 }
 
-void test_the_order_of_some_nodes() {
+void test_the_order_of_selected_nodes() {
   Random random(8);
   for (const TreeKernelKind kind : kinds) {
     const TreeKernel kernel{kind, 0.4, 0.4};
@@ -499,7 +499,7 @@ void test_the_order_of_some_nodes() {
   }
 }
 
-void test_stops_when_it_is_told_to() {
+void test_a_stopped_monitor_interrupts() {
   Random random(6);
   const Trees trees = random_forest(random, 20, {3, 3, 3, false});
   const TreeKernel kernel{TreeKernelKind::subset_tree, 0.4, 0.4};
@@ -507,7 +507,7 @@ void test_stops_when_it_is_told_to() {
   const auto groups = groups_in(kernel, trees.forest, trees.forest);
   const auto order = nodes_in_order(kernel, trees.forest);
   const auto all = numbers<std::int32_t>(20);
-  Whole sink(20, 20);
+  GramMatrix sink(20, 20);
   Monitor monitor;
   monitor.stop();
   const GramTask task{trees.forest, groups, counts, all, trees.forest, order, counts, all, false};
@@ -518,20 +518,20 @@ void test_stops_when_it_is_told_to() {
 }  // namespace
 
 int main() {
-  test_pairs_are_the_recursions();
-  test_matrices_are_all_pairs();
-  test_blocks_of_which_most_match();
-  test_more_columns_than_are_held_at_once();
-  test_scores_are_sums_of_kernels();
+  test_pairs_equal_the_recursive_definitions();
+  test_matrices_equal_all_pairs();
+  test_blocks_in_which_most_nodes_match();
+  test_more_columns_than_fit_into_one_block();
+  test_scores_equal_sums_of_kernels();
   test_scores_of_large_blocks();
-  test_counts();
-  test_examples_of_several_trees_and_none();
-  test_large_trees_have_the_norm_of_small_ones();
+  test_counts_of_repeated_nodes();
+  test_examples_with_several_trees_or_none();
+  test_normalized_trees_have_norm_one();
   test_kernels_that_are_not_finite_are_refused();
   test_deep_trees_keep_few_rows();
   test_trees_that_need_too_much_memory_are_refused();
-  test_groups_in_a_forest_that_grows();
-  test_the_order_of_some_nodes();
-  test_stops_when_it_is_told_to();
+  test_groups_in_a_growing_forest();
+  test_the_order_of_selected_nodes();
+  test_a_stopped_monitor_interrupts();
   return 0;
 }

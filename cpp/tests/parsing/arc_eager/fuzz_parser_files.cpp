@@ -118,7 +118,7 @@ struct OwnedSpec {
   }
 };
 
-const std::array<OwnedSpec, 3>& sound_specs() {
+const std::array<OwnedSpec, 3>& valid_specs() {
   static const std::array<OwnedSpec, 3> all = {OwnedSpec({false, false, 1}), OwnedSpec({true, true, 1}),
                                                OwnedSpec({true, false, 2})};
   return all;
@@ -174,7 +174,7 @@ std::vector<std::string> fuzz_seeds() { return seeds_of_damage(3, 5, 4); }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzBytes bytes(data, size);
-  OwnedSpec stored = sound_specs()[bytes.below(3)];
+  OwnedSpec stored = valid_specs()[bytes.below(3)];
   for (std::size_t left = bytes.below(4); left > 0; --left) stored.damage(bytes);
   try {
     ArcEagerSpec spec("templates", templates, stored.options);

@@ -51,7 +51,7 @@ void check_children(const ArcEagerState& state) {
   }
 }
 
-void test_any_moves_make_one_tree(Random& random) {
+void test_any_valid_moves_make_one_tree(Random& random) {
   ArcEagerState state;  // kept, as a parser does
   for (int trial = 0; trial < 20'000; ++trial) {
     const std::size_t words = 1 + random.below(trial % 100 == 0 ? 200 : 9);
@@ -71,14 +71,14 @@ void test_any_moves_make_one_tree(Random& random) {
   }
 }
 
-void test_no_words() {
+void test_a_sentence_without_words() {
   ArcEagerState state;
   state.begin(0);
   CHECK(state.finished() && state.words() == 0 && state.next() == no_word && state.top() == no_word);
 }
 
 // The last word returns to the input if it has no head, and may not be shifted again.
-void test_unshift() {
+void test_headless_words_return_to_the_input() {
   ArcEagerState state;
   state.begin(2);
   apply(state, Move::shift, no_label);
@@ -156,18 +156,18 @@ class Search {
  public:
   explicit Search(const Heads& gold) : gold_(gold) {}
 
-  int most(const PlainState& state) {
-    if (state.next == state.end) return right_heads(state.heads);
+  int most_gold_heads(const PlainState& state) {
+    if (state.next == state.end) return count_gold_heads(state.heads);
     if (const auto known = known_.find(state); known != known_.end()) return known->second;
     int best = 0;
     for (const Move move : all_moves) {
-      if (const auto next = after(state, move)) best = std::max(best, most(*next));
+      if (const auto next = after(state, move)) best = std::max(best, most_gold_heads(*next));
     }
     return known_[state] = best;
   }
 
  private:
-  int right_heads(const Heads& heads) const {
+  int count_gold_heads(const Heads& heads) const {
     int right = 0;
     for (std::size_t word = 1; word < heads.size(); ++word) right += heads[word] == gold_[word];
     return right;
@@ -190,14 +190,14 @@ void check_costs(const Heads& gold) {
     if (state.finished() || !seen.insert({plain(state), state.unshifted()}).second) continue;
     for (const Move move : valid_moves(state)) {
       CHECK(cost(state, move, gold) ==
-            search.most(plain(state)) - search.most(after(plain(state), move).value()));
+            search.most_gold_heads(plain(state)) - search.most_gold_heads(after(plain(state), move).value()));
       waiting.push_back(state);
       apply(waiting.back(), move, 0);
     }
   }
 }
 
-void test_costs(Random& random) {
+void test_costs_equal_an_exhaustive_search(Random& random) {
   for (std::size_t words = 1; words <= 4; ++words) {
     for (const Heads& gold : projective_trees(words)) check_costs(gold);
   }
@@ -208,10 +208,10 @@ void test_costs(Random& random) {
 
 int main() {
   Random random(1);
-  test_no_words();
-  test_unshift();
-  test_any_moves_make_one_tree(random);
+  test_a_sentence_without_words();
+  test_headless_words_return_to_the_input();
+  test_any_valid_moves_make_one_tree(random);
   test_canonical_moves_build_every_projective_tree(random);
-  test_costs(random);
+  test_costs_equal_an_exhaustive_search(random);
   return 0;
 }

@@ -22,7 +22,7 @@ LabelSet plain_labels(std::size_t count) {
 }
 
 // Gives each word one of `count` labels; distinct labels if there are enough.
-LabelledTree labelled(const Heads& heads, std::size_t count, Random& random) {
+LabelledTree with_labels(const Heads& heads, std::size_t count, Random& random) {
   LabelledTree tree{heads, std::vector<std::int32_t>(heads.size(), no_label)};
   for (std::size_t word = 1; word < heads.size(); ++word) {
     tree.labels[word] = static_cast<std::int32_t>(
@@ -63,7 +63,7 @@ void check_restored(const LabelledTree& original, const LabelledTree& lifted, co
 
 void check_tree(const Heads& heads, std::size_t label_count, Random& random) {
   LabelSet labels = plain_labels(label_count);
-  const LabelledTree original = labelled(heads, label_count, random);
+  const LabelledTree original = with_labels(heads, label_count, random);
   LabelledTree tree = original;
   const std::size_t lifted = projectivise(tree, labels, unkernel::Monitor());
   CHECK(lifted == check_lifted(original, tree, labels));
@@ -80,7 +80,7 @@ void check_any_marks(std::size_t words, Random& random) {
   for (std::int32_t label = 0; label < 3; ++label) {
     for (std::int32_t head = 0; head < 3; ++head) labels.add_lifted(label, head);
   }
-  LabelledTree tree = labelled(random_tree(words, random), 3, random);
+  LabelledTree tree = with_labels(random_tree(words, random), 3, random);
   for (std::size_t word = 1; word <= words; ++word)
     tree.labels[word] = static_cast<std::int32_t>(random.below(12));
   const LabelledTree marked = tree;
@@ -93,7 +93,7 @@ void check_any_marks(std::size_t words, Random& random) {
 }
 
 // 4 hangs from 1, across the root 2; its mark finds 1 again.
-void test_an_example() {
+void test_lifting_and_restoring_one_word() {
   LabelSet labels;
   for (const char* name : {"root", "nsubj", "obj", "acl"}) labels.add(name);
   LabelledTree tree{{0, 2, 0, 2, 1}, {no_label, 1, 0, 2, 3}};
@@ -105,7 +105,7 @@ void test_an_example() {
 }
 
 // Two roots: an arc across one of them is lifted to the top.
-void test_forests() {
+void test_lifting_with_two_roots() {
   LabelSet labels = plain_labels(3);
   LabelledTree tree{{0, 0, 0, 1}, {no_label, 0, 1, 2}};
   CHECK(projectivise(tree, labels, unkernel::Monitor()) == 1 && (tree.heads == Heads{0, 0, 0, 0}));
@@ -114,7 +114,7 @@ void test_forests() {
 }
 
 // A label of the treebank that looks like a mark is not a mark.
-void test_names_that_look_like_marks() {
+void test_labels_that_look_like_marks() {
   LabelSet labels;
   const std::int32_t like_a_mark = labels.add("a\u2191b");
   const std::int32_t a = labels.add("a"), b = labels.add("b");
@@ -140,7 +140,7 @@ Heads lifted_one_by_one(Heads heads) {
   }
 }
 
-void test_lifts_like_the_slow_twin(Random& random) {
+void test_lifting_equals_the_slow_twin(Random& random) {
   for (int trial = 0; trial < 2'000; ++trial) {
     Heads heads = random_tree(1 + random.below(24), random);
     const auto any_word = [&] { return 1 + random.below(static_cast<std::uint32_t>(heads.size() - 1)); };
@@ -153,10 +153,10 @@ void test_lifts_like_the_slow_twin(Random& random) {
 
 int main() {
   Random random(7);
-  test_an_example();
-  test_forests();
-  test_names_that_look_like_marks();
-  test_lifts_like_the_slow_twin(random);
+  test_lifting_and_restoring_one_word();
+  test_lifting_with_two_roots();
+  test_labels_that_look_like_marks();
+  test_lifting_equals_the_slow_twin(random);
   CHECK(is_projective(lifted_heads(random_tree(4'000, random), unkernel::Monitor())));
   for (std::size_t words = 1; words <= 5; ++words) {
     for (const Heads& heads : all_trees(words)) {

@@ -89,7 +89,7 @@ struct OwnedParser {
   }
 };
 
-const std::vector<OwnedParser>& sound_parsers() {
+const std::vector<OwnedParser>& valid_parsers() {
   static const std::vector<OwnedParser> all(template_lists().begin(), template_lists().end());
   return all;
 }
@@ -134,7 +134,7 @@ std::vector<std::string> fuzz_seeds() { return seeds_of_damage(3, 4, 6); }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzBytes bytes(data, size);
-  OwnedParser stored = sound_parsers()[bytes.below(3)];
+  OwnedParser stored = valid_parsers()[bytes.below(3)];
   for (std::size_t left = bytes.below(4); left > 0; --left) stored.damage(bytes);
   const std::size_t scores = bytes.byte() > 250 ? 2 : 1;
   try {

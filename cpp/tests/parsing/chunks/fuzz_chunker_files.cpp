@@ -66,11 +66,11 @@ struct OwnedChunker {
     const ColumnText words = read(training);
     NameTable names;
     std::vector<ChunkTag> tags = read_chunk_tags(words, 2, names);
-    std::vector<Chunk> room;
+    std::vector<Chunk> buffer;
     for (std::int64_t s = 0; s < words.sentences(); ++s) {
       const auto first = static_cast<std::size_t>(words.first_token(s));
       const auto end = static_cast<std::size_t>(words.first_token(s + 1));
-      recode(std::span(tags).subspan(first, end - first), scheme, room);
+      recode(std::span(tags).subspan(first, end - first), scheme, buffer);
     }
     types = names.size();
     classes = tags;
@@ -86,7 +86,7 @@ struct OwnedChunker {
       answers.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(classes, tag) - classes.begin()));
     SequenceFeatures learned(read_sequence_templates(templates, "templates", chunk_names()), chunk_sources());
     (void)learned.learn({.text = words, .backward = backward}, answers, 1, Monitor());
-    for (const NameTable& own : learned.values()) values.push_back({own.bytes(), own.ends()});
+    for (const NameTable& table : learned.values()) values.push_back({table.bytes(), table.ends()});
     tables = learned.tables();
     features = learned.features();
   }
@@ -126,7 +126,7 @@ struct OwnedChunker {
   }
 };
 
-const std::array<OwnedChunker, 3>& sound_chunkers() {
+const std::array<OwnedChunker, 3>& valid_chunkers() {
   static const std::array<OwnedChunker, 3> all = {OwnedChunker(template_texts[0], ChunkScheme::iob2, false),
                                                   OwnedChunker(template_texts[1], ChunkScheme::iobes, true),
                                                   OwnedChunker(template_texts[2], ChunkScheme::ioe1, false)};
@@ -166,9 +166,9 @@ void check_rows(const FeatureRows& rows, std::int32_t features) {
 
 // Checks the rows of decisions, as explanations request them; the same after storing and loading.
 void check_explained(const OwnedChunker& stored, const SequenceFeatures& features,
-                     std::span<const ChunkTag> found, bool store_again) {
+                     std::span<const ChunkTag> predicted, bool store_again) {
   std::vector<std::int32_t> answers;
-  for (const ChunkTag tag : found) {
+  for (const ChunkTag tag : predicted) {
     const auto known = std::ranges::find(stored.classes, tag);
     answers.push_back(
         known == stored.classes.end() ? -1 : static_cast<std::int32_t>(known - stored.classes.begin()));
@@ -182,12 +182,12 @@ void check_explained(const OwnedChunker& stored, const SequenceFeatures& feature
   CHECK(same.offsets == rows.offsets && same.columns == rows.columns);
 }
 
-void check_tags(std::vector<ChunkTag> found, std::size_t types) {
-  CHECK(found.size() == static_cast<std::size_t>(texts().tokens()));
+void check_tags(std::vector<ChunkTag> predicted, std::size_t types) {
+  CHECK(predicted.size() == static_cast<std::size_t>(texts().tokens()));
   for (std::int64_t s = 0; s < texts().sentences(); ++s) {
     ChunkTag before = outside;
     for (std::int64_t token = texts().first_token(s); token < texts().first_token(s + 1); ++token) {
-      const ChunkTag tag = found[static_cast<std::size_t>(token)];
+      const ChunkTag tag = predicted[static_cast<std::size_t>(token)];
       CHECK(tag >= 0 && tag <= static_cast<ChunkTag>(marks * types));
       CHECK(may_follow(ChunkScheme::iob2, before, tag));
       before = tag;
@@ -201,7 +201,7 @@ std::vector<std::string> fuzz_seeds() { return seeds_of_damage(3, 6, 4); }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzBytes bytes(data, size);
-  OwnedChunker stored = sound_chunkers()[bytes.below(3)];
+  OwnedChunker stored = valid_chunkers()[bytes.below(3)];
   for (std::size_t left = bytes.below(4); left > 0; --left) stored.damage(bytes);
   const auto inside = [&](ChunkTag tag) {
     return tag >= 0 && tag <= static_cast<ChunkTag>(marks * stored.types);
@@ -211,11 +211,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const SequenceFeatures features = restored(stored);
     const HashEngine engine(stored.scores, features.features());
     const Monitor monitor;
-    const std::vector<ChunkTag> found =
+    const std::vector<ChunkTag> predicted =
         chunk_text(texts(), {features, engine, stored.classes, stored.scheme, stored.backward, stored.beam},
                    {1, &monitor});
-    check_tags(found, stored.types);
-    check_explained(stored, features, found, fuzz_also(FuzzInput(data, size).hash(), 8));
+    check_tags(predicted, stored.types);
+    check_explained(stored, features, predicted, fuzz_also(FuzzInput(data, size).hash(), 8));
   } catch (const std::invalid_argument&) {
   } catch (const FormatError&) {}
   return 0;

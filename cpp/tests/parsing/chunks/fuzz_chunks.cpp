@@ -38,11 +38,11 @@ void check_valid(std::span<const ChunkTag> tags, ChunkScheme scheme) {
   CHECK(may_follow(scheme, before, outside));
 }
 
-void check_answers(const ColumnText& text, const SequenceTemplates& templates, std::vector<ChunkTag> tags,
-                   ChunkScheme scheme, bool backward, std::uint64_t hash) {
-  std::vector<Chunk> room;
+void check_tags(const ColumnText& text, const SequenceTemplates& templates, std::vector<ChunkTag> tags,
+                ChunkScheme scheme, bool backward, std::uint64_t hash) {
+  std::vector<Chunk> buffer;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
-    recode(sentence(text, s, tags), scheme, room);
+    recode(sentence(text, s, tags), scheme, buffer);
     check_valid(sentence(text, s, tags), scheme);
   }
   std::vector<ChunkTag> classes = tags;
@@ -58,10 +58,10 @@ void check_answers(const ColumnText& text, const SequenceTemplates& templates, s
                  1 + static_cast<std::int64_t>(classes.size() % 2), monitor);
   const HashEngine engine(classes.size() == 2 ? 1 : classes.size(), features.features());
   const ChunkModel model{features, engine, classes, scheme, backward, 1 + hash / 8 % 5};
-  std::vector<ChunkTag> found = chunk_text(text, model, {1, &monitor});
-  if (fuzz_also(hash, 256)) CHECK(found == chunk_text(text, model, {3, &monitor}));
+  std::vector<ChunkTag> predicted = chunk_text(text, model, {1, &monitor});
+  if (fuzz_also(hash, 256)) CHECK(predicted == chunk_text(text, model, {3, &monitor}));
   for (std::int64_t s = 0; s < text.sentences(); ++s)
-    check_valid(sentence(text, s, found), ChunkScheme::iob2);
+    check_valid(sentence(text, s, predicted), ChunkScheme::iob2);
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         // Tries each pair of schemes for a share of the inputs.
         const auto pair = 2 * static_cast<std::uint64_t>(scheme) + (backward ? 1 : 0);
         const std::uint64_t hash = unkernel::Random::mix(input.hash() + pair);
-        if (fuzz_also(hash, 5)) check_answers(text, templates, tags, scheme, backward, hash);
+        if (fuzz_also(hash, 5)) check_tags(text, templates, tags, scheme, backward, hash);
       }
     }
   } catch (const FormatError& error) { CHECK(!error.reason.empty()); }

@@ -24,7 +24,7 @@ const std::vector<TemplateRanges> templates{
 
 using Slow = std::map<std::pair<std::size_t, std::vector<FeatureValue>>, std::int32_t>;
 
-std::vector<FeatureValue> draw(const TemplateRanges& ranges, Random& random) {
+std::vector<FeatureValue> draw_values(const TemplateRanges& ranges, Random& random) {
   std::vector<FeatureValue> values;
   for (const std::size_t range : ranges) {
     const std::uint32_t near = random.below(4);  // few values, at both ends of the range
@@ -34,14 +34,14 @@ std::vector<FeatureValue> draw(const TemplateRanges& ranges, Random& random) {
   return values;
 }
 
-auto places(const std::vector<FeatureValue>& values) {
+auto values_by_place(const std::vector<FeatureValue>& values) {
   return [&values](std::size_t k) { return values[k]; };
 }
 
 void check_same(const FeatureIndex& index, const Slow& slow) {
   CHECK(static_cast<std::size_t>(index.columns()) == slow.size());
   for (const auto& [feature, column] : slow)
-    CHECK(index.find(feature.first, places(feature.second)) == column);
+    CHECK(index.find(feature.first, values_by_place(feature.second)) == column);
   std::size_t seen = 0;
   for (std::size_t t = 0; t < index.templates(); ++t) {
     std::int32_t before = -1;
@@ -54,19 +54,20 @@ void check_same(const FeatureIndex& index, const Slow& slow) {
   CHECK(seen == slow.size());
 }
 
-void test_against_a_map() {
+void test_the_index_equals_a_map() {
   Random random(1);
   FeatureIndex index(templates);
   Slow slow;
   CHECK(index.has_keys(0) && index.has_keys(1) && !index.has_keys(2) && !index.has_keys(3));
   for (int round = 0; round < 20'000; ++round) {
     const std::size_t t = random.below(static_cast<std::uint32_t>(templates.size()));
-    std::vector<FeatureValue> values = draw(templates[t], random);
+    std::vector<FeatureValue> values = draw_values(templates[t], random);
     const auto next = static_cast<std::int32_t>(slow.size());
-    CHECK(index.find(t, places(values)) == (slow.contains({t, values}) ? slow.at({t, values}) : no_column));
-    CHECK(index.add(t, places(values)) == slow.try_emplace({t, values}, next).first->second);
+    CHECK(index.find(t, values_by_place(values)) ==
+          (slow.contains({t, values}) ? slow.at({t, values}) : no_column));
+    CHECK(index.add(t, values_by_place(values)) == slow.try_emplace({t, values}, next).first->second);
     values[random.below(static_cast<std::uint32_t>(values.size()))] = -1;
-    CHECK(index.find(t, places(values)) == no_column);
+    CHECK(index.find(t, values_by_place(values)) == no_column);
   }
   check_same(index, slow);
 
@@ -84,7 +85,7 @@ void test_against_a_map() {
 }
 
 // The memory of a place with many values depends on the number of features.
-void test_few_features_of_many_values() {
+void test_memory_depends_on_the_number_of_features() {
   const std::vector<TemplateRanges> ranges(100, {1'000'000});
   std::vector<std::size_t> features(ranges.size(), 10);
   features[1] = 1'000'000;
@@ -93,9 +94,9 @@ void test_few_features_of_many_values() {
   for (std::int32_t k = 0; k < 10; ++k) {
     for (const std::size_t t : {0, 1}) {
       const std::vector<FeatureValue> values{99'991 * k};
-      CHECK(index.find(t, places(values)) == no_column);
+      CHECK(index.find(t, values_by_place(values)) == no_column);
       index.put(t, values, 2 * k + static_cast<std::int32_t>(t));
-      CHECK(index.find(t, places(values)) == 2 * k + static_cast<std::int32_t>(t));
+      CHECK(index.find(t, values_by_place(values)) == 2 * k + static_cast<std::int32_t>(t));
       CHECK_THROWS(index.put(t, values, 50), std::invalid_argument);
       index.put(t, std::vector<FeatureValue>{99'991 * k + 1}, 50 + 2 * k + static_cast<std::int32_t>(t));
     }
@@ -110,16 +111,16 @@ void test_few_features_of_many_values() {
   CHECK(columns.size() == 20 && std::ranges::is_sorted(columns));
 }
 
-void test_keys_and_values() {
+void test_keys_are_restored_from_their_values() {
   const FeatureIndex index(templates);
   for (FeatureKey key = 0; key < 12; ++key) {
     const std::vector<FeatureValue> values = index.values_of(1, key);
     FeatureKey again = 0;
-    CHECK(index.key_of(1, places(values), again) && again == key);
+    CHECK(index.key_of(1, values_by_place(values), again) && again == key);
   }
 }
 
-void test_what_does_not_fit() {
+void test_repeated_and_invalid_features_are_refused() {
   FeatureIndex index(templates);
   const std::vector<FeatureValue> good{2, 3}, large{3, 0}, negative{0, -1};
   index.put(1, good, 0);
@@ -128,10 +129,10 @@ void test_what_does_not_fit() {
   CHECK_THROWS(index.put(1, negative, 1), std::invalid_argument);
   CHECK_THROWS(index.put(1, index.values_of(1, 12), 1), std::invalid_argument);
   CHECK_THROWS(index.put(1, index.values_of(1, static_cast<FeatureKey>(-1)), 1), std::invalid_argument);
-  CHECK(index.find(1, places(good)) == 0 || index.find(1, places(good)) == 1);
+  CHECK(index.find(1, values_by_place(good)) == 0 || index.find(1, values_by_place(good)) == 1);
 }
 
-void test_rows_without_rare_columns() {
+void test_rare_columns_are_removed_from_rows() {
   FeatureRows rows;
   for (const auto& row : std::vector<std::vector<std::int32_t>>{{0, 2}, {}, {2, 3}, {0, 1, 2}}) {
     rows.columns.insert(rows.columns.end(), row.begin(), row.end());
@@ -148,10 +149,10 @@ void test_rows_without_rare_columns() {
 }  // namespace
 
 int main() {
-  test_against_a_map();
-  test_few_features_of_many_values();
-  test_keys_and_values();
-  test_what_does_not_fit();
-  test_rows_without_rare_columns();
+  test_the_index_equals_a_map();
+  test_memory_depends_on_the_number_of_features();
+  test_keys_are_restored_from_their_values();
+  test_repeated_and_invalid_features_are_refused();
+  test_rare_columns_are_removed_from_rows();
   return 0;
 }

@@ -82,9 +82,9 @@ struct OwnedColumn {
     lexicon.value_of = cluster_of;
     for (const std::string& name : clusters) (void)lexicon.values.add(name);
     lexicon.check();
-    SequenceSources made{.word_column = 0, .columns = {1}, .lexicons = {}};
-    made.lexicons.push_back(std::move(lexicon));
-    return made;
+    SequenceSources scored_column{.word_column = 0, .columns = {1}, .lexicons = {}};
+    scored_column.lexicons.push_back(std::move(lexicon));
+    return scored_column;
   }
 
   void damage(FuzzBytes& bytes) {
@@ -154,9 +154,9 @@ class RestoredColumn {
     }
   }
   ScoredColumn scored() const {
-    ScoredColumn made{column_, {}};
-    for (const auto& engine : engines_) made.engines.push_back(engine.get());
-    return made;
+    ScoredColumn scored_column{column_, {}};
+    for (const auto& engine : engines_) scored_column.engines.push_back(engine.get());
+    return scored_column;
   }
 
  private:
@@ -176,13 +176,13 @@ class RestoredColumn {
 
 void check_tags(const std::vector<ScoredColumn>& columns, const ColumnText& text, bool threads) {
   const Monitor monitor;
-  const auto found = tag_text(text, columns, {1, &monitor});
-  if (threads) CHECK(found == tag_text(text, columns, {3, &monitor}));
-  CHECK(found.size() == columns.size());
-  for (std::size_t k = 0; k < found.size(); ++k) {
-    CHECK(found[k].size() == static_cast<std::size_t>(text.tokens()));
-    for (const std::int32_t one : found[k])
-      CHECK(one >= 0 && static_cast<std::size_t>(one) < columns[k].column.names.size());
+  const auto predicted = tag_text(text, columns, {1, &monitor});
+  if (threads) CHECK(predicted == tag_text(text, columns, {3, &monitor}));
+  CHECK(predicted.size() == columns.size());
+  for (std::size_t k = 0; k < predicted.size(); ++k) {
+    CHECK(predicted[k].size() == static_cast<std::size_t>(text.tokens()));
+    for (const std::int32_t first_stored : predicted[k])
+      CHECK(first_stored >= 0 && static_cast<std::size_t>(first_stored) < columns[k].column.names.size());
   }
 }
 
@@ -194,11 +194,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const OwnedColumn first(first_templates, 0), second(second_templates, 1);
   static const ColumnText text = read(std::string(training).append(others));
   FuzzBytes bytes(data, size);
-  OwnedColumn one = first, two = second;
+  OwnedColumn first_stored = first, second_stored = second;
   const std::size_t damages = bytes.below(4);
-  for (std::size_t k = 0; k < damages; ++k) (bytes.flag() ? one : two).damage(bytes);
+  for (std::size_t k = 0; k < damages; ++k) (bytes.flag() ? first_stored : second_stored).damage(bytes);
   try {
-    const RestoredColumn pos(one, 1), lemma(two, 2);
+    const RestoredColumn pos(first_stored, 1), lemma(second_stored, 2);
     check_tags({pos.scored(), lemma.scored()}, text, fuzz_also(FuzzInput(data, size).hash(), 64));
   } catch (const std::invalid_argument&) { CHECK(damages > 0); } catch (const FormatError&) {
     CHECK(damages > 0);

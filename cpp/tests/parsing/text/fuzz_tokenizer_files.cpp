@@ -44,8 +44,8 @@ struct OwnedTokenizer {
   bool begins_paragraph = true;
 
   OwnedTokenizer() {
-    const SmallTokenizer sound;
-    const TokenizerSpec& spec = sound.spec();
+    const SmallTokenizer valid;
+    const TokenizerSpec& spec = valid.spec();
     pairs = copied(spec.pairs());
     uses = copied(spec.word_uses());
     words = copied(spec.words());
@@ -90,7 +90,7 @@ struct OwnedTokenizer {
   }
 };
 
-const OwnedTokenizer& sound_tokenizer() {
+const OwnedTokenizer& valid_tokenizer() {
   static const OwnedTokenizer tokenizer;
   return tokenizer;
 }
@@ -111,7 +111,7 @@ std::vector<std::string> fuzz_seeds() { return seeds_of_damage(6, 5, 8); }
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzBytes bytes(data, size);
   const std::string_view text = texts[bytes.below(texts.size())];
-  OwnedTokenizer stored = sound_tokenizer();
+  OwnedTokenizer stored = valid_tokenizer();
   const std::size_t damages = bytes.below(4);
   for (std::size_t k = 0; k < damages; ++k) stored.damage(bytes);
   try {

@@ -8,18 +8,18 @@
 #include "check.hpp"
 
 inline std::string unescaped(std::string_view blanks) {
-  std::string found;
+  std::string text;
   for (std::size_t k = 0; k < blanks.size(); ++k) {
     if (blanks[k] != '\\') {
-      found += blanks[k];
+      text += blanks[k];
       continue;
     }
-    constexpr std::string_view letters = "stnr0", meant("\x20\t\n\r\0", 5);
+    constexpr std::string_view letters = "stnr0", characters("\x20\t\n\r\0", 5);
     const std::size_t which = letters.find(blanks[++k]);
     CHECK(which != std::string_view::npos);
-    found += meant[which];
+    text += characters[which];
   }
-  return found;
+  return text;
 }
 
 // Returns the value of a key in the column MISC; `missing` if there is none.

@@ -29,7 +29,7 @@ Counts counts_of(const CharacterKinds& kinds, const std::string& text, std::size
   return counts;
 }
 
-void test_long_lines() {
+void test_work_is_linear_in_the_length_of_a_line() {
   const SmallTokenizer tokenizer;
   const CharacterKinds& kinds = tokenizer.spec().characters();
   for (const std::size_t size : {10'000, 100'000, 1'000'000}) {
@@ -42,14 +42,14 @@ void test_long_lines() {
   }
 }
 
-void test_long_blanks() {
+void test_long_runs_of_blanks() {
   const SmallTokenizer tokenizer;
   const std::string text = "a" + std::string(100'000, ' ') + "b" + std::string(100'000, '\n') + "c";
   CHECK(counts_of(tokenizer.spec().characters(), text, 1).tokens == 3);
 }
 
 // Kinds of characters come from files: a file that would make a line end part of a word is refused.
-void test_kinds_are_checked() {
+void test_invalid_kinds_are_refused() {
   for (const char code : {'\0', '\t', '\n', '\r', ' '}) {
     SmallTables tables;
     tables.kinds[static_cast<std::size_t>(code)] = 5;
@@ -61,7 +61,7 @@ void test_kinds_are_checked() {
 }
 
 // Every loop advances, even if a text begins with a character that it should not begin with.
-void test_loops_move_on() {
+void test_every_loop_advances() {
   const SmallTokenizer tokenizer;
   const CharacterKinds& kinds = tokenizer.spec().characters();
   for (const std::string text : {" ", "\n\n", "\n\nb", " b", "\nb\n\n\nc\n"}) {
@@ -71,7 +71,7 @@ void test_loops_move_on() {
 }
 
 // Blanks that begin where a stretch must end belong to it.
-void test_blanks_at_the_end_of_a_stretch() {
+void test_blanks_at_its_end_belong_to_a_stretch() {
   const SmallTokenizer tokenizer;
   const std::string word(longest_stretch, 'x');
   for (const std::string blanks : {" ", "\n\n", "\n \n"}) {
@@ -85,39 +85,39 @@ void test_blanks_at_the_end_of_a_stretch() {
 }
 
 // Reading a text block by block gives the same stretches, even if a paragraph is longer than a stretch.
-void test_stretches() {
+void test_reading_in_blocks_gives_the_same_stretches() {
   const SmallTokenizer tokenizer;
   const CharacterKinds& kinds = tokenizer.spec().characters();
-  const std::string many = [] {
+  const std::string long_paragraph = [] {
     std::string text = "dont go.\n\n";
     for (int k = 0; k < 130'000; ++k) text += "I saw it ";
     return text;
   }();
   for (const std::string& text :
-       {many, "a. " + std::string(1'200'000, 'x'), std::string(1'100'000, '\xC3')}) {
-    std::string found;
+       {long_paragraph, "a. " + std::string(1'200'000, 'x'), std::string(1'100'000, '\xC3')}) {
+    std::string tokenized;
     bool begins_paragraph = true;
     for (std::size_t at = 0; at < text.size();) {
       const std::string_view rest = std::string_view(text).substr(at);
       const Stretch whole = whole_stretches(kinds, rest);
       const std::size_t end = whole.end == 0 ? rest.size() : stretch_from(kinds, rest, 0).end;
       CHECK(end <= longest_stretch);
-      found += tokenizer.tokenize(rest.substr(0, end), 1, begins_paragraph);
+      tokenized += tokenizer.tokenize(rest.substr(0, end), 1, begins_paragraph);
       begins_paragraph = whole.end == 0 || stretch_from(kinds, rest, 0).ends_paragraph;
       at += end;
     }
-    CHECK(found == tokenizer.tokenize(text, 2));
+    CHECK(tokenized == tokenizer.tokenize(text, 2));
   }
 }
 
 }  // namespace
 
 int main() {
-  test_long_lines();
-  test_long_blanks();
-  test_kinds_are_checked();
-  test_loops_move_on();
-  test_blanks_at_the_end_of_a_stretch();
-  test_stretches();
+  test_work_is_linear_in_the_length_of_a_line();
+  test_long_runs_of_blanks();
+  test_invalid_kinds_are_refused();
+  test_every_loop_advances();
+  test_blanks_at_its_end_belong_to_a_stretch();
+  test_reading_in_blocks_gives_the_same_stretches();
   return 0;
 }
