@@ -48,7 +48,7 @@ def predict(session: Session, data: Path, run: Any, answers: str = "answers.json
     found = []
     for row in rows:
         label = row.pop("prediction")
-        label = classes.get(str(label), label)
+        label = classes[str(label)] if classes else float(label)  # regressions have no classes
         scores = [value for name, value in row.items() if name.startswith("score")]
         shares = [value for name, value in row.items() if name.startswith("probability")]
         found.append(Answer.of(label, scores, shares if session.has_probabilities else None))

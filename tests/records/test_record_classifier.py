@@ -232,7 +232,7 @@ def test_token_patterns_that_are_known_and_fit_the_shortest_word(plain: RecordCl
         text_table_of(settings).update(token_pattern=pattern, shortest_token=shortest)
         RecordClassifier.from_container("file.uk", arrays, settings)
         text_table_of(settings).update(shortest_token=3 - shortest)
-        with pytest.raises(FormatError, match="words of the shortest length"):
+        with pytest.raises(FormatError, match="shortest word length"):
             RecordClassifier.from_container("file.uk", arrays, settings)
 
 
