@@ -278,8 +278,25 @@ nb::ndarray<nb::numpy, double> compute_softmax(const ScoreTable& scores) {
   return to_numpy(std::move(shares), {rows, classes});
 }
 
+// The same for the scores of one row: a float, or a list of floats.
+nb::typed<nb::list, double> compute_softmax_of_one(nb::object scores) {
+  nb::typed<nb::list, double> shares;
+  if (nb::isinstance<nb::float_>(scores)) {
+    const auto score = nb::cast<double>(scores);
+    shares.append(sigmoid(score));
+    shares.append(sigmoid(-score));
+    return shares;
+  }
+  auto own = nb::cast<std::vector<double>>(scores);
+  softmax(own);
+  for (const double share : own) shares.append(share);
+  return shares;
+}
+
 void bind_probabilities(nb::module_& module) {
   module.def("softmax", &compute_softmax, nb::arg("scores"));
+  module.def("softmax_of_one", &compute_softmax_of_one, nb::arg("scores"));
+  module.def("sigmoid_of_one", [](double exponent) { return sigmoid(exponent); }, nb::arg("exponent"));
   module.def(
       "sigmoid",
       [](const Array<double>& exponents) {

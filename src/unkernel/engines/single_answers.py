@@ -7,7 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from unkernel._core import sigmoid_of_one, softmax_of_one
 from unkernel.models import Decision
+from unkernel.models.curves import Curves, Sigmoid
+from unkernel.models.decision import Softmax
 
 AnswerOne = Callable[..., Any]  # from one row or record to its answer
 
@@ -57,7 +60,25 @@ def make_predict_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
 
 def make_predict_proba_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
     """Make the function that lists the probabilities of the classes for one row or record."""
+    probability = decision.probability
+    if isinstance(probability, Softmax):
+        return calls.convert(softmax_of_one)
+    if isinstance(probability, Curves) and len(probability.of_scores) == 1 == len(decision.classes) - 1:
+        (curve,) = probability.of_scores
+        if isinstance(curve, Sigmoid):
+            return calls.convert(_make_pair_of_probabilities(curve))
     return calls.convert(lambda scores: decision.probabilities(_to_table(scores))[0].tolist())
+
+
+def _make_pair_of_probabilities(curve: Sigmoid) -> Callable[[float], list[float]]:
+    """Make the function from one score to the probabilities of two classes, as ``Curves`` computes them."""
+    a, b = curve.a, curve.b
+
+    def compute_probabilities(score: float) -> list[float]:
+        positive = sigmoid_of_one(a * score + b)
+        return [1.0 - positive, positive]
+
+    return compute_probabilities
 
 
 def _to_table(scores: float | list[float]) -> Any:

@@ -15,7 +15,7 @@ from unkernel.engines.records.single_record import (
     PartialRecordScorer,
     RecordAnswers,
     check_not_shared,
-    has_probabilities,
+    check_probabilities,
 )
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel
@@ -158,7 +158,7 @@ class BoundRecord(RecordAnswers):
         """
         return self.decision.choose(self._raw_scores(X))
 
-    @available_if(has_probabilities)
+    @available_if(check_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probability of each class for each record.
 

@@ -15,7 +15,7 @@ from unkernel.engines.classifier_files import make_classifier
 from unkernel.engines.delegation import delegate, delegate_property
 from unkernel.engines.estimator import CompiledEstimator, available_if, lazy_for_collections
 from unkernel.engines.records.bound_records import BoundRecord
-from unkernel.engines.records.single_record import RecordAnswers, has_probabilities
+from unkernel.engines.records.single_record import RecordAnswers, check_probabilities
 from unkernel.engines.rows.classifier import CompiledClassifier, Model
 from unkernel.errors import FormatError
 from unkernel.models import Decision
@@ -101,7 +101,7 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[Any]:
         return self.classifier.predict(self._rows(X, n_jobs), n_jobs=n_jobs)
 
-    @available_if(has_probabilities)
+    @available_if(check_probabilities)
     @lazy_for_collections
     def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Predict the probability of each class, if the model has probabilities.

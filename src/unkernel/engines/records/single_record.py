@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 from unkernel._core import RecordScorer
-from unkernel.engines.estimator import available_if
 from unkernel.engines.single_answers import (
     AnswerOne,
     SingleCalls,
@@ -85,8 +84,8 @@ class RecordCalls(SingleCalls):
         return lambda record: function(call(record))
 
 
-def has_probabilities(answers: RecordAnswers) -> None:
-    """Raise the error that explains why there are no probabilities, if there are none."""
+def check_probabilities(answers: RecordAnswers) -> None:
+    """Raise the AttributeError that explains why there are no probabilities, if there are none."""
     _ = answers._row_classifier.predict_proba
 
 
@@ -120,25 +119,14 @@ class RecordAnswers:
         """Predict the class of one record: ``predict_one(record)``."""
         return make_predict_one(RecordCalls(self._scorer), self.decision)
 
-    @available_if(has_probabilities)
-    def predict_proba_one(self, record: Any) -> list[float]:
-        """Predict the probability of each class for one record.
-
-        Parameters
-        ----------
-        record : dict, or list of one value per column
-            The record; after ``bind``, the columns that are not shared.
-
-        Returns
-        -------
-        list of float
-            The probabilities, in the order of ``classes_``.
-        """
-        probabilities: list[float] = self._predict_proba(record)
-        return probabilities
-
     @cached_property
-    def _predict_proba(self) -> AnswerOne:
+    def predict_proba_one(self) -> AnswerOne:
+        """Predict the probability of each class for one record: ``predict_proba_one(record)``.
+
+        The probabilities are a list in the order of ``classes_``. Models without probabilities have no such
+        attribute.
+        """
+        check_probabilities(self)
         return make_predict_proba_one(RecordCalls(self._scorer), self.decision)
 
 
