@@ -39,7 +39,7 @@ class Part:
 
     @property
     def stamp(self) -> list[int]:
-        """The size and time of the file, which tell whether it has changed."""
+        """The size and the modification time of the file, from which a change is recognised."""
         status = Path(self.data).stat()
         return [status.st_size, status.st_mtime_ns]
 
@@ -96,21 +96,21 @@ def check_folder(pattern: str, output: str | None) -> Path:
 
 def list_parts(pattern: str, folder: Path, suffix_of: Callable[[str], str]) -> list[Part]:
     """List the files that a pattern names, in order, each with the file for its answers."""
-    places: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for path in source_paths(pattern):
         name = path.name
         while Path(name).suffix in COMPRESSIONS:
             name = Path(name).stem
-        place = Path(name).stem + suffix_of(name)
-        if place in places:
+        output_name = Path(name).stem + suffix_of(name)
+        if output_name in sources:
             raise ValueError(
-                f"{path} and {places[place]}: the answers to both would go to {folder / place}; rename one "
-                "of them, or give two patterns and two folders"
+                f"{path} and {sources[output_name]}: the answers to both would go to "
+                f"{folder / output_name}; rename one of them, or give two patterns and two folders"
             )
         if path.parent.resolve() == folder.resolve():
             raise ValueError(f"{folder}: contains files of {pattern}; name another folder for the answers")
-        places[place] = str(path)
-    return [Part(path, str(folder / place)) for place, path in places.items()]
+        sources[output_name] = str(path)
+    return [Part(path, str(folder / output_name)) for output_name, path in sources.items()]
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,16 @@ class Work:
 def answer_parts(
     parts: Sequence[Part], work: Work, journal: Journal, cluster: Cluster, display: Display
 ) -> Counter[str]:
-    """Process all parts that are not done yet; return the sums of their counts, and the numbers of parts."""
-    stamps = {part: part.stamp for part in parts}  # before they are read
-    left = [part for part in parts if not journal.has(part, stamps[part])]
-    journal.begin(left)
-    counts = Counter({"parts": len(parts), "done_before": len(parts) - len(left)})
-    with display.show_count(work.verb, len(left), "part") as count, _open_runner(work.run, cluster) as run:
-        for part, result in run(left):
+    """Process the unfinished parts; return their summed counts, and the number of parts."""
+    stamps = {part: part.stamp for part in parts}  # taken before the files are read
+    unfinished = [part for part in parts if not journal.has(part, stamps[part])]
+    journal.begin(unfinished)
+    counts = Counter({"parts": len(parts), "done_before": len(parts) - len(unfinished)})
+    with (
+        display.show_count(work.verb, len(unfinished), "part") as count,
+        _open_runner(work.run, cluster) as run,
+    ):
+        for part, result in run(unfinished):
             journal.add(part, stamps[part])
             counts.update(result.counts)
             for words in result.warnings:
@@ -222,13 +225,13 @@ class Journal:
         with model.open("rb") as file:
             run = options | {"model": file_digest(file, "sha256").hexdigest()}
         folder.mkdir(exist_ok=True)
-        before, self._stamps = _read_journal(self._path)
-        if before not in (None, run) and not force and not self._has_no_answers(before):
+        former_run, self._stamps = _read_journal(self._path)
+        if former_run not in (None, run) and not force and not self._has_no_answers(former_run):
             raise ValueError(
                 f"{folder}: has answers of another model or with other options; name another folder, or "
                 "replace them with --force"
             )
-        if before != run:
+        if former_run != run:
             self._stamps = {}
             self._path.write_text(json.dumps(run), encoding="utf-8")
 
@@ -242,7 +245,7 @@ class Journal:
         return self._stamps.get(Path(part.output).name) == stamp and Path(part.output).exists()
 
     def begin(self, parts: Sequence[Part]) -> None:
-        """Note parts that will be processed; refuse to replace files of another run."""
+        """Note in the journal that parts will be processed; refuse to replace files of another run."""
         for part in parts:
             if not self._force and Path(part.output).name not in self._stamps:
                 check_output(Path(part.output), force=False)
@@ -250,7 +253,7 @@ class Journal:
             self._note(part, None)
 
     def add(self, part: Part, stamp: list[int]) -> None:
-        """Note a finished part."""
+        """Note in the journal that a part is finished."""
         self._note(part, stamp)
 
     def _note(self, part: Part, stamp: list[int] | None) -> None:
@@ -262,7 +265,7 @@ class Journal:
 
 
 def _read_journal(path: Path) -> tuple[Any, dict[str, Any]]:
-    """Read the run and the stamps of its parts, None for unfinished ones; skip damaged lines."""
+    """Read the run and the stamps of its parts (None if unfinished); skip damaged lines."""
     if not path.exists():
         return None, {}
     lines = []

@@ -23,8 +23,10 @@ def move_to_cluster(estimator: Any, address: str | None, workers: int) -> Iterat
     counterpart = _counterpart(type(estimator).__name__)
     with connect(address, workers) as client:
         shared = inspect.signature(counterpart).parameters
-        chosen = {name: value for name, value in estimator.get_params(deep=False).items() if name in shared}
-        yield counterpart(**chosen | {"n_jobs": None, "client": client})
+        parameters = {
+            name: value for name, value in estimator.get_params(deep=False).items() if name in shared
+        }
+        yield counterpart(**parameters | {"n_jobs": None, "client": client})
 
 
 def _counterpart(name: str) -> Any:
@@ -53,16 +55,16 @@ def connect(address: str, workers: int) -> Iterator[Any]:
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are reported by the command
     with contextlib.ExitStack() as stack:
-        place: Any = address
+        scheduler: Any = address
         if address == _LOCAL:
             settings = importlib.import_module("unkernel.distributed.cluster.local_settings")
             stack.enter_context(importlib.import_module("dask").config.set(settings.ONE_MACHINE))
             cluster = distributed.LocalCluster(
                 n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
             )
-            place = stack.enter_context(cluster)
+            scheduler = stack.enter_context(cluster)
         try:
-            client = distributed.Client(place, timeout=_SECONDS_TO_CONNECT)
+            client = distributed.Client(scheduler, timeout=_SECONDS_TO_CONNECT)
         except OSError as error:
             raise ValueError(f"--dask {address}: no scheduler answers ({error})") from error
         yield stack.enter_context(client)

@@ -17,29 +17,31 @@ def find_class(classes: NDArray[Any], label: str | None) -> Any:
     """Return the class that --of names; None if it names none."""
     if label is None:
         return None
-    for known in classes.tolist():
-        if label == str(known):
-            return known
+    for candidate in classes.tolist():
+        if label == str(candidate):
+            return candidate
     raise ValueError(f"--of must be one of {label_words(classes.tolist())}, got {label!r}")
 
 
 def describe_explanation(
-    found: Explanation, decision: Decision, features_of: Callable[[Contribution], dict[str, Any]]
+    explanation: Explanation, decision: Decision, features_of: Callable[[Contribution], dict[str, Any]]
 ) -> dict[str, Any]:
     """Describe the parts of a score; `features_of` describes the features of a contribution."""
     return {
-        "for_class": found.for_class,
-        "against": found.against,
+        "for_class": explanation.for_class,
+        "against": explanation.against,
         "scores": name_scores(decision),
-        "score": found.score,
-        "intercept": found.intercept,
+        "score": explanation.score,
+        "intercept": explanation.intercept,
         "contributions": [
-            features_of(part) | {"value": part.value, "shown": found.comparison.numbers(part.value)}
-            for part in found.contributions
+            features_of(contribution)
+            | {"value": contribution.value, "shown": explanation.comparison.numbers(contribution.value)}
+            for contribution in explanation.contributions
         ],
-        "rest": found.rest,
+        "rest": explanation.rest,
         "shown": {
-            name: found.comparison.numbers(getattr(found, name)) for name in ("intercept", "rest", "score")
+            name: explanation.comparison.numbers(getattr(explanation, name))
+            for name in ("intercept", "rest", "score")
         },
-        "conjunctions": found.n_conjunctions,
+        "conjunctions": explanation.n_conjunctions,
     }

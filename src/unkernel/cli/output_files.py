@@ -18,7 +18,7 @@ from unkernel.models import container
 
 
 def check_model_output(output: Path, *inputs: str | Path | None, force: bool) -> None:
-    """Raise ``ValueError`` before an hour of training if a model must not be written to `output`."""
+    """Raise ``ValueError`` if a model must not be written to `output`; call this before training."""
     check_place(output, *inputs)
     if output.exists() and not output.is_file():  # models are written by renaming
         raise ValueError(f"{output}: is not a regular file; a model cannot be written to it")
@@ -30,9 +30,9 @@ def check_model_output(output: Path, *inputs: str | Path | None, force: bool) ->
 
 def check_different(*outputs: str | Path | None) -> None:
     """Raise ``ValueError`` if two outputs of a command are the same file."""
-    places = [Path(output) for output in outputs if output is not None and output != "-"]
-    for number, output in enumerate(places):
-        if any(os.path.realpath(output) == os.path.realpath(other) for other in places[:number]):
+    paths = [Path(output) for output in outputs if output is not None and output != "-"]
+    for number, output in enumerate(paths):
+        if any(os.path.realpath(output) == os.path.realpath(earlier) for earlier in paths[:number]):
             raise ValueError(f"{output}: is the name of two outputs; give each its own")
 
 
@@ -71,7 +71,7 @@ def _list_existing(inputs: Sequence[str | Path | None]) -> Iterator[str]:
 
 
 def is_replaceable(output: Path) -> bool:
-    """Tell whether nothing can be lost: there is no file, an empty one, or a device."""
+    """Tell whether writing destroys nothing: `output` does not exist, is empty, or is a device."""
     return not output.exists() or not output.is_file() or output.stat().st_size == 0
 
 

@@ -1,4 +1,4 @@
-"""Quality of answers, for JSON. A measure that is not known is None, and a note says why."""
+"""Quality of predictions, for JSON. A measure that is not known is None, and a note says why."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ NDCG_DEPTH = 10
 def compare(
     decision: Decision, scores: Numbers, labels: NDArray[Any], groups: Groups, depth: int
 ) -> dict[str, Any]:
-    """Compare the answers of a model of rows with the labels of a file."""
+    """Compare the predictions of a model of rows with the labels of a file."""
     if decision.ranking:
-        found = compare_ranks(decision, scores, labels, groups, depth)
-        share = found["accuracy"]
-        return found | {"correct": None if share is None else round(share * len(labels))}
+        measures = compare_ranks(decision, scores, labels, groups, depth)
+        share = measures["accuracy"]
+        return measures | {"correct": None if share is None else round(share * len(labels))}
     if decision.scheme == "regression":
         note = "not known: the model answers with numbers, not with classes"
         return {"accuracy_note": note} | compare_values(decision, scores, labels)
@@ -52,15 +52,15 @@ def compare(
 
 
 def compare_values(decision: Decision, scores: Numbers, values: NDArray[Any]) -> dict[str, Any]:
-    """Return R squared, which is None for values that are all equal, and the errors."""
-    measured = ValueMeasures(ScoredExamples(decision, scores, Examples(values)))
-    found = measured.values()
-    r_squared = found[R_SQUARED]
+    """Return the errors, and R squared, which is None if all values are equal."""
+    measures = ValueMeasures(ScoredExamples(decision, scores, Examples(values)))
+    values_by_name = measures.values()
+    r_squared = values_by_name[R_SQUARED]
     return {
         "r_squared": None if math.isnan(r_squared) else r_squared,
-        "root_mean_squared_error": found[ROOT_SQUARED],
-        "mean_absolute_error": found[ABSOLUTE],
-        "mean_squared_error": float(np.mean(measured.errors**2)),
+        "root_mean_squared_error": values_by_name[ROOT_SQUARED],
+        "mean_absolute_error": values_by_name[ABSOLUTE],
+        "mean_squared_error": float(np.mean(measures.errors**2)),
     }
 
 
@@ -70,28 +70,28 @@ def compare_values(decision: Decision, scores: Numbers, values: NDArray[Any]) ->
 def compare_classes(
     decision: Decision, scores: Numbers, labels: NDArray[Any] | None, unit: str = "row"
 ) -> dict[str, Any]:
-    """Count the correct answers; with two classes, also measure how the positive one is found and ranked.
+    """Count the correct predictions; with two classes, also measure precision, recall, F1 and the ROC area.
 
     The positive class is the larger one of the two, as in scikit-learn.
     """
-    found: dict[str, Any] = dict.fromkeys(CLASS_MEASURES)
+    result: dict[str, Any] = dict.fromkeys(CLASS_MEASURES)
     if reason := _why_unknown(decision, labels, unit):
-        return found | {"accuracy_note": f"not known: {reason}"}
+        return result | {"accuracy_note": f"not known: {reason}"}
     assert labels is not None
     predictions = ScoredExamples(decision, scores, Examples(class_labels(labels), unit=unit))
-    measured = ClassMeasures(predictions)
+    measures = ClassMeasures(predictions)
     try:
-        confusion = measured.confusion
+        confusion = measures.confusion
     except ValueError as error:  # labels that the model does not know
-        return found | {"accuracy_note": f"not known: {error}"}
-    shares = measured.shares(confusion)
-    found |= {"correct": int(np.trace(confusion)), "accuracy": shares[ACCURACY]}
+        return result | {"accuracy_note": f"not known: {error}"}
+    shares = measures.shares(confusion)
+    result |= {"correct": int(np.trace(confusion)), "accuracy": shares[ACCURACY]}
     if predictions.positive is None:
-        return found
+        return result
     shares_of_two = {"precision": shares[PRECISION], "recall": shares[RECALL], "f1": shares[F1]}
     shares_of_two["roc_area"] = predictions.detection.curve().roc_area()
-    found |= {name: None if math.isnan(value) else value for name, value in shares_of_two.items()}
-    return found | {"positive_class": predictions.classes[predictions.positive]}
+    result |= {name: None if math.isnan(value) else value for name, value in shares_of_two.items()}
+    return result | {"positive_class": predictions.classes[predictions.positive]}
 
 
 def _why_unknown(decision: Decision, labels: NDArray[Any] | None, unit: str) -> str | None:
@@ -118,11 +118,11 @@ def log_loss(decision: Decision, scores: Numbers, labels: NDArray[Any]) -> float
 def compare_ranks(
     decision: Decision, scores: Numbers, labels: Numbers, groups: Groups, depth: int = NDCG_DEPTH
 ) -> dict[str, Any]:
-    """Measure how well scores order the labels; for ordinal models, also how well answers equal them."""
+    """Measure the order of the scores; for ordinal models, also compare the predictions with the labels."""
     from unkernel.measures.rank_measures import count_ordered_pairs  # rankings alone need scikit-learn
 
     pairs, ordered = count_ordered_pairs(labels, scores[:, 0], groups)
-    found: dict[str, Any] = {
+    measures: dict[str, Any] = {
         "pairs": int(pairs),
         "ordered_pairs": ordered / pairs if pairs else None,
         "groups": None if groups is None else len(np.unique(groups)),
@@ -132,13 +132,13 @@ def compare_ranks(
         "mean_absolute_error": None,
     }
     if decision.scheme != "ordinal":
-        return found
+        return measures
     classes = compare_classes(decision, scores, labels)
-    found |= {name: classes[name] for name in ("accuracy", "accuracy_note")}
+    measures |= {name: classes[name] for name in ("accuracy", "accuracy_note")}
     if classes["accuracy"] is not None:
         ranks = np.searchsorted(decision.classes, labels)
-        found["mean_absolute_error"] = float(np.mean(np.abs(decision.codes(scores) - ranks)))
-    return found
+        measures["mean_absolute_error"] = float(np.mean(np.abs(decision.codes(scores) - ranks)))
+    return measures
 
 
 def ndcg(scores: Numbers, labels: Numbers, groups: Groups, depth: int) -> dict[str, Any] | None:
@@ -146,7 +146,7 @@ def ndcg(scores: Numbers, labels: Numbers, groups: Groups, depth: int) -> dict[s
 
     A row of label y has the gain 2^y - 1, discounted by log2(1 + rank); rows of equal score share the mean of
     their gains. Queries without a relevant row, whose ideal gain is 0, are left out of the mean and counted.
-    None if labels are no grades: negative, or too large for 2^y. The convention is that of
+    Return None if labels are no grades: negative, or too large for 2^y. The convention is that of
     :func:`unkernel.cutplane.ndcg_score`.
     """
     from unkernel.cutplane import ndcg_score

@@ -14,7 +14,7 @@ _TASKS = {task: kind for kind, (task, _) in PARSERS.items()}
 
 
 def new_spelling(arguments: Sequence[str]) -> str | None:
-    """Return how a command line of former versions is written now; None for others."""
+    """Return a message that shows the new form of a former command line; None if it is not a former one."""
     words = list(arguments)
     if words[:1] in (["train"], ["tune"]) and len(words) > 1:
         return _respell_train(words[0], words[1:])
@@ -30,11 +30,11 @@ def _respell_train(command: str, words: list[str]) -> str | None:
     if kind not in LEARNERS:
         trees = "--kernel" in rest or any(word.endswith(_TREE_SUFFIXES) for word in rest[:1])
         kind = "tree" if trees else "poly"
-    places = _leading_arguments(rest)
-    if not places:
+    arguments = _leading_arguments(rest)
+    if not arguments:
         return None
     return _format_message(
-        f"unkernel {command} KIND DATA", ["unkernel", command, kind, *_move_output(places, rest)]
+        f"unkernel {command} KIND DATA", ["unkernel", command, kind, *_move_output(arguments, rest)]
     )
 
 
@@ -49,9 +49,9 @@ def _respell_parse(former: str, words: list[str]) -> str:
     if former == "eval":
         return _format_message("unkernel parse eval", ["unkernel", "evaluate", *words])
     task, rest = _take_option(words, "--task")
-    places = _leading_arguments(rest)
-    swapped = [*places[1:2], *places[:1]]  # the model came first
-    rest = _move_output(swapped, [*swapped, *rest[len(places) :]])
+    arguments = _leading_arguments(rest)
+    swapped = [*arguments[1:2], *arguments[:1]]  # the model came first
+    rest = _move_output(swapped, [*swapped, *rest[len(arguments) :]])
     return _format_message(
         "unkernel parse train", ["unkernel", "train", _TASKS.get(task or "", "parser"), *rest]
     )
@@ -59,25 +59,25 @@ def _respell_parse(former: str, words: list[str]) -> str:
 
 def _take_option(words: list[str], option: str) -> tuple[str | None, list[str]]:
     """Return the value of an option, and the words without the option and its value."""
-    for place, word in enumerate(words):
-        if word == option and place + 1 < len(words):
-            return words[place + 1], words[:place] + words[place + 2 :]
+    for index, word in enumerate(words):
+        if word == option and index + 1 < len(words):
+            return words[index + 1], words[:index] + words[index + 2 :]
         if word.startswith(f"{option}="):
-            return word.partition("=")[2], words[:place] + words[place + 1 :]
+            return word.partition("=")[2], words[:index] + words[index + 1 :]
     return None, words
 
 
 def _leading_arguments(words: list[str]) -> list[str]:
     """Return the arguments before the first option."""
-    count = next((place for place, word in enumerate(words) if word.startswith("-") and word != "-"), None)
+    count = next((index for index, word in enumerate(words) if word.startswith("-") and word != "-"), None)
     return words[:count]
 
 
-def _move_output(places: list[str], words: list[str]) -> list[str]:
-    """Turn the last of several places, which was the output, into an option."""
-    if len(places) < 2:
+def _move_output(arguments: list[str], words: list[str]) -> list[str]:
+    """Turn the last of several arguments, which was the output, into an option."""
+    if len(arguments) < 2:
         return words
-    return [*places[:-1], "-o", places[-1], *words[len(places) :]]
+    return [*arguments[:-1], "-o", arguments[-1], *words[len(arguments) :]]
 
 
 def _format_message(former: str, words: list[str]) -> str:

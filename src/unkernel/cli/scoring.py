@@ -102,7 +102,7 @@ class _Examples:
 
 def _read_rows(opened: Opened, request: Request, data: str, threads: int, display: Display) -> _Examples:
     expect_rows(opened, data)
-    classifier = opened.ready(display, threads=threads, quiet=request.quiet)
+    classifier = opened.get_classifier(display, threads=threads, quiet=request.quiet)
     if request.cache_rows is not None:
         classifier = classifier.with_cache(request.cache_rows).validate()
     loaded = time.perf_counter()
@@ -123,7 +123,7 @@ def _read_trees(
     check_rows_only([data], request.zero_based, request.cache_rows)
     classifier = opened.classifier
     with display.show_work("loading"):
-        _ = classifier.nbytes  # is known when all is ready to score
+        _ = classifier.nbytes  # computed here, so that building the classifier counts as loading
     loaded = time.perf_counter()
     examples = read_for_model(opened.model, opened.path, data, display)
     return _Examples(

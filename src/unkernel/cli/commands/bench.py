@@ -80,11 +80,11 @@ def bench(
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """The work to measure: a batch of examples on some threads, and calls for single ones."""
+    """The work to measure: a function that scores a batch, and calls of a function for single examples."""
 
-    count: int
+    count: int  # of the examples in the batch
     batch: Callable[[int], object]
-    one: Callable[..., object]
+    single: Callable[..., object]
     calls: list[tuple[Any, ...]]
 
 
@@ -93,12 +93,12 @@ def _prepare_rows(
 ) -> tuple[dict[str, Any], _Work]:
     check_no_records(data, opened.path)
     expect_rows(opened, data)
-    classifier = opened.ready(display, threads=threads)
+    classifier = opened.get_classifier(display, threads=threads)
     rows = read_question_rows(opened, data, display, zero_based, threads)
     X = canonical_rows(match_width(opened.model, rows.X, data))
-    some, many = X[:_MAX_SINGLE_ROWS], _repeat_rows(X)
-    calls = [_list_features(some, row) for row in range(some.shape[0])]
-    work = _Work(many.shape[0], lambda n: classifier.score_csr(many, n), classifier.score_one, calls)
+    single_rows, batch = X[:_MAX_SINGLE_ROWS], _repeat_rows(X)
+    calls = [_list_features(single_rows, row) for row in range(single_rows.shape[0])]
+    work = _Work(batch.shape[0], lambda n: classifier.score_csr(batch, n), classifier.score_one, calls)
     return _describe(opened, classifier, X), work
 
 
@@ -108,14 +108,14 @@ def _prepare_records(opened: OpenedRecords, data: str, display: Display) -> tupl
 
     classifier = opened.classifier
     records = read_first_records(opened, data, _MAX_RECORDS, display)
-    many = {name: [one.get(name) for one in records] for name in opened.types}
+    batch = {name: [record.get(name) for record in records] for name in opened.types}
     copies = -(-_MIN_BATCH_ROWS // len(records))
-    many = {name: values * copies for name, values in many.items()}
+    batch = {name: values * copies for name, values in batch.items()}
     calls = [(record,) for record in records[:_MAX_SINGLE_ROWS]]
     work = _Work(
-        len(records) * copies, lambda n: classifier.predict(many, n_jobs=n), classifier.predict_one, calls
+        len(records) * copies, lambda n: classifier.predict(batch, n_jobs=n), classifier.predict_one, calls
     )
-    rows = classifier.plan.encode(many)
+    rows = classifier.plan.encode(batch)
     return {
         "kind": "records",
         "engine": classifier.engine,
@@ -134,16 +134,16 @@ def _prepare_trees(
 ) -> tuple[dict[str, Any], _Work]:
     check_rows_only([data], zero_based)
     forest = read_for_model(opened.model, opened.path, data, display).data.X
-    one, calls = _prepare_single_trees(opened.classifier, forest[:_MAX_SINGLE_ROWS])
+    score_tree, calls = _prepare_single_trees(opened.classifier, forest[:_MAX_SINGLE_ROWS])
     # A few trees are not repeated: a subtree costs nothing the second time.
-    work = _Work(len(forest), lambda n: opened.classifier.raw_scores(forest, n), one, calls)
+    work = _Work(len(forest), lambda n: opened.classifier.raw_scores(forest, n), score_tree, calls)
     return _describe_trees(opened, forest), work
 
 
 def _prepare_single_trees(
     classifier: TreeClassifier, forest: Forest
 ) -> tuple[Callable[..., object], list[tuple[Any, ...]]]:
-    """Prepare calls with a tree as text, if the text says everything; else with forests of one tree."""
+    """Prepare calls with trees as texts if these express the trees fully; else with forests of one tree."""
     model = classifier.model
     if model.kernel.combination == "trees" and len(forest.trees) == len(model.support.trees) == 1:
         texts = [(text,) for text in forest.brackets() if text]
@@ -155,7 +155,7 @@ def _prepare_single_trees(
 
 
 def _load(path: Path) -> tuple[Opened | OpenedTrees | OpenedRecords, float]:
-    """Load the model; return it with the seconds that this took, the best of a few if that is quick."""
+    """Load the model; return it with the loading time in seconds, the best of several if it is short."""
     best = math.inf
     for _ in range(_LOADS):
         began = time.perf_counter()
@@ -234,12 +234,12 @@ def _time_passes(work: Callable[[], object], duration: float) -> list[float]:
 
 
 def _time_single_calls(work: _Work, duration: float) -> tuple[float, float]:
-    """Return the median and the best of the mean time of a call, over passes through the calls."""
-    one, calls = work.one, work.calls
+    """Return the median and the minimum, over passes through all calls, of the mean time per call."""
+    single, calls = work.single, work.calls
 
     def all_calls() -> None:
         for arguments in calls:
-            one(*arguments)
+            single(*arguments)
 
     spent = _time_passes(all_calls, duration)
     return statistics.median(spent) / len(calls), min(spent) / len(calls)

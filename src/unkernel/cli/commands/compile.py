@@ -87,7 +87,7 @@ def compile(
         raise ValueError(f"{others[0]}: a second model; compile one at a time")
     _check_options(engine, memory, threshold)
     nodes = _parse_nodes(engine, trie, trie_nodes)
-    _check_places(model, plot, [path, sample, trie], force=force)
+    _check_outputs(model, plot, [path, sample, trie], force=force)
     with Display(quiet=quiet or json) as display:
         began = time.perf_counter()
         with display.show_work(f"reading {path.name}"):
@@ -127,7 +127,7 @@ def compile(
             if records is None:
                 classifier.save(model)
             else:
-                assert isinstance(classifier, CompiledClassifier)  # as the model is of rows
+                assert isinstance(classifier, CompiledClassifier)  # because the model is of rows
                 RecordClassifier(adapt_plan(records, unknown_keys), classifier).save(model)
     result = _describe(opened, classifier, model)
     result["seconds"] = {"reading": read - began, "compiling": compiled - read}
@@ -140,7 +140,7 @@ def compile(
 
 
 def _check_options(engine: shared_options.EngineName, memory: str | None, threshold: float | None) -> None:
-    """Refuse options that do not fit each other, before anything is read."""
+    """Refuse combinations of options that have no meaning, before anything is read."""
     if engine == shared_options.EngineName.pruned and threshold is None:
         raise ValueError("--engine pruned needs a --threshold: conjunctions of smaller weight are dropped")
     if engine != shared_options.EngineName.pruned and threshold is not None:
@@ -151,7 +151,7 @@ def _check_options(engine: shared_options.EngineName, memory: str | None, thresh
 
 
 def _parse_nodes(engine: shared_options.EngineName, trie: str | None, nodes: str | None) -> int | None:
-    """Parse the size limit of the trie, and check that it can have one."""
+    """Parse the size limit of the trie, and check that the engine can have a trie."""
     if trie is None and nodes is not None:
         raise ValueError("--trie-nodes needs rows to grow a trie from: give them with --trie")
     count = shared_options.parse_nodes(nodes)
@@ -160,16 +160,16 @@ def _parse_nodes(engine: shared_options.EngineName, trie: str | None, nodes: str
     return count
 
 
-def _check_for_trees(opened: OpenedTrees, engine: shared_options.EngineName, given: dict[str, Any]) -> None:
+def _check_for_trees(opened: OpenedTrees, engine: shared_options.EngineName, options: dict[str, Any]) -> None:
     """Refuse options that choose or measure engines: models of trees have only one."""
-    chosen = [name for name, value in given.items() if value is not None]
+    refused = [name for name, value in options.items() if value is not None]
     if engine != shared_options.EngineName.auto:
-        chosen.append("--engine")
-    if chosen:
-        raise ValueError(f"{opened.path}: models of trees have one engine; leave out {' and '.join(chosen)}")
+        refused.append("--engine")
+    if refused:
+        raise ValueError(f"{opened.path}: models of trees have one engine; leave out {' and '.join(refused)}")
 
 
-def _check_places(
+def _check_outputs(
     model: Path, plot: Path | None, inputs: Sequence[str | Path | None], *, force: bool
 ) -> None:
     check_different(model, plot)

@@ -12,8 +12,7 @@ from unkernel.cli.inputs.model_kinds import (
     is_records,
     refuse_options,
 )
-from unkernel.cli.options import parse_options as own
-from unkernel.cli.options import shared_options, train_options
+from unkernel.cli.options import parse_options, shared_options, train_options
 from unkernel.cli.scoring import Request, score_file
 from unkernel.cli.terminal.console import print_facts, print_json
 from unkernel.cli.terminal.progress import Display
@@ -21,11 +20,11 @@ from unkernel.cli.terminal.progress import Display
 
 def evaluate(
     model: shared_options.AnyModelFile,
-    file: own.TestFile,
+    file: parse_options.TestFile,
     *,
-    given: own.GivenOf = None,
-    beam: own.Beam = None,
-    labels: own.Labels = False,
+    given: parse_options.From = None,
+    beam: parse_options.Beam = None,
+    labels: parse_options.Labels = False,
     format: train_options.Format = None,
     ndcg_at: train_options.NdcgDepth = None,
     zero_based: shared_options.ZeroBasedLikeModel = None,

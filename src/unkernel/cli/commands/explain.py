@@ -75,33 +75,35 @@ def explain(
     if is_parser(model):
         from unkernel.cli.inputs.decisions import explain_sentence
 
-        of_rows = {"--of": of, "--features": features, "--zero-based": zero_based}
-        refuse_options(model, of_rows, ROWS_NOT_PARSERS)
-        found = explain_sentence(model, data, row, _TOP_PER_DECISION if top is None else top, quiet=json)
+        row_options = {"--of": of, "--features": features, "--zero-based": zero_based}
+        refuse_options(model, row_options, ROWS_NOT_PARSERS)
+        explanation = explain_sentence(
+            model, data, row, _TOP_PER_DECISION if top is None else top, quiet=json
+        )
     elif is_records(model):
         from unkernel.cli.records.explanation import explain_record
 
-        of_rows = {"--features": features, "--zero-based": zero_based}
-        refuse_options(model, of_rows, ROWS_NOT_RECORDS)
-        found = explain_record(model, data, row, _TOP if top is None else top, of, quiet=json)
+        row_options = {"--features": features, "--zero-based": zero_based}
+        refuse_options(model, row_options, ROWS_NOT_RECORDS)
+        explanation = explain_record(model, data, row, _TOP if top is None else top, of, quiet=json)
     else:
         opened, top = open_model(model, "explain"), _TOP if top is None else top
         check_no_records(data, model)
         if isinstance(opened, OpenedTrees):
             check_rows_only([], zero_based)
             refuse_options(model, {"--features": features}, ROWS_NOT_TREES)
-            found = _explain_tree(opened, data, row, top, of, quiet=json)
+            explanation = _explain_tree(opened, data, row, top, of, quiet=json)
         else:
             rows = _read_rows(opened, data, zero_based, quiet=json)
             names = read_names(
                 features, first_index(opened.model, rows.zero_based)
             ) or read_stored_feature_names(opened.model)
-            found = {"model": str(model), "data": data} | _explain_row(opened, rows, row, top, of)
-            found |= _name_features(found["contributions"], names)
+            explanation = {"model": str(model), "data": data} | _explain_row(opened, rows, row, top, of)
+            explanation |= _name_features(explanation["contributions"], names)
     if json:
-        print_json(found)
+        print_json(explanation)
     else:
-        print_explanation(found)
+        print_explanation(explanation)
 
 
 def _explain_tree(
@@ -113,23 +115,25 @@ def _explain_tree(
             raise ValueError(f"{data}: has {many(examples.count, 'tree')}, so there is no tree {row:,}")
         with display.show_work("explaining"), _name_model_in_errors(opened.path):
             tree = examples.data.X[row : row + 1]
-            found = opened.classifier.explain(tree, max(top, 1), of=find_class(opened.model.classes, of))
-            answer = opened.classifier.predict(tree, n_jobs=1).tolist()[0]
-    listed = found.fragments[:top]
+            explanation = opened.classifier.explain(
+                tree, max(top, 1), of=find_class(opened.model.classes, of)
+            )
+            prediction = opened.classifier.predict(tree, n_jobs=1).tolist()[0]
+    listed = explanation.fragments[:top]
     labels = examples.data.y
     return {
         "model": str(opened.path),
         "data": data,
         "row": row,
         "label": None if labels is None else class_labels(labels[row : row + 1]).tolist()[0],
-        "prediction": answer,
-        "of": found.for_class,
-        "against": found.against,
-        "score": found.score,
-        "intercept": found.intercept,
+        "prediction": prediction,
+        "of": explanation.for_class,
+        "against": explanation.against,
+        "score": explanation.score,
+        "intercept": explanation.intercept,
         "contributions": [_fragment_to_json(fragment) for fragment in listed],
-        "rest": found.rest + sum(fragment.value for fragment in found.fragments[top:]),
-        "complete": found.complete,
+        "rest": explanation.rest + sum(fragment.value for fragment in explanation.fragments[top:]),
+        "complete": explanation.complete,
     }
 
 
@@ -145,7 +149,7 @@ def _fragment_to_json(fragment: Fragment) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _name_model_in_errors(path: Path) -> Iterator[None]:
-    """Add the model's name to errors."""
+    """Add the file name of the model to errors."""
     try:
         yield
     except ValueError as error:
@@ -163,28 +167,28 @@ def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str
         raise ValueError(f"the file has {many(rows.X.shape[0], 'row')}, so there is no row {row:,}")
     # Explain the exact model, whichever engine the file has.
     classifier = CompiledClassifier(opened.model)
-    chosen = rows.X[row]
-    listed = dict(zip(chosen.indices.tolist(), chosen.data.tolist(), strict=True))
-    called = find_class(opened.model.classes, of)
+    features = rows.X[row]
+    values = dict(zip(features.indices.tolist(), features.data.tolist(), strict=True))
+    of_class = find_class(opened.model.classes, of)
     with _name_model_in_errors(opened.path):
-        found = classifier.explain(listed, top, of=called)
-    return _describe_row(opened, found, rows, row)
+        explanation = classifier.explain(values, top, of=of_class)
+    return _describe_row(opened, explanation, rows, row)
 
 
-def _describe_row(opened: Opened, found: Explanation, rows: SvmlightData, row: int) -> dict[str, Any]:
+def _describe_row(opened: Opened, explanation: Explanation, rows: SvmlightData, row: int) -> dict[str, Any]:
     """Describe the explanation of a row, for JSON."""
-    decision, first = opened.model.decision, first_index(opened.model, rows.zero_based)
-    answer = decision.choose(np.atleast_2d(found.score)).tolist()[0]
+    decision, index_base = opened.model.decision, first_index(opened.model, rows.zero_based)
+    prediction = decision.choose(np.atleast_2d(explanation.score)).tolist()[0]
     return {
         "row": row,
         "label": class_labels(rows.y[row : row + 1]).tolist()[0],
-        "prediction": answer,
+        "prediction": prediction,
         **describe_explanation(
-            found,
+            explanation,
             decision,
             lambda part: {
                 "columns": list(part.features),
-                "features": [column + first for column in part.features],
+                "features": [column + index_base for column in part.features],
             },
         ),
         "basis": "sets" if _has_sets(opened, rows.X[row]) else "monomials",
@@ -193,7 +197,7 @@ def _describe_row(opened: Opened, found: Explanation, rows: SvmlightData, row: i
 
 
 def _name_features(parts: list[dict[str, Any]], names: dict[int, str]) -> dict[str, Any]:
-    """Add the names of features to contributions, or their numbers in files."""
+    """Add names of features to contributions; nameless features are called by their numbers in files."""
 
     def name(column: int, number: int) -> str:
         return names.get(column, str(number))
@@ -206,7 +210,7 @@ def _name_features(parts: list[dict[str, Any]], names: dict[int, str]) -> dict[s
 
 
 def _has_sets(opened: Opened, row: Any) -> bool:
-    """Tell whether a feature counts once in a conjunction, even where the kernel multiplies it."""
+    """Tell whether conjunctions are sets of features, in which a feature has no power above 1."""
     if isinstance(opened.model, ConjunctionModel):
         return opened.model.sets
     return not isinstance(opened.model, KernelModel) or (opened.model.binary and bool((row.data == 1).all()))

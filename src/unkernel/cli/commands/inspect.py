@@ -60,20 +60,20 @@ def inspect(
     if is_parser(model):
         from unkernel.cli.inputs.decisions import inspect_parser
 
-        found = inspect_parser(model, top, features, quiet=json)
+        description = inspect_parser(model, top, features, quiet=json)
     elif is_records(model):
-        found = _inspect_records(model, top, features, quiet=json)
+        description = _inspect_records(model, top, features, quiet=json)
     else:
         opened = open_model(model, "inspect")
         if isinstance(opened, OpenedTrees):
-            found = _inspect_trees(opened, top, features, quiet=json)
+            description = _inspect_trees(opened, top, features, quiet=json)
         else:
             names = read_names(features, first_index(opened.model)) or read_stored_feature_names(opened.model)
-            found = _inspect_rows(opened, top, names, quiet=json)
+            description = _inspect_rows(opened, top, names, quiet=json)
     if json:
-        print_json(found)
+        print_json(description)
     else:
-        print_model(found)
+        print_model(description)
 
 
 # --- Trees --------------------------------------------------------------------------------------------
@@ -81,14 +81,14 @@ def inspect(
 
 def _inspect_trees(opened: OpenedTrees, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
     refuse_options(opened.path, {"--features": features}, ROWS_NOT_TREES)
-    found = _describe_file(opened.path) | describe_trees(opened.model)
-    found |= {
+    description = _describe_file(opened.path) | describe_trees(opened.model)
+    description |= {
         "engine": opened.classifier.engine,
         "exact": opened.classifier.exact,
         "compiled_bytes": opened.classifier.nbytes,
         "origin": opened.model.origin,
     }
-    return found | ({"top": _list_heaviest_fragments(opened, top, quiet=quiet)} if top else {})
+    return description | ({"top": _list_heaviest_fragments(opened, top, quiet=quiet)} if top else {})
 
 
 def _describe_file(path: Path) -> dict[str, Any]:
@@ -99,18 +99,18 @@ def _list_heaviest_fragments(opened: OpenedTrees, top: int, *, quiet: bool) -> l
     """List the fragments with the largest weights over all classes."""
     with Display(quiet=quiet) as display, display.show_work("looking for fragments"):
         try:
-            found = opened.classifier.heaviest(top)
+            fragments = opened.classifier.heaviest(top)
         except ValueError as error:
             raise ValueError(f"{opened.path}: {error}; leave out --top") from error
     return [
         {
-            "fragment": one.label,
-            "tree": one.channel,
-            "class": one.for_class,
-            "weight": one.weight,
-            "speaks_for": str(one.for_class) if one.weight > 0 else f"not {one.for_class}",
+            "fragment": fragment.label,
+            "tree": fragment.channel,
+            "class": fragment.for_class,
+            "weight": fragment.weight,
+            "speaks_for": str(fragment.for_class) if fragment.weight > 0 else f"not {fragment.for_class}",
         }
-        for one in found
+        for fragment in fragments
     ]
 
 
@@ -123,27 +123,29 @@ def _inspect_records(path: Path, top: int, features: str | None, *, quiet: bool)
     refuse_options(path, {"--features": features}, ROWS_NOT_RECORDS)
     records, opened = open_as_rows(path)
     names = dict(enumerate(records.classifier.plan.feature_names)) if top else {}
-    found = _inspect_rows(opened, top, names, quiet=quiet)
-    # There may be millions of names, which the plan can make.
-    found["origin"] = {key: value for key, value in found["origin"].items() if key != "feature_names"}
-    return found | {"records": True, "target": records.target, "columns": records.columns()}
+    description = _inspect_rows(opened, top, names, quiet=quiet)
+    # The plan can make these names, and there may be millions.
+    description["origin"] = {
+        key: value for key, value in description["origin"].items() if key != "feature_names"
+    }
+    return description | {"records": True, "target": records.target, "columns": records.columns()}
 
 
 # --- Rows ---------------------------------------------------------------------------------------------
 
 
 def _inspect_rows(opened: Opened, top: int, names: dict[int, str], *, quiet: bool) -> dict[str, Any]:
-    found = _describe_file(opened.path) | describe(opened.model)
+    description = _describe_file(opened.path) | describe(opened.model)
     if opened.classifier is not None:
-        found |= _describe_tables(opened, opened.classifier)
-    found |= {"origin": opened.model.origin}
-    return found | (_list_heaviest(opened, top, names, quiet) if top else {})
+        description |= _describe_tables(opened, opened.classifier)
+    description |= {"origin": opened.model.origin}
+    return description | (_list_heaviest(opened, top, names, quiet) if top else {})
 
 
 def _describe_tables(opened: Opened, classifier: CompiledClassifier) -> dict[str, Any]:
-    about: dict[str, Any] = {"compiled": opened.stored_tables, "compiled_bytes": classifier.nbytes}
+    description: dict[str, Any] = {"compiled": opened.stored_tables, "compiled_bytes": classifier.nbytes}
     if opened.stored_tables:
-        about |= {
+        description |= {
             "engine": classifier.engine,
             "exact": classifier.exact,
             "zones": count_zones(classifier.tables or classifier._tables),
@@ -151,45 +153,45 @@ def _describe_tables(opened: Opened, classifier: CompiledClassifier) -> dict[str
             "candidates": candidates_to_json(classifier.candidates),
         }
     if classifier._tables.layout != CONJUNCTIONS:
-        return about
+        return description
     counts = classifier.heaviest_conjunctions(0)["counts"][1 : classifier._tables.parameters["degree"] + 1]
-    return about | {"conjunctions": sum(counts), "conjunctions_by_order": counts}
+    return description | {"conjunctions": sum(counts), "conjunctions_by_order": counts}
 
 
 def _list_heaviest(opened: Opened, top: int, names: dict[int, str], quiet: bool) -> dict[str, Any]:
     classifier, note = _expand_conjunctions(opened, quiet)
     listing = classifier.heaviest_conjunctions(top)
-    first, decision = first_index(opened.model), opened.model.decision
+    index_base, decision = first_index(opened.model), opened.model.decision
     entries = []
-    for padded, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):
-        columns = sorted(column for column in padded if column >= 0)
-        weight, spoken_for = find_strongest(decision, weights)
-        entry = {"features": [column + first for column in columns], "weights": weights}
-        entry |= {"weight": weight, "speaks_for": spoken_for}
-        entries.append(entry | ({"names": name_columns(columns, names, first)} if names else {}))
+    for padded_columns, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):
+        columns = sorted(column for column in padded_columns if column >= 0)
+        weight, supported_class = find_strongest(decision, weights)
+        entry = {"features": [column + index_base for column in columns], "weights": weights}
+        entry |= {"weight": weight, "speaks_for": supported_class}
+        entries.append(entry | ({"names": name_columns(columns, names, index_base)} if names else {}))
     basis = "sets" if classifier._tables.parameters["sets"] else "monomials"
     return {"top": entries, "top_basis": basis, "top_note": note}
 
 
 def _expand_conjunctions(opened: Opened, quiet: bool) -> tuple[CompiledClassifier, str | None]:
-    """Return a classifier that has a table of conjunctions, and a note on missing ones."""
+    """Return a classifier that has a table of conjunctions, and a note if the table lacks some."""
     classifier = opened.classifier
     if classifier is not None and classifier._tables.layout == CONJUNCTIONS:
         return classifier, _describe_missing(classifier)
     assert isinstance(opened.model, KernelModel)
     kernel = opened.model.kernel
-    few = kernel.name == "linear" or (
+    can_expand = kernel.name == "linear" or (
         kernel.name == "polynomial" and kernel.degree <= LARGEST_EXPANDED_DEGREE
     )
-    if not few:
+    if not can_expand:
         degree = f" of degree {kernel.degree}" if kernel.name == "polynomial" else ""
         raise ValueError(
             f"{opened.path}: a model with the {kernel.name} kernel{degree} has no conjunctions to list; "
             f"linear ones and polynomial kernels up to degree {LARGEST_EXPANDED_DEGREE} have; leave out --top"
         )
-    with Display(quiet=quiet) as display, display.show_attempts("expanding") as on_try:
-        expanded = compile(opened.model, "expanded", on_progress=on_try)
-    assert isinstance(expanded, CompiledClassifier)  # as the model is not of trees
+    with Display(quiet=quiet) as display, display.show_attempts("expanding") as on_attempt:
+        expanded = compile(opened.model, "expanded", on_progress=on_attempt)
+    assert isinstance(expanded, CompiledClassifier)  # because the model is not of trees
     return expanded, None
 
 

@@ -25,8 +25,7 @@ from unkernel.cli.batch_files import (
 )
 from unkernel.cli.inputs.parsers import Parser, open_parser
 from unkernel.cli.inputs.sentences import Task, check_input, choose_reader, find_task, parse_given
-from unkernel.cli.options import parse_options as own
-from unkernel.cli.options import shared_options
+from unkernel.cli.options import parse_options, shared_options
 from unkernel.cli.output_files import check_different, check_output
 from unkernel.cli.render.stream_outputs import (
     Sink,
@@ -45,23 +44,23 @@ from unkernel.errors import FormatError
 from unkernel.measures.number_format import many
 from unkernel.parsing import Parsed, parse_stream
 
-_COLUMNS = (own.ShownName.conllu, own.ShownName.conllx)
+_COLUMNS = (parse_options.OutputFormat.conllu, parse_options.OutputFormat.conllx)
 _TEXT_TASKS = ("text", "tokens")  # they write CoNLL-U, but do not read it
 _MAX_WARNINGS_PER_FILE = 20
-_WRITERS = {own.ShownName.json: write_objects, own.ShownName.svg: write_page}
+_WRITERS = {parse_options.OutputFormat.json: write_objects, parse_options.OutputFormat.svg: write_page}
 
 
 def parse(
-    model: own.ParserFile,
-    files: own.InputFiles = None,
+    model: parse_options.ParserFile,
+    files: parse_options.InputFiles = None,
     *,
-    output: own.Output = None,
-    format: own.Shown = None,
-    draw: own.Draw = False,
-    svg: own.Svg = None,
-    given: own.GivenOf = None,
-    beam: own.Beam = None,
-    on_error: own.OnError = own.OnErrorName.stop,
+    output: parse_options.Output = None,
+    format: parse_options.Format = None,
+    draw: parse_options.Draw = False,
+    svg: parse_options.Svg = None,
+    given: parse_options.From = None,
+    beam: parse_options.Beam = None,
+    on_error: parse_options.OnError = parse_options.ErrorAction.stop,
     dask: shared_options.PartsDask = None,
     jobs: shared_options.Jobs = None,
     quiet: shared_options.Quiet = False,
@@ -103,19 +102,21 @@ def parse(
     [dim]$[/dim] zcat web.gz | unkernel parse en.uk --on-error skip | gzip > web.parsed.gz
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     given_files = files or [STANDARD_STREAM]
-    request = _Request(model, format, draw, given, beam, skip=on_error == own.OnErrorName.skip)
+    request = _Request(model, format, draw, given, beam, skip=on_error == parse_options.ErrorAction.skip)
     if check_pattern(given_files, dask):
         cluster = Cluster(dask, shared_options.count_threads(jobs))
         _parse_parts(request, given_files[0], output, svg, cluster, quiet=quiet, force=force)
         return
-    places = _choose_places(output, svg, request)
-    _check_places([model, *given_files], places, force=force)
+    outputs = _choose_outputs(output, svg, request)
+    _check_outputs([model, *given_files], outputs, force=force)
     parser, counts = open_parser(model, "parse", beam), _Counts(warn)
-    _answer(request, parser, given_files, places, threads=shared_options.count_threads(jobs), counts=counts)
+    _parse_files(
+        request, parser, given_files, outputs, threads=shared_options.count_threads(jobs), counts=counts
+    )
     if counts.skipped:
         warn(counts.describe_skipped())
     if not quiet:
-        note(counts.in_words(find_task(parser)))
+        note(counts.describe(find_task(parser)))
 
 
 @dataclass(frozen=True)
@@ -123,39 +124,39 @@ class _Request:
     """A parser and its options, for any file."""
 
     model: Path
-    format: own.ShownName | None
+    format: parse_options.OutputFormat | None
     draw: bool
-    given: own.GivenName | None
+    given: parse_options.InputLevel | None
     beam: int | None
     skip: bool  # invalid sentences
 
 
-def _answer(
+def _parse_files(
     request: _Request,
     parser: Parser,
     files: list[str],
-    places: _Places,
+    outputs: _Outputs,
     *,
     threads: int,
     counts: _Counts,
 ) -> None:
-    """Parse files into one file, and draw arcs in another place."""
+    """Parse files, and write the results to `outputs`."""
     documents = _Documents(files, skip=request.skip)
     task, options = find_task(parser), parse_given(parser, request.given)
     raw = options.get("given") == "text" or task.name == "tokens"
     documents.check(task, raw=raw)
     _check_format(task, request.format)
-    sinks = _open_sinks(task, places, request.format)
+    sinks = _open_sinks(task, outputs, request.format)
     stream_of = partial(
         parse_stream,
         parser,
-        format="conllx" if request.format == own.ShownName.conllx else "conllu",
+        format="conllx" if request.format == parse_options.OutputFormat.conllx else "conllu",
         on_error="skip" if request.skip else "raise",
         n_jobs=threads,
         **options,
     )
     counts.raw = raw
-    _copy_stream(documents.answers(stream_of, raw=raw, on_unread=counts.warn), sinks, counts)
+    _copy_stream(documents.parse_all(stream_of, raw=raw, on_unread=counts.warn), sinks, counts)
 
 
 # --- Several files, each parsed on its own --------------------------------------------------------------
@@ -182,7 +183,7 @@ def _parse_parts(
         cluster.path_on_worker(pattern), Path(cluster.path_on_worker(folder)), lambda _: suffix
     )
     journal = Journal(folder, "parse", request.model, asdict(request) | {"model": None}, force=force)
-    work = Work(partial(_answer_part, request, cluster.threads_per_part), "parsing")
+    work = Work(partial(_parse_part, request, cluster.threads_per_part), "parsing")
     with Display(quiet=quiet) as display:
         counts = answer_parts(parts, work, journal, cluster, display)
     if not quiet:
@@ -191,14 +192,14 @@ def _parse_parts(
         note(f"{many(counts['parts'], 'file')}{before}: {words}")
 
 
-def _answer_part(request: _Request, threads: int, part: Part) -> PartResult:
+def _parse_part(request: _Request, threads: int, part: Part) -> PartResult:
     """Parse one part, on a worker."""
     warnings: list[str] = []
     counts = _Counts(warnings.append)
     stamp = request.model.stat()
     parser = _load_parser(request.model, request.beam, (stamp.st_size, stamp.st_mtime_ns))
-    places = _choose_places(part.output, None, request)
-    _answer(request, parser, [part.data], places, threads=threads, counts=counts)
+    outputs = _choose_outputs(part.output, None, request)
+    _parse_files(request, parser, [part.data], outputs, threads=threads, counts=counts)
     summary = [f"{part.data}: {counts.describe_skipped()}"] if counts.skipped else []
     return PartResult(counts.found, [*warnings[:_MAX_WARNINGS_PER_FILE], *summary])
 
@@ -210,14 +211,14 @@ def _load_parser(model: Path, beam: int | None, _stamp: tuple[int, int]) -> Pars
 
 
 def _choose_suffix(task: Task, request: _Request) -> str:
-    if request.draw or request.format == own.ShownName.text:
+    if request.draw or request.format == parse_options.OutputFormat.text:
         return ".txt"
-    suffixes = {own.ShownName.json: ".jsonl", own.ShownName.svg: ".html"}
-    columns_of = ".txt" if task.name in ("chunks", "bunsetsu") else ".conllu"
-    return suffixes.get(request.format, columns_of) if request.format else columns_of
+    suffixes = {parse_options.OutputFormat.json: ".jsonl", parse_options.OutputFormat.svg: ".html"}
+    column_suffix = ".txt" if task.name in ("chunks", "bunsetsu") else ".conllu"
+    return suffixes.get(request.format, column_suffix) if request.format else column_suffix
 
 
-# --- One file of answers ---------------------------------------------------------------------------------
+# --- Several files, parsed into one output ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -232,33 +233,33 @@ class _Documents:
         if self.files.count(STANDARD_STREAM) > 1:
             raise ValueError("-: stdin can be read only once")
         for file in self.files:
-            if file != STANDARD_STREAM and not self._may_be_missing:
+            if file != STANDARD_STREAM and not self._skips_unreadable:
                 os.stat(file)  # noqa: PTH116 (its messages have the name as it was given)
             check_input(file, task, raw=raw)
 
     @property
-    def _may_be_missing(self) -> bool:
+    def _skips_unreadable(self) -> bool:
         return self.skip and len(self.files) > 1
 
-    def answers(
+    def parse_all(
         self,
         stream_of: Callable[[str], Iterator[Parsed]],
         *,
         raw: bool,
         on_unread: Callable[[str], object],
     ) -> Iterator[Parsed]:
-        """Parse all files, and separate their results."""
-        written = b""  # the last bytes
+        """Parse all files; yield their results, with separators between files."""
+        last_bytes = b""
         for file in self.files:
-            begin = _complete_ending(written)
+            prefix = _complete_ending(last_bytes)
             if raw and len(self.files) > 1:
-                begin += f"# newdoc id = {flatten(name_of(file))}\n".encode()
+                prefix += f"# newdoc id = {flatten(name_of(file))}\n".encode()
             for parsed in self._read(file, stream_of, on_unread):
                 if not parsed.data:
                     yield parsed
                     continue
-                yield replace(parsed, data=begin + parsed.data)
-                begin, written = b"", (written + parsed.data)[-3:]
+                yield replace(parsed, data=prefix + parsed.data)
+                prefix, last_bytes = b"", (last_bytes + parsed.data)[-3:]
 
     def _read(
         self, file: str, stream_of: Callable[[str], Iterator[Parsed]], on_unread: Callable[[str], object]
@@ -266,21 +267,21 @@ class _Documents:
         try:
             yield from stream_of(str(stdin_path()) if file == STANDARD_STREAM else file)
         except (OSError, FormatError) as error:
-            if not self._may_be_missing:
+            if not self._skips_unreadable:
                 raise
             reason = f"{file}: {error.strerror}" if isinstance(error, OSError) else str(error)
             on_unread(f"{reason}; the rest of the file is left out")
 
 
 def _complete_ending(written: bytes) -> bytes:
-    """Return the missing line ends of the last sentence, so that others can follow."""
+    """Return the line ends that `written` lacks before another sentence can follow."""
     if not written or written.endswith((b"\n\n", b"\n\r\n")):
         return b""
     return b"\n" if written.endswith(b"\n") else b"\n\n"
 
 
 class _Counts:
-    """Counts of parsed and skipped sentences; `warn` gets the errors of skipped ones."""
+    """Counts of parsed and skipped sentences; `warn` is called with the error of each skipped sentence."""
 
     def __init__(self, warn: Callable[[str], object]) -> None:
         self.found: Counter[str] = Counter(sentences=0, words=0)
@@ -296,10 +297,10 @@ class _Counts:
             self.warn(str(error))
 
     def describe_skipped(self) -> str:
-        what = ("paragraph", "left out") if self.raw else ("sentence", "passed through without answers")
-        return f"{many(self.skipped, what[0])} {what[1]}; see the lines above"
+        nouns = ("paragraph", "left out") if self.raw else ("sentence", "passed through without answers")
+        return f"{many(self.skipped, nouns[0])} {nouns[1]}; see the lines above"
 
-    def in_words(self, task: Task) -> str:
+    def describe(self, task: Task) -> str:
         return _describe_speed(self.found, task, time.perf_counter() - self._began)
 
 
@@ -313,60 +314,60 @@ def _copy_stream(
     stream: Iterator[Parsed], sinks: list[AbstractContextManager[Sink]], counts: _Counts
 ) -> None:
     with ExitStack() as opened:
-        places = [opened.enter_context(sink) for sink in sinks]
+        writers = [opened.enter_context(sink) for sink in sinks]
         for parsed in stream:
-            for put in places:
-                put(parsed)
+            for write in writers:
+                write(parsed)
             counts.add(parsed)
 
 
-class _Places(NamedTuple):
-    """The file of columns or drawings, the place of arcs, and whether to draw."""
+class _Outputs(NamedTuple):
+    """The file of columns or drawings, the file or folder of arcs, and whether to draw for the terminal."""
 
     output: str | None
     svg: Path | None
     draw: bool
 
 
-def _choose_places(output: str | None, svg: Path | None, request: _Request) -> _Places:
+def _choose_outputs(output: str | None, svg: Path | None, request: _Request) -> _Outputs:
     """Choose the outputs by --format, or by --draw and --svg."""
     format, draw = request.format, request.draw
     if format is None or format in _COLUMNS:
-        return _Places(output, svg, draw)
+        return _Outputs(output, svg, draw)
     if draw or svg is not None:
         raise ValueError(f"--format {format.value} and {'--draw' if draw else '--svg'} exclude each other")
-    if format == own.ShownName.svg and output not in (None, STANDARD_STREAM):
-        return _Places(None, Path(output), draw=False)
-    return _Places(output, None, draw=format == own.ShownName.text)
+    if format == parse_options.OutputFormat.svg and output not in (None, STANDARD_STREAM):
+        return _Outputs(None, Path(output), draw=False)
+    return _Outputs(output, None, draw=format == parse_options.OutputFormat.text)
 
 
-def _check_format(task: Task, format: own.ShownName | None) -> None:
+def _check_format(task: Task, format: parse_options.OutputFormat | None) -> None:
     """Refuse a format that the parser does not read or write."""
-    if format == own.ShownName.conllu and task.name in _TEXT_TASKS:
+    if format == parse_options.OutputFormat.conllu and task.name in _TEXT_TASKS:
         return
     if format is not None and format in _COLUMNS:
         choose_reader(task, format)
-    elif format == own.ShownName.json and task.name in ("chunks", "bunsetsu"):
+    elif format == parse_options.OutputFormat.json and task.name in ("chunks", "bunsetsu"):
         raise ValueError(f"--format json is for text and dependency trees, not for {task.words}")
 
 
 def _open_sinks(
-    task: Task, places: _Places, format: own.ShownName | None
+    task: Task, outputs: _Outputs, format: parse_options.OutputFormat | None
 ) -> list[AbstractContextManager[Sink]]:
-    """Return the writers of results: pictures replace columns, unless both are asked for."""
-    output, svg, draw = places
-    if task.name == "chunks" and (svg is not None or format == own.ShownName.svg):
+    """Return the writers of results: columns or drawings, and arcs; arcs alone if only --svg is given."""
+    output, svg, draw = outputs
+    if task.name == "chunks" and (svg is not None or format == parse_options.OutputFormat.svg):
         raise ValueError("--svg draws dependencies, and chunks have none; --draw shows them in brackets")
     sinks = [] if svg is None else [write_arcs(svg)]
     if svg is None or output is not None or draw:
-        place = output or STANDARD_STREAM
-        shown = write_columns if format is None else _WRITERS.get(format, write_columns)
-        sinks.append((write_drawings if draw else shown)(place))
+        path = output or STANDARD_STREAM
+        write_results = write_columns if format is None else _WRITERS.get(format, write_columns)
+        sinks.append((write_drawings if draw else write_results)(path))
     return sinks
 
 
-def _check_places(inputs: Sequence[str | Path], places: _Places, *, force: bool) -> None:
-    output, svg, _ = places
+def _check_outputs(inputs: Sequence[str | Path], outputs: _Outputs, *, force: bool) -> None:
+    output, svg, _ = outputs
     check_different(output, svg)
     if output is not None and output != STANDARD_STREAM:
         check_output(Path(output), *inputs, force=force)

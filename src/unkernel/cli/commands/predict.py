@@ -107,7 +107,7 @@ def predict(
     _check_output(output, model, data, scores=scores, probability=probability, json=json, force=force)
     with Display(quiet=quiet or json) as display:
         result = _predict_file(request, data, output, shared_options.count_threads(jobs), display)
-    _show(result, json=json, quiet=quiet)
+    _print_result(result, json=json, quiet=quiet)
 
 
 def _check_no_record(data: str, model: Path) -> None:
@@ -127,12 +127,12 @@ def _predict_file(
         from unkernel.cli.records.prediction import answer_records
 
         return answer_records(request, data, output, threads, display)
-    found = score_file(request, data, threads, display)
-    answers = Answers(found.decision, "lines", request.scores, request.probability)
+    predictions = score_file(request, data, threads, display)
+    answers = Answers(predictions.decision, "lines", request.scores, request.probability)
     with display.show_work("writing"), open_answers(output, answers) as write:
-        for begin in range(0, len(found.raw), _ROWS_PER_WRITE):
-            write(found.raw[begin : begin + _ROWS_PER_WRITE])
-    return found.result | {"output": output}
+        for begin in range(0, len(predictions.raw), _ROWS_PER_WRITE):
+            write(predictions.raw[begin : begin + _ROWS_PER_WRITE])
+    return predictions.result | {"output": output}
 
 
 # --- Several files ---------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def _predict_parts(
     options = dataclasses.asdict(request) | {"model": None, "quiet": None, "cache_rows": None}
     del options["command"]
     journal = Journal(folder, "predict", request.model, options, force=force)
-    work = Work(functools.partial(_answer_part, request, cluster.threads_per_part), "predicting")
+    work = Work(functools.partial(_predict_part, request, cluster.threads_per_part), "predicting")
     with Display(quiet=request.quiet or json) as display:
         counts = answer_parts(parts, work, journal, cluster, display)
     spent = time.perf_counter() - began
@@ -164,7 +164,7 @@ def _predict_parts(
         print_facts(pattern, _describe_parts(counts, spent) | {"written": str(folder)})
 
 
-def _answer_part(request: Request, threads: int, part: Part) -> PartResult:
+def _predict_part(request: Request, threads: int, part: Part) -> PartResult:
     """Predict one part, on a worker."""
     with Display(quiet=True) as display:
         request = dataclasses.replace(request, quiet=True)
@@ -184,7 +184,7 @@ def _describe_parts(counts: Counter[str], spent: float) -> dict[str, str]:
     return facts | {"rows": f"{counts['rows']:,} ({rate(counts['rows'], spent):,.0f} rows/s)"}
 
 
-def _show(result: dict[str, Any], *, json: bool, quiet: bool) -> None:
+def _print_result(result: dict[str, Any], *, json: bool, quiet: bool) -> None:
     if json:
         print_json(result)
     elif not quiet:

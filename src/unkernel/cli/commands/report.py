@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unkernel.cli.inputs.report_inputs import Question, report_on
-from unkernel.cli.options import parse_options as own
-from unkernel.cli.options import report_options, shared_options, train_options
+from unkernel.cli.options import parse_options, report_options, shared_options, train_options
 from unkernel.cli.options.error_wording import name_options_in_errors
 from unkernel.cli.output_files import check_output
 from unkernel.cli.terminal.console import note, print_facts, print_json
@@ -35,7 +34,7 @@ def report(
     no_records: report_options.NoRecords = False,
     train: report_options.TrainFile = None,
     title: report_options.Title = None,
-    given: own.GivenOf = None,
+    given: parse_options.From = None,
     format: train_options.Format = None,
     zero_based: shared_options.ZeroBasedLikeModel = None,
     jobs: shared_options.Jobs = None,
@@ -66,26 +65,26 @@ def report(
         title,
         not no_records,
     )
-    data, page = _check_places(models, test, train, output, force=force)
+    data, page = _check_outputs(models, test, train, output, force=force)
     check_matplotlib("a report")
     began = time.perf_counter()
     with Display(quiet=quiet or json) as display:
-        asked = Question(data, display, zero_based, shared_options.count_threads(jobs), given, format)
+        question = Question(data, display, zero_based, shared_options.count_threads(jobs), given, format)
         with name_options_in_errors():
-            made = report_on(models, asked, choices, train)
+            finished = report_on(models, question, choices, train)
         with display.show_work("writing"):
-            made.save(page)
-    result = _describe(made, models, data, page, time.perf_counter() - began)
+            finished.save(page)
+    result = _describe(finished, models, data, page, time.perf_counter() - began)
     if json:
         print_json(result)
     elif not quiet:
-        _print(made, result)
+        _print(finished, result)
 
 
-def _check_places(
+def _check_outputs(
     models: Sequence[Path], test: str | None, train: str | None, output: Path | None, *, force: bool
 ) -> tuple[str, Path]:
-    """Return the data and the page, after a check of their places."""
+    """Check the options --test and --output; return the file to test on and the page to write."""
     if test is None:
         raise ValueError(
             f"name the examples to test on: unkernel report {models[0]} --test FILE -o report.html"
@@ -96,8 +95,13 @@ def _check_places(
     return test, output
 
 
-def _describe(made: Report, models: Sequence[Path], data: str, page: Path, seconds: float) -> dict[str, Any]:
-    measures = {name: {one.name: _to_json(one) for one in found} for name, found in made.measures.items()}
+def _describe(
+    finished: Report, models: Sequence[Path], data: str, page: Path, seconds: float
+) -> dict[str, Any]:
+    measures = {
+        name: {measure.name: _to_json(measure) for measure in measures_of_model}
+        for name, measures_of_model in finished.measures.items()
+    }
     return {
         "models": [str(model) for model in models],
         "data": data,
@@ -108,26 +112,28 @@ def _describe(made: Report, models: Sequence[Path], data: str, page: Path, secon
     }
 
 
-def _to_json(one: Measure) -> dict[str, Any]:
-    return {"value": one.value, "low": one.low, "high": one.high, "by": one.method}
+def _to_json(measure: Measure) -> dict[str, Any]:
+    return {"value": measure.value, "low": measure.low, "high": measure.high, "by": measure.method}
 
 
-def _print(made: Report, result: dict[str, Any]) -> None:
-    for words in made.notes:
-        note(words)
-    for name, measures in made.measures.items():
-        print_facts(f"{name} on {result['data']}", {one.name: _format_measure(one) for one in measures})
+def _print(finished: Report, result: dict[str, Any]) -> None:
+    for remark in finished.notes:
+        note(remark)
+    for name, measures in finished.measures.items():
+        print_facts(
+            f"{name} on {result['data']}", {measure.name: _format_measure(measure) for measure in measures}
+        )
     print_facts("the page", {"written": result["output"]})
 
 
-def _format_measure(one: Measure) -> str:
-    if math.isnan(one.value):
+def _format_measure(measure: Measure) -> str:
+    if math.isnan(measure.value):
         return "–"
-    value = format_percent(one.value) if one.is_share else f"{one.value:.6g}"
-    return value if math.isnan(one.low) else f"{value} ({_format_interval(one)}, {one.method})"
+    value = format_percent(measure.value) if measure.is_share else f"{measure.value:.6g}"
+    return value if math.isnan(measure.low) else f"{value} ({_format_interval(measure)}, {measure.method})"
 
 
-def _format_interval(one: Measure) -> str:
-    if one.is_share:
-        return f"{100 * one.low:.2f} to {100 * one.high:.2f}"
-    return f"{one.low:.6g} to {one.high:.6g}"
+def _format_interval(measure: Measure) -> str:
+    if measure.is_share:
+        return f"{100 * measure.low:.2f} to {100 * measure.high:.2f}"
+    return f"{measure.low:.6g} to {measure.high:.6g}"

@@ -77,8 +77,8 @@ def _parser_learner(kind: str) -> Any:
 
 
 def _parts(learner: Any) -> Parts:
-    others = [other for other, name in _MEASURE_ALIASES.items() if name in learner.criteria]
-    criteria: Any = make_choices("criteria", [*learner.criteria, *others])
+    aliases = [alias for alias, name in _MEASURE_ALIASES.items() if name in learner.criteria]
+    criteria: Any = make_choices("criteria", [*learner.criteria, *aliases])
     by = typer.Option("--by", help="Measure to optimise.", show_default=learner.criteria[0])
     plot = typer.Option(
         "--plot",
@@ -123,7 +123,7 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
         check_options(options, given["data"], records=records)
         learner = adapt_to_records(learner) if records else learner
     search = Search.of(learner, options)
-    _check_places(given)
+    _check_outputs(given)
     if given["by"] is not None:
         given["by"] = _MEASURE_ALIASES.get(given["by"].value, given["by"].value)
     with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
@@ -132,12 +132,14 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
     report(result, given, print_tuning)
 
 
-def _check_places(given: dict[str, Any]) -> None:
+def _check_outputs(given: dict[str, Any]) -> None:
     from unkernel.cli.output_files import check_different, check_model_output, check_output
 
-    lists = [given.get(option) or "" for option in ("templates", "clusters")]  # built-in names, or files
-    listed = [name for names in lists for name in names.split(",") if name]
-    inputs = [*given["data"], given.get("dev"), given.get("schema"), *listed]
+    option_values = [
+        given.get(option) or "" for option in ("templates", "clusters")
+    ]  # names of built-in templates, or files
+    listed_files = [name for names in option_values for name in names.split(",") if name]
+    inputs = [*given["data"], given.get("dev"), given.get("schema"), *listed_files]
     check_different(given["output"], given["plot"])
     if given["output"] is not None:
         check_model_output(given["output"], *inputs, force=given["force"])

@@ -1,4 +1,4 @@
-"""``unkernel verify``: compare model files with the digests inside."""
+"""``unkernel verify``: compare model files with the digests stored in them."""
 
 from __future__ import annotations
 
@@ -54,23 +54,23 @@ def verify(
     [dim]$[/dim] unkernel verify model.uk --public-key public.pem
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     key = None if public_key is None else read_key(public_key)
-    found = []
+    verified_files = []
     with Display(quiet=quiet or json) as display:
         for path in files:
             with display.show_work(f"verifying {path.name}"):
-                found.append(_verify_file(path, key))
+                verified_files.append(_verify_file(path, key))
     if json:
-        print_json({"files": found})
+        print_json({"files": verified_files})
     elif not quiet:
-        for result in found:
+        for result in verified_files:
             results().print(flatten(_format_line(result)), markup=False)
-    if any(result["problem"] for result in found):
-        raise typer.Exit(DAMAGED_MODEL if any(result["damaged"] for result in found) else BAD_INPUT)
+    if any(result["problem"] for result in verified_files):
+        raise typer.Exit(DAMAGED_MODEL if any(result["damaged"] for result in verified_files) else BAD_INPUT)
 
 
 def _verify_file(path: Path, key: Any) -> dict[str, Any]:
     """Verify a file; return the result for JSON."""
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "file": str(path),
         "problem": None,
         "damaged": False,
@@ -79,9 +79,9 @@ def _verify_file(path: Path, key: Any) -> dict[str, Any]:
         "bytes": None,
     }
     try:
-        before = _file_identity(path)
+        identity = _file_identity(path)
         opened = container.open_file(path, verify=True)
-        found |= {
+        result |= {
             "kind": opened.kind,
             "arrays": len(opened.arrays),
             "bytes": path.stat().st_size,
@@ -89,25 +89,25 @@ def _verify_file(path: Path, key: Any) -> dict[str, Any]:
         }
         if key is not None:
             check_signature(path, key)
-            found["signed"] = True
+            result["signed"] = True
         if opened.digests is None:
-            found["problem"] = "has no digests: load it and save it again"
+            result["problem"] = "has no digests: load it and save it again"
         else:
             check_loaded(load(path, verify=False), str(path))
-        if _file_identity(path) != before:  # digests and signature may be of different files
-            found["problem"] = "was replaced while it was verified: verify it again"
+        if _file_identity(path) != identity:  # else the digests and the signature may be of two files
+            result["problem"] = "was replaced while it was verified: verify it again"
     except FormatError as error:
-        found |= {"problem": error.reason, "damaged": True}
+        result |= {"problem": error.reason, "damaged": True}
     except OSError as error:
-        found["problem"] = f"cannot be read: {error.strerror or error}"
-    found["damaged"] |= found["problem"] is not None and found["kind"] is not None
-    return found
+        result["problem"] = f"cannot be read: {error.strerror or error}"
+    result["damaged"] |= result["problem"] is not None and result["kind"] is not None
+    return result
 
 
 def _file_identity(path: Path) -> tuple[int, ...]:
     """Return the properties that distinguish a file from another one of the same name."""
-    facts = path.stat()
-    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _format_line(result: dict[str, Any]) -> str:
@@ -137,7 +137,7 @@ def read_key(path: Path) -> Any:
 
 
 def check_signature(path: Path, key: Any) -> None:
-    """Raise ``FormatError`` unless the signature beside a file matches it."""
+    """Raise ``FormatError`` unless the file FILE.sig holds a valid signature of FILE."""
     from cryptography.exceptions import InvalidSignature
 
     signature = path.with_name(path.name + ".sig")

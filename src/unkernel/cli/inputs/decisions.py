@@ -34,10 +34,10 @@ def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) 
         if row >= len(corpus):
             raise ValueError(f"{data}: has {many(len(corpus), 'sentence')}, so there is no sentence {row:,}")
         with display.show_work("explaining"):
-            found = _explain(path, parser, corpus[row : row + 1], top)
+            explained = _explain(path, parser, corpus[row : row + 1], top)
     sentence = corpus[row]
     text = " ".join(sentence.words) if isinstance(sentence, ChunkSentence) else str(sentence.text)
-    decisions = [_to_json(one) for one in found]
+    decisions = [_to_json(decision) for decision in explained]
     return {"model": str(path), "data": data, "row": row, "text": text, "decisions": decisions}
 
 
@@ -61,12 +61,12 @@ def _explain(
         raise ValueError(f"{path}: {error}") from error
 
 
-def _to_json(one: ExplainedDecision) -> dict[str, Any]:
-    fields = dataclasses.asdict(one)
+def _to_json(decision: ExplainedDecision) -> dict[str, Any]:
+    fields = dataclasses.asdict(decision)
     for name in ("intercept", "rest"):
         fields[name].pop("features")
     del fields["sentence"]
-    return {"question": one.question} | fields
+    return {"question": decision.question} | fields
 
 
 # --- A whole parser -----------------------------------------------------------------------------------
@@ -76,14 +76,14 @@ def inspect_parser(path: Path, top: int, features: str | None, *, quiet: bool) -
     """Describe a parser and, with `top`, list its heaviest conjunctions, for JSON."""
     refuse_options(path, {"--features": features}, ROWS_NOT_PARSERS)
     parser = open_parser(path, "inspect")
-    found: dict[str, Any] = {"file": str(path), "file_bytes": path.stat().st_size}
-    found |= {"digests": container.has_digests(path)} | describe_parser(parser)
+    description: dict[str, Any] = {"file": str(path), "file_bytes": path.stat().st_size}
+    description |= {"digests": container.has_digests(path)} | describe_parser(parser)
     if not top:
-        return found
+        return description
     parser = open_explainable(path, "inspect")
     complete = all(part.engine != "split" and part.exact for part in parser.parts_.values())
     heaviest = list_heaviest(parser, top, quiet=quiet)
-    return found | {"top": heaviest, "top_note": None if complete else _NOT_LISTED}
+    return description | {"top": heaviest, "top_note": None if complete else _NOT_LISTED}
 
 
 def list_heaviest(
@@ -91,22 +91,22 @@ def list_heaviest(
 ) -> dict[str, list[dict[str, Any]]]:
     """List the heaviest conjunctions for each kind of decision, for JSON."""
     if isinstance(parser, TextParserModel):
-        found = {"tagger": parser.tagger, "parser": parser.parser}
+        parts = {"tagger": parser.tagger, "parser": parser.parser}
         return {
-            f"{name}.{kind}": [one | {"part": f"{name}.{one['part']}"} for one in listed]
-            for name, model in found.items()
-            for kind, listed in list_heaviest(model, top, quiet=quiet).items()
+            f"{name}.{kind}": [weight | {"part": f"{name}.{weight['part']}"} for weight in heaviest]
+            for name, model in parts.items()
+            for kind, heaviest in list_heaviest(model, top, quiet=quiet).items()
         }
     with Display(quiet=quiet) as display, display.show_work("listing"):
-        listed = parser.heaviest(top)
+        heaviest = parser.heaviest(top)
     by_kind: dict[str, list[dict[str, Any]]] = {part.partition(".")[0]: [] for part in parser.parts_}
-    for one in listed:
-        by_kind[one.part.partition(".")[0]].append(
+    for weight in heaviest:
+        by_kind[weight.part.partition(".")[0]].append(
             {
-                "features": list(one.features),
-                "class": one.for_class,
-                "weight": one.weight,
-                "part": one.part,
+                "features": list(weight.features),
+                "class": weight.for_class,
+                "weight": weight.weight,
+                "part": weight.part,
             }
         )
     return by_kind

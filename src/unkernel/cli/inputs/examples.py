@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Examples:
-    """Examples of a file, with defaults for facts that only some sources have."""
+    """The examples of a file; attributes that only some sources have are None by default."""
 
     file: str
     source: Any  # the examples, for `fit`
@@ -21,12 +21,12 @@ class Examples:
     packed: Path | None = None  # the packed copy of rows
 
     def targets(self) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
-        """Return labels and query numbers to compare with."""
+        """Return the gold labels and the query numbers, to compare predictions with."""
         return self.labels, self.groups
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:
         """Return the scores of all examples, of shape (examples, scores)."""
-        has_scores = hasattr(estimator, "decision_function")  # a regressor has values
+        has_scores = hasattr(estimator, "decision_function")  # a regressor has only `predict`
         score = estimator.decision_function if has_scores else estimator.predict
         scores: NDArray[np.float64] = score(self.source)
         return scores.reshape(self.count, -1)

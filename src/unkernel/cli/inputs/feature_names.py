@@ -23,13 +23,13 @@ def read_names(path: str | None, first_index: int) -> dict[int, str]:
 def _read_lines(path: str) -> list[str]:
     content = b"".join(read_blocks(path)).removeprefix(b"\xef\xbb\xbf")
     lines = content.split(b"\n")
-    found = []
+    texts = []
     for number, line in enumerate(lines if lines[-1] else lines[:-1], 1):
         try:
-            found.append(line.decode().removesuffix("\r"))
+            texts.append(line.decode().removesuffix("\r"))
         except UnicodeDecodeError:
             raise FormatError(path, number, 0, "the name of a feature is not UTF-8 text") from None
-    return found
+    return texts
 
 
 def _parse_numbered(path: str, lines: list[str], first_index: int) -> dict[int, str]:

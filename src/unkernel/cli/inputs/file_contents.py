@@ -14,12 +14,12 @@ from unkernel.models.container import begins_as_model
 from unkernel.records.files import format_of
 
 _SNIFFED_BYTES = 1 << 16
-_TREE = re.compile(rb"\|B[TVS](:[^|\s]*)?\|")  # the begin of a tree, a vector or a string
+_TREE = re.compile(rb"\|B[TVS](:[^|\s]*)?\|")  # the mark before a tree, a vector or a string
 _BARE_TREE = re.compile(rb"([^\s(|]+)\s+(\([^\s()]*\s.*\))\s*")  # a label and a tree without marks
 _MAX_TREE_CHARACTERS = 60  # in a message
 _NUMBER = rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 _ROW = re.compile(_NUMBER + rb"(\s+qid:\d+)?(\s+\d+:\S+)*\s*(#.*)?")
-_LINES_OF_ROWS = 5  # that tell
+_LINES_OF_ROWS = 5  # the lines that are examined
 _BUNSETSU = re.compile(rb"\* \d+ -?\d+[A-Z]")
 _WORD = re.compile(rb"\d+([-.]\d+)?\t")
 _TAG = re.compile(rb"O|[BIES](-.*)?")
@@ -47,15 +47,15 @@ _TRAINED_BY = {
 
 
 def read_beginning(file: str | Path | IO[bytes]) -> bytes:
-    """Read the first bytes of a file, decompressed; none if it cannot be read, or only once (a pipe)."""
+    """Read the first bytes of a file, decompressed; b"" if the file is unreadable, or a pipe (read once)."""
     if isinstance(file, str | Path) and not Path(file).is_file():
         return b""
     try:
         with contextlib.closing(read_blocks(file, _SNIFFED_BYTES)) as blocks:  # type: ignore[type-var]
-            begin: bytes = next(blocks, b"")
+            beginning: bytes = next(blocks, b"")
     except (OSError, FormatError):
         return b""
-    return begin
+    return beginning
 
 
 # --- Models where data should be ----------------------------------------------------------------------
@@ -63,18 +63,18 @@ def read_beginning(file: str | Path | IO[bytes]) -> bytes:
 
 def check_no_model(file: str, expected: str) -> None:
     """Refuse a model where data is expected."""
-    begin = read_beginning(file)
-    if begins_as_model(begin):
-        whose = "unkernel"
-    elif begin.startswith(_OTHER_MODELS):
-        whose = "another program"
+    beginning = read_beginning(file)
+    if begins_as_model(beginning):
+        program = "unkernel"
+    elif beginning.startswith(_OTHER_MODELS):
+        program = "another program"
     else:
         return
-    raise ValueError(f"{file} is a model of {whose}, not {expected}; name the file with the {expected}")
+    raise ValueError(f"{file} is a model of {program}, not {expected}; name the file with the {expected}")
 
 
 def check_no_bare_trees(file: str) -> None:
-    """Refuse lines of a label and a tree without marks, which look like records."""
+    """Refuse lines of a label and a tree without |BT| and |ET|, which could be taken for records."""
     lines = [line for line in split_lines(read_beginning(file))[:-1] if line.strip()][:_LINES_OF_ROWS]
     first = _BARE_TREE.fullmatch(lines[0]) if lines else None
     if first is None or not all(map(_BARE_TREE.fullmatch, lines)):
@@ -102,44 +102,44 @@ def explain_wrong_file(path: Path, command: str) -> Iterator[None]:
     try:
         yield
     except FormatError as error:
-        held = "records" if format_of(str(path)) else detect_content(read_beginning(path))
-        if held is None:
+        content = "records" if format_of(str(path)) else detect_content(read_beginning(path))
+        if content is None:
             raise
-        words = held if held in ("rows", "records", "trees") else f"sentences with {held}"
-        raise ValueError(f"{path} holds {words}, not a model: {_remedy(path, command, held)}") from error
+        words = content if content in ("rows", "records", "trees") else f"sentences with {content}"
+        raise ValueError(f"{path} holds {words}, not a model: {_remedy(path, command, content)}") from error
 
 
-def _remedy(path: Path, command: str, held: str) -> str:
+def _remedy(path: Path, command: str, content: str) -> str:
     if command in _MODEL_FIRST:
         return f"the MODEL comes first: {_MODEL_FIRST[command]}"
-    target = " --target COLUMN" if held == "records" else ""
-    return f"train one first: unkernel train {_TRAINED_BY[held]} {path}{target} -o model.uk"
+    target = " --target COLUMN" if content == "records" else ""
+    return f"train one first: unkernel train {_TRAINED_BY[content]} {path}{target} -o model.uk"
 
 
-def detect_content(begin: bytes) -> str | None:
-    """Return the content of a file that begins so: ``"rows"``, ``"trees"`` or a kind of sentences."""
-    if has_trees(begin):
+def detect_content(beginning: bytes) -> str | None:
+    """Guess the content of a file from its beginning: ``"rows"``, ``"trees"`` or a kind of sentences."""
+    if has_trees(beginning):
         return "trees"
-    return "rows" if has_rows(begin) else detect_sentences(begin)
+    return "rows" if has_rows(beginning) else detect_sentences(beginning)
 
 
-def has_rows(begin: bytes) -> bool:
+def has_rows(beginning: bytes) -> bool:
     """Tell whether the first lines are labels with features."""
-    lines = [line.strip() for line in split_lines(begin)[:-1]]  # the last line may be cut
+    lines = [line.strip() for line in split_lines(beginning)[:-1]]  # the last line may be cut
     rows = [line for line in lines if line and not line.startswith(b"#")][:_LINES_OF_ROWS]
     return any(b":" in line for line in rows) and all(map(_ROW.fullmatch, rows))
 
 
-def has_trees(begin: bytes) -> bool:
+def has_trees(beginning: bytes) -> bool:
     """Tell whether the first line that is no comment has a tree."""
-    lines = (line.strip() for line in split_lines(begin))
+    lines = (line.strip() for line in split_lines(beginning))
     first = next((line for line in lines if line and not line.startswith(b"#")), b"")
     return first.startswith(b"(") or _TREE.search(first.partition(b"#")[0]) is not None
 
 
-def detect_sentences(begin: bytes) -> str | None:
+def detect_sentences(beginning: bytes) -> str | None:
     """Return the kind of sentences: ``"dependency trees"``, ``"bunsetsu"``, ``"chunks"`` or None."""
-    lines = split_lines(begin)
+    lines = split_lines(beginning)
     if any(line == b"EOS" or _BUNSETSU.match(line) for line in lines):
         return "bunsetsu"
     first = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
@@ -152,13 +152,13 @@ def detect_sentences(begin: bytes) -> str | None:
     return "chunks" if is_chunks else None
 
 
-def has_no_columns(begin: bytes) -> bool:
-    """Tell whether there is text, and no line of it has a tab."""
-    return b"\t" not in begin and any(
-        line.strip() and not line.startswith(b"#") for line in split_lines(begin)
+def has_no_columns(beginning: bytes) -> bool:
+    """Tell whether there is text in which no line has a tab."""
+    return b"\t" not in beginning and any(
+        line.strip() and not line.startswith(b"#") for line in split_lines(beginning)
     )
 
 
-def split_lines(begin: bytes) -> list[bytes]:
+def split_lines(beginning: bytes) -> list[bytes]:
     """Split bytes into lines without their ends."""
-    return [line.rstrip(b"\r") for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+    return [line.rstrip(b"\r") for line in beginning.removeprefix(b"\xef\xbb\xbf").split(b"\n")]

@@ -1,4 +1,4 @@
-"""Labels and rows of files, as a model takes them."""
+"""Labels and rows of files, in the form that models take."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LARGEST_EXACT_INTEGER = 2**53
 
 
 def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return labels as integers if all are, so that they read -1 and not -1.0."""
+    """Return labels as integers if all are whole numbers, so that they are printed as -1, not -1.0."""
     if labels.dtype.kind != "f" or not np.all(np.abs(labels) <= _LARGEST_EXACT_INTEGER):
         return labels
     whole = labels.astype(np.int64)
@@ -22,7 +22,7 @@ def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_classes(labels: NDArray[Any] | None, name: str) -> None:
-    """Refuse labels with fractions, which are numbers to predict, not classes; None is read later."""
+    """Refuse labels with fractions, which are numbers to predict, not classes; None is not checked."""
     if labels is not None and labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
         raise ValueError(
             f"{name} has fractions, and these models predict classes; for numbers: unkernel train regression"
@@ -30,7 +30,7 @@ def check_classes(labels: NDArray[Any] | None, name: str) -> None:
 
 
 def match_width(model: Any, X: Any, name: str) -> Any:
-    """Give rows exactly the columns of a model of fixed width, or at least those of another one."""
+    """Give rows the columns of the model; more columns are kept only if its width is not fixed."""
     if model.fixed_width:
         return drop_unknown_features(X, model.n_features, name)
     from scipy import sparse

@@ -13,7 +13,7 @@ from unkernel.models import container, registry
 RECORDS = "records"
 CLUSTERS = "word_clusters"
 UNEXPLAINED = ("tokenizer",)  # kinds of parsers whose decisions cannot be explained
-# The models that an option is for, and the one that it was given with.
+# The models that an option is for, and the model that it was given with.
 ROWS_NOT_RECORDS = ("models of rows", "a model of records")
 ROWS_NOT_TREES = ("models of rows", "a model of trees")
 ROWS_NOT_PARSERS = ("models of rows or trees", "a parser")
@@ -29,8 +29,8 @@ def describe_parser_file(path: Path) -> str | None:
         kind = container.read(path)[0]
     except FormatError:
         return None
-    known = registry.list_kinds().get(kind)
-    return None if known is None or kind in MODEL_KINDS else known.description
+    entry = registry.list_kinds().get(kind)
+    return None if entry is None or kind in MODEL_KINDS else entry.description
 
 
 def list_commands(path: Path) -> str:
@@ -60,7 +60,7 @@ def is_records(path: Path) -> bool:
 
 def refuse_options(path: Path, given: Mapping[str, Any], kinds: tuple[str, str]) -> None:
     """Raise ``ValueError`` if an option was given that has no meaning for a model."""
-    wanted, actual = kinds
+    suitable, actual = kinds
     for option, value in given.items():
         if value is not None:
-            raise ValueError(f"{path}: {option} is for {wanted}, and this is {actual}")
+            raise ValueError(f"{path}: {option} is for {suitable}, and this is {actual}")

@@ -36,20 +36,20 @@ Model = KernelModel | LinearModel | ConjunctionModel
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A model that was read, with a classifier unless it has support vectors that are not compiled yet."""
+    """A model that was read; `classifier` is None if its support vectors are not compiled yet."""
 
     path: Path
     model: Model
     classifier: CompiledClassifier | None
     stored_tables: bool = False
 
-    def ready(self, display: Display, *, threads: int, quiet: bool = False) -> CompiledClassifier:
+    def get_classifier(self, display: Display, *, threads: int, quiet: bool = False) -> CompiledClassifier:
         """Return the classifier; compile support vectors for this run, with a note."""
         if self.classifier is not None:
             return self.classifier
         with display.show_attempts("compiling") as on_progress, _name_file_in_errors(self.path):
             classifier = compile(self.model, n_jobs=threads, on_progress=on_progress)
-        assert isinstance(classifier, CompiledClassifier)  # as the model is not of trees
+        assert isinstance(classifier, CompiledClassifier)  # because the model is not of trees
         if not quiet:
             note(
                 f"{self.path}: compiled for this run (engine {classifier.engine}, "
@@ -68,7 +68,7 @@ class OpenedTrees:
 
 
 def open_model(path: Path, command: str) -> Opened | OpenedTrees:
-    """Read the model of a command: a ``.uk`` file of any kind, or a model of another program.
+    """Read the model that a command was given: a ``.uk`` file, or a model of another program.
 
     Anything else is a ``FormatError``; for a file of rows, trees or sentences, it shows the arguments of
     `command`.
@@ -109,15 +109,15 @@ def _name_file_in_errors(path: Path) -> Iterator[None]:
 def first_index(model: Model, rows_zero_based: bool = True) -> int:
     """Return the number of column 0 in files: 0 or 1.
 
-    The file is the one that the model was trained on or read from; if unknown, the one with the rows to
-    predict.
+    "Files" means the file that the model was trained on or read from; if that file is unknown, the file of
+    the rows to predict.
     """
-    noted = model.origin.get("zero_based")
-    return 0 if (noted if isinstance(noted, bool) else rows_zero_based) else 1
+    stored = model.origin.get("zero_based")
+    return 0 if (stored if isinstance(stored, bool) else rows_zero_based) else 1
 
 
 def read_stored_feature_names(model: Model) -> dict[int, str]:
-    """Return the names of columns stored in a model: those of the data frame that it was trained on."""
+    """Return the column names that a model stores from the data frame that it was trained on."""
     names = model.origin.get("feature_names")
     return dict(enumerate(map(str, names))) if isinstance(names, list) else {}
 
@@ -128,7 +128,7 @@ def is_ranking(model: Model) -> bool:
 
 
 def describe(model: Model) -> dict[str, Any]:
-    about: dict[str, Any] = {
+    description: dict[str, Any] = {
         "kind": model.kind,
         "ranking": is_ranking(model),
         "format": _source_format(model),
@@ -139,10 +139,10 @@ def describe(model: Model) -> dict[str, Any]:
         "probability": model.decision.probability is not None,
     }
     if model.decision.scheme == "ordinal":
-        about["thresholds"] = model.decision.thresholds.tolist()
+        description["thresholds"] = model.decision.thresholds.tolist()
     if isinstance(model, KernelModel):
-        about |= _kernel_to_json(model.kernel)
-        return about | {
+        description |= _kernel_to_json(model.kernel)
+        return description | {
             "support_vectors": model.n_support,
             "binary": model.binary,
             "used_features": len(np.unique(model.support_vectors.indices)),
@@ -150,8 +150,8 @@ def describe(model: Model) -> dict[str, Any]:
         }
     if isinstance(model, LinearModel):
         used = int(np.count_nonzero(model.weights.any(axis=1)))
-        return about | {"used_features": used, "intercept": model.intercept.tolist()}
-    return about | {
+        return description | {"used_features": used, "intercept": model.intercept.tolist()}
+    return description | {
         "degree": model.degree,
         "basis": "sets" if model.sets else "monomials",
         "used_features": len(model.columns),
@@ -204,8 +204,8 @@ def _kernel_to_json(kernel: Kernel) -> dict[str, Any]:
 
 
 def _source_format(model: Model | TreeModel) -> str:
-    noted = model.origin.get("format")
-    return noted if isinstance(noted, str) else "unkernel"
+    stored = model.origin.get("format")
+    return stored if isinstance(stored, str) else "unkernel"
 
 
 def count_zones(tables: Tables) -> dict[str, int]:
@@ -254,7 +254,7 @@ def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
 
 
 def name_scores(decision: Decision) -> list[str]:
-    """Name the scores of a row: by class, by pair of classes, or as the only one."""
+    """Name the scores of a row by their classes or pairs of classes; a single score is named "score"."""
     classes = decision.classes.tolist()
     if decision.scheme == "one_vs_rest":
         return [str(label) for label in classes]
@@ -272,20 +272,20 @@ def name_decisions(decision: Decision) -> list[str]:
 
 def find_strongest(decision: Decision, weights: list[float]) -> tuple[float, str]:
     """Return the weight of largest magnitude, and the class that it supports."""
-    place = max(range(len(weights)), key=lambda i: abs(weights[i]))
-    return weights[place], _name_supported_class(decision, place, weights[place] > 0)
+    index = max(range(len(weights)), key=lambda i: abs(weights[i]))
+    return weights[index], _name_supported_class(decision, index, weights[index] > 0)
 
 
-def _name_supported_class(decision: Decision, place: int, positive: bool) -> str:
+def _name_supported_class(decision: Decision, index: int, positive: bool) -> str:
     classes = decision.classes.tolist()
     if decision.scheme == "regression":
         return "a larger value" if positive else "a smaller value"
     if decision.scheme == "ordinal":
         return "a higher class" if positive else "a lower class"
     if decision.scheme == "one_vs_rest":
-        return str(classes[place]) if positive else f"not {classes[place]}"
+        return str(classes[index]) if positive else f"not {classes[index]}"
     if decision.scheme == "one_vs_one":
-        first, second = list(pairs(len(classes)))[place]
+        first, second = list(pairs(len(classes)))[index]
         winner, loser = (first, second) if positive else (second, first)
         return f"{classes[winner]}" + (f" over {classes[loser]}" if len(classes) > 2 else "")
     return str(classes[1 if positive else 0])

@@ -21,12 +21,12 @@ from unkernel.parsing.text.result import TITLES, TextResult
 
 _LIFTED = "↑"  # marks the relations of lifted arcs, which never appear in results
 Parser = SavedModel
-_DERIVED = ("sentences_per_second", "words_per_second")
-_DERIVED_OF_TYPES = ("f1", "precision", "recall")
+_SPEEDS = ("sentences_per_second", "words_per_second")
+_SCORES = ("f1", "precision", "recall")
 
 
 def open_parser(path: Path, command: str, beam: int | None = None) -> Parser:
-    """Read the parser of a command, with another beam if one is given; raise ``FormatError`` for others."""
+    """Read the parser that a command was given, and set its beam; refuse other files (``FormatError``)."""
     parser = _load_parser(path, command)
     if beam is None:
         return parser
@@ -46,18 +46,18 @@ def _load_parser(path: Path, command: str) -> Parser:
     words = describe_parser_file(path)
     if words is not None:  # clusters of words
         raise FormatError(os.fspath(path), 0, 0, f"{words}, not a parser: {list_commands(path)}")
-    words = f"a model of {_example_kind(loaded)}"
+    words = f"a model of {_name_example_kind(loaded)}"
     raise FormatError(os.fspath(path), 0, 0, f"{words}, not a parser: unkernel predict takes it")
 
 
-def _example_kind(model: Any) -> str:
+def _name_example_kind(model: Any) -> str:
     if isinstance(model, RecordClassifier):
         return "records"
     return "trees" if isinstance(model, TreeClassifier) else "rows"
 
 
 def open_explainable(path: Path, command: str) -> ParserModel | TextParserModel:
-    """Read a parser that can explain its decisions; raise ``FormatError`` for others."""
+    """Read a parser; raise ``FormatError`` if its decisions cannot be explained."""
     parser = open_parser(path, command)
     if isinstance(parser, ParserModel | TextParserModel):
         return parser
@@ -70,15 +70,15 @@ def describe_parser(parser: Parser) -> dict[str, Any]:
         "parser": parser.estimator,
         "parameters": parser.parameters,
         "features": parser.n_features_,
-        "answers": _list_answers(parser),
+        "answers": _list_labels(parser),
         "parts": [_describe_part(name, part) for name, part in parser.parts_.items()],
         "compiled_bytes": parser.nbytes,
     }
 
 
-def _list_answers(parser: Parser) -> list[str] | None:
+def _list_labels(parser: Parser) -> list[str] | None:
     if isinstance(parser, TextParserModel):
-        return _list_answers(parser.parser)
+        return _list_labels(parser.parser)
     if isinstance(parser, ArcEagerModel):
         return sorted(name for name in parser.labels_ if _LIFTED not in name)
     return parser.types_ if isinstance(parser, ChunkModel) else None
@@ -103,17 +103,19 @@ def describe_result(result: Any) -> dict[str, Any]:
     """Return all measures of a parser's ``evaluate``, for JSON."""
     if isinstance(result, TextResult):
         result = dataclasses.replace(result, answer=None)  # a treebank, not a number
-    found = dataclasses.asdict(result)
-    found |= {name: getattr(result, name) for name in _DERIVED if hasattr(result, name)}
+    description = dataclasses.asdict(result)
+    description |= {name: getattr(result, name) for name in _SPEEDS if hasattr(result, name)}
     if isinstance(result, TextResult):
         scores = result.scores()
-        found = {name: value for name, value in found.items() if name not in TITLES or name in scores}
-        del found["measured"], found["answer"]
-        for name, score in scores.items():
-            found[name] = {key: getattr(score, key) for key in _DERIVED_OF_TYPES} | found[name]
-    if "per_type" in found:
-        found["per_type"] = {
-            name: {key: getattr(one, key) for key in _DERIVED_OF_TYPES} | dataclasses.asdict(one)
-            for name, one in result.per_type.items()
+        description = {
+            name: value for name, value in description.items() if name not in TITLES or name in scores
         }
-    return found
+        del description["measured"], description["answer"]
+        for name, score in scores.items():
+            description[name] = {key: getattr(score, key) for key in _SCORES} | description[name]
+    if "per_type" in description:
+        description["per_type"] = {
+            name: {key: getattr(score, key) for key in _SCORES} | dataclasses.asdict(score)
+            for name, score in result.per_type.items()
+        }
+    return description

@@ -28,7 +28,7 @@ from unkernel.records.plan import Plan
 
 ORIGIN = "records"  # the entry of a model's origin that describes its columns
 _STDIN = "stdin"
-_ASK_BLOCK_BYTES = 1 << 22
+_PREDICTION_BLOCK_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,33 +40,33 @@ class OpenedRecords:
 
     @cached_property
     def _origin(self) -> dict[str, Any]:
-        noted = self.classifier.classifier.model.origin.get(ORIGIN)
-        return noted if isinstance(noted, dict) else {}
+        stored = self.classifier.classifier.model.origin.get(ORIGIN)
+        return stored if isinstance(stored, dict) else {}
 
     @property
     def target(self) -> str | None:
         """The column to predict, if the model was trained on a file."""
-        noted = self._origin.get("target")
-        return noted if isinstance(noted, str) else None
+        stored = self._origin.get("target")
+        return stored if isinstance(stored, str) else None
 
     @cached_property
     def types(self) -> dict[str, str]:
-        """The types of columns in text files, as in training."""
-        found, noted = column_types(self.classifier.plan), self._origin.get("types")
-        if isinstance(noted, dict):
-            found |= {name: kind for name, kind in noted.items() if name in found}
-        return found
+        """The types of columns in text files: those of the training file."""
+        types_by_name, stored = column_types(self.classifier.plan), self._origin.get("types")
+        if isinstance(stored, dict):
+            types_by_name |= {name: kind for name, kind in stored.items() if name in types_by_name}
+        return types_by_name
 
     @cached_property
     def plan_of_files(self) -> Plan:
-        """The plan, with None as NaN where it knows only NaN: files have no NaN."""
+        """The plan, with None treated as NaN, because files have no NaN."""
         return self.classifier.plan.with_none_as_nan()
 
     @property
     def target_type(self) -> str:
         """The type of labels in text files."""
-        noted = self._origin.get("types", {})
-        return str(noted.get(self.target, "string")) if isinstance(noted, dict) else "string"
+        stored = self._origin.get("types", {})
+        return str(stored.get(self.target, "string")) if isinstance(stored, dict) else "string"
 
     def columns(self) -> list[dict[str, Any]]:
         """Describe each column that the model reads by its kind and number of features, for JSON."""
@@ -124,17 +124,17 @@ def open_record_file(file: str, display: Display, *, wait: bool = True) -> Itera
         return
     if not wait:  # a progress bar would wait for whole blocks
         with stdin_path().open("rb", buffering=0) as pipe:
-            yield open_records(pipe, name=_STDIN, wait=False, size=_ASK_BLOCK_BYTES)
+            yield open_records(pipe, name=_STDIN, wait=False, size=_PREDICTION_BLOCK_BYTES)
         return
     with display.show_reading(file) as stream:
         name = _STDIN if file == STANDARD_STREAM else file
-        yield open_records(stream, name=name, size=_ASK_BLOCK_BYTES)
+        yield open_records(stream, name=name, size=_PREDICTION_BLOCK_BYTES)
 
 
 def read_blocks(
     opened: OpenedRecords, file: RecordFile, threads: int, *, with_target: bool = True
 ) -> Iterator[Block]:
-    """Read blocks of records to predict: the columns of the model, and the target if it is there."""
+    """Read blocks of records to predict: the columns of the model and, if present, the target."""
     types = dict(opened.types)
     if opened.target is not None and with_target:
         types[opened.target] = opened.target_type
@@ -158,14 +158,14 @@ def drop_target(opened: OpenedRecords, record: dict[str, Any]) -> dict[str, Any]
 
 def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:
     """Refuse a table without all columns; columns that a JSON record does not have are missing values."""
-    there = file.columns or []
-    missing = [name for name in columns_read(opened.classifier.plan) if name not in there]
+    present = file.columns or []
+    missing = [name for name in columns_read(opened.classifier.plan) if name not in present]
     if not missing:
         return
     if has_rows(read_beginning(file.file)):
         raise ValueError(f"{file.file}: holds rows of features, and the model {opened.path} takes records")
-    near = get_close_matches(missing[0], there, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    similar = get_close_matches(missing[0], present, n=1)
+    hint = f"; did you mean {similar[0]!r}?" if similar else ""
     if len(missing) > 1:
         hint = f", nor {many(len(missing) - 1, 'other')} that it needs{hint}"
     raise ValueError(
@@ -173,10 +173,10 @@ def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:
     )
 
 
-def _check_unknown(opened: OpenedRecords, there: list[str], file: str) -> None:
+def _check_unknown(opened: OpenedRecords, present: list[str], file: str) -> None:
     """Refuse unknown columns of a table, which readers leave out, if the model was compiled to do so."""
     plan = opened.classifier.plan
-    unknown = [name for name in there if name not in plan.columns and name != opened.target]
+    unknown = [name for name in present if name not in plan.columns and name != opened.target]
     if unknown and not plan.ignores_unknown_keys:
         raise ValueError(f"{file}: the model {opened.path} does not know the column {unknown[0]!r}")
 

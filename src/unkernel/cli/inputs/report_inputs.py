@@ -61,7 +61,7 @@ class Question:
 def report_on(
     models: Sequence[Path], question: Question, choices: Choices, train: str | None = None
 ) -> Report:
-    """Make the report of models on a file; with `train`, also compare the first with a linear model of it."""
+    """Make the report of models on a file; `train` is a file to train a linear model on, for comparison."""
     if question.file == STANDARD_STREAM and len(models) > 1:
         raise ValueError("stdin can be read only once: give --test a file to compare models on it")
     if is_parser(models[0]):
@@ -110,11 +110,11 @@ def _score(path: Path, name: str, question: Question) -> ModelPredictions:
 
 def name_models(models: Sequence[Path]) -> list[str]:
     """Name models by their files, with folders if two names are the same."""
-    short = [path.name for path in models]
-    names = short if len(set(short)) == len(short) else [str(path) for path in models]
+    file_names = [path.name for path in models]
+    names = file_names if len(set(file_names)) == len(file_names) else [str(path) for path in models]
     if len(set(names)) < len(names):
-        double = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{double}: is given twice; a report compares different models")
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{repeated}: is given twice; a report compares different models")
     return names
 
 
@@ -149,14 +149,14 @@ class _ShownRecords:
         self._firsts = [0, *accumulate(block.n_rows for block in blocks)]
 
     def __getitem__(self, example: int) -> dict[str, Any]:
-        place = bisect_right(self._firsts, example) - 1
-        one = self._blocks[place].one(example - self._firsts[place])
-        return drop_target(self._opened, one.records()[0])
+        block_index = bisect_right(self._firsts, example) - 1
+        block = self._blocks[block_index].one(example - self._firsts[block_index])
+        return drop_target(self._opened, block.records()[0])
 
 
 def _score_rows(opened: Opened, name: str, question: Question) -> ModelPredictions:
     expect_rows(opened, question.file)
-    classifier = opened.ready(question.display, threads=question.threads)
+    classifier = opened.get_classifier(question.display, threads=question.threads)
     rows = read_question_rows(opened, question.file, question.display, question.zero_based, question.threads)
     wide = canonical_rows(match_width(opened.model, rows.X, question.file))
     examples = Examples(class_labels(rows.y), Path(question.file).name, "row", rows.qid)

@@ -69,7 +69,7 @@ class MemoryRows(Examples):
         return self.data.qid
 
     def targets(self) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
-        """Return labels and query numbers to compare with."""
+        """Return the gold labels and the query numbers, to compare predictions with."""
         return self.data.y, self.data.qid
 
 
@@ -87,7 +87,7 @@ class PackedRows(Examples):
     zero_based: bool
 
     def targets(self) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
-        """Return labels and query numbers to compare with."""
+        """Return the gold labels and the query numbers, to compare predictions with."""
         opened = self._open()[1]
         return opened.y, opened.qid
 
@@ -235,8 +235,8 @@ def check_memory(rows: Rows, allowed: float, max_cuts: int) -> None:
     """Refuse training out of core that needs more than the allowed bytes."""
     needed = estimate_bytes(rows.count, rows.n_features, max_cuts)
     if needed > allowed:
-        what = f"{many(rows.count, 'row')}, {many(rows.n_features, 'feature')} and {max_cuts:,} cuts"
+        contents = f"{many(rows.count, 'row')}, {many(rows.n_features, 'feature')} and {max_cuts:,} cuts"
         raise ValueError(
-            f"{rows.file}: {what} need about {format_size(needed)}, and --memory allows "
+            f"{rows.file}: {contents} need about {format_size(needed)}, and --memory allows "
             f"{format_size(int(allowed))}; raise it, or lower --max-cuts"
         )

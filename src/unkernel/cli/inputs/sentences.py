@@ -27,7 +27,7 @@ from unkernel.parsing import TextParserModel
 if TYPE_CHECKING:
     from unkernel.parsing.model_estimator import BaseParser
 
-_TASKS_BY_CONTENT = {"dependency trees": "trees"}  # others have the name of the content
+_TASKS_BY_CONTENT = {"dependency trees": "trees"}  # all other tasks have the name of the content
 _CONLLU_SUFFIX = ".conllu"  # or .conllu.gz
 
 
@@ -99,10 +99,10 @@ def check_input(file: str, task: Task, *, raw: bool) -> None:
         raise ValueError(f"{file} holds words in columns, not raw text: {remedy}")
 
 
-def guess_task(begin: bytes) -> Task | None:
+def guess_task(beginning: bytes) -> Task | None:
     """Guess the task of a file from its first lines."""
-    found = detect_sentences(begin)
-    return None if found is None else TASKS[_TASKS_BY_CONTENT.get(found, found)]
+    content = detect_sentences(beginning)
+    return None if content is None else TASKS[_TASKS_BY_CONTENT.get(content, content)]
 
 
 class Input:
@@ -113,11 +113,11 @@ class Input:
         self._bytes = sys.stdin.buffer.read() if name == STANDARD_STREAM else None
 
     def task(self) -> Task | None:
-        """Guess the task of the file from its name and its first lines; None if they do not tell."""
-        begin = read_beginning(self._source())
-        if begin and _CONLLU_SUFFIX in Path(self.name).name.lower():
+        """Guess the task of the file from its name and its first lines; return None if that fails."""
+        beginning = read_beginning(self._source())
+        if beginning and _CONLLU_SUFFIX in Path(self.name).name.lower():
             return TASKS["trees"]
-        return guess_task(begin)
+        return guess_task(beginning)
 
     def read(self, read: Callable[[Any], Any], display: Display) -> Any:
         """Read the corpus, and show the progress."""

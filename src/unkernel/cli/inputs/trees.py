@@ -145,14 +145,16 @@ def read_for_model(model: TreeModel, path: Path, file: str, display: Display) ->
 
 
 def _list_compared_parts(model: TreeModel, forest: Forest) -> list[str]:
-    """Describe the trees and the vectors that a model compares, unless these are all of a forest."""
+    """Describe the trees and vectors that a model compares, if it ignores any tree or vector of a forest."""
     compared = []
-    for name, own, others, pairing in (
+    for name, example_parts, model_parts, pairing in (
         ("trees", forest.trees, model.support.trees, model.kernel.tree_pairing),
         ("vectors", forest.vectors, model.support.vectors, model.kernel.vector_pairing),
     ):
-        if own and model.kernel.combination == {"trees": "vectors", "vectors": "trees"}[name]:
+        if example_parts and model.kernel.combination == {"trees": "vectors", "vectors": "trees"}[name]:
             compared.append(f"no {name}")
-        elif pairing != "all" and len(own) > 1 and own.keys() - others.keys():
-            compared.append(f"{len(own.keys() & others.keys())} of {len(own)} {name} per example")
+        elif pairing != "all" and len(example_parts) > 1 and example_parts.keys() - model_parts.keys():
+            compared.append(
+                f"{len(example_parts.keys() & model_parts.keys())} of {len(example_parts)} {name} per example"
+            )
     return compared

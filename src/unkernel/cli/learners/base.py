@@ -35,7 +35,7 @@ class Learner(ABC):
     tune_help: ClassVar[str]  # of ``unkernel tune NAME --help``
     step: str  # the name of an iteration
     unit: str = "row"  # the name of an example
-    takes_records: ClassVar[bool] = False  # whether it also learns from encoded records
+    takes_records: ClassVar[bool] = False  # whether it also learns from records, after encoding
     predicts_values: ClassVar[bool] = False  # numbers instead of classes or ranks
     measures: ClassVar[tuple[str, ...]]  # the keys of `measure`; null if not known
     criteria: ClassVar[tuple[str, ...]]  # measures that ``tune`` can optimise, the default first

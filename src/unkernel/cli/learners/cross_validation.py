@@ -25,7 +25,7 @@ Settings = Mapping[str, Any]
 Fold = Callable[[], tuple[Any, Any]]  # returns the training and the held-out examples
 
 SMALLER_IS_BETTER = frozenset({"log_loss", "root_mean_squared_error", "mean_absolute_error"})
-_NOT_AVERAGED = frozenset({"positive_class"})
+_CATEGORICAL_MEASURES = frozenset({"positive_class"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,18 +38,18 @@ class Validated:
 
     def mean(self, measure: str) -> float:
         """Return the mean over the folds in which the measure is known; NaN if there are none."""
-        known = self.list_known_values(measure)
-        return float(np.mean(known)) if known else math.nan
+        defined = self.list_known_values(measure)
+        return float(np.mean(defined)) if defined else math.nan
 
     def deviation(self, measure: str) -> float | None:
         """Return the standard deviation between folds; None for a single fold."""
-        known = self.list_known_values(measure)
-        return float(np.std(known)) if len(self.values) > 1 and known else None
+        defined = self.list_known_values(measure)
+        return float(np.std(defined)) if len(self.values) > 1 and defined else None
 
     def list_known_values(self, measure: str) -> list[float]:
         """Return the measure in each fold in which it is known."""
-        found = [fold.get(measure) for fold in self.values]
-        numbers = [one["value"] if isinstance(one, dict) else one for one in found]
+        entries = [fold.get(measure) for fold in self.values]
+        numbers = [entry["value"] if isinstance(entry, dict) else entry for entry in entries]
         return [float(number) for number in numbers if number is not None]
 
 
@@ -102,31 +102,37 @@ def select_examples(examples: Examples, places: NDArray[np.intp]) -> Examples:
 def group_paths(settings: Sequence[Settings], warm: bool) -> list[list[Settings]]:
     """Group settings that differ only in C, in ascending order, so that each can start from the last one."""
     if not warm:
-        return [[one] for one in settings]
+        return [[setting] for setting in settings]
     paths: dict[Any, list[Settings]] = {}
-    for one in settings:
-        others = tuple((name, one[name]) for name in sorted(one) if name != "C")
-        paths.setdefault(others, []).append(one)
-    return [sorted(path, key=lambda one: one.get("C", 0.0)) for path in paths.values()]
+    for setting in settings:
+        others = tuple((name, setting[name]) for name in sorted(setting) if name != "C")
+        paths.setdefault(others, []).append(setting)
+    return [sorted(path, key=lambda setting: setting.get("C", 0.0)) for path in paths.values()]
 
 
-Make = Callable[[Settings], tuple[Any, Any]]  # makes the learner and the estimator of a setting
+MakeEstimator = Callable[[Settings], tuple[Any, Any]]  # makes the learner and the estimator of a setting
 
 
 def cross_validate(
-    make: Make, folds: Sequence[Fold], settings: Sequence[Settings], threads: int, on_fit: Callable[[], None]
+    make: MakeEstimator,
+    folds: Sequence[Fold],
+    settings: Sequence[Settings],
+    threads: int,
+    on_fit: Callable[[], None],
 ) -> list[Validated]:
-    """Measure every setting in every fold. Paths of C in a fold are fitted one after the other, warm-started
-    where the estimator can; paths and folds run in parallel.
+    """Measure every setting in every fold.
+
+    Settings of a path of C are fitted one after the other, with warm starts if the estimator has them. Paths
+    and folds run in parallel.
     """
     warm = "warm_start" in make(settings[0])[1].get_params(deep=False)
     stopped = threading.Event()
-    found: dict[int, list[tuple[int, dict[str, Any], float]]] = {}
-    place_of = {id(one): place for place, one in enumerate(settings)}
+    measured_folds: dict[int, list[tuple[int, dict[str, Any], float]]] = {}
+    index_of = {id(setting): index for index, setting in enumerate(settings)}
 
     def fit_path(number: int, path: list[Settings]) -> None:
-        for one, measured, seconds in _fit_path(make, folds[number], path, warm, stopped):
-            found.setdefault(place_of[id(one)], []).append((number, measured, seconds))
+        for setting, measured, seconds in _fit_path(make, folds[number], path, warm, stopped):
+            measured_folds.setdefault(index_of[id(setting)], []).append((number, measured, seconds))
             on_fit()
 
     work = [(number, path) for path in group_paths(settings, warm) for number in range(len(folds))]
@@ -134,10 +140,10 @@ def cross_validate(
         warnings.simplefilter("ignore", ConvergenceWarning)
         _run_in_threads(fit_path, work, threads, stopped)
     results = []
-    for place, one in enumerate(settings):
-        ordered = sorted(found[place], key=lambda item: item[0])
+    for index, setting in enumerate(settings):
+        ordered = sorted(measured_folds[index], key=lambda item: item[0])
         values = [measured for _, measured, _ in ordered]
-        results.append(Validated(one, values, sum(seconds for *_, seconds in ordered)))
+        results.append(Validated(setting, values, sum(seconds for *_, seconds in ordered)))
     return results
 
 
@@ -150,13 +156,13 @@ def validate(
     parameters = learner.parameters(1)
     folds = make_folds(examples, request.folds, parameters.get("random_state", 0))
     with display.show_count("cross-validating", len(folds)) as on_fit:
-        make: Make = lambda _: (learner, learner.estimator(**parameters))  # noqa: E731
+        make: MakeEstimator = lambda _: (learner, learner.estimator(**parameters))  # noqa: E731
         results = cross_validate(make, folds, [{}], request.threads, on_fit)
     return summarize(results, learner.measures)[0]
 
 
 def _fit_path(
-    make: Make, fold: Fold, path: Sequence[Settings], warm: bool, stopped: threading.Event
+    make: MakeEstimator, fold: Fold, path: Sequence[Settings], warm: bool, stopped: threading.Event
 ) -> Iterator[tuple[Settings, dict[str, Any], float]]:
     """Yield each setting with its measures on the held-out part, and the seconds of its training."""
     training, held_out = fold()
@@ -166,18 +172,18 @@ def _fit_path(
         if stopped.is_set():
             raise KeyboardInterrupt
 
-    for one in path:
+    for setting in path:
         if stopped.is_set():
             return
-        learner, fresh = make(one)
+        learner, new_estimator = make(setting)
         if estimator is None or not warm:
-            estimator = fresh.set_params(warm_start=True) if warm else fresh
+            estimator = new_estimator.set_params(warm_start=True) if warm else new_estimator
         else:
-            estimator.set_params(**one)
+            estimator.set_params(**setting)
         began = time.perf_counter()
         learner.fit(estimator, training, on_progress)
         seconds = time.perf_counter() - began
-        yield one, learner.measure(estimator, held_out), seconds
+        yield setting, learner.measure(estimator, held_out), seconds
 
 
 def _run_in_threads(
@@ -189,8 +195,8 @@ def _run_in_threads(
         waiting = {pool.submit(work, *task) for task in tasks}
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for one in done:
-                one.result()
+            for future in done:
+                future.result()
     finally:
         stopped.set()
         pool.shutdown(wait=True, cancel_futures=True)
@@ -200,15 +206,15 @@ def summarize(results: Sequence[Validated], measures: Sequence[str]) -> list[dic
     """Return the mean and standard deviation of each measure for each setting, for JSON."""
     return [
         {
-            **one.settings,
+            **result.settings,
             "measures": {
-                name: {"mean": one.mean(name), "std": one.deviation(name)}
+                name: {"mean": result.mean(name), "std": result.deviation(name)}
                 for name in measures
-                if name not in _NOT_AVERAGED
-                if one.list_known_values(name)
+                if name not in _CATEGORICAL_MEASURES
+                if result.list_known_values(name)
             },
-            "folds": len(one.values),
-            "seconds": one.seconds,
+            "folds": len(result.values),
+            "seconds": result.seconds,
         }
-        for one in results
+        for result in results
     ]

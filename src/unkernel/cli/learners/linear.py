@@ -135,8 +135,8 @@ def objective_measure(
     if name == "error_rate" or not 0 < count < len(positive):
         return None
     if name == "f1":
-        found = scores > 0
-        return float(2 * (found & positive).sum() / (found.sum() + count))
+        predicted = scores > 0
+        return float(2 * (predicted & positive).sum() / (predicted.sum() + count))
     if name == "roc_area":
         return roc_area(scores, positive)
     return _precision_on_top(scores, positive, count if name == "break_even" else int(k or 0))

@@ -36,7 +36,7 @@ from unkernel.cli.terminal.console import format_value
 from unkernel.cli.terminal.progress import Display
 
 _FOLDS = 5
-_COUNTED = {"row": "rows", "record": "rows", "tree": "rows", "sentence": "sentences"}
+_COUNT_KEYS = {"row": "rows", "record": "rows", "tree": "rows", "sentence": "sentences"}
 Examples = MemoryRows | TreeExamples | RecordExamples | Sentences
 
 
@@ -51,7 +51,7 @@ class Search:
 
     @staticmethod
     def of(learner: Any, given: dict[str, Any]) -> Search:
-        """List the settings that options name; without any, the learner's default grid."""
+        """List the settings that the options name; if they name a single one, add the default grid."""
         fixed, grid = dict(given), {}
         for option in learner.options():
             if option.name not in fixed:
@@ -91,7 +91,7 @@ def tune(
     result = {
         "data": examples.file,
         "dev": given.get("dev"),
-        _COUNTED[learner.unit]: examples.count,
+        _COUNT_KEYS[learner.unit]: examples.count,
         "learner": learner.estimator.__name__,
         "folds": len(folds),
         "criterion": criterion,
@@ -140,22 +140,22 @@ def _make_folds(examples: Examples, count: int, seed: int) -> list[Fold]:
 def _train(learner: Any, estimator: Any, examples: Examples, output: Path, display: Display) -> list[str]:
     """Train on all examples and write the model; return the learner's warnings."""
     if isinstance(examples, Sentences):
-        _, said = fit_parser(estimator, examples.corpus, None, display)
+        _, messages = fit_parser(estimator, examples.corpus, None, display)
         estimator.save(output)
     elif isinstance(examples, RecordExamples):
-        _, said = fit(learner, estimator, examples, display)
+        _, messages = fit(learner, estimator, examples, display)
         build_classifier(learner, estimator, examples, estimator.n_jobs, display).save(output)
     else:
-        _, said = fit(learner, estimator, examples, display)
+        _, messages = fit(learner, estimator, examples, display)
         save_model(estimator, examples, output)
-    return said
+    return messages
 
 
 def _find_best(results: list[Validated], criterion: str, file: str) -> int:
     """Return the index of the first setting with the best mean."""
     sign = -1.0 if criterion in SMALLER_IS_BETTER else 1.0
-    means = [sign * one.mean(criterion) for one in results]
-    known = [(mean, -place) for place, mean in enumerate(means) if not math.isnan(mean)]
-    if not known:
+    means = [sign * result.mean(criterion) for result in results]
+    defined = [(mean, -index) for index, mean in enumerate(means) if not math.isnan(mean)]
+    if not defined:
         raise ValueError(f"{file}: {criterion} is not known in any fold, so no setting can be chosen by it")
-    return -max(known)[1]
+    return -max(defined)[1]

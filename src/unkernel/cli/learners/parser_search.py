@@ -51,9 +51,9 @@ class ParserLearner:
         if learner == "online":
             return {"epochs": _DEFAULT_EPOCHS}
         (degree,) = grid.get("degree", [default_value(cls.estimator, "degree")])
-        usual = default_value(cls.estimator, "C")
-        usual = default_cost(learner, degree) if usual is None else usual
-        return {"C": [float(f"{usual * factor:g}") for factor in (0.1, 1, 10)]}
+        default_C = default_value(cls.estimator, "C")
+        default_C = default_cost(learner, degree) if default_C is None else default_C
+        return {"C": [float(f"{default_C * factor:g}") for factor in (0.1, 1, 10)]}
 
     def parameters(self, jobs: int) -> dict[str, Any]:
         """Return the parser's parameters from the options that were given."""
@@ -132,7 +132,7 @@ PARSER_LEARNERS = {"parser": TreeParserLearner, "bunsetsu": BunsetsuLearner, "ch
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sentences:
-    """The sentences of a file, and those of another file to evaluate on."""
+    """The sentences of a training file, and the sentences of another file to evaluate on."""
 
     file: str
     corpus: Any

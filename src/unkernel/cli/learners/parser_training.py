@@ -33,16 +33,16 @@ from unkernel.parsing.model_estimator import BaseParser
 
 _TREE_PARSER_OPTIONS = ("templates", "beam", "epochs", "runs")  # of ArcEagerParser, for TextParser, too
 _NO_TOLERANCE = 1.0  # for learners that do not converge
-_ONLINE, _OTHERS = ("online",), ("svm", "logistic")
+_ONLINE, _BATCH = ("online",), ("svm", "logistic")
 _LEARNERS_BY_OPTION = {
     "epochs": _ONLINE,
     "runs": _ONLINE,
     "exploration": _ONLINE,
     "min_updates": _ONLINE,
-    "C": _OTHERS,
-    "gamma": _OTHERS,
-    "tol": _OTHERS,
-    "engine": _OTHERS,
+    "C": _BATCH,
+    "gamma": _BATCH,
+    "tol": _BATCH,
+    "engine": _BATCH,
 }
 
 HELP = {
@@ -93,15 +93,15 @@ HELP = {
 
 
 def parser_options(estimator: type) -> Sequence[DerivedOption]:
-    """Return the parser's parameters as options; for raw text, also some of its tree parser."""
+    """Return the parser's parameters as options; for raw text, also some parameters of its tree parser."""
     if estimator is not TextParser:
         return derive_options(estimator)
-    of_trees = [
+    tree_options = [
         replace(option, help=f"For the tree parser: {option.help[0].lower()}{option.help[1:]}")
         for option in derive_options(ArcEagerParser)
         if option.parameter in _TREE_PARSER_OPTIONS
     ]
-    return [*derive_options(estimator), *of_trees]
+    return [*derive_options(estimator), *tree_options]
 
 
 def train_parser(kind: str, task: Task, given: dict[str, Any], display: Display) -> dict[str, Any]:
@@ -112,22 +112,22 @@ def train_parser(kind: str, task: Task, given: dict[str, Any], display: Display)
     (data, *others), dev, trie = given["data"], given["dev"], given.get("trie")
     if others:
         raise ValueError(f"{others[0]}: a parser is trained on one file; join them first")
-    _check_places(
+    _check_outputs(
         output, data, dev, trie, given.get("templates"), given.get("clusters"), force=given["force"]
     )
     options = given_options(given, parser_options(task.estimator))
     parser = new_parser(task, options, shared_options.count_threads(given["jobs"]))
     read = choose_reader(task, given.get("format"))
     corpus = read_corpus(task, Input(data), read, display)
-    measured = None if dev is None else Input(dev).read(read, display)
+    dev_corpus = None if dev is None else Input(dev).read(read, display)
     if trie is not None:
         parser.set_params(trie=Input(trie).read(read, display))
-    spent, said = fit_parser(parser, corpus, measured, display)
+    spent, messages = fit_parser(parser, corpus, dev_corpus, display)
     parser.save(output)
     result = {"model": str(output), "model_bytes": output.stat().st_size, "data": data, "task": task.name}
     result |= {"sentences": len(corpus), "words": task.count(corpus), "unit": task.unit}
     result |= describe_parser(parser.model_) | _describe_training(parser, dev)
-    result |= {"warnings": said, "peak_memory_bytes": peak_memory()}
+    result |= {"warnings": messages, "peak_memory_bytes": peak_memory()}
     return result | {"seconds": {"training": spent, "total": time.perf_counter() - began}}
 
 
@@ -167,12 +167,12 @@ def new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser[An
 
 def _nest_parser(chosen: dict[str, Any]) -> dict[str, Any]:
     """Replace the parameters of the tree parser by the parser itself."""
-    of_trees = {name: chosen[name] for name in _TREE_PARSER_OPTIONS if name in chosen}
-    if not of_trees:
+    tree_parameters = {name: chosen[name] for name in _TREE_PARSER_OPTIONS if name in chosen}
+    if not tree_parameters:
         return chosen
-    parser = ArcEagerParser(**of_trees)
+    parser = ArcEagerParser(**tree_parameters)
     check_parameters(parser)
-    return {name: value for name, value in chosen.items() if name not in of_trees} | {"parser": parser}
+    return {name: value for name, value in chosen.items() if name not in tree_parameters} | {"parser": parser}
 
 
 def _check_for_learner(learner: str, given: list[str]) -> None:
@@ -185,7 +185,7 @@ def _check_for_learner(learner: str, given: list[str]) -> None:
             )
 
 
-def _check_places(output: Path, *inputs: str | None, force: bool) -> None:
+def _check_outputs(output: Path, *inputs: str | None, force: bool) -> None:
     if inputs.count(STANDARD_STREAM) > 1:
         raise ValueError("stdin can be read only once: give DATA or --dev a file")
     check_model_output(output, *inputs, force=force)

@@ -98,7 +98,7 @@ class PolyLearner(ConjunctionLearner):
             self.step = "Newton step"
 
     def check(self) -> None:
-        """Refuse the l1 penalty with other losses than the squared hinge."""
+        """Refuse the l1 penalty unless the loss is the squared hinge."""
         super().check()
         if self.given.get("penalty") == "l1" and self.given.get("loss") != "squared_hinge":
             raise ValueError("--penalty l1 needs --loss squared_hinge")
@@ -146,8 +146,8 @@ class LogisticLearner(ConjunctionLearner):
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
         """Add the log loss."""
         scores, labels = rows.scores(estimator), rows.targets()[0]
-        found = self.compare(estimator, scores, labels)
-        known = None
-        if found["accuracy"] is not None:
-            known = log_loss(estimator.to_model().decision, scores, labels)
-        return found | {"log_loss": known}
+        measures = self.compare(estimator, scores, labels)
+        loss = None
+        if measures["accuracy"] is not None:
+            loss = log_loss(estimator.to_model().decision, scores, labels)
+        return measures | {"log_loss": loss}

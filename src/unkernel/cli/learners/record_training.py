@@ -36,7 +36,7 @@ from unkernel.records import RecordEncoder
 from unkernel.records.files import RecordFile, TrainingTable, read_training
 from unkernel.records.files.training_table import check_columns, list_names
 
-OPTIONS = ("target", "schema", "drop", "calibrate")  # without those of the encoder
+OPTIONS = ("target", "schema", "drop", "calibrate")  # without the options of the encoder
 CALIBRATION_FOLDS = 3
 _MAX_CLASSES = 1000
 
@@ -109,9 +109,9 @@ def expand_files(data: Sequence[str]) -> list[str]:
     """List the files that arguments name, directly or by patterns such as ``day-*.csv``."""
     if len(data) > 1 and STANDARD_STREAM in data:
         raise ValueError("-: stdin cannot be combined with files; write it to a file first")
-    files = [str(path) for given in data for path in source_paths(given)]
-    for place, file in enumerate(files):
-        if file in files[:place]:
+    files = [str(path) for argument in data for path in source_paths(argument)]
+    for index, file in enumerate(files):
+        if file in files[:index]:
             raise ValueError(f"{file}: is given twice; each file counts once")
     return files
 
@@ -144,8 +144,8 @@ def read_examples(
         _check_values(data, options.target, table.labels)
     else:
         _check_labels(data, options.target, table.labels)
-    known = {name: kind for name, kind in options.kinds.items() if name in table.columns}
-    encoder.set_params(kinds=known or None)
+    present_kinds = {name: kind for name, kind in options.kinds.items() if name in table.columns}
+    encoder.set_params(kinds=present_kinds or None)
     with display.show_work("encoding"):
         return RecordExamples.fit(data, table, encoder, time.perf_counter() - began)
 
@@ -165,10 +165,10 @@ def read_test(
             check_columns(data, file.columns, [options.target, *columns], options.target)
         for block in file.blocks(training.table.types, threads):
             rows.append(block.encode(training.encoder.plan_, threads).to_scipy())
-            found = read_labels(block, options.target)
-            if found is None:
+            block_labels = read_labels(block, options.target)
+            if block_labels is None:
                 raise ValueError(f"{data}: not all records have a value in column {options.target!r}")
-            labels.append(found)
+            labels.append(block_labels)
     if not rows:
         raise ValueError(f"{data}: there is no record")
     from scipy import sparse
@@ -247,13 +247,13 @@ def calibrate(
     with display.show_count("calibrating", len(folds)) as on_fit, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for training, held_out in folds:
-            fitted, others = _split(examples, training, held_out)
-            fresh = clone(estimator)
-            learner.fit(fresh, fitted, lambda _: None)
-            scores[held_out] = others.scores(fresh)
+            fitted, held_out_examples = _split(examples, training, held_out)
+            fold_estimator = clone(estimator)
+            learner.fit(fold_estimator, fitted, lambda _: None)
+            scores[held_out] = held_out_examples.scores(fold_estimator)
             on_fit()
-    places = np.searchsorted(model.classes, examples.labels)
-    curves = fit_curves(model.decision, scores, places)
+    class_indices = np.searchsorted(model.classes, examples.labels)
+    curves = fit_curves(model.decision, scores, class_indices)
     if isinstance(model, ConjunctionModel):
         return dataclasses.replace(model, probability=curves)
     return dataclasses.replace(model, decision=dataclasses.replace(model.decision, probability=curves))
@@ -278,7 +278,7 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     if request.test is not None:
         tests = read_test(request.test, examples, options, request.threads, display)
     validated = validate(learner, examples, make_record_folds, request, display)
-    training_seconds, said = fit(learner, estimator, examples, display)
+    training_seconds, messages = fit(learner, estimator, examples, display)
     classifier = build_classifier(learner, estimator, examples, request.threads, display)
     classifier.save(request.output)
     with display.show_work("measuring"):
@@ -294,7 +294,7 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
         and classifier.decision.probability is not None,
     }
     spent = {"reading": examples.seconds, "training": training_seconds, "total": time.perf_counter() - began}
-    return result | describe_run(request.output, said, spent)
+    return result | describe_run(request.output, messages, spent)
 
 
 def build_classifier(
@@ -318,22 +318,22 @@ def compile_records(
 ) -> RecordClassifier:
     """Compile a model together with its plan and facts of its training."""
     plan = examples.encoder.plan_
-    noted = {"target": options.target, "types": examples.table.types, "kinds": examples.encoder.kinds_}
+    description = {"target": options.target, "types": examples.table.types, "kinds": examples.encoder.kinds_}
     origin = model.origin | describe_origin(estimator, examples.count)
-    origin |= {"feature_names": plan.feature_names, ORIGIN: noted}
+    origin |= {"feature_names": plan.feature_names, ORIGIN: description}
     classifier = compile(dataclasses.replace(model, origin=origin), n_jobs=threads, on_progress=on_progress)
-    assert isinstance(classifier, CompiledClassifier)  # as the model is of rows
+    assert isinstance(classifier, CompiledClassifier)  # because the model is of rows
     return RecordClassifier(plan, classifier)
 
 
 def measure(
     learner: Learner, estimator: Any, classifier: RecordClassifier, examples: RecordExamples
 ) -> dict[str, Any]:
-    """Measure what the learner measures, and the log loss if there are probabilities."""
-    found = learner.measure(estimator, examples)
+    """Return the measures of the learner and, if there are probabilities, the log loss."""
+    measures = learner.measure(estimator, examples)
     if learner.predicts_values:
-        return found
-    known = None
-    if found["accuracy"] is not None:
-        known = log_loss(classifier.decision, examples.scores(estimator), examples.labels)
-    return found | {"log_loss": known}
+        return measures
+    loss = None
+    if measures["accuracy"] is not None:
+        loss = log_loss(classifier.decision, examples.scores(estimator), examples.labels)
+    return measures | {"log_loss": loss}

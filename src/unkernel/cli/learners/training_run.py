@@ -44,7 +44,7 @@ class Request:
 
     @staticmethod
     def of(command: str, given: dict[str, Any]) -> Request:
-        """Collect the arguments of a command, and check them as far as that needs no file."""
+        """Collect the arguments of a command, and check that an output is named."""
         return Request(
             data=list(given["data"]),
             output=require_output(given["output"], command, given["data"]),
@@ -75,12 +75,12 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
         move_to_cluster(local, given.get("dask"), threads) as estimator,
     ):
         rows = open_examples(learner, request.data, display, estimator, request.zero_based)
-        if not (late := isinstance(rows, DistantRows)):
+        if not (reads_test_later := isinstance(rows, DistantRows)):
             tests = _read_test(request.test, display, threads, rows)
         validated = validate(learner, rows, make_folds, request, display)
-        training_seconds, said = fit(learner, estimator, rows, display)
+        training_seconds, messages = fit(learner, estimator, rows, display)
         save_model(estimator, rows, request.output)  # before anything else can fail
-        if late:  # the number of columns is known now
+        if reads_test_later:  # the number of columns is known now
             tests = _read_test(request.test, display, threads, rows)
         with display.show_work("measuring"):
             measure = partial(learner.measure, estimator)
@@ -91,13 +91,13 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
         result |= _describe_packed(rows)
     result["cross_validation"] = validated
     spent = {"reading": rows.seconds, "training": training_seconds, "total": time.perf_counter() - began}
-    return result | describe_run(request.output, said, spent)
+    return result | describe_run(request.output, messages, spent)
 
 
-def describe_run(output: Path, said: list[str], spent: dict[str, float]) -> dict[str, Any]:
+def describe_run(output: Path, messages: list[str], spent: dict[str, float]) -> dict[str, Any]:
     """Describe the model file, the warnings, the time and the memory of training, for JSON."""
     written = {"model": str(output), "model_bytes": output.stat().st_size}
-    return written | {"warnings": said, "seconds": spent, "peak_memory_bytes": peak_memory()}
+    return written | {"warnings": messages, "seconds": spent, "peak_memory_bytes": peak_memory()}
 
 
 def check_sources(learner: Learner, data: Sequence[str], zero_based: bool | None) -> None:
@@ -105,22 +105,22 @@ def check_sources(learner: Learner, data: Sequence[str], zero_based: bool | None
     given = learner.given
     if learner.unit == "tree":
         return _trees.check_rows_only(data, zero_based)
-    elsewhere = next((option for option in ("out_of_core", "dask") if option in given), None)
+    large_data_option = next((option for option in ("out_of_core", "dask") if option in given), None)
     if "out_of_core" in given and "dask" in given:
         raise ValueError("--out-of-core and --dask are two ways to train on large data; choose one")
     for option in ("memory", "cache"):
-        if option in given and elsewhere != "out_of_core":
+        if option in given and large_data_option != "out_of_core":
             raise ValueError(f"{flag(option)} is for --out-of-core")
-    if elsewhere is None:
+    if large_data_option is None:
         return _rows.check_several(data, large_data=learner.large_data)
     for option in ("n_features", "cv"):
         if option in given:
-            raise ValueError(f"{flag(option)} does not go with {flag(elsewhere)}")
+            raise ValueError(f"{flag(option)} does not go with {flag(large_data_option)}")
     if "dask" in given:
         check_address(given["dask"])
     if "memory" in given:
         _parse_memory(given["memory"])
-    return _rows.check_stdin(data, elsewhere)
+    return _rows.check_stdin(data, large_data_option)
 
 
 def _parse_memory(words: str) -> float:
@@ -154,15 +154,15 @@ def open_examples(
     learner: Learner, data: Sequence[str], display: Display, estimator: Any, zero_based: bool | None
 ) -> AnyRows:
     """Read or pack the training examples; on a cluster, only name their files."""
-    given, counting = learner.given, shared_options.index_base(zero_based)
+    given, index_base = learner.given, shared_options.index_base(zero_based)
     if learner.unit == "tree":
         return _trees.read_labelled(data[0], display)
     if "dask" in given:
         _rows.check_files(data)
-        return DistantRows(_rows.describe_files(data), _rows.unwrap_single(data), estimator, counting)
+        return DistantRows(_rows.describe_files(data), _rows.unwrap_single(data), estimator, index_base)
     if "out_of_core" not in given:
-        return _rows.read(data[0], display, estimator.n_jobs, counting, given.get("n_features"))
-    rows = _rows.pack(data, display, estimator, counting)
+        return _rows.read(data[0], display, estimator.n_jobs, index_base, given.get("n_features"))
+    rows = _rows.pack(data, display, estimator, index_base)
     if "memory" in given:
         _rows.check_memory(rows, _parse_memory(given["memory"]), estimator.max_cuts)
     return rows
@@ -195,7 +195,7 @@ def save_model(estimator: Any, rows: AnyRows, path: Path) -> None:
     described = dataclasses.replace(
         model, origin=model.origin | base | describe_origin(estimator, rows.count)
     )
-    # Compile support vectors, so that not everyone who loads them has to.
+    # Compile support vectors once here, instead of at every loading.
     if isinstance(described, KernelModel):
         compile(described, engine=choose_default_engine(described)).save(path)
     else:
@@ -219,11 +219,13 @@ def describe_training(
     measures: Iterable[str],
 ) -> dict[str, Any]:
     """Describe the data and the estimator, and measure it on the training and test examples, for JSON."""
-    here = {} if isinstance(rows, DistantRows) else measure(rows)
+    training_measures = {} if isinstance(rows, DistantRows) else measure(rows)
     result = {"data": rows.file, "rows": rows.count, "features": rows.n_features}
-    result |= learner.describe(estimator) | {f"training_{name}": here.get(name) for name in measures}
-    tested = None if tests is None else {"file": tests.file, "rows": tests.count} | measure(tests)
-    return result | {"test": tested}
+    result |= learner.describe(estimator) | {
+        f"training_{name}": training_measures.get(name) for name in measures
+    }
+    test_measures = None if tests is None else {"file": tests.file, "rows": tests.count} | measure(tests)
+    return result | {"test": test_measures}
 
 
 def _describe_packed(rows: AnyRows) -> dict[str, Any]:

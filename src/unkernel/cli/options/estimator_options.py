@@ -155,7 +155,7 @@ def make_choices(name: str, words: Iterable[str]) -> Any:
 
 
 def _order_choices(words: Iterable[str], spec: str) -> list[str]:
-    """Order choices as in the docstring, then those that it does not name."""
+    """Order choices as in the docstring; choices that it does not name come last, sorted."""
     named = re.findall(r'"([^"]+)"', spec)
     words = list(words)
     return [word for word in dict.fromkeys(named) if word in words] + sorted(set(words) - set(named))

@@ -9,18 +9,18 @@ from typing import Annotated
 import typer
 
 
-class OnErrorName(StrEnum):
+class ErrorAction(StrEnum):
     stop = "stop"
     skip = "skip"
 
 
-class GivenName(StrEnum):
+class InputLevel(StrEnum):
     text = "text"
     tokens = "tokens"
     tags = "tags"
 
 
-class ShownName(StrEnum):
+class OutputFormat(StrEnum):
     conllu = "conllu"
     conllx = "conllx"
     json = "json"
@@ -60,7 +60,7 @@ Output = Annotated[
     ),
 ]
 OnError = Annotated[
-    OnErrorName,
+    ErrorAction,
     typer.Option(
         "--on-error",
         help="At an invalid sentence: stop, or skip it. A skipped sentence is copied unchanged; a skipped "
@@ -78,8 +78,8 @@ Svg = Annotated[
         "file per sentence. Columns are then written only with --output.",
     ),
 ]
-GivenOf = Annotated[
-    GivenName | None,
+From = Annotated[
+    InputLevel | None,
     typer.Option(
         "--from",
         help="Input of a parser of raw text: the text of FILE, or a treebank's words, or words and tags.",
@@ -95,8 +95,8 @@ Beam = Annotated[
         show_default="as in training",
     ),
 ]
-Shown = Annotated[
-    ShownName | None,
+Format = Annotated[
+    OutputFormat | None,
     typer.Option(
         "--format",
         help="Output format: columns (conllx is also the input format), one JSON object per line, drawings "

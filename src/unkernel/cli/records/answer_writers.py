@@ -42,12 +42,12 @@ class Answers:
 
     @staticmethod
     def format_for(output: str, input_format: str) -> str:
-        """Choose the format by the name of the output; on stdout, that of the input; else plain lines."""
-        found = format_of(output)
-        if found == "parquet":
+        """Choose the format by the name of the output; stdout has the format of the input."""
+        format = format_of(output)
+        if format == "parquet":
             raise ValueError(f"{output}: predictions are written as CSV, TSV or JSON lines, not as Parquet")
-        if found is not None:
-            return found
+        if format is not None:
+            return format
         if PurePath(output).suffix.lower() in _OTHER_SUFFIXES:
             raise ValueError(
                 f"{output}: predictions are written as CSV, TSV, JSON lines (.jsonl) or plain lines"
@@ -58,22 +58,22 @@ class Answers:
 
     @cached_property
     def _columns(self) -> list[str]:
-        named = []
+        columns = []
         if self.scores:
             names = name_decisions(self.decision)
-            named += ["score"] if len(names) == 1 else [f"score {name}" for name in names]
+            columns += ["score"] if len(names) == 1 else [f"score {name}" for name in names]
         if self.probability:
-            named += [f"probability {name}" for name in self.decision.classes.tolist()]
-        return named
+            columns += [f"probability {name}" for name in self.decision.classes.tolist()]
+        return columns
 
     def header(self) -> bytes:
-        """Return the first line."""
+        """Return the line with the names of columns; b"" for formats without one."""
         if self.format in ("jsonl", "lines"):
             return b""
         return _format_line(["prediction", *self._columns], _DELIMITERS[self.format]).encode()
 
     def lines(self, raw: Numbers) -> bytes:
-        """Return one line per record, of scores of shape (records, scores)."""
+        """Format one line per record, given scores of shape (records, scores)."""
         decision = self.decision
         numbers = [decision.decide(raw).reshape(len(raw), -1)] if self.scores else []
         numbers += [decision.probabilities(raw)] if self.probability else []
@@ -86,9 +86,9 @@ class Answers:
         return ("\n".join(lines.tolist()) + "\n").encode()
 
     def codes(self, raw: Numbers) -> NDArray[np.intp] | None:
-        """Return the class index of each record; None without classes to choose from."""
-        counted = self._numbered_decision
-        return None if counted is None else np.asarray(counted.choose(raw))
+        """Return the index of the predicted class of each record; None if the model has no classes."""
+        decision = self._numbered_decision
+        return None if decision is None else np.asarray(decision.choose(raw))
 
     @cached_property
     def _numbered_decision(self) -> Decision | None:
@@ -112,20 +112,21 @@ class Answers:
         return [_format_line([name], _DELIMITERS[self.format]).removesuffix("\n") for name in names]
 
     def _objects(self, raw: Numbers, numbers: list[Numbers]) -> bytes:
-        answers = class_labels(self.decision.choose(raw)).tolist()
+        predictions = class_labels(self.decision.choose(raw)).tolist()
         if not numbers:
             texts = {
-                answer: json.dumps({"prediction": answer}, ensure_ascii=False) for answer in set(answers)
+                prediction: json.dumps({"prediction": prediction}, ensure_ascii=False)
+                for prediction in set(predictions)
             }
-            return ("\n".join([texts[answer] for answer in answers]) + "\n").encode()
+            return ("\n".join([texts[prediction] for prediction in predictions]) + "\n").encode()
         columns = np.concatenate(numbers, axis=1).tolist()
-        found = [
+        lines = [
             json.dumps(
-                {"prediction": answer} | dict(zip(self._columns, values, strict=True)), ensure_ascii=False
+                {"prediction": prediction} | dict(zip(self._columns, values, strict=True)), ensure_ascii=False
             )
-            for answer, values in zip(answers, columns, strict=True)
+            for prediction, values in zip(predictions, columns, strict=True)
         ]
-        return ("\n".join(found) + "\n").encode()
+        return ("\n".join(lines) + "\n").encode()
 
 
 def _escape_controls(label: str) -> str:

@@ -33,15 +33,15 @@ def explain_record(
     """Explain the prediction for a record of a file, or one on the command line, for JSON."""
     opened = open_record_model(path)
     check_records(opened)
-    called = find_class(opened.classifier.classes_, of)
+    of_class = find_class(opened.classifier.classes_, of)
     with Display(quiet=quiet) as display:
-        record, block, place = _read_record(opened, data, row, display)
+        record, block, index = _read_record(opened, data, row, display)
         with display.show_work("explaining"):
             if block is not None:
                 encode_block(opened, block)  # reports a bad record with its place
-            asked = drop_target(opened, record)
+            inputs = drop_target(opened, record)
             try:
-                found = opened.classifier.explain_one(asked, top, of=called)
+                explanation = opened.classifier.explain_one(inputs, top, of=of_class)
             except (ValueError, TypeError) as error:
                 raise ValueError(f"{path if block else data}: {error}") from error
     label = record.get(opened.target) if opened.target else None
@@ -49,18 +49,18 @@ def explain_record(
         "model": str(path),
         "data": data,
         "unit": "record",
-        "row": place,
+        "row": index,
         "label": label,
-        "prediction": opened.classifier.predict_one(asked),
+        "prediction": opened.classifier.predict_one(inputs),
         **describe_explanation(
-            found,
+            explanation,
             opened.classifier.decision,
             lambda part: {
                 "features": list(part.features),
                 "names": [opened.classifier.plan.feature_names[column] for column in part.features],
             },
         ),
-        "basis": "sets" if _is_binary(opened, asked) else "monomials",
+        "basis": "sets" if _is_binary(opened, inputs) else "monomials",
         "exact": opened.classifier.classifier.exact,
     }
 
@@ -77,8 +77,8 @@ def _read_record(
     with open_record_file(data, display) as file:
         for block in read_blocks(opened, file, threads=1):
             if row < count + block.n_rows:
-                one = block.one(row - count)
-                return one.records()[0], one, row
+                single = block.one(row - count)
+                return single.records()[0], single, row
             count += block.n_rows
     raise ValueError(f"{data}: has {many(count, 'record')}, so there is no record {row:,}")
 

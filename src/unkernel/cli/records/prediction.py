@@ -31,7 +31,7 @@ class _Comparison:
     def __init__(self, target: str | None) -> None:
         self._target = target or ""
         self._scores: list[NDArray[np.float64]] = []
-        self._numbers: dict[Any, int] = {}  # of each different label
+        self._label_numbers: dict[Any, int] = {}  # the number of each different label
         self._codes: list[NDArray[np.intp]] = []
         self._complete = target is not None
 
@@ -39,14 +39,18 @@ class _Comparison:
         """Add the scores of a block, of shape (records, scores)."""
         if not self._complete:
             return
-        found = block.encode_column(self._target)
-        if found is None or None in found[0] or any(isinstance(word, (list, dict)) for word in found[0]):
+        encoded = block.encode_column(self._target)
+        if (
+            encoded is None
+            or None in encoded[0]
+            or any(isinstance(word, (list, dict)) for word in encoded[0])
+        ):
             self._complete = False
             self._scores, self._codes = [], []
             return
-        numbers = [self._numbers.setdefault(word, len(self._numbers)) for word in found[0]]
+        numbers = [self._label_numbers.setdefault(word, len(self._label_numbers)) for word in encoded[0]]
         self._scores.append(raw)
-        self._codes.append(np.array(numbers, dtype=np.intp)[found[1]])
+        self._codes.append(np.array(numbers, dtype=np.intp)[encoded[1]])
 
     def _why_unknown(self) -> str:
         if not self._target:
@@ -59,20 +63,20 @@ class _Comparison:
         """Measure the quality of the answers; if it is not known, a note says why."""
         if not self._complete or not self._codes:
             return {"accuracy_note": f"not known: {self._why_unknown()}"}
-        scores, labels = np.concatenate(self._scores), to_labels(list(self._numbers))
+        scores, labels = np.concatenate(self._scores), to_labels(list(self._label_numbers))
         codes = np.concatenate(self._codes)
         if decision.scheme == "regression":
             if labels.dtype.kind not in "biuf":
                 return {"accuracy_note": "not known: the labels are not numbers"}
             return compare_values(decision, scores, labels[codes])
-        places = _match_classes(labels, decision.classes)
-        if places is None:
+        class_indices = _match_classes(labels, decision.classes)
+        if class_indices is None:
             return compare_classes(decision, scores, labels[codes], "record")
         numbered = replace(decision, classes=np.arange(len(decision.classes)))  # faster than texts
-        measured = compare_classes(numbered, scores, places[codes], "record")
+        measured = compare_classes(numbered, scores, class_indices[codes], "record")
         if measured["positive_class"] is not None:
             measured["positive_class"] = decision.classes.tolist()[measured["positive_class"]]
-        return measured | {"log_loss": log_loss(numbered, scores, places[codes])}
+        return measured | {"log_loss": log_loss(numbered, scores, class_indices[codes])}
 
 
 def _match_classes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp] | None:
@@ -88,8 +92,8 @@ def answer_records(
     request: Request, data: str, output: str | None, threads: int, display: Display
 ) -> dict[str, Any]:
     """Predict the records of a file, write the answers, and compare them with the labels; for JSON."""
-    of_rows = {"--ndcg-at": request.ndcg_at, "--zero-based": request.zero_based}
-    refuse_options(request.model, of_rows, ROWS_NOT_RECORDS)
+    row_options = {"--ndcg-at": request.ndcg_at, "--zero-based": request.zero_based}
+    refuse_options(request.model, row_options, ROWS_NOT_RECORDS)
     began = time.perf_counter()
     opened = open_record_model(request.model)
     classifier = opened.classifier
@@ -98,25 +102,25 @@ def answer_records(
     check_records(opened, probability=request.probability)
     spent = {"loading": time.perf_counter() - began, "reading": 0.0, "scoring": 0.0}
     comparison = _Comparison(opened.target)
-    rows, last = 0, time.perf_counter()
+    rows, before = 0, time.perf_counter()
     with open_record_file(data, display, wait=data != STANDARD_STREAM) as file:
         answers = None
         if output is not None:
-            form = Answers.format_for(output, file.format)
-            answers = Answers(classifier.decision, form, request.scores, request.probability)
+            format = Answers.format_for(output, file.format)
+            answers = Answers(classifier.decision, format, request.scores, request.probability)
         blocks = read_blocks(opened, file, threads)  # checks the columns before anything is written
-        with open_answers(output, answers) as put:
+        with open_answers(output, answers) as write:
             for block in blocks:
                 read = time.perf_counter()
-                asked = encode_block(opened, block, threads)
-                raw = classifier.classifier.score_csr(asked, threads)
-                put(raw)
+                rows_of_block = encode_block(opened, block, threads)
+                raw = classifier.classifier.score_csr(rows_of_block, threads)
+                write(raw)
                 comparison.add(block, raw)
                 rows += block.n_rows
                 scored = time.perf_counter()
-                spent["reading"] += read - last
+                spent["reading"] += read - before
                 spent["scoring"] += scored - read
-                last = scored
+                before = scored
     cache = {} if request.cache_rows is None else {"cache": classifier.cache_info()._asdict()}
     return {
         "model": str(request.model),

@@ -21,15 +21,15 @@ def print_candidates(candidates: Sequence[dict[str, Any]]) -> None:
         *(name_column("engine", 9), name_column("details"), number_column("size")),
         *(number_column("µs/row", 6), name_column("", 1), name_column("result"), "note"),
     )
-    for one in candidates:
+    for candidate in candidates:
         table.add_row(
-            one["engine"],
-            one["details"],
-            "" if one["nbytes"] is None else format_size(one["nbytes"]),
-            "" if one["microseconds"] is None else format_microseconds(one["microseconds"]),
-            _CHOSEN if one["chosen"] else "",
-            format_exactness(one["exact"]),
-            Text(flatten(one["note"])),
-            style="bold" if one["chosen"] else "",
+            candidate["engine"],
+            candidate["details"],
+            "" if candidate["nbytes"] is None else format_size(candidate["nbytes"]),
+            "" if candidate["microseconds"] is None else format_microseconds(candidate["microseconds"]),
+            _CHOSEN if candidate["chosen"] else "",
+            format_exactness(candidate["exact"]),
+            Text(flatten(candidate["note"])),
+            style="bold" if candidate["chosen"] else "",
         )
     print_table("candidates", table)

@@ -13,17 +13,17 @@ from unkernel.engines.explain.explanation import AND
 from unkernel.measures.number_format import many
 
 
-def print_decisions(found: dict[str, Any]) -> None:
+def print_decisions(result: dict[str, Any]) -> None:
     """Print every decision on a sentence."""
-    decisions = found["decisions"]
-    facts = {"text": flatten(found["text"]), "decisions": many(len(decisions), "decision")}
-    print_facts(f"{found['data']}, sentence {found['row']:,}", facts)
-    for one in decisions:
-        _print(one)
+    decisions = result["decisions"]
+    facts = {"text": flatten(result["text"]), "decisions": many(len(decisions), "decision")}
+    print_facts(f"{result['data']}, sentence {result['row']:,}", facts)
+    for decision in decisions:
+        _print(decision)
 
 
-def _print(one: dict[str, Any]) -> None:
-    chosen, runner_up = one["chosen"], one["runner_up"]
+def _print(decision: dict[str, Any]) -> None:
+    chosen, runner_up = decision["chosen"], decision["runner_up"]
     names = [chosen, runner_up] if runner_up else [chosen]
     table = new_table(*(number_column(Text(flatten(name))) for name in names), "features")
 
@@ -34,19 +34,19 @@ def _print(one: dict[str, Any]) -> None:
     def both(part: dict[str, Any]) -> tuple[float, float]:
         return part["chosen"], part["runner_up"]
 
-    add(both(one["intercept"]), "(intercept)", "dim")
-    for part in one["evidence"]:
+    add(both(decision["intercept"]), "(intercept)", "dim")
+    for part in decision["evidence"]:
         add(both(part), AND.join(part["features"]))
-    if others := one["n_conjunctions"] - len(one["evidence"]):
-        add(both(one["rest"]), f"({many(others, 'other')})", "dim")
-    add((one["scores"][chosen], one["scores"].get(runner_up, 0.0)), "(score)", "bold")
-    barred = f"; not possible: {', '.join(one['barred'])}" if one["barred"] else ""
-    print_table(flatten(f"{one['kind']} of {one['question']}: {chosen}{barred}"), table)
+    if others := decision["n_conjunctions"] - len(decision["evidence"]):
+        add(both(decision["rest"]), f"({many(others, 'other')})", "dim")
+    add((decision["scores"][chosen], decision["scores"].get(runner_up, 0.0)), "(score)", "bold")
+    barred = f"; not possible: {', '.join(decision['barred'])}" if decision["barred"] else ""
+    print_table(flatten(f"{decision['kind']} of {decision['question']}: {chosen}{barred}"), table)
 
 
-def print_heaviest(found: dict[str, list[dict[str, Any]]], note: str | None) -> None:
-    """Print a table of conjunctions for each kind of decision, and a note on missing ones."""
-    for kind, entries in found.items():
+def print_heaviest(by_kind: dict[str, list[dict[str, Any]]], note: str | None) -> None:
+    """Print a table of conjunctions for each kind of decision, and a note if conjunctions are missing."""
+    for kind, entries in by_kind.items():
         table = new_table("features", number_column("weight"), name_column("class"), name_column("part"))
         for entry in entries:
             words = Text(flatten(AND.join(entry["features"])))

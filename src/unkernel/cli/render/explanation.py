@@ -13,16 +13,16 @@ from unkernel.engines.explain.explanation import AND
 from unkernel.measures.number_format import many
 
 
-def print_explanation(found: dict[str, Any]) -> None:
+def print_explanation(result: dict[str, Any]) -> None:
     """Print the parts of a score."""
-    if "decisions" in found:
+    if "decisions" in result:
         from unkernel.cli.render.decisions import print_decisions
 
-        print_decisions(found)
-    elif "complete" in found:
-        _print_tree(found)
+        print_decisions(result)
+    elif "complete" in result:
+        _print_tree(result)
     else:
-        _print_row(found)
+        _print_row(result)
 
 
 def _print_tree(result: dict[str, Any]) -> None:

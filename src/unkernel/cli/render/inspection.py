@@ -15,22 +15,24 @@ from unkernel.engines.explain.explanation import AND
 from unkernel.measures.number_format import many
 
 
-def print_model(found: dict[str, Any]) -> None:
+def print_model(description: dict[str, Any]) -> None:
     """Print the content of a model file."""
-    if "parts" in found:
-        _print_parser(found)
-    elif "support_trees" in found:
-        _print_trees(found)
+    if "parts" in description:
+        _print_parser(description)
+    elif "support_trees" in description:
+        _print_trees(description)
     else:
-        if "columns" in found:
-            print_columns("columns", found["columns"], found["target"])
-        _print_rows(found)
+        if "columns" in description:
+            print_columns("columns", description["columns"], description["target"])
+        _print_rows(description)
 
 
-def _format_bytes(found: dict[str, Any]) -> str:
-    compiled = f", {format_size(found['compiled_bytes'])} compiled" if "compiled_bytes" in found else ""
-    undigested = ", without digests" if found.get("digests") is False else ""
-    return f"{format_size(found['file_bytes'])} in the file{undigested}{compiled}"
+def _format_bytes(description: dict[str, Any]) -> str:
+    compiled = (
+        f", {format_size(description['compiled_bytes'])} compiled" if "compiled_bytes" in description else ""
+    )
+    undigested = ", without digests" if description.get("digests") is False else ""
+    return f"{format_size(description['file_bytes'])} in the file{undigested}{compiled}"
 
 
 _JSON_ONLY = ("parameters", "feature_names", "records", "history")  # too long to print
@@ -49,25 +51,25 @@ def _print_origin(origin: dict[str, Any]) -> None:
 # --- Parsers and trees --------------------------------------------------------------------------------
 
 
-def _print_parser(found: dict[str, Any]) -> None:
+def _print_parser(description: dict[str, Any]) -> None:
     from unkernel.cli.render.decisions import print_heaviest
     from unkernel.cli.render.parsers import parser_facts, print_parts
 
-    print_facts(found["file"], parser_facts(found) | {"bytes": _format_bytes(found)})
-    chosen = {name: value for name, value in found["parameters"].items() if value is not None}
+    print_facts(description["file"], parser_facts(description) | {"bytes": _format_bytes(description)})
+    chosen = {name: value for name, value in description["parameters"].items() if value is not None}
     print_facts("parameters", {name: format_value(value, 8) for name, value in chosen.items()})
-    print_parts(found["parts"])
-    if "top" in found:
-        print_heaviest(found["top"], found["top_note"])
+    print_parts(description["parts"])
+    if "top" in description:
+        print_heaviest(description["top"], description["top_note"])
 
 
-def _print_trees(found: dict[str, Any]) -> None:
-    print_facts(found["file"], model_facts(found) | {"bytes": _format_bytes(found)})
-    _print_origin(found["origin"])
-    if not found.get("top"):
+def _print_trees(description: dict[str, Any]) -> None:
+    print_facts(description["file"], model_facts(description) | {"bytes": _format_bytes(description)})
+    _print_origin(description["origin"])
+    if not description.get("top"):
         return
     table = new_table("fragment", number_column("weight"), name_column("speaks for"))
-    for one in found["top"]:
+    for one in description["top"]:
         table.add_row(Text(flatten(one["fragment"])), f"{one['weight']:+.6g}", Text(one["speaks_for"]))
     print_table("heaviest fragments", table)
 
@@ -75,35 +77,35 @@ def _print_trees(found: dict[str, Any]) -> None:
 # --- Rows ---------------------------------------------------------------------------------------------
 
 
-def _print_rows(found: dict[str, Any]) -> None:
-    facts = model_facts(found)
-    if "basis" in found:
-        facts = {"kind": facts.pop("kind"), "degree": str(found["degree"])} | facts
-    facts["features"] = _format_features(found)
-    if found.get("compiled"):
-        facts["engine"] = f"{found['engine']}, {format_exactness(found['exact'])}"
-        facts["zones"] = _format_zones(found["zones"])
-        if found["trie"]:
-            facts["trie"] = format_trie(found["trie"])
-    if "conjunctions" in found:
-        facts["conjunctions"] = _format_conjunctions(found)
-    facts["bytes"] = _format_bytes(found)
-    if "feature_map" in found:
-        facts["feature map"] = _format_feature_map(found)
-    print_facts(found["file"], facts)
-    _print_origin(found["origin"])
-    if found.get("candidates"):
-        print_candidates(found["candidates"])
-    if found.get("top"):
-        _print_heaviest(found)
+def _print_rows(description: dict[str, Any]) -> None:
+    facts = model_facts(description)
+    if "basis" in description:
+        facts = {"kind": facts.pop("kind"), "degree": str(description["degree"])} | facts
+    facts["features"] = _format_features(description)
+    if description.get("compiled"):
+        facts["engine"] = f"{description['engine']}, {format_exactness(description['exact'])}"
+        facts["zones"] = _format_zones(description["zones"])
+        if description["trie"]:
+            facts["trie"] = format_trie(description["trie"])
+    if "conjunctions" in description:
+        facts["conjunctions"] = _format_conjunctions(description)
+    facts["bytes"] = _format_bytes(description)
+    if "feature_map" in description:
+        facts["feature map"] = _format_feature_map(description)
+    print_facts(description["file"], facts)
+    _print_origin(description["origin"])
+    if description.get("candidates"):
+        print_candidates(description["candidates"])
+    if description.get("top"):
+        _print_heaviest(description)
 
 
-def _format_features(found: dict[str, Any]) -> str:
-    used = found["used_features"]
-    if "basis" in found:
-        return f"{found['features']:,}, of which {used:,} occurred in training"
-    width = "" if found["fixed_width"] else "; rows may have more"
-    return f"{found['features']:,}, of which {used:,} contribute to scores{width}"
+def _format_features(description: dict[str, Any]) -> str:
+    used = description["used_features"]
+    if "basis" in description:
+        return f"{description['features']:,}, of which {used:,} occurred in training"
+    width = "" if description["fixed_width"] else "; rows may have more"
+    return f"{description['features']:,}, of which {used:,} contribute to scores{width}"
 
 
 def _format_zones(parts: dict[str, int]) -> str:
@@ -118,26 +120,26 @@ def _format_zones(parts: dict[str, int]) -> str:
     return f"{parts['used']:,} features as lists"
 
 
-def _format_conjunctions(found: dict[str, Any]) -> str:
+def _format_conjunctions(description: dict[str, Any]) -> str:
     by_order = ", ".join(
         f"{count:,} of {many(order, 'feature')}"
-        for order, count in enumerate(found["conjunctions_by_order"], 1)
+        for order, count in enumerate(description["conjunctions_by_order"], 1)
     )
-    return f"{found['conjunctions']:,}: {by_order}"
+    return f"{description['conjunctions']:,}: {by_order}"
 
 
-def _format_feature_map(found: dict[str, Any]) -> str:
-    if found["feature_map"] != "kernel":
-        return str(found["feature_map"])
-    return f"kernel ({found['gamma']:g} ⟨x, z⟩ + {found['coef0']:g})^{found['degree']}"
+def _format_feature_map(description: dict[str, Any]) -> str:
+    if description["feature_map"] != "kernel":
+        return str(description["feature_map"])
+    return f"kernel ({description['gamma']:g} ⟨x, z⟩ + {description['coef0']:g})^{description['degree']}"
 
 
-def _print_heaviest(found: dict[str, Any]) -> None:
-    joint = AND if found["top_basis"] == "sets" else " · "
+def _print_heaviest(description: dict[str, Any]) -> None:
+    joint = AND if description["top_basis"] == "sets" else " · "
     table = new_table("features", number_column("weight"), name_column("speaks for"))
-    for entry in found["top"]:
+    for entry in description["top"]:
         words = joint.join(map(str, entry.get("names", entry["features"])))
         table.add_row(Text(words), f"{entry['weight']:+.6g}", Text(entry["speaks_for"]))
     print_table("heaviest conjunctions", table)
-    if found["top_note"]:
-        results().print(Text(f"  {found['top_note']}", style="dim"))
+    if description["top_note"]:
+        results().print(Text(f"  {description['top_note']}", style="dim"))

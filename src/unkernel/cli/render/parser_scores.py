@@ -13,67 +13,68 @@ from unkernel.measures.number_format import many
 from unkernel.parsing.text.result import TITLES
 
 
-def result_facts(found: dict[str, Any]) -> dict[str, str]:
+def result_facts(result: dict[str, Any]) -> dict[str, str]:
     """Return the main measures of :func:`~unkernel.cli.inputs.parsers.describe_result`."""
-    if "tokens" in found and "words" in found:
-        return _text_facts(found)
-    if "uas" in found:
-        return _tree_facts(found)
-    if "all" in found:
-        return _tag_facts(found)
-    if "per_type" in found:
-        return _chunk_facts(found)
+    if "tokens" in result and "words" in result:
+        return _text_facts(result)
+    if "uas" in result:
+        return _tree_facts(result)
+    if "all" in result:
+        return _tag_facts(result)
+    if "per_type" in result:
+        return _chunk_facts(result)
     return {
-        "dependencies": f"{found['dependency_accuracy']:.2f} % of {found['n_dependencies']:,}",
-        "sentences": f"{found['sentence_accuracy']:.2f} % of {found['n_sentences']:,} without a mistake",
-        "speed": f"{found['sentences_per_second']:,.0f} sentences/s",
+        "dependencies": f"{result['dependency_accuracy']:.2f} % of {result['n_dependencies']:,}",
+        "sentences": f"{result['sentence_accuracy']:.2f} % of {result['n_sentences']:,} without a mistake",
+        "speed": f"{result['sentences_per_second']:,.0f} sentences/s",
     }
 
 
-def _tree_facts(found: dict[str, Any]) -> dict[str, str]:
+def _tree_facts(result: dict[str, Any]) -> dict[str, str]:
     return {
-        "UAS": f"{found['uas']:.2f} % of {many(found['n_words'], 'word')}, "
-        f"{found['uas_no_punct']:.2f} % without punctuation",
-        "LAS": f"{found['las']:.2f} %, {found['las_no_punct']:.2f} % without punctuation",
-        "sentences": f"{found['exact']:.2f} % of {found['n_sentences']:,} without a mistake",
-        "speed": _format_speed(found, found["words_per_second"]),
+        "UAS": f"{result['uas']:.2f} % of {many(result['n_words'], 'word')}, "
+        f"{result['uas_no_punct']:.2f} % without punctuation",
+        "LAS": f"{result['las']:.2f} %, {result['las_no_punct']:.2f} % without punctuation",
+        "sentences": f"{result['exact']:.2f} % of {result['n_sentences']:,} without a mistake",
+        "speed": _format_speed(result, result["words_per_second"]),
     }
 
 
-def _text_facts(found: dict[str, Any]) -> dict[str, str]:
+def _text_facts(result: dict[str, Any]) -> dict[str, str]:
     facts = {
-        title: f"{found[name]['f1']:.2f} % F1 of {found[name]['n_gold']:,}"
+        title: f"{result[name]['f1']:.2f} % F1 of {result[name]['n_gold']:,}"
         for name, title in TITLES.items()
-        if name in found
+        if name in result
     }
-    return facts | {"speed": f"{found['words_per_second']:,.0f} words/s"}
+    return facts | {"speed": f"{result['words_per_second']:,.0f} words/s"}
 
 
-def _tag_facts(found: dict[str, Any]) -> dict[str, str]:
-    facts = {name: f"{share:.2f} %" for name, share in found["accuracy"].items()}
-    facts["all"] = f"{found['all']:.2f} % of {many(found['n_words'], 'word')}"
-    return facts | {"speed": f"{found['words_per_second']:,.0f} words/s"}
+def _tag_facts(result: dict[str, Any]) -> dict[str, str]:
+    facts = {name: f"{share:.2f} %" for name, share in result["accuracy"].items()}
+    facts["all"] = f"{result['all']:.2f} % of {many(result['n_words'], 'word')}"
+    return facts | {"speed": f"{result['words_per_second']:,.0f} words/s"}
 
 
-def _chunk_facts(found: dict[str, Any]) -> dict[str, str]:
+def _chunk_facts(result: dict[str, Any]) -> dict[str, str]:
     return {
-        "F1": f"{found['f1']:.2f} (precision {found['precision']:.2f} %, recall {found['recall']:.2f} %)",
-        "chunks": f"{found['right']:,}, of which {found['correct']:,} are among the {found['found']:,} found",
-        "tags": f"{found['accuracy']:.2f} % of {found['tokens']:,} right",
-        "speed": _format_speed(found, found["tokens_per_second"]),
+        "F1": f"{result['f1']:.2f} (precision {result['precision']:.2f} %, recall {result['recall']:.2f} %)",
+        "chunks": f"{result['right']:,}, of which {result['correct']:,} are among the "
+        f"{result['found']:,} found",
+        "tags": f"{result['accuracy']:.2f} % of {result['tokens']:,} right",
+        "speed": _format_speed(result, result["tokens_per_second"]),
     }
 
 
-def _format_speed(found: dict[str, Any], words_per_second: float) -> str:
-    return f"{found['sentences_per_second']:,.0f} sentences/s, {words_per_second:,.0f} words/s"
+def _format_speed(result: dict[str, Any], words_per_second: float) -> str:
+    return f"{result['sentences_per_second']:,.0f} sentences/s, {words_per_second:,.0f} words/s"
 
 
-def print_labels(found: dict[str, Any]) -> None:
+def print_labels(result: dict[str, Any]) -> None:
     """Print one line per relation or type of chunk; bunsetsu have none."""
-    if "per_label" in found:
-        _print_relations(found["per_label"])
-    elif "per_type" in found:
-        _print_types(found["per_type"])
+    if "per_label" in result:
+        _print_relations(result["per_label"])
+    elif "per_type" in result:
+        _print_types(result["per_type"])
 
 
 def _print_relations(relations: list[dict[str, Any]]) -> None:

@@ -19,21 +19,21 @@ _TEXT_PARSER_MODELS = ("tokenizer", "tagger", "parser")
 _WRONG = {"moves": "wrong_moves", "labels": "wrong_labels", "sentences": "wrong_sentences"}
 
 
-def parser_facts(found: dict[str, Any]) -> dict[str, str]:
+def parser_facts(description: dict[str, Any]) -> dict[str, str]:
     """Return the facts of a parser from its description; parts of a kind are summed."""
-    chosen = found["parameters"]
-    facts = {"kind": f"{registry.list_kinds()[found['kind']].description} ({found['parser']})"}
+    chosen = description["parameters"]
+    facts = {"kind": f"{registry.list_kinds()[description['kind']].description} ({description['parser']})"}
     if "degree" in chosen:
         facts["learner"] = f"{chosen.get('learner', 'online')}, degree {chosen['degree']}"
     if "templates" in chosen:
         facts["templates"] = _format_templates(chosen["templates"])
-    facts["features"] = f"{found['features']:,}"
-    if found["answers"] is not None:
-        what = "chunk types" if found["kind"] == _CHUNKER else "relations"
-        facts[what] = f"{len(found['answers']):,}: {label_words(found['answers'])}"
-    for kind in dict.fromkeys(part["name"].partition(".")[0] for part in found["parts"]):
+    facts["features"] = f"{description['features']:,}"
+    if description["answers"] is not None:
+        title = "chunk types" if description["kind"] == _CHUNKER else "relations"
+        facts[title] = f"{len(description['answers']):,}: {label_words(description['answers'])}"
+    for kind in dict.fromkeys(part["name"].partition(".")[0] for part in description["parts"]):
         name = kind if kind in _TEXT_PARSER_MODELS else f"model of {_KINDS_OF_PARTS.get(kind, kind)}"
-        facts[name] = _format_parts([p for p in found["parts"] if p["name"].partition(".")[0] == kind])
+        facts[name] = _format_parts([p for p in description["parts"] if p["name"].partition(".")[0] == kind])
     return facts
 
 
@@ -45,8 +45,8 @@ def _format_templates(templates: Any) -> str:
 
 def _format_parts(parts: list[dict[str, Any]]) -> str:
     words = [many(len(parts), "part")]
-    for what, name in (("conjunctions", "conjunction"), ("support_vectors", "support vector")):
-        counts = [part[what] for part in parts if part[what] is not None]
+    for key, name in (("conjunctions", "conjunction"), ("support_vectors", "support vector")):
+        counts = [part[key] for part in parts if part[key] is not None]
         words += [many(sum(counts), name)] if counts else []
     return ", ".join([*words, f"{format_size(sum(part['bytes'] for part in parts))} compiled"])
 
@@ -83,14 +83,14 @@ def print_parser_training(result: dict[str, Any]) -> None:
 def _format_epochs(result: dict[str, Any]) -> str:
     """Describe the epochs that were kept, one per run."""
     best = result["best_epochs"]
-    kept = [seen for seen in result["epochs"] if best[seen["run"] - 1] == seen["epoch"]]
+    kept = [epoch for epoch in result["epochs"] if best[epoch["run"] - 1] == epoch["epoch"]]
     wrong = {
-        what: " and ".join(format_percent(seen[key]) for seen in kept)
-        for what, key in _WRONG.items()
-        if all(key in seen for seen in kept)
+        noun: " and ".join(format_percent(epoch[key]) for epoch in kept)
+        for noun, key in _WRONG.items()
+        if all(key in epoch for epoch in kept)
     }
-    las = " and ".join(f"{seen['las']:.2f}" for seen in kept if "las" in seen)
-    each = len(result["epochs"]) // len(best)
-    shares = ", ".join(f"{share} of {what} wrong" for what, share in wrong.items())
-    words = f"{' and '.join(map(str, best))} of {each}: {shares}"
+    las = " and ".join(f"{epoch['las']:.2f}" for epoch in kept if "las" in epoch)
+    epochs_per_run = len(result["epochs"]) // len(best)
+    shares = ", ".join(f"{share} of {noun} wrong" for noun, share in wrong.items())
+    words = f"{' and '.join(map(str, best))} of {epochs_per_run}: {shares}"
     return f"{words}, dev LAS {las}" if las else words

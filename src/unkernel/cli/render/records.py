@@ -13,8 +13,8 @@ from unkernel.cli.terminal.tables import name_column, new_table, number_column, 
 def print_columns(title: str, columns: list[dict[str, Any]], target: str | None) -> None:
     """Print the kind of each column, and the number of its features."""
     table = new_table("column", name_column("kind"), number_column("features"))
-    for one in columns:
-        table.add_row(Text(flatten(one["column"])), one["kind"], f"{one['features']:,}")
+    for column in columns:
+        table.add_row(Text(flatten(column["column"])), column["kind"], f"{column['features']:,}")
     if target is not None:
         table.add_row(Text(flatten(target)), "target", "", style="bold")
     print_table(title, table)

@@ -23,21 +23,21 @@ _SHARES = frozenset({"accuracy", "precision", "recall", "f1", "roc_area", "order
 
 def print_training(learner: Any, result: dict[str, Any]) -> None:
     """Print the model, its quality, and the time and memory of training."""
-    found = [name for name in result if name.startswith("training_")]
-    trained = {name.removeprefix("training_"): result[name] for name in found}
+    names = [name for name in result if name.startswith("training_")]
+    training_measures = {name.removeprefix("training_"): result[name] for name in names}
     if columns := result.get("columns"):
         print_columns(result["data"], columns, result["target"])
     facts = learner.facts(result)
     if result.get("calibrated"):
         facts["probabilities"] = "a sigmoid of the score, fitted to held-out folds"
-    if any(value is not None for value in trained.values()):
-        facts |= learner.quality({"accuracy_note": None} | trained, "training")
+    if any(value is not None for value in training_measures.values()):
+        facts |= learner.quality({"accuracy_note": None} | training_measures, "training")
     if test := result["test"]:
         facts |= learner.quality(test, "test")
-    if validated := result["cross_validation"]:
+    if cross_validation := result["cross_validation"]:
         for name in learner.criteria:
-            if measured := validated["measures"].get(name):
-                facts[f"{validated['folds']}-fold {name_measure(name)}"] = format_mean(name, measured)
+            if measured := cross_validation["measures"].get(name):
+                facts[f"{cross_validation['folds']}-fold {name_measure(name)}"] = format_mean(name, measured)
     if packed := result.get("packed_rows"):
         facts["packed rows"] = f"{packed}, {format_size(result['packed_bytes'])}, kept for the next run"
     spent = result["seconds"]
@@ -64,22 +64,24 @@ def format_mean(name: str, measured: dict[str, Any], *, in_percent: bool = False
 def print_tuning(result: dict[str, Any]) -> None:
     """Print one line per setting, mark the best one, and print its options."""
     names: Sequence[str] = result["parameters"]
-    shown = [
-        name for name in result["measures"] if any(name in one["measures"] for one in result["settings"])
+    measure_names = [
+        name
+        for name in result["measures"]
+        if any(name in setting["measures"] for setting in result["settings"])
     ]
-    titles = [*names, *map(name_measure, shown), "time"]
+    titles = [*names, *map(name_measure, measure_names), "time"]
     table = new_table(*map(number_column, titles), name_column(""))
-    for place, one in enumerate(result["settings"]):
-        best = place == result["best"]
-        cells = [format_value(one[name]) for name in names]
+    for index, setting in enumerate(result["settings"]):
+        best = index == result["best"]
+        cells = [format_value(setting[name]) for name in names]
         cells += [
-            format_mean(name, one["measures"][name], in_percent=result["percent"])
-            if name in one["measures"]
+            format_mean(name, setting["measures"][name], in_percent=result["percent"])
+            if name in setting["measures"]
             else ""
-            for name in shown
+            for name in measure_names
         ]
         table.add_row(
-            *cells, format_seconds(one["seconds"]), "←" if best else "", style="bold" if best else ""
+            *cells, format_seconds(setting["seconds"]), "←" if best else "", style="bold" if best else ""
         )
     measured_on = result["dev"] or f"{result['folds']} folds"
     print_table(f"{result['data']}, measured on {measured_on}", table)

@@ -78,7 +78,7 @@ def format_microseconds(duration: float) -> str:
 
 
 def format_value(value: Any, digits: int = 6) -> str:
-    """Format a parameter or a fact; numbers have at most so many digits."""
+    """Format a parameter or a fact; numbers have at most `digits` digits."""
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
