@@ -25,27 +25,27 @@ def lazy_names(
         For each module, the public names that it defines, separated by spaces; without any, the module
         itself is public.
     """
-    places = {name: module for module, names in modules.items() for name in names.split()}
-    places |= {module.rpartition(".")[2]: module for module, names in modules.items() if not names}
+    module_of = {name: module for module, names in modules.items() for name in names.split()}
+    module_of |= {module.rpartition(".")[2]: module for module, names in modules.items() if not names}
 
     def get(name: str) -> Any:
-        if name not in places:
+        if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(places[name])
-        value = getattr(module, name) if modules[places[name]] else module
-        setattr(sys.modules[package], name, value)  # not looked up here again
+        module = importlib.import_module(module_of[name])
+        value = getattr(module, name) if modules[module_of[name]] else module
+        setattr(sys.modules[package], name, value)  # later accesses find it without this function
         return value
 
     def list_names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *places})
+        return sorted({*vars(sys.modules[package]), *module_of})
 
     return get, list_names
 
 
-def import_object(place: str) -> Any:
-    """Import the object at a place such as ``"module:name"`` or ``"module:Class.method"``."""
-    module, _, path = place.partition(":")
-    found: Any = importlib.import_module(module)
+def import_object(address: str) -> Any:
+    """Import the object at an address such as ``"module:name"`` or ``"module:Class.method"``."""
+    module, _, path = address.partition(":")
+    value: Any = importlib.import_module(module)
     for name in path.split("."):
-        found = getattr(found, name)
-    return found
+        value = getattr(value, name)
+    return value

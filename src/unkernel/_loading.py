@@ -1,4 +1,4 @@
-"""``unkernel.load``, and the table of all kinds of files, for which this module stands above all rooms."""
+"""``unkernel.load``, and the table of all kinds of files, which refers to all rooms."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _KINDS = {
 for _name, (_description, _loader) in _KINDS.items():
     registry.register(_name, _description, _loader)
 
-# Tasks of the rooms below that upper rooms do.
+# Functions of upper rooms that lower rooms call.
 repr_html.register("report", "unkernel.report.build_report:report")
 repr_html.register("html", "unkernel.report.notebook_tables:html_of")
 repr_html.register("lazy_records", "unkernel.distributed.collections.frames:LazyRecords")
@@ -143,12 +143,12 @@ def load(
         CompiledClassifier | RecordClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel
     )
     with file_memory_limit.limit_file(path, limit):
-        found = container.open_file(path, verify=verify, mmap=mmap)
-        loaded = registry.kind_of(name, found.kind).load(name, found.arrays, found.settings)
+        opened = container.open_file(path, verify=verify, mmap=mmap)
+        loaded = registry.kind_of(name, opened.kind).load(name, opened.arrays, opened.settings)
         if verify and verify != "lazy":
             check_loaded(loaded, name)
     if hasattr(loaded, "mapped_file"):
-        loaded.mapped_file = found.file
+        loaded.mapped_file = opened.file
     return loaded
 
 

@@ -18,7 +18,7 @@ class FormatError(ValueError):
     column : int
         Column of the error, counted from 1; 0 if it concerns the whole line.
     reason : str
-        What is wrong and, where it helps, what would be right.
+        What is wrong and, if known, what would be correct.
 
     See Also
     --------

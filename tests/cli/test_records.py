@@ -410,7 +410,7 @@ def test_models_from_python_are_asked_without_a_target(run, people_records, peop
 
 def test_memory_does_not_grow_with_the_file(people_model, people_file, run, monkeypatch, tmp_path):
     """Blocks are processed one after another."""
-    monkeypatch.setattr("unkernel.cli.inputs.records._ASK_BLOCK_BYTES", 64)
+    monkeypatch.setattr("unkernel.cli.inputs.records._PREDICTION_BLOCK_BYTES", 64)
     seen = []
     real = open_records
 

@@ -131,9 +131,10 @@ def test_labels_that_a_model_does_not_know():
 
 
 def test_bins_of_probabilities_are_tenths():
-    said = np.repeat([0.2, 0.8], 50)
-    found = bins(said, np.arange(100) % 5 == 0)
-    assert [(round(one.predicted, 9), one.observed, one.count) for one in found] == [(0.2, 0.2, 50), (0.8, 0.2, 50)]
+    predicted = np.repeat([0.2, 0.8], 50)
+    found = bins(predicted, np.arange(100) % 5 == 0)
+    content = [(round(one.predicted, 9), one.observed, one.count) for one in found]
+    assert content == [(0.2, 0.2, 50), (0.8, 0.2, 50)]
     assert compute_expected_error(found) == pytest.approx(0.3)
     assert [one.count for one in bins(np.linspace(0, 1, 100), np.ones(100, dtype=bool))] == [10] * 10
 

@@ -67,10 +67,10 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
         kserve.errors.ModelMissingError
             If the folder does not hold exactly one ``.uk`` file.
         """
-        found = sorted(self._path.glob("*.uk")) if self._path.is_dir() else [self._path]
-        if len(found) != 1 or not found[0].is_file():
-            raise ModelMissingError(f"{self._path}: expected one .uk file, found {len(found)}")
-        self._answerer = answerer_of(load(found[0], mmap=False))
+        paths = sorted(self._path.glob("*.uk")) if self._path.is_dir() else [self._path]
+        if len(paths) != 1 or not paths[0].is_file():
+            raise ModelMissingError(f"{self._path}: expected one .uk file, found {len(paths)}")
+        self._answerer = answerer_of(load(paths[0], mmap=False))
         self.ready = True
         return self.ready
 
@@ -130,16 +130,16 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
             raise InvalidInput(f"instances[{error.number}]: {error}") from error
 
     def _infer(self, request: InferRequest) -> InferResponse:
-        given = {one.name: _decode(one) for one in request.inputs}
+        inputs = {tensor_input.name: _decode(tensor_input) for tensor_input in request.inputs}
         try:
-            found = self._answerer.infer(given)
+            values_by_name = self._answerer.infer(inputs)
         except KeyError as error:
             raise InvalidInput(f"the input {error} is missing") from error
         except (ValueError, TypeError) as error:
             raise InvalidInput(str(error)) from error
         outputs = []
         for tensor in self._answerer.outputs:
-            values = np.asarray(found[tensor.name])
+            values = np.asarray(values_by_name[tensor.name])
             output = InferOutput(tensor.name, list(values.shape), tensor.datatype)
             output.set_data_from_numpy(
                 values.astype(object) if tensor.datatype == _TEXT else values, binary_data=False
@@ -148,11 +148,11 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
         return InferResponse(request.id or str(uuid4()), self.name, outputs)  # KServe requires an id
 
 
-def _decode(given: Any) -> np.ndarray[Any, Any]:
-    values = np.asarray(given.as_numpy())
-    if given.datatype != _TEXT:
+def _decode(tensor_input: Any) -> np.ndarray[Any, Any]:
+    values = np.asarray(tensor_input.as_numpy())
+    if tensor_input.datatype != _TEXT:
         return values
-    texts = [one.decode() if isinstance(one, bytes) else one for one in values.reshape(-1).tolist()]
+    texts = [text.decode() if isinstance(text, bytes) else text for text in values.reshape(-1).tolist()]
     return np.array(texts, dtype=object).reshape(values.shape)
 
 
@@ -170,7 +170,7 @@ def main() -> None:
     """
     parser = argparse.ArgumentParser(parents=[model_server.parser])
     parser.add_argument("--model_dir", default="/mnt/models", help="A folder that holds one .uk file.")
-    given = parser.parse_args()
-    model = UnkernelModel(given.model_name, given.model_dir)
+    options = parser.parse_args()
+    model = UnkernelModel(options.model_name, options.model_dir)
     model.load()
     ModelServer().start([model])

@@ -181,18 +181,18 @@ def signature_of(model: Any) -> ModelSignature:
 
 def _inputs(answerer: Answerer) -> Schema:
     if answerer.input == "record":
-        needed = set(answerer.item_schema.get("required", ()))
-        return Schema([_column(one, one.name in needed) for one in answerer.inputs])
+        required = set(answerer.item_schema.get("required", ()))
+        return Schema([_column(tensor, tensor.name in required) for tensor in answerer.inputs])
     (tensor,) = answerer.inputs
     if answerer.input == "row":
         return Schema([TensorSpec(np.dtype(np.float64), tensor.shape)])
     return Schema([ColSpec("string", tensor.name)])
 
 
-def _column(tensor: Tensor, needed: bool) -> ColSpec:
+def _column(tensor: Tensor, is_required: bool) -> ColSpec:
     """Return the column of a tensor. Numbers may have any type, as in records."""
     kind = "string" if tensor.datatype == "BYTES" else AnyType()
-    return ColSpec(kind, tensor.name, required=needed)
+    return ColSpec(kind, tensor.name, required=is_required)
 
 
 def _is_classifier(answerer: Answerer) -> bool:
@@ -221,13 +221,13 @@ class _Function:
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
         """Return labels, probabilities or scores of classifiers, or the output of parsers."""
         if not _is_classifier(self._answerer):
-            found = self._answerer.answer_many(_texts(model_input))
-            return [one.get("output", one.get("prediction")) for one in found]
+            answers = self._answerer.answer_many(_texts(model_input))
+            return [answer.get("output", answer.get("prediction")) for answer in answers]
         method = (params or {}).get("method", _METHODS[0])
         if method not in _METHODS:
             raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
-        given = _texts(model_input) if self._answerer.input == "tree" else model_input
-        return getattr(self._model, method)(given)
+        inputs = _texts(model_input) if self._answerer.input == "tree" else model_input
+        return getattr(self._model, method)(inputs)
 
 
 def _texts(model_input: Any) -> list[str]:

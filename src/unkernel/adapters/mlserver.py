@@ -77,28 +77,28 @@ class UnkernelRuntime(MLModel):  # type: ignore[misc]
         mlserver.errors.InferenceError
             If an input is missing or malformed.
         """
-        given = {one.name: _decode(one) for one in payload.inputs}
+        inputs = {tensor_input.name: _decode(tensor_input) for tensor_input in payload.inputs}
         try:
-            found = self._answerer.infer(given)
+            values_by_name = self._answerer.infer(inputs)
         except KeyError as error:
             raise InferenceError(f"the input {error} is missing") from error
         except (ValueError, TypeError) as error:
             raise InferenceError(str(error)) from error
-        wanted = {one.name for one in payload.outputs or ()}
+        requested = {tensor_input.name for tensor_input in payload.outputs or ()}
         outputs = [
-            _encode(tensor, found[tensor.name])
+            _encode(tensor, values_by_name[tensor.name])
             for tensor in self._answerer.outputs
-            if not wanted or tensor.name in wanted
+            if not requested or tensor.name in requested
         ]
         return InferenceResponse(
             id=payload.id, model_name=self.name, model_version=self.version, outputs=outputs
         )
 
 
-def _decode(given: RequestInput) -> np.ndarray[Any, Any]:
-    if given.datatype != _TEXT:
-        return np.asarray(NumpyCodec.decode_input(given))
-    return np.array(StringCodec.decode_input(given), dtype=object)
+def _decode(tensor_input: RequestInput) -> np.ndarray[Any, Any]:
+    if tensor_input.datatype != _TEXT:
+        return np.asarray(NumpyCodec.decode_input(tensor_input))
+    return np.array(StringCodec.decode_input(tensor_input), dtype=object)
 
 
 def _encode(tensor: Tensor, values: Any) -> ResponseOutput:

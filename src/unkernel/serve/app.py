@@ -1,6 +1,6 @@
 """The ASGI application: routing, authentication, limits, request ids, metrics and errors.
 
-A table of paths leads to the endpoints of models. Starlette routes all other requests, which are rarer.
+Requests to models are routed by a table of paths; Starlette routes all other requests, which are rarer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from unkernel.serve.model_endpoints import ModelEndpoints
 from unkernel.serve.request_bodies import DisconnectedError, Headers, encode_json
 from unkernel.serve.settings import Settings
 
-_OPEN = re.compile(r"/(page/[a-z.]+|docs|v2/health/(live|ready))?")  # need no token
+_PUBLIC_PATHS = re.compile(r"/(page/[a-z.]+|docs|v2/health/(live|ready))?")  # need no token
 _UNLIMITED_PATHS = re.compile(r"/(metrics|v2/health/(live|ready))")  # bypass the limit of concurrent requests
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
 _CLIENT_GONE_STATUS = 499  # counted when the client disconnects before the answer
@@ -107,11 +107,11 @@ class Application:
     def answer_at_once(self, url: bytes, headers: HeaderList, body: bytes) -> Reply | None:
         """Answer a complete request to one of the `fast_routes`; return None if a thread must answer it."""
         began = time.perf_counter()
-        route, given = self.fast_routes[url], dict(headers)
-        request_id = self._choose_request_id(given)
+        route, header_values = self.fast_routes[url], dict(headers)
+        request_id = self._choose_request_id(header_values)
         try:
-            self._check_request(url.decode(), given)
-            reply = self._model_endpoints.answer_at_once(route, Head(given), body)
+            self._check_request(url.decode(), header_values)
+            reply = self._model_endpoints.answer_at_once(route, Head(header_values), body)
         except Exception as error:
             reply = _make_exception_reply(error, request_id)
         if reply is None:
@@ -124,30 +124,38 @@ class Application:
 
     def _check_request(self, path: str, headers: Headers) -> None:
         """Raise a RequestError if the request is not allowed."""
-        if self._tokens and not _OPEN.fullmatch(path):
+        if self._tokens and not _PUBLIC_PATHS.fullmatch(path):
             self._check_token(headers)
         if self._answering > self._settings.limits.concurrency and not _UNLIMITED_PATHS.fullmatch(path):
             raise RequestError(429, "the server is busy with too many requests: try again in a second")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise RequestError(415, "the body is compressed: send it without a content-encoding", close=True)
-        if b"upgrade" in headers and b"content-length" in headers:  # HTTP parsers skip its body
-            words = "send the request without the header Upgrade; in Java, set HttpClient.Version.HTTP_1_1"
-            raise RequestError(400, words, close=True)
+        if (
+            b"upgrade" in headers and b"content-length" in headers
+        ):  # HTTP parsers skip the body of such a request
+            advice = "send the request without the header Upgrade; in Java, set HttpClient.Version.HTTP_1_1"
+            raise RequestError(400, advice, close=True)
 
     def _check_token(self, headers: Headers) -> None:
-        given = headers.get(b"authorization", b"")
+        authorization = headers.get(b"authorization", b"")
         token = (
-            given[len(_BEARER_PREFIX) :] if given[: len(_BEARER_PREFIX)].lower() == _BEARER_PREFIX else b""
+            authorization[len(_BEARER_PREFIX) :]
+            if authorization[: len(_BEARER_PREFIX)].lower() == _BEARER_PREFIX
+            else b""
         )
-        fits = [
+        matches = [
             hmac.compare_digest(token, known) for known in self._tokens
         ]  # takes the same time for every token
-        if not any(fits):
+        if not any(matches):
             raise RequestError(401, "send the header: Authorization: Bearer and one of the server's tokens")
 
     def _choose_request_id(self, headers: Headers) -> bytes:
-        given = headers.get(b"x-request-id")
-        return given if given and _REQUEST_ID.fullmatch(given) else b"%s-%x" % (self._prefix, next(self._ids))
+        id_of_client = headers.get(b"x-request-id")
+        return (
+            id_of_client
+            if id_of_client and _REQUEST_ID.fullmatch(id_of_client)
+            else b"%s-%x" % (self._prefix, next(self._ids))
+        )
 
     def _record_request(
         self, route: Route | None, status: int, seconds: float, *, method: str, path: str, request_id: bytes
@@ -171,15 +179,15 @@ def _make_exception_reply(error: Exception, request_id: bytes) -> Reply:
     if isinstance(error, RequestError):
         return make_error_reply(error)
     if isinstance(error, HTTPException):
-        words = f"{error.detail.lower()}; see /docs"
-        return make_error_reply(RequestError(error.status_code, words), error.headers or {})
+        reason = f"{error.detail.lower()}; see /docs"
+        return make_error_reply(RequestError(error.status_code, reason), error.headers or {})
     log("request failed", level="error", request=request_id.decode(), exc_info=error)
     return make_error_reply(RequestError(500, "the server failed; its log says why"))
 
 
-def make_error_reply(error: RequestError, others: Mapping[str, str] = _NO_HEADERS) -> Reply:
+def make_error_reply(error: RequestError, more_headers: Mapping[str, str] = _NO_HEADERS) -> Reply:
     """Return the response to a request that is refused."""
-    headers = [*JSON, *((name.lower().encode(), value.encode()) for name, value in others.items())]
+    headers = [*JSON, *((name.lower().encode(), value.encode()) for name, value in more_headers.items())]
     if error.close:
         headers.append((b"connection", b"close"))
     if error.status == 429:
@@ -204,7 +212,7 @@ class _ResponseWriter:
             await self._send({"type": "http.response.body", "body": reply.body})
             return
         async for part in reply.body:
-            if not self.status:  # not before: an error in the first part has its own status
+            if not self.status:  # not earlier: an error in the first part sets the status
                 await self._start(reply.status, reply.headers)
             await self._send({"type": "http.response.body", "body": part, "more_body": True})
         if not self.status:

@@ -103,10 +103,10 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         self._write(reply, self.server_state.default_headers)
         self.on_response_complete()
 
-    def _write(self, reply: Reply, others: HeaderList) -> None:
+    def _write(self, reply: Reply, default_headers: HeaderList) -> None:
         assert isinstance(reply.body, bytes)
         parts = [_STATUS_LINES[reply.status]]
-        for name, value in (*others, *reply.headers):
+        for name, value in (*default_headers, *reply.headers):
             parts += (name, b": ", value, b"\r\n")
         parts.append(b"content-length: %d\r\n\r\n" % len(reply.body))
         parts.append(reply.body)
@@ -126,7 +126,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
             self._refuse(503, "the server has too many connections: try again in a second")
 
     def shutdown(self) -> None:
-        """Close the connection after the running request, or after one that arrives within a second.
+        """Close the connection after the running request, or after a request that arrives within a second.
 
         A request may already be on its way to an idle connection. It is answered, and the response announces
         the close.
@@ -158,13 +158,13 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
 
     def _check_head(self, count: int) -> None:
         """Refuse a head of too many bytes; complete heads are not counted."""
-        known, before = self._head
-        self._head = (self.scope, count + (before if known is self.scope else 0))
+        request, n_before = self._head
+        self._head = (self.scope, count + (n_before if request is self.scope else 0))
         if self._head[1] > _MAX_HEAD_BYTES:
             self._refuse(431, f"the head of a request may have at most {_MAX_HEAD_BYTES:,} bytes")
 
     def send_400_response(self, msg: str) -> None:
-        """Respond with an error in JSON, like every other error, to bytes that are not HTTP."""
+        """Refuse bytes that are not HTTP; as for every error, the response is JSON."""
         self._refuse(400, "this is not an HTTP/1.1 request")
 
     def _unsupported_upgrade_warning(self) -> None:
@@ -192,7 +192,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         self.loop.call_later(_LINGER_SECONDS, self.transport.close)
 
     def _start_cycle(self) -> None:
-        if len(self.pipeline) >= _MAX_PIPELINED_REQUESTS:  # uvicorn queues them without limit
+        if len(self.pipeline) >= _MAX_PIPELINED_REQUESTS:  # uvicorn queues pipelined requests without limit
             self.transport.abort()
             return
         super().on_headers_complete()
@@ -206,7 +206,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
 
 
 class _LingeringTransport:
-    """Transport of uvicorn's responses that closes slowly if the request was not read to its end."""
+    """Transport of uvicorn's responses; if the request was not read to its end, it closes with a delay."""
 
     def __init__(self, connection: Connection, cycle: Any) -> None:
         self._connection = connection
@@ -230,7 +230,7 @@ _CYCLE_ATTRIBUTES = ("keep_alive", "more_body", "response_complete", "transport"
 
 
 def choose_protocol() -> type[asyncio.Protocol] | str:
-    """Return our connection class, or the name of uvicorn's own if uvicorn's internals differ from ours."""
+    """Return :class:`Connection`, or the name of uvicorn's class if that class is not as expected."""
     differs = find_difference(HttpToolsProtocol, RequestResponseCycle)
     if not differs:
         return Connection
@@ -243,7 +243,7 @@ async def _null_app(scope: Any, receive: Any, send: Any) -> None: ...
 
 
 def find_difference(connections: Any, cycles: Any) -> str:
-    """Describe how uvicorn's classes differ from what :class:`Connection` expects; empty if they do not."""
+    """Describe how uvicorn's classes differ from those that :class:`Connection` needs; "" if they do not."""
     config = uvicorn.Config(_null_app, http=connections, log_config=None, ws="none", lifespan="off")
     loop = asyncio.new_event_loop()
     try:

@@ -26,7 +26,7 @@ class ConnectionLimits:
     Parameters
     ----------
     seconds : float
-        Time to send the head of a request; connections close at most a quarter of it later.
+        Time to send the head of a request; late connections are closed after at most 1.25 times this.
     connections : int
         Largest number of connections; fewer if the process may open fewer files.
     """
@@ -46,13 +46,13 @@ class ConnectionLimits:
 
     def close_overdue(self, now: float) -> None:
         """Close the connections that have waited too long by now."""
-        before, self._since = self._since, {}
+        former_waits, self._since = self._since, {}
         for connection in list(self.connections):
             wait = connection.pending_head()
             if wait is None:
                 continue
-            known, began = before.get(connection, (None, now))
-            since = began if known is wait else now
+            former_wait, began = former_waits.get(connection, (None, now))
+            since = began if former_wait is wait else now
             if now - since >= self._seconds:
                 connection.refuse_late_head()
             else:

@@ -53,9 +53,9 @@ def make_input_error(error: Exception, place: str = "") -> RequestError:
     """Turn a model's error into a RequestError; `place` is the input's place in the body."""
     reason = _TREE.sub(r"line \1, character \2: ", _PYTHON.sub(_name_json_type, str(error)))
     column = _COLUMN.search(reason)
-    known = error.field if isinstance(error, FieldError) else ""
-    part = known or (column[1] if column else "")
-    field = ".".join(filter(None, (place, part)))
+    named_field = error.field if isinstance(error, FieldError) else ""
+    input_part = named_field or (column[1] if column else "")
+    field = ".".join(filter(None, (place, input_part)))
     return RequestError(400, f"{place}: {reason}" if place else reason, field=field or None)
 
 

@@ -78,30 +78,30 @@ class Request:
         self.inputs = self._read_inputs()
 
     def _read_inputs(self) -> dict[str, NDArray[Any]]:
-        found: dict[str, NDArray[Any]] = {}
-        for number, given in enumerate(_get_typed(self._json, "inputs", list, "")):
+        inputs: dict[str, NDArray[Any]] = {}
+        for number, tensor in enumerate(_get_typed(self._json, "inputs", list, "")):
             place = f"inputs[{number}]"
-            if not isinstance(given, dict):
+            if not isinstance(tensor, dict):
                 raise RequestError(400, f"{place} must be an object", field=place)
-            name = _get_typed(given, "name", str, place)
-            if name in found:
+            name = _get_typed(tensor, "name", str, place)
+            if name in inputs:
                 raise RequestError(400, f"{place}: a second input {name!r}", field=f"{place}.name")
-            found[name] = self._read_tensor(given, place)
+            inputs[name] = self._read_tensor(tensor, place)
         if self._binary:
             raise RequestError(400, f"there are {len(self._binary)} bytes after the last tensor")
-        return found
+        return inputs
 
-    def _read_tensor(self, given: Json, place: str) -> NDArray[Any]:
-        datatype = _get_typed(given, "datatype", str, place)
+    def _read_tensor(self, tensor: Json, place: str) -> NDArray[Any]:
+        datatype = _get_typed(tensor, "datatype", str, place)
         if datatype != _BYTES and datatype not in _NUMPY:
             known = ", ".join([_BYTES, *_NUMPY])
             raise RequestError(
                 400, f"{place}.datatype must be one of {known}, got {datatype!r}", field=f"{place}.datatype"
             )
-        shape = _read_shape(given, place)
-        size = _get_typed(given, "parameters", dict, place, default={}).get("binary_data_size")
+        shape = _read_shape(tensor, place)
+        size = _get_typed(tensor, "parameters", dict, place, default={}).get("binary_data_size")
         values = (
-            _parse_data(_get_typed(given, "data", list, place), datatype, place)
+            _parse_data(_get_typed(tensor, "data", list, place), datatype, place)
             if size is None
             else _parse_bytes(self._take_bytes(size, place), datatype, place)
         )
@@ -121,32 +121,34 @@ class Request:
         return taken
 
     def select_outputs(self, answerer: Answerer) -> list[tuple[Tensor, bool]]:
-        """Return the requested outputs, and whether each is to be sent as bytes."""
-        known = {tensor.name: tensor for tensor in answerer.outputs}
-        always = _get_typed(self._json, "parameters", dict, "", default={}).get("binary_data_output") is True
+        """Return the requested outputs, each with a flag: whether to send it as bytes."""
+        by_name = {tensor.name: tensor for tensor in answerer.outputs}
+        as_bytes_by_default = (
+            _get_typed(self._json, "parameters", dict, "", default={}).get("binary_data_output") is True
+        )
         if "outputs" not in self._json:
-            return [(tensor, always) for tensor in known.values()]
-        found = []
-        for number, asked in enumerate(_get_typed(self._json, "outputs", list, "")):
+            return [(tensor, as_bytes_by_default) for tensor in by_name.values()]
+        selected = []
+        for number, output in enumerate(_get_typed(self._json, "outputs", list, "")):
             place = f"outputs[{number}]"
-            if not isinstance(asked, dict):
+            if not isinstance(output, dict):
                 raise RequestError(400, f"{place} must be an object", field=place)
-            name = _get_typed(asked, "name", str, place)
-            if name not in known:
-                reason = f"{place}: the model has no output {name!r}; it has: {', '.join(known)}"
+            name = _get_typed(output, "name", str, place)
+            if name not in by_name:
+                reason = f"{place}: the model has no output {name!r}; it has: {', '.join(by_name)}"
                 raise RequestError(400, reason, field=f"{place}.name")
-            parameters = _get_typed(asked, "parameters", dict, place, default={})
-            found.append((known[name], parameters.get("binary_data", always) is True))
-        return found
+            parameters = _get_typed(output, "parameters", dict, place, default={})
+            selected.append((by_name[name], parameters.get("binary_data", as_bytes_by_default) is True))
+        return selected
 
 
 _MISSING = object()
 _KINDS: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
 
 
-def _get_typed(given: Json, key: str, kind: type, place: str, *, default: Any = _MISSING) -> Any:
+def _get_typed(parent: Json, key: str, kind: type, place: str, *, default: Any = _MISSING) -> Any:
     """Return the value of a key; raise a RequestError if it is missing or of another type."""
-    value = given.get(key, default)
+    value = parent.get(key, default)
     field = f"{place}.{key}" if place else key
     if value is _MISSING:
         raise RequestError(400, f"{field} is missing", field=field)
@@ -155,8 +157,8 @@ def _get_typed(given: Json, key: str, kind: type, place: str, *, default: Any = 
     return value
 
 
-def _read_shape(given: Json, place: str) -> tuple[int, ...]:
-    shape = _get_typed(given, "shape", list, place)
+def _read_shape(tensor: Json, place: str) -> tuple[int, ...]:
+    shape = _get_typed(tensor, "shape", list, place)
     if not 1 <= len(shape) <= _MAX_AXES or not all(type(size) is int and size >= 0 for size in shape):
         raise RequestError(400, f"{place}.shape must be a list of sizes, got {shape}", field=f"{place}.shape")
     return tuple(shape)
@@ -174,9 +176,9 @@ def _parse_data(data: list[Any], datatype: str, place: str) -> NDArray[Any]:
             reason = f"{place}.data: {json.dumps(value)[:60]} is not of type {datatype}"
             raise RequestError(400, reason, field=f"{place}.data")
     if datatype == _BYTES or None in data:
-        found = np.empty(len(data), dtype=object)
-        found[:] = data
-        return found
+        array = np.empty(len(data), dtype=object)
+        array[:] = data
+        return array
     try:
         return np.array(data, dtype=_NUMPY[datatype])
     except OverflowError:
@@ -204,30 +206,30 @@ def _parse_bytes(data: memoryview, datatype: str, place: str) -> NDArray[Any]:
         except UnicodeDecodeError:
             raise RequestError(400, f"{place}: a text is not UTF-8", field=place) from None
         begin += length
-    found = np.empty(len(texts), dtype=object)
-    found[:] = texts
-    return found
+    array = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    return array
 
 
-def check_inputs(given: Mapping[str, NDArray[Any]], answerer: Answerer, most: int) -> None:
-    """Raise a RequestError if the inputs do not fit the model, or are too many."""
+def check_inputs(inputs: Mapping[str, NDArray[Any]], answerer: Answerer, most: int) -> None:
+    """Raise a RequestError if the inputs do not fit the model, or have more than `most` items."""
     known = [tensor.name for tensor in answerer.inputs]
-    unknown = next((name for name in given if name not in known), None)
+    unknown = next((name for name in inputs if name not in known), None)
     if unknown is not None:
-        listed = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-        raise RequestError(400, f"the model has no input {unknown!r}; it has: {listed}", field="inputs")
-    if not given:
+        first_names = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+        raise RequestError(400, f"the model has no input {unknown!r}; it has: {first_names}", field="inputs")
+    if not inputs:
         raise RequestError(400, f'"inputs" is empty: give {known[0]!r}, for example', field="inputs")
-    if len(known) == 1 and known[0] not in given:
+    if len(known) == 1 and known[0] not in inputs:
         raise RequestError(400, f"the input {known[0]!r} is missing", field="inputs")
-    counts = {array.shape[0] for array in given.values()}
+    counts = {array.shape[0] for array in inputs.values()}
     if len(counts) > 1:
         raise RequestError(400, "the inputs have different numbers of items", field="inputs")
     if max(counts) > most:
         raise RequestError(413, f"there are {max(counts):,} items, and the server's limit is {most:,}")
-    flat = {tensor.name for tensor in answerer.inputs if len(tensor.shape) == 1}
-    for name, array in given.items():
-        if name in flat and array.size != array.shape[0]:
+    flat_inputs = {tensor.name for tensor in answerer.inputs if len(tensor.shape) == 1}
+    for name, array in inputs.items():
+        if name in flat_inputs and array.size != array.shape[0]:
             raise RequestError(
                 400,
                 f"the input {name!r} must have the shape [n] or [n, 1], got {list(array.shape)}",
@@ -239,27 +241,27 @@ def check_inputs(given: Mapping[str, NDArray[Any]], answerer: Answerer, most: in
 
 
 def encode_answer(
-    served: ServedModel, request: Request, found: Mapping[str, Any]
+    served: ServedModel, request: Request, values_by_name: Mapping[str, Any]
 ) -> tuple[bytes, list[tuple[bytes, bytes]]]:
     """Return the body of a response, and its headers."""
     outputs: list[Json] = []
-    binary: list[bytes] = []
+    binary_parts: list[bytes] = []
     for tensor, as_bytes in request.select_outputs(served.answerer):
-        values = np.asarray(found[tensor.name])
+        values = np.asarray(values_by_name[tensor.name])
         output: Json = {"name": tensor.name, "datatype": tensor.datatype, "shape": list(values.shape)}
         if as_bytes:
             data = _encode_bytes(values, tensor.datatype)
             output["parameters"] = {"binary_data_size": len(data)}
-            binary.append(data)
+            binary_parts.append(data)
         else:
             output["data"] = values.reshape(-1).tolist()
         outputs.append(output)
     answer = {"model_name": served.name, "model_version": served.version, "outputs": outputs}
     head = encode_json(answer if request.id is None else answer | {"id": request.id})
-    if not binary:
+    if not binary_parts:
         return head, [(b"content-type", b"application/json")]
     headers = [(b"content-type", b"application/octet-stream"), (JSON_LENGTH, b"%d" % len(head))]
-    return b"".join([head, *binary]), headers
+    return b"".join([head, *binary_parts]), headers
 
 
 def _encode_bytes(values: NDArray[Any], datatype: str) -> bytes:

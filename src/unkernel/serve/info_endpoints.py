@@ -29,7 +29,7 @@ _POLICY = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-in
 
 
 class InfoEndpoints:
-    """Handlers of all endpoints that models do not answer."""
+    """Handlers of the endpoints about models and the server."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class InfoEndpoints:
         return endpoint
 
     def _make_file_response(self, name: str) -> Response:
-        """Return a file of the page. All were read at startup, so requests never open files."""
+        """Return a file of the page, which was read at startup: requests never open files."""
         if name not in self._files or name.rpartition(".")[2] not in _TYPES:
             raise RequestError(404, f"there is no {name!r}")
         headers = {"content-security-policy": _POLICY, "cache-control": "no-cache"}

@@ -32,7 +32,7 @@ _BUCKET_SECONDS = (
 
 
 def share_counts(depot: Path) -> None:
-    """Make all workers count together. Call this before the first worker starts."""
+    """Make all workers add up their counts. Call this before the first worker starts."""
     folder = depot / "metrics"
     folder.mkdir(exist_ok=True)
     os.environ[_FOLDER_VARIABLE] = str(folder)

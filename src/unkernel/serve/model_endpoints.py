@@ -75,12 +75,12 @@ class ModelEndpoints:
         """Return the routes of all models, by path."""
         predict = Endpoint("predict", self._predict, streams=True)
         explain = Endpoint("explain", _explain, short=False)
-        found: dict[str, Route] = {}
+        routes: dict[str, Route] = {}
         for name in self._models.names:
-            found[f"/models/{name}/predict"] = Route(name, predict)
-            found[f"/models/{name}/explain"] = Route(name, explain)
-            found[f"/v2/models/{name}/infer"] = Route(name, self.infer)
-        return found
+            routes[f"/models/{name}/predict"] = Route(name, predict)
+            routes[f"/models/{name}/explain"] = Route(name, explain)
+            routes[f"/v2/models/{name}/infer"] = Route(name, self.infer)
+        return routes
 
     def close(self) -> None:
         """Stop the threads without waiting for running work."""
@@ -124,8 +124,8 @@ class ModelEndpoints:
     async def _stream_answers(self, served: ServedModel, receive: Receive) -> AsyncIterator[bytes]:
         """Yield the answers to JSON lines; an invalid line gets an error object.
 
-        An error that ends the stream is its last line. If no line came before it, the response has the status
-        of the error.
+        An error that ends the stream is sent as the last line. If there is no earlier line, the error becomes
+        the response.
         """
         answerer, line = served.answerer, 1
         parts = read_lines(receive, self._limits.body)
@@ -145,7 +145,7 @@ class ModelEndpoints:
     # --- The endpoints --------------------------------------------------------------------------------
 
     def _predict(self, served: ServedModel, _: Head, body: bytes) -> Reply:
-        """Answer one input, or a list of them."""
+        """Answer one input, or a list of inputs."""
         began = time.perf_counter()
         answerer, limit = served.answerer, self._limits.batch
         shape = JsonShape.LIST if body.startswith(b"[") else JsonShape.ONE
@@ -165,13 +165,13 @@ class ModelEndpoints:
             raise RequestError(400, f"{inference_protocol.JSON_LENGTH.decode()} is not a number")
         request = inference_protocol.Request(body, int(length) if length else None)
         inference_protocol.check_inputs(request.inputs, served.answerer, self._limits.batch)
-        found = _call_model(lambda: served.answerer.infer(request.inputs))
-        answer, own = inference_protocol.encode_answer(served, request, found)
-        return Reply(answer, 200, [*own, _version_header(served), _timing_header(began)])
+        outputs = _call_model(lambda: served.answerer.infer(request.inputs))
+        answer, headers = inference_protocol.encode_answer(served, request, outputs)
+        return Reply(answer, 200, [*headers, _version_header(served), _timing_header(began)])
 
 
 def _call_with_limit(work: Callable[[], _Answer], latest: float) -> _Answer:
-    """Call a function; its native work ends with a TimeoutError after the time `latest`."""
+    """Call a function; at the time `latest`, its native code raises a TimeoutError."""
     with TimeLimit(max(latest - time.monotonic(), _MIN_SECONDS)):
         return work()
 
@@ -185,10 +185,10 @@ def _explain(served: ServedModel, head: Head, body: bytes) -> Reply:
     return Reply(answer, 200, [*JSON, _version_header(served), _timing_header(began)])
 
 
-def _call_model(ask: Callable[[], _Answer], *, named: bool = True) -> _Answer:
+def _call_model(call: Callable[[], _Answer], *, named: bool = True) -> _Answer:
     """Call a model; raise a RequestError for invalid input, with the input's number if `named`."""
     try:
-        return ask()
+        return call()
     except RequestError:
         raise
     except (ValueError, TypeError) as error:
@@ -199,23 +199,23 @@ def _call_model(ask: Callable[[], _Answer], *, named: bool = True) -> _Answer:
 
 
 def _read_items(answerer: Answerer, body: bytes) -> tuple[list[Any], JsonShape]:
-    """Decode the inputs in a body, and tell whether they are a list."""
-    given = decode_json(body)
-    if isinstance(given, list) and (answerer.input != "row" or _are_rows(given)):
-        return given, JsonShape.LIST
-    return [given], JsonShape.ONE
+    """Decode the inputs in a body; return them with the shape of the answer: one, or a list."""
+    content = decode_json(body)
+    if isinstance(content, list) and (answerer.input != "row" or _are_rows(content)):
+        return content, JsonShape.LIST
+    return [content], JsonShape.ONE
 
 
 def _answer_lines(answerer: Answerer, lines: bytes, first: int) -> bytes:
-    """Answer complete lines: all at once, or one by one if one of them is invalid."""
+    """Answer complete lines: all together or, if a line is invalid, one by one."""
     answers = answerer.answer_json(lines, JsonShape.LINES, len(lines))
     if answers is not None:
         return answers
-    given = [(number, text) for number, text in enumerate(lines.split(b"\n"), first) if text.strip()]
+    numbered_lines = [(number, text) for number, text in enumerate(lines.split(b"\n"), first) if text.strip()]
     try:
-        return answerer.answer_items([decode_json(text) for _, text in given], JsonShape.LINES)
+        return answerer.answer_items([decode_json(text) for _, text in numbered_lines], JsonShape.LINES)
     except (RequestError, ValueError, TypeError, RecursionError):
-        return b"".join(_answer_line(answerer, text, number) for number, text in given)
+        return b"".join(_answer_line(answerer, text, number) for number, text in numbered_lines)
 
 
 def _answer_line(answerer: Answerer, text: bytes, number: int) -> bytes:
@@ -231,13 +231,13 @@ def _encode_error_line(error: RequestError, number: int) -> bytes:
 
 
 def _count_lines(lines: bytes) -> int:
-    """Count newlines; ``bytes.count`` would take as long as the model."""
+    """Count newlines with numpy; ``bytes.count`` would take as long as the model."""
     return int(np.count_nonzero(np.frombuffer(lines, np.uint8) == ord("\n")))
 
 
-def _are_rows(given: list[Any]) -> bool:
+def _are_rows(items: list[Any]) -> bool:
     """Whether a list holds rows, and is not itself a row."""
-    return not given or isinstance(given[0], list | dict)
+    return not items or isinstance(items[0], list | dict)
 
 
 def _is_stream(endpoint: Endpoint, head: Head) -> bool:
@@ -246,13 +246,13 @@ def _is_stream(endpoint: Endpoint, head: Head) -> bool:
 
 
 def _explain_options(query: bytes) -> tuple[int, str | None]:
-    given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
-    if unknown := sorted(given.keys() - {"top", "of"}):
+    parameters = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
+    if unknown := sorted(parameters.keys() - {"top", "of"}):
         raise RequestError(400, f"unknown parameter {unknown[0]!r}: expected top or of", field=unknown[0])
-    top = given.get("top", str(_DEFAULT_TOP))
+    top = parameters.get("top", str(_DEFAULT_TOP))
     if not top.isascii() or not top.isdigit() or len(top) > 4 or int(top) > _MAX_TOP:
         raise RequestError(400, f"top must be a number up to {_MAX_TOP}, got {top!r}", field="top")
-    return int(top), given.get("of")
+    return int(top), parameters.get("of")
 
 
 def _is_fast(served: ServedModel, endpoint: Endpoint, body: bytes) -> bool:
@@ -263,7 +263,7 @@ def _is_fast(served: ServedModel, endpoint: Endpoint, body: bytes) -> bool:
 def _read_one_item(served: ServedModel, body: bytes) -> Any:
     item = decode_json(body)
     if isinstance(item, list) and (
-        served.answerer.input not in ("record", "row")  # those may be lists of values
+        served.answerer.input not in ("record", "row")  # a record or a row may be a list of values
         or any(isinstance(part, list | dict) for part in item)
     ):
         raise RequestError(400, "explain takes one input, and the body is a list of them")

@@ -1,8 +1,8 @@
 """The server's private copies of model files, which all workers map into memory.
 
-Copying a new model over a mapped file would change it under its readers. So the workers map copies. All of
-them watch the files. The first that sees a new one copies and checks it, and writes it into a table that the
-others read: one copy and one check per machine.
+Copying a new model over a mapped file would change the memory of its readers. So the workers map copies. All
+workers watch the files. The first worker that sees a new file copies and checks it, and enters the copy in a
+table that all workers read: one copy and one check per machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from unkernel.serve.answerers import check_servable
 
 _PREFIX = "unkernel-serve-"
 _TABLE, _LOCK, _ALIVE = "table.json", "lock", "alive"
-_ATTEMPTS = 5  # to copy a file that changes meanwhile
+_ATTEMPTS = 5  # to copy a file that changes during the copy
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Snapshot:
     source_identity : tuple of int
         Identity of the file when it was copied or refused.
     refusal : str or None
-        Why the newest file was refused; None if it was not.
+        Why the newest file was refused; None if it was accepted.
     loaded_at : float
         Seconds since 1970.
     """
@@ -84,14 +84,14 @@ class ModelSnapshots:
         return self._folder / entry.file
 
     def has_changed(self, name: str, entry: Snapshot) -> bool:
-        """Whether the file has changed since it was copied; False if it is gone."""
+        """Whether the file has changed since it was copied; False if the file does not exist."""
         try:
             return identify_file(self._sources[name]) != entry.source_identity
         except OSError:
             return False
 
     def take_snapshot(self, name: str, *, again: bool = False) -> Snapshot:
-        """Copy and check a file if it has changed and no other worker has copied it; with `again`, always.
+        """Copy and check a file if it has changed and no other worker has copied it, or if `again` is true.
 
         Returns
         -------
@@ -108,11 +108,11 @@ class ModelSnapshots:
             entry = table.get(name, Snapshot())
             if not again and not self.has_changed(name, entry):
                 return entry
-            taken = self._copy_and_check(name, entry)
-            self._write_table(table | {name: taken})
-        if entry.file and taken.file != entry.file:
+            new_entry = self._copy_and_check(name, entry)
+            self._write_table(table | {name: new_entry})
+        if entry.file and new_entry.file != entry.file:
             self.path_of(entry).unlink(missing_ok=True)  # workers keep their mappings
-        return taken
+        return new_entry
 
     def _copy_and_check(self, name: str, entry: Snapshot) -> Snapshot:
         source = self._sources[name]
@@ -170,7 +170,7 @@ def _find_fault(copy: Path) -> str | None:
 
 @contextlib.contextmanager
 def make_snapshot_folder() -> Iterator[Path]:
-    """Make a private folder that lasts as long as the server; remove those of killed servers.
+    """Make a private folder that lasts as long as the server; remove the folders of killed servers.
 
     Raises
     ------

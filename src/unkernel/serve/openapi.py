@@ -95,12 +95,12 @@ def _make_server_paths() -> Json:
 
 def _make_operation(summary: str, body: Json | None = None, answer: Json | None = None) -> Json:
     error = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
-    found: Json = {
+    operation: Json = {
         "summary": summary,
         "responses": {"200": {"description": "The answer.", "content": answer or _any_json()}}
-        | {status: {"description": words} | error for status, words in _ERRORS.items()},
+        | {status: {"description": reason} | error for status, reason in _ERRORS.items()},
     }
-    return found | ({} if body is None else {"requestBody": {"required": True, "content": body}})
+    return operation | ({} if body is None else {"requestBody": {"required": True, "content": body}})
 
 
 def _any_json() -> Json:

@@ -29,12 +29,12 @@ class BodyTimeouts:
     """Timeouts for the parts of bodies.
 
     A timer per request would take longer than many models. So waiting requests are registered, and one loop
-    cancels those that are overdue.
+    cancels the overdue ones.
 
     Parameters
     ----------
     seconds : float
-        The timeout; waits end at most a quarter of it later.
+        The timeout; a wait ends after at most 1.25 times this.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -98,17 +98,17 @@ async def _receive_part(receive: Receive) -> Any:
 
 
 async def read_lines(receive: Receive, most: int) -> AsyncIterator[bytes]:
-    """Yield the lines of a stream as they arrive; raise a RequestError if one is too long."""
-    held: list[bytes] = []  # parts of an incomplete line
-    size, more = 0, True
-    while more:
+    """Yield the lines of a stream as they arrive; raise a RequestError if a line is too long."""
+    incomplete: list[bytes] = []  # parts of an incomplete line
+    size, has_more = 0, True
+    while has_more:
         message = await _receive_part(receive)
-        part, more = message["body"], message.get("more_body", False)
-        end = part.rfind(b"\n") + 1 if more else len(part)
-        if end or not more:
-            yield b"".join([*held, part[:end]])
-            held, size, part = [], 0, part[end:]
-        held.append(part)
+        part, has_more = message["body"], message.get("more_body", False)
+        end = part.rfind(b"\n") + 1 if has_more else len(part)
+        if end or not has_more:
+            yield b"".join([*incomplete, part[:end]])
+            incomplete, size, part = [], 0, part[end:]
+        incomplete.append(part)
         size += len(part)
         if size > most:
             raise _make_size_error(most, "a line")
@@ -119,15 +119,15 @@ def _make_size_error(most: int, what: str = "the body") -> RequestError:
 
 
 def decode_json(body: bytes, name: str = "the body") -> Any:
-    """Decode JSON, with or without a byte order mark; raise a RequestError that names it if it is invalid."""
+    """Decode JSON, with or without a byte order mark; if it is invalid, raise a RequestError with `name`."""
     body = body.removeprefix(_BOM)
     if not body:
         raise RequestError(400, f"{name} is empty: send one input, or a list of them")
     try:
         return _decode(body)
     except msgspec.DecodeError as error:
-        if (found := _decode_surrogates(body)) is not None:
-            return found
+        if (decoded := _decode_surrogates(body)) is not None:
+            return decoded
         raise RequestError(400, _explain_invalid_json(body, name, error)) from None
     except UnicodeDecodeError:
         raise RequestError(400, f"{name} is not UTF-8: byte {_find_invalid_byte(body)} is invalid") from None
@@ -143,7 +143,7 @@ def _explain_invalid_json(body: bytes, name: str, error: msgspec.DecodeError) ->
 
 
 def _decode_surrogates(body: bytes) -> Any:
-    """Decode JSON with lone surrogates, which models refuse by column; return None for other faults."""
+    """Decode JSON with lone surrogates, which models refuse by column; return None if it is still invalid."""
     if b"\\u" not in body:
         return None
     try:

@@ -59,9 +59,9 @@ class ServedModels:
         self._served: dict[str, ServedModel] = {}
         self._entries: dict[str, Snapshot] = {}
         self._lock = Lock()
-        self._mark: tuple[int, ...] = ()
+        self._table_identity: tuple[int, ...] = ()
         self._last_identities: dict[str, tuple[int, ...] | None] = {}
-        self._faults: dict[str, str] = {}  # the last one logged for each model
+        self._logged_faults: dict[str, str] = {}  # the last fault that was logged for each model
         self._unreadable: dict[str, str] = {}  # why a model's file cannot be read
 
     @property
@@ -98,23 +98,23 @@ class ServedModels:
     def load_snapshots(self) -> None:
         """Load the new snapshots in the table."""
         with self._lock:
-            mark = self._snapshots.identify_table()
-            if mark != self._mark:
+            table_identity = self._snapshots.identify_table()
+            if table_identity != self._table_identity:
                 for name in self._sources:
                     self._load_snapshot(name)
-                self._mark = mark
+                self._table_identity = table_identity
 
     def _load_snapshot(self, name: str) -> None:
-        before = self._entries.get(name, Snapshot())
+        former = self._entries.get(name, Snapshot())
         for _ in range(_ATTEMPTS):
             entry = self._snapshots.read_table()[name]
             try:
-                if entry.version != before.version:
+                if entry.version != former.version:
                     self._load(name, entry)
             except FileNotFoundError:  # a newer version has replaced it
                 continue
             self._entries[name] = entry
-            if entry.refusal and entry.source_identity != before.source_identity:
+            if entry.refusal and entry.source_identity != former.source_identity:
                 self._log_fault(name, entry.refusal)
                 self._on_refusal(name)
             return
@@ -128,7 +128,7 @@ class ServedModels:
             answerer.answer_one(answerer.example)  # parsers build tables at their first answer
         served = ServedModel(name, str(entry.version), answerer, time.perf_counter() - began)
         self._served[name] = served
-        self._faults.pop(name, None)
+        self._logged_faults.pop(name, None)
         self._on_load(served)
         log("model loaded", model=name, version=served.version, seconds=round(served.load_seconds, 6))
 
@@ -148,12 +148,12 @@ class ServedModels:
         return self.get(name)
 
     def check_files(self) -> None:
-        """Load the files that have changed since they were copied, but not since the last check."""
+        """Load the changed files that have stayed the same since the last check, and so are complete."""
         for name, entry in self._snapshots.read_table().items():
-            now = self._identify_source(name)
-            is_stable = now is not None and now == self._last_identities.get(name)
-            self._last_identities[name] = now
-            if is_stable and now != entry.source_identity:
+            identity = self._identify_source(name)
+            is_stable = identity is not None and identity == self._last_identities.get(name)
+            self._last_identities[name] = identity
+            if is_stable and identity != entry.source_identity:
                 try:
                     self._snapshots.take_snapshot(name)
                 except OSError as error:
@@ -162,13 +162,13 @@ class ServedModels:
 
     def _identify_source(self, name: str) -> tuple[int, ...] | None:
         try:
-            now = identify_file(self._sources[name])
+            identity = identify_file(self._sources[name])
         except OSError as error:
             self._unreadable[name] = _describe_error(error)
             self._log_fault(name, _describe_error(error))
             return None
         self._unreadable.pop(name, None)
-        return now
+        return identity
 
     async def watch(self) -> None:
         """Check the files and the table regularly, in an endless loop."""
@@ -183,9 +183,9 @@ class ServedModels:
         return self._served[name].version
 
     def _log_fault(self, name: str, reason: str) -> None:
-        """Log a fault unless it was the last one logged."""
-        if self._faults.get(name) != reason:
-            self._faults[name] = reason
+        """Log a fault, unless the last logged fault of the model was the same."""
+        if self._logged_faults.get(name) != reason:
+            self._logged_faults[name] = reason
             log("model refused", level="error", model=name, reason=reason)
 
 

@@ -59,7 +59,7 @@ def serve(settings: Settings, on_start: Callable[[str], object] = lambda _: None
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; the OSError of a port in use names the port."""
+    """Return a listening socket; raise an OSError that names the port if it is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -12,7 +12,7 @@ from pathlib import Path
 SETTINGS_VARIABLE = "UNKERNEL_SERVE_SETTINGS"  # environment variable: path of the settings file
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # a part of addresses
 _SUFFIX = ".uk"
-BACKLOG = 2048  # connections waiting to be accepted
+BACKLOG = 2048  # largest number of connections that wait to be accepted
 
 
 @dataclass(frozen=True)
@@ -135,27 +135,27 @@ class Settings:
         return cls(**stored | {"limits": Limits(**stored["limits"])})
 
 
-def parse_model_files(given: Iterable[str]) -> dict[str, str]:
-    """Return files by name, given as ``income.uk`` or ``people=models/income-7.uk``."""
-    found: dict[str, str] = {}
-    for word in given:
-        name, equals, path = word.partition("=")
+def parse_model_files(arguments: Iterable[str]) -> dict[str, str]:
+    """Return the paths of model files by name, from ``income.uk`` or ``people=models/income-7.uk``."""
+    paths: dict[str, str] = {}
+    for argument in arguments:
+        name, equals, path = argument.partition("=")
         if not equals or ("/" in name and not Path(path).exists()):
-            name, path = Path(word).name.removesuffix(_SUFFIX), word
-        _check_name(name, word, f"; write name={path}")
-        if name in found:
+            name, path = Path(argument).name.removesuffix(_SUFFIX), argument
+        _check_name(name, argument, f"; write name={path}")
+        if name in paths:
             raise ValueError(f"two models are called {name!r}: give one another name, as in other={path}")
-        found[name] = path
-    if not found:
+        paths[name] = path
+    if not paths:
         raise ValueError("name at least one model file")
-    return found
+    return paths
 
 
-def _check_name(name: str, given: str, advice: str = "") -> None:
+def _check_name(name: str, argument: str, advice: str = "") -> None:
     if not isinstance(name, str) or not _MODEL_NAME.fullmatch(name):
         raise ValueError(
-            f"{given}: a model's name may have letters, digits, '.', '-' and '_', and begins with a letter "
-            f"or digit{advice}"
+            f"{argument}: a model's name may have letters, digits, '.', '-' and '_', and begins with a "
+            f"letter or digit{advice}"
         )
 
 
@@ -165,12 +165,12 @@ def read_tokens(path: Path) -> tuple[str, ...]:
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: is not UTF-8: byte {error.start} is invalid") from None
-    found = tuple(line for line in lines if line and not line.startswith("#"))
-    if not found:
+    tokens = tuple(line for line in lines if line and not line.startswith("#"))
+    if not tokens:
         raise ValueError(
             f"{path}: has no token; write one per line, such as the output of: openssl rand -hex 32"
         )
-    for token in found:
+    for token in tokens:
         if not token.isascii() or not token.isprintable() or " " in token:
             raise ValueError(f"{path}: a token must have printable ASCII characters and no blanks")
-    return found
+    return tokens

@@ -22,7 +22,7 @@ from unkernel.serve.watchdog import take_report
 
 READY = b"ready\n"  # a worker writes this to stdout when it accepts requests
 _RESTART_SECONDS = 1.0  # delay before replacing a worker that was never ready
-_HANDSHAKE_SECONDS = 0.1  # lets half-open connections complete at shutdown
+_HANDSHAKE_SECONDS = 0.1  # time for half-open connections to complete at shutdown
 _KILL_DELAY_SECONDS = 10.0  # after the drain time, workers that still run are killed
 
 
@@ -57,7 +57,9 @@ class Supervisor:
     def run(self) -> None:
         """Run the workers until SIGTERM or Ctrl-C; raise a ChildProcessError if one cannot start."""
         signals = (signal.SIGTERM, signal.SIGINT) if current_thread() is main_thread() else ()
-        before = {number: signal.signal(number, lambda *_: self._events.put(None)) for number in signals}
+        former_handlers = {
+            number: signal.signal(number, lambda *_: self._events.put(None)) for number in signals
+        }
         try:
             for _ in range(self._settings.workers):
                 self._start_worker()
@@ -65,7 +67,7 @@ class Supervisor:
                 self._replace_worker(ended)
         finally:
             self._stop_workers()
-            for number, handler in before.items():
+            for number, handler in former_handlers.items():
                 signal.signal(number, handler)
 
     def _start_worker(self) -> None:
@@ -107,7 +109,7 @@ class Supervisor:
         self._start_worker()
 
     def _stop_workers(self) -> None:
-        """Stop the workers; kill those that are late, and all after another signal."""
+        """Stop the workers; kill the late ones, or all workers after another signal."""
         refuse_connections(self._listening)
         time.sleep(_HANDSHAKE_SECONDS)
         self._listening.close()

@@ -14,8 +14,8 @@ class Watchdog:
     """Ends this process if its event loop is blocked for longer than the timeout of requests.
 
     There is no other way to end native code that holds Python's lock and does not return. The watchdog is
-    that of ``faulthandler``: a native thread, which needs no lock. It writes the stacks of all threads to a
-    report, which the supervisor logs.
+    the timer of ``faulthandler``: a native thread, which needs no lock. It writes the stacks of all threads
+    to a report, which the supervisor logs.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ def take_report(folder: Path, process: int) -> str:
     """Return and remove the watchdog's report of a process; return an empty string if there is none."""
     path = _report_path(folder, process)
     try:
-        found = path.read_text(encoding="utf-8", errors="replace")
+        report = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return ""
     path.unlink()
-    return found
+    return report
 
 
 def _report_path(folder: Path, process: int) -> Path:

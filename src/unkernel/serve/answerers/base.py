@@ -74,24 +74,24 @@ class Answerer(ABC):
         """Answer one input; raise a ValueError or TypeError if it is invalid."""
 
     def answer_many(self, items: Sequence[Any]) -> list[Json]:
-        """Answer several inputs; raise an :class:`ItemError` for the first invalid one."""
-        found = []
+        """Answer several inputs; raise an :class:`ItemError` for the first invalid input."""
+        answers = []
         for number, item in enumerate(items):
             try:
-                found.append(self.answer_one(item))
+                answers.append(self.answer_one(item))
             except (ValueError, TypeError) as error:
                 raise ItemError(number, error) from error
-        return found
+        return answers
 
     def answer_items(self, items: Sequence[Any], shape: JsonShape) -> bytes:
-        """Answer inputs as JSON of a shape; raise an :class:`ItemError` for the first invalid one."""
+        """Answer inputs in JSON of a shape; raise an :class:`ItemError` for the first invalid input."""
         return encode_answers(self.answer_many(items), shape)
 
     def answer_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
         """Answer inputs in JSON without creating Python objects.
 
-        Return None if that is not possible, if an input is invalid, or if there are more than `most`. Then
-        :meth:`answer_items` gives the same answers to the decoded inputs, or the error.
+        Return None if the model cannot do so, if an input is invalid, or for more than `most` inputs.
+        Then call :meth:`answer_items` with the decoded inputs: it returns the answers or raises the error.
         """
         return None
 
@@ -112,8 +112,8 @@ class Answerer(ABC):
         """The output tensors of the protocol."""
 
     @abstractmethod
-    def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the outputs for inputs, both arrays by name with the items along the first axis."""
+    def infer(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the output arrays by name, given the input arrays by name; rows are items."""
 
 
 def check_characters(text: str) -> None:

@@ -35,16 +35,17 @@ class AnswerFormat:
 
     def make_answers(self, raw: NDArray[np.float64]) -> list[Json]:
         """Return the answers for raw scores of shape (inputs, scores)."""
-        chosen = self._decision.choose(raw).tolist()
+        predictions = self._decision.choose(raw).tolist()
         scores = self._decision.decide(raw).tolist()
         if not self.has_probabilities:
             return [
-                {"prediction": label, "score": score} for label, score in zip(chosen, scores, strict=True)
+                {"prediction": label, "score": score}
+                for label, score in zip(predictions, scores, strict=True)
             ]
         names, probabilities = self._names, self._decision.probabilities(raw).tolist()
         return [
             {"prediction": label, "score": score, "probabilities": dict(zip(names, shares, strict=True))}
-            for label, score, shares in zip(chosen, scores, probabilities, strict=True)
+            for label, score, shares in zip(predictions, scores, probabilities, strict=True)
         ]
 
     def encode(self, raw: NDArray[np.float64], shape: JsonShape) -> bytes:
@@ -54,27 +55,31 @@ class AnswerFormat:
 
     @cached_property
     def json_writer(self) -> JsonAnswers | None:
-        """Compiled writer of answers that the sign of a score decides; None for other classifiers."""
+        """Compiled writer of answers, for classifiers that predict by the sign of a score; else None."""
         decision = self._decision
         if not decision.chooses_by_sign or (self.has_probabilities and self._sigmoid is None):
             return None
-        behind = ["}"]
+        end = ["}"]
         if self.has_probabilities:
-            below, above = (_encode(name).decode() for name in self._names)
-            behind = [f',"probabilities":{{{below}:', f",{above}:", "}}"]
+            negative, positive = (_encode(name).decode() for name in self._names)
+            end = [f',"probabilities":{{{negative}:', f",{positive}:", "}}"]
         first, second = (
-            [f'{{"prediction":{_encode(label).decode()},"score":', *behind]
+            [f'{{"prediction":{_encode(label).decode()},"score":', *end]
             for label in decision.classes.tolist()
         )
         return JsonAnswers(first, second, self._sigmoid, decision.zero_is_positive)
 
     @cached_property
     def _sigmoid(self) -> tuple[float, float, bool] | None:
-        """Sigmoid from the score to the probabilities of two classes, if any: a, b, whether log-linear."""
-        given = self._decision.probability
-        if isinstance(given, Softmax):
+        """Sigmoid from the score to the probabilities of two classes, (a, b, is log-linear), or None."""
+        probability = self._decision.probability
+        if isinstance(probability, Softmax):
             return (-1.0, 0.0, True)
-        curve = given.of_scores[0] if isinstance(given, Curves) and len(given.of_scores) == 1 else None
+        curve = (
+            probability.of_scores[0]
+            if isinstance(probability, Curves) and len(probability.of_scores) == 1
+            else None
+        )
         return (curve.a, curve.b, False) if isinstance(curve, Sigmoid) else None
 
     def describe(self) -> Json:
@@ -107,19 +112,19 @@ class AnswerFormat:
         decision, count = self._decision, len(self._names)
         shape = np.shape(decision.decide(np.zeros((1, decision.n_scores))))[1:]
         kind = "f" if decision.scheme == "regression" else decision.classes.dtype.kind
-        found = [
+        tensors = [
             Tensor("predict", _DATATYPES.get(kind, "BYTES"), (-1,)),
             Tensor("scores", "FP64", (-1, *shape)),
         ]
-        return [*found, Tensor("probabilities", "FP64", (-1, count))] if self.has_probabilities else found
+        return [*tensors, Tensor("probabilities", "FP64", (-1, count))] if self.has_probabilities else tensors
 
     def make_tensors(self, raw: NDArray[np.float64]) -> Mapping[str, Any]:
         """Return the output tensors for raw scores of shape (inputs, scores)."""
-        found: dict[str, Any] = {
+        tensors: dict[str, Any] = {
             "predict": self._decision.choose(raw),
             "scores": self._decision.decide(raw),
         }
-        return found | (
+        return tensors | (
             {"probabilities": self._decision.probabilities(raw)} if self.has_probabilities else {}
         )
 
@@ -129,9 +134,9 @@ class AnswerFormat:
         """Return the class that a query names; None if it names none."""
         if label is None:
             return None
-        for known in self._decision.classes.tolist():
-            if label == str(known):
-                return known
+        for candidate in self._decision.classes.tolist():
+            if label == str(candidate):
+                return candidate
         raise FieldError("of", f"of must be one of {', '.join(self._names)}, got {label!r}")
 
 
@@ -182,29 +187,29 @@ class ScoreAnswerer(Answerer):
         return self._format.outputs
 
 
-def explanation_to_json(found: Explanation, answer: Json) -> Json:
+def explanation_to_json(explanation: Explanation, answer: Json) -> Json:
     """Return an answer together with its explanation."""
-    read = found.comparison.numbers
+    numbers_of = explanation.comparison.numbers
     return answer | {
-        "for_class": found.for_class,
-        "against": found.against,
-        "intercept": _subtract_runner_up(read(found.intercept)),
+        "for_class": explanation.for_class,
+        "against": explanation.against,
+        "intercept": _subtract_runner_up(numbers_of(explanation.intercept)),
         "contributions": [
             {
                 "label": AND.join(part.names),
                 "names": list(part.names),
-                "value": _subtract_runner_up(read(part.value)),
+                "value": _subtract_runner_up(numbers_of(part.value)),
             }
-            for part in found.contributions
+            for part in explanation.contributions
         ],
-        "rest": _subtract_runner_up(read(found.rest)),
-        "total": _subtract_runner_up(read(found.score)),
-        "conjunctions": found.n_conjunctions,
+        "rest": _subtract_runner_up(numbers_of(explanation.rest)),
+        "total": _subtract_runner_up(numbers_of(explanation.score)),
+        "conjunctions": explanation.n_conjunctions,
     }
 
 
 def _subtract_runner_up(numbers: Sequence[float]) -> float:
-    """Return the winner's number, minus the runner-up's if there is one."""
+    """Return the number of the winner; if there is a runner-up, subtract its number."""
     return float(numbers[0] - numbers[1]) if len(numbers) > 1 else float(numbers[0])
 
 

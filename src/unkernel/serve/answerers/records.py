@@ -58,12 +58,12 @@ class RecordAnswerer(ScoreAnswerer):
 
     @property
     def item_schema(self) -> Json:
-        found: Json = {
+        schema: Json = {
             "type": "object",
             "properties": {column["name"]: _column_schema(column) for column in self.columns},
             "additionalProperties": self._plan.ignores_unknown_keys,
         }
-        return found | (
+        return schema | (
             {"required": [column["name"] for column in self.columns]} if self._plan.required else {}
         )
 
@@ -88,8 +88,8 @@ class RecordAnswerer(ScoreAnswerer):
         return None if raw is None else self._format.encode(np.asarray(raw), shape)
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
-        found = self._model.explain_one(item, top, of=self._format.find_class(of))
-        return explanation_to_json(found, self.answer_one(item))
+        explanation = self._model.explain_one(item, top, of=self._format.find_class(of))
+        return explanation_to_json(explanation, self.answer_one(item))
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -98,8 +98,8 @@ class RecordAnswerer(ScoreAnswerer):
             for column in self.columns
         ]
 
-    def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        columns = {name: values.reshape(-1).tolist() for name, values in given.items()}
+    def infer(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        columns = {name: values.reshape(-1).tolist() for name, values in inputs.items()}
         return self._format.make_tensors(self._model.classifier.score_csr(self._plan.encode(columns), 1))
 
 
@@ -126,8 +126,8 @@ class TextAnswerer(RecordAnswerer):
     def inputs(self) -> list[Tensor]:
         return [Tensor("text", "BYTES", (-1,))]
 
-    def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        texts = given["text"].reshape(-1).tolist()
+    def infer(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        texts = inputs["text"].reshape(-1).tolist()
         return self._format.make_tensors(self._model.classifier.score_csr(self._plan.encode(texts), 1))
 
 
@@ -138,10 +138,10 @@ def record_answerer(model: RecordClassifier) -> RecordAnswerer:
 def _column_schema(column: Json) -> Json:
     kind = column["type"]
     may_be_bool = column["choices"] and {0, 1}.issuperset(column["choices"])
-    found: Json = {"type": [kind, *(["boolean"] if may_be_bool else []), "null"]}
+    schema: Json = {"type": [kind, *(["boolean"] if may_be_bool else []), "null"]}
     if kind == "array":
-        found["items"] = {"type": "string"}
-    return found | ({"examples": column["choices"][:5]} if column["choices"] else {})
+        schema["items"] = {"type": "string"}
+    return schema | ({"examples": column["choices"][:5]} if column["choices"] else {})
 
 
 def _make_example(column: Json) -> Any:
@@ -153,18 +153,18 @@ def _make_example(column: Json) -> Any:
 
 
 def _find_middle_values(plan: Plan) -> dict[str, float]:
-    """Return a number from the middle interval of each binned column."""
-    found: dict[str, float] = {}
+    """Return, for each binned column, the edge in the middle of its edges."""
+    values: dict[str, float] = {}
     for step in plan.steps:
         if step.kind != "bins" or plan.steps[int(step.table["input"])].kind != "numbers":
             continue
         numbers = plan.steps[int(step.table["input"])].table
         begins, edges = step.table["begins"].tolist(), step.table["edges"].tolist()
         for place, column in enumerate(numbers["columns"].tolist()):
-            own = edges[begins[place] : begins[place + 1]]
-            if own:
-                found[plan.columns[column]] = _round_edge(own[len(own) // 2], own)
-    return found
+            column_edges = edges[begins[place] : begins[place + 1]]
+            if column_edges:
+                values[plan.columns[column]] = _round_edge(column_edges[len(column_edges) // 2], column_edges)
+    return values
 
 
 def _round_edge(edge: float, edges: list[float]) -> float:
@@ -173,20 +173,20 @@ def _round_edge(edge: float, edges: list[float]) -> float:
 
 
 def _list_choices(plan: Plan) -> dict[str, list[Any]]:
-    """Return the categories of columns by name; none for columns with too many."""
-    found: dict[str, list[Any]] = {}
+    """Return the categories of columns by name; columns with too many categories have an empty list."""
+    choices: dict[str, list[Any]] = {}
     for step in plan.steps:
         for place, table in enumerate(step.table.get("categories", ())):
             name = plan.columns[int(step.table["columns"][place])]
             count = len(table["string_ends"]) + len(table["numbers"])
-            found[name] = _decode_categories(table) if count <= _MAX_LISTED_CHOICES else []
-    return found
+            choices[name] = _decode_categories(table) if count <= _MAX_LISTED_CHOICES else []
+    return choices
 
 
 def _decode_categories(table: Mapping[str, Any]) -> list[Any]:
     data, begin = table["strings"].tobytes(), 0
-    found: list[Any] = []
+    categories: list[Any] = []
     for end in table["string_ends"].tolist():
-        found.append(data[begin:end].decode("utf-8", "replace"))
+        categories.append(data[begin:end].decode("utf-8", "replace"))
         begin = end
-    return [*found, *table["numbers"].tolist()]
+    return [*categories, *table["numbers"].tolist()]

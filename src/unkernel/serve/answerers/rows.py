@@ -23,7 +23,7 @@ class RowAnswerer(ScoreAnswerer):
     """A model of rows of numbers.
 
     A row is a list of all values, or the nonzero columns: ``[0, 1.5, 0]`` and
-    ``{"ids": [1], "values": [1.5]}`` are the same row. Without values, all are 1.
+    ``{"ids": [1], "values": [1.5]}`` are the same row. Without ``values``, each value is 1.
     """
 
     input = "row"
@@ -59,10 +59,10 @@ class RowAnswerer(ScoreAnswerer):
         return {"ids": list(range(min(3, self._model.n_features_in_)))}
 
     def _compute_scores(self, items: Sequence[Any]) -> NDArray[np.float64]:
-        given = [self._read_row(item) for item in items]
-        offsets = np.cumsum([0, *(len(ids) for ids, _ in given)], dtype=np.int64)
-        ids = np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in given)])
-        values = np.concatenate([np.empty(0), *(values for _, values in given)])
+        sparse_rows = [self._read_row(item) for item in items]
+        offsets = np.cumsum([0, *(len(ids) for ids, _ in sparse_rows)], dtype=np.int64)
+        ids = np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in sparse_rows)])
+        values = np.concatenate([np.empty(0), *(values for _, values in sparse_rows)])
         rows = CsrRows.of(offsets, ids, values, self._width(ids))
         check_width(rows, self._model.n_features_in_, self._model.model.fixed_width)
         return self._model.score_csr(rows, 1)
@@ -70,22 +70,22 @@ class RowAnswerer(ScoreAnswerer):
     def explain(self, item: Any, top: int, of: str | None) -> Json:
         ids, values = self._read_row(item)
         row = dict(zip(ids.tolist(), values.tolist(), strict=True))
-        found = self._model.explain(row, top, of=self._format.find_class(of))
-        return explanation_to_json(found, self.answer_one(item))
+        explanation = self._model.explain(row, top, of=self._format.find_class(of))
+        return explanation_to_json(explanation, self.answer_one(item))
 
     @property
     def inputs(self) -> list[Tensor]:
         return [Tensor("rows", "FP64", (-1, self._model.n_features_in_))]
 
-    def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        rows = np.asarray(given["rows"], dtype=np.float64)
+    def infer(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        rows = np.asarray(inputs["rows"], dtype=np.float64)
         return self._format.make_tensors(self._model.score_csr(self._model._check_rows(rows), 1))
 
     def _width(self, ids: Any) -> int:
         return max(self._model.n_features_in_, int(ids.max(initial=-1)) + 1)
 
     def _read_row(self, item: Any) -> tuple[Any, Any]:
-        """Return the columns of a row, ascending, and their values."""
+        """Return the columns of a row in ascending order, and their values."""
         if isinstance(item, list):
             return self._read_dense(item)
         if not isinstance(item, dict) or "ids" not in item or item.keys() - _SPARSE:
@@ -121,7 +121,7 @@ class RowAnswerer(ScoreAnswerer):
         return present.astype(np.int32), numbers[present]
 
 
-def _check_numbers(given: Any, what: str) -> Any:
-    if not isinstance(given, list) or not all(type(one) in (int, float) for one in given):
-        raise ValueError(f"{what} must be a list of numbers")
-    return np.array(given, np.float64)
+def _check_numbers(values: Any, name: str) -> Any:
+    if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
+        raise ValueError(f"{name} must be a list of numbers")
+    return np.array(values, np.float64)

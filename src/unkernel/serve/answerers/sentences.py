@@ -1,4 +1,4 @@
-"""Parsers, taggers, chunkers and tokenizers: text or sentences in, sentences out."""
+"""Answerers for parsers, taggers, chunkers and tokenizers: from text or sentences to sentences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORDS = "1\tDogs\tdog\tNOUN\tNNS\t_\t_\t_\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t_
 
 
 class SentenceAnswerer(Answerer):
-    """A parser, tagger, chunker or tokenizer; an input is a raw text, or sentences in its file format."""
+    """A parser, tagger, chunker or tokenizer; an input is a raw text, or sentences in the parser's format."""
 
     def __init__(self, model: SavedModel) -> None:
         self._model = model
@@ -81,8 +81,8 @@ class SentenceAnswerer(Answerer):
             return
         corpus: Any = part.corpus
         for number in range(len(corpus)):
-            for one in model.explain(corpus[number : number + 1], top=top):
-                yield dataclasses.asdict(one) | {"sentence": number, "question": one.question}
+            for decision in model.explain(corpus[number : number + 1], top=top):
+                yield dataclasses.asdict(decision) | {"sentence": number, "question": decision.question}
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -92,16 +92,16 @@ class SentenceAnswerer(Answerer):
     def outputs(self) -> list[Tensor]:
         return [Tensor("output", "BYTES", (-1,))]
 
-    def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def infer(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         return {
             "output": [
-                answer["output"] for answer in self.answer_many(given[self.input].reshape(-1).tolist())
+                answer["output"] for answer in self.answer_many(inputs[self.input].reshape(-1).tolist())
             ]
         }
 
 
 class _Body(io.BytesIO):
-    """A body with the name that error messages print."""
+    """A request body as a file, with the name that error messages show."""
 
     name = "the input"
 

@@ -63,8 +63,8 @@ class TreeAnswerer(ScoreAnswerer):
     def inputs(self) -> list[Tensor]:
         return [Tensor("tree", "BYTES", (-1,))]
 
-    def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self._format.make_tensors(self._score_items(given["tree"].reshape(-1).tolist()))
+    def infer(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self._format.make_tensors(self._score_items(inputs["tree"].reshape(-1).tolist()))
 
 
 def _check_tree(item: Any) -> str:
