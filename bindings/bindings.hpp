@@ -53,8 +53,8 @@ kernels::FeatureMap make_feature_map(int degree, const std::string& kind, double
 // Makes a kernel from its name: "linear", "polynomial", "rbf" or "sigmoid".
 kernels::KernelFunction make_kernel(const std::string& name, int degree, double gamma, double coef0);
 
-// A Python function, or none. Call it with Python's lock held: unlike nanobind's std::function, it does not
-// take the lock itself, because a thread that outlives Python must not release it (python_lock.hpp).
+// A Python function, or nothing. Call it with Python's lock held: unlike nanobind's std::function, it does
+// not take the lock itself, because a thread that outlives Python must not release it (python_lock.hpp).
 template <class... Arguments>
 struct Callback {
   nb::object function;
@@ -93,15 +93,16 @@ auto run_interruptibly(const Work& work, const OnProgress& on_progress = {}) {
   return run_for_result<Monitor&>([&](const auto& call) { run_on_thread(call, on_progress); }, work);
 }
 
-// Does the same, but runs short work on this thread: starting another takes some 30 microseconds.
+// Does the same, but runs short work on this thread, because starting another thread takes some 30
+// microseconds.
 void run_on_thread_if(bool may_be_long, FunctionRef<void(const Monitor&)> work);
 template <class Work>
 auto run_interruptibly_if(bool may_be_long, const Work& work) {
   return run_for_result<const Monitor&>([&](const auto& call) { run_on_thread_if(may_be_long, call); }, work);
 }
 
-// Calls work(begin, end, monitor) on pieces of [0, total). Runs on this thread while the rest is expected to
-// take less than some hundredths of a second, then on another thread.
+// Calls work(begin, end, monitor) on pieces of [0, total). The first pieces run on this thread; once the rest
+// is expected to take more than some hundredths of a second, it runs on another thread.
 void run_pieces_interruptibly(std::int64_t total,
                               FunctionRef<void(std::int64_t, std::int64_t, const Monitor&)> work);
 
@@ -129,12 +130,12 @@ template <class Index>
 data::CsrView<Index, double> csr_view(const Array<Index>& offsets, const Array<Index>& columns,
                                       const Array<double>& values, std::int64_t features) {
   const data::CsrView<Index, double> rows{view(offsets), view(columns), view(values), features};
-  bool sound = !rows.offsets.empty() && rows.offsets.front() == 0 &&
+  bool valid = !rows.offsets.empty() && rows.offsets.front() == 0 &&
                rows.columns.size() == rows.values.size() &&
                static_cast<std::size_t>(rows.offsets.back()) == rows.columns.size();
-  for (std::size_t i = 0; sound && i + 1 < rows.offsets.size(); ++i)
-    sound = rows.offsets[i] <= rows.offsets[i + 1];
-  if (!sound) throw std::invalid_argument("the sparse matrix's index pointer does not fit its entries");
+  for (std::size_t i = 0; valid && i + 1 < rows.offsets.size(); ++i)
+    valid = rows.offsets[i] <= rows.offsets[i + 1];
+  if (!valid) throw std::invalid_argument("the sparse matrix's index pointer does not fit its entries");
   return rows;
 }
 
@@ -172,7 +173,7 @@ inline nb::object decode_text(std::string_view text) {
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
 }
 
-// Returns an array [passes, 3]: the number of each pass, the objective and the bound.
+// Returns an array [passes, 3]: number, objective and bound of each pass.
 inline nb::ndarray<nb::numpy, double> history_of(const History& history) {
   std::vector<double> numbers;
   for (const History::Pass& pass : history.passes())

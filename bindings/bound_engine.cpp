@@ -35,13 +35,13 @@ class RowScorer {
   }
 
  private:
-  const RowScores& score_row(nb::handle ids, nb::handle given_values) {
-    // Values come first: reading them may run Python code, and reading a list of plain ints does not.
-    const std::vector<double> values = read_row_values(ids, given_values);
+  const RowScores& score_row(nb::handle ids, nb::handle values_object) {
+    // Reads the values first: this may run Python code, whereas reading a list of plain ints does not.
+    const std::vector<double> values = read_row_values(ids, values_object);
     const FeatureIds features(ids, ids_);
-    if (!given_values.is_none() && values.size() != features.size())
+    if (!values_object.is_none() && values.size() != features.size())
       throw std::invalid_argument("the row changed while it was read");
-    const double* x = given_values.is_none() ? nullptr : values.data();
+    const double* x = values_object.is_none() ? nullptr : values.data();
     if (features.is_wide()) {
       engine_.score(engines::SparseRow<std::int64_t>{features.wide_ids(), x}, *worker_, scores_.data());
     } else {
@@ -52,8 +52,8 @@ class RowScorer {
 
   static std::vector<double> read_row_values(nb::handle ids, nb::handle values) {
     if (values.is_none()) return {};
-    std::vector<std::int64_t> room;
-    return read_values(values, FeatureIds(ids, room).size());
+    std::vector<std::int64_t> buffer;
+    return read_values(values, FeatureIds(ids, buffer).size());
   }
 
   const engines::Engine& engine_;
@@ -76,7 +76,7 @@ BoundEngine::BoundEngine(std::shared_ptr<engines::Engine> engine, nb::object tab
     : tables_(std::move(tables)),
       engine_(std::move(engine)),
       cached_(cached_rows == 0 ? nullptr : std::make_unique<engines::CachedEngine>(engine_, cached_rows)),
-      one_row_(std::make_unique<RowScorer>(this->engine())) {}
+      row_scorer_(std::make_unique<RowScorer>(this->engine())) {}
 
 BoundEngine::~BoundEngine() = default;
 
@@ -169,23 +169,24 @@ void BoundEngine::prune_trie(std::size_t most_nodes, const std::string& saving) 
         conjunctions().prune(*old, most_nodes, parse_saving(saving))));
 }
 
-// With another trie, sums are rounded differently, so cached answers would not be those of the engine.
+// With another trie, sums are rounded differently, so cached scores would differ from the scores of the
+// engine.
 void BoundEngine::replace_trie(std::shared_ptr<const engines::PrefixTrie> trie) {
   conjunctions().set_trie(std::move(trie));
   clear_cache();
 }
 
 engines::ConjunctionEngine& BoundEngine::conjunctions() const {
-  auto* found = dynamic_cast<engines::ConjunctionEngine*>(engine_.get());
-  if (found == nullptr) throw std::invalid_argument("only engines of conjunctions have a prefix trie");
-  return *found;
+  auto* result = dynamic_cast<engines::ConjunctionEngine*>(engine_.get());
+  if (result == nullptr) throw std::invalid_argument("only engines of conjunctions have a prefix trie");
+  return *result;
 }
 
 std::vector<const engines::Engine*> list_engines(const nb::typed<nb::list, nb::any>& list) {
-  std::vector<const engines::Engine*> found;
-  for (const nb::handle one : list)
-    found.push_back(one.is_none() ? nullptr : &nb::cast<const BoundEngine&>(one).engine());
-  return found;
+  std::vector<const engines::Engine*> result;
+  for (const nb::handle item : list)
+    result.push_back(item.is_none() ? nullptr : &nb::cast<const BoundEngine&>(item).engine());
+  return result;
 }
 
 void bind_bound_engines(nb::module_& module) {

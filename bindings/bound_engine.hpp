@@ -24,13 +24,13 @@ class RowScorer;
 // An engine and the Python objects whose memory it reads.
 class BoundEngine {
  public:
-  // Remembers the answers of `cached_rows` rows, if any.
+  // Caches the scores of at most `cached_rows` rows; 0 for no cache.
   BoundEngine(std::shared_ptr<engines::Engine> engine, nb::object tables, std::size_t cached_rows = 0);
   ~BoundEngine();
 
   const engines::Engine& engine() const;
-  // Python's lock admits one caller at a time, so one scorer serves all.
-  RowScorer& one_row() { return *one_row_; }
+  // Python's lock admits one caller at a time, so all callers share one scorer.
+  RowScorer& one_row() { return *row_scorer_; }
 
   nb::ndarray<nb::numpy, double> score(const CsrRows& rows, int threads) const;
   // Returns scores that are only valid for decisions.
@@ -52,7 +52,7 @@ class BoundEngine {
   void drop_trie() { replace_trie(nullptr); }
   void release_after_fork();
   std::size_t trie_nodes() const;
-  // Rows are scored with the old trie until the new one is there.
+  // Rows are scored with the old trie until the new trie is complete.
   void grow_trie(const CsrRows& given, std::size_t most_nodes, const std::string& saving, int threads);
   void prune_trie(std::size_t most_nodes, const std::string& saving);
 
@@ -65,7 +65,7 @@ class BoundEngine {
   nb::object tables_;
   std::shared_ptr<engines::Engine> engine_;
   std::unique_ptr<engines::CachedEngine> cached_;  // null without a cache
-  std::unique_ptr<RowScorer> one_row_;
+  std::unique_ptr<RowScorer> row_scorer_;
 };
 
 // Returns the engines of a list, null for None.

@@ -27,8 +27,8 @@ inline std::string python_type(nb::handle object) {
   return nb::cast<std::string>(object.type().attr("__name__"));
 }
 
-// Memory that a record's cells point to, besides the record itself.
-struct CellRoom {
+// Memory that the cells of a record point to, in addition to the record itself.
+struct CellBuffers {
   std::vector<records::Cell> cells;
   std::vector<std::vector<std::string_view>> strings;  // by column
   std::vector<std::vector<records::Pair>> pairs;       // by column
@@ -36,8 +36,8 @@ struct CellRoom {
 };
 
 // Memory that the cells of a table's columns point to.
-struct TableRoom {
-  CellRoom one;
+struct TableBuffers {
+  CellBuffers one;
   std::vector<std::unique_ptr<std::vector<std::string_view>>> strings;
   std::vector<std::unique_ptr<std::vector<records::Pair>>> pairs;
 };
@@ -45,19 +45,19 @@ struct TableRoom {
 using Objects = nb::typed<nb::list, nb::any>;
 using Numbers = nb::typed<nb::list, int>;
 
-// How to read a column.
+// The rule by which a column is read.
 struct ColumnRule {
   nb::object name;      // as a key of records
   nb::object analyzer;  // a function that lists the n-grams of a text that is not ASCII, or None
   std::size_t place;    // position of the value in a record that is a list
-  bool read;            // whether any step reads it
+  bool read;            // whether any step reads the column
 };
 
 class BoundPlan {
  public:
   // No step reads the columns `unread`. The columns `repeated` are appended once more, for steps that read a
-  // column in another way. Each column has an analyzer or None. If `whole`, the record itself is the value of
-  // the only column. Keys in `bound` are an error.
+  // column in a second way. `analyzers` has an analyzer or None for each column. If `whole`, the record
+  // itself is the value of the only column. A record with a key in `bound` is an error.
   BoundPlan(const Names& columns, const Numbers& unread, const Numbers& repeated, const Objects& analyzers,
             const Names& bound, bool required, bool whole, bool ignores_unknown_keys)
       : plan_(list_columns(columns, repeated)),
@@ -84,19 +84,19 @@ class BoundPlan {
   records::Plan& plan() { return plan_; }
   const records::Plan& plan() const { return plan_; }
 
-  // Reads a record: a dict, or a list or tuple by position. The cells live as long as the record and the
-  // room.
-  void read(nb::handle record, CellRoom& room) const {
-    room.cells.assign(rules_.size(), {});
-    room.strings.resize(rules_.size());
-    room.pairs.resize(rules_.size());
-    room.kept.clear();
+  // Reads a record: a dict, or a list or tuple by position. The cells are valid as long as the record and the
+  // buffers.
+  void read(nb::handle record, CellBuffers& buffers) const {
+    buffers.cells.assign(rules_.size(), {});
+    buffers.strings.resize(rules_.size());
+    buffers.pairs.resize(rules_.size());
+    buffers.kept.clear();
     if (whole_) {
-      for (std::size_t k = 0; k < rules_.size(); ++k) read_cell(record, k, room);
+      for (std::size_t k = 0; k < rules_.size(); ++k) read_cell(record, k, buffers);
     } else if (PyDict_Check(record.ptr()) != 0) {
-      read_dict(record, room);
+      read_dict(record, buffers);
     } else {
-      read_sequence(record, room);
+      read_sequence(record, buffers);
     }
   }
 
@@ -141,7 +141,8 @@ class BoundPlan {
   // Returns whether Python analyses the texts of the column that are not ASCII.
   bool has_analyzer(std::size_t column) const { return !rules_[column].analyzer.is_none(); }
 
-  // Throws if an Arrow table misses a required column, or has an unknown one where these are errors.
+  // Throws if an Arrow table lacks a required column, or has an unknown column and unknown columns are
+  // errors.
   void check_columns(const records::ArrowSchema& schema) const {
     for (std::size_t k = 0; required_ && k < given_; ++k) {
       if (rules_[k].read && !records::has_column(schema, name(k)))
@@ -157,22 +158,23 @@ class BoundPlan {
   }
 
   // Reads a column of Python objects.
-  records::CellColumn read_column(const nb::list& values, std::size_t column, TableRoom& room) const {
+  records::CellColumn read_column(const nb::list& values, std::size_t column, TableBuffers& buffers) const {
     records::CellColumn read;
     read.cells.reserve(values.size());
-    room.one.cells.assign(rules_.size(), {});
-    room.one.strings.resize(rules_.size());
-    room.one.pairs.resize(rules_.size());
+    buffers.one.cells.assign(rules_.size(), {});
+    buffers.one.strings.resize(rules_.size());
+    buffers.one.pairs.resize(rules_.size());
     for (const nb::handle value : values) {
-      read_cell(value, column, room.one);
-      records::Cell cell = room.one.cells[column];
+      read_cell(value, column, buffers.one);
+      records::Cell cell = buffers.one.cells[column];
       if (cell.kind() == records::CellKind::strings) {
-        room.strings.push_back(
-            std::make_unique<std::vector<std::string_view>>(std::move(room.one.strings[column])));
-        cell = records::Cell::of(std::span<const std::string_view>(*room.strings.back()));
+        buffers.strings.push_back(
+            std::make_unique<std::vector<std::string_view>>(std::move(buffers.one.strings[column])));
+        cell = records::Cell::of(std::span<const std::string_view>(*buffers.strings.back()));
       } else if (cell.kind() == records::CellKind::pairs) {
-        room.pairs.push_back(std::make_unique<std::vector<records::Pair>>(std::move(room.one.pairs[column])));
-        cell = records::Cell::of(std::span<const records::Pair>(*room.pairs.back()));
+        buffers.pairs.push_back(
+            std::make_unique<std::vector<records::Pair>>(std::move(buffers.one.pairs[column])));
+        cell = records::Cell::of(std::span<const records::Pair>(*buffers.pairs.back()));
       }
       read.cells.push_back(cell);
     }
@@ -191,7 +193,7 @@ class BoundPlan {
     return all;
   }
 
-  void read_dict(nb::handle record, CellRoom& room) const {
+  void read_dict(nb::handle record, CellBuffers& buffers) const {
     std::size_t found = 0;
     bool copied = false;
     for (std::size_t k = 0; k < rules_.size(); ++k) {
@@ -205,12 +207,12 @@ class BoundPlan {
       if (k < given_) ++found;
       if (!copied && !is_plain(value, k)) {
         // Python code will run, which may change the record while cells point into it.
-        room.kept.push_back(nb::steal(PyDict_Copy(record.ptr())));
-        if (!room.kept.back().is_valid()) throw nb::python_error();
-        record = room.kept.back();
+        buffers.kept.push_back(nb::steal(PyDict_Copy(record.ptr())));
+        if (!buffers.kept.back().is_valid()) throw nb::python_error();
+        record = buffers.kept.back();
         copied = true;
       }
-      read_cell(value, k, room);
+      read_cell(value, k, buffers);
     }
     if (found < static_cast<std::size_t>(PyDict_Size(record.ptr()))) check_other_keys(record);
   }
@@ -224,7 +226,7 @@ class BoundPlan {
            PyBool_Check(value) != 0;
   }
 
-  void read_sequence(nb::handle record, CellRoom& room) const {
+  void read_sequence(nb::handle record, CellBuffers& buffers) const {
     if (PyList_Check(record.ptr()) == 0 && PyTuple_Check(record.ptr()) == 0)
       throw nb::type_error(
           ("a record is a dict, or a list of one value per column, not a value of type " +
@@ -236,8 +238,8 @@ class BoundPlan {
                                   " values, and the model " + std::to_string(given_) + " columns");
     for (std::size_t k = 0; k < rules_.size(); ++k) {
       const nb::object value = record[rules_[k].place];
-      room.kept.push_back(value);
-      read_cell(value, k, room);
+      buffers.kept.push_back(value);
+      read_cell(value, k, buffers);
     }
   }
 
@@ -274,27 +276,27 @@ class BoundPlan {
     fail(column, "the string has a lone surrogate, which is no character");
   }
 
-  void read_cell(nb::handle value, std::size_t column, CellRoom& room) const {
+  void read_cell(nb::handle value, std::size_t column, CellBuffers& buffers) const {
     PyObject* object = value.ptr();
-    records::Cell& cell = room.cells[column];
+    records::Cell& cell = buffers.cells[column];
     if (!rules_[column].read) return;
     if (PyUnicode_Check(object) != 0) {
       cell = records::Cell::of(utf8(value, column));
       if (!rules_[column].analyzer.is_none() && !is_ascii(cell.text()))
-        read_strings(rules_[column].analyzer(value), column, room);
+        read_strings(rules_[column].analyzer(value), column, buffers);
     } else if (PyFloat_Check(object) != 0) {
       cell = records::Cell::of(PyFloat_AsDouble(object));
     } else if (value.is_none()) {
       cell = records::Cell::none();
     } else if (PyList_Check(object) != 0 || PyTuple_Check(object) != 0 || PyAnySet_Check(object) != 0) {
       if (!rules_[column].analyzer.is_none()) fail_text(column, python_type(value));
-      read_strings(nb::list(nb::borrow(value)), column, room);
+      read_strings(nb::list(nb::borrow(value)), column, buffers);
     } else if (PyDict_Check(object) != 0) {
-      read_pairs(value, column, room);
+      read_pairs(value, column, buffers);
     } else if (PyLong_Check(object) != 0) {
       cell = read_number(value, column);
     } else if (nb::object list = array_as_list(value); list.is_valid()) {
-      read_cell(list, column, room);
+      read_cell(list, column, buffers);
     } else if (const auto moment = read_moment(value)) {
       cell = *moment;
     } else {
@@ -310,7 +312,7 @@ class BoundPlan {
     const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
     if (!too_large && PyErr_ExceptionMatches(PyExc_TypeError) == 0 &&
         PyErr_ExceptionMatches(PyExc_ValueError) == 0)
-      throw nb::python_error();  // an interrupt, say
+      throw nb::python_error();  // for example KeyboardInterrupt
     PyErr_Clear();
     if (too_large) fail(column, "the number is larger than any float");
     if (python_type(value) == "NAType") return records::Cell::none();  // pandas.NA
@@ -325,8 +327,8 @@ class BoundPlan {
     return real.is_valid() ? PyFloat_AsDouble(real.ptr()) : -1.0;
   }
 
-  void read_strings(nb::object list, std::size_t column, CellRoom& room) const {
-    std::vector<std::string_view>& strings = room.strings[column];
+  void read_strings(nb::object list, std::size_t column, CellBuffers& buffers) const {
+    std::vector<std::string_view>& strings = buffers.strings[column];
     strings.clear();
     for (const nb::handle item : list) {
       if (PyUnicode_Check(item.ptr()) == 0)
@@ -334,26 +336,26 @@ class BoundPlan {
                          python_type(item));
       strings.push_back(utf8(item, column));
     }
-    room.kept.push_back(std::move(list));
-    room.cells[column] = records::Cell::of(std::span<const std::string_view>(strings));
+    buffers.kept.push_back(std::move(list));
+    buffers.cells[column] = records::Cell::of(std::span<const std::string_view>(strings));
   }
 
-  void read_pairs(nb::handle dict, std::size_t column, CellRoom& room) const {
-    std::vector<records::Pair>& pairs = room.pairs[column];
+  void read_pairs(nb::handle dict, std::size_t column, CellBuffers& buffers) const {
+    std::vector<records::Pair>& pairs = buffers.pairs[column];
     pairs.clear();
     const nb::object kept = nb::module_::import_("builtins").attr("list")(dict.attr("items")());
     for (const nb::handle item : kept) {
       const nb::handle key = nb::object(item[0]);
       const nb::handle value = nb::object(item[1]);
       if (PyUnicode_Check(key.ptr()) == 0) fail(column, "the keys of a dict must be strings");
-      add_pair(utf8(key, column), value, column, room);
+      add_pair(utf8(key, column), value, column, buffers);
     }
-    room.kept.push_back(kept);
-    room.cells[column] = records::Cell::of(std::span<const records::Pair>(pairs));
+    buffers.kept.push_back(kept);
+    buffers.cells[column] = records::Cell::of(std::span<const records::Pair>(pairs));
   }
 
-  void add_pair(std::string_view key, nb::handle value, std::size_t column, CellRoom& room) const {
-    std::vector<records::Pair>& pairs = room.pairs[column];
+  void add_pair(std::string_view key, nb::handle value, std::size_t column, CellBuffers& buffers) const {
+    std::vector<records::Pair>& pairs = buffers.pairs[column];
     if (PyUnicode_Check(value.ptr()) != 0) {
       pairs.push_back({key, records::Cell::of(utf8(value, column))});
     } else if (PyList_Check(value.ptr()) != 0 || PyTuple_Check(value.ptr()) != 0) {
@@ -363,7 +365,7 @@ class BoundPlan {
           fail(column, "the list of '" + std::string(key) + "' must hold strings");
         pairs.push_back({key, records::Cell::of(utf8(item, column))});
       }
-      room.kept.push_back(std::move(items));
+      buffers.kept.push_back(std::move(items));
     } else if (value.is_none()) {
       fail(column, "the value of '" + std::string(key) + "' is None, not a number or a string");
     } else {
@@ -374,16 +376,17 @@ class BoundPlan {
   records::Plan plan_;
   std::vector<ColumnRule> rules_;
   std::vector<nb::object> bound_;
-  std::size_t given_;  // columns of a record; others repeat them
-  bool required_;      // a record without one of them is an error
+  std::size_t given_;  // columns of a record; later columns repeat some of these
+  bool required_;      // a record that lacks a column is an error
   bool whole_;
   bool ignores_unknown_keys_;
 };
 
-// The buffers of one call. Reading a record may run Python code that calls again, which needs others.
-struct OneRecord {
-  explicit OneRecord(const records::Plan& plan) : worker(plan) {}
-  CellRoom room;
+// The buffers of one call. Reading a record may run Python code that calls this function again; that call
+// needs other buffers.
+struct RecordBuffers {
+  explicit RecordBuffers(const records::Plan& plan) : worker(plan) {}
+  CellBuffers buffers;
   records::PlanWorker worker;
 };
 
@@ -396,19 +399,19 @@ class RecordEncoding {
   // Calls use(row) with the encoded record, and returns its result.
   template <class Use>
   auto with_row(nb::handle record, const Use& use) {
-    std::unique_ptr<OneRecord> mine =
-        free_ != nullptr ? std::move(free_) : std::make_unique<OneRecord>(plan_.plan());
-    plan_.read(record, mine->room);
-    const records::EncodedRow row = mine->worker.encode(mine->room.cells);
+    std::unique_ptr<RecordBuffers> record_buffers =
+        free_ != nullptr ? std::move(free_) : std::make_unique<RecordBuffers>(plan_.plan());
+    plan_.read(record, record_buffers->buffers);
+    const records::EncodedRow row = record_buffers->worker.encode(record_buffers->buffers.cells);
     auto result = use(row);
-    mine->room.kept.clear();
-    free_ = std::move(mine);
+    record_buffers->buffers.kept.clear();
+    free_ = std::move(record_buffers);
     return result;
   }
 
  private:
   const BoundPlan& plan_;
-  std::unique_ptr<OneRecord> free_;
+  std::unique_ptr<RecordBuffers> free_;
 };
 
 }  // namespace unkernel::bindings

@@ -4,9 +4,9 @@ namespace unkernel::bindings {
 namespace {
 
 nb::object attribute(nb::handle object, const char* name) noexcept {
-  PyObject* const found = PyObject_GetAttrString(object.ptr(), name);
-  if (found == nullptr) PyErr_Clear();
-  return nb::steal(found);
+  PyObject* const value = PyObject_GetAttrString(object.ptr(), name);
+  if (value == nullptr) PyErr_Clear();
+  return nb::steal(value);
 }
 
 template <class T>
@@ -14,7 +14,7 @@ bool read_array(nb::handle object, Array<T>& array, bool convert) noexcept {
   return object.is_valid() && nb::try_cast<Array<T>>(object, array, convert);
 }
 
-// 32 or 64 for an array of signed integers, else 0: converting other types would cut off digits.
+// Returns 32 or 64 for an array of signed integers, else 0, because converting other types would lose digits.
 int bits_of(nb::handle object) noexcept {
   nb::ndarray<nb::ro, nb::ndim<1>> array;
   if (!nb::try_cast(object, array, false)) return 0;

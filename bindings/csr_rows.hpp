@@ -8,8 +8,8 @@
 
 namespace unkernel::bindings {
 
-// Keeps the arrays alive. Both index arrays are read as 32-bit integers if both have these, else as 64-bit
-// ones.
+// Keeps the arrays alive. The index arrays are read as 32-bit integers if both have this type, else as 64-bit
+// integers.
 class CsrRows {
  public:
   // Returns false if the object is not a CSR matrix of numbers. With `convert`, copies arrays of other

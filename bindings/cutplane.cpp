@@ -36,7 +36,7 @@ using data::PackedRows;
 using data::RowStore;
 using solve::Bundle;
 
-constexpr std::int64_t max_entries_here = 1 << 22;  // take some milliseconds
+constexpr std::int64_t max_entries_on_this_thread = 1 << 22;  // scored in some milliseconds
 
 // --- Rows ------------------------------------------------------------------------------------------------
 
@@ -52,11 +52,11 @@ nb::typed<nb::tuple, PackedRows, nb::any> pack_by_frequency(const CsrRows& rows,
                                                             int threads) {
   std::unique_ptr<PackedRows> packed;
   data::Numbering numbering;
-  const data::RowOrder taken = order ? data::RowOrder(view(*order)) : std::nullopt;
+  const data::RowOrder row_order = order ? data::RowOrder(view(*order)) : std::nullopt;
   rows.visit([&](const auto& matrix) {
     const Unlocked unlocked;
     numbering = data::number_by_frequency(matrix, threads);
-    packed = std::make_unique<PackedRows>(data::pack(matrix, taken, numbering, threads));
+    packed = std::make_unique<PackedRows>(data::pack(matrix, row_order, numbering, threads));
   });
   return nb::typed<nb::tuple, PackedRows, nb::any>(
       nb::make_tuple(std::move(packed), to_numpy(std::move(numbering.column_of))));
@@ -76,7 +76,7 @@ void bind_rows(nb::module_& module) {
           "scores",
           [](const RowStore& self, Array<double> weights, double intercept, int threads) {
             std::vector<double> result(static_cast<std::size_t>(self.rows()));
-            run_interruptibly_if(self.entries() > max_entries_here, [&](const Monitor& monitor) {
+            run_interruptibly_if(self.entries() > max_entries_on_this_thread, [&](const Monitor& monitor) {
               const cutplane::Passes passes(self, intercept, {threads, &monitor});
               check_length(weights.size(), static_cast<std::int64_t>(passes.dimension()), "weights");
               passes.scores(view(weights), result);
@@ -88,7 +88,7 @@ void bind_rows(nb::module_& module) {
           "transposed",
           [](const RowStore& self, Array<double> coefficients, double intercept, int threads) {
             std::vector<double> result;
-            run_interruptibly_if(self.entries() > max_entries_here, [&](const Monitor& monitor) {
+            run_interruptibly_if(self.entries() > max_entries_on_this_thread, [&](const Monitor& monitor) {
               cutplane::Passes passes(self, intercept, {threads, &monitor});
               check_length(coefficients.size(), self.rows(), "coefficients");
               result.resize(passes.dimension());
@@ -254,7 +254,7 @@ class DistantRisk final : public solve::Risk {
 
   std::size_t dimension() const override { return dimension_; }
   std::size_t steps_at_once() const override { return steps_at_once_; }
-  // Optional.
+  // The Python object may have its own first_steps().
   std::vector<double> first_steps() const override {
     const Locked locked;
     if (!nb::hasattr(functions_, "first_steps")) return Risk::first_steps();
@@ -277,20 +277,20 @@ class DistantRisk final : public solve::Risk {
   }
   void along(std::span<const double> steps, std::span<solve::LinePoint> points) override {
     const Locked locked;
-    const nb::object found =
+    const nb::object result =
         stay_if_python_ends([&] { return functions_.attr("along")(copy_to_numpy(steps)); });
     for (std::size_t k = 0; k < points.size(); ++k) {
-      const nb::object point = found[k];
+      const nb::object point = result[k];
       points[k] = {nb::cast<double>(point[0]), nb::cast<double>(point[1])};
     }
   }
   double cut(double step, std::span<double> gradient) override {
     const Locked locked;
-    const nb::object found = stay_if_python_ends([&] { return functions_.attr("cut")(step); });
-    const auto values = nb::cast<Array<double>>(found[1]);
+    const nb::object result = stay_if_python_ends([&] { return functions_.attr("cut")(step); });
+    const auto values = nb::cast<Array<double>>(result[1]);
     check_length(values.size(), static_cast<std::int64_t>(gradient.size()), "gradients");
     std::ranges::copy(view(values), gradient.begin());
-    return nb::cast<double>(found[0]);
+    return nb::cast<double>(result[0]);
   }
   void move(double step) override {
     const Locked locked;
@@ -329,9 +329,10 @@ LoopOptions read_loop_options(const Options& options) {
 solve::OneSlackOutcome minimise(solve::Risk& risk, const LoopOptions& options, Bundle& bundle,
                                 std::vector<double>& weights, Monitor& monitor, const Observe& observe) {
   const solve::RoundObserver after_round = [&](const Bundle&, std::span<const double> best,
-                                               const solve::OneSlackOutcome& now) {
+                                               const solve::OneSlackOutcome& outcome) {
     const Locked locked;
-    stay_if_python_ends([&] { observe(copy_to_numpy(best), now.objective, now.dual_objective, now.rounds); });
+    stay_if_python_ends(
+        [&] { observe(copy_to_numpy(best), outcome.objective, outcome.dual_objective, outcome.rounds); });
   };
   return solve::minimise_one_slack(risk, options.solver, bundle, weights, options.progress, monitor,
                                    observe ? after_round : solve::RoundObserver());
@@ -449,19 +450,20 @@ Table train_dual(nb::object given, const PackedRows& rows, double intercept, boo
   const auto seed = options.integer<std::uint64_t>("seed");
   const int threads = options.integer<int>("threads");
   const Progress progress = read_progress(options);
-  std::vector<double> ended = to_vector(duals);
+  std::vector<double> final_duals = to_vector(duals);
   std::vector<double> weights(rows.features() + (intercept != 0.0 ? 1 : 0));
   solve::Outcome outcome;
   run_interruptibly(
       [&](Monitor& monitor) {
-        const solve::DescentOptions how{tolerance, max_epochs, seed, threads, 0.0, solve::Finish::sweeps};
-        outcome = cutplane::train_dual(rows, intercept, parse_loss(squared), view(signed_costs), how, ended,
-                                       weights, progress, monitor);
+        const solve::DescentOptions descent_options{tolerance, max_epochs, seed,
+                                                    threads,   0.0,        solve::Finish::sweeps};
+        outcome = cutplane::train_dual(rows, intercept, parse_loss(squared), view(signed_costs),
+                                       descent_options, final_duals, weights, progress, monitor);
       },
       on_progress);
   Table result = outcome_table(outcome, outcome.epochs);
   result["weights"] = to_numpy(std::move(weights));
-  result["duals"] = to_numpy(std::move(ended));
+  result["duals"] = to_numpy(std::move(final_duals));
   return result;
 }
 

@@ -1,4 +1,4 @@
-// Texts of columns: treebanks and chunked corpora. `data::ColumnText` is what parsers take.
+// Texts of columns: treebanks and chunked corpora. Parsers take `data::ColumnText`.
 #include "bindings.hpp"
 
 #include <nanobind/stl/string_view.h>
@@ -130,7 +130,7 @@ nb::bytes write_column(const ColumnText& text, int column, const Array<std::int3
   return to_bytes(written);
 }
 
-// Of each column: its number, the values of its words, and the names of the values.
+// `columns` has, for each column, its number, the values of its words, and the names of the values.
 using NamedValues = std::tuple<int, Array<std::int32_t>, std::vector<std::string>>;
 
 nb::bytes write_columns(const ColumnText& text, const std::vector<NamedValues>& columns) {

@@ -35,10 +35,10 @@ namespace {
 
 NodeId read_one(data::BracketReader& reader, const std::string& name, std::string_view text) {
   try {
-    std::size_t at = data::skip_blanks(text, 0);
-    const NodeId root = reader.read(text, at);
-    at = data::skip_blanks(text, at);
-    if (at < text.size()) throw data::BracketError(at, "there is something behind the tree");
+    std::size_t position = data::skip_blanks(text, 0);
+    const NodeId root = reader.read(text, position);
+    position = data::skip_blanks(text, position);
+    if (position < text.size()) throw data::BracketError(position, "there is something behind the tree");
     return root;
   } catch (const data::BracketError& error) { throw_format_error(name, text, error); }
 }
@@ -65,8 +65,9 @@ nb::ndarray<nb::numpy, NodeId> read_brackets(Forest& forest, const std::string& 
     const Unlocked unlocked;
     data::BracketReader reader(forest, data::WordStyle::apart);
     try {
-      for (std::size_t at = data::skip_blanks(text, 0); at < text.size(); at = data::skip_blanks(text, at)) {
-        roots.push_back(reader.read(text, at));
+      for (std::size_t position = data::skip_blanks(text, 0); position < text.size();
+           position = data::skip_blanks(text, position)) {
+        roots.push_back(reader.read(text, position));
       }
     } catch (const data::BracketError& error) { throw_format_error(name, text, error); }
   }
@@ -83,7 +84,7 @@ NodeId add_preorder(Forest& forest, const nb::typed<nb::list, nb::str>& labels,
   return data::add_preorder(forest, views, arities);
 }
 
-// Adds the trees with these roots of another forest, and returns their roots here.
+// Adds the trees with these roots of another forest, and returns their roots in this forest.
 nb::ndarray<nb::numpy, NodeId> absorb(Forest& forest, const Forest& other, const Array<NodeId>& roots) {
   const AddingLock adding(forest);
   check_roots(other, view(roots));

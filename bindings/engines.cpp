@@ -138,7 +138,7 @@ engines::VectorSumTables find_vector_sum(const nb::dict& table, const kernels::K
           array<double>(table, "norms"), optional_array<std::uint32_t>(table, "class_begins")};
 }
 
-// Weights of conjunctions, under their names in models; weights and intercept are flat.
+// The weights of a conjunction model, read by the names of its arrays. Weights and intercept are flat.
 struct GivenWeights {
   explicit GivenWeights(const Options& model)
       : features(model.integer<std::int64_t>("n_features")),
@@ -237,7 +237,7 @@ void bind_builders(nb::module_& module) {
 
 using ScoreTable = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// Returns rows x classes for scores of rows x pairs of classes.
+// Returns votes [rows, classes] for scores [rows, pairs of classes].
 template <class Merit, class Fill>
 nb::ndarray<nb::numpy, Merit> compute_merits(const ScoreTable& scores, std::size_t classes,
                                              const Fill& fill) {
@@ -265,15 +265,16 @@ void bind_pair_scores(nb::module_& module) {
       nb::arg("scores"), nb::arg("classes"));
 }
 
-// Returns rows x classes for scores of rows x classes; one score f stands for 0 and f.
+// Returns probabilities [rows, classes] for scores [rows, classes]; a single score f per row stands for the
+// two scores 0 and f.
 nb::ndarray<nb::numpy, double> compute_softmax(const ScoreTable& scores) {
   const std::size_t rows = scores.shape(0), given = scores.shape(1),
                     classes = std::max<std::size_t>(given, 2);
   std::vector<double> shares(rows * classes);
   for (std::size_t row = 0; row < rows; ++row) {
-    const std::span own = std::span(shares).subspan(row * classes, classes);
-    for (std::size_t k = 0; k < given; ++k) own[classes - given + k] = scores.data()[row * given + k];
-    softmax(own);
+    const std::span softmax_row = std::span(shares).subspan(row * classes, classes);
+    for (std::size_t k = 0; k < given; ++k) softmax_row[classes - given + k] = scores.data()[row * given + k];
+    softmax(softmax_row);
   }
   return to_numpy(std::move(shares), {rows, classes});
 }
@@ -300,10 +301,10 @@ void bind_probabilities(nb::module_& module) {
   module.def(
       "sigmoid",
       [](const Array<double>& exponents) {
-        std::vector<double> found(exponents.size());
-        std::transform(exponents.data(), exponents.data() + exponents.size(), found.begin(),
+        std::vector<double> probabilities(exponents.size());
+        std::transform(exponents.data(), exponents.data() + exponents.size(), probabilities.begin(),
                        [](double exponent) { return sigmoid(exponent); });
-        return to_numpy(std::move(found));
+        return to_numpy(std::move(probabilities));
       },
       nb::arg("exponents"));
 }
@@ -319,9 +320,9 @@ void bind_factories(nb::module_& module) {
   module.def(
       "fits_int16",
       [](Array<double> intercept, Array<double> weights) {
-        const auto [own, others] = std::pair(view(intercept), view(weights));
+        const auto [intercept_view, weights_view] = std::pair(view(intercept), view(weights));
         const Unlocked unlocked;
-        return engines::int16_unit(own, others).has_value();
+        return engines::int16_unit(intercept_view, weights_view).has_value();
       },
       nb::arg("intercept"), nb::arg("weights"));
   module.def(

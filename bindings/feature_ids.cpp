@@ -41,7 +41,7 @@ bool is_signed_integer(const char* format) {
   return std::strlen(type) == 1 && std::strchr("ilq", *type) != nullptr;
 }
 
-// Bytes that may hold ints; an array of bytes is more likely a mistake.
+// Returns whether the bytes of the object may stand for ints. (An array of bytes is more likely a mistake.)
 bool is_bytes(PyObject* object) {
   return PyBytes_Check(object) || PyByteArray_Check(object) || PyMemoryView_Check(object);
 }
@@ -79,15 +79,15 @@ bool copy_doubles(PyObject* object, std::vector<double>& to) {
 
 }  // namespace
 
-FeatureIds::FeatureIds(nb::handle ids, std::vector<std::int64_t>& room) {
+FeatureIds::FeatureIds(nb::handle ids, std::vector<std::int64_t>& buffer) {
   PyObject* object = ids.ptr();
   if (PyList_CheckExact(object)) {
-    from_list(object, room);
+    from_list(object, buffer);
   } else if (!PyObject_CheckBuffer(object) || !from_buffer(object)) {
     if (PyUnicode_Check(object) || !PySequence_Check(object)) throw nb::type_error(expected_row);
     const nb::object list = nb::steal(PySequence_List(object));
     if (!list.is_valid()) throw nb::python_error();
-    from_any_list(list.ptr());
+    from_sequence(list.ptr());
   }
 }
 
@@ -95,29 +95,29 @@ FeatureIds::~FeatureIds() {
   if (held_) PyBuffer_Release(&buffer_);
 }
 
-void FeatureIds::from_list(PyObject* list, std::vector<std::int64_t>& room) {
+void FeatureIds::from_list(PyObject* list, std::vector<std::int64_t>& buffer) {
   const Py_ssize_t count = PyList_Size(list);
-  room.resize(static_cast<std::size_t>(count));
+  buffer.resize(static_cast<std::size_t>(count));
   for (Py_ssize_t k = 0; k < count; ++k) {
     PyObject* item = PyList_GetItem(list, k);
-    if (!PyLong_CheckExact(item)) return from_any_list(list);  // reading it may run anything
-    room[static_cast<std::size_t>(k)] = read_id(item);
+    if (!PyLong_CheckExact(item)) return from_sequence(list);  // reading the item may run any Python code
+    buffer[static_cast<std::size_t>(k)] = read_id(item);
   }
-  wide_ids_ = room;
+  wide_ids_ = buffer;
 }
 
 // Works on a copy, because an item's __index__ may change the list.
-void FeatureIds::from_any_list(PyObject* list) {
+void FeatureIds::from_sequence(PyObject* list) {
   const nb::object copy = nb::steal(PySequence_Tuple(list));
   if (!copy.is_valid()) throw nb::python_error();
   const Py_ssize_t count = PyTuple_Size(copy.ptr());
-  own_.clear();
+  converted_ids_.clear();
   for (Py_ssize_t k = 0; k < count; ++k) {
     const nb::object id = nb::steal(PyNumber_Index(PyTuple_GetItem(copy.ptr(), k)));
     if (!id.is_valid()) throw nb::python_error();
-    own_.push_back(read_id(id.ptr()));
+    converted_ids_.push_back(read_id(id.ptr()));
   }
-  wide_ids_ = own_;
+  wide_ids_ = converted_ids_;
 }
 
 // Returns false if the object must be read item by item.
@@ -147,9 +147,9 @@ void FeatureIds::from_contiguous(bool raw) {
     if (is_aligned(buffer_.buf, 8)) {
       wide_ids_ = {static_cast<const std::int64_t*>(buffer_.buf), bytes / 8};
     } else {
-      own_.resize(bytes / 8);
-      std::memcpy(own_.data(), buffer_.buf, bytes);
-      wide_ids_ = own_;
+      converted_ids_.resize(bytes / 8);
+      std::memcpy(converted_ids_.data(), buffer_.buf, bytes);
+      wide_ids_ = converted_ids_;
     }
     check_not_negative(wide_ids_);
     return;

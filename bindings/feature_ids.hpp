@@ -1,4 +1,4 @@
-// One row from Python, without copies that cost more than scoring it.
+// One row from Python, read without copies that would cost more than scoring the row.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,12 +10,12 @@
 namespace unkernel::bindings {
 
 // The feature ids in a list, tuple or other sequence of ints, or in a buffer of 32- or 64-bit signed ints (a
-// numpy array, an array.array, or bytes that hold such of 32 bits). Keeps the buffer alive. Negative ids are
-// a ValueError. `room` is used only where no Python code can run, because that code could call this function
-// again.
+// numpy array, an array.array, or bytes, which are taken for 32-bit ints). Keeps the buffer alive. Negative
+// ids are a ValueError. `buffer` is used only while no Python code can run, because that code could score
+// another row with the same buffer.
 class FeatureIds {
  public:
-  FeatureIds(nanobind::handle ids, std::vector<std::int64_t>& room);
+  FeatureIds(nanobind::handle ids, std::vector<std::int64_t>& buffer);
   ~FeatureIds();
   FeatureIds(const FeatureIds&) = delete;
   FeatureIds& operator=(const FeatureIds&) = delete;
@@ -26,8 +26,8 @@ class FeatureIds {
   std::span<const std::int32_t> narrow_ids() const { return narrow_ids_; }
 
  private:
-  void from_list(PyObject* list, std::vector<std::int64_t>& room);
-  void from_any_list(PyObject* list);
+  void from_list(PyObject* list, std::vector<std::int64_t>& buffer);
+  void from_sequence(PyObject* list);
   bool from_buffer(PyObject* object);
   void from_contiguous(bool raw);
 
@@ -36,10 +36,10 @@ class FeatureIds {
   Py_buffer buffer_;
   std::span<const std::int64_t> wide_ids_;
   std::span<const std::int32_t> narrow_ids_;
-  std::vector<std::int64_t> own_;
+  std::vector<std::int64_t> converted_ids_;
 };
 
-// Returns as many doubles as there are ids, from a sequence; none from None.
+// Returns the values of `count` ids, from a sequence of numbers; no values for None.
 std::vector<double> read_values(nanobind::handle values, std::size_t count);
 
 }  // namespace unkernel::bindings

@@ -33,10 +33,10 @@ constexpr Named<kernels::Combination> combinations[] = {{"trees", kernels::Combi
 
 // Throws unless the offsets of consecutive lists start at 0, never descend and end at `size`.
 void check_offsets(std::span<const std::int64_t> offsets, std::size_t lists, std::size_t size) {
-  bool sound =
+  bool valid =
       offsets.size() == lists + 1 && offsets.front() == 0 && static_cast<std::size_t>(offsets.back()) == size;
-  for (std::size_t i = 0; sound && i + 1 < offsets.size(); ++i) sound = offsets[i] <= offsets[i + 1];
-  if (!sound) throw std::invalid_argument("the offsets of examples do not fit what they have");
+  for (std::size_t i = 0; valid && i + 1 < offsets.size(); ++i) valid = offsets[i] <= offsets[i + 1];
+  if (!valid) throw std::invalid_argument("the offsets of examples do not fit what they have");
 }
 
 // One side of a kernel: trees are (offsets, roots) per channel, vectors (offsets, entry offsets, columns,
@@ -60,7 +60,7 @@ kernels::VectorRows make_vector_rows(const ExampleKernel& kernel, bool normalize
   return {kernel.vector, normalize, view(offsets), view(entry_offsets), view(columns), view(values)};
 }
 
-constexpr std::size_t max_nodes_here = 1 << 12;
+constexpr std::size_t max_nodes_on_this_thread = 1 << 12;
 
 std::size_t count_nodes(const Forest& forest) {
   const Unlocked unlocked;
@@ -81,14 +81,15 @@ std::shared_ptr<ExampleSet> make_example_set(const ExampleKernel& kernel, std::s
   }
   for (const VectorChannel& channel : vectors)
     set->vectors.push_back(make_vector_rows(kernel, normalize_vectors, size, channel));
-  run_interruptibly_if(normalize_trees && count_nodes(*forest) > max_nodes_here, [&](const Monitor& monitor) {
-    const ReadingLock reading(forest->gate());
-    for (const auto& [offsets, roots] : trees) {
-      set->trees.push_back(kernels::TreeCounts::count(kernel.tree, *forest, view(offsets), view(roots),
-                                                      normalize_trees, {threads, &monitor}));
-    }
-    if (indexed) set->order = kernels::nodes_in_order(kernel.tree, *forest);
-  });
+  run_interruptibly_if(
+      normalize_trees && count_nodes(*forest) > max_nodes_on_this_thread, [&](const Monitor& monitor) {
+        const ReadingLock reading(forest->gate());
+        for (const auto& [offsets, roots] : trees) {
+          set->trees.push_back(kernels::TreeCounts::count(kernel.tree, *forest, view(offsets), view(roots),
+                                                          normalize_trees, {threads, &monitor}));
+        }
+        if (indexed) set->order = kernels::nodes_in_order(kernel.tree, *forest);
+      });
   return set;
 }
 
@@ -165,8 +166,8 @@ void bind_example_kernels(nb::module_& module) {
       nb::arg("kernel"), nb::arg("set"), nb::arg("threads"));
 }
 
-constexpr std::size_t max_tree_bytes_under_lock = 1 << 11;  // take some hundredths of a millisecond
-constexpr std::size_t max_tree_bytes_here = 1 << 14;
+constexpr std::size_t max_tree_bytes_under_lock = 1 << 11;  // scored in some hundredths of a millisecond
+constexpr std::size_t max_tree_bytes_on_this_thread = 1 << 14;
 
 // --- Machines --------------------------------------------------------------------------------------------
 
@@ -186,12 +187,12 @@ std::shared_ptr<ExampleMachine> make_machine(const ExampleKernel& kernel, std::s
   check_chosen(*set, chosen);
   const Unlocked unlocked;
   const ReadingLock reading(set->forest->gate());
-  auto made = std::make_shared<ExampleMachine>(
+  auto machine = std::make_shared<ExampleMachine>(
       kernel, set, to_vector(chosen),
       std::vector<double>(coefficients.data(), coefficients.data() + coefficients.size()),
       coefficients.shape(1));
-  made->prepare_for_many();
-  return made;
+  machine->prepare_for_many();
+  return machine;
 }
 
 nb::ndarray<nb::numpy, double> score_chosen(const ExampleMachine& self, const ExampleSet& examples,
@@ -207,7 +208,8 @@ nb::ndarray<nb::numpy, double> score_chosen(const ExampleMachine& self, const Ex
   return to_numpy(std::move(scores), {chosen.size(), self.scores()});
 }
 
-// With vectors, all examples are scored at once: each piece would index the model's vectors again.
+// If the kernel uses vectors, all examples are scored in one call, because every call indexes the model's
+// vectors again.
 nb::ndarray<nb::numpy, double> score_all(const ExampleMachine& self, const ExampleSet& examples,
                                          int threads) {
   std::vector<double> scores(examples.size * self.scores(), 0.0);
@@ -248,9 +250,10 @@ void bind_machines(nb::module_& module) {
             try {
               if (text.view().size() <= max_tree_bytes_under_lock) return self.score(text.view(), Monitor());
               std::vector<double> scores;
-              run_interruptibly_if(text.view().size() > max_tree_bytes_here, [&](const Monitor& monitor) {
-                scores = self.another().score(text.view(), monitor);  // other threads may use this one
-              });
+              run_interruptibly_if(
+                  text.view().size() > max_tree_bytes_on_this_thread, [&](const Monitor& monitor) {
+                    scores = self.another().score(text.view(), monitor);  // other threads may use this one
+                  });
               return scores;
             } catch (const data::BracketError& error) { throw_format_error("tree", text.view(), error); }
           },

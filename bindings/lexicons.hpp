@@ -23,7 +23,7 @@ inline data::NameTable make_name_table(const std::vector<std::string>& names, co
   return table;
 }
 
-// The words of a lexicon, and the value of each.
+// Makes a lexicon from the lists of its words and of their values.
 using LexiconLists = std::pair<std::vector<std::string>, std::vector<std::string>>;
 
 inline parsing::Lexicon make_lexicon(const LexiconLists& lists) {

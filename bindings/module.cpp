@@ -43,7 +43,7 @@ class TimeLimit {
     if (!(seconds > 0.0)) throw std::invalid_argument("a time limit must be positive");
   }
 
-  // Of nested limits, the earlier one applies.
+  // If limits are nested, the earliest end applies.
   void enter() {
     constexpr double longest_seconds = 1e9;
     const std::chrono::duration<double> span(std::min(seconds_, longest_seconds));
@@ -122,7 +122,7 @@ void run_pieces_interruptibly(std::int64_t total,
   constexpr double short_seconds = 0.02;
   constexpr std::int64_t first_size = 64;
   constexpr std::int64_t growth = 8;
-  if (total <= first_size)  // even reading the clock would count
+  if (total <= first_size)  // the work is so short that reading the clock would take noticeable time
     return run_here([&](const Monitor& monitor) { work(0, total, monitor); });
   std::int64_t begin = 0;
   run_here([&](const Monitor& monitor) {
@@ -130,18 +130,19 @@ void run_pieces_interruptibly(std::int64_t total,
       const std::int64_t end = std::min(total, begin + size);
       const auto started = Clock::now();
       work(begin, end, monitor);
-      const std::chrono::duration<double> taken = Clock::now() - started;
-      const double pace = taken.count() / static_cast<double>(end - begin);
+      const std::chrono::duration<double> duration = Clock::now() - started;
+      const double seconds_per_item = duration.count() / static_cast<double>(end - begin);
       begin = end;
-      size = pace * static_cast<double>(total - begin) < short_seconds ? total - begin : growth * size;
-      if (pace * static_cast<double>(size) >= short_seconds) break;
+      size = seconds_per_item * static_cast<double>(total - begin) < short_seconds ? total - begin
+                                                                                   : growth * size;
+      if (seconds_per_item * static_cast<double>(size) >= short_seconds) break;
     }
   });
   if (begin < total) run_on_thread([&](const Monitor& monitor) { work(begin, total, monitor); }, {});
 }
 
 NB_MODULE(_core, module) {
-  // A thread that waits for input when the process ends still holds objects; this is not a leak.
+  // A thread that waits for input when the process ends still owns objects; this is not a leak.
   nb::set_leak_warnings(false);
   module.doc() = "The native core of unkernel. Its names are private: use the package.";
   nb::register_exception_translator(translate_errors, nullptr);

@@ -22,9 +22,9 @@ std::string Options::text(const char* name) const {
   return value;
 }
 
-std::int64_t Options::integer_within(const char* name, std::int64_t least, std::int64_t most) const {
+std::int64_t Options::integer_within(const char* name, std::int64_t min_value, std::int64_t max_value) const {
   std::int64_t value = 0;
-  if (!nb::try_cast(attribute(name), value, true) || value < least || value > most)
+  if (!nb::try_cast(attribute(name), value, true) || value < min_value || value > max_value)
     fail(name, "a whole number in the range of its type");
   return value;
 }

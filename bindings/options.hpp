@@ -11,7 +11,7 @@
 
 namespace unkernel::bindings {
 
-// A missing attribute is an AttributeError; one of another type, or outside of the range, a TypeError.
+// A missing attribute is an AttributeError. A value of another type, or outside of its range, is a TypeError.
 class Options {
  public:
   explicit Options(nb::handle object) : object_(nb::borrow(object)) {}
@@ -24,10 +24,10 @@ class Options {
   template <class T>
   T integer(const char* name) const {
     static_assert(std::is_integral_v<T>);
-    constexpr std::uint64_t most = std::numeric_limits<T>::max();
+    constexpr std::uint64_t max_value = std::numeric_limits<T>::max();
     constexpr std::uint64_t most_signed = std::numeric_limits<std::int64_t>::max();
     return static_cast<T>(integer_within(name, static_cast<std::int64_t>(std::numeric_limits<T>::min()),
-                                         static_cast<std::int64_t>(std::min(most, most_signed))));
+                                         static_cast<std::int64_t>(std::min(max_value, most_signed))));
   }
 
   // Keeps the array's memory alive until the object gets another array.
@@ -41,7 +41,7 @@ class Options {
 
  private:
   nb::object attribute(const char* name) const;
-  std::int64_t integer_within(const char* name, std::int64_t least, std::int64_t most) const;
+  std::int64_t integer_within(const char* name, std::int64_t min_value, std::int64_t max_value) const;
   [[noreturn]] static void fail(const char* name, const char* expected);
 
   nb::object object_;

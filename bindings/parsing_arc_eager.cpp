@@ -145,12 +145,12 @@ Arrays to_tuple(parsing::Parsed&& parsed) {
 
 // --- Parsing -------------------------------------------------------------------------------------------
 
-constexpr std::int64_t max_parsed_words_here = 1000;  // take some hundredths of a second
+constexpr std::int64_t max_words_on_this_thread = 1000;  // parsed in some hundredths of a second
 
 Arrays parse(const BoundSpec& bound, const Engines& moves, const Engines& arcs, const data::ColumnText& text,
              std::size_t beam, int threads) {
   const parsing::ParserEngines engines{list_engines(moves), list_engines(arcs)};
-  auto parsed = run_interruptibly_if(text.tokens() > max_parsed_words_here, [&](const Monitor& monitor) {
+  auto parsed = run_interruptibly_if(text.tokens() > max_words_on_this_thread, [&](const Monitor& monitor) {
     return parsing::parse(bound.spec, engines, text, {beam, threads}, monitor);
   });
   return to_tuple(std::move(parsed));
@@ -159,18 +159,18 @@ Arrays parse(const BoundSpec& bound, const Engines& moves, const Engines& arcs, 
 Table list_decisions(const BoundSpec& bound, const Engines& moves, const Engines& arcs,
                      const data::ColumnText& text, std::size_t beam) {
   const parsing::ParserEngines engines{list_engines(moves), list_engines(arcs)};
-  auto made = run_interruptibly(
+  auto decisions = run_interruptibly(
       [&](const Monitor& monitor) { return parsing::decisions(bound.spec, engines, text, beam, monitor); });
   Table table;
-  table["offsets"] = to_numpy(std::move(made.offsets));
-  table["columns"] = to_numpy(std::move(made.columns));
-  table["labels"] = to_numpy(std::move(made.labels));
-  table["sentences"] = to_numpy(std::move(made.sentences));
-  table["firsts"] = to_numpy(std::move(made.firsts));
-  table["seconds"] = to_numpy(std::move(made.seconds));
-  table["parts"] = to_numpy(std::move(made.parts));
-  table["chosen"] = to_numpy(std::move(made.chosen));
-  table["valid"] = to_numpy(std::move(made.valid));
+  table["offsets"] = to_numpy(std::move(decisions.offsets));
+  table["columns"] = to_numpy(std::move(decisions.columns));
+  table["labels"] = to_numpy(std::move(decisions.labels));
+  table["sentences"] = to_numpy(std::move(decisions.sentences));
+  table["firsts"] = to_numpy(std::move(decisions.firsts));
+  table["seconds"] = to_numpy(std::move(decisions.seconds));
+  table["parts"] = to_numpy(std::move(decisions.parts));
+  table["chosen"] = to_numpy(std::move(decisions.chosen));
+  table["valid"] = to_numpy(std::move(decisions.valid));
   return table;
 }
 

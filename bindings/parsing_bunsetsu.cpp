@@ -22,7 +22,8 @@ namespace {
 using data::BunsetsuText;
 using parsing::BunsetsuFeatures;
 
-constexpr std::size_t max_bunsetsu_here = 2000;  // take a fraction of a second with the slowest models
+constexpr std::size_t max_bunsetsu_on_this_thread =
+    2000;  // parsed in a fraction of a second by the slowest models
 
 using List = nb::typed<nb::list, nb::any>;
 using Tuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
@@ -181,8 +182,8 @@ void bind_features(nb::module_& module) {
       .def(
           "parse",
           [](const BunsetsuFeatures& self, const BunsetsuText& text, const BoundEngine& engine, int threads) {
-            auto heads =
-                run_interruptibly_if(text.bunsetsu() > max_bunsetsu_here, [&](const Monitor& monitor) {
+            auto heads = run_interruptibly_if(
+                text.bunsetsu() > max_bunsetsu_on_this_thread, [&](const Monitor& monitor) {
                   return parsing::parse_bunsetsu(text, self, engine.engine(), {threads, &monitor});
                 });
             return to_numpy(std::move(heads));

@@ -24,7 +24,8 @@ using data::ColumnText;
 using parsing::ChunkTag;
 using parsing::SequenceFeatures;
 
-constexpr std::int64_t max_tokens_here = 2000;  // take a fraction of a second with the slowest models
+constexpr std::int64_t max_tokens_on_this_thread =
+    2000;  // chunked in a fraction of a second by the slowest models
 
 constexpr Named<parsing::ChunkScheme> schemes[] = {{"IOB1", parsing::ChunkScheme::iob1},
                                                    {"IOB2", parsing::ChunkScheme::iob2},
@@ -43,10 +44,10 @@ data::NameTable make_type_table(const std::vector<std::string>& types) {
 // Throws unless sentences follow one another in the text and tags have known types.
 void check_tags(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> tags,
                 std::size_t types) {
-  const bool sound = !first_tokens.empty() && first_tokens.front() == 0 &&
+  const bool valid = !first_tokens.empty() && first_tokens.front() == 0 &&
                      std::ranges::is_sorted(first_tokens) &&
                      first_tokens.back() == static_cast<std::int64_t>(tags.size());
-  if (!sound) throw std::invalid_argument("the sentences do not fit the tags");
+  if (!valid) throw std::invalid_argument("the sentences do not fit the tags");
   for (const ChunkTag tag : tags) {
     if (tag < 0 || (tag != parsing::outside && static_cast<std::size_t>(parsing::type_of(tag)) >= types)) {
       throw std::invalid_argument("a tag is out of range");
@@ -107,7 +108,7 @@ auto chunk_text(const ColumnText& text, const SequenceFeatures& features, const 
                 int threads) {
   const parsing::ChunkModel model{features, engine.engine(), view(classes), parse_scheme(scheme), backward,
                                   beam};
-  auto tags = run_interruptibly_if(text.tokens() > max_tokens_here, [&](const Monitor& monitor) {
+  auto tags = run_interruptibly_if(text.tokens() > max_tokens_on_this_thread, [&](const Monitor& monitor) {
     return parsing::chunk_text(text, model, {threads, &monitor});
   });
   return to_numpy(std::move(tags));

@@ -33,7 +33,8 @@ using data::ColumnText;
 using parsing::SequenceFeatures;
 using parsing::SequenceTrainer;
 
-constexpr std::int64_t max_tagged_words_here = 2000;  // take a fraction of a second with the slowest models
+constexpr std::int64_t max_words_on_this_thread_to_tag =
+    2000;  // tagged in a fraction of a second by the slowest models
 
 // --- Features ---------------------------------------------------------------------------------------------
 
@@ -161,8 +162,8 @@ SequenceFeatures restore_features(std::string_view text, const std::string& file
   std::vector<data::NameTable> values;
   for (std::size_t a = 0; a < templates.attributes.size(); ++a) values.push_back(read_names(table, a));
   std::vector<parsing::SequenceTableArrays> tables;
-  for (const parsing::SequenceTemplate& each : templates.all)
-    tables.push_back(read_table(table, tables.size(), each.size()));
+  for (const parsing::SequenceTemplate& sequence_template : templates.all)
+    tables.push_back(read_table(table, tables.size(), sequence_template.size()));
   return SequenceFeatures(std::move(templates), std::move(given.sources), std::move(values), tables,
                           features);
 }
@@ -267,9 +268,9 @@ EngineList tag_text(const ColumnText& text, const std::vector<const parsing::Tag
     check_columns(bound[k]->features, text);
     columns.push_back({*bound[k], list_engines(engines[k])});
   }
-  auto found = run_interruptibly_if(text.tokens() > max_tagged_words_here, [&](const Monitor& monitor) {
-    return parsing::tag_text(text, columns, {threads, &monitor});
-  });
+  auto found = run_interruptibly_if(
+      text.tokens() > max_words_on_this_thread_to_tag,
+      [&](const Monitor& monitor) { return parsing::tag_text(text, columns, {threads, &monitor}); });
   EngineList result;
   for (auto& own : found) result.append(to_numpy(std::move(own)));
   return result;

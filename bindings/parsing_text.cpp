@@ -26,7 +26,7 @@ using RowEnds = Array<std::int64_t>;
 using RowNumbers = Array<std::int32_t>;
 using Bytes = Array<std::uint8_t>;
 
-constexpr std::size_t max_text_bytes_here = 1 << 16;  // take some hundredths of a second
+constexpr std::size_t max_bytes_on_this_thread = 1 << 16;  // tokenized in some hundredths of a second
 
 // --- Learning -------------------------------------------------------------------------------------------
 
@@ -63,10 +63,10 @@ void learn_text(TokenizerSpec& spec, const nb::bytes& text, const RowEnds& ends,
 Table list_boundaries(const TokenizerSpec& spec, const nb::bytes& text, const RowEnds& ends,
                       const Bytes& boundaries) {
   const parsing::SplitText given = make_split_text(text, ends, boundaries);
-  auto made = run_interruptibly([&](const Monitor& monitor) { return spec.rows(given, monitor); });
-  return table_of(std::pair{"offsets", std::move(made.rows.offsets)},
-                  std::pair{"columns", std::move(made.rows.columns)},
-                  std::pair{"answers", std::move(made.answers)});
+  auto result = run_interruptibly([&](const Monitor& monitor) { return spec.rows(given, monitor); });
+  return table_of(std::pair{"offsets", std::move(result.rows.offsets)},
+                  std::pair{"columns", std::move(result.rows.columns)},
+                  std::pair{"answers", std::move(result.answers)});
 }
 
 nb::object compute_token_keys(const TokenizerSpec& spec, const std::vector<std::string>& tokens) {
@@ -82,22 +82,22 @@ nb::object compute_ending_keys(const TokenizerSpec& spec, const std::vector<std:
   return nb::cast(to_numpy(std::move(keys)));
 }
 
-// A rule is a list of words: begin, end, rest, rest in capitals.
+// A rule is a list of words. Each word has a begin, an end, the rest, and the rest in capitals.
 using Word = nb::typed<nb::tuple, int, int, std::string, std::string>;
 using Rules = nb::typed<nb::list, nb::typed<nb::list, Word>>;
 
 std::vector<parsing::SplitRule> read_rules(const Rules& rules) {
-  std::vector<parsing::SplitRule> made;
+  std::vector<parsing::SplitRule> result;
   for (const nb::handle rule : rules) {
-    made.emplace_back();
+    result.emplace_back();
     for (const nb::handle word : nb::cast<nb::list>(rule)) {
       const auto parts = nb::cast<nb::sequence>(word);
       if (nb::len(parts) != 4) throw std::invalid_argument("a word of a multiword token is damaged");
-      made.back().push_back({nb::cast<std::int32_t>(parts[0]), nb::cast<std::int32_t>(parts[1]),
-                             nb::cast<std::string>(parts[2]), nb::cast<std::string>(parts[3])});
+      result.back().push_back({nb::cast<std::int32_t>(parts[0]), nb::cast<std::int32_t>(parts[1]),
+                               nb::cast<std::string>(parts[2]), nb::cast<std::string>(parts[3])});
     }
   }
-  return made;
+  return result;
 }
 
 void create_multiwords(Multiwords* self, const Rules& rules, const Table& table,
@@ -111,10 +111,10 @@ void create_multiwords(Multiwords* self, const Rules& rules, const Table& table,
 Table list_splits(const TokenizerSpec& spec, const Multiwords& multiwords, const nb::bytes& text,
                   const RowEnds& ends, const Bytes& boundaries) {
   const parsing::SplitText given = make_split_text(text, ends, boundaries);
-  auto made = run_interruptibly(
+  auto result = run_interruptibly(
       [&](const Monitor& monitor) { return parsing::split_rows(spec, multiwords, given, monitor); });
-  return table_of(std::pair{"features", std::move(made.features)},
-                  std::pair{"tokens", std::move(made.tokens)});
+  return table_of(std::pair{"features", std::move(result.features)},
+                  std::pair{"tokens", std::move(result.tokens)});
 }
 
 // --- Tokenizing ----------------------------------------------------------------------------------------
@@ -123,13 +123,13 @@ nb::bytes tokenize(const TokenizerSpec& spec, const Multiwords& multiwords, cons
                    const BoundEngine* splits, const nb::bytes& text, bool begins_paragraph, int threads) {
   const parsing::TokenizerParts parts{spec, boundaries.engine(), multiwords,
                                       splits == nullptr ? nullptr : &splits->engine()};
-  auto found = run_interruptibly_if(text.size() > max_text_bytes_here, [&](const Monitor& monitor) {
+  auto found = run_interruptibly_if(text.size() > max_bytes_on_this_thread, [&](const Monitor& monitor) {
     return parsing::tokenize(parts, view(text), begins_paragraph, threads, monitor);
   });
   return to_bytes(found);
 }
 
-// Returns how many bytes can be split before more arrive, and whether a paragraph ends there.
+// Returns the number of bytes that can be split before more text arrives, and whether a paragraph ends there.
 nb::typed<nb::tuple, int, bool> find_whole_text(const TokenizerSpec& spec, const nb::bytes& text) {
   const parsing::Stretch whole =
       without_lock([&] { return parsing::whole_stretches(spec.characters(), view(text)); });

@@ -32,7 +32,8 @@ class PlainScoring {
         scores_(engine.scores()) {}
 
   // Calls `use` with the scores of each record. Returns false if any record is not plain, cannot be encoded
-  // or has an infinite score, or if there are more than `most`; some scores may have been used by then.
+  // or has an infinite score, or if there are more than `most` records. `use` may have been called for some
+  // records before.
   template <class Use>
   bool score(std::string_view text, JsonShape shape, std::size_t most, Use&& use) {
     reader_.begin(text, shape == JsonShape::lines);
@@ -42,7 +43,8 @@ class PlainScoring {
         case JsonShape::list: return score_list(most, use);
         case JsonShape::lines: return score_lines(most, use);
       }
-    } catch (const std::invalid_argument&) {}  // the caller's other reader reports the error
+    } catch (const std::invalid_argument&) {
+    }  // the caller reads the record again in another way, which reports the error
     return false;
   }
 

@@ -85,7 +85,8 @@ Trained train(const DistinctRows& examples, const poly::TrainOptions& options, b
   return trained;
 }
 
-// The options name a squared loss or not; epsilon says where it begins.
+// Whether the loss is squared is read from the options; `epsilon` is the residual from which on it is
+// positive.
 Trained train_regression(const DistinctRows& examples, poly::TrainOptions&& options, double epsilon,
                          const poly::Regression& regression, Array<std::uint64_t> start_hashes,
                          Array<double> start_duals, const OnProgress& on_progress) {
@@ -138,7 +139,7 @@ double find_largest_matrices(const Trained& trained) {
   return bytes;
 }
 
-// The result of training. The arrays are numpy's, so that models share them instead of copying.
+// The result of training. The arrays belong to numpy, so that models share their memory.
 struct Solution {
   nb::typed<nb::list, nb::any> outcomes, finishes;  // one per problem
   double matrix_bytes = 0.0;
@@ -149,7 +150,8 @@ struct Solution {
 };
 
 Solution make_solution(Trained&& trained, std::size_t rows) {
-  // A split has no intercept of its own; softmax is one problem of several scores.
+  // Storage::split gives no intercept, and softmax is one problem with several scores; so take the larger
+  // number.
   const std::size_t problems = std::max(trained.outcomes.size(), trained.intercept.size());
   const std::size_t conjunctions = trained.keys.size();
   Solution solution;

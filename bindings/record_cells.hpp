@@ -12,15 +12,15 @@
 
 namespace unkernel::bindings {
 
-// Returns a numpy array as a list, since pandas has such arrays for lists in Parquet; nothing for other
-// objects.
+// Returns a numpy array as a list, because pandas reads lists in Parquet files as arrays. Returns no object
+// for all other values.
 inline nb::object array_as_list(nb::handle value) {
   if (nb::cast<std::string>(value.type().attr("__name__")) != "ndarray") return {};
   return value.attr("tolist")();
 }
 
 // Reads a date or a time of datetime, pandas or numpy; NaT is a missing value. Returns nothing for other
-// objects. Dates are read from their text, since datetime is not part of the stable ABI.
+// objects. Dates are read from their text, because datetime is not part of the stable ABI.
 inline std::optional<records::Cell> read_moment(nb::handle value) {
   const bool numpy = nb::cast<std::string>(value.type().attr("__name__")) == "datetime64";
   if (!numpy && !nb::hasattr(value, "isoformat")) return std::nullopt;

@@ -22,7 +22,7 @@ namespace unkernel::bindings {
 
 using Types = nb::typed<nb::list, nb::type_object>;
 
-// The types of values, each once. There are few, and most values have the type of the one before.
+// The set of types of values. There are few types, and most values have the type of the previous value.
 class TypeSet {
  public:
   void add(PyObject* value) { add_type(reinterpret_cast<PyObject*>(Py_TYPE(value))); }
@@ -44,9 +44,9 @@ class TypeSet {
 };
 
 // Repeated strings are usually the same objects, so their numbers are looked up by address.
-class SeenObjects {
+class NumberByAddress {
  public:
-  // Returns the number that find() gave for the object, or gives now.
+  // Returns the number of the object: the stored number, or else the result of find().
   template <class Find>
   std::size_t find_number(PyObject* object, const Find& find) {
     Entry& entry = entries_[(reinterpret_cast<std::uintptr_t>(object) >> 4) % entries_.size()];
@@ -68,51 +68,51 @@ class Summary {
 
   // Adds numbers; NaN is a missing value.
   void add_numbers(std::span<const double> numbers) {
-    found_.numbers.reserve(found_.numbers.size() + numbers.size());
+    column_.numbers.reserve(column_.numbers.size() + numbers.size());
     for (const double number : numbers) {
-      if (number == number) found_.numbers.push_back(number);
+      if (number == number) column_.numbers.push_back(number);
     }
     is_array_ = true;
-    if (found_.has_numbers()) types_.add_type(float_type());
+    if (column_.has_numbers()) types_.add_type(float_type());
   }
 
   // Adds Python objects. With `as_numbers`, float() converts objects of unknown types.
   void add_objects(const nb::list& values, bool as_numbers) {
-    SeenObjects seen;
-    found_.codes.reserve(values.size());
+    NumberByAddress seen;
+    column_.codes.reserve(values.size());
     for (std::size_t k = 0; k < values.size(); ++k) {
       const nb::object value = nb::object(values[k]);
       PyObject* object = value.ptr();
       if (PyUnicode_Check(object) != 0) {
-        found_.add_text(seen.find_number(object, [&] { return found_.texts.add(utf8(object), 0); }));
+        column_.add_text(seen.find_number(object, [&] { return column_.texts.add(utf8(object), 0); }));
         types_.add(object);
         not_numbers_.add(object);
       } else {
-        found_.codes.push_back(0);
+        column_.codes.push_back(0);
         if (!value.is_none()) add_object(value, as_numbers);
       }
     }
   }
 
   void add_cells(const records::Column& column, std::size_t rows, PyObject* type) {
-    const std::size_t before = found_.numbers.size();
+    const std::size_t before = column_.numbers.size();
     const auto count_others = [&] {
-      return found_.n_texts + found_.n_lists + static_cast<std::int64_t>(found_.moments.size());
+      return column_.n_texts + column_.n_lists + static_cast<std::int64_t>(column_.moments.size());
     };
     const std::int64_t others = count_others();
-    found_.add(column, rows);
+    column_.add(column, rows);
     const bool more_others = count_others() > others;
-    if (found_.numbers.size() == before && !more_others) return;
+    if (column_.numbers.size() == before && !more_others) return;
     arrow_type_ = nb::borrow(type);
     arrow_not_number_ = arrow_not_number_ || more_others;
   }
 
   // Returns the column of these rows, if it has only texts and missing values.
   std::optional<records::Column> text_column(std::size_t rows) const {
-    if (others_ || found_.has_numbers() || found_.has_moments() || found_.n_lists > 0 ||
-        found_.codes.size() != rows)
+    if (has_unknown_types_ || column_.has_numbers() || column_.has_moments() || column_.n_lists > 0 ||
+        column_.codes.size() != rows)
       return std::nullopt;
-    return found_.text_column();
+    return column_.text_column();
   }
 
   // Returns the types of values. A type of arrays whose numbers are all missing counts only if there are no
@@ -127,20 +127,20 @@ class Summary {
 
   nb::typed<nb::tuple, std::int64_t, std::int64_t, std::int64_t> text_counts() const {
     return nb::typed<nb::tuple, std::int64_t, std::int64_t, std::int64_t>(
-        nb::make_tuple(found_.n_texts, found_.texts.size(), found_.texts.words()));
+        nb::make_tuple(column_.n_texts, column_.texts.size(), column_.texts.words()));
   }
-  Names frequent_texts(std::int64_t min_count) const { return list_names(found_.texts.frequent(min_count)); }
+  Names frequent_texts(std::int64_t min_count) const { return list_names(column_.texts.frequent(min_count)); }
   Names frequent_items(std::int64_t min_count) const {
-    return list_names(found_.items.counts().frequent(min_count));
+    return list_names(column_.items.counts().frequent(min_count));
   }
 
-  // Returns the words of the texts, as a step of texts finds them. Python analyses texts that are not ASCII.
+  // Returns the words that a step of texts would find in the texts. Python analyses texts that are not ASCII.
   Names frequent_words(const nb::dict& table, const nb::callable& analyzer, std::int64_t min_count) const {
     const records::TextAnalyzer analyze(read_text_options(table));
     records::RecordCounts words;
-    for (std::size_t k = 0; k < found_.texts.size(); ++k) {
-      const std::string_view text = found_.texts.text(k);
-      const auto add = [&](std::string_view word) { words.add(word, found_.texts.count(k)); };
+    for (std::size_t k = 0; k < column_.texts.size(); ++k) {
+      const std::string_view text = column_.texts.text(k);
+      const auto add = [&](std::string_view word) { words.add(word, column_.texts.count(k)); };
       words.begin_record();
       if (std::all_of(text.begin(), text.end(),
                       [](char c) { return static_cast<unsigned char>(c) < 0x80; })) {
@@ -153,11 +153,12 @@ class Summary {
     return list_names(words.counts().frequent(min_count));
   }
 
-  // Returns a value that is no date: a text in quotes, or the name of a type; empty if all are dates.
+  // Returns a value that is not a date, as a text in quotes or the name of a type; empty if all values are
+  // dates.
   std::string not_a_date() const {
-    const std::size_t text = found_.first_not_a_date();
-    if (text < found_.texts.size()) return records::quote(found_.texts.text(text));
-    if (!found_.has_numbers() && found_.n_lists == 0 && !others_) return "";
+    const std::size_t text = column_.first_not_a_date();
+    if (text < column_.texts.size()) return records::quote(column_.texts.text(text));
+    if (!column_.has_numbers() && column_.n_lists == 0 && !has_unknown_types_) return "";
     std::string name;
     for (const nb::handle type : types()) {
       name = nb::cast<std::string>(type.attr("__name__"));
@@ -166,21 +167,22 @@ class Summary {
     }
     return name;
   }
-  // Whether a part of the dates varies, and the edges of its intervals.
+  // Return whether a part of the dates varies, and the edges of its intervals.
   bool date_part_differs(std::int32_t part) const { return count_date_parts(part).ranges.size() > 1; }
   nb::ndarray<nb::numpy, double> date_edges(std::int32_t part, std::int64_t n_bins) const {
     return to_numpy(records::quantile_edges(count_date_parts(part), n_bins));
   }
 
   bool has_infinity() const {
-    const std::vector<records::CountedNumbers::Range>& ranges = found_.joined_numbers.ranges;
+    const std::vector<records::CountedNumbers::Range>& ranges = column_.joined_numbers.ranges;
     return (!ranges.empty() && (std::isinf(ranges.front().low) || std::isinf(ranges.back().high))) ||
-           std::any_of(found_.numbers.begin(), found_.numbers.end(), [](double x) { return std::isinf(x); });
+           std::any_of(column_.numbers.begin(), column_.numbers.end(),
+                       [](double x) { return std::isinf(x); });
   }
-  bool is_whole() const { return found_.is_whole(); }
-  nb::tuple counted_numbers() const { return store_counts(found_.all_numbers()); }
+  bool is_whole() const { return column_.is_whole(); }
+  nb::tuple counted_numbers() const { return store_counts(column_.all_numbers()); }
   nb::ndarray<nb::numpy, double> frequent_numbers(std::int64_t min_count) const {
-    const records::CountedNumbers all = found_.all_numbers();
+    const records::CountedNumbers all = column_.all_numbers();
     if (all.dropped_bits > 0)
       throw std::invalid_argument("column '" + name_ +
                                   "' has too many different numbers to be a category; bin it");
@@ -191,53 +193,54 @@ class Summary {
     return to_numpy(std::move(frequent));
   }
   nb::ndarray<nb::numpy, double> edges(std::int64_t n_bins) const {
-    return to_numpy(records::quantile_edges(found_.all_numbers(), n_bins));
+    return to_numpy(records::quantile_edges(column_.all_numbers(), n_bins));
   }
 
-  // Returns the contents of the summary, to be sent and joined to others; at most `most` ranges of numbers.
+  // Returns the contents of the summary, for sending and joining, with at most `most` ranges of numbers.
   nb::dict state(std::size_t most) const {
     nb::dict state;
-    state["texts"] = store_strings(found_.texts);
-    state["items"] = store_strings(found_.items.counts());
-    state["lists"] = found_.n_lists;
-    state["numbers"] = store_counts(found_.all_numbers(most));
-    state["hours"] = store_counts(found_.all_hours(false));
-    state["whole"] = found_.is_whole();
+    state["texts"] = store_strings(column_.texts);
+    state["items"] = store_strings(column_.items.counts());
+    state["lists"] = column_.n_lists;
+    state["numbers"] = store_counts(column_.all_numbers(most));
+    state["hours"] = store_counts(column_.all_hours(false));
+    state["whole"] = column_.is_whole();
     state["types"] = known_types();
     state["array"] = is_array_;
     state["not_numbers"] = not_numbers();
-    state["others"] = others_;
+    state["others"] = has_unknown_types_;
     state["item_problem"] = item_problem_;
     return state;
   }
 
   void join(const nb::dict& state, std::size_t most) {
     const auto add_texts = [&](std::string_view text, std::int64_t count) {
-      found_.texts.add(text, count);
-      found_.n_texts += count;
+      column_.texts.add(text, count);
+      column_.n_texts += count;
     };
     const auto add_items = [&](std::string_view item, std::int64_t count) {
-      found_.items.begin_record();
-      found_.items.add(item, count);
+      column_.items.begin_record();
+      column_.items.add(item, count);
     };
     for_each_string(state["texts"], add_texts);
     for_each_string(state["items"], add_items);
-    found_.n_lists += nb::cast<std::int64_t>(state["lists"]);
-    found_.joined_numbers =
-        records::join_counts(found_.joined_numbers, restore_counts(state["numbers"]), most);
-    found_.joined_hours = records::join_counts(found_.joined_hours, restore_counts(state["hours"]), SIZE_MAX);
-    found_.joined_whole = found_.joined_whole && nb::cast<bool>(state["whole"]);
+    column_.n_lists += nb::cast<std::int64_t>(state["lists"]);
+    column_.joined_numbers =
+        records::join_counts(column_.joined_numbers, restore_counts(state["numbers"]), most);
+    column_.joined_hours =
+        records::join_counts(column_.joined_hours, restore_counts(state["hours"]), SIZE_MAX);
+    column_.joined_whole = column_.joined_whole && nb::cast<bool>(state["whole"]);
     for (const nb::handle type : state["types"]) types_.add_type(type.ptr());
     for (const nb::handle type : state["not_numbers"]) not_numbers_.add_type(type.ptr());
     is_array_ = is_array_ || nb::cast<bool>(state["array"]);
-    others_ = others_ || nb::cast<bool>(state["others"]);
+    has_unknown_types_ = has_unknown_types_ || nb::cast<bool>(state["others"]);
     if (item_problem_.empty()) item_problem_ = nb::cast<std::string>(state["item_problem"]);
   }
 
  private:
   records::CountedNumbers count_date_parts(std::int32_t part) const {
     std::map<double, std::int64_t> counts;
-    for (const records::CountedNumbers::Range& hour : found_.all_hours(true).ranges) {
+    for (const records::CountedNumbers::Range& hour : column_.all_hours(true).ranges) {
       const double value = records::part_of(hour.low, static_cast<records::DatePart>(part));
       if (value != value)
         throw std::invalid_argument("column '" + name_ + "' holds a date outside the years 1 to 9999");
@@ -323,10 +326,10 @@ class Summary {
     }
     if (const nb::object list = array_as_list(value); list.is_valid()) return add_object(list, as_numbers);
     const auto type = nb::cast<std::string>(value.type().attr("__name__"));
-    if (type == "NAType" || type == "NaTType") return;  // pandas has them for missing values
+    if (type == "NAType" || type == "NaTType") return;  // missing values of pandas
     if (const std::optional<records::Cell> moment = read_moment(value)) {
       if (moment->kind() == records::CellKind::none) return;
-      found_.moments.push_back(moment->number());
+      column_.moments.push_back(moment->number());
       types_.add(object);
       not_numbers_.add(object);
       return;
@@ -337,7 +340,7 @@ class Summary {
   }
 
   void add_other(PyObject* object) {
-    others_ = true;
+    has_unknown_types_ = true;
     types_.add(object);
     not_numbers_.add(object);
   }
@@ -351,7 +354,7 @@ class Summary {
     return PyObject_IsInstance(value.ptr(), numpy_.ptr()) == 1 && PyComplex_Check(value.ptr()) == 0;
   }
 
-  void add_number(nb::handle value, bool sure) {
+  void add_number(nb::handle value, bool is_number_type) {
     PyObject* object = value.ptr();
     double number = 0.0;
     if (PyFloat_Check(object) != 0 || PyLong_Check(object) != 0) {
@@ -360,18 +363,18 @@ class Summary {
       const nb::object real = nb::steal(PyNumber_Float(object));
       number = real.is_valid() ? PyFloat_AsDouble(real.ptr()) : -1.0;
     }
-    if (number == -1.0 && PyErr_Occurred() != nullptr) return fail_number(value, sure);
+    if (number == -1.0 && PyErr_Occurred() != nullptr) return fail_number(value, is_number_type);
     if (number != number) return;
-    found_.numbers.push_back(number);
+    column_.numbers.push_back(number);
     types_.add(object);
   }
 
-  void fail_number(nb::handle value, bool sure) {
+  void fail_number(nb::handle value, bool is_number_type) {
     if (PyErr_ExceptionMatches(PyExc_OverflowError) != 0) {
       PyErr_Clear();
       throw std::invalid_argument("column '" + name_ + "' holds a number that is larger than any float");
     }
-    if (sure ||
+    if (is_number_type ||
         (PyErr_ExceptionMatches(PyExc_TypeError) == 0 && PyErr_ExceptionMatches(PyExc_ValueError) == 0))
       throw nb::python_error();
     PyErr_Clear();
@@ -379,26 +382,26 @@ class Summary {
   }
 
   void add_list(nb::handle value) {
-    found_.items.begin_record();
-    ++found_.n_lists;
+    column_.items.begin_record();
+    ++column_.n_lists;
     const nb::list items(nb::borrow(value));
     for (const nb::handle item : items) {
       if (PyUnicode_Check(item.ptr()) == 0) {
         item_problem_ = nb::cast<std::string>(item.type().attr("__name__"));
         return;
       }
-      found_.items.add(utf8(item.ptr()));
+      column_.items.add(utf8(item.ptr()));
     }
   }
 
   std::string name_;
-  records::ColumnSummary found_;
+  records::ColumnSummary column_;
   TypeSet types_, not_numbers_;
   nb::object arrow_type_;  // of an Arrow column, if it has a value
   bool arrow_not_number_ = false;
-  bool is_array_ = false;     // there was an array of numbers
-  bool others_ = false;       // there are values of unknown types
-  std::string item_problem_;  // the type of an item of a list that is not a string
+  bool is_array_ = false;           // there was an array of numbers
+  bool has_unknown_types_ = false;  // there are values of unknown types
+  std::string item_problem_;        // the type of an item that is not a string, in some list
   nb::object numpy_;
 };
 

@@ -31,8 +31,8 @@
 namespace unkernel::bindings {
 namespace {
 
-constexpr std::size_t max_rows_here = 4096;         // take some milliseconds
-constexpr std::size_t max_bytes_under_lock = 4096;  // take some microseconds
+constexpr std::size_t max_rows_on_this_thread = 4096;  // encoded in some milliseconds
+constexpr std::size_t max_bytes_under_lock = 4096;     // scored in some microseconds
 
 using records::Cell;
 using records::CellKind;
@@ -49,7 +49,7 @@ nb::typed<nb::tuple, Ids, Values> encode_one(BoundPlan& plan, nb::handle record)
   });
 }
 
-// Throws if Arrow provides a list, which must not be mistaken for the n-grams of a text.
+// Throws if an Arrow column has lists, because they would be taken for the n-grams of texts.
 void check_texts(const BoundPlan& plan, const records::Column& column, std::size_t k, std::size_t rows) {
   if (std::holds_alternative<records::CellColumn>(column)) return;  // checked when it was read
   for (std::size_t row = 0; row < rows; ++row) {
@@ -59,7 +59,7 @@ void check_texts(const BoundPlan& plan, const records::Column& column, std::size
 
 // Lets Python analyse the columns with texts that are not ASCII.
 void analyse_texts(const BoundPlan& plan, std::vector<records::Column>& columns, std::size_t rows,
-                   TableRoom& room) {
+                   TableBuffers& buffers) {
   for (std::size_t k = 0; k < columns.size(); ++k) {
     if (!plan.has_analyzer(k)) continue;
     check_texts(plan, columns[k], k, rows);
@@ -78,8 +78,8 @@ void analyse_texts(const BoundPlan& plan, std::vector<records::Column>& columns,
         texts.append(nb::none());
       }
     }
-    room.one.kept.push_back(texts);
-    columns[k] = plan.read_column(texts, k, room);
+    buffers.one.kept.push_back(texts);
+    columns[k] = plan.read_column(texts, k, buffers);
   }
 }
 
@@ -110,7 +110,7 @@ records::Column read_stream(nb::handle given, std::size_t rows, std::vector<Arro
 nb::typed<nb::tuple, Offsets, Ids, Values> encode_table(const BoundPlan& plan, const Objects& given,
                                                         std::size_t rows, int threads) {
   std::vector<records::Column> columns;
-  TableRoom room;
+  TableBuffers buffers;
   std::vector<Array<double>> arrays;
   std::vector<ArrowBatch> batches;
   for (std::size_t k = 0; k < given.size(); ++k) {
@@ -127,11 +127,11 @@ nb::typed<nb::tuple, Offsets, Ids, Values> encode_table(const BoundPlan& plan, c
     } else {
       const auto list = nb::cast<nb::list>(column);
       if (list.size() != rows) throw std::invalid_argument("the columns have different lengths");
-      columns.emplace_back(plan.read_column(list, k, room));
+      columns.emplace_back(plan.read_column(list, k, buffers));
     }
   }
-  analyse_texts(plan, columns, rows, room);
-  auto encoded = run_interruptibly_if(rows > max_rows_here, [&](const Monitor& monitor) {
+  analyse_texts(plan, columns, rows, buffers);
+  auto encoded = run_interruptibly_if(rows > max_rows_on_this_thread, [&](const Monitor& monitor) {
     return records::encode_rows(plan.plan(), columns, rows, {threads, &monitor});
   });
   return nb::typed<nb::tuple, Offsets, Ids, Values>(nb::make_tuple(to_numpy(std::move(encoded.offsets)),
@@ -151,9 +151,9 @@ nb::typed<nb::tuple, Offsets, Ids, Values> encode_arrow(const BoundPlan& plan, c
   while (const ArrowBatch batch = stream.next()) {
     const auto rows = static_cast<std::size_t>(batch->value.length);
     std::vector<Column> columns = arrow_columns(stream.schema(), batch->value, names);
-    TableRoom room;
-    analyse_texts(plan, columns, rows, room);
-    auto encoded = run_interruptibly_if(rows > max_rows_here, [&](const Monitor& monitor) {
+    TableBuffers buffers;
+    analyse_texts(plan, columns, rows, buffers);
+    auto encoded = run_interruptibly_if(rows > max_rows_on_this_thread, [&](const Monitor& monitor) {
       return encode_rows(plan.plan(), columns, rows, {threads, &monitor});
     });
     append(std::move(encoded), all);
@@ -173,8 +173,8 @@ class RecordScorer {
         worker_(engine_.worker()),
         scores_(engine_.scores()) {}
 
-  // Binds a part of later records, given as a row. `places`: the ascending columns of the features that the
-  // plan makes.
+  // Binds a part that all later records share, given as a row. `places` has the ascending columns of the
+  // features that the plan makes.
   void bind(const Array<std::int32_t>& columns, const Array<double>& values,
             const Array<std::int32_t>& places, std::int32_t width, const std::string& sharing) {
     const std::int32_t made = encoding_.width();
@@ -192,7 +192,7 @@ class RecordScorer {
     bound_ = std::make_unique<engines::BoundRow>(engine_, std::move(shared), width, what);
   }
 
-  // Returns rows x scores for rows that the plan made.
+  // Returns the scores of rows that the plan made, an array [rows, scores].
   nb::ndarray<nb::numpy, double> score_rows(const CsrRows& given) {
     if (bound_ == nullptr) throw std::invalid_argument("no row is bound");
     const auto rows = given.narrow();
@@ -207,8 +207,8 @@ class RecordScorer {
     return to_numpy(std::move(out), {count, scores_.size()});
   }
 
-  // Returns rows x scores for plain records in JSON; None if any is not plain or cannot be scored, or if
-  // there are more than `most`.
+  // Returns the scores of plain records in JSON, an array [rows, scores]. Returns None if any record is not
+  // plain or cannot be scored, or if there are more than `most` records.
   std::optional<nb::ndarray<nb::numpy, double>> score_json(const nb::bytes& text, JsonShape shape,
                                                            std::size_t most) {
     std::vector<double> out;
@@ -220,7 +220,8 @@ class RecordScorer {
     return to_numpy(std::move(out), {rows, scores_.size()});
   }
 
-  // Returns the answers of a classifier with two classes as JSON of the same shape, or None as above.
+  // Returns the answers of a classifier with two classes as JSON of the same shape; None in the same cases as
+  // score_json.
   std::optional<nb::bytes> answer_json(const nb::bytes& text, const records::JsonAnswers& answers,
                                        JsonShape shape, std::size_t most) {
     if (scores_.size() != 1) throw std::invalid_argument("answers need a single score");
@@ -231,7 +232,7 @@ class RecordScorer {
     return to_bytes(out.end());
   }
 
-  // Does the same for records that are objects. An invalid record is an error.
+  // Returns the answers for records that are Python objects. An invalid record is an error.
   nb::bytes answer_records(const Objects& given, const records::JsonAnswers& answers, JsonShape shape) {
     if (scores_.size() != 1 || (shape == JsonShape::one && given.size() != 1))
       throw std::invalid_argument("answers need a single score");
@@ -298,7 +299,7 @@ class RecordScorer {
   std::unique_ptr<engines::Worker> worker_;
   RowScores scores_;
   std::unique_ptr<PlainScoring> plain_;       // null until a short text is scored
-  std::unique_ptr<engines::BoundRow> bound_;  // null where records are whole
+  std::unique_ptr<engines::BoundRow> bound_;  // null unless a part of the records is bound
   std::vector<std::int32_t> places_;
   std::vector<std::int32_t> columns_;
 };

@@ -25,7 +25,7 @@ class RowScores {
     check_finite();
     return scores_.size() == 1 ? nb::object(nb::float_(scores_[0])) : list_of(scores_);
   }
-  // Returns the score of an engine that gives one.
+  // Returns the score of an engine with a single score.
   double only() const {
     check_finite();
     return scores_.at(0);
@@ -38,8 +38,8 @@ class RowScores {
     engines::sum_votes(scores_, merits);
     return list_of(std::move(merits));
   }
-  // Returns the number of the largest score. A single score chooses 1 if it is positive (or zero, if that
-  // counts).
+  // Returns the index of the largest score. If there is a single score, returns 1 if it is positive (or zero,
+  // if `zero_is_positive`), else 0.
   std::size_t choose(bool zero_is_positive) const {
     check_finite();
     if (scores_.size() == 1) return scores_[0] > 0.0 || (zero_is_positive && scores_[0] == 0.0) ? 1 : 0;
@@ -65,7 +65,7 @@ class RowScores {
             "a score is not finite: the values are too large for the kernel; scale them");
     }
   }
-  // A copy: making a list may run Python code, which may score other rows.
+  // Takes a copy of the numbers, because making a list may run Python code that scores other rows.
   static nb::object list_of(std::vector<double> numbers) {
     nb::list list;
     for (const double number : numbers) list.append(number);

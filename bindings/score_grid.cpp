@@ -30,10 +30,10 @@ void bind_score_grid(nb::module_& module) {
           [](const RowsOnGrid& self, Array<double> here, Array<double> there, double step, nb::object grid,
              int threads) {
             const cutplane::ScoreGrid edges = read_grid(Options(grid));
-            auto found =
+            auto result =
                 without_lock([&] { return self.count({view(here), view(there), step}, edges, threads); });
             return nb::typed<nb::tuple, std::int64_t, nb::any, nb::any>(nb::make_tuple(
-                found.outside, to_numpy(std::move(found.weights)), to_numpy(std::move(found.changes))));
+                result.outside, to_numpy(std::move(result.weights)), to_numpy(std::move(result.changes))));
           },
           nb::arg("here"), nb::arg("there"), nb::arg("step"), nb::arg("grid"), nb::arg("threads"),
           "Rows outside of the grid; the weights of rows, and their changes, by rank and edge.")
@@ -42,10 +42,10 @@ void bind_score_grid(nb::module_& module) {
           [](const RowsOnGrid& self, Array<double> here, Array<double> there, double step, nb::object grid,
              Array<double> table, int threads) {
             const cutplane::ScoreGrid edges = read_grid(Options(grid));
-            auto found = without_lock([&] {
+            auto result = without_lock([&] {
               return self.interpolate({view(here), view(there), step}, edges, view(table), threads);
             });
-            return to_numpy(std::move(found));
+            return to_numpy(std::move(result));
           },
           nb::arg("here"), nb::arg("there"), nb::arg("step"), nb::arg("grid"), nb::arg("table"),
           nb::arg("threads"), "A table at the score of each row, times the row's weight.");

@@ -36,30 +36,30 @@ auto propose(SparsePart& part, Array<double> gradients, Array<double> curvatures
 }
 
 auto compute_feature_bounds(const SparsePart& part, std::size_t output) {
-  auto found = run_interruptibly([&](Monitor& monitor) { return part.feature_bounds(output, monitor); });
-  return std::tuple(to_numpy(std::move(found.sums)), to_numpy(std::move(found.bounds)));
+  auto result = run_interruptibly([&](Monitor& monitor) { return part.feature_bounds(output, monitor); });
+  return std::tuple(to_numpy(std::move(result.sums)), to_numpy(std::move(result.bounds)));
 }
 
 auto compute_bucket_bounds(const SparsePart& part, std::size_t output, Flags features, Flags pair_buckets,
                            std::size_t buckets) {
-  auto found = run_interruptibly([&](Monitor& monitor) {
+  auto result = run_interruptibly([&](Monitor& monitor) {
     return part.bucket_bounds(output, {view(features), view(pair_buckets)}, buckets, monitor);
   });
-  return std::tuple(to_numpy(std::move(found.largest)), to_numpy(std::move(found.smallest)),
-                    to_numpy(std::move(found.below)));
+  return std::tuple(to_numpy(std::move(result.largest)), to_numpy(std::move(result.smallest)),
+                    to_numpy(std::move(result.below)));
 }
 
 auto sum_in_buckets(const SparsePart& part, std::size_t output, Flags features, Flags pair_buckets,
                     Flags wanted) {
-  auto found = run_interruptibly([&](Monitor& monitor) {
+  auto result = run_interruptibly([&](Monitor& monitor) {
     return part.sums_in_buckets(output, {view(features), view(pair_buckets)}, view(wanted), monitor);
   });
-  return std::tuple(to_numpy(std::move(found.keys)), to_numpy(std::move(found.sums)));
+  return std::tuple(to_numpy(std::move(result.keys)), to_numpy(std::move(result.sums)));
 }
 
 auto list_occurring(const SparsePart& part) {
-  auto found = run_interruptibly([&](Monitor& monitor) { return part.occurring(monitor); });
-  return to_numpy(std::move(found));
+  auto result = run_interruptibly([&](Monitor& monitor) { return part.occurring(monitor); });
+  return to_numpy(std::move(result));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 using kernels::ExampleKernel;
 using kernels::ExampleSet;
 
-// Labels the examples of class `positive` 1 and all others -1.
+// Gives the examples of class `positive` the label 1 and all others -1.
 tree::Labelling label_examples(std::span<const std::int32_t> codes, std::span<const double> costs,
                                std::int32_t positive, double imbalance) {
   tree::Labelling result;
@@ -64,7 +64,8 @@ Table to_table(tree::Trained&& trained) {
   return table;
 }
 
-// Examples on other machines: their values come from methods of a Python object, which must outlive this.
+// Examples on other machines: methods of a Python object, which must outlive this object, compute their
+// values.
 class Distant {
  public:
   explicit Distant(nb::handle source) : source_(source) {}
@@ -74,8 +75,8 @@ class Distant {
   nb::object call(const char* name, const Arguments&... arguments) const {
     return stay_if_python_ends([&] { return nb::object(source_.attr(name)(arguments...)); });
   }
-  static void copy(const nb::object& found, std::span<double> values) {
-    const auto array = nb::cast<Array<double>>(found);
+  static void copy(const nb::object& answer, std::span<double> values) {
+    const auto array = nb::cast<Array<double>>(answer);
     if (array.size() != values.size())
       throw std::invalid_argument("there are not as many answers as were asked for");
     std::ranges::copy(view(array), values.begin());

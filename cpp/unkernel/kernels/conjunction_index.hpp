@@ -1,15 +1,15 @@
 // Numbers conjunctions of features.
 //
-// Features are ranks 0, 1, 2, .. by descending frequency. All conjunctions of at most `degree` features, a >=
-// b >= c >= e, are listed by their largest rank a; the block of a has: a alone; (a, b) by b; (a, b, c) by b,
-// then c; (a, b, c, e) by b, c, then e. The number of a conjunction is its position in this list. Number 0 is
-// the empty conjunction, the constant. So conjunctions of the most frequent features come first, and those
-// that share their rarest feature are neighbours.
+// Features are ranks 0, 1, 2, .. by descending frequency. All conjunctions of at most `degree` features
+// a >= b >= c >= e are listed by their largest rank a. The block of a has a alone; then (a, b) by b; then
+// (a, b, c) by b and c; then (a, b, c, e) by b, c and e. The number of a conjunction is its position in this
+// list. Number 0 is the empty conjunction, the constant. So conjunctions of the most frequent features come
+// first, and conjunctions with the same rarest feature are neighbours.
 //
 //   sets       a > b > c > e     for binary features, where x^2 = x:  block(a) = 1 + a + C(a,2) + C(a,3)
 //   monomials  a >= b >= c >= e  for real features:  block(a) = 1 + (a+1) + C(a+2,2) + C(a+3,3)
 //
-// The number is the index into a dense table and the key of a sparse one.
+// The number is used as the index into dense tables and as the key of sparse tables.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using Key = std::uint64_t;
 enum class Basis { sets, monomials };
 
 struct Conjunction {
-  int size = 0;  // how many of the ranks are used; 0 for the constant
+  int size = 0;  // number of ranks in use; 0 for the constant
   std::uint64_t ranks[4] = {0, 0, 0, 0};
 };
 
@@ -64,13 +64,13 @@ class ConjunctionIndex {
   }
   Key count(std::uint64_t features) const { return block(features); }
 
-  // Offsets within a block: pairs begin at 1, triples and quadruples at the following ones.
+  // Return offsets within a block: pairs begin at 1, triples and quadruples at these offsets.
   Key triples(std::uint64_t a) const { return 1 + a + (basis_ == Basis::monomials ? 1 : 0); }
   Key quadruples(std::uint64_t a) const {
     return triples(a) + choose2(basis_ == Basis::monomials ? a + 2 : a);
   }
-  // Among the triples of a block, or the last two ranks of quadruples: the offset of the first one with this
-  // b.
+  // Return the offset of the first triple, or of the first quadruple, with this second rank b. `triangle`
+  // also locates the third rank of quadruples.
   Key triangle(std::uint64_t b) const { return choose2(basis_ == Basis::monomials ? b + 1 : b); }
   Key tetrahedron(std::uint64_t b) const { return choose3(basis_ == Basis::monomials ? b + 2 : b); }
 
@@ -82,33 +82,34 @@ class ConjunctionIndex {
   }
 
   // Returns the conjunction of a number. Searches start at the ranks of `before`, the conjunction of a
-  // smaller number if one is known, so ascending numbers take a few steps each.
+  // smaller number (if there is one), so that decoding ascending numbers takes a few steps per number.
   Conjunction decode(Key key, const Conjunction& before = {}) const {
     if (key == 0) return {};
-    const std::uint64_t a = largest([&](std::uint64_t rank) { return block(rank) <= key; }, before.ranks[0]);
-    const bool same = a == before.ranks[0];
+    const std::uint64_t a =
+        find_largest([&](std::uint64_t rank) { return block(rank) <= key; }, before.ranks[0]);
+    const bool same_largest = a == before.ranks[0];
     Key rest = key - block(a);
     if (rest == 0) return {1, {a, 0, 0, 0}};
     if (rest < triples(a)) return {2, {a, rest - 1, 0, 0}};
     if (degree_ == 3 || rest < quadruples(a)) {
       rest -= triples(a);
-      const std::uint64_t b = largest([&](std::uint64_t rank) { return triangle(rank) <= rest; },
-                                      same && before.size == 3 ? before.ranks[1] : 0);
+      const std::uint64_t b = find_largest([&](std::uint64_t rank) { return triangle(rank) <= rest; },
+                                           same_largest && before.size == 3 ? before.ranks[1] : 0);
       return {3, {a, b, rest - triangle(b), 0}};
     }
     rest -= quadruples(a);
-    const std::uint64_t b = largest([&](std::uint64_t rank) { return tetrahedron(rank) <= rest; },
-                                    same && before.size == 4 ? before.ranks[1] : 0);
+    const std::uint64_t b = find_largest([&](std::uint64_t rank) { return tetrahedron(rank) <= rest; },
+                                         same_largest && before.size == 4 ? before.ranks[1] : 0);
     rest -= tetrahedron(b);
-    const std::uint64_t c = largest([&](std::uint64_t rank) { return triangle(rank) <= rest; }, 0);
+    const std::uint64_t c = find_largest([&](std::uint64_t rank) { return triangle(rank) <= rest; }, 0);
     return {4, {a, b, c, rest - triangle(c)}};
   }
 
  private:
-  // Returns the largest rank for which a monotone predicate holds; it must hold for `low`. No numbered
-  // conjunction has a rank beyond most_features(), and up to there nothing overflows.
+  // Returns the largest rank for which a monotone predicate holds; it must hold for `low`. No conjunction
+  // with a number has a rank above most_features(), and up to this rank nothing overflows.
   template <class Holds>
-  std::uint64_t largest(const Holds& holds, std::uint64_t low) const {
+  std::uint64_t find_largest(const Holds& holds, std::uint64_t low) const {
     const std::uint64_t end = most_features() + 1;
     std::uint64_t stride = 1;
     while (stride < end - low && holds(low + stride)) {

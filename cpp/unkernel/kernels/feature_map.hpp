@@ -63,8 +63,8 @@ struct FeatureMap {
 };
 
 // The factors by which a model over sets scores a row whose values are not 0 or 1. The weight of a set is the
-// sum of the weights of its monomials, which stay in fixed proportions throughout training. So the set counts
-// with the mean of these monomials, weighted by their shares: 1 if all values are 1.
+// sum of the weights of its monomials, which stay in fixed proportions throughout training. So the factor of
+// a set is the mean of these monomials, weighted by their shares, which is 1 if all values are 1.
 class SetFactors {
  public:
   explicit SetFactors(const FeatureMap& map) {
@@ -90,7 +90,7 @@ class SetFactors {
     return x * y * z * (triple_ + triple_mixed_ * (x + y + z));
   }
 
-  // For `size` values.
+  // Returns the factor of a set of `size` features with these values.
   double operator()(const double* x, int size) const {
     switch (size) {
       case 1: return single(x[0]);

@@ -8,20 +8,20 @@
 namespace unkernel::kernels {
 namespace {
 
-// Does the same as KernelFunction, for several numbers at a time.
+// Computes polynomial kernels as KernelFunction does, but for several products at a time.
 UNKERNEL_CLONES void powers(const KernelFunction& kernel, double* values, std::size_t count) {
-  constexpr std::size_t few = 64;
-  std::array<double, few> bases;
-  for (std::size_t first = 0; first < count; first += few) {
-    double* to = values + first;
-    const std::size_t here = count - first < few ? count - first : few;
-    for (std::size_t k = 0; k < here; ++k) bases[k] = kernel.gamma * to[k] + kernel.coef0;
-    for (std::size_t k = 0; k < here; ++k) to[k] = 1.0;
+  constexpr std::size_t max_chunk = 64;
+  std::array<double, max_chunk> bases;
+  for (std::size_t first = 0; first < count; first += max_chunk) {
+    double* chunk = values + first;
+    const std::size_t chunk_size = count - first < max_chunk ? count - first : max_chunk;
+    for (std::size_t k = 0; k < chunk_size; ++k) bases[k] = kernel.gamma * chunk[k] + kernel.coef0;
+    for (std::size_t k = 0; k < chunk_size; ++k) chunk[k] = 1.0;
     for (int rest = kernel.degree; rest > 0; rest /= 2) {
       if (rest % 2 == 1) {
-        for (std::size_t k = 0; k < here; ++k) to[k] *= bases[k];
+        for (std::size_t k = 0; k < chunk_size; ++k) chunk[k] *= bases[k];
       }
-      for (std::size_t k = 0; k < here; ++k) bases[k] *= bases[k];
+      for (std::size_t k = 0; k < chunk_size; ++k) bases[k] *= bases[k];
     }
   }
 }

@@ -1,8 +1,8 @@
-// The vectors that examples have besides their trees, and kernels on them.
+// The vectors that examples have besides their trees, and the kernels of these vectors.
 //
 // An example has any number of vectors. The kernel of two examples is the sum over all pairs of their
 // vectors; if vectors are normalised, each term is divided by the square roots of the vectors' kernels with
-// themselves. It is 0 if either side has no vector.
+// themselves. The kernel is 0 if either example has no vector.
 #pragma once
 
 #include <cstddef>
@@ -46,13 +46,13 @@ class VectorRows {
   std::vector<double> squared_norms_;
 };
 
-// An inverted index of chosen examples' vectors: the kernels of one example with all of them cost its
-// postings and one evaluation per vector.
+// An inverted index of the vectors of chosen examples. Computing the kernels of one example with all chosen
+// examples takes time in proportion to the matching postings, plus one evaluation per vector.
 class VectorIndex {
  public:
   VectorIndex(const KernelFunction& kernel, const VectorRows& rows, std::span<const std::int32_t> chosen);
 
-  // Adds the kernel of that example with each chosen one. `products` is a scratch buffer.
+  // Adds the kernel of `example` with each chosen example to `kernels`. `products` is a scratch buffer.
   void add_kernels(const VectorRows& rows, std::size_t example, std::vector<double>& products,
                    double* kernels) const;
 
@@ -63,8 +63,9 @@ class VectorIndex {
   };
 
   KernelFunction kernel_;
-  FlatMap<std::uint64_t, std::int32_t> list_;  // for a column, from 1: columns may have any numbers
-  std::vector<std::int64_t> begins_;           // of each list
+  FlatMap<std::uint64_t, std::int32_t>
+      list_;  // column -> list number, counted from 1; column numbers may be arbitrary
+  std::vector<std::int64_t> begins_;  // of each list
   std::vector<Posting> postings_;
   std::vector<std::int32_t> example_;  // for each vector: its index among the chosen examples
   std::vector<double> scales_;

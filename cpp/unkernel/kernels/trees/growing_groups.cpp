@@ -6,52 +6,52 @@
 
 namespace unkernel::kernels {
 
-GrowingGroups::GrowingGroups(const TreeKernel& kernel, const Forest& forest, const Forest& known)
+GrowingGroups::GrowingGroups(const TreeKernel& kernel, const Forest& forest, const Forest& growing)
     : kernel_(kernel),
       forest_(forest),
-      known_(known),
+      growing_(growing),
       labels_(forest.label_count(), -1),
       productions_(kernel.by_production() ? forest.production_count() : 0, -1),
       nodes_(kernel.kind == TreeKernelKind::subtree ? forest.size() : 0, -1) {}
 
 void GrowingGroups::update() {
-  look_up_labels();
-  for (; seen_ < known_.size(); ++seen_) {
-    const auto node = static_cast<NodeId>(seen_);
-    if (kernel_.by_production()) look_up_production(node);
-    if (kernel_.kind == TreeKernelKind::subtree) look_up_subtree(node);
+  match_labels();
+  for (; nodes_done_ < growing_.size(); ++nodes_done_) {
+    const auto node = static_cast<NodeId>(nodes_done_);
+    if (kernel_.by_production()) match_production(node);
+    if (kernel_.kind == TreeKernelKind::subtree) match_subtree(node);
   }
 }
 
-void GrowingGroups::look_up_labels() {
-  for (std::size_t i = labels_here_.size(); i < known_.label_count(); ++i) {
+void GrowingGroups::match_labels() {
+  for (std::size_t i = label_in_forest_.size(); i < growing_.label_count(); ++i) {
     const auto label = static_cast<std::int32_t>(i);
-    const std::int32_t here = forest_.find_label(known_.labels().name(label));
-    labels_here_.push_back(here);
-    if (here >= 0) labels_[at(here)] = label;
+    const std::int32_t found = forest_.find_label(growing_.labels().name(label));
+    label_in_forest_.push_back(found);
+    if (found >= 0) labels_[at(found)] = label;
   }
 }
 
 // Productions have ascending numbers, in the order of the first nodes that have them.
-void GrowingGroups::look_up_production(NodeId node) {
-  if (known_.production(node) < productions_seen_) return;
-  productions_seen_ = known_.production(node) + 1;
-  looked_for_.clear();
-  for (const NodeId child : known_.children(node))
-    looked_for_.push_back(labels_here_[at(known_.label(child))]);
-  const std::int32_t label = labels_here_[at(known_.label(node))];
-  if (label < 0 || std::ranges::find(looked_for_, -1) != looked_for_.end()) return;
-  const std::int32_t here = forest_.find_production(label, looked_for_);
-  if (here >= 0) productions_[at(here)] = known_.production(node);
+void GrowingGroups::match_production(NodeId node) {
+  if (growing_.production(node) < productions_done_) return;
+  productions_done_ = growing_.production(node) + 1;
+  children_.clear();
+  for (const NodeId child : growing_.children(node))
+    children_.push_back(label_in_forest_[at(growing_.label(child))]);
+  const std::int32_t label = label_in_forest_[at(growing_.label(node))];
+  if (label < 0 || std::ranges::find(children_, -1) != children_.end()) return;
+  const std::int32_t found = forest_.find_production(label, children_);
+  if (found >= 0) productions_[at(found)] = growing_.production(node);
 }
 
-void GrowingGroups::look_up_subtree(NodeId node) {
-  looked_for_.clear();
-  for (const NodeId child : known_.children(node)) looked_for_.push_back(nodes_here_[at(child)]);
-  const std::int32_t label = labels_here_[at(known_.label(node))];
-  const bool is_new = label < 0 || std::ranges::find(looked_for_, -1) != looked_for_.end();
-  nodes_here_.push_back(is_new ? -1 : forest_.find_node(label, looked_for_));
-  if (nodes_here_.back() >= 0) nodes_[at(nodes_here_.back())] = node;
+void GrowingGroups::match_subtree(NodeId node) {
+  children_.clear();
+  for (const NodeId child : growing_.children(node)) children_.push_back(node_in_forest_[at(child)]);
+  const std::int32_t label = label_in_forest_[at(growing_.label(node))];
+  const bool is_new = label < 0 || std::ranges::find(children_, -1) != children_.end();
+  node_in_forest_.push_back(is_new ? -1 : forest_.find_node(label, children_));
+  if (node_in_forest_.back() >= 0) nodes_[at(node_in_forest_.back())] = node;
 }
 
 std::int32_t GrowingGroups::group(NodeId node) const {

@@ -1,6 +1,7 @@
-// The groups that the nodes of one forest have in another, growing forest.
+// The groups of the nodes of one forest in another forest, which may grow.
 //
-// Equal to groups_in, but incremental: after the other forest has grown, only new nodes are looked up.
+// Gives the same groups as groups_in, but incrementally: after the other forest has grown, only its new nodes
+// are looked up.
 #pragma once
 
 #include <cstddef>
@@ -15,33 +16,33 @@ namespace unkernel::kernels {
 class GrowingGroups {
  public:
   // Refers to both forests; `forest` does not grow.
-  GrowingGroups(const TreeKernel& kernel, const Forest& forest, const Forest& known);
+  GrowingGroups(const TreeKernel& kernel, const Forest& forest, const Forest& growing);
 
-  // Looks up the nodes added to `known` since the last call.
+  // Looks up the nodes added to `growing` since the last call.
   void update();
 
-  // Returns the group of a node of `forest` among those of `known`, or -1.
+  // Returns the group of a node of `forest` among those of `growing`, or -1.
   std::int32_t group(NodeId node) const;
 
  private:
-  void look_up_labels();
-  void look_up_production(NodeId node);
-  void look_up_subtree(NodeId node);
+  void match_labels();
+  void match_production(NodeId node);
+  void match_subtree(NodeId node);
 
   TreeKernel kernel_;
   const Forest& forest_;
-  const Forest& known_;
-  std::size_t seen_ = 0;  // nodes of `known`
-  // For each label, production and node of `forest`: its number in `known`, or -1. Only what the kernel
-  // needs.
+  const Forest& growing_;
+  std::size_t nodes_done_ = 0;  // nodes of `growing` that have been looked up
+  // For each label, production and node of `forest`: its number in `growing`, or -1. Only the vectors that
+  // the kernel needs are filled.
   std::vector<std::int32_t> labels_;
   std::vector<std::int32_t> productions_;
   std::vector<NodeId> nodes_;
-  // The same in the other direction.
-  std::vector<std::int32_t> labels_here_;
-  std::vector<NodeId> nodes_here_;
-  std::int32_t productions_seen_ = 0;
-  std::vector<std::int32_t> looked_for_;  // children of the node that is looked up
+  // For each label and node of `growing`: its number in `forest`, or -1.
+  std::vector<std::int32_t> label_in_forest_;
+  std::vector<NodeId> node_in_forest_;
+  std::int32_t productions_done_ = 0;
+  std::vector<std::int32_t> children_;  // children of the node that is looked up
 };
 
 }  // namespace unkernel::kernels

@@ -18,7 +18,8 @@ class NodeDelta {
                                                           : std::vector<double>()),
         partial_(kernel) {}
 
-  // For two nodes of the same group; child_delta(a, b) is 0 if these are in different groups.
+  // Returns Delta of two nodes of the same group. child_delta(a, b) must be 0 if a and b are in different
+  // groups.
   template <class ChildDelta>
   double operator()(NodeId left, NodeId right, const ChildDelta& child_delta) {
     if (kernel_.kind == TreeKernelKind::subtree) return constants_[static_cast<std::size_t>(left)];
@@ -27,7 +28,7 @@ class NodeDelta {
     if (kernel_.by_production()) {
       double value = kernel_.decay;
       for (std::size_t k = 0; k < left_children.size(); ++k) {
-        // A word forms its own pair (or none) and is never a factor.
+        // A pair of words counts by itself, if words count at all; it is never a factor.
         if (forest_.is_leaf(left_children[k]) || forest_.is_leaf(right_children[k])) continue;
         value *= 1.0 + child_delta(left_children[k], right_children[k]);
       }

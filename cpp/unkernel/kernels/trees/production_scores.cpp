@@ -65,7 +65,7 @@ void ProductionScorer::add(const TreeRow& tree, double* sums) {
     if (node.group < 0 || sum_up_with_parent(node, tree, i, sums)) continue;
     sum_up(node);
     const double weight = tree.weights[i] * node.scale;
-    for (std::size_t s = 0; s < of_node_.size(); ++s) sums[s] += weight * of_node_[s];
+    for (std::size_t s = 0; s < node_sums_.size(); ++s) sums[s] += weight * node_sums_[s];
     release_children(node);
     if (node.uses == 0) release(node);
   }
@@ -78,8 +78,8 @@ void ProductionScorer::release_children(const Node& node) {
   }
 }
 
-// Adds the scores of a node and its parent together, if the parent has no other child and no parent of its
-// own.
+// Adds the scores of a node and its parent in one pass, if the node is the only child of the parent, and the
+// parent has no parent.
 bool ProductionScorer::sum_up_with_parent(Node& node, const TreeRow& tree, std::size_t place, double* sums) {
   if (node.uses != 1 || !weights_.has_parents()) return false;
   Node& parent = nodes_[at(node.user)];
@@ -87,11 +87,11 @@ bool ProductionScorer::sum_up_with_parent(Node& node, const TreeRow& tree, std::
   const TreeIndex::List& range = plan_.match(parent.first_match).list;
   const TreeWeights::OfParents of_parents = weights_.of_parents(node.group, range);
   if (of_parents.of_node == nullptr) return false;
-  std::copy_n(weights_.of_group(node.group), of_node_.size(), of_node_.begin());
-  std::ranges::fill(of_parent_, 0.0);
+  std::copy_n(weights_.of_group(node.group), node_sums_.size(), node_sums_.begin());
+  std::ranges::fill(parent_sums_, 0.0);
   const double* of_run = weights_.of_run(at(range.complement_begin));
   for (std::int32_t k = 0; k < range.complement_size; ++k) {
-    for (std::size_t s = 0; s < of_parent_.size(); ++s) of_parent_[s] += *of_run++;
+    for (std::size_t s = 0; s < parent_sums_.size(); ++s) parent_sums_[s] += *of_run++;
   }
   const auto matches = plan_.matches(node);
   FirstChild first;
@@ -101,8 +101,8 @@ bool ProductionScorer::sum_up_with_parent(Node& node, const TreeRow& tree, std::
   const double weight = tree.weights[place] * node.scale;
   const double above = tree.weights[at(node.user)] * parent.scale;
   const double* of_group = weights_.of_group(parent.group);
-  for (std::size_t s = 0; s < of_node_.size(); ++s)
-    sums[s] += weight * of_node_[s] + above * (of_group[s] + node.scale * of_parent_[s]);
+  for (std::size_t s = 0; s < node_sums_.size(); ++s)
+    sums[s] += weight * node_sums_[s] + above * (of_group[s] + node.scale * parent_sums_[s]);
   parent.group = -1;
   release_children(node);
   return true;
@@ -117,46 +117,48 @@ ProductionScorer::FirstChild ProductionScorer::add_runs(Node& node, const ChildM
   }
   if (child.row == nullptr && zeros_.empty()) zeros_.resize(index_.largest_block(), 0.0);
   const double* row = child.row == nullptr ? zeros_.data() : child.row.get();
-  const std::size_t scores = of_node_.size(), first = at(match.list.complement_begin);
+  const std::size_t scores = node_sums_.size(), first = at(match.list.complement_begin);
   const double* of_run = weights_.of_run(first);
   const double* of_parent_run = of_parent_runs + (first - index_.first_run(node.group)) * scores;
   for (const TreeIndex::Run& run : index_.runs(match.list)) {
     const double excess = child.scale + child.scale * row[at(run.child)];
     for (std::size_t s = 0; s < scores; ++s) {
-      of_node_[s] += excess * *of_run++;
-      of_parent_[s] += excess * *of_parent_run++;
+      node_sums_[s] += excess * *of_run++;
+      parent_sums_[s] += excess * *of_parent_run++;
     }
   }
   return {row, index_.child_positions(node.group, 0), child.scale, match.list.begin,
           match.list.begin + match.list.size};
 }
 
-// Multiplies in the children after the first. Children with the same Delta for all nodes come first, since
-// they touch few nodes. The row is not needed after the last child.
+// Multiplies in the children after the first child. Begins with the children whose Delta is the same for all
+// nodes, because they change few nodes. The row is not needed after the last child.
 void ProductionScorer::multiply_lists(Node& node, const FirstChild& first, const double* of_parents) {
-  others_.clear();
+  later_children_.clear();
   for (const bool constant : {true, false}) {
     for (const ChildMatch& match : plan_.matches(node)) {
-      if (match.place > 0 && (nodes_[at(match.child)].row == nullptr) == constant) others_.push_back(&match);
+      if (match.place > 0 && (nodes_[at(match.child)].row == nullptr) == constant)
+        later_children_.push_back(&match);
     }
   }
-  for (std::size_t k = 0; k < others_.size(); ++k) {
-    const bool reads = k > 0, writes = k + 1 < others_.size();
+  for (std::size_t k = 0; k < later_children_.size(); ++k) {
+    const bool reads = k > 0, writes = k + 1 < later_children_.size();
     if (reads || writes) take_row(node);
-    visit_factors(node, *others_[k], [&](std::span<const std::int32_t> positions, const auto& excess_of) {
-      if (writes) {
-        multiply_both<true, true>(node, first, positions, excess_of, of_parents);
-      } else if (reads) {
-        multiply_both<true, false>(node, first, positions, excess_of, of_parents);
-      } else {
-        multiply_both<false, false>(node, first, positions, excess_of, of_parents);
-      }
-    });
+    visit_factors(node, *later_children_[k],
+                  [&](std::span<const std::int32_t> positions, const auto& excess_of) {
+                    if (writes) {
+                      multiply_both<true, true>(node, first, positions, excess_of, of_parents);
+                    } else if (reads) {
+                      multiply_both<true, false>(node, first, positions, excess_of, of_parents);
+                    } else {
+                      multiply_both<false, false>(node, first, positions, excess_of, of_parents);
+                    }
+                  });
   }
   if (node.row == nullptr) return;
-  for (std::size_t k = 0; k + 1 < others_.size(); ++k) {
-    const TreeIndex::List& list = others_[k]->list;
-    const bool constant = nodes_[at(others_[k]->child)].row == nullptr;
+  for (std::size_t k = 0; k + 1 < later_children_.size(); ++k) {
+    const TreeIndex::List& list = later_children_[k]->list;
+    const bool constant = nodes_[at(later_children_[k]->child)].row == nullptr;
     const auto touched =
         constant && list.complement_begin >= 0 ? index_.not_listed(list) : index_.listed(list);
     for (const std::int32_t i : touched) node.row[at(i)] = 0.0;
@@ -181,26 +183,26 @@ void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
     if constexpr (writes) row[i] += value;
     return value + value * local.excess(i);
   };
-  if (of_node_.size() == 1) {
+  if (node_sums_.size() == 1) {
     Lanes lanes{}, above{};
     run_in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {
       const double value = added(k);
       lanes[lane] += value * of_block[positions[k]];
       above[lane] += value * of_parents[positions[k]];
     });
-    of_node_[0] += sum_of(lanes);
-    of_parent_[0] += sum_of(above);
+    node_sums_[0] += sum_of(lanes);
+    parent_sums_[0] += sum_of(above);
     return;
   }
-  double* values = room_for(positions.size());
+  double* values = reserve_values(positions.size());
   for (std::size_t k = 0; k < positions.size(); ++k) values[k] = added(k);
-  add_at(positions, of_block, of_node_);
-  add_at(positions, of_parents, of_parent_);
+  add_at(positions, of_block, node_sums_);
+  add_at(positions, of_parents, parent_sums_);
 }
 
-// The first child comes first, while the whole row is 0.
+// The first child is multiplied in first, while the whole row is 0.
 void ProductionScorer::sum_up(Node& node) {
-  std::copy_n(weights_.of_group(node.group), of_node_.size(), of_node_.begin());
+  std::copy_n(weights_.of_group(node.group), node_sums_.size(), node_sums_.begin());
   const auto matches = plan_.matches(node);
   for (std::size_t k = 0; k < matches.size(); ++k) {
     if (matches[k].place == 0) {
@@ -235,47 +237,48 @@ void ProductionScorer::multiply_range(Node& node, const ChildMatch& match, bool 
   }
 }
 
-// Handles a first child whose Delta is the same throughout each run.
+// Multiplies in a first child whose Delta is the same within each run.
 void ProductionScorer::multiply_runs(Node& node, const ChildMatch& match, bool keep) {
   const Node& child = nodes_[at(match.child)];
   const TreeIndex::Run* run = index_.runs(match.list).data();
   const double* of_run = weights_.of_run(at(match.list.complement_begin));
   double* row = keep ? node.row.get() : nullptr;
   const auto first = static_cast<std::int32_t>(index_.block_begin(node.group));
-  for (std::int32_t k = 0; k < match.list.complement_size; ++k, ++run, of_run += of_node_.size()) {
+  for (std::int32_t k = 0; k < match.list.complement_size; ++k, ++run, of_run += node_sums_.size()) {
     const double excess =
         child.row == nullptr ? child.scale : child.scale + child.scale * child.row[at(run->child)];
-    for (std::size_t s = 0; s < of_node_.size(); ++s) of_node_[s] += excess * of_run[s];
+    for (std::size_t s = 0; s < node_sums_.size(); ++s) node_sums_[s] += excess * of_run[s];
     if (keep) std::fill(row + (run[0].begin - first), row + (run[1].begin - first), excess);
   }
 }
 
-// Multiplies neighbours with these weights by the factor 1 + scale (1 + below(k)); stores it in `row` unless
-// that is null.
+// Multiplies the k-th of these neighbours by the factor 1 + scale (1 + below(k)). Unless `row` is null,
+// stores the factors minus 1 in `row`.
 template <class Below>
 void ProductionScorer::multiply_stretch(double* row, std::size_t size, double scale, const Below& below,
                                         const double* of_nodes) {
-  if (of_node_.size() == 1) {
+  if (node_sums_.size() == 1) {
     Lanes lanes{};
     if (row == nullptr) {
       run_in_lanes(size,
                    [&](std::size_t lane, std::size_t k) { lanes[lane] += (1.0 + below(k)) * of_nodes[k]; });
-      of_node_[0] += scale * sum_of(lanes);
+      node_sums_[0] += scale * sum_of(lanes);
     } else {
       run_in_lanes(size, [&](std::size_t lane, std::size_t k) {
         row[k] = scale + scale * below(k);
         lanes[lane] += row[k] * of_nodes[k];
       });
-      of_node_[0] += sum_of(lanes);
+      node_sums_[0] += sum_of(lanes);
     }
     return;
   }
-  if (row == nullptr) row = room_for(size);
+  if (row == nullptr) row = reserve_values(size);
   for (std::size_t k = 0; k < size; ++k) row[k] = scale + scale * below(k);
-  add_all_columns({row, size}, [](std::size_t k) { return k; }, of_nodes, of_node_.size(), of_node_.data());
+  add_all_columns(
+      {row, size}, [](std::size_t k) { return k; }, of_nodes, node_sums_.size(), node_sums_.data());
 }
 
-// Handles nodes with one child, where neighbours have neighbouring children.
+// Multiplies in the only child of nodes, if neighbouring nodes have neighbouring children.
 void ProductionScorer::multiply_stretches(Node& node, const ChildMatch& match, bool keep) {
   const Node& child = nodes_[at(match.child)];
   const std::span<const TreeIndex::Run> runs = index_.runs(match.list);
@@ -289,7 +292,7 @@ void ProductionScorer::multiply_stretches(Node& node, const ChildMatch& match, b
   }
 }
 
-// Handles all other first children, node by node.
+// Multiplies in all other first children, node by node.
 void ProductionScorer::multiply_first(Node& node, const ChildMatch& match, bool keep) {
   const Node& child = nodes_[at(match.child)];
   const std::size_t begin = at(match.list.begin);
@@ -301,7 +304,7 @@ void ProductionScorer::multiply_first(Node& node, const ChildMatch& match, bool 
       weights_.of_node(index_.block_begin(node.group) + begin));
 }
 
-double* ProductionScorer::room_for(std::size_t values) {
+double* ProductionScorer::reserve_values(std::size_t values) {
   if (values_.size() < values) values_.resize(values);
   return values_.data();
 }
@@ -337,7 +340,7 @@ void ProductionScorer::multiply_listed(Node& node, std::span<const std::int32_t>
                                        const ExcessOf& excess_of) {
   double* row = node.row.get();
   const double* of_block = weights_.of_node(index_.block_begin(node.group));
-  if (of_node_.size() == 1) {
+  if (node_sums_.size() == 1) {
     Lanes lanes{};
     run_in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {
       const std::size_t i = at(positions[k]);
@@ -346,20 +349,20 @@ void ProductionScorer::multiply_listed(Node& node, std::span<const std::int32_t>
       row[i] = before + added;
       lanes[lane] += added * of_block[i];
     });
-    of_node_[0] += sum_of(lanes);
+    node_sums_[0] += sum_of(lanes);
     return;
   }
-  double* values = room_for(positions.size());
+  double* values = reserve_values(positions.size());
   for (std::size_t k = 0; k < positions.size(); ++k) {
     const std::size_t i = at(positions[k]);
     const double before = row[i], factor = excess_of(k);
     values[k] = factor + factor * before;
     row[i] = before + values[k];
   }
-  add_at(positions, of_block, of_node_);
+  add_at(positions, of_block, node_sums_);
 }
 
-// Adds values_[k] times the weights of positions[k].
+// Adds values_[k] times the weights at positions[k] to `sums`.
 void ProductionScorer::add_at(std::span<const std::int32_t> positions, const double* weights,
                               std::vector<double>& sums) {
   const auto position_of = [=](std::size_t k) { return at(positions[k]); };

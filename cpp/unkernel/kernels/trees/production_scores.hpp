@@ -1,11 +1,10 @@
 // Scores trees with the kernels that compare productions (SST, SST + bow).
 //
-//   s(u) = scale(u) sum_v f(v) r(v),    r(v) = prod over children k of (1 + Delta(child_k of u, child_k of
-//   v))
+//   s(u) = scale(u) sum_v f(v) r(v),    r(v) = prod_k (1 + Delta(child k of u, child k of v))
 //
-// over the block of u's group, where a factor is 1 unless the children match. The factors of one child after
-// another are multiplied in, and the sum follows: a factor 1 + d of the nodes in a list L adds
-// sum over v in L of f(v) r(v) d. So no pass over the row is needed to sum it; it is stored only where a
+// over the nodes v in the block of u's group, where a factor is 1 unless the children match. The factors are
+// multiplied in child by child, and the sum is updated: a factor 1 + d for the nodes in a list L adds
+// sum over v in L of f(v) r(v) d. So the row r is never read only to sum it, and it is stored only where a
 // later child or a parent needs it. The first child is multiplied in by runs, with the sum of f over each
 // run.
 //
@@ -33,8 +32,8 @@ class ProductionScorer {
       : weights_(weights),
         index_(weights.index()),
         plan_(index_, forest, groups),
-        of_node_(weights.scores()),
-        of_parent_(weights.scores()) {}
+        node_sums_(weights.scores()),
+        parent_sums_(weights.scores()) {}
   void use(const Forest& forest, std::span<const std::int32_t> groups) { plan_.use(forest, groups); }
 
   // Adds the scores of the tree to `sums`.
@@ -42,10 +41,10 @@ class ProductionScorer {
 
  private:
   struct Node : PlannedNode {
-    std::unique_ptr<double[]> row;  // r - 1, for all of the block; null if it is 0 everywhere
+    std::unique_ptr<double[]> row;  // r - 1 for all nodes of the block; null if it is 0 everywhere
   };
 
-  // The factor of the first child, where it is not in the row.
+  // The factor of the first child, for nodes where the row does not include it.
   struct FirstChild {
     double excess(std::int32_t i) const {
       const bool matches = i >= begin && i < end;
@@ -81,19 +80,19 @@ class ProductionScorer {
   void release_children(const Node& node);
   template <class ExcessOf>
   void multiply_listed(Node& node, std::span<const std::int32_t> positions, const ExcessOf& excess_of);
-  double* room_for(std::size_t values);
+  double* reserve_values(std::size_t values);
   void release(Node& node);
 
   const TreeWeights& weights_;
   const TreeIndex& index_;
   TreePlan plan_;
   std::vector<Node> nodes_;
-  std::vector<double> of_node_;                   // for each score: the sum of f r
-  std::vector<double> of_parent_;                 // the same for the node above
-  std::vector<double> values_;                    // values to add, times the weights of some nodes
-  std::vector<std::unique_ptr<double[]>> spare_;  // rows of zeros
-  std::vector<double> zeros_;                     // the row of a child without one
-  std::vector<const ChildMatch*> others_;         // children after the first
+  std::vector<double> node_sums_;                  // for each score: the sum of f r
+  std::vector<double> parent_sums_;                // for each score: the sum of f r for the parent
+  std::vector<double> values_;                     // factors of weights that are about to be added
+  std::vector<std::unique_ptr<double[]>> spare_;   // rows of zeros
+  std::vector<double> zeros_;                      // stands for the row of a child that has none
+  std::vector<const ChildMatch*> later_children_;  // children after the first
 };
 
 }  // namespace unkernel::kernels

@@ -17,21 +17,21 @@ class SelfKernel {
   SelfKernel(const TreeKernel& kernel, const Forest& forest);
 
   // The row must be ascending and closed: it contains the children of its nodes, except leaves that the
-  // kernel ignores. Small trees use a table of all node pairs, large ones an index of the tree.
+  // kernel ignores. Small trees use a table of all node pairs, large trees an index of the tree.
   double operator()(const TreeRow& row, const Monitor& monitor);
 
  private:
-  double by_pairs(const TreeRow& row);
-  double by_index(const TreeRow& row, const Monitor& monitor) const;
+  double compute_by_pairs(const TreeRow& row);
+  double compute_by_index(const TreeRow& row, const Monitor& monitor) const;
   double child_delta(NodeId left, NodeId right) const;
 
   TreeKernel kernel_;
   const Forest& forest_;
   NodeDelta delta_;
-  std::vector<std::int32_t> place_;   // position in the row of each node of the forest, or -1
-  std::vector<std::int32_t> last_;    // the last node of the row in each group, or -1
-  std::vector<std::int32_t> before_;  // for each node of the row: the previous one in its group
-  std::vector<double> deltas_;        // by positions, the larger one first
+  std::vector<std::int32_t> place_;              // position in the row of each node of the forest, or -1
+  std::vector<std::int32_t> last_in_group_;      // the last node of the row in each group, or -1
+  std::vector<std::int32_t> previous_in_group_;  // for each node of the row: the previous node in its group
+  std::vector<double> deltas_;                   // by position in the row, the larger position first
   std::size_t width_ = 0;
 };
 

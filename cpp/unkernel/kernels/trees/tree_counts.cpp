@@ -20,35 +20,36 @@ constexpr std::int64_t examples_at_once = 256;
 class Counter {
  public:
   Counter(const TreeKernel& kernel, const Forest& forest)
-      : kernel_(kernel), forest_(forest), times_(forest.size(), 0.0), self_kernel_(kernel, forest) {}
+      : kernel_(kernel), forest_(forest), multiplicity_(forest.size(), 0.0), self_kernel_(kernel, forest) {}
 
-  // The nodes of the tree that the kernel considers, ascending, with their multiplicities.
+  // Lists the nodes of the tree that the kernel considers, ascending, with their multiplicities.
   void count(NodeId root) {
     nodes.clear();
     weights.clear();
     stack_.assign(1, root);
-    times_[at(root)] = 1.0;
+    multiplicity_[at(root)] = 1.0;
     while (!stack_.empty()) {
       const NodeId node = stack_.back();
       stack_.pop_back();
       nodes.push_back(node);
       for (const NodeId child : forest_.children(node)) {
-        if (times_[at(child)] != 0.0 || !is_seen(child)) continue;
-        times_[at(child)] = 1.0;
+        if (multiplicity_[at(child)] != 0.0 || !is_considered(child)) continue;
+        multiplicity_[at(child)] = 1.0;
         stack_.push_back(child);
       }
     }
     std::ranges::sort(nodes);
-    for (const NodeId node : nodes) times_[at(node)] = 0.0;
-    times_[at(root)] = 1.0;
+    for (const NodeId node : nodes) multiplicity_[at(node)] = 0.0;
+    multiplicity_[at(root)] = 1.0;
     for (std::size_t i = nodes.size(); i-- > 0;) {
       for (const NodeId child : forest_.children(nodes[i])) {
-        if (is_seen(child)) times_[at(child)] += times_[at(nodes[i])];
+        if (is_considered(child)) multiplicity_[at(child)] += multiplicity_[at(nodes[i])];
       }
     }
     weights.resize(nodes.size());
-    for (std::size_t i = 0; i < nodes.size(); ++i) weights[i] = std::exchange(times_[at(nodes[i])], 0.0);
-    if (!is_seen(root)) {
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      weights[i] = std::exchange(multiplicity_[at(nodes[i])], 0.0);
+    if (!is_considered(root)) {
       nodes.clear();
       weights.clear();
     }
@@ -70,11 +71,11 @@ class Counter {
   std::vector<double> weights;
 
  private:
-  bool is_seen(NodeId node) const { return kernel_.has_leaves() || !forest_.is_leaf(node); }
+  bool is_considered(NodeId node) const { return kernel_.has_leaves() || !forest_.is_leaf(node); }
 
   const TreeKernel& kernel_;
   const Forest& forest_;
-  std::vector<double> times_;
+  std::vector<double> multiplicity_;
   std::vector<NodeId> stack_;
   SelfKernel self_kernel_;
 };

@@ -12,9 +12,9 @@ namespace {
 constexpr std::int64_t tree_examples_at_once = 64;
 
 // Adds kernel values to the rows of a matrix in memory.
-class AddTo final : public GramSink {
+class AddingSink final : public GramSink {
  public:
-  AddTo(std::vector<double>& values, std::size_t columns, double weight)
+  AddingSink(std::vector<double>& values, std::size_t columns, double weight)
       : values_(values), columns_(columns), weight_(weight) {}
   void take(std::size_t i, std::size_t first, std::span<const double> values) override {
     double* row = values_.data() + i * columns_ + first;
@@ -40,7 +40,7 @@ void add_tree_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, i
   }
 }
 
-// Computes vector kernels of some left rows with all right rows, row by row.
+// Calls take(i, kernels) with the vector kernels of each chosen left row with all chosen right rows.
 template <class Take>
 void for_vector_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
                         const Monitor& monitor, const Take& take) {
@@ -57,14 +57,14 @@ void for_vector_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix,
   parallel_slots(
       threads, static_cast<std::int64_t>(matrix.left_chosen.size()), [&](std::size_t slot, std::int64_t i) {
         monitor.throw_if_stopped();
-        Buffers& own = buffers[slot];
-        own.kernels.assign(matrix.right_chosen.size(), 0.0);
+        Buffers& buffer = buffers[slot];
+        buffer.kernels.assign(matrix.right_chosen.size(), 0.0);
         const auto example = static_cast<std::size_t>(matrix.left_chosen[static_cast<std::size_t>(i)]);
         for (std::size_t channel = 0; channel < channels; ++channel) {
-          indices[channel].add_kernels(matrix.left.vectors[channel], example, own.products,
-                                       own.kernels.data());
+          indices[channel].add_kernels(matrix.left.vectors[channel], example, buffer.products,
+                                       buffer.kernels.data());
         }
-        take(static_cast<std::size_t>(i), std::span<const double>(own.kernels));
+        take(static_cast<std::size_t>(i), std::span<const double>(buffer.kernels));
       });
 }
 
@@ -74,7 +74,7 @@ std::vector<double> kernel_rows(const ExampleKernel& kernel, const KernelMatrix&
   const std::size_t columns = matrix.right_chosen.size();
   std::vector<double> values(matrix.left_chosen.size() * columns, 0.0);
   if (kernel.uses_trees()) {
-    AddTo sink(values, columns, kernel.weight_of_trees());
+    AddingSink sink(values, columns, kernel.weight_of_trees());
     add_tree_kernels(kernel, matrix, threads, monitor, sink);
   }
   if (kernel.uses_vectors()) {
@@ -109,11 +109,12 @@ std::vector<std::int32_t> all_of(const ExampleSet& set) {
 
 std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, Threads threads) {
   std::vector<double> result(set.size, 0.0);
-  std::vector<std::unique_ptr<SelfKernel>> of_trees(static_cast<std::size_t>(std::max(threads.count, 1)));
+  std::vector<std::unique_ptr<SelfKernel>> tree_kernels(static_cast<std::size_t>(std::max(threads.count, 1)));
   const auto tasks =
       (static_cast<std::int64_t>(set.size) + tree_examples_at_once - 1) / tree_examples_at_once;
   parallel_slots(threads.count, tasks, [&](std::size_t slot, std::int64_t task) {
-    if (of_trees[slot] == nullptr) of_trees[slot] = std::make_unique<SelfKernel>(kernel.tree, *set.forest);
+    if (tree_kernels[slot] == nullptr)
+      tree_kernels[slot] = std::make_unique<SelfKernel>(kernel.tree, *set.forest);
     const std::size_t begin = static_cast<std::size_t>(task * tree_examples_at_once);
     for (std::size_t i = begin;
          i < std::min(set.size, begin + static_cast<std::size_t>(tree_examples_at_once)); ++i) {
@@ -122,7 +123,7 @@ std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& 
       double vectors = 0.0;
       if (kernel.uses_trees()) {
         for (const TreeCounts& counts : set.trees)
-          trees += (*of_trees[slot])(counts.row(i), *threads.monitor);
+          trees += (*tree_kernels[slot])(counts.row(i), *threads.monitor);
       }
       if (kernel.uses_vectors()) {
         for (const VectorRows& rows : set.vectors) vectors += rows.self_kernel(kernel.vector, i);
@@ -197,8 +198,8 @@ void ExampleMachine::add_tree_scores(const ExampleSet& examples, const Groups& g
   for (std::size_t i = 0; i < scores.size(); ++i) sums[i] += weight * scores[i];
 }
 
-// Adds kernel values one by one: those of the whole kernel if it is a product, and only those of the vectors
-// if it is a sum, whose trees are scored together.
+// Adds weighted kernel values one by one. If the kernel is a sum, only the kernels of vectors are added here,
+// because its trees are scored through weighted nodes.
 void ExampleMachine::add_kernel_sums(const ExampleSet& examples, std::span<const std::int32_t> chosen,
                                      int threads, const Monitor& monitor, std::span<double> sums) const {
   ExampleKernel kernel = kernel_;

@@ -7,8 +7,8 @@
 //   sum       weight T + V
 //   product   T V
 //
-// Kernels of trees and of sums are scored through weighted nodes (tree_scores.hpp). A product has no such
-// form: its kernel values with all examples of the model are computed and summed.
+// Kernels of trees and of sums are scored through weighted nodes (tree_scores.hpp). Products cannot be scored
+// in this way: their kernel values with all examples of the model are computed and summed.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ std::vector<std::int32_t> all_of(const ExampleSet& set);
 // Returns the kernel of each example with itself.
 std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, Threads threads);
 
-// The kernels of chosen left examples with chosen right ones; see GramTask.
+// The kernels of chosen left examples with chosen right examples; see GramTask.
 struct KernelMatrix {
   const ExampleSet& left;
   std::span<const std::int32_t> left_chosen;
@@ -62,7 +62,7 @@ struct KernelMatrix {
 void compute_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
                      const Monitor& monitor, GramSink& sink);
 
-// Chosen examples with coefficients, ready to score others. Refers to the set, which must outlive it.
+// Chosen examples with coefficients, ready to score other examples.
 class ExampleMachine {
  public:
   ExampleMachine(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set,
@@ -74,7 +74,7 @@ class ExampleMachine {
   const Forest& forest() const { return *set_->forest; }
   std::size_t memory() const;
 
-  // Makes it faster, for machines that are kept: see TreeWeights::add_up_parents.
+  // Makes scoring faster, for machines that score many examples: see TreeWeights::add_up_parents.
   void prepare_for_many() {
     for (TreeWeights& weights : trees_) weights.add_up_parents();
   }
@@ -88,7 +88,7 @@ class ExampleMachine {
                   const Monitor& monitor, std::span<double> sums) const {
     add_scores(examples, groups_of(examples), chosen, threads, monitor, sums);
   }
-  // The same with groups_of(examples), for callers who score some examples after others.
+  // Does the same, given groups_of(examples), for callers who score examples in several calls.
   void add_scores(const ExampleSet& examples, const Groups& groups, std::span<const std::int32_t> chosen,
                   int threads, const Monitor& monitor, std::span<double> sums) const;
 

@@ -51,7 +51,8 @@ void TreeIndex::arrange(const Forest& forest, std::span<const NodeId> nodes) {
   }
 }
 
-// For productions: all nodes of a group have the same number of children.
+// Indexes children by position, for kernels of productions, where all nodes of a group have the same number
+// of children.
 void TreeIndex::index_places(const Forest& forest, std::span<const std::int32_t> number_of) {
   std::vector<std::int32_t> child_groups;
   child_base_.reserve(group_count());
@@ -133,7 +134,7 @@ void TreeIndex::list_runs(std::int32_t group, std::int32_t child_group, bool onl
   runs_.push_back({first + end, -1 - child_group});
 }
 
-// For partial trees: a child may match any child with the same label.
+// Indexes children by label, for partial trees, where a child may match any child with the same label.
 void TreeIndex::index_children(const Forest& forest, std::span<const std::int32_t> number_of) {
   child_begin_.push_back(0);
   std::vector<std::pair<std::uint64_t, std::int32_t>> entries;  // (group, child group), class
@@ -156,10 +157,10 @@ void TreeIndex::index_children(const Forest& forest, std::span<const std::int32_
   entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
   for (std::size_t begin = 0; begin < entries.size();) {
     std::size_t end = begin;
-    const auto where = static_cast<std::int32_t>(listed_.size());
+    const auto begin_of_list = static_cast<std::int32_t>(listed_.size());
     while (end < entries.size() && entries[end].first == entries[begin].first)
       listed_.push_back(entries[end++].second);
-    lists_[entries[begin].first] = {where, static_cast<std::int32_t>(end - begin), -1, 0};
+    lists_[entries[begin].first] = {begin_of_list, static_cast<std::int32_t>(end - begin), -1, 0};
     begin = end;
   }
 }

@@ -1,12 +1,13 @@
-// An index of the nodes of a model that finds the nodes matching a given node without visiting the others.
+// An index of the nodes of a model, which finds the nodes that match a given node without visiting all
+// others.
 //
 // The nodes of a group are contiguous; within a group, nodes whose first children are in the same group are
-// contiguous. A list for each (group, position of a child, group of that child) names the nodes that have
-// such a child there; for the first child the list is a range, in *runs* of nodes with the same first child
-// (or, if they have only one child, with consecutive children). For partial trees, the nodes of a group that
-// have the same production are contiguous and form a *class*, and a list for each (group, group of a child)
-// names the classes that have such a child anywhere. Delta(u, v) differs from the constant of the group only
-// if v is in one of u's lists.
+// contiguous. A list for each (group, position of a child, group of that child) contains the nodes with a
+// child of that group at that position. For the first child, the list is a range, divided into *runs* of
+// nodes with the same first child (or, if the nodes have only one child, with consecutive children). For
+// partial trees, the nodes of a group that have the same production are contiguous and form a *class*, and a
+// list for each (group, group of a child) contains the classes that have a child of that group at any
+// position. Delta(u, v) differs from the constant of the group only if v is in one of u's lists.
 //
 // Memory   about 20 bytes per node, 12 per child and 40 per list
 #pragma once
@@ -34,8 +35,8 @@ class TreeIndex {
     std::int32_t complement_size = 0;
   };
 
-  // Neighbours in a block with the same first child. If they have only one child, neighbours whose children
-  // are neighbours, too.
+  // Neighbouring nodes of a block with the same first child; or, if they have only one child, neighbouring
+  // nodes whose children are neighbours, too.
   struct Run {
     std::int32_t begin;  // the number of the first node
     std::int32_t child;  // position of the first child of the first node; see runs()
@@ -58,16 +59,17 @@ class TreeIndex {
     return static_cast<std::size_t>(block_begin_[at(group)]);
   }
   std::size_t block_size(std::int32_t group) const { return block_begin(group + 1) - block_begin(group); }
-  // For productions: how many children the nodes have.
+  // For productions: the number of children of each node of the group.
   std::size_t arity(std::int32_t group) const { return at(arity_[at(group)]); }
-  // Delta if no children match.
+  // Returns Delta of nodes of the group without matching children.
   double constant(std::int32_t group) const { return constants_.empty() ? constant_ : constants_[at(group)]; }
 
   NodeId node(std::size_t number) const { return node_[number]; }
   std::span<const NodeId> nodes() const { return node_; }
   std::int32_t group_of_number(std::size_t number) const { return group_[number]; }
 
-  // Nodes of `group` whose child at `place` is in `child_group` (partial trees: any child; place is 0).
+  // Returns the nodes of `group` whose child at `place` is in `child_group`. For partial trees, the child may
+  // be at any place, and `place` must be 0.
   List matches(std::int32_t group, std::size_t place, std::int32_t child_group) const {
     const List* list =
         lists_.find(key(first_place_[at(group)] + static_cast<std::int64_t>(place), child_group));
@@ -80,9 +82,9 @@ class TreeIndex {
     return part(list.complement_begin, list.complement_size);
   }
 
-  // Returns the runs of a range, numbered from list.complement_begin on. Each ends where the next begins;
-  // behind the last one is an entry that begins at the end of the range, with -1 - g for the group g of the
-  // children.
+  // Returns the runs of a range, numbered from list.complement_begin on. Each run ends where the next begins.
+  // After the last run there is an entry that begins at the end of the range, with -1 - g for the group g of
+  // the children.
   std::span<const Run> runs(const List& range) const {
     return std::span(runs_).subspan(at(range.complement_begin), at(range.complement_size));
   }

@@ -26,7 +26,7 @@ std::vector<std::int32_t> find_labels(const Forest& forest, const Forest& known)
   return labels;
 }
 
-// Looks up each production once: many nodes share one.
+// Looks up each production once, because many nodes share a production.
 std::vector<std::int32_t> find_productions(const Forest& forest, const Forest& known,
                                            std::span<const std::int32_t> labels) {
   constexpr std::int32_t not_looked_up = -2;
@@ -63,16 +63,16 @@ std::vector<std::int32_t> find_nodes(const Forest& forest, const Forest& known,
   return nodes;
 }
 
-// Orders nodes whose only children are in one group like these children, so that Delta of the children is
-// read in sequence. In chains of nodes with one child, the groups that occur first, mostly those of the
-// children, are ordered first.
+// Orders nodes with one child, if these children are in one group, in the order of the children, so that
+// Delta of the children is read in sequence. Begins with the groups that occur first in the forest: in chains
+// of nodes with one child, these are mostly the groups of the children.
 void follow_only_children(const TreeKernel& kernel, const Forest& forest, std::span<NodeId> nodes) {
   std::vector<std::size_t> rank(forest.size(), 0);
   for (std::size_t i = 0; i < nodes.size(); ++i) rank[static_cast<std::size_t>(nodes[i])] = i;
   const auto only_child = [&](NodeId node) { return forest.children(node).front(); };
   const auto group_below = [&](NodeId node) { return group_of(kernel, forest, only_child(node)); };
   struct Part {
-    NodeId first;  // the least
+    NodeId first;  // the node with the smallest number
     std::size_t begin, end;
   };
   std::vector<Part> parts;
@@ -88,8 +88,8 @@ void follow_only_children(const TreeKernel& kernel, const Forest& forest, std::s
   }
   std::ranges::sort(parts, {}, &Part::first);
   for (const Part& part : parts) {
-    const auto some = nodes.subspan(part.begin, part.end - part.begin);
-    std::ranges::sort(some, {},
+    const auto part_nodes = nodes.subspan(part.begin, part.end - part.begin);
+    std::ranges::sort(part_nodes, {},
                       [&](NodeId node) { return rank[static_cast<std::size_t>(only_child(node))]; });
     for (std::size_t i = part.begin; i < part.end; ++i) rank[static_cast<std::size_t>(nodes[i])] = i;
   }
@@ -214,21 +214,21 @@ double ChildPattern::sum(const double* deltas) const {
     total += deltas[k];
   }
   for (std::size_t length = 2; length <= longest_subsequence; ++length) {
-    double longer = 0.0;
+    double sum_of_length = 0.0;
     for (std::size_t k = count; k-- > 0;) {  // backwards: earlier entries still belong to the previous length
       double before = 0.0;
       for (std::size_t l = 0; l < k; ++l) before += follows_[k * most_pairs + l] * ending[l];
       ending[k] = deltas[k] * before;
-      longer += ending[k];
+      sum_of_length += ending[k];
     }
-    if (longer == 0.0) break;
-    total += longer;
+    if (sum_of_length == 0.0) break;
+    total += sum_of_length;
   }
   return total;
 }
 
 double PartialTreeSum::operator()(std::size_t height, std::size_t width, FillRow fill_row) {
-  // If either side has one child, nothing can be skipped.
+  // If either side has one child, no child can be skipped.
   const std::size_t longest = std::min({height, width, longest_subsequence});
   deltas_.resize(width);
   ending_.resize(width);
@@ -244,13 +244,14 @@ double PartialTreeSum::operator()(std::size_t height, std::size_t width, FillRow
   return mu_ * (lambda_ * lambda_ + sum);
 }
 
-// A subsequence that ends in a pair is one that ends before it on both sides, and the pair.
+// A subsequence that ends in a pair consists of the pair and a shorter subsequence that ends before the pair
+// on both sides.
 void PartialTreeSum::add_row(std::size_t width, std::size_t longest) {
   const double squared = lambda_ * lambda_;
   std::copy(deltas_.begin(), deltas_.end(), ending_.begin());
   for (std::size_t length = 1; length < longest; ++length) {
     double* spanning = spanning_.data() + (length - 1) * width;
-    double before = 0.0, left = 0.0;  // one row up and one place left; one place left
+    double before = 0.0, left = 0.0;  // spanning value one row up and one place left; one place left
     for (std::size_t j = 0; j < width; ++j) {
       const double up = spanning[j];
       left = spanning[j] = ending_[j] + lambda_ * (up + left) - squared * before;

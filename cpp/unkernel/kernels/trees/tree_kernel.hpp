@@ -46,11 +46,11 @@ struct TreeKernel {
   }
 };
 
-// The longest child subsequence of a partial tree.
+// The maximal length of subsequences of children in partial trees.
 inline constexpr std::size_t longest_subsequence = 5;
 
-// If words count, productions have even and words odd numbers, so that numbers do not change when a forest
-// grows.
+// If words count, productions have even group numbers and words odd ones, so that the numbers do not change
+// when a forest grows.
 inline std::int32_t production_group(std::int32_t production) { return production < 0 ? -1 : 2 * production; }
 inline std::int32_t word_group(std::int32_t label) { return label < 0 ? -1 : 2 * label + 1; }
 
@@ -78,14 +78,14 @@ inline std::size_t group_count(const TreeKernel& kernel, const Forest& forest) {
   return 0;
 }
 
-// For each node of `forest` its group among those of `known`, or -1 if it is missing there and nothing can
-// match. Equals group_of if both are the same forest.
+// Returns for each node of `forest` its group among the groups of `known`, or -1 if `known` does not have the
+// group, so that no node can match. Equals group_of if the two are the same forest.
 std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& forest, const Forest& known);
 
 // Returns the nodes of a forest in the order of an index: by group, then by the group of the first child,
-// then by the first child, nodes with one child in the order of these children; for partial trees by group,
-// then by production. Sorted once for all indices of subsets of the forest; nodes without a group are left
-// out.
+// then by the first child, or, for nodes with one child, in the order of these children; for partial trees by
+// group, then by production. Nodes without a group are left out. One sort serves the indices of all subsets
+// of the forest.
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest);
 // Does the same for some nodes. They must include the children of each node, except leaves without a group.
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest,
@@ -94,11 +94,11 @@ std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& fores
 // Returns lambda^(number of inner nodes of the subtree) for each node: the constants of the subtree kernel.
 std::vector<double> subtree_constants(const TreeKernel& kernel, const Forest& forest);
 
-// Which children of two nodes have equal labels, and which pairs of children can follow each other. It is the
-// same for all nodes of two productions, so it is computed once for many nodes.
+// The pairs of children of two nodes with equal labels, and the order in which these pairs can follow each
+// other. All nodes of two productions have the same pattern, so it is computed once for many nodes.
 class ChildPattern {
  public:
-  // For child lists with these groups; gap is lambda.
+  // Computes the pattern of two lists of children with these groups; `gap` is lambda.
   void match(std::span<const std::int32_t> left, std::span<const std::int32_t> right, double gap);
 
   struct Pair {
@@ -109,7 +109,7 @@ class ChildPattern {
   // Sums over pairs are faster while there are few pairs; otherwise use PartialTreeSum.
   bool is_small() const { return pairs_.size() <= most_pairs; }
 
-  // S for the Delta of the pairs, in their order; at most most_pairs of them.
+  // Returns S, given Delta of the pairs in their order; there must be at most most_pairs pairs.
   double sum(const double* deltas) const;
 
   static constexpr std::size_t most_pairs = 12;
@@ -122,11 +122,11 @@ class ChildPattern {
       follows_{};  // lambda^gaps where pair k can come after pair l, else 0
 };
 
-// mu (lambda^2 + S) for nodes with `height` and `width` children. Keeps a few rows of the table of pairs of
-// children in memory, but computes all of them.
+// Computes mu (lambda^2 + S) for nodes with `height` and `width` children, from the table of all pairs of
+// children, of which it keeps a few rows in memory.
 class PartialTreeSum {
  public:
-  // Writes the Delta of the child i of the left node with each child of the right one, 0 where labels differ.
+  // Writes Delta of child i of the left node and each child of the right node, 0 where labels differ.
   using FillRow = FunctionRef<void(std::size_t i, double* deltas)>;
 
   explicit PartialTreeSum(const TreeKernel& kernel) : lambda_(kernel.decay), mu_(kernel.width_decay) {}
@@ -140,8 +140,8 @@ class PartialTreeSum {
   std::vector<double> deltas_;  // of the row
   std::vector<double>
       ending_;  // of the row: sums over subsequences that end in exactly this pair of children
-  // For each length but the longest, of the row before: sums over those that end at or before the pair,
-  // weighted by gaps.
+  // For each length except the longest, from the previous row: sums over the subsequences that end at or
+  // before the pair, weighted by gaps.
   std::vector<double> spanning_;
   std::vector<double> sums_;  // for each length
 };

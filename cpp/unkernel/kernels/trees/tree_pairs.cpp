@@ -12,25 +12,25 @@ TreePairs::TreePairs(const TreeKernel& kernel, const Forest& forest)
       right_index_(forest.size(), -1) {}
 
 void TreePairs::sort_by_group(const TreeKernel& kernel, const Forest& forest, const TreeRow& row,
-                              std::vector<Place>& places) {
-  places.clear();
+                              std::vector<GroupedNode>& grouped) {
+  grouped.clear();
   for (std::size_t i = 0; i < row.nodes.size(); ++i) {
-    places.push_back({group_of(kernel, forest, row.nodes[i]), static_cast<std::int32_t>(i)});
+    grouped.push_back({group_of(kernel, forest, row.nodes[i]), static_cast<std::int32_t>(i)});
   }
-  std::ranges::sort(places, [](const Place& a, const Place& b) {
+  std::ranges::sort(grouped, [](const GroupedNode& a, const GroupedNode& b) {
     return a.group != b.group ? a.group < b.group : a.index < b.index;
   });
 }
 
 double TreePairs::operator()(const TreeRow& left, const TreeRow& right) {
-  sort_by_group(kernel_, forest_, left, left_places_);
-  sort_by_group(kernel_, forest_, right, right_places_);
+  sort_by_group(kernel_, forest_, left, left_grouped_);
+  sort_by_group(kernel_, forest_, right, right_grouped_);
   pairs_.clear();
-  for (std::size_t i = 0, j = 0; i < left_places_.size(); ++i) {
-    const std::int32_t group = left_places_[i].group;
-    while (j < right_places_.size() && right_places_[j].group < group) ++j;
-    for (std::size_t k = j; k < right_places_.size() && right_places_[k].group == group; ++k) {
-      pairs_.push_back({left_places_[i].index, right_places_[k].index});
+  for (std::size_t i = 0, j = 0; i < left_grouped_.size(); ++i) {
+    const std::int32_t group = left_grouped_[i].group;
+    while (j < right_grouped_.size() && right_grouped_[j].group < group) ++j;
+    for (std::size_t k = j; k < right_grouped_.size() && right_grouped_[k].group == group; ++k) {
+      pairs_.push_back({left_grouped_[i].index, right_grouped_[k].index});
     }
   }
   // Rows are ascending, so in this order pairs come after the pairs of their children.
@@ -57,7 +57,7 @@ double TreePairs::operator()(const TreeRow& left, const TreeRow& right) {
   return sum;
 }
 
-// Delta of two children: 0 unless they are a pair.
+// Returns Delta of two children: 0 unless they are a pair.
 double TreePairs::child_delta(NodeId left, NodeId right) const {
   const std::int32_t i = left_index_[static_cast<std::size_t>(left)];
   const std::int32_t j = right_index_[static_cast<std::size_t>(right)];

@@ -1,5 +1,5 @@
-// The kernel of two trees from all pairs of their nodes: computes one value at a time, as a baseline to
-// compare with.
+// The kernel of two trees from all pairs of their nodes: computes one value at a time, as a baseline for
+// comparisons.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +22,20 @@ class TreePairs {
   double operator()(const TreeRow& left, const TreeRow& right);
 
  private:
-  struct Place {
+  struct GroupedNode {
     std::int32_t group;
     std::int32_t index;  // within the row
   };
 
   static void sort_by_group(const TreeKernel& kernel, const Forest& forest, const TreeRow& row,
-                            std::vector<Place>& places);
+                            std::vector<GroupedNode>& grouped);
   double child_delta(NodeId left, NodeId right) const;
 
   TreeKernel kernel_;
   const Forest& forest_;
   NodeDelta delta_;
-  std::vector<Place> left_places_;
-  std::vector<Place> right_places_;
+  std::vector<GroupedNode> left_grouped_;
+  std::vector<GroupedNode> right_grouped_;
   std::vector<std::int32_t> left_index_;  // for each node of the forest: its index in the row
   std::vector<std::int32_t> right_index_;
   std::vector<double> deltas_;  // left x right

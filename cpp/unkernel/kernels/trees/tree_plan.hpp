@@ -1,5 +1,5 @@
-// Matches the nodes of a tree with those of an index. This does not depend on weights, and serves both kernel
-// values and scores.
+// Matches the nodes of a tree with the nodes of an index. The plan does not depend on weights, so it serves
+// both kernel values and scores.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace unkernel::kernels {
 
-// A child whose group some nodes of the index have at the same place.
+// A child of a node, and the nodes of the index whose child at the same place has the same group.
 struct ChildMatch {
   TreeIndex::List list;
   std::int32_t child;  // index into the nodes of the tree
@@ -21,17 +21,17 @@ struct ChildMatch {
 
 struct PlannedNode {
   std::int32_t group = -1;
-  std::int32_t uses = 0;  // number of parents that are not done
-  std::int32_t user = 0;  // the last of them: index into the nodes of the tree
-  double scale = 0.0;     // Delta with all nodes of the group that have no exception
+  std::int32_t uses = 0;  // number of parents that have not been processed
+  std::int32_t user = 0;  // the last parent: index into the nodes of the tree
+  double scale = 0.0;     // Delta with all nodes of the group except the listed ones
   std::size_t first_match = 0;
   std::size_t matches = 0;
 };
 
 class TreePlan {
  public:
-  // `groups` maps each node of `forest` to its group in the index, or -1. If the trees are from another
-  // forest than the index, compute it with groups_in, then TreeIndex::group.
+  // `groups` maps each node of `forest` to its group in the index, or -1. If trees and index have different
+  // forests, compute it with groups_in, then TreeIndex::group.
   TreePlan(const TreeIndex& index, const Forest& forest, std::span<const std::int32_t> groups)
       : index_(index), forest_(&forest), groups_(groups) {
     make_places();
@@ -110,10 +110,10 @@ void TreePlan::find_matches(std::size_t i, NodeId id, std::vector<Node>& nodes) 
     if (child_group < 0 || (skip_leaves && forest_->is_leaf(child))) continue;
     const TreeIndex::List list = index_.matches(nodes[i].group, place, child_group);
     if (list.size == 0) continue;
-    const std::int32_t below = place_[static_cast<std::size_t>(child)];
-    nodes[static_cast<std::size_t>(below)].user = static_cast<std::int32_t>(i);
-    ++nodes[static_cast<std::size_t>(below)].uses;
-    matches_.push_back({list, below, static_cast<std::int32_t>(place)});
+    const std::int32_t child_place = place_[static_cast<std::size_t>(child)];
+    nodes[static_cast<std::size_t>(child_place)].user = static_cast<std::int32_t>(i);
+    ++nodes[static_cast<std::size_t>(child_place)].uses;
+    matches_.push_back({list, child_place, static_cast<std::int32_t>(place)});
   }
 }
 

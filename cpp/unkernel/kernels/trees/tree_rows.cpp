@@ -12,18 +12,19 @@
 namespace unkernel::kernels {
 namespace {
 
-// Marks a ratio of 1 that has not been written. Readers take its absolute value; a writer knows that it is
-// the first.
+// Marks a ratio that has not been written and is 1. Readers take the absolute value; the sign tells a writer
+// that it is the first.
 constexpr double untouched = -1.0;
 
-constexpr std::size_t max_unordered_row_bytes = std::size_t{64} << 20;  // with more, the order is chosen
+constexpr std::size_t max_unordered_row_bytes =
+    std::size_t{64} << 20;  // if rows take more, an order that needs fewer rows is chosen
 constexpr std::size_t most_row_bytes = std::size_t{1} << 30;
-constexpr std::size_t always_allowed_rows = 64;  // also where a model is so large that they take more
+constexpr std::size_t always_allowed_rows = 64;  // allowed even if they take more than most_row_bytes
 
 }  // namespace
 
-// Drops rows that an exception has left half-written.
-void TreeRows::forget_rows() {
+// Drops all rows after an exception, which may have left some half-written.
+void TreeRows::drop_rows() {
   nodes_.clear();
   spare_.clear();
   spare_lists_.clear();
@@ -34,7 +35,7 @@ void TreeRows::choose_order(std::size_t count) {
   if (count * row_bytes() <= max_unordered_row_bytes ||
       most_rows_kept(count) * row_bytes() <= max_unordered_row_bytes)
     return;
-  order_sparingly(count);
+  order_for_few_rows(count);
   const std::size_t rows = most_rows_kept(count);
   if (rows <= always_allowed_rows || rows * row_bytes() <= most_row_bytes) return;
   throw NotEnoughMemory(
@@ -62,8 +63,8 @@ std::size_t TreeRows::most_rows_kept(std::size_t count) const {
   return most;
 }
 
-// Returns the rows that each node and its descendants take, if no descendant occurs twice: those that need
-// most come first, and each leaves one row for the parent.
+// Returns the number of rows that each node and its descendants need, if no descendant occurs twice: the
+// children that need most rows are processed first, and each child leaves one row for its parent.
 std::vector<std::int32_t> TreeRows::rows_needed(std::size_t count) const {
   std::vector<std::int32_t> needed(count, 0), below;
   for (std::size_t i = 0; i < count; ++i) {
@@ -78,8 +79,9 @@ std::vector<std::int32_t> TreeRows::rows_needed(std::size_t count) const {
   return needed;
 }
 
-// Each node comes right after its descendants; among children, the one that needs most rows comes first.
-void TreeRows::order_sparingly(std::size_t count) {
+// Chooses an order in which each node comes right after its descendants, and the children that need most rows
+// come first.
+void TreeRows::order_for_few_rows(std::size_t count) {
   const std::vector<std::int32_t> needed = rows_needed(count);
   std::vector<std::uint8_t> begun(count, 0), done(count, 0);
   std::vector<std::int32_t> open;
@@ -126,7 +128,7 @@ void TreeRows::compute(Node& node, NodeId id) {
   if (node.range_begin == node.range_end && node.others.empty()) return_row(node);
 }
 
-// lambda prod_k (1 + Delta_k): multiplies in the factor of the matches of each child in turn.
+// Computes lambda prod_k (1 + Delta_k): multiplies in the factors of one child after another.
 void TreeRows::multiply_matches(Node& node) {
   for (const ChildMatch& match : plan_.matches(node)) {
     if (match.place == 0) {
@@ -282,7 +284,7 @@ void TreeRows::release(Node& node) {
   return_row(node);
 }
 
-// The list is released with the row: lists kept by their nodes would in the end take as much memory as all
+// Releases the list, too: lists that stayed with their nodes would in the end take as much memory as all
 // rows.
 void TreeRows::return_row(Node& node) {
   spare_.push_back(std::move(node.row));

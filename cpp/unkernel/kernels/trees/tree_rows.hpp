@@ -1,9 +1,10 @@
 // Computes Delta between the nodes of one tree and all nodes of an index.
 //
-// Nodes of the tree are processed children first. The Delta of a node u with the block of its group form a
-// *row*: they equal one scale except at the nodes in u's lists. Only these exceptions are computed, as ratios
-// to the scale. If a child matches most of the block with just its constant, that factor goes into the scale,
-// and the nodes without the child become the exceptions. A row is kept until its last parent is done.
+// Nodes of the tree are processed children first. The values of Delta of a node u with the block of its group
+// form a *row*. They equal one number, the scale, except at the nodes in u's lists. Only these exceptions are
+// computed, as ratios to the scale. If a child without exceptions matches most of the block, its factor is
+// multiplied into the scale, and the nodes that do not have the child become the exceptions. A row is kept
+// until its last parent is done.
 //
 // Cost     about a nanosecond per pair of nodes with a matching child; nothing for all others
 // Memory   8 bytes times the largest block for each row that is kept, per thread. In the order of the nodes,
@@ -45,7 +46,8 @@ class TreeRows {
   template <class Visitor>
   void visit(std::span<const NodeId> nodes, Visitor& visitor, const Monitor& monitor);
 
-  // Returns how many rows there are in memory after a visit: the most that were kept at the same time.
+  // Returns the number of rows in memory after a visit, which is the largest number that were kept at the
+  // same time.
   std::size_t rows() const { return spare_.size(); }
 
  private:
@@ -56,7 +58,7 @@ class TreeRows {
     std::int32_t range_end = 0;
   };
 
-  // Where the Delta of a pair of children is stored.
+  // The place where Delta of a pair of children is stored.
   struct Source {
     double delta(const TreeIndex::Child* others) const {
       return row == nullptr ? scale : scale * std::abs(row[others[right].position]);
@@ -72,9 +74,9 @@ class TreeRows {
   bool has_row(std::size_t i) const { return nodes_[i].group >= 0 && nodes_[i].matches > 0; }
   void choose_order(std::size_t count);
   std::size_t most_rows_kept(std::size_t count) const;
-  void order_sparingly(std::size_t count);
+  void order_for_few_rows(std::size_t count);
   std::vector<std::int32_t> rows_needed(std::size_t count) const;
-  void forget_rows();
+  void drop_rows();
 
   void take_row(Node& node);
   void compute(Node& node, NodeId id);
@@ -100,11 +102,11 @@ class TreeRows {
   const TreeIndex& index_;
   TreePlan plan_;
   std::vector<Node> nodes_;
-  std::vector<std::int32_t> order_;               // in which nodes are visited; empty: as they are numbered
+  std::vector<std::int32_t> order_;               // order in which nodes are visited; if empty, by number
   std::vector<std::unique_ptr<double[]>> spare_;  // rows with all ratios untouched
   std::vector<std::vector<std::int32_t>> spare_lists_;
   // For partial trees.
-  std::vector<std::int64_t> seen_;  // by class: the last visit that considered it
+  std::vector<std::int64_t> seen_;  // by class: the last visit that considered the class
   std::int64_t visits_ = 0;
   ChildPattern pattern_;
   std::vector<Source> sources_;
@@ -199,7 +201,7 @@ void TreeRows::visit(std::span<const NodeId> nodes, Visitor& visitor, const Moni
       visit_node(i, nodes[i], visitor);
     }
   } catch (...) {
-    forget_rows();
+    drop_rows();
     throw;
   }
 }

@@ -10,9 +10,9 @@ namespace unkernel::kernels {
 namespace {
 
 constexpr std::int64_t rows_at_once = 64;
-constexpr std::size_t columns_at_once = 2048;  // this many kernel values fit into the L1 cache
+constexpr std::size_t columns_at_once = 2048;  // kernel values that fit into the L1 cache
 
-// The right rows of a kernel matrix by column: which rows contain a node, and how often.
+// The right rows of a kernel matrix by node (or group): the rows that contain it, with their weights.
 struct Columns {
   struct Entry {
     std::int32_t column;
@@ -27,7 +27,7 @@ struct Columns {
   }
 };
 
-// Columns by the position place_of(node); repeated positions of a row are added.
+// Lists the rows by place_of(node); the weights of nodes of a row with the same place are added.
 template <class PlaceOf>
 Columns transpose(const TreeCounts& counts, std::span<const std::int32_t> chosen, std::size_t places,
                   const PlaceOf& place_of) {
@@ -86,7 +86,7 @@ class DenseSums {
   std::vector<Term> terms_;
 };
 
-// Columns by group. Groups that occur in an eighth of all rows are stored densely and need no look-up.
+// Columns by group. Groups that occur in at least an eighth of all rows are stored as dense rows.
 class GroupColumns {
  public:
   GroupColumns() = default;
@@ -102,9 +102,9 @@ class GroupColumns {
     }
   }
 
-  void add(std::size_t group, double weight, double* kernels, DenseSums& later) const {
+  void add(std::size_t group, double weight, double* kernels, DenseSums& dense_sums) const {
     if (dense_[group] >= 0) {
-      later.add(values_.data() + at(dense_[group]) * rows_, weight);
+      dense_sums.add(values_.data() + at(dense_[group]) * rows_, weight);
     } else {
       for (const Columns::Entry& entry : columns_.of(group)) kernels[entry.column] += weight * entry.weight;
     }
@@ -117,7 +117,7 @@ class GroupColumns {
   std::vector<double> values_;
 };
 
-// Columns by node. Most nodes of large trees are in one row only, which is then found directly.
+// Columns by node. Most nodes of large trees are in one row only, which is stored directly.
 class NodeColumns {
  public:
   NodeColumns() = default;
@@ -142,7 +142,7 @@ class NodeColumns {
   std::vector<Columns::Entry> only_;
 };
 
-// Some of the right rows of a kernel matrix.
+// An index of some right rows of a kernel matrix.
 struct GramBlock {
   GramBlock(const TreeKernel& kernel, const GramTask& task, std::span<const std::int32_t> chosen)
       : index(kernel, task.right_forest,

@@ -48,7 +48,7 @@ void add_scores(const TreeWeights& weights, const Forest& forest, std::span<cons
 class GramSink {
  public:
   virtual ~GramSink() = default;
-  // The kernel of left row i with the right rows first .. first + values.size() - 1.
+  // Takes the kernels of left row i with the right rows first .. first + values.size() - 1.
   virtual void take(std::size_t i, std::size_t first, std::span<const double> values) = 0;
 };
 

@@ -14,18 +14,18 @@ std::vector<std::int32_t> numbers_of(const TreeIndex& index, const Forest& fores
 
 std::vector<NodeId> nodes_of(std::span<const NodeId> order, std::size_t forest_size, const TreeCounts& counts,
                              std::span<const std::int32_t> chosen) {
-  std::vector<bool> has(forest_size, false);
+  std::vector<bool> is_chosen(forest_size, false);
   std::size_t count = 0;
   for (const std::int32_t i : chosen) {
     for (const NodeId node : counts.row(at(i)).nodes) {
-      count += !has[at(node)];
-      has[at(node)] = true;
+      count += !is_chosen[at(node)];
+      is_chosen[at(node)] = true;
     }
   }
   std::vector<NodeId> nodes;
   nodes.reserve(count);
   for (const NodeId node : order) {
-    if (has[at(node)]) nodes.push_back(node);
+    if (is_chosen[at(node)]) nodes.push_back(node);
   }
   return nodes;
 }
@@ -70,7 +70,7 @@ void TreeWeights::add_up_runs() {
 
 void TreeWeights::add_up_parents() {
   if (!index_.kernel().by_production()) return;
-  constexpr std::int32_t fewest = 16;
+  constexpr std::int32_t min_nodes = 16;
   const std::span<const TreeIndex::Run> runs = index_.all_runs();
   parents_begin_.assign(runs.size(), -1);
   parent_weights_.clear();
@@ -81,7 +81,8 @@ void TreeWeights::add_up_parents() {
       if (runs[k].child >= 0) continue;
       const std::int32_t child_group = -1 - runs[k].child;
       const std::int32_t size = runs[k].begin - runs[first].begin;
-      if (size >= fewest && 2 * at(size) >= index_.block_size(child_group) && index_.arity(child_group) > 1)
+      if (size >= min_nodes && 2 * at(size) >= index_.block_size(child_group) &&
+          index_.arity(child_group) > 1)
         add_up_parents(child_group, first, k);
       first = k + 1;
     }

@@ -1,4 +1,4 @@
-// Weights of the subtrees of a model, by the nodes of an index.
+// The weights of the subtrees of a model, one per node of an index and score.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class TreeWeights {
   }
   // Returns the sum over a run of the index; see TreeIndex::runs.
   const double* of_run(std::size_t run) const { return run_weights_.data() + run * scores_; }
-  // Prepares of_parents, which takes longer than it saves unless many trees are scored.
+  // Prepares of_parents. This saves time only if many trees are scored.
   void add_up_parents();
   // For a range of nodes with one child: their weights by the positions of the children, and the sums of
   // these weights over the runs of the children's group, from its first run on. Null if the range is small,
@@ -68,7 +68,7 @@ class TreeWeights {
   std::vector<double> node_weights_;
   std::vector<double> group_weights_;
   std::vector<double> run_weights_;
-  std::vector<std::int64_t> parents_begin_;  // by the first run of a range; -1 if there is nothing
+  std::vector<std::int64_t> parents_begin_;  // by the first run of a range; -1 for ranges without sums
   std::vector<double> parent_weights_;
 };
 
