@@ -84,13 +84,13 @@ def test_the_variable_switches_it_on() -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["reason"])
-def test_every_entry_says_why(entry: dict[str, str]) -> None:
+def test_every_entry_has_a_reason(entry: dict[str, str]) -> None:
     assert set(entry) == {"reason", "because"}
     assert entry["because"].endswith(".")
 
 
 @pytest.mark.parametrize("folder", ["empty", None])
-def test_data_that_is_not_there_is_expected(
+def test_skips_for_missing_data_are_expected(
     folder: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(datasets, "folder", lambda: tmp_path / folder if folder else None)

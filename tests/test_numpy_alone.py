@@ -248,7 +248,7 @@ def test_sparse_rows_are_taken_where_the_caller_has_scipy(tmp_path):
     subprocess.run([sys.executable, "-c", program, tmp_path / "m.uk"], check=True)
 
 
-def test_the_block_blocks():
+def test_the_blocked_modules_cannot_be_imported():
     program = BLOCK + textwrap.dedent("""
         import importlib
         for name in [name for name, module in sys.modules.items() if module is None]:
@@ -288,13 +288,13 @@ def test_numpy_and_the_backend_of_nanobind_are_all_that_loading_needs(tmp_path):
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
-def test_without_the_backend_of_nanobind_python_says_what_to_install(tmp_path):
+def test_errors_without_nanobind_backend_say_what_to_install(tmp_path):
     done = run_with(("numpy",), tmp_path, "-c", PARSE, MODEL, "none")
     assert done.stderr.splitlines()[-1].startswith("ImportError: ")
     assert "pip install nanobind-backend" in done.stderr.splitlines()[-1]
 
 
-def test_the_command_line_says_what_to_install(tmp_path):
+def test_the_command_line_names_missing_packages(tmp_path):
     done = run_with(("numpy", "nanobind-backend"), tmp_path, "-m", "unkernel", "inspect", MODEL)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (

@@ -34,7 +34,7 @@ def test_version_is_that_of_the_metadata() -> None:
     assert unkernel.__version__ == importlib.metadata.version("unkernel")
 
 
-def test_the_wheel_says_what_it_is_made_of() -> None:
+def test_the_wheel_has_a_bill_of_materials() -> None:
     """A bill of materials in the place of PEP 770: compiled-in code, and every required library."""
     files = importlib.metadata.files("unkernel") or []
     (place,) = [file for file in files if "sboms" in file.parts]
@@ -51,7 +51,7 @@ def test_public_names_exist() -> None:
         assert getattr(unkernel, name) is not None
 
 
-def test_nothing_public_is_unannounced() -> None:
+def test_dir_lists_only_public_names() -> None:
     """``dir(unkernel)`` shows only the promised names, besides its rooms."""
     listed = {name for name in dir(unkernel) if not name.startswith("_")}
     rooms = {name for name in listed if importlib.util.find_spec(f"unkernel.{name}")}
@@ -64,14 +64,14 @@ def test_rooms_are_attributes_of_the_package() -> None:
     assert output_of(code).split() == ["True", "Chunker"]
 
 
-def test_a_name_that_does_not_exist() -> None:
+def test_missing_names_raise_attribute_errors() -> None:
     for package in ("unkernel", "unkernel.data", "unkernel.models", "unkernel.parsing"):
         module = importlib.import_module(package)
         with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'PolySCV'"):
             _ = module.PolySCV
 
 
-def test_types_are_announced() -> None:
+def test_the_package_declares_its_types() -> None:
     assert importlib.resources.files("unkernel").joinpath("py.typed").is_file()
 
 
@@ -97,7 +97,7 @@ def test_free_threaded_pythons_are_refused_in_words() -> None:
     )
 
 
-def test_importing_says_nothing_and_leaves_out_what_is_not_needed_yet() -> None:
+def test_importing_prints_nothing_and_imports_no_large_packages() -> None:
     """Import stays cheap by avoiding imports; a test on seconds would fail only by chance."""
     code = "import sys, json, unkernel; print(json.dumps(sorted(sys.modules)))"
     modules = set(json.loads(output_of(code)))

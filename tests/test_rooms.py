@@ -75,7 +75,7 @@ def test_no_string_names_a_room_above(room):
     assert not [line for path in (SOURCE / room).rglob("*.py") for line in named_above(path, room)]
 
 
-def test_what_the_test_above_would_see(tmp_path, monkeypatch):
+def test_names_of_rooms_above_are_found_in_strings(tmp_path, monkeypatch):
     monkeypatch.setattr("test_rooms.SOURCE" if __name__ == "test_rooms" else f"{__name__}.SOURCE", tmp_path)
     bad = tmp_path / "bad.py"
     bad.write_text(
@@ -158,11 +158,11 @@ def import_graph(source: Path) -> dict[str, set[str]]:
     }
 
 
-def test_no_module_imports_itself_through_others():
+def test_imports_have_no_cycles():
     graphlib.TopologicalSorter(import_graph(SOURCE)).prepare()  # raises CycleError, which names the cycle
 
 
-def test_a_circle_through_a_function_is_found(tmp_path):
+def test_import_cycles_through_functions_are_found(tmp_path):
     package = tmp_path / "package"
     package.mkdir()
     (package / "a.py").write_text("from package.b import f\n")

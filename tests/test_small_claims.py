@@ -98,7 +98,7 @@ def test_the_environment_allows_more(tmp_path, chunker, monkeypatch):
 
 
 @pytest.mark.parametrize("limit", ["", "much", "-1", 0, -5, True, [1]])
-def test_limits_that_are_none(tmp_path, limit):
+def test_invalid_limits_are_refused(tmp_path, limit):
     path = tmp_path / "model.uk"
     small_claims.columns_without_weights(path, 2, 3)
     for read in (load, read_model):
@@ -125,7 +125,7 @@ def test_limit_errors_travel():
     assert type(again) is LimitError and str(again) == str(error) and again.reason == "too much"
 
 
-def test_sound_models_need_no_limit(tmp_path):
+def test_trained_models_need_no_raised_limit(tmp_path):
     """Many classes, few rows: the file's size accounts for the memory of a trained model."""
     rng = np.random.default_rng(0)
     X, y = (rng.random((300, 40)) < 0.2).astype(float), np.arange(300) % 60
@@ -217,7 +217,7 @@ def test_an_array_that_many_steps_use(tmp_path):
         Plan.from_container(str(path), {"plan.0.columns": columns}, settings)
 
 
-def test_sound_plans_of_hashed_words_need_no_limit(tmp_path):
+def test_plans_of_hashed_words_need_no_raised_limit(tmp_path):
     """Fifty columns of 2^20 features each, which stay sparse, and their union, normalized in two ways."""
     found, parts = [], []
     for column in range(50):

@@ -41,7 +41,7 @@ def problems(folder: Path, file: str, text: str) -> list[str]:
     return [line.removeprefix(str(path)) for line in found]
 
 
-def test_our_own_core_keeps_the_order() -> None:
+def test_the_core_passes_the_check() -> None:
     assert check_includes.main([]) == 0
 
 
@@ -56,7 +56,7 @@ def test_our_own_core_keeps_the_order() -> None:
         ("parsing/parser.cpp", "unkernel/tree/kernel.hpp"),
     ],
 )
-def test_rooms_may_include_themselves_and_those_below(tmp_path: Path, file: str, include: str) -> None:
+def test_rooms_can_include_themselves_and_lower_rooms(tmp_path: Path, file: str, include: str) -> None:
     assert problems(tmp_path, file, f'#include "{include}"\n') == []
 
 
@@ -142,7 +142,7 @@ def test_main_fails_on_a_violation(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "error: " in capsys.readouterr().out
 
 
-def test_the_extras_that_make_installs_are_there() -> None:
+def test_the_extras_that_make_installs_exist() -> None:
     requirements = tool("requirements").requirements
     assert any(line.startswith("pytest") for line in requirements("test"))
     with pytest.raises(SystemExit, match="no extra 'nothing'"):
@@ -160,7 +160,7 @@ def test_links_are_turned_for_the_site() -> None:
     assert turn(outside, *included) == "a [b](https://example.org/x.md)"
 
 
-def test_pages_of_commands_say_what_their_help_says(tmp_path: Path) -> None:
+def test_pages_of_commands_show_their_help(tmp_path: Path) -> None:
     pages = tool("command_pages", "docs/_ext")
     (tmp_path / "former.rst").touch()
     pages.write_pages(tmp_path)
@@ -192,7 +192,7 @@ def named(folder: Path, file: str, text: str) -> list[str]:
     return [line.removeprefix(f"{folder / file}:") for line in check_names.check(folder, HEIGHT)]
 
 
-def test_our_own_rooms_name_no_room_above_them() -> None:
+def test_the_package_passes_the_check_of_names() -> None:
     assert check_names.main([]) == 0
 
 
@@ -221,7 +221,7 @@ def test_a_string_that_names_a_room_above_is_found(tmp_path: Path, text: str, pr
         ("cli/train.py", 'text = "unkernel predict with a RankSVM"\n'),
     ],
 )
-def test_docstrings_words_and_lower_rooms_may_be_named(tmp_path: Path, file: str, text: str) -> None:
+def test_docstrings_and_lower_rooms_can_be_named(tmp_path: Path, file: str, text: str) -> None:
     assert named(tmp_path, file, text) == []
 
 
@@ -233,7 +233,7 @@ def test_the_page_of_platforms_is_current() -> None:
     assert tool("platforms_page").main(["--check"]) == 0
 
 
-def test_the_page_of_platforms_has_what_ran_and_no_more(
+def test_the_page_of_platforms_lists_recorded_results_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tool("platforms_page")

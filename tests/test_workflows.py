@@ -76,7 +76,7 @@ def test_tested_pythons_are_those_promised() -> None:
 
 
 @pytest.mark.parametrize("script", CI_SCRIPTS, ids=lambda script: script.name)
-def test_ci_scripts_may_be_executed(script: Path) -> None:
+def test_ci_scripts_are_executable(script: Path) -> None:
     assert script.stat().st_mode & 0o111
 
 
@@ -95,7 +95,7 @@ def test_a_job_runs_each_nightly_step() -> None:
         assert sum(word in name for word in words) == 1, name
 
 
-def test_nightly_steps_go_on_after_a_failure_and_tell_it(tmp_path: Path) -> None:
+def test_nightly_steps_continue_after_a_failure_and_report_it(tmp_path: Path) -> None:
     """The script itself, with other steps: the last lines list each result, and the exit code is 1."""
     script = (ROOT / ".ci" / "nightly").read_text(encoding="utf-8")
     script = re.sub(r"^(install_what|is_here clang).*\n", "", script, flags=re.MULTILINE)
@@ -118,7 +118,7 @@ def test_nightly_steps_go_on_after_a_failure_and_tell_it(tmp_path: Path) -> None
     assert (tmp_path / "build" / "nightly" / "good.txt").read_text() == "fine\n"
 
 
-def test_the_conda_recipe_needs_what_the_package_needs() -> None:
+def test_the_conda_recipe_has_the_requirements_of_the_package() -> None:
     recipe = parsed(ROOT / "packaging" / "conda" / "recipe.yaml")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needed = {one.replace(" ", "") for one in recipe["requirements"]["run"]}

@@ -107,7 +107,7 @@ def test_titles_end_at_a_colon():
     assert title == "Records" and text.startswith("From a dict to its class, against")
 
 
-def test_points_of_a_curve_have_rows_of_their_own(report, tmp_path):
+def test_points_of_a_curve_are_shown_in_separate_rows(report, tmp_path):
     import page
     from harness.report import saved
 

@@ -46,7 +46,7 @@ def text(paper, tmp_path, monkeypatch):
     return papers.text_of(paper, read(report.save(tmp_path)), "chang2010")
 
 
-def test_tables_have_the_numbers_of_the_paper_beside_ours(text):
+def test_tables_compare_the_numbers_of_the_paper_with_ours(text):
     assert "### Table 5\n\nTraining, on another machine.\n" in text
     assert "| a9a | **unkernel** | 0.25 |" in text
     assert "|  | paper, LIBLINEAR | 1.5 (6) |" in text

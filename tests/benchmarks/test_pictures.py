@@ -35,7 +35,7 @@ def test_latencies_are_those_of_the_benchmarks():
 
 
 @pytest.mark.parametrize("name", ["latency", "training_time"])
-def test_the_small_print_says_command_machine_and_date(name):
+def test_pictures_show_command_machine_and_date(name):
     small_print, shown = import_module(name).small_print(), words_in(name)
     for line in small_print.splitlines():
         assert line in shown

@@ -67,7 +67,7 @@ def test_the_slowest_resource_is_the_limit():
     assert limit.value == 4.0 and limit.note == "random reads"
 
 
-def test_shuffled_rows_stay_near():
+def test_shuffling_moves_rows_by_less_than_1024_places():
     import roofline
 
     order = roofline.shuffled_nearby(3000)

@@ -49,7 +49,7 @@ def test_a_stage_is_trained_once_for_each_treebank(udpipe, learnt):
     assert len(learnt) == 3
 
 
-def test_a_training_that_fails_leaves_nothing(udpipe, learnt, monkeypatch, tmp_path):
+def test_a_failed_training_leaves_no_model(udpipe, learnt, monkeypatch, tmp_path):
     def fail(data, options):
         raise KeyboardInterrupt
 

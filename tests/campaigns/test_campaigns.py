@@ -42,7 +42,7 @@ KILLS = """
 """
 
 
-def test_after_a_kill_every_file_is_the_old_one_or_the_new_one(tmp_path):
+def test_after_a_kill_every_file_is_old_or_new(tmp_path):
     check_in_a_process_of_its_own(KILLS, tmp_path)
 
 
@@ -64,7 +64,7 @@ FULL_DISKS = """
 """
 
 
-def test_a_full_disk_changes_nothing(tmp_path):
+def test_a_full_disk_leaves_old_files_unchanged(tmp_path):
     check_in_a_process_of_its_own(FULL_DISKS, tmp_path)
 
 

@@ -207,7 +207,7 @@ def test_a_plot(run, golden, tmp_path, suffix, begin):
 
 
 @needs_matplotlib
-def test_nothing_to_plot_is_a_warning(run, golden, tmp_path):
+def test_a_plot_without_measurements_is_a_warning(run, golden, tmp_path):
     plot = tmp_path / "p.svg"
     ran = run("compile", golden / "liblinear-multi.model", "-o", tmp_path / "m.uk", "--plot", plot, "--json")
     assert (ran.code, ran.json["plot"]) == (0, None)

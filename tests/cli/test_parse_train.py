@@ -232,7 +232,7 @@ def test_templates_of_bunsetsu_parsers_are_read_from_a_file(run, tmp_path):
         assert reason in run(*arguments, tmp_path / "t.txt", "-q").error()
 
 
-def test_conllx_may_have_several_roots(run, tmp_path):
+def test_several_roots_are_accepted_in_conllx_only(run, tmp_path):
     two_roots = "".join(f"{i}\tw{i}\t_\tA\tA\t_\t0\tROOT\t_\t_\n" for i in (1, 2)) + "\n"
     (tmp_path / "train").write_text(treebank(30, 0) + two_roots)
     assert "root" in run("train", "parser", tmp_path / "train", "-o", tmp_path / "m.uk", "-q").error()

@@ -147,7 +147,7 @@ def test_models_of_other_programs_answer_as_those_do(run, golden, tmp_path, name
     np.testing.assert_allclose(np.loadtxt(out), expected, rtol=1e-9, atol=1e-12)
 
 
-def test_that_a_model_was_compiled_for_this_once_is_said(run, golden, tmp_path):
+def test_predict_reports_that_it_compiled_the_model(run, golden, tmp_path):
     rows = golden / "binary.test.svm"
     ran = run("predict", golden / "libsvm-rbf.model", rows, "--json")
     (line,) = ran.err.splitlines()
@@ -219,7 +219,7 @@ def test_an_rbf_kernel_sees_columns_that_no_support_vector_has(run, golden, tmp_
     assert near != far
 
 
-def test_an_approximate_model_says_so(run, golden, tmp_path):
+def test_predict_marks_approximate_models(run, golden, tmp_path):
     path = tmp_path / "m.uk"
     options = ["--engine", "pruned", "--threshold", "0.02", "-q"]
     assert run("compile", golden / "libsvm-poly2.model", "-o", path, *options).code == 0

@@ -126,9 +126,7 @@ KILLED = """
 @pytest.mark.parametrize(
     ("moment", "options"), [("before", []), ("half", []), ("after", []), ("before", ["--dask", "local"])]
 )
-def test_a_client_that_is_killed_leaves_what_another_run_completes(
-    run, model, parts, tmp_path, *, moment, options
-):
+def test_another_run_completes_the_work_of_a_killed_client(run, model, parts, tmp_path, *, moment, options):
     if options:
         pytest.importorskip("distributed")
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out", "--scores"]
@@ -212,7 +210,7 @@ def test_a_journal_that_was_cut_off_is_read(run, model, parts, tmp_path):
     "lines",
     [b"", b"[1]", b'{"a": 1}\n{"part": "part-0.csv"}\n{"part": [1], "stamp": 3}', b"\xff\n" + b"[" * 9999],
 )
-def test_a_journal_that_is_no_journal_is_refused_or_begun_anew(run, model, parts, tmp_path, lines):
+def test_invalid_journals_are_refused_or_replaced(run, model, parts, tmp_path, lines):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / JOURNAL).write_bytes(lines)
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
@@ -233,7 +231,7 @@ def test_a_part_that_was_cut_off_is_answered_again(run, model, parts, tmp_path):
     assert run(*command, "--json").json["done_before"] == 2
 
 
-def test_files_of_others_are_not_replaced(run, model, parts, tmp_path):
+def test_files_not_in_the_journal_are_not_replaced(run, model, parts, tmp_path):
     command = ["predict", model, parts / "part-[01].csv", "-o", tmp_path / "out"]
     assert run(*command, "-q").code == 0
     (tmp_path / "out" / "part-2.csv").write_text("mine")
@@ -260,7 +258,7 @@ def test_answers_of_other_runs_are_not_mixed(run, model, parts, people_file, tmp
     assert run(*command, "--force", "--json").json["done_before"] == 0
 
 
-def test_a_wrong_model_leaves_nothing_behind(run, model, parts, tmp_path):
+def test_unreadable_models_leave_no_output(run, model, parts, tmp_path):
     bad, out = tmp_path / "bad.uk", tmp_path / "out"
     command = [parts / "part-*.csv", "-o", out]
     assert "No such file" in run("predict", bad, *command).error()
@@ -269,7 +267,7 @@ def test_a_wrong_model_leaves_nothing_behind(run, model, parts, tmp_path):
     assert not out.exists()
 
 
-def test_a_run_that_came_to_nothing_is_no_obstacle(run, model, parts, tmp_path):
+def test_a_run_without_results_does_not_block_the_next(run, model, parts, tmp_path):
     """The first file is bad, and the options were, too."""
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
     good = (parts / "part-0.csv").read_bytes()
@@ -299,7 +297,7 @@ def test_formats_of_answers_are_those_of_the_files(run, model, parts, tmp_path):
     assert json.loads(found["d.ndjson"])
 
 
-def test_several_files_and_folders_are_told_how(run, model, parts, tmp_path):
+def test_several_files_and_folders_are_refused_with_the_right_syntax(run, model, parts, tmp_path):
     files = sorted(parts.iterdir())
     assert run("predict", model, *files, "-o", tmp_path / "out").error() == (
         f"{files[1]}: a second file; for several files, give one pattern in quotes, such as 'part-*.csv', "

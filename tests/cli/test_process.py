@@ -37,7 +37,7 @@ def endless_training(tmp_path) -> list[str]:
     return [*COMMAND, "train", "poly", str(tmp_path / "rows.svm"), "-o", str(tmp_path / "m.uk"), *options]
 
 
-def test_the_version_needs_none_of_the_libraries():
+def test_commands_import_only_the_libraries_that_they_need():
     """``--version`` imports neither Typer nor NumPy, and no command imports the estimator of another.
 
     Commands run one after another in a process, so imports of one count for the next as well.
@@ -90,7 +90,7 @@ def test_an_error_is_one_plain_line_however_narrow_the_screen(run, tmp_path, mon
     ("number", "code", "words"),
     [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")],
 )
-def test_a_signal_leaves_nothing_behind(endless_training, tmp_path, number, code, words):
+def test_a_signal_during_training_leaves_no_files(endless_training, tmp_path, number, code, words):
     process = subprocess.Popen(
         [*endless_training, "-v"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -129,7 +129,7 @@ def predictions_and_a_table(model_file: Path, test_file: Path) -> list[list[obje
     return [["predict", model_file, test_file, "-o", "-", "-q"], ["inspect", model_file]]
 
 
-def test_nobody_reads(model_file, test_file):
+def test_output_into_a_closed_pipe_ends_quietly(model_file, test_file):
     for arguments in predictions_and_a_table(model_file, test_file):
         read_end, write_end = os.pipe()
         os.close(read_end)

@@ -160,7 +160,7 @@ def test_scores_and_probabilities_read_back(run, people_model, people_file, peop
 
 
 @pytest.mark.parametrize("learner", ["pairs", "pairs by class", "calibrated"])
-def test_scores_have_the_names_of_what_they_are_about(run, people_records, learner, tmp_path):
+def test_columns_of_scores_are_named_by_classes_or_pairs(run, people_records, learner, tmp_path):
     last = {
         "pairs": SVC(kernel="linear", decision_function_shape="ovo"),
         "pairs by class": SVC(kernel="linear"),
@@ -279,7 +279,7 @@ def test_records_of_a_file_are_answered_on_stdout_too(run, people_model, people_
     )
 
 
-def test_a_process_beside_yours_answers_line_by_line(people_model):
+def test_records_from_a_pipe_are_answered_line_by_line(people_model):
     source = str(Path(unkernel.__file__).parents[1])
     with subprocess.Popen(
         [*RUN, "predict", str(people_model), "-", "--quiet"],
@@ -309,7 +309,7 @@ def test_predicting_needs_no_pandas(people_model, people_file):
     assert ran.stdout.endswith("\nset()\n"), ran.stderr
 
 
-def test_evaluate_says_what_predict_says(run, people_model, people_file):
+def test_evaluate_and_predict_report_the_same_measures(run, people_model, people_file):
     found = run("evaluate", people_model, people_file, "--json").json
     said = run("predict", people_model, people_file, "--json").json
     for name in ("accuracy", "f1", "roc_area", "log_loss", "rows"):
@@ -395,7 +395,7 @@ def test_tuning(run, people_file, tmp_path):
     assert load(tmp_path / "best.uk").predict_one({"age": 60, "job": "pilot", "member": True}) == "yes"
 
 
-def test_models_from_python_are_asked_without_a_target(run, people_records, people_file, tmp_path):
+def test_models_saved_from_python_predict_without_a_target(run, people_records, people_file, tmp_path):
     from sklearn.pipeline import make_pipeline
 
     X = [{key: one[key] for key in ("age", "job")} for one in people_records]

@@ -53,7 +53,7 @@ def test_a_target_must_be_named(train):
     assert train('{"age": 1, "b": 2}\n', name="d.jsonl", target=None).endswith("there are age, b")
 
 
-def test_a_target_must_be_there(train):
+def test_missing_targets_are_refused_with_a_suggestion(train):
     assert train(GOOD, target="ritch") == "d.csv: there is no column --target 'ritch'; did you mean 'rich'?"
     assert train(GOOD, target="zzz").endswith("it has age, job, member, rich")
     assert "no column 'zzz'" in train(GOOD, "--drop", "zzz")
@@ -197,7 +197,7 @@ def test_damaged_files(predict, tmp_path):
     assert predict(b"", "e.parquet").startswith("e.parquet: not a Parquet file, or a damaged one")
 
 
-def test_strange_types_of_parquet(predict):
+def test_unexpected_types_of_parquet_columns_are_refused(predict):
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table({"age": ["x"], "job": ["a"], "member": [True]}), sink)
     line = predict(sink.getvalue().to_pybytes(), "d.parquet")
@@ -313,7 +313,7 @@ def test_weights_of_classes_whose_names_have_signs(run, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["people.csv", "people.jsonl"])
-def test_a_slip_in_a_column_of_numbers_is_named(run, people_records, tmp_path, name):
+def test_a_cell_that_is_not_a_number_is_named(run, people_records, tmp_path, name):
     """One cell that is not a number would make categories of a thousand numbers."""
     records = [dict(record) for record in people_records]
     records[41]["age"] = "abc"

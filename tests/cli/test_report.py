@@ -57,7 +57,7 @@ def test_a_linear_baseline_and_no_records(run, model_file, train_file, test_file
     assert "Mistakes" not in texts["h2"]
 
 
-def test_no_file_is_replaced_unless_told(run, model_file, test_file, tmp_path):
+def test_existing_files_are_replaced_only_by_force(run, model_file, test_file, tmp_path):
     page = tmp_path / "report.html"
     page.write_text("my own words")
     told = ("report", model_file, "--test", test_file, "-o", page, "--top", "0", "--mistakes", "0")
@@ -78,7 +78,7 @@ def test_no_file_is_replaced_unless_told(run, model_file, test_file, tmp_path):
         ("odds.uk --test - -o {page}", "stdin can be read only once: give --test a file"),
     ],
 )
-def test_what_is_refused(run, model_file, test_file, options, reason):
+def test_bad_options_and_inputs_are_refused_without_a_page(run, model_file, test_file, options, reason):
     page = model_file.with_name("x.html")
     places = {"model": model_file, "test": test_file, "page": page}
     message = run("report", model_file, *options.format(**places).split()).error()
@@ -93,7 +93,7 @@ def test_labels_that_the_model_does_not_know(run, model_file, tmp_path):
     assert "1 row of 2 have labels that the model model.uk does not know (9)" in message
 
 
-def test_measures_that_one_class_leaves_undefined_are_dashes(run, model_file, test_file, tmp_path):
+def test_measures_undefined_for_one_class_are_shown_as_dashes(run, model_file, test_file, tmp_path):
     page, one_class = tmp_path / "report.html", tmp_path / "one.svm"
     lines = test_file.read_text().splitlines(keepends=True)
     one_class.write_text("".join(line for line in lines if line.startswith("-1")))
@@ -139,7 +139,7 @@ def test_a_page_about_a_parser(run, tmp_path):
     assert "--zero-based is for models of rows or trees, and this is a parser" in message
 
 
-def test_options_of_parsers_say_nothing_to_models_of_rows(run, model_file, test_file, tmp_path):
+def test_options_of_parsers_are_refused_for_models_of_rows(run, model_file, test_file, tmp_path):
     told = ("report", model_file, "--test", test_file, "-o", tmp_path / "x.html", "--from", "text")
     assert "--from is for parsers, and this is a model of rows, records or trees" in run(*told).error()
 

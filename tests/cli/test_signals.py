@@ -110,7 +110,7 @@ def test_a_signal_while_a_model_is_written(tmp_path, train_file, number, code, w
     assert list(tmp_path.iterdir()) == [train_file]
 
 
-def test_signals_that_are_ignored_stay_so(tmp_path, train_file):
+def test_ignored_signals_stay_ignored(tmp_path, train_file):
     """Like under ``nohup``."""
     program = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + AT_WRITING
     done = run_python(program, "SIGHUP", "train", "poly", train_file, "-o", tmp_path / "m.uk", "-q")

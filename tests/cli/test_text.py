@@ -116,7 +116,7 @@ def test_a_beam_needs_a_parser_that_was_trained_with_one(run, folder):
     assert "--beam is for parsers of dependency trees and raw text, and this is a tagger" in told
 
 
-def test_says_what_it_trained(run, folder, tmp_path):
+def test_the_output_describes_the_trained_parser(run, folder, tmp_path):
     train = folder / "train.conllu"
     ran = run("train", "text", train, "-o", tmp_path / "a.uk", "--dev", train, "--folds", 1)
     assert ran.code == 0
@@ -126,7 +126,7 @@ def test_says_what_it_trained(run, folder, tmp_path):
     assert "train.conllu" in again
 
 
-def test_refuses_what_it_cannot_learn_from(run, folder, tmp_path):
+def test_files_that_are_not_treebanks_are_refused(run, folder, tmp_path):
     for name, words in {"notes.txt": "notes.txt", "en.uk": "model of unkernel"}.items():
         assert words in run("train", "text", folder / name, "-o", tmp_path / "x.uk").error()
     assert not (tmp_path / "x.uk").exists()
@@ -208,7 +208,7 @@ def test_starts_from_words_and_tags(run, folder, model):
     assert told == f"{folder / 'notes.txt'} holds plain text, not words in columns: leave out --from"
 
 
-def test_stops_or_goes_on_where_there_is_no_text(run, folder, model, tmp_path):
+def test_bytes_that_are_not_text_stop_the_run_or_are_skipped(run, folder, model, tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"Why not?\n\nDogs \xff\n\nWhy not?\n")
     ran = run("parse", folder / "en.uk", bad)
@@ -248,7 +248,7 @@ def test_parses_several_files_in_their_order(run, folder, model, stdin, tmp_path
     assert "b.txt" in run("parse", folder / "en.uk", *files, "-o", tmp_path / "b.txt", "--force").error()
 
 
-def test_sentences_of_several_files_stay_apart(run, folder, model, tmp_path):
+def test_sentences_of_several_files_are_not_joined(run, folder, model, tmp_path):
     for end in ("", "\n", "\r\n", "\n\n"):
         (tmp_path / "a.conllu").write_bytes(("1\tWhy" + "\t_" * 8 + end).encode())
         ran = run("parse", folder / "tags.uk", *[tmp_path / "a.conllu"] * 3, "-q")
@@ -368,7 +368,7 @@ def test_explains_the_heads_of_a_text(run, folder, model):
     )
 
 
-def test_lists_what_text_parsers_decide_by(run, folder):
+def test_inspect_lists_conjunctions_of_each_part_of_a_text_parser(run, folder):
     found = run("inspect", folder / "en.uk", "--top", 3, "--json").json["top"]
     assert {"tagger.upos", "parser.moves"} <= set(found)
     assert all(one["part"].startswith(kind) for kind, listed in found.items() for one in listed)
@@ -398,6 +398,6 @@ def test_clusters_are_no_parser(run, folder, tmp_path, command):
     assert "a clustering of words, not a parser: unkernel train text --clusters takes it" in told
 
 
-def test_treebank_reads_what_was_written(run, folder, model):
+def test_written_trees_are_read_as_a_treebank(run, folder, model):
     out = run("parse", folder / "en.uk", folder / "notes.txt", "-q").out
     assert read_conllu(io.StringIO(out), trees=True).n_words == model.parse(TEXT).n_words

@@ -87,7 +87,7 @@ def test_quiet_prints_nothing(run, train_file, tmp_path):
     assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
-def test_json_has_what_the_summary_has(run, train_file, test_file, tmp_path):
+def test_json_has_the_fields_of_the_summary(run, train_file, test_file, tmp_path):
     found = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--test", test_file, "--json").json
     assert set(found["test"]) == {"file", "rows", *CLASS_MEASURES}
     assert (found["test"]["file"], found["test"]["rows"]) == (str(test_file), 200)
@@ -104,7 +104,7 @@ def test_json_has_what_the_summary_has(run, train_file, test_file, tmp_path):
     assert found["warnings"] == []
 
 
-def test_verbose_tells_what_happens(run, train_file, tmp_path):
+def test_verbose_prints_the_steps(run, train_file, tmp_path):
     ran = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--verbose", "--quiet")
     assert ran.code == 0
     assert ran.err.splitlines() == [f"reading {train_file}", "training", "measuring"]
@@ -121,7 +121,7 @@ def test_a_training_that_stopped_early_is_a_warning(run, train_file, tmp_path):
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [3, 7], [-1, 1], [1, 2**53]])
-def test_labels_that_are_integers_stay_such(run, tmp_path, labels):
+def test_integer_labels_stay_integers(run, tmp_path, labels):
     lines = "".join(f"{labels[i % 2]}.0 {1 + i % 2}:1\n" for i in range(10))
     (tmp_path / "rows").write_text(lines)
     ran = run("train", "poly", tmp_path / "rows", "-o", tmp_path / "m.uk", "--json")
@@ -144,7 +144,7 @@ def test_class_weights(run, train_file, tmp_path, weights):
     assert ran.json["objective"] == expected.objective_
 
 
-def test_how_the_file_counts_is_remembered(run, tmp_path):
+def test_the_first_index_of_the_training_file_is_remembered(run, tmp_path):
     """The second file has no feature 0; only the model knows that its indices start at 0."""
     (tmp_path / "train").write_text("1 0:1\n-1 1:1\n1 2:1\n-1 1:1 2:1\n")
     (tmp_path / "test").write_text("-1 1:1\n-1 1:1 2:1\n")

@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-m", "unkernel", "train"]
 
 
 @pytest.mark.parametrize("kind", ["linear", "rank"])
-def test_out_of_core_finds_what_is_found_in_memory(run, rank_files, tmp_path, kind):
+def test_training_out_of_core_equals_training_in_memory(run, rank_files, tmp_path, kind):
     data, test = rank_files
     command = ["train", kind, data, "-o", tmp_path / "m.uk", "--test", test, "--tol", "1e-6", "--json"]
     here, packed = run(*command).json, run(*command, "--out-of-core", "--memory", "1G").json
@@ -65,7 +65,7 @@ def test_several_files(run, tmp_path, how):
         assert load(tmp_path / "m.uk").model.origin["rows"] == 300
 
 
-def test_too_little_memory_is_said_before_training(run, linear_files, tmp_path):
+def test_too_little_memory_is_reported_before_training(run, linear_files, tmp_path):
     command = ["train", "linear", linear_files[0], "-o", tmp_path / "m.uk", "--out-of-core", "--memory"]
     message = run(*command, "30K").error()
     assert "300 rows, 8 features and 200 cuts need about 40.1 kB, and --memory allows 30.0 kB" in message
@@ -107,7 +107,7 @@ def passes_made(monkeypatch) -> list[int]:
 
 
 @pytest.mark.hostile
-def test_a_training_that_was_killed_goes_on(run, hard_training, tmp_path, passes_made):
+def test_a_killed_training_resumes_from_its_checkpoint(run, hard_training, tmp_path, passes_made):
     whole = run("train", *hard_training, "--json").json
     assert len(passes_made) == whole["passes"] > 60
     passes_made.clear()
@@ -122,7 +122,7 @@ def test_a_training_that_was_killed_goes_on(run, hard_training, tmp_path, passes
 
 
 @pytest.mark.hostile
-def test_who_interrupts_is_told_that_it_can_go_on(hard_training, tmp_path):
+def test_interrupted_trainings_say_how_to_resume(hard_training, tmp_path):
     process = started(hard_training, tmp_path / "kept")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)

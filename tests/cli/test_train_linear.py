@@ -25,7 +25,7 @@ def test_the_model_is_the_one_that_the_estimator_makes(run, linear_files, tmp_pa
     np.testing.assert_array_equal(load(tmp_path / "m.uk").decision_function(X), expected.decision_function(X))
 
 
-def test_what_json_has(run, linear_files, tmp_path):
+def test_the_fields_of_json_are_complete(run, linear_files, tmp_path):
     data, test = linear_files
     found = run("train", "linear", data, "-o", tmp_path / "m.uk", "--test", test, "--json").json
     assert set(found) == {
@@ -120,7 +120,7 @@ def test_the_model_goes_through_all_commands(run, linear_files, tmp_path):
         assert run("bench", path, test, "--seconds", 0.01, "--json").json["rows"] == 100
 
 
-def test_how_the_file_counts_is_remembered(run, tmp_path):
+def test_the_first_index_of_the_training_file_is_remembered(run, tmp_path):
     X = np.eye(3)[[0, 1, 2, 1] * 5]
     write_svmlight(tmp_path / "train", X, [1, -1, 1, -1] * 5, zero_based=True)
     write_svmlight(tmp_path / "test", X[1:2], [-1], zero_based=True)
@@ -129,6 +129,6 @@ def test_how_the_file_counts_is_remembered(run, tmp_path):
         assert run("predict", tmp_path / "m.uk", tmp_path / "test", "--json").json["accuracy"] == 1.0
 
 
-def test_verbose_tells_what_happens(run, linear_files, tmp_path):
+def test_verbose_prints_the_steps(run, linear_files, tmp_path):
     ran = run("train", "linear", linear_files[0], "-o", tmp_path / "m.uk", "-v", "-q", "--out-of-core")
     assert ran.err.splitlines() == [f"packing {linear_files[0]}", "training", "measuring"]

@@ -37,7 +37,7 @@ def test_the_model_is_the_one_that_the_estimator_makes(trained, rank_files):
         assert trained["test"]["mean_absolute_error"] == np.mean(np.abs(answers - tests.y))
 
 
-def test_what_json_has(trained):
+def test_the_fields_of_json_are_complete(trained):
     assert set(trained) == {
         *(
             "learner",

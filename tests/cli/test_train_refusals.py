@@ -52,7 +52,7 @@ def test_options_that_are_refused(run, linear_files, tmp_path, options, reason):
     assert set(tmp_path.iterdir()) == before
 
 
-def test_places_for_what_is_kept(run, linear_files, tmp_path):
+def test_bad_places_of_checkpoints_and_caches_are_refused(run, linear_files, tmp_path):
     data, test = linear_files
     command = ["train", "linear", data, "-o", tmp_path / "m.uk", "--out-of-core"]
     assert "is a folder, and this is a file" in run(*command, "--checkpoint", test).error()

@@ -52,7 +52,7 @@ def test_the_log_linear_model_is_that_of_the_estimator(run, three_classes, tmp_p
     np.testing.assert_array_equal(load(path).predict_proba(X), expected.predict_proba(X))
 
 
-def test_the_penalty_is_the_estimators_own(run, train_file, tmp_path):
+def test_the_penalty_defaults_to_that_of_the_estimator(run, train_file, tmp_path):
     found = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", "--json").json
     assert found["penalty"] == "l1"
     assert run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--json").json["penalty"] == "l2"
@@ -94,7 +94,7 @@ def test_probabilities_are_predicted(run, three_classes, tmp_path):
     assert run("inspect", fast, "--json").json["probability"] is True
 
 
-def test_inspect_counts_what_is_not_zero(run, train_file, tmp_path):
+def test_inspect_counts_nonzero_weights(run, train_file, tmp_path):
     path = tmp_path / "m.uk"
     options = ["--degree", "3", "--gamma", "1", "--json"]
     trained = run("train", "logistic", train_file, "-o", path, *options).json
@@ -105,7 +105,7 @@ def test_inspect_counts_what_is_not_zero(run, train_file, tmp_path):
     assert re.search(r"conjunctions +\d+: \d+ of 1 feature, \d+ of 2 features", run("inspect", path).out)
 
 
-def test_verbose_tells_what_happens(run, train_file, tmp_path):
+def test_verbose_prints_the_steps(run, train_file, tmp_path):
     ran = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", "--verbose", "--quiet")
     assert ran.err.splitlines() == [f"reading {train_file}", "training", "measuring"]
 

@@ -77,7 +77,7 @@ def vector_model(tmp_path, vector_files, run):
 # --- train --------------------------------------------------------------------------------------------
 
 
-def test_train_tells_what_it_did(run, tree_files, tmp_path):
+def test_train_reports_its_result(run, tree_files, tmp_path):
     ran = run(
         "train",
         "tree",
@@ -172,7 +172,7 @@ def test_class_weights_are_by_label(run, questions, tree_files, tmp_path):
     )
 
 
-def test_vectors_beside_the_trees(run, vector_files, vector_model):
+def test_vectors_are_combined_with_trees(run, vector_files, vector_model):
     kernel = load(vector_model).model.kernel
     assert (kernel.combination, kernel.tree_weight, kernel.vector.name) == ("sum", 0.3, "polynomial")
     assert (kernel.vector.degree, kernel.vector.gamma) == (2, 0.5)
@@ -215,7 +215,7 @@ def test_a_kelp_file(run, tmp_path):
         (b"", "a", False),
     ],
 )
-def test_files_of_trees_are_told_from_others(content, name, trees, tmp_path):
+def test_files_of_trees_are_recognised(content, name, trees, tmp_path):
     for compress in (bytes, gzip.compress):
         (tmp_path / name).write_bytes(compress(content))
         assert _trees.is_tree_file(str(tmp_path / name)) is trees
@@ -264,7 +264,7 @@ TRAINING_REFUSED = {
 
 
 @pytest.mark.parametrize(("words", "reason"), TRAINING_REFUSED.values(), ids=TRAINING_REFUSED)
-def test_what_train_refuses(run, golden, tmp_path, words, reason):
+def test_bad_options_and_files_are_refused_by_train(run, golden, tmp_path, words, reason):
     (tmp_path / "brackets.txt").write_text("(S (NP dogs) (VP bark))\n")
     (tmp_path / "damaged.dat").write_text("1 |BT| (A b) |ET|\n-1 |BT| (A b |ET|\n")
     (tmp_path / "one.dat").write_text("1 |BT| (A b) |ET|\n1 |BT| (A c) |ET|\n")
@@ -457,7 +457,7 @@ ASKED_WRONGLY = {
 
 
 @pytest.mark.parametrize("asked", ASKED_WRONGLY.values(), ids=ASKED_WRONGLY)
-def test_what_other_commands_refuse(run, golden, tree_model, tmp_path, asked):
+def test_bad_options_and_files_are_refused_by_other_commands(run, golden, tree_model, tmp_path, asked):
     words, reason = asked
     places = {"trees.uk": tree_model, "new.uk": tmp_path / "new.uk", "new.txt": tmp_path / "new.txt"}
     arguments = [
@@ -555,7 +555,9 @@ def test_bench(run, tree_model, tree_files):
     assert "one tree, Python" in ran.out
 
 
-def test_bench_of_what_no_text_says(run, vector_model, vector_files, tmp_path, tree_model):
+def test_bench_measures_trees_that_brackets_cannot_represent(
+    run, vector_model, vector_files, tmp_path, tree_model
+):
     """Vectors, several trees, and labels that brackets cannot represent."""
     found = run("bench", vector_model, vector_files[1], "--json", *FAST).json
     assert found["score_one_microseconds"]["best"] > 0

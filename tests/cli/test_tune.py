@@ -71,7 +71,7 @@ def test_combinations():
         expand_grid({"degree": list(range(50)), "C": list(range(50))})
 
 
-def test_paths_ascend_in_cost_and_share_all_else():
+def test_settings_are_grouped_into_paths_of_ascending_cost():
     settings = [{"degree": d, "C": c} for c in (10.0, 0.1, 1.0) for d in (1, 2)]
     paths = group_paths(settings, warm=True)
     assert [[one["C"] for one in path] for path in paths] == [[0.1, 1.0, 10.0]] * 2
@@ -79,7 +79,7 @@ def test_paths_ascend_in_cost_and_share_all_else():
     assert group_paths(settings, warm=False) == [[one] for one in settings]
 
 
-def test_what_is_measured_is_what_scikit_learn_measures(run, train_file):
+def test_cross_validation_equals_that_of_scikit_learn(run, train_file):
     """Cold fits: a single value of C has no earlier solution to start from."""
     found = run("tune", "poly", train_file, "--degree", "1,2", "--C", "0.5", "--cv", "4", "--json").json
     X, y = read_svmlight(train_file)
@@ -92,7 +92,7 @@ def test_what_is_measured_is_what_scikit_learn_measures(run, train_file):
 
 
 @pytest.mark.parametrize("jobs", ["1", "3"])
-def test_warm_paths_measure_what_cold_fits_measure(run, train_file, jobs):
+def test_warm_paths_have_the_measures_of_cold_fits(run, train_file, jobs):
     command = ["tune", "poly", train_file, "--cv", "3", "--tol", "1e-7", "--json", "-j", jobs]
     together = run(*command, "--C", "0.01:1").json
     for setting in together["settings"]:
@@ -100,7 +100,7 @@ def test_warm_paths_measure_what_cold_fits_measure(run, train_file, jobs):
         assert alone[0]["measures"]["accuracy"] == setting["measures"]["accuracy"]
 
 
-def test_the_best_is_trained_on_all_rows(run, train_file, test_file, tmp_path):
+def test_the_best_setting_is_trained_on_all_rows(run, train_file, test_file, tmp_path):
     options = ["--degree", "1,2", "--C", "0.1:10", "--cv", "3", "--json", "-o", tmp_path / "best.uk"]
     found = run("tune", "poly", train_file, *options).json
     assert found["best_parameters"]["degree"] == 2
@@ -144,7 +144,7 @@ def test_every_kind_of_rows(run, linear_files, kind, options, criterion):
     assert means[found["best"]] == best
 
 
-def test_queries_stay_whole(run, rank_files):
+def test_folds_do_not_divide_queries(run, rank_files):
     options = ["--C", "0.1,1", "--cv", "5", "--by", "ndcg", "--ndcg-at", "3", "--json"]
     found = run("tune", "rank", rank_files[0], *options).json
     assert found["criterion"] == "ndcg"
@@ -235,14 +235,14 @@ def test_parsers_are_cross_validated_over_sentences(run, sentences, jobs):
         ("chunker", "--degree 1", "C", [0.1, 1.0, 10.0]),
     ],
 )
-def test_what_is_tried_of_parsers_where_nothing_is_said(kind, options, parameter, values):
+def test_default_grids_of_parsers(kind, options, parameter, values):
     learner = PARSER_LEARNERS[kind]
     words = options.split()
     given = {name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)}
     assert [one[parameter] for one in Search.of(learner, given).settings] == values
 
 
-def test_what_is_refused_of_parsers(run, tmp_path):
+def test_bad_options_of_parsers_are_refused(run, tmp_path):
     train = tmp_path / "train.conllu"
     train.write_text(MAKERS["trees"](8, 0))
     (tmp_path / "other.svm").write_text("1 1:1\n")
@@ -267,7 +267,7 @@ def test_what_is_refused_of_parsers(run, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [*LEARNERS, *PARSERS])
-def test_help_speaks_of_the_kind_alone(run, kind):
+def test_help_lists_only_options_of_the_kind(run, kind):
     shown = run("tune", kind, "--help").out
     examples = re.findall(r"unkernel tune (\w+)", shown.partition("Arguments")[0])
     assert set(examples) == {kind}
@@ -294,7 +294,7 @@ def test_training_with_folds(run, train_file, tmp_path):
     )
 
 
-def test_what_is_refused(run, train_file, linear_files, tmp_path):
+def test_bad_grids_and_options_are_refused(run, train_file, linear_files, tmp_path):
     few = tmp_path / "few.svm"
     write_svmlight(few, np.eye(3), [1, -1, 1])
     for arguments, reason in (
@@ -339,6 +339,6 @@ def test_an_interrupt_before_all_fits_have_begun_stops_those_that_have(monkeypat
 
 
 @pytest.mark.parametrize("name", ["auc", "roc_auc"])
-def test_the_area_under_the_curve_has_other_names(run, train_file, name):
+def test_other_names_of_roc_area_are_accepted(run, train_file, name):
     ran = run("tune", "poly", train_file, "--C", "1,2", "--cv", 2, "--by", name, "--json")
     assert ran.json["criterion"] == "roc_area"

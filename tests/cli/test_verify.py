@@ -45,7 +45,7 @@ def test_files_of_earlier_versions(run, model_file, tmp_path):
     assert run("inspect", model_file, "--json").json["digests"] is True
 
 
-def test_tables_that_do_not_answer_as_the_model(run, people_model, tmp_path):
+def test_tables_that_contradict_the_model_are_found(run, people_model, tmp_path):
     kind, arrays, settings = container.read(people_model, mmap=False)
     weights = [name for name in arrays if ".engine." in name and arrays[name].dtype == np.float64]
     other = tmp_path / "other.uk"
@@ -56,13 +56,13 @@ def test_tables_that_do_not_answer_as_the_model(run, people_model, tmp_path):
     assert f"{other}: the compiled tables and the model beside them give different scores" in ran.out
 
 
-def test_what_is_no_model(run, train_file, tmp_path):
+def test_files_that_are_not_models_fail_verification(run, train_file, tmp_path):
     ran = run("verify", train_file)
     assert ran.code == 1
     assert "not a model file" in ran.out
 
 
-def test_files_that_cannot_be_read_hide_no_damage(run, model_file, tmp_path):
+def test_unreadable_files_do_not_hide_damage_in_others(run, model_file, tmp_path):
     missing, broken = tmp_path / "none.uk", tmp_path / "broken.uk"
     ran = run("verify", missing, tmp_path, model_file)
     assert ran.code == 2
@@ -76,7 +76,9 @@ def test_files_that_cannot_be_read_hide_no_damage(run, model_file, tmp_path):
     assert f"{broken}: array '" in ran.out
 
 
-def test_a_file_that_is_replaced_meanwhile(run, model_file, people_model, tmp_path, monkeypatch):
+def test_files_replaced_during_verification_are_reported(
+    run, model_file, people_model, tmp_path, monkeypatch
+):
     path = tmp_path / "model.uk"
     path.write_bytes(model_file.read_bytes())
 

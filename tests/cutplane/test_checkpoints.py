@@ -101,7 +101,7 @@ LEARNERS = {
 
 
 @pytest.mark.parametrize("kind", LEARNERS)
-def test_a_killed_run_goes_on(kind, folder, kill_after, monkeypatch):
+def test_a_killed_run_resumes(kind, folder, kill_after, monkeypatch):
     X, y = make_rows()
     alone = LEARNERS[kind](**HARD).fit(X, y)
     learner = LEARNERS[kind](checkpoint=folder, **HARD)
@@ -120,7 +120,7 @@ def test_a_killed_run_goes_on(kind, folder, kill_after, monkeypatch):
 
 
 @pytest.mark.hostile
-def test_a_run_may_be_killed_again_and_again(folder, kill_after, monkeypatch):
+def test_a_run_resumes_after_several_kills(folder, kill_after, monkeypatch):
     X, y = make_rows()
     alone = CuttingPlaneSVC(**HARD).fit(X, y)
     for _ in range(4):
@@ -162,7 +162,7 @@ def test_a_run_that_is_killed_while_it_removes_its_checkpoint(folder, monkeypatc
 
 
 @pytest.mark.parametrize("problem", [0, 1, 2])
-def test_many_classes_go_on(problem, folder, kill_after, monkeypatch):
+def test_runs_of_many_classes_resume(problem, folder, kill_after, monkeypatch):
     """Continues from the class that was being learned; earlier classes stay unchanged."""
     X, y = make_rows(3)
     options = HARD | {"loss": "squared_hinge"}
@@ -179,7 +179,7 @@ def test_many_classes_go_on(problem, folder, kill_after, monkeypatch):
     assert not folder.exists()
 
 
-def test_too_few_passes_leave_a_checkpoint_for_more(folder):
+def test_a_run_stopped_by_max_iter_resumes(folder):
     X, y = make_rows()
     learner = CuttingPlaneSVC(checkpoint=folder, max_iter=10, **HARD)
     with pytest.warns(UserWarning, match="max_iter=10"):
@@ -196,14 +196,14 @@ def test_too_few_passes_leave_a_checkpoint_for_more(folder):
     assert not folder.exists()
 
 
-def test_another_cost_or_tolerance_goes_on_from_the_same_cuts(killed):
+def test_another_cost_or_tolerance_resumes_from_the_same_cuts(killed):
     learner, X, y = killed
     learner.set_params(C=0.8, tol=1e-3, max_cuts=50).fit(X, y)
     alone = CuttingPlaneSVC(C=0.8, tol=1e-3).fit(X, y)
     assert learner.objective_ == pytest.approx(alone.objective_, rel=1.1e-3)
 
 
-def test_fewer_cuts_may_be_kept_than_were_stored(killed):
+def test_max_cuts_may_be_lower_than_the_number_of_stored_cuts(killed):
     learner, X, y = killed
     learner.set_params(max_cuts=4, max_iter=5000, tol=1e-3).fit(X, y)
     assert learner.gap_ <= 1e-3
@@ -230,7 +230,7 @@ def test_fewer_cuts_may_be_kept_than_were_stored(killed):
         "constant", "classes", "learner",
     ],
 )  # fmt: skip
-def test_other_rows_labels_and_losses_are_refused(killed, folder, change):
+def test_checkpoints_of_other_rows_labels_or_losses_are_refused(killed, folder, change):
     learner, X, y = killed
     before = {path: path.read_bytes() for path in (folder / "problem-0").iterdir()}
     with pytest.raises(ValueError, match=r"kept.*problem-0: the checkpoint is of other rows"):
@@ -255,7 +255,7 @@ def test_checkpoints_of_earlier_versions_are_refused(killed, folder):
     [{"pair_weight": {(1, 0): 2.0}}, {"qid": True}, {"sample_weight": True}, {"labels": True}],
     ids=str,
 )
-def test_other_pairs_are_refused(change, folder, kill_after, monkeypatch):
+def test_checkpoints_of_other_pairs_are_refused(change, folder, kill_after, monkeypatch):
     X, y = make_rows(3)
     kill_after(5)
     with pytest.raises(Killed):
@@ -268,7 +268,7 @@ def test_other_pairs_are_refused(change, folder, kill_after, monkeypatch):
         ranker.fit(X, y % 2 if "labels" in change else y, qid, weights)
 
 
-def test_files_that_changed_are_refused(folder, tmp_path, kill_after, monkeypatch):
+def test_checkpoints_of_changed_files_are_refused(folder, tmp_path, kill_after, monkeypatch):
     X, y = make_rows()
     path = tmp_path / "rows.svm"
     write_svmlight(path, X, y)
@@ -287,7 +287,7 @@ def test_files_that_changed_are_refused(folder, tmp_path, kill_after, monkeypatc
         learner.fit(tmp_path / "other.svm")
 
 
-def test_files_go_on(folder, tmp_path, kill_after, monkeypatch):
+def test_training_on_files_resumes(folder, tmp_path, kill_after, monkeypatch):
     X, y = make_rows()
     path = tmp_path / "rows.svm"
     write_svmlight(path, X, y)
@@ -321,7 +321,7 @@ def a_cut(folder):
 
 @pytest.mark.parametrize("size", [0, 7, 64, -8])
 @pytest.mark.parametrize("which", ["state", "cut"])
-def test_files_that_were_cut_short_are_refused(killed, folder, which, size):
+def test_truncated_checkpoint_files_are_refused(killed, folder, which, size):
     learner, X, y = killed
     path = folder / "problem-0" / "state.uk" if which == "state" else a_cut(folder)
     path.write_bytes(path.read_bytes()[:size])
@@ -342,7 +342,7 @@ def repeated(cuts):
 
 
 @pytest.mark.parametrize("mix", [exchanged, repeated])
-def test_cuts_in_the_place_of_others_are_refused(killed, folder, mix):
+def test_exchanged_and_repeated_cuts_are_refused(killed, folder, mix):
     """Each cut is valid, but together they would give wrong bounds, and thus a wrong gap."""
     learner, X, y = killed
     mix(sorted((folder / "problem-0").glob("cut-*.uk")))
@@ -361,7 +361,7 @@ def test_two_runs_do_not_share_a_checkpoint(folder):
     assert not folder.exists()
 
 
-def test_files_of_the_user_stay(folder):
+def test_files_of_the_user_in_the_folder_of_cuts_are_kept(folder):
     X, y = make_rows()
     theirs = [folder / "problem-0" / name for name in ("thesis.txt", "cut-final.uk")]
     theirs[0].parent.mkdir(parents=True)
@@ -371,7 +371,7 @@ def test_files_of_the_user_stay(folder):
     assert sorted(folder.rglob("*")) == [theirs[0].parent, *sorted(theirs)]
 
 
-def test_a_cut_that_is_missing_is_said_so(killed, folder):
+def test_missing_cuts_are_named(killed, folder):
     learner, X, y = killed
     path = a_cut(folder)
     path.unlink()
@@ -445,7 +445,7 @@ def test_a_folder_that_cannot_be_made_is_named(folder):
         CuttingPlaneSVC(checkpoint=folder).fit(X, y)
 
 
-def test_what_others_keep_in_the_folder_stays(folder):
+def test_other_files_in_the_checkpoint_folder_are_kept(folder):
     X, y = make_rows()
     folder.mkdir()
     (folder / "notes.txt").write_text("mine")
@@ -480,7 +480,7 @@ PROGRAM = """
 @pytest.mark.hostile
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 @pytest.mark.parametrize("learner", [CuttingPlaneSVC, RankSVM])
-def test_a_killed_process_goes_on(learner, folder, tmp_path):
+def test_a_killed_process_resumes(learner, folder, tmp_path):
     X, y = make_rows()
     np.savez(tmp_path / "rows.npz", X=X, y=y)
     program = textwrap.dedent(PROGRAM.format(learner=learner.__name__))

@@ -64,7 +64,7 @@ def test_cutting_planes_and_the_dual_solver_agree(squared, intercept):
     assert again["objective"] == pytest.approx(dual["objective"], rel=1e-6)
 
 
-def test_the_dual_solver_refuses_what_does_not_fit():
+def test_the_dual_solver_refuses_arrays_of_wrong_length():
     X, y, _ = make_rows(2)
     options = DualOptions(tolerance=1e-3, max_epochs=10, seed=1, threads=1)
     rest = {"rows": pack(X), "intercept": 0.0, "squared": False, "on_progress": None}
@@ -201,7 +201,7 @@ def test_distant_rows_reach_the_same_optimum(steps_at_once):
     assert max(risk.asked) == max(2, steps_at_once)
 
 
-def test_a_distant_risk_may_say_where_line_searches_begin():
+def test_a_distant_risk_can_choose_the_first_steps_of_line_searches():
     X, y, _ = make_rows(5)
     usual, risk = DistantRows(X, y), DistantRows(X, y)
     risk.first_steps = lambda: [0.0, 0.1, 0.3, 1.0]
@@ -214,7 +214,7 @@ def test_a_distant_risk_may_say_where_line_searches_begin():
             minimise_distant(risk, X.shape[1])
 
 
-def test_a_distant_risk_may_be_content_with_less_of_a_line_search():
+def test_a_distant_risk_can_lower_the_accuracy_of_line_searches():
     X, y, _ = make_rows(5)
     usual, risk = DistantRows(X, y), DistantRows(X, y)
     risk.line_accuracy = 0.3
@@ -224,7 +224,7 @@ def test_a_distant_risk_may_be_content_with_less_of_a_line_search():
 
 
 @pytest.mark.parametrize("name", ["aim", "along", "cut", "move"])
-def test_what_a_distant_risk_raises_comes_back(name):
+def test_exceptions_of_a_distant_risk_are_passed_on(name):
     X, y, _ = make_rows(5)
     risk = DistantRows(X, y)
 
@@ -236,7 +236,7 @@ def test_what_a_distant_risk_raises_comes_back(name):
         minimise_distant(risk, X.shape[1])
 
 
-def test_what_a_distant_risk_answers_must_fit():
+def test_answers_of_a_distant_risk_are_checked():
     X, y, _ = make_rows(5)
     short, few = DistantRows(X, y), DistantRows(X, y)
     short.cut = lambda _: (1.0, np.zeros(X.shape[1] - 1))

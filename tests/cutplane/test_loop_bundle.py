@@ -50,7 +50,7 @@ def test_few_cuts_converge_and_bounds_hold_on_the_way(most_cuts, squared):
         assert objective == pytest.approx(expected, rel=1e-9)
 
 
-def test_a_bundle_never_holds_more_than_it_may():
+def test_a_bundle_never_exceeds_its_limit():
     X, y, _ = make_rows(6)
     bundle = _core.Bundle(X.shape[1], 5, of_rows=False)
     sizes = []
@@ -66,7 +66,7 @@ def test_a_bundle_never_holds_more_than_it_may():
     assert bundle.masses.sum() <= 1.0 + 1e-12
 
 
-def test_cuts_serve_for_another_cost():
+def test_cuts_can_be_reused_for_another_cost():
     X, y, _ = make_rows(7, rows=150)
     oracle = _core.margin_oracle(y, squared=False)
     bundle = _core.Bundle(X.shape[1], 200, of_rows=False)
@@ -81,7 +81,7 @@ def test_cuts_serve_for_another_cost():
     assert np.less(*np.sum(rounds, axis=0))
 
 
-def test_a_run_can_be_taken_up_from_saved_cuts():
+def test_a_run_can_resume_from_saved_cuts():
     X, y, _ = make_rows(8)
     oracle = _core.margin_oracle(y, squared=True)
     bundle = _core.Bundle(X.shape[1], 200, of_rows=False)
@@ -104,7 +104,7 @@ def test_a_run_can_be_taken_up_from_saved_cuts():
     assert rest["rounds"] < whole["rounds"]
 
 
-def test_a_bundle_refuses_what_does_not_fit():
+def test_a_bundle_refuses_arrays_of_wrong_length():
     bundle = _core.Bundle(3, 10, of_rows=False)
     with pytest.raises(ValueError, match="one coefficient per weight"):
         bundle.add(np.zeros(4), 1.0)
@@ -122,7 +122,7 @@ def test_a_bundle_refuses_what_does_not_fit():
 # --- The outside -------------------------------------------------------------------------------------
 
 
-def test_what_observe_raises_comes_back():
+def test_exceptions_of_observers_are_passed_on():
     X, y, _ = make_rows(9)
     seen = []
 
@@ -136,7 +136,7 @@ def test_what_observe_raises_comes_back():
     assert seen == [1, 2, 3]
 
 
-def test_what_look_raises_ends_the_work():
+def test_exceptions_of_progress_callbacks_end_training():
     X, y, _ = make_rows(9)
     looks = []
 
@@ -157,7 +157,7 @@ def test_what_look_raises_ends_the_work():
     assert looks == [("training", 2, 5), ("training", 0, 1)]
 
 
-def test_rounds_that_run_out_are_said_so():
+def test_runs_that_reach_max_rounds_are_not_converged():
     X, y, _ = make_rows(10)
     oracle = _core.margin_oracle(y, squared=False)
     for rounds in (0, 1, 4):
@@ -168,7 +168,7 @@ def test_rounds_that_run_out_are_said_so():
     assert minimise(X, oracle, max_rounds=0)["objective"] == len(y)
 
 
-def test_nothing_that_counts_is_already_solved():
+def test_problems_without_costs_are_solved_at_once():
     X, y, _ = make_rows(10)
     found = minimise(X, _core.margin_oracle(0.0 * y, squared=False))
     assert found["converged"]
@@ -177,7 +177,7 @@ def test_nothing_that_counts_is_already_solved():
 
 
 @pytest.mark.parametrize("X", [np.zeros((4, 2)), np.ones((4, 1))])
-def test_rows_that_tell_nothing_are_solved_by_no_weights(X):
+def test_equal_rows_have_zero_weights(X):
     """Cuts without a gradient: the risk is the same everywhere, and so is the bound."""
     found = minimise(X, _core.margin_oracle(np.array([1.0, -1.0, 1.0, -1.0]), squared=False), C=0.5)
     assert found["converged"]
@@ -186,7 +186,7 @@ def test_rows_that_tell_nothing_are_solved_by_no_weights(X):
 
 
 @pytest.mark.parametrize("squared", [False, True])
-def test_no_finite_objective_is_an_error(squared):
+def test_objectives_that_are_not_finite_are_refused(squared):
     X, y, _ = make_rows(11)
     with pytest.raises(ValueError, match="not finite"):
         minimise(X, _core.margin_oracle(1e307 * y, squared=squared))
@@ -196,7 +196,7 @@ def test_no_finite_objective_is_an_error(squared):
         minimise(X, _core.margin_oracle(y, squared=squared), start=np.full(X.shape[1], 1e200))
 
 
-def test_an_oracle_can_be_used_again_and_again():
+def test_an_oracle_can_be_used_repeatedly():
     """State left by one run must not affect the next."""
     X, y, _ = make_rows(12)
     oracle = _core.margin_oracle(y, squared=False)
@@ -267,7 +267,7 @@ def test_packed_rows_multiply_like_the_matrix(intercept, index):
         rows.transposed(c[1:], intercept, 1)
 
 
-def test_values_keep_all_their_digits():
+def test_packed_values_keep_all_their_digits():
     X, *_ = make_rows(15)
     w = np.random.default_rng(15).normal(size=X.shape[1])
     np.testing.assert_allclose(pack(X).scores(w, 0.0, 1), X @ w, rtol=1e-13, atol=1e-13)

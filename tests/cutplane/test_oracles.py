@@ -157,7 +157,7 @@ def at(here, there, step):
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=25, print_blob=True)
 @given(st.data())
-def test_cuts_are_the_twins(kind, data):
+def test_cuts_equal_the_twins(kind, data):
     case = data.draw(cases(kind))
     here, there = (data.draw(scores_for(case, QUARTERS)) for _ in range(2))
     step = data.draw(STEPS)
@@ -170,7 +170,7 @@ def test_cuts_are_the_twins(kind, data):
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=25, print_blob=True)
 @given(st.data())
-def test_cuts_at_any_scores_are_the_twins(kind, data):
+def test_cuts_at_extreme_scores_equal_the_twins(kind, data):
     """Includes huge and tiny scores, and scores next to the margin: values cancel there, cuts do not."""
     values = EXTREMES + LARGE + (HUGE if kind != "squared_hinge" else [])
     case = data.draw(cases(kind))
@@ -214,7 +214,7 @@ def test_values_and_slopes_along_a_line(kind, data):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("step", [-0.7, 0.0, 0.31, 1.0, 1.9])
-def test_slopes_are_those_of_differences(kind, step):
+def test_slopes_equal_finite_differences(kind, step):
     """Random scores have no corner within a millionth of the step."""
     rng = np.random.default_rng(5)
     for case in (example(kind, rng, rows=8) for _ in range(20)):
@@ -236,7 +236,7 @@ def example(kind, rng, rows):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_questions_do_not_disturb_each_other(kind):
+def test_values_along_a_line_do_not_depend_on_earlier_calls(kind):
     """The margin oracle caches its order of rows; a new line must not use the old order."""
     rng = np.random.default_rng(6)
     case = example(kind, rng, rows=8)
@@ -286,7 +286,7 @@ def test_one_row(squared):
         ([],),
     ],
 )
-def test_nothing_to_order_is_an_error(drawn):
+def test_rankings_without_pairs_are_refused(drawn):
     with pytest.raises(ValueError, match="no pair to order"):
         _core.ordinal_oracle(**ranking(*drawn)[0], accuracy=0.0)
 
@@ -302,7 +302,7 @@ def test_nothing_to_order_is_an_error(drawn):
         {"gains": [1.0, 2.0], "discounts": [0.5, 1.0], "pair_weights": [1.0] * 4},
     ],
 )
-def test_a_ranking_that_does_not_fit_is_an_error(change):
+def test_rankings_with_wrong_lengths_are_refused(change):
     core, _ = ranking([0, 1])
     for name, values in change.items():
         core[name] = np.asarray(values, dtype=core[name].dtype)
@@ -313,12 +313,12 @@ def test_a_ranking_that_does_not_fit_is_an_error(change):
 
 
 @pytest.mark.parametrize("k", [-1, 0, 4])
-def test_precision_at_more_rows_than_there_are_is_an_error(k):
+def test_precision_at_more_rows_than_exist_is_refused(k):
     with pytest.raises(ValueError, match="between 1 and the number of rows"):
         _core.precision_oracle(np.array([True, False, True]), k)
 
 
-def test_scores_of_the_wrong_length_are_an_error():
+def test_scores_of_the_wrong_length_are_refused():
     oracle = _core.margin_oracle(np.ones(3), squared=False)
     for here, there in ((np.zeros(3), np.zeros(2)), (np.zeros(4), np.zeros(3))):
         with pytest.raises(ValueError, match="wrong length"):
@@ -366,7 +366,7 @@ def test_threads_do_not_change_a_bit(kind):
             assert np.array_equal(c_together, c)
 
 
-def test_many_margins_are_the_twins():
+def test_margins_of_many_rows_equal_the_twins():
     """More rows than one piece of the sum."""
     rng = np.random.default_rng(9)
     case = margin_case(rng.normal(size=40_000), squared=True)
@@ -400,7 +400,7 @@ def test_many_rows_of_two_ranks(ties):
 
 @pytest.mark.parametrize("ranks", [2, 5, 400])
 @pytest.mark.parametrize("spread", [0.3, 3.0, 1e6])
-def test_pairs_by_bins_are_nearly_the_best_and_say_so(ranks, spread):
+def test_cuts_from_bins_are_within_the_allowed_distance(ranks, spread):
     """Cuts are below the risk, values above it, and both within the allowed distance."""
     rng = np.random.default_rng(12)
     rows, accuracy = 6000, 1e-2
@@ -427,7 +427,7 @@ def test_pairs_by_bins_are_nearly_the_best_and_say_so(ranks, spread):
 
 @settings(max_examples=25, print_blob=True)
 @given(st.data())
-def test_counted_pairs_are_the_twins(data):
+def test_counted_pairs_equal_the_twins(data):
     drawn = data.draw(rankings())
     core, pairs = ranking(*drawn)
     values = QUARTERS | st.sampled_from(EXTREMES + LARGE + HUGE)
@@ -441,7 +441,7 @@ def test_counted_pairs_are_the_twins(data):
 @given(
     st.lists(st.tuples(st.booleans(), QUARTERS, st.sampled_from([0.5, 1.0, 3.0])), min_size=2, max_size=40)
 )
-def test_two_ranks_are_the_area_under_the_curve(rows):
+def test_pairs_of_two_ranks_are_the_area_under_the_curve(rows):
     labels, scores, weights = (np.array(column) for column in zip(*rows, strict=True))
     assume(labels.any() and not labels.all())
     core, _ = ranking(labels.astype(int), (), weights)
@@ -462,7 +462,7 @@ def test_weights_stand_for_repeated_rows():
 @pytest.mark.parametrize("accuracy", [1e-2, 1e-5, 1e-9])
 @pytest.mark.parametrize("width", [1.0, 3.0, 65.0, 300.0, 1e6])
 @pytest.mark.parametrize("count", [2, 13, 600, 5000])
-def test_bins_stay_near_to_sorting_and_give_way_to_it(width, accuracy, count):
+def test_cuts_from_bins_agree_with_sorting_and_fall_back_to_it(width, accuracy, count):
     """Bins that are too coarse are refined, and dropped if there would be too many."""
     rng = np.random.default_rng(count)
     rows = 5000

@@ -27,7 +27,7 @@ from unkernel.cutplane import ordered_pairs
 
 
 @parametrize_with_checks([RankSVM()])
-def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
+def test_passes_the_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
@@ -37,7 +37,7 @@ def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
 @pytest.mark.parametrize("groups", [0, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("pair_weight", [None, {(3, 1): 5.0, (2, 1): 0.5}], ids=["plain", "by class"])
-def test_objective_is_that_of_listed_pairs(groups, weighted, pair_weight):
+def test_objective_equals_that_of_listed_pairs(groups, weighted, pair_weight):
     X, y, qid = make_ranking(1, groups=groups)
     weights = np.random.default_rng(2).choice([0.0, 0.5, 1.0, 3.0], len(y)) if weighted else None
     ranker = RankSVM(C=0.3, pair_weight=pair_weight, **EXACT).fit(X, y, qid, weights)
@@ -56,7 +56,7 @@ def test_objective_is_that_of_listed_pairs(groups, weighted, pair_weight):
 @given(
     seed=st.integers(0, 2**32 - 1), rows=st.integers(3, 25), C=st.floats(1e-3, 10), groups=st.integers(0, 3)
 )
-def test_nobody_finds_less_than_the_bound(seed, rows, C, groups):
+def test_no_weights_have_an_objective_below_the_bound(seed, rows, C, groups):
     rng = np.random.default_rng(seed)
     X, y, qid = make_ranking(seed, rows=rows, features=3, groups=groups)
     y = rng.permutation(y) if seed % 2 else y
@@ -89,7 +89,7 @@ def test_weights_stand_for_repeated_rows(groups):
     )
 
 
-def test_groups_need_not_stand_together_and_have_any_names():
+def test_groups_can_be_scattered_and_have_any_names():
     X, y, qid = make_ranking(4, groups=4)
     expected = RankSVM(**EXACT).fit(X, y, qid).objective_
     order = np.argsort(qid, kind="stable")
@@ -114,7 +114,7 @@ def test_only_the_order_of_labels_counts(labels):
     assert ranker.score(X, np.array(labels)[y]) == expected.score(X, ordinary[y])
 
 
-def test_every_row_may_have_a_rank_of_its_own():
+def test_all_rows_can_have_different_ranks():
     X, _, _ = make_ranking(6, rows=300)
     value = X @ np.arange(5.0) + 0.1 * np.random.default_rng(0).normal(size=300)
     ranker = RankSVM(C=1.0, tol=1e-5).fit(X, value)
@@ -168,7 +168,7 @@ def test_few_cuts_are_enough():
     assert few.objective_ == pytest.approx(RankSVM().fit(X, y).objective_, rel=2e-3)
 
 
-def test_says_so_when_it_did_not_converge():
+def test_fits_that_do_not_converge_warn():
     X, y, _ = make_ranking(8, rows=500)
     with pytest.warns(ConvergenceWarning, match="max_iter=2") as caught:
         ranker = RankSVM(C=100, tol=1e-6, max_iter=2).fit(X, y)
@@ -176,7 +176,7 @@ def test_says_so_when_it_did_not_converge():
     assert ranker.gap_ > 1e-6
 
 
-def test_an_interrupted_fit_leaves_nothing():
+def test_an_interrupted_fit_leaves_no_attributes():
     X, y, _ = make_ranking(8, rows=20_000)
 
     def on_progress(_progress):
@@ -197,7 +197,7 @@ def test_an_interrupted_fit_leaves_nothing():
 # --- Among scikit-learn's tools ------------------------------------------------------------------------
 
 
-def test_lives_in_pipelines():
+def test_works_in_pipelines():
     X, y, _ = make_ranking(11, rows=200)
     pipeline = make_pipeline(StandardScaler(), RankSVM()).fit(X, y)
     assert pipeline.score(X, y) > 0.7
@@ -331,13 +331,13 @@ def test_values_of_any_size_are_solved_or_refused(scale):
         assert 0 <= ranker.gap_ <= 1
 
 
-def test_rows_that_tell_nothing_are_solved_by_no_weights():
+def test_equal_rows_have_zero_weights():
     ranker = RankSVM().fit(np.ones((4, 2)), [1, 2, 3, 4])
     assert not ranker.coef_.any()
     assert ranker.score(np.ones((2, 2)), [1, 2]) == 0.5
 
 
-def test_huge_costs_do_not_certify_what_is_not_so():
+def test_huge_costs_do_not_yield_false_certificates():
     """Terms of 1e34 that cancel leave no digit of a bound, which must be reported."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 5))
@@ -359,7 +359,7 @@ def test_a_tiny_cost_still_gives_a_direction():
     assert CuttingPlaneSVC(C=1e-12).fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0) > 0.9
 
 
-def test_rows_without_anything_to_learn_from_are_told():
+def test_rows_without_information_warn():
     with pytest.warns(UserWarning, match="no weights better"):
         RankSVM().fit(np.zeros((4, 2)), [1, 2, 3, 4])
 

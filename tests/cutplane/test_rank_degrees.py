@@ -23,7 +23,7 @@ MAP = {"gamma": 0.5, "coef0": 1.5}
 
 
 @parametrize_with_checks([RankSVM(degree=2), RankSVM(degree=3)])
-def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
+def test_passes_the_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
@@ -46,7 +46,7 @@ def duplicated(arrays, count):
 @pytest.mark.parametrize("make", [make_ranking, binary_ranking])
 @pytest.mark.parametrize("pair_weight", ["uniform", {(2, 1): 5.0}], ids=["uniform", "by class"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_objective_is_that_of_listed_pairs(degree, make, pair_weight, weighted):
+def test_objective_equals_that_of_listed_pairs(degree, make, pair_weight, weighted):
     X, y, qid = duplicated(make(1, groups=3), 10)
     weights = np.random.default_rng(2).choice([0.0, 0.5, 1.0, 3.0], len(y)) if weighted else None
     ranker = RankSVM(C=0.3, degree=degree, pair_weight=pair_weight, **MAP, **EXACT).fit(X, y, qid, weights)
@@ -59,7 +59,7 @@ def test_objective_is_that_of_listed_pairs(degree, make, pair_weight, weighted):
     assert ranker.score(X, y, qid, weights) == pytest.approx(ordered / all_pairs, rel=1e-9)
 
 
-def test_pairs_may_be_weighed_by_ndcg():
+def test_pairs_can_be_weighted_by_ndcg():
     X, y, _ = make_ranking(3, rows=30, labels=(0, 1, 2))
     qid = np.arange(30) // 5
     ranker = RankSVM(C=0.3, degree=2, pair_weight="ndcg", **MAP, **EXACT).fit(X, y, qid)
@@ -77,7 +77,7 @@ def test_pairs_may_be_weighed_by_ndcg():
     degree=st.sampled_from([2, 3]),
     binary=st.booleans(),
 )
-def test_nobody_finds_less_than_the_bound(seed, rows, C, degree, binary):
+def test_no_weights_have_an_objective_below_the_bound(seed, rows, C, degree, binary):
     rng = np.random.default_rng(seed)
     X, y, qid = (binary_ranking if binary else make_ranking)(seed, rows=rows, features=4, groups=2)
     pairs, total = listed_pairs(y, qid)
@@ -130,7 +130,7 @@ def test_few_cuts_are_enough():
 
 
 @pytest.mark.parametrize(("gamma", "expected"), [("auto", 0.2), (3, 3.0)])
-def test_gamma_is_told(gamma, expected):
+def test_the_fitted_gamma_is_an_attribute(gamma, expected):
     X, y, _ = make_ranking(1)
     assert RankSVM(degree=2, gamma=gamma).fit(X, y).gamma_ == expected
     assert RankSVM(degree=2).fit(X, y).gamma_ == pytest.approx(1 / (5 * X.var()))
@@ -143,7 +143,7 @@ def test_degree_1_is_linear_whatever_gamma_is():
     assert not hasattr(ranker, "gamma_")
 
 
-def test_what_a_linear_ranking_cannot_order():
+def test_degree_2_orders_rows_that_a_linear_ranking_cannot():
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=float)
     y = [0, 1, 1, 0]
     with pytest.warns(UserWarning, match="no weights"):
@@ -151,14 +151,14 @@ def test_what_a_linear_ranking_cannot_order():
     assert RankSVM(C=10, degree=2, gamma=1.0).fit(X, y).score(X, y) == 1.0
 
 
-def test_says_so_when_it_did_not_converge():
+def test_fits_that_do_not_converge_warn():
     X, y, _ = make_ranking(8, rows=500)
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         ranker = RankSVM(degree=2, C=100, tol=1e-6, max_iter=2).fit(X, y)
     assert ranker.gap_ > 1e-6
 
 
-def test_rows_without_anything_to_learn_from_are_told():
+def test_rows_without_information_warn():
     with pytest.warns(UserWarning, match="no weights better"):
         RankSVM(degree=2).fit(np.zeros((4, 2)), [1, 2, 3, 4])
 
@@ -247,7 +247,7 @@ def test_a_warm_start_begins_at_the_last_solution():
     assert ranker.set_params(degree=3).fit(X, y, qid).gap_ <= 1e-4
 
 
-def test_a_killed_run_goes_on(tmp_path):
+def test_a_killed_run_resumes(tmp_path):
     X, y, qid = make_ranking(11, rows=300, groups=10)
     ranker = RankSVM(degree=2, C=10, tol=1e-5, max_iter=4, checkpoint=tmp_path / "kept")
     with pytest.warns(ConvergenceWarning):

@@ -22,7 +22,7 @@ def small_groups(seed, *, rows=30, weighted=False):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_objective_is_that_of_listed_pairs(weighted):
+def test_objective_equals_that_of_listed_pairs(weighted):
     X, y, qid, weights = small_groups(1, weighted=weighted)
     ranker = RankSVM(C=0.3, pair_weight="ndcg", **EXACT).fit(X, y, qid, weights)
     pairs, total = listed_pairs(y, qid, weights, "ndcg")
@@ -40,7 +40,7 @@ def test_objective_is_that_of_listed_pairs(weighted):
     seed=st.integers(0, 2**32 - 1),
     groups=st.booleans(),
 )
-def test_weights_are_what_swaps_cost(y, seed, groups):
+def test_pair_weights_equal_the_ndcg_loss_of_swaps(y, seed, groups):
     rng = np.random.default_rng(seed)
     qid = rng.integers(0, 2, len(y)) if groups else None
     weights = rng.choice([0.0, 1.0, 2.0], len(y))
@@ -65,7 +65,7 @@ def test_two_labels_in_one_group_weigh_the_same():
     assert by_ndcg.objective_ == pytest.approx(uniform.objective_, rel=2e-7)
 
 
-def test_none_is_uniform():
+def test_pair_weight_none_means_uniform():
     X, y, qid, _ = small_groups(4)
     assert np.array_equal(
         RankSVM(pair_weight=None).fit(X, y, qid).coef_, RankSVM(pair_weight="uniform").fit(X, y, qid).coef_
@@ -97,6 +97,6 @@ def test_too_many_labels_are_refused():
         RankSVM(pair_weight="ndcg").fit(y[:, None], y)
 
 
-def test_other_names_are_refused():
+def test_unknown_names_of_pair_weights_are_refused():
     with pytest.raises(ValueError, match="pair_weight"):
         RankSVM(pair_weight="map").fit([[0.0], [1.0]], [1, 2])

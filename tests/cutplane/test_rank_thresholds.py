@@ -77,7 +77,7 @@ def test_thresholds_of_a_fitted_ranker():
     assert set(ranker.predict(X[y == 2])) == {2}
 
 
-def test_predict_is_there_only_with_thresholds():
+def test_predict_exists_only_with_thresholds():
     X, y, _ = make_ranking(9)
     ranker = RankSVM()
     assert not hasattr(ranker, "predict")
@@ -107,7 +107,7 @@ def test_thresholds_are_for_known_labels():
 
 
 @pytest.mark.parametrize("labels", [(1, 2, 3), (-0.5, 0.25, 9.0), (10.0, 20.0, 30.0), (False, True)], ids=str)
-def test_thresholds_leave_with_the_model(labels, tmp_path):
+def test_thresholds_are_saved_with_the_model(labels, tmp_path):
     X, y, _ = make_ranking(10, labels=labels)
     ranker = RankSVM().fit(X, y)
     ranker.save(tmp_path / "scores.uk")

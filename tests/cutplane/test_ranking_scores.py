@@ -21,7 +21,7 @@ from unkernel.data.rows.csr import canonical_rows
     data=st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), min_size=2, max_size=30),
     k=st.one_of(st.none(), st.integers(1, 12)),
 )
-def test_one_query_is_as_scikit_learn_has_it(data, k):
+def test_one_query_has_the_ndcg_of_scikit_learn(data, k):
     labels, scores = np.array(data).T
     expected = sklearn_ndcg([labels], [scores.astype(float)], k=k)
     found = ndcg_score(labels, scores, k=k, gain="linear", without_relevant="zero")
@@ -65,7 +65,7 @@ def test_queries_are_averaged_by_the_stated_convention():
         ([1, 0], {"without_relevant": "half"}, "without_relevant must be"),
     ],
 )
-def test_what_has_no_ndcg(labels, options, complaint):
+def test_labels_and_options_without_an_ndcg_are_refused(labels, options, complaint):
     with pytest.raises(ValueError, match=complaint):
         ndcg_score(labels, [0.5, 0.1], **options)
 

@@ -31,7 +31,7 @@ from unkernel import CuttingPlaneSVC, FormatError
         CuttingPlaneSVC(solver="dual"),
     ],
 )
-def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
+def test_passes_the_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
@@ -66,7 +66,7 @@ def check_against(clf, peer, X, signs, costs, *, problem=0):
     ids=["none", "1", "5"],
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_objective_is_that_of_liblinear(solver, loss, intercept, weighted):
+def test_objective_equals_that_of_liblinear(solver, loss, intercept, weighted):
     X, y = make_problem(1)
     weights = np.random.default_rng(5).choice([0.0, 0.5, 1.0, 3.0], len(y)) if weighted else None
     options = {"C": 0.3, "loss": loss} | intercept
@@ -83,7 +83,7 @@ def test_objective_is_that_of_liblinear(solver, loss, intercept, weighted):
 
 @pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
 @pytest.mark.parametrize("class_weight", [{0: 0.5, 1: 4.0}, {1: 2.0}, "balanced"], ids=str)
-def test_class_weights_are_those_of_liblinear(solver, class_weight):
+def test_class_weights_have_the_effect_of_liblinears(solver, class_weight):
     X, y = make_problem(2)
     y[:40] = 0
     weights = np.random.default_rng(5).choice([0.5, 1.0, 3.0], len(y))
@@ -155,7 +155,7 @@ def test_all_solvers_bound_each_other(seed, rows, C, loss, intercept):
 
 @settings(deadline=None, max_examples=15, print_blob=True)
 @given(seed=st.integers(0, 2**32 - 1), factor=st.floats(0.1, 10))
-def test_costs_labels_and_repeats_mean_what_they_say(seed, factor):
+def test_weights_equal_repeated_rows_and_labels_and_costs_scale(seed, factor):
     X, y = make_problem(seed, rows=40, features=4)
     y[:2] = [0, 1]
     weights = np.random.default_rng(seed).integers(0, 3, len(y))
@@ -184,7 +184,7 @@ def test_auto_takes_the_dual_for_many_rows_in_memory(monkeypatch, tmp_path):
         CuttingPlaneSVC(solver="dual", objective="roc_area").fit(X, y)
 
 
-def test_the_dual_visits_rows_by_its_seed():
+def test_the_seed_determines_the_order_of_rows_in_the_dual_solver():
     X, y = large_problem()
     one, same = (CuttingPlaneSVC(solver="dual", random_state=3).fit(X, y) for _ in range(2))
     other = CuttingPlaneSVC(solver="dual", random_state=4).fit(X, y)
@@ -197,7 +197,7 @@ def test_the_dual_visits_rows_by_its_seed():
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_models_that_leave_give_the_same_scores(classes, tmp_path):
+def test_saved_pickled_and_compiled_models_give_the_same_scores(classes, tmp_path):
     X, y = large_problem(classes)
     clf = CuttingPlaneSVC().fit(X, y)
     scores = clf.decision_function(X)
@@ -235,7 +235,7 @@ def test_copies_have_the_parameters_and_no_more():
 
 
 @pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
-def test_accepts_what_arrays_there_are(solver):
+def test_all_array_formats_are_accepted(solver):
     X, y = large_problem(rows=500)
     clf = CuttingPlaneSVC(C=0.3, solver=solver, random_state=0, tol=9e-6)
     expected = clf.fit(X, y).coef_
@@ -292,7 +292,7 @@ def test_threads_do_not_change_a_bit(objective):
         assert np.array_equal(other.decision_function(X), first.decision_function(X))
 
 
-def test_lives_in_pipelines_and_grid_searches():
+def test_works_in_pipelines_and_grid_searches():
     X, y = large_problem()
     pipeline = make_pipeline(MaxAbsScaler(), CuttingPlaneSVC())
     search = GridSearchCV(pipeline, {"cuttingplanesvc__C": [0.1, 1.0]}, cv=3).fit(X, y)
@@ -327,7 +327,7 @@ def test_lives_in_pipelines_and_grid_searches():
     ],
     ids=str,
 )
-def test_what_does_not_fit_is_named(options, fitting, complaint):
+def test_bad_parameters_and_arrays_are_named(options, fitting, complaint):
     with pytest.raises(ValueError, match=complaint):
         CuttingPlaneSVC(**options).fit(*make_problem(1), **fitting)
 

@@ -55,7 +55,7 @@ def test_a_path_is_that_of_separate_fits_for_fewer_passes(classes, options):
         assert sum(one.n_iter_ for one in path) < sum(alone.n_iter_ for alone in cold)
 
 
-def test_a_path_leaves_the_learner_as_it_was():
+def test_a_path_does_not_change_the_learner():
     X, y = make_problem(5)
     learner = CuttingPlaneSVC()
     learner.path(X, y, [0.1, 1.0])
@@ -88,7 +88,7 @@ def test_few_cuts_are_enough(loss):
 
 
 @pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
-def test_says_so_when_it_did_not_converge(solver):
+def test_fits_that_do_not_converge_warn(solver):
     X, y = large_problem()
     clf = CuttingPlaneSVC(C=100, solver=solver, max_iter=2, tol=1e-6)
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2 .* raise max_iter") as caught:
@@ -103,7 +103,7 @@ def test_says_so_when_it_did_not_converge(solver):
 
 
 @pytest.mark.parametrize("solver", ["cutting_plane", "dual"])
-def test_an_interrupted_fit_leaves_nothing(solver):
+def test_an_interrupted_fit_leaves_no_attributes(solver):
     X, y = large_problem(rows=4000)
 
     def on_progress(_progress):
@@ -119,7 +119,7 @@ def test_an_interrupted_fit_leaves_nothing(solver):
         clf.to_model()
 
 
-def test_verbose_says_how_it_ended(capsys):
+def test_verbose_prints_the_end_of_training(capsys):
     X, y = make_problem(1)
     CuttingPlaneSVC(verbose=1).fit(X, y)
     assert "[CuttingPlaneSVC]" in capsys.readouterr().out

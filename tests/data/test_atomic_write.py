@@ -69,7 +69,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path, kind, number):
     assert target.read_bytes() == b"new"
 
 
-def test_what_another_process_writes_stays(tmp_path, kind):
+def test_temporary_files_of_other_writers_are_kept(tmp_path, kind):
     with replace_file(tmp_path / "one") as first, replace_file(tmp_path / "two") as second:
         first.write(b"1")
         second.write(b"2")
@@ -84,7 +84,7 @@ def test_what_another_process_writes_stays(tmp_path, kind):
     assert names(tmp_path) == {"one", "two"}
 
 
-def test_a_file_that_was_taken_for_a_stale_one(tmp_path, monkeypatch):
+def test_a_new_file_that_another_writer_removed_is_created_again(tmp_path, monkeypatch):
     """Between creation and lock, another writer may remove the file; then a new one is made."""
     monkeypatch.setattr(atomic_write, "_open_nameless", lambda folder: None)
     lock, removed = atomic_write._lock, []
@@ -119,7 +119,7 @@ def test_systems_without_links_of_nameless_files(tmp_path, monkeypatch, failing)
     assert names(tmp_path) == {"target"}
 
 
-def test_modes_and_links_stay(tmp_path, kind):
+def test_links_and_permissions_are_kept(tmp_path, kind):
     (tmp_path / "plain").write_bytes(b"")
     with replace_file(tmp_path / "target") as file:
         file.write(b"1")
@@ -133,14 +133,14 @@ def test_modes_and_links_stay(tmp_path, kind):
     assert stat.S_IMODE((tmp_path / "target").stat().st_mode) == 0o600
 
 
-def test_an_error_leaves_nothing(tmp_path, kind):
+def test_an_error_leaves_no_files(tmp_path, kind):
     with pytest.raises(RuntimeError), replace_file(tmp_path / "target") as file:
         file.write(b"1")
         raise RuntimeError
     assert names(tmp_path) == set()
 
 
-def test_only_files_of_ours_are_removed(tmp_path):
+def test_only_our_temporary_files_are_removed(tmp_path):
     os.mkfifo(tmp_path / ".unkernel-fifo.tmp")
     (tmp_path / ".unkernel-folder.tmp").mkdir()
     (tmp_path / "mine").write_bytes(b"1")
@@ -160,7 +160,7 @@ def test_the_longest_name(tmp_path, kind):
         pass
 
 
-def test_threads_write_beside_each_other(tmp_path, kind):
+def test_threads_can_write_at_the_same_time(tmp_path, kind):
     def write(number: int) -> None:
         for _ in range(20):
             with replace_file(tmp_path / f"{number % 2}") as file:

@@ -25,7 +25,7 @@ def test_the_catalogue_is_complete():
     assert "en_ewt" not in datasets.names("svmlight")
 
 
-def test_a_missing_file_says_what_to_do(tmp_path, monkeypatch):
+def test_errors_about_missing_files_say_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setenv("UNKERNEL_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError, match=r"set UNKERNEL_DATA .*https://www\.csie\.ntu"):
         datasets.path("a9a")
@@ -61,7 +61,7 @@ def test_load(small_folder):
     np.testing.assert_array_equal(data.y, [1, 2])
 
 
-def test_the_folder_beside_is_found(small_folder, tmp_path, monkeypatch):
+def test_the_folder_shared_data_next_to_a_project_is_found(small_folder, tmp_path, monkeypatch):
     monkeypatch.delenv("UNKERNEL_DATA")
     project = tmp_path / "project"
     project.mkdir()
@@ -84,7 +84,7 @@ def test_verify(small_folder, monkeypatch):
 
 
 @pytest.mark.parametrize("name", datasets.names())
-def test_the_files_at_hand_are_the_right_ones(name):
+def test_installed_files_have_their_expected_digests(name):
     try:
         datasets.verify(name)
     except FileNotFoundError as error:

@@ -33,7 +33,7 @@ def labels_of(data: bytes):
 
 @pytest.mark.parametrize("suffix", [".svm", ".xz", ".gz", ""])
 @kinds
-def test_the_name_does_not_matter(kind, suffix, tmp_path):
+def test_compression_is_detected_by_content(kind, suffix, tmp_path):
     path = tmp_path / f"rows{suffix}"
     path.write_bytes(COMPRESS[kind](ROWS))
     result = read_svmlight(path)
@@ -48,13 +48,13 @@ def test_plain_text_under_the_name_of_a_compressed_file(tmp_path):
 
 
 @kinds
-def test_several_streams_after_each_other(kind):
+def test_concatenated_compressed_streams_are_read(kind):
     compress = COMPRESS[kind]
     assert len(labels_of(compress(ROWS) + compress(b"7 1:1\n") + compress(b"8"))) == 5002
 
 
 @kinds
-def test_every_early_end_is_noticed(kind):
+def test_truncation_is_noticed_at_every_length(kind):
     data = COMPRESS[kind](ROWS[:2000])
     for size in sorted({6, 7, 10, 20, len(data) // 2, len(data) - 5, len(data) - 1}):
         with pytest.raises(FormatError, match="ends early") as caught:
@@ -75,7 +75,7 @@ def test_damage_is_named(kind, tmp_path):
 
 
 @kinds
-def test_what_expands_a_lot_comes_in_bounded_blocks(kind):
+def test_highly_compressed_files_are_read_in_bounded_blocks(kind):
     total, bound = (150_000_000, 2**27) if kind == "zst" else (20_000_000, 2**21)
     data = COMPRESS[kind](b"\n" * total)
     sizes = [len(block) for block in read_blocks(io.BytesIO(data), 1 << 20)]
@@ -94,7 +94,7 @@ def test_text_files_and_short_reads():
     assert read_svmlight(Slow(lzma.compress(b"1 1:1\n2 2:1\n"))).y.tolist() == [1, 2]
 
 
-def test_an_open_file_stays_open_and_is_named(tmp_path):
+def test_open_files_are_not_closed_and_are_named_in_errors(tmp_path):
     path = tmp_path / "rows.svm"
     path.write_bytes(b"skipped\n1 1:1\n1 x\n")
     with path.open("rb") as file:
@@ -107,7 +107,7 @@ def test_an_open_file_stays_open_and_is_named(tmp_path):
 
 
 @given(st.binary(max_size=300), st.lists(st.integers(1, 50), min_size=1), st.booleans())
-def test_nothing_that_has_come_waits(data, lengths, compressed):
+def test_each_read_of_a_pipe_is_passed_on_at_once(data, lengths, compressed):
     """Each read of a pipe is a separate block; all blocks together are the file."""
     stored = gzip.compress(data) if compressed else b"x" * 6 + data
 
@@ -129,7 +129,7 @@ def test_nothing_that_has_come_waits(data, lengths, compressed):
     assert all(0 < len(block) <= 100 for block in blocks)
 
 
-def test_a_block_comes_before_the_next_read():
+def test_a_block_is_returned_before_the_next_read():
     class Pipe:
         parts = iter([b"first line", b"second"])
 

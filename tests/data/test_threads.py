@@ -11,7 +11,7 @@ from unkernel.data import threads
 from unkernel.data.threads import available_cores, thread_count
 
 
-def test_none_is_one_thread_and_numbers_are_themselves():
+def test_n_jobs_none_means_one_thread_and_numbers_are_kept():
     assert thread_count(None) == 1
     assert [thread_count(jobs) for jobs in (1, 2, np.int32(3), np.uint8(4))] == [1, 2, 3, 4]
 
@@ -21,12 +21,12 @@ def test_negative_numbers_count_from_all_cores(monkeypatch):
     assert [thread_count(jobs) for jobs in (-1, -2, -8, -9, -100)] == [8, 7, 1, 1, 1]
 
 
-def test_there_is_a_largest_number_of_threads():
+def test_the_number_of_threads_is_limited():
     assert thread_count(10**9) == 1024
 
 
 @pytest.mark.parametrize("jobs", [0, np.int64(0), True, False, 1.0, 2.5, "all", [2], float("nan")])
-def test_what_is_no_number_of_threads(jobs):
+def test_invalid_numbers_of_threads_are_refused(jobs):
     with pytest.raises(ValueError, match="n_jobs must be a number of threads"):
         thread_count(jobs)
 
@@ -48,7 +48,7 @@ def test_the_limit_of_a_container_is_respected(tmp_path, monkeypatch, limit, cor
     assert available_cores() == cores
 
 
-def test_systems_without_either(tmp_path, monkeypatch):
+def test_systems_without_affinity_and_containers_are_supported(tmp_path, monkeypatch):
     monkeypatch.setattr(threads, "_CPU_QUOTA", tmp_path / "none")
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: None)

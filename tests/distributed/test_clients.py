@@ -39,7 +39,7 @@ def nobody() -> Iterator[Any]:
 
 
 @every_learner
-def test_what_is_no_client_is_refused(learner: Any, examples: Any) -> None:
+def test_objects_that_are_not_clients_are_refused(learner: Any, examples: Any) -> None:
     with pytest.raises(TypeError, match=r"client must be a distributed.Client, or None .*, got 'tcp://a:1'"):
         learner(client="tcp://a:1").fit(*examples)
 
@@ -61,7 +61,7 @@ def test_a_client_need_not_be_the_default_one(
 
 
 @every_learner
-def test_a_cluster_without_workers_is_told_of(
+def test_clusters_without_workers_warn(
     nobody: Any, monkeypatch: pytest.MonkeyPatch, learner: Any, examples: Any
 ) -> None:
     """Training would wait for workers; here it ends with the warning."""
@@ -73,7 +73,7 @@ def test_a_cluster_without_workers_is_told_of(
 
 
 @every_learner
-def test_a_closed_client_is_told_of(nobody: Any, learner: Any, examples: Any) -> None:
+def test_closed_clients_are_refused(nobody: Any, learner: Any, examples: Any) -> None:
     with Client(nobody.cluster, set_as_default=False) as closed:
         pass
     with pytest.raises(ValueError, match="the Dask client is closed: make another one"):

@@ -31,7 +31,7 @@ PAGES = [page for page in page_outputs.PAGES if any(page_outputs.blocks(page.rea
     ],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_examples_print_what_the_page_shows(
+def test_examples_print_the_output_on_the_page(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if page in page_outputs.FIRST_PAGES:

@@ -24,7 +24,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_existing_targets(page: Path) -> None:
     for link in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
         if link.startswith(("http://", "https://", "mailto:")):
             continue
@@ -40,7 +40,7 @@ EVIDENCE = re.compile(r"`((?:tests|benchmarks|cpp|docs|tools)/[\w./-]+)`")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_evidence_is_there(page: Path) -> None:
+def test_named_evidence_exists(page: Path) -> None:
     for named in EVIDENCE.findall(page.read_text(encoding="utf-8")):
         assert (ROOT / named).exists() or ROOT / named in MAY_BE_ABSENT, f"{page}: {named}"
 

@@ -72,23 +72,23 @@ def dead_links(pages: dict[Path, Page]) -> Iterator[str]:
                 yield f"{path}: {link} (no such anchor)"
 
 
-def test_links_lead_somewhere(pages: dict[Path, Page]) -> None:
+def test_links_have_existing_targets(pages: dict[Path, Page]) -> None:
     assert {"index.html", "guide.html", "results.html"} <= {path.name for path in pages}
     assert list(dead_links(pages)) == []
 
 
-def test_links_to_other_projects_are_whole(pages: dict[Path, Page]) -> None:
+def test_links_to_other_projects_are_complete(pages: dict[Path, Page]) -> None:
     """An inventory writes ``$`` for a name."""
     assert [link for page in pages.values() for link in page.links if "$" in link] == []
 
 
-def test_pages_load_nothing_from_elsewhere(pages: dict[Path, Page]) -> None:
+def test_pages_load_nothing_from_other_sites(pages: dict[Path, Page]) -> None:
     assert [
         (path, load) for path, page in pages.items() for load in page.loads if ELSEWHERE.match(load)
     ] == []
 
 
-def test_styles_load_nothing_from_elsewhere(pages: dict[Path, Page]) -> None:
+def test_styles_load_nothing_from_other_sites(pages: dict[Path, Page]) -> None:
     styles = {path: path.read_text(encoding="utf-8") for path in SITE.rglob("*.css")}
     assert styles
     assert [(path, load) for path, style in styles.items() for load in LOADS_OF_STYLES.findall(style)] == []

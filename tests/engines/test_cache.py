@@ -38,7 +38,7 @@ def repeated(X, seed=0, times=4):
     return X[np.random.default_rng(seed).permutation(np.tile(np.arange(X.shape[0]), times))]
 
 
-def test_there_is_none_by_default():
+def test_there_is_no_cache_by_default():
     fast = FAST["expanded"]
     assert fast.cache is None
     fast.predict(rows_for(MODEL))
@@ -84,7 +84,7 @@ def test_the_slow_twin(asked, rows, engine, data):
 
 
 @every_engine
-def test_one_row_in_all_forms_is_one_row(engine):
+def test_all_forms_of_a_row_share_one_cache_entry(engine):
     cached = FAST[engine].with_cache(100)
     expected = FAST[engine].score_one([1, 3, 6, 9])
     forms = [
@@ -111,7 +111,7 @@ def test_one_row_in_all_forms_is_one_row(engine):
     assert cached.cache_info().misses == 4
 
 
-def test_rows_that_are_not_remembered():
+def test_rows_that_cannot_be_cached_are_scored():
     cached = FAST["expanded"].with_cache(100)
     for ids in ([1, 2**40], list(range(2000))):
         for _ in range(2):
@@ -119,7 +119,7 @@ def test_rows_that_are_not_remembered():
     assert cached.cache_info() == CacheInfo(hits=0, misses=4, maxsize=100, currsize=0)
 
 
-def test_a_row_that_takes_more_room_than_the_one_before():
+def test_rows_larger_than_the_previous_one_are_cached():
     cached = FAST["expanded"].with_cache(1)
     for count in (1, 3, 12, 500, 1000, 2, 1000):
         for _ in range(2):
@@ -127,7 +127,7 @@ def test_a_row_that_takes_more_room_than_the_one_before():
     assert cached.cache_info() == CacheInfo(hits=7, misses=7, maxsize=1, currsize=1)
 
 
-def test_decisions_are_not_taken_for_scores():
+def test_cached_decisions_are_not_returned_as_scores():
     """Predictions stop once the class is certain, and cache such scores for predictions only."""
     model = make_slots_model(1, 3)
     X = repeated(rows_like(model))
@@ -162,7 +162,7 @@ def test_models_of_several_scores_and_other_kernels(model):
     assert cached.cache_info().hits > 0
 
 
-def test_another_trie_forgets_answers():
+def test_changing_the_trie_clears_the_cache():
     model = make_slots_model(1, 3)
     rows = rows_like(model, 1, 60)
     cached = unkernel.compile(model, "expanded", trie=rows, trie_nodes=5, cache=1000)
@@ -176,7 +176,7 @@ def test_another_trie_forgets_answers():
     np.testing.assert_array_equal(cached.decision_function(X), other.decision_function(X))
 
 
-def test_forgetting():
+def test_clearing_the_cache_resets_its_counts():
     cached = FAST["split"].with_cache(10)
     for _ in range(2):
         cached.score_one([1, 2])
@@ -187,7 +187,7 @@ def test_forgetting():
 
 
 @every_engine
-def test_threads_share_answers(engine):
+def test_threads_share_the_cache(engine):
     """Few slots and many rows, so that slots change while others read them."""
     fast = FAST[engine]
     pool = np.random.default_rng(3).random((60, 12)) < 0.4
@@ -242,14 +242,14 @@ def test_records():
 
 
 @pytest.mark.parametrize("rows", [0, -1, 2.0, True, "9", 1 << 40])
-def test_what_is_no_number_of_rows(rows):
+def test_invalid_cache_sizes_are_refused(rows):
     with pytest.raises(ValueError, match="cache must be a whole number of rows from 1 to"):
         unkernel.compile(MODEL, cache=rows)
     with pytest.raises(ValueError, match="cache must be a whole number of rows from 1 to"):
         FAST["split"].with_cache(rows)
 
 
-def test_trees_have_none():
+def test_models_of_trees_refuse_a_cache():
     clf = unkernel.TreeSVC().fit(["(A (B b))", "(A (C c))"], [0, 1])
     with pytest.raises(ValueError, match="models of trees have no cache"):
         unkernel.compile(clf, cache=10)

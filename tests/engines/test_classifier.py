@@ -120,7 +120,7 @@ def test_weights_in_the_dense_part_only(degree, sets):
 
 
 @every_basis
-def test_threads_change_nothing(sets):
+def test_results_do_not_depend_on_the_number_of_threads(sets):
     model, X = many_features(2, sets, 3, real=True)
     X = sparse.vstack([X] * 150, format="csr")
     classifier = CompiledClassifier(model)
@@ -136,7 +136,7 @@ def with_indices(X, indptr, indices):
     return wide
 
 
-def test_accepts_what_arrays_there_are():
+def test_all_array_formats_are_accepted():
     model = make_model(3, degree=3, sets=False, n_features=9, used=7, classes=["a", "b", "c"])
     X = rows_for(model, 0, binary=False)
     classifier = CompiledClassifier(model)
@@ -172,7 +172,7 @@ def test_unsorted_and_repeated_entries_count_as_their_matrix():
     assert np.array_equal(X.indices, indices) and np.array_equal(X.data, data)  # the input is unchanged
 
 
-def test_features_that_were_never_seen_change_nothing():
+def test_unused_features_do_not_change_scores():
     model = make_model(5, used=4, n_features=10)
     X = rows_for(model, 1, binary=True)
     X[:, np.setdiff1d(np.arange(10), model.columns)] = 0.0
@@ -191,7 +191,7 @@ def test_a_model_without_features_answers_its_constants():
     assert np.array_equal(scores, [model.intercept, model.intercept])
 
 
-def test_a_score_of_zero_is_the_first_class():
+def test_a_score_of_zero_means_the_first_class():
     model = make_model(7, used=0, n_features=1, classes=["no", "yes"], keys=[])
     model = dataclasses.replace(model, intercept=np.zeros(1))
     assert CompiledClassifier(model).predict([[0.0]]).tolist() == ["no"]
@@ -215,7 +215,7 @@ def test_rows_that_do_not_fit_are_refused(X, complaint):
         CompiledClassifier(make_model()).decision_function(X)
 
 
-def test_an_index_pointer_that_leads_out_of_the_arrays_is_refused():
+def test_index_pointers_out_of_range_are_refused():
     classifier = CompiledClassifier(make_model())
     X = sparse.csr_array(np.eye(6))
     for broken in ([0, 1, 2, 3, 4, 5, 7], [1, 1, 2, 3, 4, 5, 6], [0, 9, 2, 3, 4, 5, 6]):
@@ -246,7 +246,7 @@ def damaged(damage):
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_models_that_are_not_sound_are_refused(damage, tmp_path):
+def test_invalid_models_are_refused(damage, tmp_path):
     model = damaged(damage)
     with pytest.raises(ValueError, match="not a valid conjunction model"):
         CompiledClassifier(model).validate()
@@ -270,7 +270,7 @@ def test_survives_pickling_and_copying():
 
 
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [1, 2, 3], ["a", "ü", "猫"]])
-def test_a_saved_estimator_answers_as_it_did(labels, tmp_path):
+def test_saved_estimators_give_the_same_scores(labels, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.random((60, 8)).round(1)
     y = np.array(labels)[rng.integers(0, len(labels), 60)]
@@ -289,7 +289,7 @@ def test_a_saved_estimator_answers_as_it_did(labels, tmp_path):
 
 
 @every_basis
-def test_many_threads_may_ask_at_once(sets):
+def test_many_threads_can_score_at_once(sets):
     model, X = many_features(3, sets, 2, real=True)
     X = sparse.vstack([X] * 20, format="csr")
     expected = CompiledClassifier(model).decision_function(X)
@@ -301,7 +301,7 @@ def test_many_threads_may_ask_at_once(sets):
 
 
 @pytest.mark.parametrize("offset", [-1, 1_000_000])
-def test_offsets_that_lead_out_of_a_matrix_are_refused(offset):
+def test_offsets_out_of_range_are_refused(offset):
     """Scipy would follow these offsets out of bounds."""
     broken = sparse.csr_matrix(np.eye(4))
     broken.indptr[2] = offset

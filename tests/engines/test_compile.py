@@ -152,7 +152,7 @@ def test_columns_that_are_far_apart():
             assert_scores([fast.score_one(far[columns].tolist())], narrow, row)
 
 
-def test_stored_zeros_count_as_nothing():
+def test_stored_zeros_do_not_change_scores():
     model = make_kernel_model()
     X = sparse.csr_matrix(rows_for(model))
     X.data[::3] = 0.0
@@ -216,13 +216,13 @@ def test_auto_respects_the_memory():
 
 
 @pytest.mark.parametrize("engine", ["auto", *EXACT])
-def test_nothing_fits(engine):
+def test_memory_too_small_for_any_engine_is_refused(engine):
     with pytest.raises(MemoryError, match=r"no engine fits into 10 bytes .*; raise memory"):
         unkernel.compile(make_kernel_model(), engine, memory=10)
 
 
 @pytest.mark.parametrize("model", [make_model(), make_kernel_model(kernel=Kernel("linear"))])
-def test_tables_of_weights_that_do_not_fit(model):
+def test_weight_tables_beyond_the_memory_limit_are_refused(model):
     with pytest.raises(MemoryError, match=r"the smallest that was tried takes [0-9,]+ bytes"):
         unkernel.compile(model, memory=10)
 
@@ -242,20 +242,20 @@ def test_a_table_for_columns_is_part_of_the_memory():
     ("words", "expected"),
     [("200M", 2e8), ("1.5G", 1.5e9), ("10 kb", 1e4), ("1000000", 1e6), (" .5T ", 5e11), ("7B", 7), ("3.", 3)],
 )
-def test_bytes_in_words(words, expected):
+def test_sizes_can_be_given_as_text(words, expected):
     assert parse_bytes(words) == pytest.approx(expected, rel=1e-15)
 
 
 @pytest.mark.parametrize(
     "words", ["1e3", "-1", "", "0", "0M", "M", "1MM", "1 2", "1,5G", "inf", "nan", "١", "9" * 400]
 )
-def test_words_that_are_no_bytes(words):
+def test_texts_that_are_not_sizes_are_refused(words):
     with pytest.raises(ValueError, match="memory must be bytes, such as 200M"):
         unkernel.compile(make_kernel_model(), memory=words)
 
 
 @pytest.mark.parametrize("memory", [0, -1, True, float("nan")])
-def test_numbers_that_are_no_bytes(memory):
+def test_numbers_that_are_not_sizes_are_refused(memory):
     with pytest.raises(ValueError, match="memory must be a number of bytes above 0"):
         unkernel.compile(make_kernel_model(), memory=memory)
 
@@ -290,7 +290,7 @@ def test_a_sample_of_another_width_is_refused_where_the_width_is_known():
     assert unkernel.compile(make_kernel_model(), sample=np.ones((2, 5))).exact
 
 
-def test_a_sample_that_is_not_there():
+def test_missing_sample_files_are_refused():
     with pytest.raises(FileNotFoundError):
         unkernel.compile(make_kernel_model(), sample="no such file")
 
@@ -322,7 +322,7 @@ def pruned(model, threshold, **options):
 
 @pytest.mark.parametrize("degree", [2, 3, 4])
 @pytest.mark.parametrize("scores", [1, 3])
-def test_a_tiny_threshold_prunes_nothing(degree, scores):
+def test_tiny_thresholds_prune_no_conjunction(degree, scores):
     model = make_kernel_model(1, polynomial(degree), scores=scores)
     X = rows_for(model)
     assert_scores(pruned(model, 1e-300).decision_function(X), model, X)
@@ -335,7 +335,7 @@ def test_a_larger_threshold_keeps_fewer_conjunctions():
     assert len(set(counts)) == len(counts) and counts[-1] == 0
 
 
-def test_what_is_pruned_is_what_weighs_little():
+def test_pruned_conjunctions_are_those_below_the_threshold():
     """Weights above the threshold, scaled by the share of support vectors of the weight's sign, are kept."""
     model = make_kernel_model(1, polynomial(2), vectors=100)
     everything = unkernel.compile(model, "expanded").heaviest_conjunctions(10**6)
@@ -348,7 +348,7 @@ def test_what_is_pruned_is_what_weighs_little():
     np.testing.assert_allclose(found["weights"], everything["weights"][kept], rtol=1e-12)
 
 
-def test_a_pruned_classifier_says_that_it_is_approximate():
+def test_pruned_classifiers_are_marked_as_approximate():
     model = make_kernel_model(1, vectors=100)
     X = rows_for(model, count=50)
     fast = pruned(model, 3.0, sample=X)
@@ -387,7 +387,7 @@ def test_a_poly_svc(degree, labels, binary):
             assert np.array_equal(fast.predict(X), svc.predict(X))
 
 
-def test_sources_that_are_no_model(tmp_path):
+def test_objects_that_are_not_models_are_refused(tmp_path):
     (tmp_path / "text").write_text("hello\n")
     with pytest.raises(unkernel.FormatError):
         unkernel.compile(tmp_path / "text")

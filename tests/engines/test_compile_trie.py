@@ -33,7 +33,7 @@ def test_an_explicit_trie_is_kept(engine, nodes):
     assert tried  # the engines without are still listed
 
 
-def test_pruned_engines_may_have_a_trie():
+def test_pruned_engines_can_have_a_trie():
     fast = unkernel.compile(MODEL, "pruned", threshold=0.5, trie=ROWS, trie_nodes=30)
     without = unkernel.compile(MODEL, "pruned", threshold=0.5)
     assert fast.trie.nodes == 30 and not fast.exact and fast.engine == "pruned"
@@ -41,7 +41,7 @@ def test_pruned_engines_may_have_a_trie():
     np.testing.assert_allclose(fast.decision_function(X), without.decision_function(X), rtol=1e-9, atol=1e-9)
 
 
-def test_trained_models_may_have_a_trie():
+def test_trained_models_can_have_a_trie():
     model = make_model(1, degree=3, used=10, n_features=12, classes=range(3))
     X = (np.random.default_rng(0).random((60, 12)) < 0.4) * 1.0
     fast = unkernel.compile(model, trie=X, trie_nodes=20)
@@ -68,7 +68,7 @@ def engine_has_trie(engine):
 
 
 @pytest.mark.parametrize("engine", ["auto", "expanded", "split"])
-def test_a_trie_that_does_not_pay_is_left_out(engine, monkeypatch):
+def test_tries_that_slow_the_engine_down_are_left_out(engine, monkeypatch):
     slower_with_a_trie(monkeypatch, True)
     fast = unkernel.compile(MODEL, engine, trie=ROWS)
     assert fast.trie is None and not fast.chosen.trie_nodes
@@ -78,7 +78,7 @@ def test_a_trie_that_does_not_pay_is_left_out(engine, monkeypatch):
 
 
 @pytest.mark.parametrize("engine", ["auto", "expanded", "split"])
-def test_a_trie_that_pays_is_kept(engine, monkeypatch):
+def test_tries_that_speed_the_engine_up_are_kept(engine, monkeypatch):
     slower_with_a_trie(monkeypatch, False)
     monkeypatch.setattr(candidate_search, "_TRIE_SIZES", (100, 30, 10))
     fast = unkernel.compile(MODEL, engine, trie=ROWS)
@@ -88,7 +88,7 @@ def test_a_trie_that_pays_is_kept(engine, monkeypatch):
     assert_scores(fast.decision_function(X), MODEL, X)
 
 
-def test_rows_may_be_a_file(tmp_path):
+def test_rows_can_be_read_from_a_file(tmp_path):
     path = tmp_path / "rows.txt"
     lines = [" ".join(["0", *(f"{c + 1}:1" for c in np.flatnonzero(row))]) for row in ROWS]
     path.write_text("\n".join(lines) + "\n")
@@ -111,7 +111,7 @@ def test_numbers_of_nodes_that_are_refused(nodes):
 
 
 @pytest.mark.parametrize("engine", ["inverted", "bitsliced"])
-def test_engines_that_have_no_trie(engine):
+def test_engines_without_conjunctions_refuse_a_trie(engine):
     with pytest.raises(ValueError, match="no conjunctions, and so no prefix trie"):
         unkernel.compile(MODEL, engine, trie=ROWS)
 
@@ -150,14 +150,14 @@ NO_SETS = {
 
 @pytest.mark.parametrize("what", NO_SETS)
 @pytest.mark.parametrize("nodes", [None, 10])
-def test_models_that_have_no_sets(what, nodes):
+def test_models_without_sets_refuse_a_trie(what, nodes):
     model = NO_SETS[what]
     X = np.ones((4, model.n_features))
     with pytest.raises(ValueError, match="a prefix trie needs conjunctions of binary features"):
         unkernel.compile(model, trie=X, trie_nodes=nodes)
 
 
-def test_models_of_trees_have_none():
+def test_models_of_trees_refuse_a_trie():
     with pytest.raises(ValueError, match="leave out engine, sample and trie"):
         unkernel.compile(golden.model_path("svmlight-tk-sst"), trie=ROWS)
 
@@ -188,7 +188,7 @@ def test_progress_names_the_trie():
 
 
 @pytest.mark.filterwarnings("ignore:.*features.*")
-def test_files_may_have_features_that_the_model_does_not_know(tmp_path):
+def test_rows_in_files_can_have_unknown_features(tmp_path):
     X = np.random.default_rng(0).integers(0, 2, (40, 6)).astype(float)
     model = unkernel.PolySVC(2, gamma=1).fit(X, X[:, 0] != X[:, 1]).to_model()
     wider = sparse.csr_matrix(np.hstack([X, np.ones((40, 2))]))

@@ -127,7 +127,7 @@ def test_a_loaded_classifier_answers_as_it_did(source, tmp_path):
 
 
 @every_source
-def test_the_arrays_stay_in_the_file(source, tmp_path):
+def test_loaded_arrays_are_mapped_from_the_file(source, tmp_path):
     SOURCES[source]().save(tmp_path / "fast.uk")
     loaded = load(tmp_path / "fast.uk")
     arrays = [array for array in loaded.tables.arrays.values() if array.size]
@@ -146,7 +146,7 @@ def test_the_same_classifier_gives_the_same_bytes(source, tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_a_file_may_be_overwritten_while_it_is_in_use(tmp_path):
+def test_files_can_be_overwritten_while_they_are_in_use(tmp_path):
     fast = SOURCES["split"]()
     fast.save(tmp_path / "fast.uk")
     loaded = load(tmp_path / "fast.uk")
@@ -157,7 +157,7 @@ def test_a_file_may_be_overwritten_while_it_is_in_use(tmp_path):
 
 
 @pytest.mark.parametrize("other", [copy.deepcopy, lambda fast: pickle.loads(pickle.dumps(fast))])
-def test_copies_do_not_need_the_file(other, tmp_path):
+def test_copies_work_without_the_file(other, tmp_path):
     SOURCES["split"]().save(tmp_path / "fast.uk")
     loaded = load(tmp_path / "fast.uk")
     X = rows_for(BIG, wider=0)
@@ -223,7 +223,7 @@ def test_damaged_files_are_refused_or_harmless(tmp_path):
 @pytest.mark.slow
 @every_layout
 @pytest.mark.parametrize("seed", range(2, 6))
-def test_damaged_in_many_more_ways(layout, seed, tmp_path):
+def test_many_more_kinds_of_damage_are_refused_or_harmless(layout, seed, tmp_path):
     damage.run(damage, [small(layout, tmp_path)], tmp_path / "work", seed, count=5000)
 
 
@@ -309,7 +309,7 @@ def replaced_at(table, path, value):
 
 @pytest.mark.hostile
 @pytest.mark.parametrize("layout", ["inverted", "bitsliced", "split", "prefixes"])
-def test_settings_that_were_tampered_with(layout, tmp_path):
+def test_changed_settings_are_refused_or_harmless(layout, tmp_path):
     """Replaces every setting by arbitrary values: refused with a FormatError, or without consequence."""
     path = small(layout, tmp_path)
     header, arrays = damage.parts(path.read_bytes())
@@ -404,7 +404,7 @@ def test_files_of_the_first_version_are_read(layout, tmp_path):
     assert list(old.candidates) == list(expected.candidates)
 
 
-def test_groups_may_be_left_out_together(tmp_path):
+def test_files_without_arrays_of_groups_give_the_same_scores(tmp_path):
     """The dense table contains everything that they sum up."""
     path = small("grouped", tmp_path)
     before = load(path)
@@ -481,7 +481,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("what", HARMLESS)
-def test_arrays_that_change_no_score(what, tmp_path):
+def test_unused_arrays_do_not_change_scores(what, tmp_path):
     layout, name, change = HARMLESS[what]
     path = small(layout, tmp_path)
     X = rows_for(SMALL, wider=0)
@@ -496,7 +496,7 @@ def test_arrays_that_change_no_score(what, tmp_path):
 
 
 @pytest.mark.parametrize("layout", ["inverted", "bitsliced", "dense", "grouped"])
-def test_tries_where_there_can_be_none_are_refused(layout, tmp_path):
+def test_tries_in_files_of_other_engines_are_refused(layout, tmp_path):
     other = damage.parts(small("prefixes", tmp_path).read_bytes())
     path = small(layout, tmp_path)
     header, arrays = damage.parts(path.read_bytes())

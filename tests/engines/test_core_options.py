@@ -40,13 +40,13 @@ def arranged(weights=WEIGHTS, sample=VECTORS):
     return arrange(weights, feature_map=MAP, sets=True, head=HEAD, sample=sample, threads=1)
 
 
-def test_what_is_right():
+def test_valid_inputs_are_accepted():
     assert expanded()["constants"].tolist() == [0.5]  # 1 - 1 of the vectors adds nothing
     assert arranged()["constants"].tolist() == [0.0]
 
 
 @pytest.mark.parametrize("kind", ["", "Kernel", "rbf"])
-def test_maps_of_other_kinds(kind):
+def test_feature_maps_of_unknown_kinds_are_refused(kind):
     with pytest.raises(ValueError, match="'kernel' or 'plain'"):
         FeatureMap(degree=2, kind=kind, gamma=1.0, coef0=1.0)
 

@@ -154,7 +154,7 @@ def test_found_pairs_are_the_whole_coefficients(classes: int, shuffled: bool) ->
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])
 @pytest.mark.parametrize("classes", [2, 5, 26])
 @pytest.mark.parametrize("machine", [SVC(C=5.0), NuSVC(nu=0.2)])
-def test_what_scikit_learn_says(machine: Any, classes: int, shape: str) -> None:
+def test_predictions_equal_scikit_learns(machine: Any, classes: int, shape: str) -> None:
     rng = np.random.default_rng(classes)
     centres = 2.5 * rng.normal(size=(classes, 8))
     y = rng.integers(classes, size=600)

@@ -27,7 +27,7 @@ both = pytest.mark.parametrize("fast", [FAST, OF_TREES], ids=["rows", "trees"])
 
 
 @both
-def test_what_scikit_learn_asks(fast):
+def test_scikit_learn_recognises_classifiers(fast):
     assert not isinstance(fast, BaseEstimator)
     assert is_classifier(fast)
     check_is_fitted(fast)

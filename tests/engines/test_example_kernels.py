@@ -119,7 +119,7 @@ def test_all_pairs_where_one_side_has_more(combination):
     assert matrix(kernel, right, left)[0, 0] == pytest.approx(1.0)
 
 
-def test_a_vector_without_entries_is_not_no_vector():
+def test_empty_vectors_differ_from_missing_ones():
     forest = Forest({"0": ["(A b)"] * 3})
     vectors = Vectors(sparse.csr_matrix([[0.0], [0.0], [2.0]]), np.array([True, False, True]))
     forest = Forest._of(forest.table, forest.trees, {"0": vectors})
@@ -147,7 +147,7 @@ def test_features_with_names_are_compared_by_them(kernel):
 
 
 @combinations
-def test_threads_and_pieces_change_nothing(combination):
+def test_results_do_not_depend_on_threads_and_pieces(combination):
     texts, _ = make_problem(1, 150)
     vectors = np.random.default_rng(0).normal(size=(150, 6)).round(2)
     forest = Forest({"a": texts, "b": texts[::-1]}, vectors={"v": vectors, "w": vectors * 2})
@@ -197,7 +197,7 @@ def test_a_machine_of_some_examples(combination):
         assert_values(np.asarray(machine.score(right, threads)), expected)
 
 
-def test_a_machine_of_nothing():
+def test_machines_without_examples_score_zero():
     kernel = ExampleKernel(combination="sum")
     forest = Forest(["(A b)", "(C d)"], vectors=np.eye(2))
     machine = example_machine(
@@ -256,17 +256,17 @@ COLUMNS = ints(0, 1, kind=np.int32)
         {"vectors": [(ints(0, 1, 2), ints(0, 1, 2), COLUMNS, np.array([1e200, 1.0]))]},
     ],
 )
-def test_arrays_that_make_no_examples(changes):
+def test_invalid_example_arrays_are_refused(changes):
     with pytest.raises((ValueError, IndexError)):
         core_set(**changes)
 
 
-def test_arrays_that_make_examples():
+def test_valid_example_arrays_are_accepted():
     assert core_set().size == 2
 
 
 @pytest.mark.parametrize("chosen", [[2], [-1], [0, 0]])
-def test_examples_that_are_not_there(chosen):
+def test_example_numbers_out_of_range_are_refused(chosen):
     with pytest.raises((ValueError, IndexError)):
         example_machine(
             ExampleKernel(combination="sum").core(), core_set(), np.array(chosen, np.int32), np.ones((1, 1))
@@ -290,12 +290,12 @@ def test_examples_that_are_not_there(chosen):
     ],
     ids=str,
 )
-def test_settings_that_make_no_kernel(settings_given):
+def test_invalid_kernel_settings_are_refused(settings_given):
     with pytest.raises(ValueError, match="must be"):
         ExampleKernel(**settings_given)
 
 
-def test_says_what_it_is():
+def test_kernels_are_described_in_words():
     assert ExampleKernel().words() == "subset trees, decay 0.4"
     assert ExampleKernel("ptk", combination="sum", tree_weight=0.5).words() == (
         "0.5 times partial trees, decay 0.4, width decay 0.4, plus vectors, linear"

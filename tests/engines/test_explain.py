@@ -161,7 +161,7 @@ ROW = [0, 3, 4, 8, 9]
 
 @every_top
 @pytest.mark.parametrize("row", [ROW, {0: 2.0, 3: -1.0, 7: 0.5}])
-def test_the_largest_come_first_and_the_rest_adds_up(top, row):
+def test_the_largest_contributions_come_first_and_the_rest_is_their_remainder(top, row):
     everything = FAST.explain(row, top=None)
     found = FAST.explain(row, top=top)
     assert found.contributions == everything.contributions[:top]
@@ -197,7 +197,7 @@ def test_rows_of_any_type(row):
 
 
 @pytest.mark.parametrize("row", [[], {}, {3: 0.0}, [99], {99: 2.0}, np.zeros((1, 12)), (), np.zeros((1, 0))])
-def test_rows_of_nothing(row):
+def test_empty_rows_have_the_score_of_the_intercept(row):
     found = FAST.explain(row)
     assert found.contributions == [] and found.n_conjunctions == 0 and found.rest == 0
     assert found.score == found.intercept == pytest.approx(FAST.score_one([]), rel=1e-12)
@@ -244,7 +244,7 @@ def test_in_words():
     assert "others)" not in str(FAST.explain(ROW, top=None))
 
 
-def test_a_negative_score_says_whom_it_speaks_for():
+def test_explanations_of_negative_scores_name_the_favoured_class():
     winner, loser = (10, 0) if FAST.score_one(ROW) > 0 else (0, 10)
     first = str(FAST.explain(ROW, of=loser)).splitlines()[0]
     assert first.endswith(f"for {loser} against {winner}; negative values speak for {winner}")
@@ -332,7 +332,7 @@ def test_trained_weights_of_rows_that_are_too_long(sets):
 @pytest.mark.parametrize("gamma", [1e300, 1e155, 1e-155, 1e-300])
 @pytest.mark.parametrize("degree", [2, 3])
 @pytest.mark.parametrize("scale", [1.0, 0.5])
-def test_extreme_kernels_are_explained_as_they_are_scored(gamma, degree, scale):
+def test_rows_are_explained_if_and_only_if_they_can_be_scored(gamma, degree, scale):
     """If a power of gamma is not finite, both refuse the row."""
     rows = np.random.default_rng(0).random((60, 6)).round() * 1.0
     trained = unkernel.PolySVC(degree=degree).fit(rows, rows[:, 0] != rows[:, 1]).model_

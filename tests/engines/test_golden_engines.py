@@ -89,7 +89,7 @@ def test_rows_of_any_width(name):
     )
 
 
-def test_models_of_trees_have_a_classifier_of_their_own():
+def test_models_of_trees_compile_to_a_tree_classifier():
     path = golden.model_path("svmlight-tk-sst")
     assert isinstance(unkernel.compile(path), unkernel.TreeClassifier)
     with pytest.raises(ValueError, match="one engine"):

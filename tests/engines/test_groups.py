@@ -107,7 +107,7 @@ def test_slots_become_groups():
     assert not with_none.arrays["group_begins"].size
 
 
-def test_too_many_groups_are_none():
+def test_independent_features_are_not_grouped():
     """Independent features cannot be grouped with so few sums."""
     model = make_kernel_model(1, polynomial(3), vectors=200, features=42, share=0.5)
     tables = grouped(model, 40, 12_000)

@@ -59,7 +59,7 @@ def model(request):
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_model_beside_sound_tables(model, damage, tmp_path):
+def test_damaged_models_with_valid_tables_are_refused(model, damage, tmp_path):
     path = damaged(model, damage, tmp_path / "model.uk")
     with pytest.raises(FormatError, match=r"conjunction keys|a column is|is not finite") as caught:
         load(path)
@@ -67,7 +67,7 @@ def test_a_damaged_model_beside_sound_tables(model, damage, tmp_path):
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_large_model_is_looked_at_when_it_is_needed(model, damage, tmp_path, monkeypatch):
+def test_large_models_are_checked_when_they_are_first_used(model, damage, tmp_path, monkeypatch):
     monkeypatch.setattr(classifier_files, "_MAX_BYTES_CHECKED_AT_LOAD", 0)
     path = damaged(model, damage, tmp_path / "model.uk")
     loaded = load(path)
@@ -86,7 +86,7 @@ def test_a_large_model_is_looked_at_when_it_is_needed(model, damage, tmp_path, m
         assert caught.value.file == str(path)
 
 
-def test_sound_models_are_taken(model, tmp_path, monkeypatch):
+def test_valid_models_are_accepted(model, tmp_path, monkeypatch):
     for largest in (1 << 24, 0):
         monkeypatch.setattr(classifier_files, "_MAX_BYTES_CHECKED_AT_LOAD", largest)
         fast = unkernel.compile(model, "expanded", measure=False)

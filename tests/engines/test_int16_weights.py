@@ -48,7 +48,7 @@ def test_scores_are_the_sums_over_conjunctions(seed, classes, binary):
     np.testing.assert_array_equal(compiled.predict(X), model.classes[expected.argmax(axis=1)])
 
 
-def test_it_is_smaller_than_tables_and_answers_the_same(tmp_path):
+def test_int16_is_smaller_than_tables_and_gives_the_same_scores(tmp_path):
     rng = np.random.default_rng(0)
     model = short_model(1, used=150, n_features=150, classes=5)
     X = (rng.random((200, 150)) < 0.2).astype(float)
@@ -78,7 +78,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("obstacle", OTHERS)
-def test_other_models_have_tables(obstacle):
+def test_weights_that_do_not_fit_16_bits_use_tables(obstacle):
     model = OTHERS[obstacle]
     assert obstacle in find_int16_obstacle(model)
     with pytest.raises(ValueError, match=f"engine='int16' needs .*{obstacle}.*; use engine='auto'"):
@@ -153,7 +153,7 @@ def favour(monkeypatch, engine):
 
 
 @pytest.mark.parametrize("faster", ["int16", "expanded"])
-def test_auto_measures_it_beside_the_others(faster, monkeypatch):
+def test_auto_compares_int16_with_other_engines(faster, monkeypatch):
     favour(monkeypatch, faster)
     fast = compile(SHORT, sample=ROWS)
     assert fast.engine == fast.chosen.engine == faster
@@ -168,7 +168,7 @@ def test_auto_measures_it_beside_the_others(faster, monkeypatch):
 
 
 @pytest.mark.parametrize("options", [{}, {"measure": False}, {"measure": False, "sample": ROWS}])
-def test_without_measuring_it_is_the_first_choice(options):
+def test_int16_is_chosen_without_measuring(options):
     fast = compile(SHORT, **options)
     assert (fast.engine, fast.exact) == ("int16", True)
     assert [candidate.engine for candidate in fast.candidates] == ["int16"]
@@ -177,7 +177,7 @@ def test_without_measuring_it_is_the_first_choice(options):
         compile(SHORT, memory=10, **options)
 
 
-def test_it_can_be_asked_for_by_name_saved_and_loaded(tmp_path):
+def test_int16_can_be_requested_saved_and_loaded(tmp_path):
     fast = compile(SHORT, "int16")
     assert (fast.engine, fast.exact, fast.trie) == ("int16", True, None)
     assert fast.nbytes == CompiledClassifier(SHORT).nbytes

@@ -103,7 +103,7 @@ def test_sums_are_those_over_all_sets(*, seed, degree, scores, limit, nbytes, ra
 
 @settings(max_examples=20)
 @given(seed=st.integers(0, 10**6), limit=st.integers(1, 100), nbytes=st.sampled_from([0, 200, 4e6]))
-def test_the_longest_beginning_is_used(seed, limit, nbytes):
+def test_the_longest_stored_prefix_is_used(seed, limit, nbytes):
     """Each node's sum is replaced by a unique number, so that the score of a row identifies its node."""
     model = make_slots_model(seed, 2)
     tables = by_frequency(model, nbytes)
@@ -136,7 +136,7 @@ def test_the_longest_beginning_is_used(seed, limit, nbytes):
     nbytes=st.sampled_from([0, 8, 200, 3000, 4e6]),
     rare=st.sampled_from([0, 2, 4, 9, 10**9]),
 )
-def test_no_trie_changes_a_score(*, seed, degree, scores, limit, saving, nbytes, rare):
+def test_tries_do_not_change_scores(*, seed, degree, scores, limit, saving, nbytes, rare):
     model = make_slots_model(seed, degree, scores=scores)
     tables = by_frequency(model, nbytes, rare_below=rare)
     engine = tables.engine()
@@ -207,7 +207,7 @@ def test_columns_that_are_already_by_frequency():
         assert_engine(engine, model, rows_like(model))
 
 
-def test_rows_that_teach_little():
+def test_rows_without_common_prefixes_are_accepted():
     """Empty rows, unknown columns, huge columns, other values and no rows at all."""
     model = make_slots_model(2, 3)
     engine = by_frequency(model, 300).engine()
@@ -288,7 +288,7 @@ def test_scores_are_right_while_a_trie_grows(scores):
     assert len(seen) > 1  # nodes came and went
 
 
-def test_growing_from_several_threads_forgets_nothing():
+def test_growing_from_several_threads_counts_all_rows():
     model = make_slots_model(3, 2)
     fast = with_trie(model, limit=10**6)
     before = int(fast._engine.trie()["counts"][0])
@@ -297,7 +297,7 @@ def test_growing_from_several_threads_forgets_nothing():
     assert int(fast._engine.trie()["counts"][0]) == before + 12 * 15
 
 
-def test_threads_that_come_first_share_an_engine():
+def test_the_first_threads_share_one_engine():
     model = make_slots_model(3, 2)
     for _ in range(20):
         fast = copy.copy(with_trie(model))
@@ -339,7 +339,7 @@ def test_sampling_grows_in_the_background(share):
     assert int(fast._engine.trie()["counts"][0]) == before
 
 
-def test_sampling_hears_of_each_row_once():
+def test_sampling_counts_each_row_once():
     model = make_slots_model(3, 2)
     fast = with_trie(model, rows=np.zeros((1, 5)), limit=1000)
     X = typical(model, 1, 5)
@@ -354,7 +354,7 @@ def test_sampling_hears_of_each_row_once():
     assert {prefix: count for prefix, (count, _) in found.items()} == expected
 
 
-def test_sampled_rows_may_differ_in_width():
+def test_sampled_rows_can_differ_in_width():
     model = make_slots_model(3, 2)
     fast = with_trie(model, rows=np.zeros((1, 5)), limit=1000)
     fast.trie.sample(1.0, batch=30)
@@ -374,20 +374,20 @@ def test_sampled_rows_may_differ_in_width():
         *((0.5, batch) for batch in (0, True, 1.5, "x", float("inf"))),
     ],
 )
-def test_samples_that_make_no_sense(share, batch):
+def test_invalid_sample_options_are_refused(share, batch):
     with pytest.raises(ValueError, match=r"(share|batch) must be"):
         with_trie(make_slots_model(3, 2)).trie.sample(share, batch=batch)
 
 
 @pytest.mark.parametrize("limit", [0, -1, True, 1.5, "many", None, 2**31])
-def test_limits_that_make_no_sense(limit):
+def test_invalid_limits_are_refused(limit):
     fast = with_trie(make_slots_model(3, 2))
     with pytest.raises(ValueError, match="limit must be a whole number from 1"):
         fast.trie.limit = limit
     assert fast.trie.limit == 50
 
 
-def test_a_limit_may_change(tmp_path):
+def test_the_limit_can_be_changed(tmp_path):
     model = make_slots_model(3, 2)
     fast = with_trie(model)
     assert fast.trie.nodes == 50 and repr(fast.trie) == "PrefixTrie(nodes=50, limit=50)"
@@ -452,7 +452,7 @@ def test_a_saved_trie_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "one.uk").read_bytes() == (tmp_path / "two.uk").read_bytes()
 
 
-def test_files_may_be_saved_while_the_trie_grows(tmp_path):
+def test_files_can_be_saved_while_the_trie_grows(tmp_path):
     model = make_slots_model(3, 2)
     fast = with_trie(model, limit=30)
     X = rows_like(model)
@@ -464,7 +464,7 @@ def test_files_may_be_saved_while_the_trie_grows(tmp_path):
         growing.result()
 
 
-def test_rows_that_wait_to_be_learnt_from_are_few():
+def test_the_queue_of_sampled_rows_is_bounded():
     classifier = with_trie(make_slots_model(0, 2))
     trie = classifier.trie.sample(1.0, batch=10)
     with trie._growing:  # simulates a long growth

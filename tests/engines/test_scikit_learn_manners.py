@@ -79,7 +79,7 @@ def test_columns_of_a_table_in_another_order():
     assert fast.explain(table.iloc[0]).score == pytest.approx(fast.decision_function(table[:1])[0])
 
 
-def test_what_kind_of_estimator_it_is():
+def test_compiled_models_are_classifiers_regressors_or_outlier_detectors():
     X, y = BITS.astype(float), np.linspace(0, 1, len(BITS))
     assert is_regressor(unkernel.compile(SVR().fit(X, y)))
     assert is_outlier_detector(unkernel.compile(OneClassSVM().fit(X)))
@@ -89,7 +89,7 @@ def test_what_kind_of_estimator_it_is():
     assert regression.score(X, np.ones(len(X))) == 0.0
 
 
-def test_it_does_not_change():
+def test_compiled_models_do_not_change_with_the_estimator():
     fast = unkernel.compile(SVC().fit(BITS, PARITY))
     with pytest.raises(TypeError, match="immutable"):
         fast.set_params(model=None)
@@ -107,7 +107,7 @@ def test_rows_of_values_are_not_explained_as_columns():
         fast.explain(BITS[3])
 
 
-def test_expansions_without_hope_are_not_built():
+def test_expansions_that_cannot_fit_are_not_built():
     X = (RNG.random((60, 90)) < 0.5).astype(float)
     fast = unkernel.compile(SVC(kernel="poly", degree=4, coef0=1).fit(X, X[:, 0] > 0))
     assert fast.engine in ("inverted", "bitsliced")

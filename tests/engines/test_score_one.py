@@ -69,13 +69,13 @@ def test_rows_of_any_type(engine, row):
     assert fast.worker().score_one(ROWS[row]) == expected
 
 
-def test_a_range():
+def test_ranges_are_rows():
     assert FAST["split"].score_one(range(2, 9, 3)) == FAST["split"].score_one([2, 5, 8])
 
 
 @every_engine
 @pytest.mark.parametrize("row", [[], (), b"", np.array([], np.int64), np.array([], np.int32), range(0)])
-def test_rows_of_nothing(engine, row):
+def test_empty_rows_have_the_score_of_the_intercept(engine, row):
     assert_scores([FAST[engine].score_one(row)], MODEL, np.zeros((1, 12)))
     assert_scores([FAST[engine].score_one(row, [])], MODEL, np.zeros((1, 12)))
 
@@ -239,7 +239,7 @@ def test_the_class_of_one_row(name):
 @every_engine
 @given(row=st.lists(st.integers(0, 14), unique=True).map(sorted))
 @settings(max_examples=25)
-def test_bit_for_bit_what_many_rows_get(engine, row):
+def test_single_rows_have_bit_for_bit_the_scores_of_many(engine, row):
     X = np.zeros((3, 15))
     X[1, row] = 1.0
     assert FAST[engine].score_one(row) == FAST[engine].decision_function(X)[1]
@@ -313,7 +313,7 @@ def test_workers_in_threads(engine, real):
 
 @every_engine
 @pytest.mark.parametrize("scores", [1, 3])
-def test_threads_change_nothing(engine, scores):
+def test_results_do_not_depend_on_the_number_of_threads(engine, scores):
     model = make_kernel_model(1, polynomial(2), vectors=60, scores=scores)
     fast = unkernel.compile(model, engine)
     rows = [rows_for(model, seed, count=1200, real=seed % 2 == 1) for seed in range(3)]
@@ -323,7 +323,7 @@ def test_threads_change_nothing(engine, scores):
         assert np.array_equal(fast.decision_function(X, n_jobs=n_jobs), alone)
 
 
-def test_building_with_threads_changes_nothing():
+def test_building_with_threads_gives_the_same_engine():
     model = make_kernel_model(1, polynomial(3), vectors=300, features=40)
     X = rows_for(model)
     for engine in EXACT:
@@ -350,7 +350,7 @@ class AsksAgain:
 
 
 @every_engine
-def test_a_question_within_a_question(engine):
+def test_ids_and_values_may_request_other_scores(engine):
     """Ids and values may be objects with Python methods, during which other threads may run."""
     score = FAST[engine].score_one
     assert score([1, AsksAgain(score, 3), 6, 9]) == score(IDS)

@@ -77,7 +77,7 @@ def test_svc_of_sparse_rows(kernel, real):
         assert np.array_equal(fast.predict(rows), svc.predict(rows))
 
 
-def test_the_share_that_is_right():
+def test_the_accuracy_equals_scikit_learns():
     X, y = data(3)
     svc = SVC(kernel="poly", degree=2).fit(X[:30], y[:30])
     fast = unkernel.compile(svc)
@@ -122,7 +122,7 @@ def test_calibration_gives_probabilities(classes):
     assert calibrated.score(X, y) > 1.2 / classes
 
 
-def test_without_probabilities_there_is_a_remedy():
+def test_errors_about_missing_probabilities_name_a_remedy():
     X, y = data()
     fast = unkernel.compile(SVC(kernel="poly", degree=2).fit(X, y))
     assert not hasattr(fast, "predict_proba")
@@ -207,7 +207,7 @@ def test_copies_answer_as_the_original(engine):
         assert other.candidates == fast.candidates
 
 
-def test_it_cannot_be_fitted():
+def test_compiled_models_cannot_be_fitted():
     X, y = data()
     with pytest.raises(TypeError, match="cannot be fitted"):
         unkernel.compile(LinearSVC().fit(X, y)).fit(X, y)

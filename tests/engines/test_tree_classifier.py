@@ -95,7 +95,7 @@ def test_scores_are_the_kernel_sum(kind, scores, *, support, asked, decay, norma
 @every_kernel
 @given(support=st.lists(trees("AB", "AB"), min_size=1, max_size=5), asked=trees("AB", "AB"))
 @settings(deadline=None, max_examples=20)
-def test_labels_that_are_words_here_and_nodes_there(kind, support, asked):
+def test_labels_can_be_words_in_one_tree_and_nodes_in_another(kind, support, asked):
     model = make_model([text(tree) for tree in support], tree=kind)
     fast = TreeClassifier(model)
     expected = expected_scores(model, [asked], kernel_by_fragments if kind == "st" else kernel)
@@ -117,7 +117,7 @@ def test_sentences_in_one_forest_and_in_two(kind, scores):
 
 
 @every_kernel
-def test_what_the_model_has_never_seen(kind):
+def test_trees_with_unseen_parts_are_scored(kind):
     model = make_model(["(S (A x) (B y))", "(S (A y) (B y))", "(A x)"], tree=kind)
     fast = TreeClassifier(model)
     asked = [
@@ -138,7 +138,7 @@ def test_what_the_model_has_never_seen(kind):
 
 
 @every_kernel
-def test_a_block_of_which_most_match(kind):
+def test_productions_that_match_most_nodes_are_scored(kind):
     """Many nodes of one production: lists, their complements, and ranges."""
     rng = np.random.default_rng(3)
     words = rng.choice(["x", "x", "x", "y", "z"], size=(60, 4))
@@ -215,7 +215,7 @@ class TreeKernelSum:
 
 
 @every_kernel
-def test_threads_change_nothing(kind):
+def test_results_do_not_depend_on_the_number_of_threads(kind):
     texts, _ = make_problem(7, 300)
     fast = TreeClassifier(make_model(texts[:100], tree=kind))
     alone = fast.decision_function(texts, n_jobs=1)
@@ -239,7 +239,7 @@ def test_workers_in_threads():
         np.testing.assert_allclose(batch.result(), expected, rtol=1e-12)
 
 
-def test_a_worker_forgets_the_tree_before():
+def test_scores_of_a_worker_do_not_depend_on_the_previous_tree():
     fast = TreeClassifier(make_model(["(A (B x) (B y))", "(A (B x))"], tree="ptk"))
     trees_asked = ["(A (B x) (B y))", chain(300), "(A (B x))", "(New)", "(A (B x) (B y))"]
     fresh = [fast.worker().score_one(one) for one in trees_asked]
@@ -253,7 +253,7 @@ def test_a_worker_forgets_the_tree_before():
 
 
 @pytest.mark.parametrize("wrong", ["(A", "(A b))", "", "  ", "dog", "(A\n())", "(A b) (C d)"])
-def test_text_that_is_no_tree(wrong):
+def test_text_that_is_not_a_tree_is_refused(wrong):
     with pytest.raises(FormatError) as expected:
         Forest([wrong])
     with pytest.raises(FormatError) as caught:
@@ -263,7 +263,7 @@ def test_text_that_is_no_tree(wrong):
         assert getattr(caught.value, part) == getattr(expected.value, part)
 
 
-def test_what_is_no_text():
+def test_objects_that_are_not_texts_are_refused():
     fast = TreeClassifier(make_model(["(A b)"]))
     for wrong in (None, 5, b"(A b)", ["(A b)"], Forest(["(A b)"])):
         with pytest.raises(TypeError):
@@ -318,7 +318,7 @@ def test_manners():
 
 
 @every_kernel
-def test_a_model_whose_forest_grows_stays_what_it_was(kind):
+def test_extending_the_forest_does_not_change_a_model(kind):
     texts, _ = make_problem(9, 20)
     forest = Forest(texts)
     fast = TreeClassifier(make_model(forest[:], tree=kind))

@@ -57,7 +57,7 @@ def test_data(name):
 test_data.__test__ = False
 
 
-def test_there_are_some():
+def test_all_golden_models_are_present():
     assert len(SETS) == 23
     combinations = {model_of(name).kernel.combination for name in SETS}
     assert combinations == {"trees", "vectors", "sum", "product"}
@@ -111,7 +111,7 @@ def test_margins_of_one_tree_each(name):
                                            "normalize_vectors": False}),
     ],
 )  # fmt: skip
-def test_what_it_learned_is_what_we_learn(name, options):
+def test_training_gives_the_margins_of_svm_light_tk(name, options):
     """The program stops when no condition is violated by more than 1e-3."""
     part = "one" if "-one-" in name else "multi"
     X, y = read_trees(golden.FOLDER / f"svmlight-tk-{part}.train.dat")

@@ -64,7 +64,7 @@ def tree_kernel(options, n_jobs=1):
 @every_kernel
 @given(data=st.data(), a=LISTS, b=LISTS)
 @few
-def test_kernels_are_the_twins(kind, data, a, b):
+def test_kernels_equal_the_twins(kind, data, a, b):
     options = data.draw(options_of(kind))
     ours = tree_kernel(options)
     left, right = [text(tree) for tree in a], [text(tree) for tree in b]
@@ -82,7 +82,7 @@ def test_kernels_are_the_twins(kind, data, a, b):
 @every_kernel
 @given(data=st.data(), a=st.lists(trees("AB", "AB"), min_size=1, max_size=5))
 @few
-def test_labels_that_are_words_here_and_nodes_there(kind, data, a):
+def test_labels_can_be_words_in_one_tree_and_nodes_in_another(kind, data, a):
     """Complete subtrees are equal or not, although SVM-light-TK treats some different ones as equal."""
     options = data.draw(options_of(kind))
     left = [text(tree) for tree in a]
@@ -94,7 +94,7 @@ def test_labels_that_are_words_here_and_nodes_there(kind, data, a):
 @every_kernel
 @given(data=st.data())
 @few
-def test_nodes_of_which_most_match(kind, data):
+def test_productions_that_match_nearly_everywhere(kind, data):
     """One production nearly everywhere, with nearly the same below it: exceptions are computed."""
     word = st.sampled_from(["x"] * 6 + ["y", "(x z)"])
     node = st.builds("(S (A {}) (B {}) (C {}) (B {}))".format, word, word, word, word)
@@ -117,7 +117,7 @@ def test_many_children(width, data):
 
 
 @every_kernel
-def test_a_child_that_is_there_twice(kind):
+def test_repeated_children_are_counted(kind):
     a = ["(S (A (B x)) (A (B x)) (A (B y)))", "(S (A (B x)) (A (B y)) (A (B x)))", "(A (A (A (B x))))"]
     for normalize in (False, True):
         options = (kind, 0.7, 0.3, normalize)
@@ -125,7 +125,7 @@ def test_a_child_that_is_there_twice(kind):
 
 
 @every_kernel
-def test_what_the_other_side_has_never_seen(kind):
+def test_trees_with_parts_unknown_to_the_other_side(kind):
     known = ["(S (A x) (B y))", "(S (A x))"]
     new = ["(S (A x) (New y))", "(New (A x))", "(S (A new) (B y))", "(New new)", "(S (A x) (B y) (C z))"]
     options = (kind, 0.4, 0.6, True)
@@ -162,7 +162,7 @@ def test_more_columns_than_are_computed_at_once(kind):
 
 
 @every_kernel
-def test_threads_change_nothing(kind):
+def test_results_do_not_depend_on_the_number_of_threads(kind):
     a = sentences(4, 200)
     alone = TreeKernel(kind, n_jobs=1)(a)
     for n_jobs in (2, 5, -1, None):
@@ -253,7 +253,7 @@ def test_kernels_that_are_too_large_are_refused():
 @every_kernel
 @given(data=st.data(), a=LISTS)
 @settings(max_examples=20)
-def test_matrices_are_kernels(kind, data, a):
+def test_matrices_are_symmetric_and_positive_semidefinite(kind, data, a):
     """Symmetric, no negative eigenvalues, 1 on the diagonal."""
     _, decay, width_decay, _ = data.draw(options_of(kind))
     found = tree_kernel((kind, decay, width_decay, True))([text(tree) for tree in a])
@@ -275,7 +275,7 @@ def test_trees_of_every_kind_are_accepted():
     np.testing.assert_allclose(part, expected[2:5], rtol=1e-13)
 
 
-def test_fit_and_transform_are_the_function():
+def test_fit_and_transform_equal_calling_the_kernel():
     a, b = sentences(7, 15), sentences(8, 10)
     transformer = TreeKernel("ptk", decay=0.3)
     with pytest.raises(NotFittedError):
@@ -285,7 +285,7 @@ def test_fit_and_transform_are_the_function():
     assert np.array_equal(clone(transformer).fit(a).transform(b), transformer.transform(b))
 
 
-def test_what_was_fitted_stays_when_the_forest_grows():
+def test_extending_the_forest_does_not_change_a_fitted_transformer():
     forest = Forest(sentences(7, 15))
     transformer = TreeKernel("sst_bow").fit(forest)
     before = transformer.transform(["(S (NP (PRP i)))"])

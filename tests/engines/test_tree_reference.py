@@ -60,7 +60,7 @@ def test_brackets(text, tree):
 
 
 @given(TREES.filter(lambda tree: tree[1]))
-def test_brackets_there_and_back(tree):
+def test_brackets_survive_a_round_trip(tree):
     assert parse(write(tree)) == tree
 
 
@@ -136,7 +136,7 @@ def test_recursions_count_fragments(kind, a, b, decay, width_decay):
 
 @pytest.mark.parametrize("kind", ["sst", "sst_bow", "ptk"])
 @given(a=CLASHING, b=CLASHING, decay=DECAYS, width_decay=DECAYS)
-def test_fragments_do_not_tell_leaves_from_nodes_cut_off(kind, a, b, decay, width_decay):
+def test_fragments_equate_leaves_with_nodes_without_children(kind, a, b, decay, width_decay):
     assert_twins_agree(a, b, kind, decay, width_decay)
 
 

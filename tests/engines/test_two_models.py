@@ -39,12 +39,12 @@ def path(request, tmp_path):
     return tmp_path / "model.uk"
 
 
-def test_sound_files_are_one_model(path):
+def test_valid_files_pass_the_comparison(path):
     for _ in range(5):
         load(path, verify=True)
 
 
-def test_tables_of_another_model(path):
+def test_tables_of_another_model_are_refused(path):
     """All weights of the engine, or of the model, are negated: each is valid alone."""
     kind, arrays, settings = container.read(path, mmap=False)
     for part in ("engine.", "model."):
@@ -63,7 +63,7 @@ def is_weight(name):
     return not name.endswith(("norms", "values", "list_values"))
 
 
-def test_one_weight_of_a_linear_model_that_is_another(tmp_path):
+def test_a_single_changed_weight_of_a_linear_model_is_found(tmp_path):
     path = tmp_path / "model.uk"
     fast = unkernel.compile(MODELS["linear kernel"], measure=False)
     model = fast.to_model()

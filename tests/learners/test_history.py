@@ -51,7 +51,7 @@ def test_the_history_ends_with_the_solution_and_is_the_same_again(learner, tmp_p
     assert type(model).load(tmp_path / "model.uk").history_.to_json() == history.to_json()
 
 
-def test_problems_are_summed_and_those_that_end_early_stay():
+def test_summed_histories_keep_the_last_value_of_finished_problems():
     early = np.array([[0.0, 10.0, 0.0], [1.0, 4.0, 3.0]])
     late = np.array([[1.0, 7.0, 1.0], [3.0, 6.0, 5.0], [4.0, 5.5, 5.25]])
     history = History.sum_problems([early, late])
@@ -61,7 +61,7 @@ def test_problems_are_summed_and_those_that_end_early_stay():
     assert history.gap.tolist() == pytest.approx([7 / 11, 2 / 10, 1.25 / 9.5])
 
 
-def test_of_many_passes_a_hundred_are_kept():
+def test_long_histories_are_thinned_to_a_hundred_passes():
     passes = np.arange(5000.0)
     history = History.sum_problems([np.column_stack([passes, 1 / (passes + 1), np.zeros(5000)])])
     assert 50 < len(history.passes) <= 100
@@ -83,12 +83,12 @@ def test_of_many_passes_a_hundred_are_kept():
         {"pass": [], "objective": [], "bound": []},
     ],
 )
-def test_what_is_no_history_is_left_out(stored):
+def test_invalid_histories_are_ignored(stored):
     assert History.from_json(stored) is None
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
-def test_reports_draw_it():
+def test_reports_draw_the_history():
     model = fitted(LEARNERS[0])
     for classifier in (model, unkernel.compile(model)):
         text = classifier.report(X, y).html()
@@ -100,7 +100,7 @@ def test_reports_draw_it():
         assert drawn[1].startswith("Relative gap by pass; after the last one: ")
 
 
-def test_a_frame_of_it():
+def test_histories_become_frames():
     pytest.importorskip("pandas")
     frame = fitted(LEARNERS[0]).history_.to_frame()
     assert list(frame) == ["pass", "objective", "bound", "gap"]

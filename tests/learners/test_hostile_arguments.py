@@ -48,14 +48,14 @@ def examples(learner: type) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("C", [0.0, -1.0, 1e21, 1e100, 1e300, np.inf, np.nan, "1", None])
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_costs_that_no_solver_could_end_with(learner, C):
+def test_costs_that_overflow_are_refused(learner, C):
     with pytest.raises(ValueError, match=f"'C' parameter of {learner.__name__} must be a float in the range"):
         learner(C=C).fit(*examples(learner))
 
 
 @pytest.mark.parametrize("weight", [1e21, 1e300, np.inf, np.nan, -1.0])
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_weights_that_no_solver_could_end_with(learner, weight):
+def test_weights_that_overflow_are_refused(learner, weight):
     given, labels = examples(learner)
     weights = np.where(np.arange(len(labels)) == 3, weight, 1.0)
     with pytest.raises(ValueError, match="sample_weight"):
@@ -64,7 +64,7 @@ def test_weights_that_no_solver_could_end_with(learner, weight):
 
 @pytest.mark.parametrize("weight", [-1.0, 1e21, np.inf, np.nan])
 @pytest.mark.parametrize("learner", [PolySVC, PolyLogisticRegression, CuttingPlaneSVC, TreeSVC])
-def test_class_weights_that_no_solver_could_end_with(learner, weight):
+def test_class_weights_that_overflow_are_refused(learner, weight):
     with pytest.raises(ValueError, match=r"class_weight of 1 is .*: it must be 0 or a positive number"):
         learner(class_weight={1: weight}).fit(*examples(learner))
 
@@ -90,7 +90,7 @@ def test_labels_that_are_missing(learner, missing):
         learner().fit(given, labels.tolist())
 
 
-def test_none_is_no_rank():
+def test_none_is_refused_as_a_rank():
     with pytest.raises(ValueError, match="y contains NaN"):
         RankSVM().fit(X, [None if i % 3 else i for i in range(60)])
 
@@ -99,7 +99,7 @@ def test_none_is_no_rank():
 
 
 @pytest.mark.parametrize("learner", ROW_LEARNERS)
-def test_masked_values_are_no_values(learner):
+def test_masked_values_are_refused(learner):
     mask = np.zeros((60, 8), bool)
     fitted = learner().fit(np.ma.array(X, mask=mask), y)
     mask[2, 5] = True
@@ -200,7 +200,7 @@ def test_malformed_sparse_matrices(case):
             call()
 
 
-def test_sound_sparse_matrices_of_every_format():
+def test_all_valid_sparse_formats_are_accepted():
     expected = PolySVC(random_state=0).fit(X, y)
     for kind in ("csr", "csc", "coo", "bsr", "lil", "dok", "dia"):
         for make in (sparse.csr_matrix, sparse.csr_array):
@@ -249,7 +249,7 @@ def test_parameters_that_are_damaged(tmp_path, parameters):
 @pytest.mark.parametrize(
     ("parser", "text"), [(ArcEagerParser, treebank), (Chunker, chunks), (BunsetsuParser, bunsetsu)]
 )
-def test_parsers_of_nothing(tmp_path, parser, text, count):
+def test_parsers_without_frequent_features_are_refused(tmp_path, parser, text, count):
     (tmp_path / "text").write_text(text(20, 0))
     with pytest.raises(ValueError, match=f"no feature occurs {count} times in 20 sentences: give more"):
         parser(min_count=count).fit(tmp_path / "text")
@@ -272,7 +272,7 @@ def test_a_syntax_tree_that_contains_itself():
 
 @pytest.mark.parametrize("kind", ["M8[s]", "m8[s]", complex])
 @pytest.mark.parametrize("learner", ROW_LEARNERS)
-def test_what_is_no_number(learner, kind):
+def test_complex_numbers_and_dates_are_refused(learner, kind):
     """A missing date would become -9.2e18."""
     fitted = learner().fit(X, y)
     given = np.zeros((60, 8), kind)
@@ -306,7 +306,7 @@ def test_layouts_and_types_of_numbers(learner):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("tol", [1e-15, 1e-300, np.float32(1.0)])
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_gaps_that_rounding_hides(learner, tol):
+def test_gaps_below_rounding_errors_end_training(learner, tol):
     """Solvers end: a gap below the rounding error is not pursued."""
     fitted = learner(tol=tol, max_iter=30).fit(*examples(learner))
     assert 0 <= fitted.gap_ <= 1

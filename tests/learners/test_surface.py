@@ -43,7 +43,7 @@ KINDS = ["s", "np", "x"] * 3
 
 
 @every_row_estimator
-def test_numbers_may_be_numpys(estimator):
+def test_parameters_can_be_numpy_numbers(estimator):
     """Like those of a grid made by np.logspace."""
     X, y = rows()
     if "random_state" in estimator.get_params():
@@ -98,7 +98,7 @@ def test_a_loaded_tree_learner_is_the_saved_one(tmp_path):
     np.testing.assert_array_equal(loaded.decision_function(TREES), clf.decision_function(TREES))
 
 
-def test_files_without_a_list_of_parameters_show_what_the_model_knows(tmp_path):
+def test_files_without_parameters_restore_those_that_the_model_stores(tmp_path):
     """Like files of the first versions."""
     X, y = rows()
     model = PolySVC(degree=3, gamma=0.5, C=0.25, loss="squared_hinge").fit(X, y).to_model()
@@ -112,7 +112,7 @@ def test_files_without_a_list_of_parameters_show_what_the_model_knows(tmp_path):
         PolyLogisticRegression.load(tmp_path / "old.uk")
 
 
-def test_models_of_others_are_refused_by_name(tmp_path):
+def test_models_of_other_estimators_are_refused_by_name(tmp_path):
     X, y = rows()
     CuttingPlaneSVC().fit(X, y).save(tmp_path / "a.uk")
     with pytest.raises(FormatError, match=r"of CuttingPlaneSVC, not of RankSVM; unkernel\.load reads it"):
@@ -123,7 +123,7 @@ def test_models_of_others_are_refused_by_name(tmp_path):
         CuttingPlaneSVC.load(tmp_path / "b.uk")
 
 
-def test_compiled_classifiers_load_their_own_kind(tmp_path):
+def test_compiled_classifiers_load_only_their_own_kind(tmp_path):
     X, y = rows()
     fast = unkernel.compile(PolySVC().fit(X, y))
     fast.save(tmp_path / "rows.uk")
@@ -181,7 +181,7 @@ def counted(monkeypatch) -> dict[str, int]:
 
 @pytest.mark.parametrize("solver", ["exact", "sampled"])
 @pytest.mark.parametrize("given", [list, tuple, Forest])
-def test_a_learner_of_trees_keeps_what_no_cost_changes(monkeypatch, solver, given):
+def test_warm_starts_of_tree_learners_reuse_parsed_and_indexed_trees(monkeypatch, solver, given):
     calls = counted(monkeypatch)
 
     def work_of_fit(kinds=KINDS, **parameters):
@@ -206,7 +206,7 @@ def test_a_learner_of_trees_keeps_what_no_cost_changes(monkeypatch, solver, give
         assert work_of_fit(warm_start=False) == {"parsed": parsing, "counted": 1}
 
 
-def test_a_warm_start_notices_other_trees():
+def test_warm_starts_notice_changed_trees():
     warm = TreeSVC(warm_start=True).fit(TREES, KINDS)
     longer = [*TREES, "(Q (WRB when) (VBZ is) (NP it))"]
     for trees, kinds in ((TREES[:-1], KINDS[:-1]), (longer, [*KINDS, KINDS[0]])):
@@ -229,7 +229,7 @@ def test_a_warm_start_notices_other_trees():
     )
 
 
-def test_a_learner_of_trees_leaves_without_what_it_keeps():
+def test_pickles_of_tree_learners_omit_the_kept_trees():
     warm = TreeSVC(warm_start=True).fit(TREES, KINDS)
     copied = pickle.loads(pickle.dumps(warm))
     assert not hasattr(copied, "_kept")
@@ -262,7 +262,7 @@ def test_linear_weights_are_the_scores(learner, classes):
         np.testing.assert_allclose(np.squeeze(scores), clf.decision_function(X), atol=1e-12)
 
 
-def test_what_is_not_linear_has_no_weights_of_features():
+def test_models_that_are_not_linear_have_no_coef():
     X, y = rows()
     clf = PolySVC(degree=2)
     assert not hasattr(clf, "coef_")
@@ -294,7 +294,7 @@ def test_explanations_name_columns_and_classes(estimator):
         estimator.explain(row, of=7)
 
 
-def test_the_score_of_two_classes_can_be_turned():
+def test_the_score_of_two_classes_can_be_explained_for_either():
     X, y = rows(2)
     clf = PolySVC().fit(X, np.array(["no", "yes"])[y])
     why, other = clf.explain(X.iloc[[0]]), clf.explain(X.iloc[[0]], of="no")
@@ -304,7 +304,7 @@ def test_the_score_of_two_classes_can_be_turned():
 
 
 @pytest.mark.parametrize("shape", ["ovo", "ovr"])
-def test_pairs_of_classes_are_compared_by_their_own_score(shape):
+def test_pairs_of_classes_are_explained_by_the_score_of_the_pair(shape):
     from sklearn.svm import SVC
 
     X, y = rows()
@@ -336,7 +336,7 @@ def test_the_heaviest_are_labelled_records_over_all_classes(estimator):
         estimator.heaviest(0)
 
 
-def test_of_two_classes_each_weight_speaks_for_one():
+def test_weights_of_two_classes_name_the_favoured_class():
     X, y = rows(2)
     clf = CuttingPlaneSVC().fit(X, np.array(["no", "yes"])[y])
     weights = dict(zip(NAMES, clf.coef_[0], strict=True))
@@ -377,7 +377,7 @@ def test_the_heaviest_fragments_over_all_classes():
 # --- Warnings ------------------------------------------------------------------------------------------
 
 
-def test_warnings_name_the_line_that_called():
+def test_warnings_name_the_line_of_the_caller():
     X, y = rows()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

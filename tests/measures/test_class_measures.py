@@ -26,7 +26,7 @@ SCORED = st.lists(
 
 
 @given(SCORED)
-def test_areas_are_those_of_scikit_learn(rows):
+def test_areas_equal_scikit_learns(rows):
     scores, positive, counts = (np.array(column) for column in zip(*rows, strict=True))
     curve = Detection(scores.astype(float), positive.astype(bool)).curve(counts)
     assert curve.roc_area() == pytest.approx(metrics.roc_auc_score(positive, scores, sample_weight=counts))
@@ -35,19 +35,19 @@ def test_areas_are_those_of_scikit_learn(rows):
     assert curve.hits[-1] == counts[positive].sum() == curve.positives
 
 
-def test_an_area_without_pairs_is_not_known():
+def test_the_area_of_one_class_is_undefined():
     assert roc_area(np.array([1.0, 2.0]), np.array([True, True])) is None
     assert roc_area(np.empty(0), np.empty(0, dtype=bool)) is None
 
 
 @pytest.mark.parametrize(("part", "whole"), [(0, 5), (3, 7), (50, 50), (999, 1000)])
-def test_wilson_is_that_of_scipy(part, whole):
+def test_wilson_intervals_equal_scipys(part, whole):
     expected = stats.binomtest(part, whole).proportion_ci(method="wilson")
     assert wilson(part, whole) == pytest.approx((expected.low, expected.high))
     assert np.isnan(wilson(0, 0)).all()
 
 
-def test_draws_are_the_same_for_all_models_and_have_the_right_size():
+def test_bootstrap_draws_are_the_same_for_all_models():
     drawn = [counts.sum() for counts in resamples(50)]
     assert set(drawn) == {50}
     assert all((one == other).all() for one, other in zip(resamples(50), resamples(50), strict=True))
@@ -63,7 +63,7 @@ def test_the_interval_of_a_mean_is_about_that_of_its_deviation():
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (3, 9), (40, 20), (700, 600)])
-def test_mcnemar_is_a_test_of_a_fair_coin(first, second):
+def test_mcnemar_equals_the_binomial_test(first, second):
     expected = stats.binomtest(first, first + second).pvalue if first + second else 1.0
     assert mcnemar(first, second) == pytest.approx(expected, rel=0.02)
 
@@ -130,7 +130,7 @@ def test_labels_that_a_model_does_not_know():
         class_indices(np.array([1, 7]), classes, "m", "row")
 
 
-def test_bins_of_probabilities_are_tenths():
+def test_probabilities_are_binned_by_tenths():
     predicted = np.repeat([0.2, 0.8], 50)
     found = bins(predicted, np.arange(100) % 5 == 0)
     content = [(round(one.predicted, 9), one.observed, one.count) for one in found]

@@ -22,7 +22,7 @@ def models():
 
 
 @pytest.mark.parametrize("model", list(models()), ids=repr)
-def test_what_all_models_have(model, tmp_path):
+def test_common_attributes_of_all_models(model, tmp_path):
     assert isinstance(model, Model)
     assert model.intercept.shape == (model.n_scores,) == (model.decision.n_scores,)
     assert model.intercept.dtype == np.float64

@@ -69,7 +69,7 @@ def test_degrees_and_maps(degree, options):
         check_alike(fast, own, asked)
 
 
-def test_folds_may_lack_features():
+def test_folds_can_lack_features():
     """Some folds lack features, so their numbers differ between folds."""
     X, y = rows_of("binary"), labels(2)
     X[: ROWS // 2, 0] = X[ROWS // 2 :, 1] = 0

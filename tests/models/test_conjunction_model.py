@@ -55,7 +55,7 @@ CLASSES = {
 
 
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-def test_labels_come_back_as_they_were(classes, tmp_path):
+def test_labels_are_read_back_unchanged(classes, tmp_path):
     model = make_model(classes=classes)
     model.save(tmp_path / "model.uk")
     assert_same(load_model(tmp_path / "model.uk"), model)
@@ -97,7 +97,7 @@ def test_labels_that_a_file_cannot_hold_are_refused(classes, tmp_path):
     ),
 )
 @settings(max_examples=25)
-def test_any_model_comes_back(tmp_path_factory, seed, share, shape):
+def test_generated_models_are_read_back(tmp_path_factory, seed, share, shape):
     path = tmp_path_factory.mktemp("models") / "model.uk"
     model = make_model(seed, share=share, **shape)
     model.save(path)
@@ -105,7 +105,7 @@ def test_any_model_comes_back(tmp_path_factory, seed, share, shape):
     load(path)
 
 
-def test_extreme_numbers_come_back(tmp_path):
+def test_extreme_numbers_are_read_back(tmp_path):
     model = make_model(share=1.0)
     weights = np.resize([5e-324, -1.7976931348623157e308, 0.1, -0.0], model.weights.shape)
     model = dataclasses.replace(model, weights=weights, n_features=2**61)
@@ -150,7 +150,7 @@ def test_files_of_other_writers_are_read(tmp_path):
     assert_same(load_model(tmp_path / "model.uk"), model)
 
 
-def test_arrays_stay_in_the_file(tmp_path):
+def test_loaded_arrays_are_mapped_from_the_file(tmp_path):
     make_model().save(tmp_path / "model.uk")
     loaded = load_model(tmp_path / "model.uk")
     for name in ARRAYS.values():
@@ -173,7 +173,7 @@ def test_the_same_model_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "three.uk").read_bytes() == content
 
 
-def test_a_loaded_model_may_replace_its_own_file(tmp_path):
+def test_loaded_models_can_replace_their_own_file(tmp_path):
     path = tmp_path / "model.uk"
     model = make_model(share=1.0)
     model.save(path)
@@ -225,7 +225,7 @@ FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
 @pytest.mark.parametrize("room", [0, 1, 500, 800])
 @pytest.mark.parametrize("existing", [False, True])
-def test_a_write_that_fails_leaves_all_as_it_was(failure, room, existing, tmp_path, monkeypatch):
+def test_a_failed_write_leaves_all_files_unchanged(failure, room, existing, tmp_path, monkeypatch):
     path = tmp_path / "model.uk"
     old = make_model(1)
     if existing:
@@ -247,7 +247,7 @@ def test_a_write_that_fails_leaves_all_as_it_was(failure, room, existing, tmp_pa
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
 @pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_the_last_steps_may_fail_too(failure, step, tmp_path, monkeypatch):
+def test_a_failure_in_the_last_steps_leaves_the_old_file(failure, step, tmp_path, monkeypatch):
     path = tmp_path / "model.uk"
     old = make_model(1)
     old.save(path)
@@ -263,7 +263,7 @@ def test_the_last_steps_may_fail_too(failure, step, tmp_path, monkeypatch):
     assert_same(load_model(path), old)
 
 
-def test_a_folder_that_is_not_there(tmp_path):
+def test_missing_folders_are_named(tmp_path):
     with pytest.raises(FileNotFoundError):
         make_model().save(tmp_path / "missing" / "model.uk")
     assert not list(tmp_path.iterdir())

@@ -79,7 +79,7 @@ def test_each_score_has_a_curve() -> None:
         ("calibrated", None, "needs a curve"),
     ],
 )
-def test_schemes_that_have_none(scheme: str, probability: Any, why: str) -> None:
+def test_schemes_without_probabilities_refuse_curves(scheme: str, probability: Any, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Decision(scheme, np.arange(3), probability=probability)
 

@@ -227,7 +227,7 @@ def test_a_setting_that_is_missing(path):
     ],
     ids=lambda classes: json.dumps(classes)[:60],
 )
-def test_labels_that_are_none(classes, path):
+def test_invalid_labels_are_refused(classes, path):
     refuse(path, uk_bytes(SMALL, settings={"classes": classes}), "class")
 
 
@@ -254,14 +254,14 @@ def test_labels_that_are_none(classes, path):
         ({"settings": "[]"}, "settings are not a table"),
     ],
 )
-def test_metadata_that_are_not_ours(metadata, reason, path):
+def test_metadata_of_other_programs_are_refused(metadata, reason, path):
     arrays = arrays_of(SMALL)
     header = header_of(arrays, **{"settings": settings_of(SMALL)} | metadata)
     refuse(path, file_of(header, data_of(arrays)), reason)
 
 
 @pytest.mark.parametrize("metadata", [None, [], "unkernel", 1])
-def test_metadata_that_are_no_table(metadata, path):
+def test_metadata_that_are_not_a_table_are_refused(metadata, path):
     arrays = arrays_of(SMALL)
     header = header_of(arrays, settings_of(SMALL)) | {"__metadata__": metadata}
     refuse(path, file_of(header, data_of(arrays)), "not one of unkernel's models")
@@ -285,7 +285,7 @@ def test_a_plain_safetensors_file(path):
         b"\x80\x04\x95" + b"." * 100,
     ],
 )
-def test_something_else_entirely(content, path):
+def test_files_of_other_kinds_are_refused(content, path):
     refuse(path, content, "not a model file")
 
 
@@ -293,7 +293,7 @@ def test_something_else_entirely(content, path):
     "text",
     [b"", b"[]", b"null", b"1", b'"x"', b"{", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 50_000, b"9" * 10_000],
 )
-def test_a_header_that_is_no_table(text, path):
+def test_headers_that_are_not_a_table_are_refused(text, path):
     refuse(path, file_of(text, b"\0" * 64), "not a model file")
 
 
@@ -338,13 +338,13 @@ def with_entry(name, **changes):
     ids=repr,
 )
 @pytest.mark.parametrize("name", ["weights", "keys"])
-def test_an_array_that_is_not_there_as_described(name, changes, path):
+def test_arrays_that_contradict_the_header_are_refused(name, changes, path):
     if name == "keys" and changes == {"dtype": "I64"}:
         changes = {"dtype": "F64"}
     refuse(path, with_entry(name, **changes))
 
 
-def test_arrays_that_overlap_or_leave_gaps(path):
+def test_overlapping_arrays_and_gaps_are_refused(path):
     arrays = arrays_of(SMALL)
     header = header_of(arrays, settings_of(SMALL))
     data = data_of(arrays)
@@ -415,7 +415,7 @@ def test_files_that_cannot_be_read_are_the_systems_errors(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
-def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
+def test_claimed_sizes_are_not_allocated(tmp_path):
     """Runs in a process that may take only slightly more memory than it has."""
     huge = {
         "header": (1 << 62).to_bytes(8, "little") + b"{}" * 100,
@@ -457,7 +457,7 @@ def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
     assert dict(line.split() for line in printed.splitlines()) == expected
 
 
-def test_settings_that_no_file_has_room_for(tmp_path):
+def test_settings_too_large_for_a_file_are_refused(tmp_path):
     """Settings that could not be read again are not written."""
     with pytest.raises(ValueError, match="cannot be written: names and settings take"):
         container.write(tmp_path / "m.uk", "conjunctions", {}, {"names": "x" * (1 << 24)})

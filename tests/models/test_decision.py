@@ -177,7 +177,7 @@ def test_damaged_tables(decision):
         (("binary", np.arange(2), "ovo", False, Platt(np.array([np.nan]), np.ones(1))), "not finite"),
     ],
 )
-def test_what_does_not_fit_together(arguments, match):
+def test_inconsistent_decisions_are_refused(arguments, match):
     with pytest.raises(ValueError, match=match):
         Decision(*arguments)
 
@@ -191,7 +191,7 @@ def test_conjunction_models_have_decisions():
     assert make_model(classes=range(3)).decision.scheme == "one_vs_rest"
 
 
-def test_what_ranks_rows(tmp_path):
+def test_ranking_decisions_are_stored_or_implied_by_the_learner(tmp_path):
     """Files store this themselves; in older files, the learner's name implies it."""
     with pytest.raises(ValueError, match="scheme 'binary' does not rank rows"):
         Decision("binary", np.array([0, 1]), ranking=True)

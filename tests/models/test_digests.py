@@ -157,7 +157,7 @@ def test_no_file_can_be_read_in_two_ways(change: Any, reason: str, tmp_path: Pat
         unkernel.load(path)
 
 
-def test_a_file_that_is_read_may_be_changed(tmp_path: Path) -> None:
+def test_files_read_into_memory_can_be_changed_afterwards(tmp_path: Path) -> None:
     path = saved("compiled", tmp_path)
     model = unkernel.load(path, mmap=False)
     expected = model.decision_function(ROWS).tolist()
@@ -180,7 +180,7 @@ def test_header_and_arrays_are_of_one_file(tmp_path: Path, monkeypatch: pytest.M
     assert unkernel.load(path, verify=True).decision_function(ROWS).tolist() == expected
 
 
-def test_arrays_take_no_files(tmp_path):
+def test_arrays_need_no_file_descriptors_of_their_own(tmp_path):
     """All arrays share one mapping: a process with few file descriptors can read any number of arrays."""
     arrays = {f"array {number}": np.arange(number % 3, dtype=np.float64) for number in range(3000)}
     container.write(tmp_path / "many.uk", "test", arrays, {})

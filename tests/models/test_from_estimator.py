@@ -221,7 +221,7 @@ def test_searches():
         from_estimator(GridSearchCV(SVC(), {"C": [0.1, 1]}))
 
 
-def test_what_is_refused():
+def test_unsupported_estimators_are_refused():
     X, y, _ = digits(2)
     pipeline = make_pipeline(StandardScaler(), SVC()).fit(X, y)
     with pytest.raises(ValueError, match="transform the rows"):

@@ -19,7 +19,7 @@ def questions() -> dict[str, object]:
     return {name: asked for name, _, asked in golden_models.models()}
 
 
-def test_every_kind_is_there():
+def test_every_kind_has_a_golden_file():
     for version, missing in (("plain", {"records"}), ("digests", set())):
         names = {path.stem.partition("-")[2] for path in FILES if path.stem.startswith(version)}
         assert names == set(questions()) - missing
@@ -35,7 +35,7 @@ def test_files_answer_as_when_they_were_written(path: Path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_digests_are_where_the_format_has_them(path: Path):
+def test_only_files_of_the_digest_format_have_digests(path: Path):
     assert container.has_digests(path) == path.stem.startswith("digests")
     container.open_file(path, verify=True)
 

@@ -77,7 +77,7 @@ def path(tmp_path):
 
 @pytest.mark.parametrize("values", [(1.0, 2.5, -1.0, 1.0), (1.0, 1.0, 1.0, 1.0)], ids=["any", "binary"])
 @pytest.mark.parametrize("n_features", [5, 2**40])
-def test_kernel_models_come_back(values, n_features, path):
+def test_kernel_models_are_read_back(values, n_features, path):
     model = kernel_model(values, n_features)
     model.save(path)
     loaded = load_model(path)
@@ -96,7 +96,7 @@ def test_kernel_models_come_back(values, n_features, path):
     assert path.read_bytes() == path.with_name("again.uk").read_bytes()
 
 
-def test_linear_models_come_back(path):
+def test_linear_models_are_read_back(path):
     model = linear_model()
     model.save(path)
     loaded = load_model(path)
@@ -285,7 +285,7 @@ def test_kernels(kind):
         (("rbf", 2, -1.0), "negative"),
     ],
 )
-def test_parameters_that_make_no_kernel(arguments, match):
+def test_invalid_kernel_parameters_are_refused(arguments, match):
     with pytest.raises(ValueError, match=match):
         Kernel(*arguments)
 

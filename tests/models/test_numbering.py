@@ -43,7 +43,7 @@ def test_equals_the_list_written_down(degree, sets):
 @every_basis
 @degrees
 @given(data=st.data())
-def test_any_conjunction_comes_back(degree, sets, data):
+def test_any_conjunction_is_decoded_from_its_number(degree, sets, data):
     rank = st.integers(0, MOST_FEATURES[degree] - 1)
     ranks = data.draw(st.lists(rank, min_size=1, max_size=degree, unique=sets))
     key = np.array([number(ranks, degree, sets)], dtype=np.uint64)
@@ -63,7 +63,7 @@ def test_the_last_conjunction_and_the_number_after_it(degree, sets):
             decode(np.array([beyond], dtype=np.uint64), degree, sets)
 
 
-def test_none_at_all_and_a_degree_that_is_none():
+def test_empty_lists_are_decoded_and_invalid_degrees_refused():
     assert decode(np.empty(0, dtype=np.uint64), 3, sets=True).shape == (0, 3)
     with pytest.raises(ValueError, match="degree must be 1, 2 or 3"):
         decode(np.zeros(1, dtype=np.uint64), 4, sets=True)

@@ -37,7 +37,7 @@ def test_a_file_of_another_kind_is_named_in_words(sundial):
             read(sundial)
 
 
-def test_a_kind_that_nobody_registered(tmp_path):
+def test_unregistered_kinds_are_refused(tmp_path):
     container.write(tmp_path / "x.uk", "hourglass", {}, {})
     for read in (load_model, unkernel.load, unkernel.engines.load):
         with pytest.raises(unkernel.FormatError, match="of kind 'hourglass', which this unkernel does not"):

@@ -93,7 +93,7 @@ def assert_same_model(found, model):
 
 @pytest.mark.parametrize("combination", ["trees", "vectors", "sum", "product"])
 @pytest.mark.parametrize("scores", [1, 3])
-def test_there_and_back(combination, scores, path):
+def test_models_are_read_back(combination, scores, path):
     model = make_model(scores=scores, combination=combination)
     expected = TreeClassifier(model).decision_function(asked())
     for save in (model.save, TreeClassifier(model).save):
@@ -139,7 +139,7 @@ def test_features_with_names(path):
         unkernel.load(path).predict(Forest({}, vectors={"v": np.eye(1)}))
 
 
-def test_models_of_odd_shapes(path):
+def test_models_of_unusual_shapes_are_read_back(path):
     decision = Decision("binary", np.array([0, 1]))
     for forest in (
         Forest([]),
@@ -177,7 +177,7 @@ def test_a_deep_model(path):
     assert load_model(path).support.brackets() == [deep]
 
 
-def test_what_does_not_fit_together():
+def test_inconsistent_parts_are_refused():
     model = make_model()
     for changes in (
         {"coefficients": model.coefficients[:2]},
@@ -314,11 +314,11 @@ def changed_array(name, place, value):
         ("vectors0.values", 0, np.inf),
     ],
 )
-def test_numbers_that_lead_out_of_the_arrays(name, place, value, path):
+def test_numbers_out_of_range_are_refused(name, place, value, path):
     refuse(path, changed_array(name, place, value))
 
 
-def test_nodes_that_are_there_twice(path):
+def test_repeated_nodes_are_refused(path):
     """Every subtree must occur once; otherwise equal trees would have different roots."""
     model = TreeModel(
         ExampleKernel(),
@@ -368,7 +368,7 @@ KERNEL = {
     [(key, value) for key, values in KERNEL.items() for value in values],
     ids=lambda v: str(v)[:40],
 )
-def test_kernels_that_are_none(key, value, path):
+def test_invalid_kernels_are_refused(key, value, path):
     arrays, model_settings = parts_of(small())
     kernel = model_settings["kernel"] | {key: value}
     refuse(path, uk_bytes(arrays, model_settings | {"kernel": kernel}), "kernel")
@@ -393,7 +393,7 @@ SETTINGS = {
     [(key, value) for key, values in SETTINGS.items() for value in values],
     ids=lambda v: str(v)[:40],
 )
-def test_settings_that_are_none(key, value, path):
+def test_invalid_settings_are_refused(key, value, path):
     arrays, model_settings = parts_of(small())
     refuse(path, uk_bytes(arrays, model_settings | {key: value}))
 
@@ -465,7 +465,7 @@ def test_fuzz(changed, path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
-def test_little_is_allocated_because_a_file_says_so(tmp_path):
+def test_large_column_numbers_take_little_memory(tmp_path):
     """A column of two thousand million is a single number, not an array of this size."""
     arrays, model_settings = parts_of(small())
     far = arrays["vectors0.columns"].copy()

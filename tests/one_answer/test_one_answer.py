@@ -31,7 +31,7 @@ def test_generated_records_have_one_answer_by_all_ways(number: int) -> None:
 # --- Languages ----------------------------------------------------------------------------------------
 
 
-def test_ties_of_pairs_of_classes_are_no_difference_from_the_pipeline() -> None:
+def test_ties_between_pairs_of_classes_are_broken_as_by_the_pipeline() -> None:
     model = draw_subject(np.random.default_rng([0, 484])).model  # compile compares it with the pipeline
     assert model.decision.scheme == "one_vs_one"
 
@@ -59,7 +59,7 @@ def test_reviews_in_twenty_languages_have_one_answer(session: Session, way: Way)
     assert [str(found) for found in differences(session, way, RECORDS)] == []
 
 
-def test_reviews_are_told_apart(session: Session) -> None:
+def test_scores_of_reviews_depend_on_their_words(session: Session) -> None:
     """So that the compared scores depend on the words."""
     found = [ask_one(session.model, item) for item in session.items(RECORDS)]
     answers = [one for one in found if isinstance(one, Answer)]
@@ -102,7 +102,7 @@ def test_infinities_that_files_name_are_infinite(ages: Session, name: str, text:
     assert refusal_of(caught.value) == ask_one(ages.model, {"age": float("-inf")})
 
 
-def test_half_a_pair_is_no_text_where_it_is_read(ages: Session, session: Session) -> None:
+def test_half_a_surrogate_pair_is_refused_when_read(ages: Session, session: Session) -> None:
     record = {"age": 3, "other": "\ud800"}
     for way in WAYS:
         assert [str(found) for found in differences(ages, way, [record])] == []

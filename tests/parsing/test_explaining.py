@@ -142,7 +142,7 @@ def replayed(frame, sentence, asked):
     degree=st.integers(1, 3),
     beam=st.sampled_from([1, 1, 3]),
 )
-def test_decisions_on_trees_are_those_that_were_made(
+def test_explained_decisions_on_trees_rebuild_the_parse(
     tmp_path_factory, *, text, bank, others, split, degree, beam
 ):
     path = tmp_path_factory.mktemp("templates") / "own.txt"
@@ -162,7 +162,7 @@ def test_decisions_on_trees_are_those_that_were_made(
         assert {column: named(column) for column in expected} == expected
 
 
-def test_a_move_that_is_not_possible_is_barred():
+def test_impossible_moves_are_marked():
     bank = corpus_of("trees")
     parser = ArcEagerParser(min_count=1, min_updates=1, epochs=1).fit(bank)
     words = [["dog"] * 6, ["saw", "saw", ".", "the"], ["."] * 5]
@@ -178,7 +178,7 @@ def test_a_move_that_is_not_possible_is_barred():
 
 @settings(max_examples=30)
 @given(text=bunsetsu.corpora(4))
-def test_decisions_on_bunsetsu_are_those_that_were_made(bunsetsu_parser, text):
+def test_explained_decisions_on_bunsetsu_rebuild_the_parse(bunsetsu_parser, text):
     corpus = read_bunsetsu(io.BytesIO(text.encode()))
     asked = iter(bunsetsu_parser.model_._trace_decisions(corpus, None))
     for sentence, parsed in zip(bunsetsu.read(text), bunsetsu_parser.parse(corpus), strict=True):
@@ -213,7 +213,7 @@ prefix1[2]+lower[0]
 @pytest.mark.parametrize("scheme", ["IOB1", "IOB2", "IOE1", "IOE2", "IOBES"])
 @settings(max_examples=10)
 @given(sentences=st.lists(WORDS, min_size=1, max_size=4))
-def test_decisions_on_chunks_are_those_that_were_made(scheme, direction, sentences, tmp_path_factory):
+def test_explained_decisions_on_chunks_rebuild_the_tags(scheme, direction, sentences, tmp_path_factory):
     chunker = own_chunker(scheme, direction, tmp_path_factory)
     step = 1 if direction == "forward" else -1
     pos = [[word.upper()[:2] if word != "the" else "DT" for word in words] for words in sentences]
@@ -260,7 +260,7 @@ def twin_name(templates, feature, classes):
 
 
 @pytest.mark.parametrize("task", ["bunsetsu", "chunks", "trees"])
-def test_every_feature_has_a_name_of_its_own(task):
+def test_every_feature_has_a_unique_name(task):
     parser = READERS[task][0]().fit(corpus_of(task))
     for part, classifier in parser.parts_.items():
         name = parser.feature_names(part)
@@ -285,7 +285,7 @@ def test_models_and_rows_that_cannot_be_explained_are_refused():
 
 
 @pytest.mark.parametrize("task", READERS)
-def test_nothing_to_explain(task):
+def test_no_sentences_have_no_explanations(task):
     parser = READERS[task][0]().fit(corpus_of(task))
     assert parser.explain(corpus_of(task)[:0]) == []
 

@@ -32,7 +32,7 @@ def check_answers(parser, name: str) -> None:
     assert parser.parse(text_of(name)).to_bytes() == (GOLDEN / f"{name}.parsed").read_bytes()
 
 
-def test_every_kind_is_there():
+def test_every_kind_has_a_golden_file():
     assert {name.partition("-")[0] for name in FILES} == set(TEXTS)
 
 

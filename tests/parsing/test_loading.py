@@ -43,7 +43,7 @@ GOLDEN = Path(__file__).parent / "golden"
 MODELS = [model for model, _, _ in KINDS.values()]
 
 
-def test_all_kinds_are_in_the_type(tmp_path):
+def test_the_type_of_load_lists_all_kinds(tmp_path):
     kinds = [CompiledClassifier, RecordClassifier, TreeClassifier, WordClusters, *MODELS]
     names = {kind.__name__: kind for kind in kinds}
     told = set(typing.get_args(typing.get_type_hints(unkernel.load, localns=names)["return"]))
@@ -54,7 +54,7 @@ def test_all_kinds_are_in_the_type(tmp_path):
 
 
 @pytest.mark.parametrize("estimator", KINDS)
-def test_each_class_reads_its_own_files_only(estimator, tmp_path):
+def test_each_class_reads_only_its_own_files(estimator, tmp_path):
     model, task, read = KINDS[estimator]
     path = tmp_path / "m.uk"
     fitted = estimator().fit(read(io.BytesIO(MAKERS[task](30, 0).encode())))

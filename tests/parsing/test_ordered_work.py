@@ -8,7 +8,7 @@ from unkernel.parsing.ordered_work import map_in_order
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_results_come_in_the_order_of_tasks(threads):
+def test_results_are_in_the_order_of_tasks(threads):
     first = threading.Event()
 
     def work(number):
@@ -21,7 +21,7 @@ def test_results_come_in_the_order_of_tasks(threads):
     assert list(map_in_order(work, range(50), threads)) == list(range(0, 100, 2))
 
 
-def test_few_tasks_are_taken_ahead():
+def test_few_tasks_are_taken_in_advance():
     taken = []
     results = map_in_order(str, (taken.append(k) or k for k in range(1000)), 3)
     next(results)
@@ -30,7 +30,7 @@ def test_few_tasks_are_taken_ahead():
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_an_error_comes_after_the_results_before_it(threads):
+def test_errors_are_raised_after_all_earlier_results(threads):
     found = []
     with pytest.raises(ZeroDivisionError):
         for result in map_in_order(lambda k: 6 // (3 - k), range(9), threads):

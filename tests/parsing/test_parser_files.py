@@ -84,7 +84,7 @@ def check_same(parser, other, bank=BANK):
         }
     ),
 )
-def test_what_was_saved_parses_as_before(bank, others, options, tmp_path_factory):
+def test_saved_parsers_parse_as_before(bank, others, options, tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     parser = ArcEagerParser(min_count=1, epochs=2, **options).fit(bank)
     parser.save(folder / "one.uk")
@@ -101,7 +101,7 @@ def test_what_was_saved_parses_as_before(bank, others, options, tmp_path_factory
     "again", [copy.copy, copy.deepcopy, lambda parser: pickle.loads(pickle.dumps(parser))]
 )
 @pytest.mark.parametrize("random_state", [3, None, np.random.RandomState(1)])
-def test_copies_know_all_that_the_parser_knew(again, random_state, templates):
+def test_copies_have_all_attributes_of_the_parser(again, random_state, templates):
     parser = ArcEagerParser(templates=templates, min_count=1, random_state=random_state, epochs=2)
     parser.fit(BANK, dev=BANK)
     other = again(parser)
@@ -111,7 +111,7 @@ def test_copies_know_all_that_the_parser_knew(again, random_state, templates):
     assert type(other.random_state) is type(random_state)
 
 
-def test_copies_of_what_is_not_fitted():
+def test_unfitted_parsers_can_be_copied():
     parser = ArcEagerParser(3, split="both")
     for other in (clone(parser), pickle.loads(pickle.dumps(parser)), copy.deepcopy(parser)):
         assert other.get_params() == parser.get_params()
@@ -142,7 +142,7 @@ def test_templates_are_in_the_file(tmp_path):
     check_same(parser, pickle.loads(pickle.dumps(parser)))
 
 
-def test_strange_words_survive(templates, tmp_path):
+def test_unusual_words_are_stored_unchanged(templates, tmp_path):
     words = ["\u2028", "\x85", "\x1c", "a b", "猫", "\U0001f415", "#", "ẞ"]
     bank = Treebank.from_words([words], [words], xpos=[words], heads=[[0, *range(1, 8)]], deprels=[words])
     parser = ArcEagerParser(templates=templates, min_count=1, min_updates=1, split="both").fit(bank)
@@ -169,7 +169,7 @@ def test_damaged_files_are_refused_or_still_make_trees(templates, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 4))
-def test_damaged_in_many_more_ways(seed, templates, tmp_path):
+def test_many_more_kinds_of_damage_are_refused_or_harmless(seed, templates, tmp_path):
     damage.run(parser_damage, files(templates, tmp_path), tmp_path / "work", seed, count=2000)
 
 
@@ -220,7 +220,7 @@ def test_settings_that_do_not_fit_are_refused(what, small_parser, tmp_path):
         load(path)
 
 
-def test_a_harmless_change_is_none(templates, tmp_path):
+def test_rewriting_a_file_without_changes_keeps_the_parser(templates, tmp_path):
     """Shows that the tests above fail because of their changes, not because of any change."""
     path = tmp_path / "one.uk"
     parser = small(templates)
@@ -229,7 +229,7 @@ def test_a_harmless_change_is_none(templates, tmp_path):
     check_same(parser, load(path))
 
 
-def test_every_end_that_is_missing(templates, tmp_path):
+def test_truncated_files_are_refused(templates, tmp_path):
     path = tmp_path / "one.uk"
     small(templates, degree=1).save(path)
     content = path.read_bytes()

@@ -72,7 +72,7 @@ def test_files_are_the_same_byte_for_byte(task, estimator, options, mad_clock, t
     assert [part.engine for part in loaded.parts_.values()]
 
 
-def test_the_clock_is_mad(mad_clock):
+def test_the_replaced_clock_changes_every_measurement(mad_clock):
     """Otherwise the test above could not fail."""
     parser = BunsetsuParser(4).fit(corpus_of("bunsetsu"))
     rows, _ = parser.decisions(corpus_of("bunsetsu"))
@@ -86,7 +86,7 @@ def test_the_clock_is_mad(mad_clock):
 
 
 @pytest.mark.parametrize("engine", ["inverted", "bitsliced", "split", "expanded", "auto"])
-def test_what_is_not_measured_answers_the_same(engine):
+def test_engines_compiled_without_measuring_give_the_same_scores(engine):
     parser = BunsetsuParser(4).fit(corpus_of("bunsetsu"))
     rows, _ = parser.decisions(corpus_of("bunsetsu"))
     model = parser.classifier_.model
@@ -97,7 +97,7 @@ def test_what_is_not_measured_answers_the_same(engine):
     assert [candidate.chosen for candidate in fast.candidates].count(True) == 1
 
 
-def test_what_does_not_fit_is_not_chosen():
+def test_engines_beyond_the_memory_limit_are_not_chosen():
     parser = BunsetsuParser(4).fit(corpus_of("bunsetsu"))
     model = parser.classifier_.model
     least = compile(model, "bitsliced", measure=False).nbytes
@@ -119,7 +119,7 @@ def test_a_trie_that_must_pay_is_measured():
 @pytest.mark.parametrize(
     ("task", "estimator"), [(task, kind) for task, kind, options in OPTIONS if not options]
 )
-def test_no_threads_at_all_are_refused(task, estimator):
+def test_zero_threads_are_refused(task, estimator):
     corpus = corpus_of(task)
     message = "n_jobs must be a number of threads, None for one or -1 for all cores, got 0"
     with pytest.raises(ValueError, match=message):

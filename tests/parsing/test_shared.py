@@ -57,14 +57,14 @@ def test_pickles_and_files_answer_the_same(task, tmp_path):
     assert loaded.nbytes == sum(part.nbytes for part in loaded.parts_.values()) > 0
 
 
-def test_there_is_nothing_to_compile(task):
+def test_compiling_a_parser_is_refused(task):
     parser = CLASSES[task]().fit(corpus(task, 0))
     for given in (parser, parser.to_model()):
         with pytest.raises(TypeError, match=f"of a {type(given).__name__} are compiled already: use it as"):
             unkernel.compile(given)
 
 
-def test_there_is_nothing_to_measure_on_without_sentences(task):
+def test_evaluation_without_sentences_is_refused(task):
     empty = READERS[task](io.BytesIO(b""))
     parser = CLASSES[task]().fit(corpus(task, 0))
     with pytest.raises(ValueError, match=f"^{re.escape(empty.name)}: there are no sentences$"):
@@ -137,7 +137,7 @@ def test_templates(tmp_path):
         read_templates(tmp_path / "bad.txt", known)
 
 
-def test_numbers_of_nothing():
+def test_percentages_and_rates_of_zero():
     assert percentage(1, 4) == 25
     assert math.isnan(percentage(0, 0))
     assert percentage(0, 0, of_none=100.0) == 100
@@ -145,7 +145,7 @@ def test_numbers_of_nothing():
     assert math.isnan(per_second(10, 0.0))
 
 
-def test_a_kind_that_is_no_name_is_refused(tmp_path):
+def test_kinds_that_are_not_names_are_refused(tmp_path):
     """A compiled file names the kind of the model inside; an unknown name is refused with a message."""
     for kind in (["arc_eager_parser"], {}, None, 3):
         container.write(tmp_path / "m.uk", COMPILED, {}, {"model": {"kind": kind, "settings": {}}})
@@ -153,7 +153,7 @@ def test_a_kind_that_is_no_name_is_refused(tmp_path):
             unkernel.load(tmp_path / "m.uk")
 
 
-def test_a_class_reads_files_of_its_own_kind_only(tmp_path):
+def test_classes_refuse_files_of_other_kinds(tmp_path):
     bank = Treebank.from_words([["a", "b"]], [["X", "Y"]], heads=[[2, 0]], deprels=[["d", "root"]])
     parser = ArcEagerParser(min_count=1).fit(bank)
     parser.save(tmp_path / "p.uk")
@@ -162,7 +162,7 @@ def test_a_class_reads_files_of_its_own_kind_only(tmp_path):
         Chunker.load(tmp_path / "p.uk")
 
 
-def test_a_sentence_is_not_the_name_of_a_file(tmp_path):
+def test_raw_text_in_place_of_a_file_name_is_refused(tmp_path):
     """Passing raw text gives a hint at the missing option; names of files may contain blanks."""
     check_is_no_sentence(["They", "saw", "it"])
     check_is_no_sentence("en.conllu")

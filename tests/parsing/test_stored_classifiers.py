@@ -29,7 +29,7 @@ def classifier(*, share: float = 0.6, scale: float = 1.0, unit: float = 1 / 64) 
     [{}, {"share": 0.05}, {"scale": 2.0**20}, {"unit": 1e-9}],
     ids=["all weights", "those that are not zero", "large ones", "long ones"],
 )
-def test_weights_come_back(options: dict[str, float]) -> None:
+def test_weights_are_restored_exactly(options: dict[str, float]) -> None:
     own = classifier(**options)
     arrays, settings = store_classifiers({"moves": own})
     again = restore_classifiers(FILE, arrays, settings)["moves"]
@@ -72,6 +72,6 @@ def test_damage_is_an_error(name: str) -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"parts": []}, {"parts": {"moves": 3}}, {"parts": {"moves": {}}}])
-def test_settings_that_name_no_classifiers(settings: dict[str, Any]) -> None:
+def test_settings_without_valid_classifiers_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(FormatError, match=FILE):
         restore_classifiers(FILE, {}, settings)

@@ -150,7 +150,7 @@ def test_reading_ahead_is_bounded(parsers):
     wait_for(lambda: not any(thread.name == "unkernel-reader" for thread in threading.enumerate()))
 
 
-def test_what_has_come_is_answered_before_the_rest_comes(parsers):
+def test_received_sentences_are_answered_before_the_next_arrive(parsers):
     """A client that waits for an answer before sending the next sentence gets it."""
     first, second = sentences("chunks", 3, 2)
     go_on = threading.Event()
@@ -180,7 +180,7 @@ def test_files_that_cannot_be_read(parsers, tmp_path):
     assert list(parse_stream(parsers["chunks"], io.BytesIO(b""))) == []
 
 
-def test_a_sentence_without_end(parsers, monkeypatch):
+def test_endless_sentences_are_refused(parsers, monkeypatch):
     monkeypatch.setitem(parse_stream.__globals__["split_blocks"].__kwdefaults__, "longest", 1000)
     monkeypatch.setitem(parse_stream.__globals__["split_parts"].__kwdefaults__, "longest", 1000)
     for task, line in (

@@ -129,7 +129,7 @@ def test_checking_the_blocks_of_a_stream():
         check([missing], 1500, 600)
 
 
-def test_a_parser_that_had_no_tags_needs_none():
+def test_parsers_trained_without_tags_need_none():
     bank = corpus("trees", untagged(treebank(20, 0)))
     parser = ArcEagerParser(epochs=2).fit(bank)
     with warnings.catch_warnings():
@@ -146,7 +146,7 @@ def test_unknown_tags_of_trees_are_named(ask, parsers):
         getattr(parsers["trees"], ask)(text)
 
 
-def test_own_tags_stand_in_for_missing_ones_as_in_training(parsers):
+def test_universal_tags_replace_missing_xpos_as_in_training(parsers):
     """If xpos is `_`, the universal tags are used: they are not unknown, and one word is not enough."""
     own, text = (treebank(*drawn).replace("\tNOUN\t_\t", "\tNOUN\tNN\t") for drawn in ((40, 0), (10, 1)))
     parser, text = ArcEagerParser().fit(corpus("trees", own)), text.replace("\tDET\t_\t", "\tDET\tDT\t", 1)
@@ -157,7 +157,7 @@ def test_own_tags_stand_in_for_missing_ones_as_in_training(parsers):
         parser.parse(corpus("trees", text.replace("\tDET\t_\t", "\tDET\tDT\t")))
 
 
-def test_own_tags_are_ignored_where_training_had_none(parsers):
+def test_xpos_is_ignored_if_training_had_none(parsers):
     """They are valid, but would be features that were never learnt."""
     plain, own = (treebank(10, 1).replace("\tNOUN\t_\t", f"\tNOUN\t{tag}\t") for tag in ("_", "_38"))
     parser, text = parsers["trees"], corpus("trees", own)

@@ -42,7 +42,7 @@ def sets(rows, features, share, seed=0):
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("finish", ["sweeps", "kernel_space", "second_order"])
-def test_each_way_alone_reaches_the_optimum(finish, loss):
+def test_each_alternative_alone_reaches_the_optimum(finish, loss):
     X, y = dense(1500, 4)
     options = {"C": 1.0, "gamma": 4.0, "loss": loss, "random_state": 0}
     best = PolySVC(2, tol=1e-6, max_iter=10**6, **options).fit(X, y)
@@ -52,13 +52,13 @@ def test_each_way_alone_reaches_the_optimum(finish, loss):
     assert set(clf.told_.finishes) <= {"sweeps", finish}
 
 
-def test_an_unknown_way_is_refused():
+def test_unknown_alternatives_are_refused():
     with pytest.raises(ValueError, match="finish must be"):
         only("guess")(2).fit([[0.0], [1.0]], [0, 1])
 
 
 @pytest.mark.parametrize("storage", ["on_the_fly", "condensed"])
-def test_rows_that_rest_are_not_finished_in_kernel_space(storage):
+def test_rows_at_their_bound_are_not_finished_in_kernel_space(storage):
     """Nearly all rows rest at their bound and fall asleep in the same epoch."""
     X, y = sets(5000, 60, 0.4)
     clf = Told(3, C=1e-4, gamma=1.0, storage=storage, random_state=0).fit(X, y)

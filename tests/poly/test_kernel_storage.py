@@ -74,7 +74,7 @@ def test_the_objective_is_that_of_the_model(degree, loss, seed, rows, features, 
     assert clf.decision_function(X) == pytest.approx(scores, rel=1e-9, abs=1e-9)
 
 
-def test_auto_takes_it_for_few_rows_with_long_maps():
+def test_auto_chooses_it_for_few_rows_with_long_maps():
     X, y = dense(60, 120)
     assert estimate(X, 3)["kernel_pays"]
     assert PolySVC(3).fit(X, y).storage_ == "kernel"
@@ -85,7 +85,7 @@ def test_auto_takes_it_for_few_rows_with_long_maps():
     assert PolySVC(3, feature_map="plain", storage="on_the_fly").fit(X, y).storage_ == "on_the_fly"
 
 
-def test_auto_takes_it_where_nothing_else_fits(monkeypatch):
+def test_auto_chooses_it_if_no_other_storage_fits(monkeypatch):
     X, y = dense(20, 200)
     sizes = estimate(X, 2)
     assert not sizes["kernel_pays"]
@@ -110,7 +110,7 @@ def test_log_linear_models_keep_weights():
     assert isinstance(clf.to_model(), ConjunctionModel)
 
 
-def test_saved_loaded_and_warm(tmp_path):
+def test_saving_loading_and_warm_starts_work(tmp_path):
     X, y = dense(80, 110, classes=3)
     clf = PolySVC(3, warm_start=True, random_state=0).fit(X, y)
     clf.save(tmp_path / "model.uk")
@@ -121,7 +121,7 @@ def test_saved_loaded_and_warm(tmp_path):
     assert again.gap_ <= again.tol
 
 
-def test_kernel_values_that_say_too_little_give_way_to_weights():
+def test_auto_falls_back_to_weights_if_the_kernel_matrix_is_inaccurate():
     """If training on the kernel matrix does not converge, "auto" goes on with weights; "kernel" does not."""
     X, y = dense(60, 120)
     X[:, 0] += 1e3

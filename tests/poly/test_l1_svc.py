@@ -35,7 +35,7 @@ def optimum(X, y, costs, *, degree, gamma, coef0, feature_map="kernel"):
 
 
 @parametrize_with_checks([l1_svc(), l1_svc(1, feature_map="plain", class_weight="balanced")])
-def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
+def test_passes_the_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
@@ -124,7 +124,7 @@ def test_multi_class_is_one_against_the_rest():
 
 @pytest.mark.parametrize("degree", [2, 3])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_threads_change_nothing(degree, classes):
+def test_results_do_not_depend_on_the_number_of_threads(degree, classes):
     X, y = wide_problem(True, classes)
     one = l1_svc(degree, C=0.5).fit(X, y).to_model()
     three = l1_svc(degree, C=0.5, n_jobs=3).fit(X, y).to_model()
@@ -190,7 +190,7 @@ def test_warm_start_along_a_path_of_c():
     assert warm.objective_ == pytest.approx(l1_svc(C=1.0, gamma=0.5).fit(X[:, :100], y).objective_, rel=2e-3)
 
 
-def test_models_come_back_from_files(tmp_path):
+def test_saved_models_give_the_same_scores(tmp_path):
     X, y = wide_problem(True)
     clf = l1_svc(C=0.5).fit(X, y)
     clf.save(tmp_path / "model.uk")
@@ -204,7 +204,7 @@ def test_the_hinge_is_refused():
         PolySVC(penalty="l1").fit([[0.0], [1.0]], [0, 1])
 
 
-def test_says_so_when_it_did_not_converge():
+def test_fits_that_do_not_converge_warn():
     X, y = make_problem(9, rows=200, binary=False)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         clf = l1_svc(C=1e4, gamma=5.0, tol=1e-9, max_iter=2).fit(X, y)
@@ -212,7 +212,7 @@ def test_says_so_when_it_did_not_converge():
     assert clf.n_iter_ == 2
 
 
-def test_refuses_what_memory_cannot_hold(monkeypatch):
+def test_problems_too_large_for_memory_are_refused(monkeypatch):
     X, y = wide_problem(True)
     monkeypatch.setattr(base_module, "available_bytes", lambda: 10_000)
     with pytest.raises(MemoryError, match="memory"):
@@ -220,13 +220,13 @@ def test_refuses_what_memory_cannot_hold(monkeypatch):
 
 
 @pytest.mark.parametrize("scale", [1e-85, 1e85, 1e140])
-def test_values_beyond_what_can_be_computed_with_are_refused(scale):
+def test_values_that_would_overflow_are_refused(scale):
     X, y = make_problem(2, binary=False)
     with pytest.raises(ValueError, match="scale"):
         l1_svc().fit(X * scale, y)
 
 
-def test_badly_scaled_data_are_solved_all_the_same():
+def test_badly_scaled_data_are_solved():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 8)) * np.logspace(0, 2, 8)
     y = (X[:, 0] + 0.01 * X[:, 5] + rng.normal(size=200) > 0).astype(int)

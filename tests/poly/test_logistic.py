@@ -44,7 +44,7 @@ def scores_of(clf, X):
         PolyLogisticRegression(penalty="l2"),
     ]
 )
-def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
+def test_passes_the_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
@@ -118,7 +118,7 @@ def test_probabilities_equal_scikit_learns(penalty):
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_probabilities_are_what_scores_say(classes):
+def test_probabilities_follow_from_scores(classes):
     X, y = wide_problem(True, classes)
     clf = PolyLogisticRegression(C=2.0).fit(X, y)
     P = clf.predict_proba(X)
@@ -161,7 +161,7 @@ def test_probabilities_survive_files_and_compilation(tmp_path, classes, engine):
 
 @pytest.mark.parametrize("degree", [2, 3])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_threads_change_nothing(degree, classes):
+def test_results_do_not_depend_on_the_number_of_threads(degree, classes):
     X, y = wide_problem(True, classes)
     one = PolyLogisticRegression(degree, C=2.0, random_state=0).fit(X, y).to_model()
     three = PolyLogisticRegression(degree, C=2.0, n_jobs=3, random_state=0).fit(X, y).to_model()
@@ -218,7 +218,7 @@ def test_a_tiny_c_gives_no_weights():
     assert clf.predict_proba(X) == pytest.approx(1 / 3)
 
 
-def test_lives_in_grid_searches_and_pickles():
+def test_works_in_grid_searches_and_pickles():
     X, y = wide_problem(False)
     search = GridSearchCV(
         PolyLogisticRegression(random_state=0), {"C": [0.1, 1.0]}, cv=3, scoring="neg_log_loss"
@@ -253,7 +253,7 @@ def test_costs_that_overflow_are_refused():
         PolyLogisticRegression(C=1e308).fit(X, y, np.full(len(y), 10.0))
 
 
-def test_says_so_when_it_did_not_converge():
+def test_fits_that_do_not_converge_warn():
     X, y = make_problem(9, rows=200, binary=False)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         PolyLogisticRegression(C=1e4, gamma=5.0, tol=1e-9, max_iter=2).fit(X, y)

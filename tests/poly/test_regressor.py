@@ -44,7 +44,7 @@ def targets(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @parametrize_with_checks([PolyRegressor(), PolyRegressor(degree=1, loss="epsilon_insensitive", C=10.0)])
-def test_scikit_learn_says_it_is_a_regressor(estimator: Any, check: Any) -> None:
+def test_passes_the_estimator_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
@@ -147,7 +147,7 @@ def test_weights_are_repeats(rows: Any, targets: Any) -> None:
         np.testing.assert_allclose(weighted.predict(rows), repeated.predict(rows), rtol=1e-9)
 
 
-def test_equal_rows_may_have_many_targets() -> None:
+def test_equal_rows_with_many_targets_give_their_mean() -> None:
     X = sparse.csr_matrix(np.repeat(np.eye(3), 200, axis=0))
     y = np.repeat([1.0, 5.0, -2.0], 200) + np.random.default_rng(6).normal(size=600)
     found = PolyRegressor(1, C=100.0, gamma=1.0).fit(X, y).predict(np.eye(3))

@@ -84,7 +84,7 @@ def test_the_objective_is_that_of_the_model():
     assert clf.objective_ == pytest.approx(0.5 * squared + 0.05 * losses, rel=1e-9)
 
 
-def test_threads_and_row_order_change_nothing():
+def test_the_model_does_not_depend_on_threads_and_row_order():
     X, y = word_like(3, rows=9000, rare=1000)  # several tasks for the threads
     order = np.random.default_rng(0).permutation(len(y))
     options = {"C": 0.02, "gamma": 0.5, "storage": "split", "random_state": 0, "tol": 1e-2}
@@ -130,7 +130,7 @@ def examples_of(X, y):
     return distinct_examples(X, classes=y.astype(np.int32), weights=np.empty(0), threads=1)
 
 
-def test_auto_takes_it_where_nothing_else_fits(monkeypatch):
+def test_auto_chooses_it_if_no_other_storage_fits(monkeypatch):
     X, y = word_like(8, rows=3000, rare=20_000)
     sizes = examples_of(X, y).estimate_storage(degree=3, problems=1, memory=0.0)
     assert sizes["split_bytes"] < min(sizes["on_the_fly_bytes"], sizes["condensed_bytes"])
@@ -174,13 +174,13 @@ def test_pairs_of_long_rows_take_wider_words():
 @pytest.mark.parametrize(
     ("options", "factor"), [({}, 0.5), ({"feature_map": "plain"}, 1.0)], ids=["real values", "plain map"]
 )
-def test_says_what_it_is_for(options, factor):
+def test_rows_that_are_not_binary_are_refused(options, factor):
     X, y = word_like(1)
     with pytest.raises(ValueError, match=r"split.*0 or 1"):
         PolySVC(2, storage="split", **options).fit(X * factor, y)
 
 
-def test_degree_one_has_nothing_to_split():
+def test_degree_1_is_stored_on_the_fly():
     X, y = word_like(1)
     assert PolySVC(1, storage="split").fit(X, y).storage_ == "on_the_fly"
 

@@ -62,7 +62,7 @@ def constant_of(model, conjunction):
         PolySVC(degree=1, feature_map="plain", class_weight="balanced"),
     ]
 )
-def test_scikit_learn_agrees_that_it_is_an_estimator(estimator, check):
+def test_passes_the_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
@@ -147,7 +147,7 @@ def large_problem(binary, classes=2, rows=700):
 
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("degree", [2, 3])
-def test_storage_and_threads_change_nothing(degree, binary):
+def test_the_model_does_not_depend_on_storage_and_threads(degree, binary):
     X, y = large_problem(binary, classes=3, rows=350)
     fits = [
         PolySVC(degree, C=0.1, storage=storage, n_jobs=jobs, random_state=1).fit(X, y)
@@ -161,7 +161,7 @@ def test_storage_and_threads_change_nothing(degree, binary):
     assert np.array_equal(fits[0].to_model().weights, fits[3].to_model().weights)
 
 
-def test_row_order_repeats_and_zero_weights_change_nothing():
+def test_weights_equal_repeated_rows_in_any_order():
     X, y = make_problem(4, rows=80, duplicates=True)
     rng = np.random.default_rng(0)
     weights = rng.integers(0, 4, len(y)).astype(float)
@@ -222,7 +222,7 @@ def test_dense_data_finish_in_kernel_space_at_the_same_optimum():
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("rows", [40, 400])
-def test_badly_scaled_data_are_solved_all_the_same(rows, loss):
+def test_badly_scaled_data_are_solved(rows, loss):
     """Coordinate descent alone would take a hundred thousand epochs; with fewer rows than columns, and with
     more.
     """
@@ -237,7 +237,7 @@ def test_badly_scaled_data_are_solved_all_the_same(rows, loss):
         assert clf.objective_ == pytest.approx(model_objective(clf, X, y, weights), rel=1e-6)
 
 
-def test_accepts_what_arrays_there_are():
+def test_all_array_formats_are_accepted():
     X, y = large_problem(binary=False)
     expected = PolySVC(random_state=0).fit(X, y).decision_function(X)
     wide = X.copy()
@@ -250,7 +250,7 @@ def test_accepts_what_arrays_there_are():
     )
 
 
-def test_huge_column_numbers_cost_nothing():
+def test_huge_column_numbers_take_no_memory():
     X = sparse.csr_array(
         (
             np.ones(4),
@@ -263,7 +263,7 @@ def test_huge_column_numbers_cost_nothing():
     assert clf.predict(X).tolist() == [0, 1, 0, 1]
 
 
-def test_lives_in_pipelines_grid_searches_and_pickles():
+def test_works_in_pipelines_grid_searches_and_pickles():
     X, y = large_problem(binary=False)
     search = GridSearchCV(
         make_pipeline(MaxAbsScaler(), PolySVC(random_state=0)), {"polysvc__C": [0.1, 1.0]}, cv=3
@@ -324,7 +324,7 @@ def test_bad_weights_are_named():
 
 
 @pytest.mark.parametrize("scale", [1e-85, 1e85, 1e140])
-def test_values_beyond_what_can_be_computed_with_are_refused(scale):
+def test_values_that_would_overflow_are_refused(scale):
     X, y = make_problem(2, binary=False)
     with pytest.raises(ValueError, match="scale"):
         PolySVC(2).fit(X * scale, y)
@@ -354,14 +354,14 @@ def test_wrong_feature_count_at_predict():
         clf.predict([[1.0]])
 
 
-def test_says_so_when_it_did_not_converge():
+def test_fits_that_do_not_converge_warn():
     X, y = make_problem(9, rows=200, binary=False)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         clf = PolySVC(C=1e4, gamma=5.0, tol=1e-9, max_iter=2).fit(X, y)
     assert clf.gap_ > 1e-9
 
 
-def test_refuses_what_memory_cannot_hold(monkeypatch):
+def test_problems_too_large_for_memory_are_refused(monkeypatch):
     X, y = large_problem(binary=True)
     monkeypatch.setattr(base_module, "available_bytes", lambda: 100_000)
     for storage in ("auto", "on_the_fly", "condensed", "split"):
@@ -369,7 +369,7 @@ def test_refuses_what_memory_cannot_hold(monkeypatch):
             PolySVC(2, storage=storage).fit(X, y)
 
 
-def test_verbose_says_what_was_chosen(capsys):
+def test_verbose_prints_the_chosen_method(capsys):
     X, y = make_problem(1)
     PolySVC(verbose=1).fit(X, y)
     assert "storage=on_the_fly" in capsys.readouterr().out
@@ -389,7 +389,7 @@ def test_stops_promptly_on_ctrl_c():
 
 
 @pytest.mark.parametrize("learner", [PolySVC(2, gamma=1), PolyLogisticRegression(2, gamma=1)])
-def test_what_is_compiled_knows_the_names_of_columns(learner):
+def test_compiled_models_check_the_names_of_columns(learner):
     frame = pd.DataFrame([[0, 0], [0, 1], [1, 0], [1, 1]], columns=["a", "b"])
     fast = unkernel.compile(learner.fit(frame, [0, 1, 1, 0]))
     np.testing.assert_array_equal(fast.predict(frame), learner.predict(frame))

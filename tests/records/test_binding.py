@@ -128,13 +128,13 @@ def test_steps_that_need_all_columns(name):
     check(fast, ["colour"], X)
 
 
-def test_a_norm_of_one_column_is_no_obstacle():
+def test_norms_of_single_columns_can_be_bound():
     X = frame()
     fast = unkernel.compile(make_pipeline(columns(), LogisticRegression()).fit(X, labels(2)), measure=False)
     assert fast.bind({"text": "cat mat"}).sums_once == "linear"
 
 
-def test_records_that_bind_the_same_columns_do_not_touch_each_other():
+def test_bound_records_are_independent():
     """They share the division of the plan, but have separate buffers and sums."""
     X = frame()
     fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, labels(2)))
@@ -168,7 +168,7 @@ def test_missing_keys_are_missing_values():
     close(bound.score_one({}), fast.score_one({"colour": "red"}))
 
 
-def test_what_cannot_be_bound():
+def test_unknown_and_repeated_bindings_are_refused():
     X = frame()
     fast = unkernel.compile(make_pipeline(columns(), LogisticRegression()).fit(X, labels(2)), measure=False)
     bound = fast.bind({"colour": "red", "shape": "flat"})

@@ -138,7 +138,7 @@ def test_generated_records_are_always_the_same():
     assert {record[0] for record in known} <= {"red", "grün", "blue"}
 
 
-def test_a_pipeline_that_takes_none_is_a_warning():
+def test_pipelines_that_fail_on_generated_records_warn():
     class Picky(StandardScaler):
         def transform(self, X, copy=None):
             if len(X) != ROWS:

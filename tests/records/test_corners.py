@@ -61,7 +61,7 @@ def test_steps_that_are_refused(steps: list[Any], X: Any, reason: str | None) ->
         compiled(*steps, X=X)
 
 
-def test_what_cannot_be_calibrated() -> None:
+def test_unsupported_calibrated_pipelines_are_refused() -> None:
     inside = make_pipeline(OneHotEncoder(), LinearSVC())
     around = CalibratedClassifierCV(inside, cv=2).fit(STRINGS.fillna("z"), LABELS)
     with pytest.raises(ValueError, match="put it at the end of the pipeline"):
@@ -76,7 +76,7 @@ def test_columns_without_any_value_are_left_out_by_imputers() -> None:
     )
 
 
-def test_tables_that_are_none() -> None:
+def test_objects_that_are_not_tables_are_refused() -> None:
     fast = compiled(RecordEncoder(), X=STRINGS)
     for ask in (fast.predict, fast.plan.encode, RecordEncoder().fit):
         with pytest.raises(TypeError, match="'a' is a value of type str: put a single record into a list"):
@@ -91,7 +91,7 @@ def test_tables_that_are_none() -> None:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_what_cannot_be_bound(whole: bool) -> None:
+def test_tables_that_are_not_records_cannot_be_bound(whole: bool) -> None:
     steps = [OneHotEncoder(handle_unknown="ignore"), *([Normalizer()] if whole else [])]
     bound = compiled(*steps, X=STRINGS).bind({"a": "x"})
     if whole:
@@ -157,7 +157,7 @@ def test_numbers_that_a_schema_asks_for(tmp_path: Any, capsys: pytest.CaptureFix
     )
 
 
-def test_products_that_no_model_absorbs() -> None:
+def test_products_that_the_model_cannot_absorb_are_refused() -> None:
     from sklearn.preprocessing import KBinsDiscretizer, PolynomialFeatures
 
     X = NUMBERS[["c"]].assign(d=np.arange(20.0)[::-1])

@@ -43,7 +43,7 @@ def expected(value: Any) -> list[float]:
 
 
 @given(MOMENTS)
-def test_objects_and_strings_are_read_alike(moment: datetime) -> None:
+def test_objects_and_strings_give_the_same_dates(moment: datetime) -> None:
     assert parts(moment) == expected(moment)
     assert parts(moment.isoformat()) == parts(str(moment)) == expected(moment)
     assert parts(moment.date()) == expected(moment.date())
@@ -157,7 +157,7 @@ def test_parts_that_never_differ_are_left_out() -> None:
         ([["2026-11-17"]], "list"),
     ],
 )
-def test_what_is_no_date(values: list[Any], problem: str) -> None:
+def test_values_that_are_not_dates_are_refused(values: list[Any], problem: str) -> None:
     with pytest.raises(ValueError, match=f"column 'when' is a date, and holds something else: {problem}"):
         RecordEncoder(kinds={"when": "date"}).fit({"when": values})
 
@@ -176,7 +176,7 @@ def test_records_that_cannot_be_read(value: Any, words: str) -> None:
         parts(value)
 
 
-def test_years_that_there_are_not() -> None:
+def test_years_beyond_9999_are_refused() -> None:
     pa = pytest.importorskip("pyarrow")
     far = pa.table({"when": pa.array([10**12], pa.timestamp("s"))})
     with pytest.raises(ValueError, match="column 'when' holds a date outside the years 1 to 9999"):
@@ -185,7 +185,7 @@ def test_years_that_there_are_not() -> None:
         PLAN.encode(far)
 
 
-def test_dates_elsewhere_are_refused() -> None:
+def test_dates_in_other_columns_are_refused() -> None:
     numbers = RecordEncoder().fit([{"a": float(k), "b": "xy"[k % 2]} for k in range(10)])
     with pytest.raises(ValueError, match="column 'a': expected a number, got a date"):
         numbers.plan_.encode_one({"a": date(2026, 11, 17)})

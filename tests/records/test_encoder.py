@@ -27,7 +27,7 @@ KINDS = {"job": "category", "age": "binned", "note": "text", "tags": "strings", 
 
 
 @parametrize_with_checks([RecordEncoder(), RecordEncoder(n_bins=3, min_count=1)])
-def test_scikit_learn_says_it_is_a_transformer(estimator: Any, check: Any) -> None:
+def test_passes_the_estimator_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
@@ -142,7 +142,7 @@ def test_rare_and_unseen_categories_share_a_feature() -> None:
     assert "tags has 'y'" not in encoder.get_feature_names_out()
 
 
-def test_numbers_as_they_are_are_divided_by_their_deviation() -> None:
+def test_number_columns_are_divided_by_their_standard_deviation() -> None:
     encoder = RecordEncoder(kinds={"x": "number"}).fit({"x": [0.0, 2.0, None, 4.0]})
     deviation = np.std([0.0, 2.0, 4.0])
     found = encoder.transform({"x": [2.0, None, 5.0]}).toarray()
@@ -179,7 +179,7 @@ def test_arrays_have_no_names() -> None:
         encoder.transform(np.zeros((2, 3)))
 
 
-def test_duplicate_and_strange_column_names_are_refused() -> None:
+def test_duplicate_and_invalid_column_names_are_refused() -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="two columns have the name 'a'"):
         RecordEncoder().fit(pandas.DataFrame([[1, 2]], columns=["a", "a"]))
@@ -213,7 +213,7 @@ def test_clone_and_pickle() -> None:
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pa.table, lambda columns: columns])
-def test_categories_that_are_nearly_all_numbers_are_told_of(make):
+def test_categories_that_are_nearly_all_numbers_warn(make):
     ages = [str(18 + place % 60) for place in range(500)]
     for values, warned in ((ages, False), ([*ages[1:], "abc"], True), ([*ages[1:], "NA"], False)):
         with warnings.catch_warnings(record=True) as told:

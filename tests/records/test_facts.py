@@ -73,7 +73,7 @@ def outcome(find: Callable[[], Any]) -> Any:
 
 
 @given(COLUMNS, st.integers(1, 3), st.integers(2, 6))
-def test_facts_are_those_of_the_twin(values: list[Any], min_count: int, n_bins: int) -> None:
+def test_facts_equal_the_twins(values: list[Any], min_count: int, n_bins: int) -> None:
     def same(ours: Callable[[], Any], own: Callable[[], Any]) -> None:
         assert outcome(ours) == outcome(own)
 
@@ -110,7 +110,7 @@ def test_edges_ascend_and_part_the_values(values: list[float], times: int, n_bin
         assert (counts > 0).all()
 
 
-def test_a_frequent_value_has_an_interval_of_its_own() -> None:
+def test_frequent_values_have_a_separate_interval() -> None:
     edges = facts(np.array([0.0] * 90 + list(range(1, 11))), "binned").edges(4)
     assert edges[0] == 0.5
     assert len(edges) == 3
@@ -170,7 +170,7 @@ def test_series_of_several_chunks_are_read_as_one() -> None:
     assert (RecordEncoder(min_count=1).fit_transform(both) != expected).nnz == 0
 
 
-def test_columns_that_are_dropped_are_not_looked_at() -> None:
+def test_dropped_columns_are_not_read() -> None:
     records = Records.of({"a": [object()], "b": [1]}, ["a", "b"])
     kinds = {"a": "drop", "b": None}
     dropped, kept = facts_of(records.names, kinds, records.summaries(kinds))
@@ -257,7 +257,7 @@ def test_facts_do_not_depend_on_the_parts(
         assert outcome(lambda find=find: find(one)) == outcome(lambda find=find: find(other))
 
 
-def test_more_numbers_than_are_told_apart_are_ranges() -> None:
+def test_too_many_distinct_numbers_are_counted_in_ranges() -> None:
     values = np.random.default_rng(0).normal(size=5000)
     summary = joined(np.array_split(values, 7), 256)
     lows, highs, counts, dropped = summary.counted_numbers()
@@ -271,7 +271,7 @@ def test_more_numbers_than_are_told_apart_are_ranges() -> None:
         summary.frequent_numbers(1)
 
 
-def test_arrays_of_missing_numbers_tell_nothing_beside_others() -> None:
+def test_arrays_of_missing_numbers_do_not_affect_the_kind() -> None:
     missing = np.full(3, np.nan)
     assert kind_of("a", joined([missing, ["x", "y"]], ALL)) == "category"
     assert kind_of("a", joined([missing, ["2026-11-17"]], ALL)) == "date"
@@ -279,6 +279,6 @@ def test_arrays_of_missing_numbers_tell_nothing_beside_others() -> None:
     assert kind_of("a", joined([[None], [None]], ALL)) == "category"
 
 
-def test_categories_of_an_array_are_called_by_their_numbers() -> None:
+def test_categories_of_an_array_are_named_by_their_numbers() -> None:
     facts = ColumnFacts("a", 0, "category", summarize(np.array([3.0, 7.0]), "a", False))
     assert not facts.is_truth()

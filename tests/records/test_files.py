@@ -51,11 +51,11 @@ def parser(request, monkeypatch):
 # --- Values -------------------------------------------------------------------------------------------
 
 
-def test_cells_are_read_as_the_types_say(parser):
+def test_cells_are_converted_to_the_given_types(parser):
     assert records_of(opened(PEOPLE), TYPES) == RECORDS
 
 
-def test_only_columns_that_are_asked_for_are_read(parser):
+def test_only_requested_columns_are_read(parser):
     assert records_of(opened(PEOPLE), {"job": "string"}) == [{"job": one["job"]} for one in RECORDS]
 
 
@@ -107,7 +107,7 @@ def test_parquet_whole_or_compressed_or_a_stream(tmp_path):
     ("begin", "format"),
     [(b'{"a": 1}\n', "jsonl"), (b" \n{}", "jsonl"), (b"a,b\n1,2\n", "csv"), (b"a\tb\n1\t2\n", "tsv")],
 )
-def test_formats_are_told_by_first_bytes_where_names_do_not(begin, format):
+def test_formats_of_unnamed_files_are_detected_from_their_first_bytes(begin, format):
     assert opened(begin, "-").format == format
 
 
@@ -121,7 +121,7 @@ def test_formats_are_told_by_first_bytes_where_names_do_not(begin, format):
         ("\n {}\n", "jsonl"),
     ],
 )
-def test_first_bytes_that_come_in_parts_tell_the_same(text, format, size):
+def test_formats_are_detected_from_first_bytes_that_arrive_in_parts(text, format, size):
     assert opened(text, "stdin", size=size).format == format
 
 
@@ -143,7 +143,7 @@ def test_empty_lines_before_the_header_are_left_out(parser, size, blank):
 
 
 @pytest.mark.parametrize("size", [1, 5, 4096])
-def test_a_lone_carriage_return_ends_a_record_and_loses_none(parser, size):
+def test_a_lone_carriage_return_ends_a_record(parser, size):
     text = PEOPLE.replace("zip\n", "zip\r").replace("01234\n", "01234\r")
     [*blocks] = opened(text, size=size).blocks(TYPES)
     assert [record for block in blocks for record in block.records()] == RECORDS

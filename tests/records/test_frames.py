@@ -60,7 +60,7 @@ def test_files_have_missing_strings_as_frames_do(tmp_path: Any) -> None:
         assert pd.read_csv(answers)["prediction"].tolist() == pipeline.predict(X).tolist()
 
 
-def test_columns_that_no_step_reads_need_not_be_there(tmp_path: Any) -> None:
+def test_columns_that_no_step_reads_can_be_missing(tmp_path: Any) -> None:
     X = frame("str")
     columns = make_column_transformer((StandardScaler(), ["number"]))
     pipeline = make_pipeline(columns, LogisticRegression()).fit(X, LABELS)
@@ -96,7 +96,7 @@ def test_labels_that_are_objects(method: str) -> None:
     assert [fast.predict_one({"a": a}) for a in (3, 4, 5)] == pipeline.predict(X[:3]).tolist()
 
 
-def test_none_is_no_record() -> None:
+def test_none_is_refused_as_a_record() -> None:
     fast = unkernel.compile(
         make_pipeline(RecordEncoder(), LinearSVC()).fit(frame(object), LABELS), measure=False
     )
@@ -147,7 +147,7 @@ def test_lists_of_arrow_are_no_texts() -> None:
     ]
 
 
-def test_columns_of_arrow_that_no_step_reads_may_be_of_any_type() -> None:
+def test_unread_arrow_columns_can_have_any_type() -> None:
     pa = pytest.importorskip("pyarrow")
     X = frame("str")
     columns = make_column_transformer((StandardScaler(), ["number"]))

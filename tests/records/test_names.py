@@ -107,7 +107,7 @@ def plan_with(names: Any, **table: Any) -> dict[str, Any]:
     }
 
 
-def test_files_leave_out_names_that_are_those_before() -> None:
+def test_files_omit_names_equal_to_those_of_the_input() -> None:
     plan = Plan(["a"], [steps.numbers([0], ["a"]), steps.concatenate([0, 0], ["a", "a"])])
     _, settings = plan.to_container("plan")
     assert [step["names"] for step in settings["steps"]] == [["a"], None]

@@ -163,7 +163,7 @@ def as_dict(ids: Any, values: Any) -> dict[int, float]:
 
 
 @given(plans(), st.lists(RECORDS, min_size=1, max_size=5))
-def test_a_plan_does_what_its_twin_does(plan: Plan, given_records: list[dict[str, Any]]) -> None:
+def test_rows_of_a_plan_equal_the_twins(plan: Plan, given_records: list[dict[str, Any]]) -> None:
     expected = [twin.encode(plan, record) for record in given_records]
     for record, row in zip(given_records, expected, strict=True):
         found = as_dict(*plan.encode_one(record))
@@ -210,7 +210,7 @@ def test_long_strings_in_messages_are_cut_between_characters() -> None:
         plan.encode_one({"age": "x" + "日" * 100})
 
 
-def test_required_columns_and_unknown_ones() -> None:
+def test_missing_and_unknown_columns_are_refused() -> None:
     strict = Plan(["age"], [steps.numbers([0], ["age"])], required=True, ignores_unknown_keys=False)
     with pytest.raises(ValueError, match="no column 'age'"):
         strict.encode_one({})
@@ -237,7 +237,7 @@ def test_required_columns_and_unknown_ones() -> None:
         PlanStep("select", {"input": 0, "places": steps.int32([0]), "width": 2**31 - 1}, ["a"]),
     ],
 )
-def test_plans_that_are_not_sound_are_refused(step: PlanStep) -> None:
+def test_invalid_plans_are_refused(step: PlanStep) -> None:
     with pytest.raises(ValueError, match="not a sound plan"):
         _ = Plan(["x"], [step]).native
 

@@ -50,7 +50,7 @@ def one_hot() -> ColumnTransformer:
 )
 @pytest.mark.parametrize("degree", [2, 3, (2, 3)])
 @pytest.mark.parametrize("interaction_only", [True, False])
-def test_absorbed(classes, last, degree, interaction_only, tmp_path):
+def test_products_are_absorbed_into_the_model(classes, last, degree, interaction_only, tmp_path):
     X, y = frame()
     products = PolynomialFeatures(degree, interaction_only=interaction_only)
     pipeline = make_pipeline(one_hot(), products, last).fit(X, y % classes)
@@ -70,7 +70,7 @@ def test_absorbed(classes, last, degree, interaction_only, tmp_path):
     assert "colour = " in str(fast.explain_one(record))
 
 
-def test_behind_a_record_encoder():
+def test_products_of_a_record_encoder_become_conjunctions():
     X, y = frame()
     pipeline = make_pipeline(RecordEncoder(n_bins=4), PolynomialFeatures(2), LogisticRegression()).fit(X, y)
     fast = unkernel.compile(pipeline, sample=X, measure=False)
@@ -86,7 +86,7 @@ def test_behind_a_record_encoder():
         (make_pipeline(one_hot(), PolynomialFeatures(2)), LogisticRegression()),  # products of products
     ],
 )
-def test_multiplied(first, last):
+def test_products_are_multiplied_natively(first, last):
     X, y = frame()
     pipeline = make_pipeline(first, PolynomialFeatures(2), last).fit(X, y)
     fast = unkernel.compile(pipeline, sample=X, measure=False)

@@ -191,7 +191,7 @@ def test_damaged_settings_are_refused(plain: RecordClassifier) -> None:
         assert is_refused(arrays, settings | {"classifier": other})
 
 
-def test_a_plan_that_is_wider_than_its_classifier_knows(plain: RecordClassifier) -> None:
+def test_plans_wider_than_the_classifier_are_refused(plain: RecordClassifier) -> None:
     last = len(plain.plan.steps) - 1
     for sources, fits in (([last], True), ([last, last], False), ([last, 0], False), ([0], False)):
         wider = replace(plain.plan, steps=[*plain.plan.steps, steps.concatenate(sources, [])])
@@ -212,7 +212,7 @@ def text_table_of(settings: Any) -> Any:
 
 @pytest.mark.parametrize("pattern", [r"(?:(?:a|a)+)+b", r"(a)(b)", r"(?u)\b(\w\w+)\b", r"\S+", "", "("])
 @pytest.mark.parametrize("analyzer", ["word", "char"])
-def test_a_file_has_no_token_patterns_of_its_own(
+def test_unknown_token_patterns_in_files_are_refused(
     plain: RecordClassifier, pattern: str, analyzer: str
 ) -> None:
     """The first would take years for forty letters."""
@@ -291,7 +291,7 @@ def test_bad_records_name_the_column(plain: RecordClassifier, change: Any, messa
     assert plain.predict_one(RECORDS[0]) == plain.predict(RECORDS[:1])[0]  # it goes on
 
 
-def test_strange_but_good_records_are_answered(plain: RecordClassifier) -> None:
+def test_unusual_valid_records_are_predicted(plain: RecordClassifier) -> None:
     strange: list[dict[str, Any]] = [
         {},
         {"unknown": object()},
@@ -316,7 +316,7 @@ class Calls:
         return 50.0
 
 
-def test_records_may_run_code_that_asks_and_changes_them(plain: RecordClassifier) -> None:
+def test_values_that_call_the_model_and_change_the_record_are_safe(plain: RecordClassifier) -> None:
     expected = plain.score_one(RECORDS[1] | {"gain": 50.0})
     record = {name: str(value) + "" if name == "job" else value for name, value in RECORDS[1].items()}
     record["gain"] = Calls(plain, record)

@@ -33,7 +33,7 @@ def linear(decision: Decision, weights: Any) -> RecordClassifier:
 
 
 @pytest.mark.parametrize(("zero_is_positive", "answer"), [(True, "yes"), (False, "no")])
-def test_a_score_of_zero_is_of_the_class_that_the_model_says(zero_is_positive: bool, answer: str) -> None:
+def test_the_model_determines_the_class_of_a_zero_score(zero_is_positive: bool, answer: str) -> None:
     decision = Decision("binary", np.array(["no", "yes"]), zero_is_positive=zero_is_positive)
     fast = linear(decision, [1.0, -1.0])
     bound = fast.bind({"a": 3.0})
@@ -56,7 +56,7 @@ def test_the_first_of_equal_classes_wins() -> None:
         assert fast.predict_one(record) == fast.predict([record])[0] == expected
 
 
-def test_a_score_on_a_threshold_is_of_the_lower_class() -> None:
+def test_a_score_equal_to_a_threshold_means_the_lower_class() -> None:
     fast = linear(Decision("ordinal", np.array([1, 2, 3]), thresholds=np.array([0.0, 2.0])), [1.0, 0.0])
     for a, expected in ((-1.0, 1), (0.0, 1), (1e-9, 2), (2.0, 2), (2.5, 3)):
         record = {"a": a, "b": 1.0}
@@ -86,7 +86,7 @@ TWO = (X[:, 0] > 0).astype(int)
     ],
     ids=["ovr", "ties", "ovo", "two", "calibrated", "isotonic", "no ensemble", "one class"],
 )
-def test_score_one_is_what_decision_function_says(last: Any, y: Any) -> None:
+def test_score_one_equals_decision_function(last: Any, y: Any) -> None:
     pipeline = make_pipeline(StandardScaler(), last).fit(X, y)
     fast = unkernel.compile(pipeline, measure=False)
     many = fast.decision_function(X)

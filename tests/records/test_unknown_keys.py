@@ -120,7 +120,7 @@ def test_column_transformers_know_the_columns_that_they_were_fitted_on() -> None
         found.predict(frame.assign(height=1))
 
 
-def test_what_has_no_keys_is_refused() -> None:
+def test_unknown_keys_is_refused_for_models_without_keys() -> None:
     with pytest.raises(ValueError, match="unknown_keys must be one of ignore, error, got 'warn'"):
         unkernel.compile(fitted(), unknown_keys="warn")
     rows = SVC(kernel="linear").fit([[0.0], [1.0]], [0, 1])

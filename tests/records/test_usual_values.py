@@ -50,7 +50,7 @@ def test_usual_values_are_frequent_or_in_the_middle(given: Callable[[Any], Any])
     assert example == USUAL  # texts have none
 
 
-def test_categories_that_few_records_have_are_not_told():
+def test_rare_categories_are_not_stored_as_usual_values():
     plan = RecordEncoder(min_count=3).fit([{"name": f"nobody {k}"} for k in range(9)]).plan_
     assert plan.example == {}
 

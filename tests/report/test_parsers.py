@@ -138,12 +138,12 @@ def test_results_become_frames(half_right):
     assert text.tagger.evaluate(half_right).to_frame().column.tolist()[-1] == "all"
 
 
-def test_models_of_rows_need_the_right_answers():
+def test_reports_of_rows_need_labels():
     model = unkernel.PolySVC(degree=1).fit(np.eye(4), [0, 1, 0, 1])
     with pytest.raises(ValueError, match="y, the right answers, must be given"):
         report(model, np.eye(4))
 
 
-def test_parsers_show_what_they_are():
+def test_parsers_are_described_in_notebooks():
     parser = unkernel.load(GOLDEN / "trees-online.uk")
     assert Page(parser._repr_html_()).texts["caption"] == ["ArcEagerModel"]

@@ -14,7 +14,7 @@ from unkernel.report import search_plot
 from unkernel.report.tuning_plot import draw_tuning, group_lines
 
 
-def test_lines_of_a_plot_join_what_differs_in_its_trie_alone():
+def test_lines_join_engines_that_differ_only_in_their_trie():
     base = Candidate("split", rare=8, head_bytes=4e6, nbytes=10, microseconds=5.0)
     tries = [
         Candidate("split", rare=8, head_bytes=4e6, trie_nodes=n, nbytes=10 + n, microseconds=4.0)
@@ -30,7 +30,7 @@ def test_lines_of_a_plot_join_what_differs_in_its_trie_alone():
     assert search_plot.trie_lines([*others, tries[0]]) == []  # one point is not a line
 
 
-def test_words_are_for_what_nothing_else_beats():
+def test_only_engines_that_no_other_beats_are_labelled():
     def measured(nbytes: int, microseconds: float) -> Candidate:
         return Candidate("expanded", nbytes=nbytes, microseconds=microseconds)
 
@@ -43,7 +43,7 @@ def setting(mean: float, **parameters: object) -> dict[str, object]:
     return {**parameters, "measures": {"accuracy": {"mean": mean, "std": 0.1}}}
 
 
-def test_lines_of_a_tuning_join_what_differs_in_one_parameter_alone():
+def test_lines_join_settings_that_differ_in_one_parameter():
     settings = [setting(0.5, degree=d, C=c) for c in (1.0, 0.1) for d in (1, 2)]
     found = group_lines(["degree", "C"], "C", settings)
     assert [words for words, _ in found] == ["degree 1", "degree 2"]

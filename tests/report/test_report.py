@@ -77,7 +77,7 @@ def test_a_page_can_be_read_by_all(records):
     assert "#010203" not in text  # text of figures has the page's colour
 
 
-def test_the_same_examples_give_the_same_page_but_for_times(records):
+def test_equal_examples_give_equal_pages_except_for_times(records):
     again = records.fast.report(records.X, records.y, costs=(1, 5))
     assert again.measures == records.report.measures
     same = [
@@ -96,7 +96,7 @@ def test_measures_as_a_frame(records):
     assert frame.value[0] == records.fast.score(records.X, records.y)
 
 
-def test_a_notebook_shows_a_report_apart_from_itself(records):
+def test_notebooks_show_reports_in_a_frame(records):
     page = Page(records.report._repr_html_())
     ((tag, given),) = page.elements
     assert tag == "iframe"
@@ -104,7 +104,7 @@ def test_a_notebook_shows_a_report_apart_from_itself(records):
     assert given["srcdoc"] == records.report.html()
 
 
-def test_nothing_from_data_becomes_html():
+def test_data_is_escaped_in_html():
     X, y = people(120, job=HOSTILE, rich=HOSTILE)
     X = [{HOSTILE: one["age"], "<b>job": one["job"]} for one in X]
     pipeline = make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y)
@@ -163,7 +163,7 @@ def predict_records(fast, X: list[dict], y: list[str]):
     return predict_examples("fast", fast, fast.plan.encode(X, 1), Examples(np.array(y), unit="record"))
 
 
-def test_markup_escapes_what_is_no_html():
+def test_text_is_escaped_in_html():
     assert escape_html("<a&\"'>") == "&lt;a&amp;&quot;&#x27;&gt;"
     assert element("p", "<", element("b", "x"), class_='"') == '<p class="&quot;">&lt;<b>x</b></p>'
     assert "<td" in table(["<a>", "b"], [["1", "2"]], caption="c")
@@ -213,7 +213,7 @@ def test_a_report_of_trees():
     assert any("..." in words for words in drawings)  # a fragment
 
 
-def test_what_cannot_be_explained_is_said(iris):
+def test_reports_say_why_a_model_is_not_explained(iris):
     from sklearn.svm import SVC
 
     fast = unkernel.compile(SVC(kernel="rbf").fit(iris.X, iris.y == 0), measure=False)
@@ -236,7 +236,7 @@ def test_examples_that_are_refused(iris, X, y, reason):
         iris.model.report(X, y)
 
 
-def test_models_that_answer_otherwise_are_not_compared(iris):
+def test_models_with_different_classes_are_not_compared(iris):
     two = PolySVC(degree=1).fit(iris.X, iris.y == 0)
     with pytest.raises(ValueError, match="a and b cannot be compared: one answers with 0, 1, 2, the other"):
         report({"a": iris.model, "b": two}, iris.X, iris.y)
@@ -244,7 +244,7 @@ def test_models_that_answer_otherwise_are_not_compared(iris):
         report({}.keys(), iris.X, iris.y)
 
 
-def test_thresholds_are_where_they_should_be(records):
+def test_thresholds_equal_those_computed_by_hand(records):
     from unkernel.measures.predictions import Examples, predict_examples
 
     rows = records.fast.plan.encode(records.X)
@@ -268,7 +268,7 @@ def test_thresholds_are_where_they_should_be(records):
         Costs(1, -1)
 
 
-def test_explanations_show_themselves_and_become_frames(records, iris):
+def test_explanations_are_shown_in_notebooks_and_become_frames(records, iris):
     pandas = pytest.importorskip("pandas")
     for found in (records.fast.explain_one(records.X[0]), iris.model.explain([0, 1], top=None)):
         frame = found.to_frame()
@@ -279,7 +279,7 @@ def test_explanations_show_themselves_and_become_frames(records, iris):
         )
 
 
-def test_models_show_what_they_are(records, iris):
+def test_models_are_described_in_notebooks(records, iris):
     tree = TreeSVC().fit(["(S (A b))", "(S (C d))"], [0, 1])
     shown = [records.fast, records.fast.classifier, unkernel.compile(tree), iris.model.to_model()]
     for one in shown:
@@ -288,7 +288,7 @@ def test_models_show_what_they_are(records, iris):
         assert "answers" in page.texts["th"]
 
 
-def test_what_makes_no_report_is_refused(iris):
+def test_invalid_inputs_of_reports_are_refused(iris):
     with pytest.raises(ValueError, match="models is empty"):
         report({}, iris.X, iris.y)
     with pytest.raises(ValueError, match="costs must be two numbers"):

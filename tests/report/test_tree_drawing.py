@@ -23,7 +23,7 @@ def test_a_tree_and_its_parts():
 @pytest.mark.parametrize(
     "text", ["", "(", "(S (NP a)", "(S a))", "()", "(S ())", "a b", "(S " + "a " * 900 + ")"]
 )
-def test_what_is_no_tree_is_not_drawn(text):
+def test_text_that_is_not_a_tree_is_not_drawn(text):
     assert draw_tree(text) is None
 
 
@@ -37,7 +37,7 @@ def test_what_is_no_tree_is_not_drawn(text):
         "word",
     ],
 )
-def test_labels_of_a_level_do_not_meet(text):
+def test_labels_of_one_level_do_not_overlap(text):
     root = parse_tree(text)
     assert root is not None
     nodes = _list_nodes(root)

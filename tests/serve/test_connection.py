@@ -162,7 +162,7 @@ def test_a_request_in_pieces_goes_the_way_of_asgi(app: Application):
         assert told == (place >= body)  # if head and body arrive together, it is short
 
 
-def test_requests_that_come_together_are_answered_in_their_order(app: Application):
+def test_pipelined_requests_are_answered_in_order(app: Application):
     names = ["one", "explain", "list", "another path", "not JSON", "one"]
     asked = [(REQUESTS | OTHERS)[name] for name in names]
     wanted = [answers(app, one, count=1, kind=HttpToolsProtocol)[0][0] for one in asked]
@@ -170,7 +170,7 @@ def test_requests_that_come_together_are_answered_in_their_order(app: Applicatio
     assert answers(app, *asked, count=len(names))[0] == wanted
 
 
-def test_who_does_not_read_is_not_written_to_at_once(app: Application, monkeypatch):
+def test_clients_that_do_not_read_are_served_through_asgi(app: Application, monkeypatch):
     """Their responses would pile up; ASGI waits until they are read."""
     made = Connection.connection_made
 
@@ -183,7 +183,7 @@ def test_who_does_not_read_is_not_written_to_at_once(app: Application, monkeypat
     assert answers(app, REQUESTS["one"], count=1)[1] == 1
 
 
-def test_what_fails_is_told(app: Application, monkeypatch):
+def test_failures_are_answered_with_status_500(app: Application, monkeypatch):
     monkeypatch.setattr(Application, "_check_request", lambda *_: 1 / 0)
     found, told = answers(app, REQUESTS["one"], count=1)
     assert b"500 Internal Server Error" in found[0]
@@ -191,7 +191,7 @@ def test_what_fails_is_told(app: Application, monkeypatch):
     assert told == 0
 
 
-def test_other_versions_of_http_are_told_that_the_connection_ends(app: Application):
+def test_http_1_0_requests_are_answered_through_asgi(app: Application):
     asked = request("/models/people/predict", ONE, TOKEN, b"connection: keep-alive")
     old = asked.replace(b"HTTP/1.1", b"HTTP/1.0")
     wanted = answers(app, old, count=1, kind=HttpToolsProtocol)[0]

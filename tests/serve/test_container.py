@@ -16,7 +16,7 @@ DOCKERFILE = ROOT / "Dockerfile"
 pytestmark = pytest.mark.skipif(not DOCKERFILE.exists(), reason="the source archive has no Dockerfile")
 
 
-def test_what_is_copied_is_there_and_not_ignored():
+def test_copied_files_exist_and_are_not_ignored():
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"}
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE.read_text(), re.M)
     names = {name for line in copied for name in line.split()}

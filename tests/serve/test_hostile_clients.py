@@ -58,7 +58,7 @@ def wait_for_answers(server: Server) -> None:
 # --- Slow clients -------------------------------------------------------------------------------------
 
 
-def test_heads_that_do_not_come_are_given_up(files):
+def test_requests_whose_head_is_late_are_closed(files):
     with started(files["people"], "--max-seconds", "0.5") as server:
         with connected(server) as silent, connected(server) as half:
             half.sendall(HEAD + b"content-le")
@@ -72,7 +72,7 @@ def test_heads_that_do_not_come_are_given_up(files):
         assert answers(server)
 
 
-def test_heads_that_do_not_end_are_refused(people):
+def test_endless_request_heads_are_refused(people):
     for line in (b"x: y\r\n", b"y" * 1000):
         with connected(people) as connection:
             connection.sendall(HEAD + b"x: ")
@@ -98,7 +98,7 @@ class Stalled:
         self.given_up = True
 
 
-def test_only_one_and_the_same_wait_counts():
+def test_late_heads_are_refused_only_if_the_same_request_is_waiting():
     limits, one, other = ConnectionLimits(10.0, 100), Stalled(), Stalled()
     limits.connections = [one, other]
     one.wait, other.wait = object(), object()
@@ -146,7 +146,7 @@ def test_bodies_that_are_too_large_are_answered_before_the_connection_ends(files
         (HEAD + b"connection: close\r\ncontent-length: 5\r\n\r\n" + b'"\xc3\x28" ', 400),
     ],
 )
-def test_what_is_no_request_gets_an_answer(people, sent, status):
+def test_invalid_requests_get_an_error_response(people, sent, status):
     with connected(people) as connection:
         connection.sendall(sent)
         assert status_and_error(read_all(connection))[0] == status
@@ -172,7 +172,7 @@ def test_websockets_are_answered_as_plain_requests(people):
 # --- Many clients -------------------------------------------------------------------------------------
 
 
-def test_connections_beyond_the_limit_are_told_so(files):
+def test_connections_beyond_the_limit_are_refused_with_a_response(files):
     with started(files["people"], "--max-connections", "20") as server, contextlib.ExitStack() as stack:
         kept = [stack.enter_context(connected(server)) for _ in range(20)]
         for connection in kept:
@@ -215,7 +215,7 @@ WITHOUT_THE_LOCK = "__import__('time').sleep(600)"
 EXPLAIN = HEAD.replace(b"predict", b"explain") + b"content-length: %d\r\n\r\n" % len(ONE) + ONE
 
 
-def test_work_that_was_given_up_does_not_keep_the_server_from_ending(files: dict[str, Path]):
+def test_timed_out_work_does_not_keep_the_server_from_ending(files: dict[str, Path]):
     patch = PATIENT.format(grace=600, work=WITHOUT_THE_LOCK)
     options = ("--max-seconds", "0.5", "--drain", "1")
     with started(files["people"], *options, patch=patch) as server, connected(server) as connection:
@@ -238,7 +238,7 @@ def test_a_worker_whose_work_does_not_end_is_replaced(files: dict[str, Path]):
         assert answers(server)
 
 
-def test_a_worker_that_is_held_up_is_replaced(files: dict[str, Path]):
+def test_blocked_workers_are_replaced(files: dict[str, Path]):
     """No thread of its process can run, so nothing is answered, not even health checks."""
     patch = PATIENT.format(grace=0.5, work=WITH_THE_LOCK)
     with started(files["people"], "--max-seconds", "0.5", patch=patch) as server:

@@ -44,7 +44,7 @@ PREDICT = "/models/people/predict"
         (b'{"town": {"a": 1}}', "column 'town'"),
     ],
 )
-def test_bad_bodies_are_told_what_is_wrong(client: Client, body, words):
+def test_errors_describe_bad_bodies(client: Client, body, words):
     found = client.post(PREDICT, content=body)
     assert found.status_code == 400
     assert words in found.json()["error"]
@@ -134,7 +134,7 @@ def test_long_bodies_and_batches_are_refused(client: Client):
     assert client.post(PREDICT, json=[{}] * 51).status_code == 413
 
 
-def test_what_ends_a_stream_that_began_is_its_last_answer(client: Client):
+def test_errors_in_a_started_stream_are_its_last_line(client: Client):
     async def longer_and_longer():
         yield b'{"age": 20}\n'
         for _ in range(21):
@@ -159,7 +159,7 @@ def test_vast_trees_are_refused(files):
 @pytest.mark.parametrize(
     "path", ["/models/nobody/predict", "/v2/models/nobody/infer", "/models/people/nothing"]
 )
-def test_what_there_is_not_is_404(client: Client, path):
+def test_missing_models_are_404(client: Client, path):
     found = client.post(path, json={})
     assert found.status_code == 404
     assert found.json()["error"].startswith("there is no")
@@ -175,7 +175,7 @@ def test_other_paths_and_methods_are_refused(client: Client):
     assert wrong.headers["allow"] == "POST"
 
 
-def test_too_many_requests_are_told_to_come_again(files):
+def test_too_many_requests_are_429_with_retry_after(files):
     with served({"people": files["people"]}, limits=Limits(concurrency=0)) as client:
         found = client.post(PREDICT, json={})
         assert (found.status_code, found.headers["retry-after"]) == (429, "1")
@@ -191,7 +191,7 @@ def test_bodies_that_cannot_be_read_are_refused(client: Client):
     assert "without the header Upgrade" in found.json()["error"]
 
 
-def test_what_takes_too_long_is_504(files, monkeypatch):
+def test_requests_that_take_too_long_are_504(files, monkeypatch):
     answered = threading.Event()
     with served({"trees": files["trees"]}, limits=Limits(seconds=0.01)) as client:
         monkeypatch.setattr(TreeAnswerer, "_compute_scores", lambda *_: answered.wait())
@@ -245,7 +245,7 @@ def test_slow_models_do_not_hold_up_the_event_loop(files, monkeypatch, path, bod
     assert threading.main_thread() not in threads
 
 
-def test_a_body_that_does_not_come_is_given_up():
+def test_bodies_that_do_not_arrive_time_out():
     async def waited() -> None:
         timeouts = BodyTimeouts(0.001)
         sweeper = asyncio.create_task(timeouts.watch())
@@ -259,7 +259,7 @@ def test_a_body_that_does_not_come_is_given_up():
     assert (given_up.value.status, given_up.value.close) == (408, True)
 
 
-def test_patience_passes_on_what_comes_and_other_cancellations():
+def test_timeouts_pass_on_results_and_cancellations():
     async def waited() -> int:
         timeouts = BodyTimeouts(60)
         waiting = asyncio.create_task(timeouts.wait_for(asyncio.Event().wait()))
@@ -272,7 +272,7 @@ def test_patience_passes_on_what_comes_and_other_cancellations():
     assert asyncio.run(waited()) == 7
 
 
-def test_tokens_are_asked_for(files):
+def test_tokens_are_required(files):
     with served({"people": files["people"]}, tokens=("secret", "other")) as client:
         for given in ({}, {"authorization": "Bearer wrong"}, {"authorization": "secret"}):
             found = client.post(PREDICT, json={}, headers=given)
@@ -366,7 +366,7 @@ def test_token_files_are_checked(tmp_path):
         read_tokens(path)
 
 
-def test_settings_come_back_from_their_file(tmp_path):
+def test_settings_are_read_back_from_their_file(tmp_path):
     settings = Settings({"a": "b.uk"}, port=1, tokens=("x",), limits=Limits(body=7))
     settings.write(tmp_path / "settings.json")
     read = Settings.read(tmp_path / "settings.json")

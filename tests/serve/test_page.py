@@ -67,7 +67,7 @@ def picture(page: Any, name: str) -> None:
         page.screenshot(path=f"{folder}/{name}.png", full_page=True)
 
 
-def test_answers_come_as_one_types(page: Any):
+def test_results_appear_while_typing(page: Any):
     page.get_by_label("age").fill("70")
     page.get_by_label("town").fill("Kyoto")
     shows(page, "#prediction", "high")
@@ -108,7 +108,7 @@ def test_works_without_a_mouse(page: Any):
     shows(page, "#about", "a classifier of rows")
 
 
-def test_errors_are_told_and_go(page: Any):
+def test_errors_appear_and_disappear(page: Any):
     page.get_by_label("Model").select_option("rows")
     page.get_by_label("A row").fill("[1, 0, 0]")
     shows(page, "#error", "the row has 3 values, but the model has 2 columns")
@@ -165,7 +165,7 @@ def test_all_endpoints_are_listed(page: Any, server: Any):
     picture(page, "docs")
 
 
-def test_a_token_is_asked_for(browser: Any, files: dict[str, Path], tmp_path: Path):
+def test_the_page_asks_for_a_token(browser: Any, files: dict[str, Path], tmp_path: Path):
     tokens = tmp_path / "tokens"
     tokens.write_text("secret\n")
     with started(files["people"], "--token-file", tokens) as server:

@@ -77,7 +77,7 @@ def test_answers_are_the_same(people: Answerer, records: list[Any], ascii_only: 
 
 
 @given(st.data())
-def test_what_is_read_at_all_is_read_as_msgspec_does(people: Answerer, data: Any):
+def test_accepted_json_is_read_as_by_msgspec(people: Answerer, data: Any):
     """Bytes are inserted, removed and changed: invalid JSON must not be answered."""
     text = bytearray(json.dumps(RECORDS[:2]).encode())
     for _ in range(data.draw(st.integers(1, 3))):
@@ -100,7 +100,7 @@ def test_what_is_read_at_all_is_read_as_msgspec_does(people: Answerer, data: Any
         b'[{"town": "a}]', b'[{"town"}]', b'[{town: 1}]', b'[{"age": 1,}]', b'[{"age": tru', b'[{"age": 1',
     ],
 )  # fmt: skip
-def test_what_is_not_plain_is_left_to_others(people: Answerer, text: bytes):
+def test_unusual_json_is_left_to_the_general_reader(people: Answerer, text: bytes):
     assert quick(people, text) is None
 
 
@@ -114,7 +114,7 @@ def test_blank_lines_are_passed_over(people: Answerer):
     assert equal(found, slow(people, b"[{},{}]"))
 
 
-def test_too_many_are_left_to_others(people: Answerer):
+def test_too_many_records_are_left_to_the_general_reader(people: Answerer):
     assert people.answer_json(b"[{},{}]", JsonShape.LIST, 2) is not None
     assert people.answer_json(b"[{},{},{}]", JsonShape.LIST, 2) is None
     assert people.answer_json(b" \n", JsonShape.LINES, 2) == b""
@@ -122,17 +122,17 @@ def test_too_many_are_left_to_others(people: Answerer):
 
 
 @pytest.mark.parametrize("text", [b"{", b"{}{}", b"{} x", b"[{}]", b"7", b'"{}"', b""])
-def test_one_record_stands_alone(people: Answerer, text: bytes):
+def test_a_single_record_is_not_a_list(people: Answerer, text: bytes):
     assert people.answer_json(text, JsonShape.ONE, 1) is None
 
 
-def test_long_texts_have_the_answers_of_short_ones(people: Answerer):
+def test_long_texts_are_scored_like_short_ones(people: Answerer):
     """They are scored without Python's lock, in separate buffers."""
     text = json.dumps(RECORDS * 30).encode()
     assert equal(quick(people, text), slow(people, text))
 
 
-def test_names_of_columns_that_json_must_escape_are_left_to_others():
+def test_escaped_column_names_are_left_to_the_general_reader():
     records = [{'a"b': number % 3, "c": number} for number in range(12)]
     y = [one['a"b'] > 0 for one in records]
     model = unkernel.compile(make_pipeline(RecordEncoder(min_count=1), PolySVC(degree=2)).fit(records, y))
@@ -141,12 +141,12 @@ def test_names_of_columns_that_json_must_escape_are_left_to_others():
     assert answerer.answer_json(b'{"c": 2}', JsonShape.ONE, 1) is not None
 
 
-def test_the_last_of_two_values_counts_and_keys_come_in_any_order(people: Answerer):
+def test_the_last_of_repeated_keys_counts_and_keys_have_any_order(people: Answerer):
     text = b'[{"town": "Nara", "age": 3, "age": 70}, {"age": 70, "town": "Uji"}]'
     assert equal(quick(people, text), slow(people, text))
 
 
-def test_records_without_columns_that_must_be_there_are_left_to_others():
+def test_records_without_required_columns_are_left_to_the_general_reader():
     import pandas as pd
     from sklearn.compose import ColumnTransformer
     from sklearn.linear_model import LogisticRegression

@@ -53,7 +53,7 @@ def test_lines_have_the_answers_of_their_records(client: Client):
     assert same(lines(found), client.post("/models/people/predict", json=RECORDS).json())
 
 
-def test_lines_may_come_in_any_pieces(client: Client):
+def test_lines_can_arrive_in_any_pieces(client: Client):
     body = "".join(json.dumps(one) + "\n" for one in RECORDS).encode()
     whole = client.post("/models/people/predict", json=RECORDS).json()
     for size in (1, 7, 64, 10_000):
@@ -82,7 +82,7 @@ def test_each_line_is_one_input(client: Client, name):
         assert ["error" in answer for answer in lines(found)] == faults
 
 
-def test_a_bad_line_is_answered_with_what_is_wrong(client: Client):
+def test_bad_lines_are_answered_with_an_error(client: Client):
     good = json.dumps(RECORDS[0])
     body = f'{good}\n{{"age": "old"}}\n\n{{"age": \n{good}'
     found = lines(
@@ -122,7 +122,7 @@ def test_rows_are_lists_of_values_or_of_columns(client: Client, files):
         ("0 1", "a row is a list of numbers"),
     ],
 )
-def test_rows_that_are_none_are_refused(client: Client, row, reason):
+def test_invalid_rows_are_refused(client: Client, row, reason):
     found = client.post("/models/rows/predict", json=row)
     assert found.status_code == 400
     assert reason in found.json()["error"]
@@ -221,7 +221,7 @@ def test_probabilities_are_those_of_the_model(client: Client, files):
         assert client.post("/models/people/predict", json=record).json()["probabilities"] == shares
 
 
-def test_every_model_answers_its_own_example(client: Client, files):
+def test_every_model_accepts_its_own_example(client: Client, files):
     for name in files:
         about = client.get(f"/models/{name}").json()
         assert client.post(f"/models/{name}/predict", json=about["example"]).status_code == 200
@@ -232,7 +232,7 @@ def test_an_example_has_whole_numbers_where_the_training_records_had(client: Cli
     assert isinstance(client.get("/models/people").json()["example"]["age"], int)
 
 
-def test_answers_say_which_version_and_how_long(client: Client):
+def test_headers_give_the_version_and_the_duration(client: Client):
     found = client.post("/models/people/predict", json=RECORDS[0])
     assert found.headers["x-model-version"] == "1"
     assert float(found.headers["server-timing"].removeprefix("model;dur=")) > 0

@@ -36,7 +36,7 @@ def depots() -> set[str]:
 # --- Starting -----------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_served_is_refused_at_once(files, tmp_path: Path, capsys):
+def test_files_and_options_that_cannot_be_served_are_refused_at_start(files, tmp_path: Path, capsys):
     damaged = tmp_path / "cut.uk"
     damaged.write_bytes(files["people"].read_bytes()[:-10])
     before = depots()
@@ -65,7 +65,7 @@ def test_a_port_that_is_taken_is_named(files, capsys):
 
 @hostile
 @pytest.mark.parametrize("workers", [1, 2])
-def test_ends_well_and_leaves_nothing(files, workers: int):
+def test_servers_end_cleanly_and_leave_no_files(files, workers: int):
     before = depots()
     with started(files["people"], "--workers", str(workers)) as server:
         server.log("model loaded")

@@ -53,7 +53,7 @@ def test_health_and_metadata(client: Client):
     assert client.get("/v2/models/nobody/ready").status_code == 404
 
 
-def test_infers_as_in_python(client: Client, files):
+def test_inference_equals_predictions_in_python(client: Client, files):
     model = unkernel.load(files["people"])
     found = infer(client, {"id": "42", "inputs": columns(RECORDS)}).json()
     assert {key: found[key] for key in ("id", "model_name", "model_version")} == {
@@ -70,13 +70,13 @@ def test_infers_as_in_python(client: Client, files):
     assert same["outputs"] == found["outputs"]
 
 
-def test_gives_the_outputs_that_are_asked_for(client: Client):
+def test_only_requested_outputs_are_returned(client: Client):
     found = infer(client, {"inputs": columns(RECORDS[:2]), "outputs": [{"name": "scores"}]}).json()
     assert [one["name"] for one in found["outputs"]] == ["scores"]
     assert "id" not in found
 
 
-def test_columns_may_be_missing_or_have_a_second_axis(client: Client, files):
+def test_columns_can_be_missing_or_have_a_second_axis(client: Client, files):
     model = unkernel.load(files["people"])
     ages = tensor("age", [20, None, 70], "INT32", [3, 1])
     found = infer(client, {"inputs": [ages]}).json()
@@ -95,7 +95,7 @@ def test_rows_trees_and_texts(client: Client):
     )
 
 
-def test_tensors_may_be_bytes(client: Client):
+def test_tensors_can_be_bytes(client: Client):
     ages = np.array([one["age"] for one in RECORDS], np.float32).tobytes()
     towns = b"".join(struct.pack("<I", len(one["town"])) + one["town"].encode() for one in RECORDS)
     inputs = [
@@ -161,7 +161,7 @@ GOOD = {"name": "age", "shape": [1], "datatype": "FP64", "data": [20]}
         ),
     ],
 )
-def test_what_is_wrong_is_named(client: Client, request_, status, words):
+def test_bad_requests_are_named(client: Client, request_, status, words):
     found = infer(client, request_)
     assert found.status_code == status
     assert words in found.json()["error"]
@@ -179,7 +179,7 @@ def test_a_length_beyond_all_bounds_is_refused(client: Client):
     assert (found.status_code, "is not a number" in found.json()["error"]) == (400, True)
 
 
-def test_a_client_that_others_wrote(files):
+def test_the_client_of_triton_is_served(files):
     triton = pytest.importorskip("tritonclient.http", reason="needs tritonclient[http]")
     with started(files["people"]) as server:
         client = triton.InferenceServerClient(f"127.0.0.1:{server.port}")

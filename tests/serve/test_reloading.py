@@ -50,7 +50,7 @@ def score(models: ServedModels) -> float:
     return float(answer["score"])
 
 
-def test_a_model_has_answered_before_requests_come(pair, monkeypatch: pytest.MonkeyPatch):
+def test_new_models_are_warmed_up_before_requests(pair, monkeypatch: pytest.MonkeyPatch):
     _, worker, _ = pair
     kind = type(worker.get("people").answerer)
     asked = []
@@ -89,7 +89,7 @@ def test_a_request_keeps_the_version_that_it_has(pair, own: Path, other: Path):
     assert held.answerer.answer_one(RECORDS[0])["score"] == before != score(models)
 
 
-def test_what_happens_to_the_file_does_not_touch_the_model(pair, own: Path):
+def test_changing_the_file_does_not_affect_the_served_model(pair, own: Path):
     _, models, _ = pair
     before = score(models)
     own.write_bytes(b"")  # under a mapping, this would crash the process
@@ -133,7 +133,7 @@ def test_a_good_file_after_a_damaged_one_is_taken_up(pair, own: Path, other: Pat
     assert (models.get("people").version, models.describe("people")["refused"]) == ("2", None)
 
 
-def test_a_full_disk_is_told_and_tried_again(pair, own: Path, other: Path, monkeypatch):
+def test_reloads_on_a_full_disk_are_reported_and_retried(pair, own: Path, other: Path, monkeypatch):
     _, models, _ = pair
     shutil.copyfile(other, own)
 
@@ -150,7 +150,7 @@ def test_a_full_disk_is_told_and_tried_again(pair, own: Path, other: Path, monke
     assert models.get("people").version == "2"
 
 
-def test_copies_are_private_and_old_ones_go(pair, own: Path):
+def test_copies_are_private_and_old_copies_are_removed(pair, own: Path):
     folder, models, _ = pair
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     for version in range(2, 6):
@@ -158,7 +158,7 @@ def test_copies_are_private_and_old_ones_go(pair, own: Path):
     assert sorted(path.name for path in folder.glob("*.uk")) == ["0.5.uk"]
 
 
-def test_depots_of_killed_servers_go(tmp_path: Path, monkeypatch):
+def test_depots_of_killed_servers_are_removed(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(model_snapshots.tempfile, "tempdir", str(tmp_path))
     left = tmp_path / "unkernel-serve-killed"
     left.mkdir()

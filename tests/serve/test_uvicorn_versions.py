@@ -24,7 +24,7 @@ def allowed() -> dict[str, str]:
     return {OLDEST: f"uvicorn=={bound}.0", NEWEST: words}
 
 
-def test_there_is_an_upper_bound():
+def test_uvicorn_has_an_upper_bound():
     assert ",<" in allowed()[NEWEST]
 
 
@@ -51,7 +51,7 @@ class _Other(connection.HttpToolsProtocol):  # type: ignore[misc]
         del self.pipeline
 
 
-def test_other_internals_are_found():
+def test_changed_internals_are_detected():
     own = connection.RequestResponseCycle
     assert connection.find_difference(connection.HttpToolsProtocol, own) == ""
     assert connection.find_difference(_Other, own) == "no pipeline"
@@ -59,7 +59,7 @@ def test_other_internals_are_found():
     assert connection.find_difference(connection.HttpToolsProtocol, lambda: None) == "no keep_alive"
 
 
-def test_other_internals_are_left_alone_and_told_once(monkeypatch):
+def test_changed_internals_are_logged_once_and_not_used(monkeypatch):
     told: list[str] = []
     monkeypatch.setattr(connection, "HttpToolsProtocol", _Other)
     monkeypatch.setattr(connection, "log", lambda message, **facts: told.append(facts["reason"]))

@@ -86,7 +86,7 @@ def test_rare_questions_are_found_where_they_weigh_more(solver):
     assert found > plain + 0.2
 
 
-def test_samples_come_near_the_whole():
+def test_sampled_training_nearly_reaches_exact_accuracy():
     (X, y), (others, truth) = questions("train"), questions("test")
     exact = TreeSVC(C=0.1, n_jobs=2).fit(X, y == "DESC")
     sampled = TreeSVC(C=0.1, solver="sampled", sample_size=2000, tol=5e-3, random_state=0, n_jobs=2)
@@ -105,7 +105,7 @@ def test_questions_of_kelp():
     assert clf.score(Forest({name: test.X.brackets(name)}), test.y == "LOC") > 0.93
 
 
-def test_a_treebank_there_and_back():
+def test_a_treebank_survives_a_round_trip():
     with lzma.open(real_data.path("ewt-propbank", "dev"), "rt", encoding="utf-8") as file:
         texts = [line.rstrip("\n").split("\t")[2] for line in file if not line.startswith("P\t")]
     forest = Forest(texts)

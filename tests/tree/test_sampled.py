@@ -138,7 +138,7 @@ def test_rounding_does_not_grow_from_round_to_round():
         assert plain["objective"] == pytest.approx(rounded["objective"], rel=1e-10)
 
 
-def test_the_seed_is_all_that_is_drawn_by():
+def test_sampling_depends_only_on_the_seed():
     forest, y = problem(4)
     one, same, other = (train(forest, y, seed=seed) for seed in (7, 7, 8))
     assert np.array_equal(one["coefficients"], same["coefficients"])
@@ -212,7 +212,7 @@ def test_cuts_are_below_the_problem(seed, rows, C, kind, fit_intercept):
     assert found["dual_objective"] >= optimum * (1 - 1e-5) - 1.05 * rows * C * 1e-2
 
 
-def test_samples_come_near_the_exact_solution():
+def test_sampled_training_comes_near_the_exact_solution():
     texts, y = make_problem(6, 800)
     others, truth = make_problem(7, 400)
     exact = TreeSVC(C=0.1).fit(texts, y)
@@ -227,7 +227,7 @@ def test_samples_come_near_the_exact_solution():
 # --- Importances ------------------------------------------------------------------------------------
 
 
-def test_examples_of_no_importance_are_never_drawn():
+def test_examples_of_cost_zero_are_never_drawn():
     forest, y = problem(8, 100)
     costs = np.ones(100)
     costs[::3] = 0.0
@@ -238,7 +238,7 @@ def test_examples_of_no_importance_are_never_drawn():
     assert np.count_nonzero(coefficients[costs > 0]) > 20
 
 
-def test_examples_are_drawn_as_often_as_they_are_important():
+def test_examples_are_drawn_in_proportion_to_their_cost():
     """With a single cut, an example's coefficient shows how often it was drawn."""
     forest, y = problem(9, 60)
     costs = np.where(np.arange(60) % 2, 3.0, 1.0)
@@ -296,7 +296,7 @@ def test_the_estimator_draws_by_its_random_state():
     assert np.array_equal(seeded.model_.intercept, one.model_.intercept)
 
 
-def test_says_how_it_ended():
+def test_fitted_attributes_describe_the_end_of_training():
     texts, y = make_problem(13, 100)
     clf = TreeSVC(solver="sampled", sample_size=100, tol=1e-2, random_state=0).fit(texts, y)
     assert clf.n_iter_ > 1

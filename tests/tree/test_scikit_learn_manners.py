@@ -44,7 +44,7 @@ def state_of(estimator):
 
 
 @pytest.mark.parametrize("kind", [TreeSVC, TreeKernel])
-def test_the_constructor_only_keeps_what_it_is_given(kind):
+def test_the_constructor_only_stores_its_arguments(kind):
     parameters = kind().get_params()
     markers = {name: object() for name in parameters}
     estimator = kind(**markers)
@@ -54,7 +54,7 @@ def test_the_constructor_only_keeps_what_it_is_given(kind):
 
 
 @pytest.mark.parametrize("kind", [TreeSVC, TreeKernel])
-def test_parameters_come_and_go(kind):
+def test_parameters_can_be_read_and_set(kind):
     estimator = kind(kernel="ptk", decay=0.3)
     assert estimator.get_params()["decay"] == 0.3
     assert estimator.set_params(decay=0.7, kernel="st") is estimator
@@ -66,7 +66,7 @@ def test_parameters_come_and_go(kind):
     assert copy.get_params() == estimator.get_params()
 
 
-def test_what_it_looks_like():
+def test_repr_and_tags_are_those_of_an_estimator():
     assert repr(TreeSVC("ptk", C=3)) == "TreeSVC(C=3, kernel='ptk')"
     assert repr(TreeKernel("ptk")) == "TreeKernel(kernel='ptk')"
     assert "TreeSVC" in TreeSVC()._repr_html_()
@@ -96,7 +96,7 @@ def test_fitting_gives_itself_and_attributes(estimator):
 
 
 @both
-def test_fitting_again_begins_anew(estimator):
+def test_fitting_again_starts_from_scratch(estimator):
     clf = clone(estimator).fit(TEXTS, NAMES)
     first = state_of(clf)
     assert state_of(clf.fit(TEXTS, NAMES)) == first
@@ -106,7 +106,7 @@ def test_fitting_again_begins_anew(estimator):
 
 
 @both
-def test_what_it_is_given_stays_as_it_is(estimator):
+def test_fitting_does_not_change_its_inputs(estimator):
     texts, labels, weights = list(TEXTS), NAMES.copy(), np.linspace(1, 2, 90)
     forest = Forest(texts)
     before = (pickle.dumps(forest), weights.copy())
@@ -146,7 +146,7 @@ def test_labels_of_any_type(labels):
 
 @both
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_labels_that_are_none(estimator):
+def test_invalid_labels_are_refused(estimator):
     for labels, complaint in (
         (np.where(LABELS, np.nan, 1.0), "NaN"),
         (np.linspace(0.1, 0.9, 90), "continuous"),
@@ -175,7 +175,7 @@ def test_columns_of_tables_are():
 
 
 @both
-def test_one_tree_gets_what_it_gets_among_others(estimator):
+def test_scores_do_not_depend_on_the_other_trees(estimator):
     clf = clone(estimator).fit(TEXTS, LABELS)
     together = clf.decision_function(TEXTS)
     alone = [clf.decision_function([text])[0] for text in TEXTS[:20]]
@@ -195,7 +195,7 @@ def test_pickles(estimator):
     assert np.array_equal(transformer.transform(TEXTS), TreeKernel().fit(TEXTS[:10]).transform(TEXTS))
 
 
-def test_weights_of_nothing_and_of_one():
+def test_weights_of_zero_and_one():
     plain = TreeSVC(tol=1e-5).fit(TEXTS, LABELS)
     assert state_of(TreeSVC(tol=1e-5).fit(TEXTS, LABELS, np.ones(90))) == state_of(plain)
     weights = np.r_[np.ones(60), np.zeros(30)]
@@ -205,7 +205,7 @@ def test_weights_of_nothing_and_of_one():
     np.testing.assert_allclose(state_of(zeros), state_of(some), atol=0.02)
 
 
-def test_a_class_that_weighs_nothing_is_not_there():
+def test_classes_of_weight_zero_are_left_out():
     labels = LABELS.copy()
     labels[:5] = 7
     weights = np.r_[np.zeros(5), np.ones(85)]
@@ -315,7 +315,7 @@ def test_one_against_the_rest_of_scikit_learn():
     np.testing.assert_allclose(theirs.decision_function(texts), ours.decision_function(texts), atol=0.02)
 
 
-def test_a_bag_of_trees_wants_rows():
+def test_ensembles_refuse_trees():
     """Ensembles treat X as a table, so they refuse trees with an error."""
     with pytest.raises((TypeError, ValueError)):
         BaggingClassifier(TreeSVC(), 2).fit(TEXTS, LABELS)

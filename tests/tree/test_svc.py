@@ -69,7 +69,7 @@ def check_certificate(clf, X, y, costs):
 
 @every_kernel
 @pytest.mark.parametrize(("C", "normalize"), [(0.05, True), (1.0, True), (50.0, True), (0.5, False)])
-def test_objective_is_that_of_libsvm(kind, C, normalize):
+def test_objective_equals_that_of_libsvm(kind, C, normalize):
     texts, y = make_problem(1, 150)
     clf = TreeSVC(kind, C=C, normalize=normalize, tol=TIGHT).fit(texts, y)
     peer, primal, dual = libsvm(kernel_of(clf)(texts), y, C=C)
@@ -93,7 +93,7 @@ def test_objective_is_that_of_libsvm(kind, C, normalize):
     fit_intercept=st.booleans(),
     tol=st.sampled_from([1e-2, 1e-3, 1e-4]),
 )
-def test_the_gap_is_true(*, seed, rows, C, kind, fit_intercept, tol):
+def test_the_reported_gap_is_correct(*, seed, rows, C, kind, fit_intercept, tol):
     texts, y = make_problem(seed, rows, noise=0.4)
     weights = np.random.default_rng(seed).choice([0.5, 1.0, 2.0], rows)
     clf = TreeSVC(kind, C=C, fit_intercept=fit_intercept, tol=tol).fit(texts, y, weights)
@@ -113,7 +113,7 @@ def test_small_problems_are_solved_to_six_digits(seed, rows, noise, options):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_gap_is_true_where_it_is_not_reached():
+def test_the_reported_gap_is_correct_without_convergence():
     texts, y = make_problem(0, 2, noise=0.4)
     weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 2)
     clf = TreeSVC("st", C=6.0, fit_intercept=False, tol=1e-6).fit(texts, y, weights)
@@ -136,7 +136,7 @@ def test_without_an_intercept(kind):
 
 @pytest.mark.parametrize("class_weight", [None, {0: 0.5, 1: 4.0}, {1: 3.0}, "balanced"], ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_weights_are_those_of_libsvm(class_weight, weighted):
+def test_weights_have_the_effect_of_libsvms(class_weight, weighted):
     texts, y = make_problem(4, 120, share=0.25)
     weights = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], 120) if weighted else np.ones(120)
     clf = TreeSVC(class_weight=class_weight, tol=TIGHT).fit(texts, y, weights if weighted else None)
@@ -159,7 +159,7 @@ def test_imbalance_is_a_weight_of_the_positive_class():
     assert np.array_equal(one.decision_function(texts), two.decision_function(texts))
 
 
-def test_repeats_weights_and_order_mean_what_they_say():
+def test_weights_equal_repeated_examples_in_any_order():
     texts, y = make_problem(6, 60)
     weights = np.random.default_rng(1).integers(0, 3, 60)
     weights[:2] = 1
@@ -236,7 +236,7 @@ def train(texts, y, *, C=1.0, memory=1 << 30, threads=1, kernel=None, positives=
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("memory", [0, 4 * 100 * 100, 4 * 300 * 300])
-def test_little_memory_for_kernels_changes_nothing(fit_intercept, memory):
+def test_the_solution_does_not_depend_on_kernel_memory(fit_intercept, memory):
     """Room for 64 examples (the minimum), 100 and 300 of 600: some must leave to make room for others."""
     texts, y = make_problem(9, 600)
     (whole,) = train(texts, y, C=0.05, fit_intercept=fit_intercept)
@@ -248,7 +248,7 @@ def test_little_memory_for_kernels_changes_nothing(fit_intercept, memory):
     assert found["dual_objective"] <= whole["objective"]
 
 
-def test_more_free_examples_than_there_is_room_for():
+def test_more_free_examples_than_fit_into_kernel_memory():
     texts, y = make_problem(9, 400)
     (whole,) = train(texts, y, C=10.0)
     (found,) = train(texts, y, C=10.0, memory=0, rounds=300)
@@ -257,7 +257,7 @@ def test_more_free_examples_than_there_is_room_for():
     assert found["objective"] == pytest.approx(whole["objective"], rel=2e-5)
 
 
-def test_many_classes_share_what_room_there_is():
+def test_many_classes_share_the_kernel_memory():
     texts, y = make_problem(10, 600, classes=3)
     whole = train(texts, y, C=0.05, positives=range(3))
     found = train(texts, y, C=0.05, positives=range(3), memory=4 * 200 * 200)
@@ -267,7 +267,7 @@ def test_many_classes_share_what_room_there_is():
 
 
 @every_kernel
-def test_threads_change_nothing(kind):
+def test_results_do_not_depend_on_the_number_of_threads(kind):
     texts, y = make_problem(11, 400, classes=3)
     first, *others = (TreeSVC(kind, n_jobs=jobs).fit(texts, y) for jobs in (1, 2, -1))
     for other in others:
@@ -277,7 +277,7 @@ def test_threads_change_nothing(kind):
         assert np.array_equal(other.decision_function(texts), first.decision_function(texts))
 
 
-def test_more_examples_than_are_worked_with_at_first():
+def test_the_working_set_grows():
     texts, y = make_problem(12, 2500, noise=0.3)
     forest = Forest(texts)
     clf = TreeSVC(C=0.2, tol=1e-4, n_jobs=2).fit(forest, y)
@@ -314,7 +314,7 @@ def test_trees_and_vectors(combine, solver):
     assert clf.score(forest, y) > 0.8
 
 
-def test_what_the_examples_do_not_have():
+def test_channels_that_the_examples_lack_are_refused():
     texts, y = make_problem(14, 10)
     for combine in ("vectors", "sum", "product"):
         with pytest.raises(ValueError, match="needs vectors"):
@@ -329,7 +329,7 @@ def test_what_the_examples_do_not_have():
             TreeSVC().fit(nothing, y)
 
 
-def test_trees_that_are_not_there():
+def test_missing_trees_have_kernel_zero():
     texts, y = make_problem(15, 40)
     some = Forest([None if i % 5 == 0 else tree for i, tree in enumerate(texts)])
     clf = TreeSVC(tol=1e-5).fit(some, y)
@@ -338,7 +338,7 @@ def test_trees_that_are_not_there():
     assert np.unique(clf.decision_function(new)).tolist() == [clf.model_.intercept[0]]
 
 
-def test_none_in_a_list_is_no_tree():
+def test_none_in_a_list_is_refused():
     """It is more often a mistake than an example without a tree, which a Forest can represent."""
     texts, y = make_problem(15, 40)
     clf = TreeSVC().fit(texts, y)
@@ -374,7 +374,7 @@ def test_imbalance_trades_precision_for_recall(solver):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_models_that_leave_give_the_same_scores(classes, tmp_path):
+def test_saved_pickled_and_compiled_models_give_the_same_scores(classes, tmp_path):
     texts, y = make_problem(18, 80, classes=classes)
     clf = TreeSVC("ptk").fit(texts, y)
     scores = clf.decision_function(texts)
@@ -397,7 +397,7 @@ def test_models_that_leave_give_the_same_scores(classes, tmp_path):
     assert clf.n_support_ == clf.to_model().n_support == len(clf.to_model().support)
 
 
-def test_the_model_holds_nothing_but_its_support():
+def test_models_hold_only_their_support_trees():
     texts, y = make_problem(19, 200, noise=0.0)
     forest = Forest([*texts, *make_problem(20, 200)[0]])
     clf = TreeSVC(C=100.0).fit(forest[:200], y)
@@ -406,7 +406,7 @@ def test_the_model_holds_nothing_but_its_support():
     assert (np.abs(clf.model_.coefficients) > 0).any(axis=1).all()
 
 
-def test_verbose_says_what_was_chosen(capsys):
+def test_verbose_prints_the_chosen_method(capsys):
     texts, y = make_problem(21, 30)
     TreeSVC(verbose=1).fit(texts, y)
     assert "[TreeSVC] solver=exact, 30 trees" in capsys.readouterr().out
@@ -414,7 +414,7 @@ def test_verbose_says_what_was_chosen(capsys):
     assert not capsys.readouterr().out
 
 
-def test_auto_samples_where_there_are_many(monkeypatch):
+def test_auto_samples_many_examples(monkeypatch):
     texts, y = make_problem(22, 30)
     assert TreeSVC().fit(texts, y).solver_ == "exact"
     monkeypatch.setattr(svc_module, "_MIN_SAMPLED_EXAMPLES", 30)

@@ -20,7 +20,7 @@ class EnoughError(Exception):
 # --- Ends that are not the optimum ------------------------------------------------------------------
 
 
-def test_says_so_when_it_did_not_converge():
+def test_fits_that_do_not_converge_warn():
     texts, y = make_problem(23, 300)
     with pytest.warns(ConvergenceWarning, match=r"after 1 rounds at a relative gap of") as caught:
         clf = TreeSVC(C=10.0, tol=1e-12, max_iter=1).fit(texts, y)
@@ -32,7 +32,7 @@ def test_says_so_when_it_did_not_converge():
 
 
 @pytest.mark.parametrize("solver", ["exact", "sampled"])
-def test_an_interrupted_fit_leaves_nothing(solver):
+def test_an_interrupted_fit_leaves_no_attributes(solver):
     texts, y = make_problem(24, 2000, noise=0.8)
 
     def on_progress(_progress):
@@ -120,7 +120,7 @@ def test_bad_parameters_are_named(solver, parameters, complaint):
 
 
 @pytest.mark.parametrize("solver", ["exact", "sampled"])
-def test_classes_that_weigh_nothing(solver):
+def test_classes_of_weight_zero_are_refused(solver):
     with pytest.raises(ValueError, match="weight"):
         TreeSVC(solver=solver, class_weight={0: 0.0, 1: 0.0}, max_iter=5).fit(["(A b)", "(C d)"], [0, 1])
 

@@ -61,7 +61,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_what_scikit_learn_takes(name):
+def test_rows_that_scikit_learn_accepts_are_accepted(name):
     given = FINE[name]
     expected = check_array(given, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True)
     expected = expected.toarray() if sparse.issparse(expected) else expected
@@ -69,7 +69,7 @@ def test_what_scikit_learn_takes(name):
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_scikit_learn_refuses(name):
+def test_rows_that_scikit_learn_refuses_are_refused(name):
     given, message = BAD[name]
     with pytest.raises(ValueError):
         check_array(given, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True)
@@ -82,12 +82,12 @@ def test_matrices_of_numpy_are_refused():
         check_rows(np.matrix([[1.0]]))
 
 
-def test_fewer_rows_or_columns_where_these_will_do():
+def test_minimum_numbers_of_rows_and_columns_can_be_lowered():
     assert check_rows(np.empty((0, 3)), min_rows=0).shape == (0, 3)
     assert check_rows(np.empty((3, 0)), min_columns=0).shape == (3, 0)
 
 
-def test_a_huge_sparse_frame_stays_sparse():
+def test_large_sparse_frames_are_not_made_dense():
     wide = sparse.csr_matrix((np.ones(2), ([0, 19_999], [3, 4])), shape=(20_000, 5))
     rows = check_rows(pd.DataFrame.sparse.from_spmatrix(wide))
     assert rows.nnz == 2

@@ -49,7 +49,7 @@ def at_odd_address(array):
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_arrays_at_odd_addresses(index):
+def test_arrays_at_unaligned_addresses_are_accepted(index):
     """Processors differ in how they handle these; sanitizers refuse them (``make test-sanitized``)."""
     rows = given()
     odd = given(
@@ -91,7 +91,7 @@ def test_rows_in_another_order(order, values):
 
 
 @pytest.mark.parametrize("row", [-1, len(DENSE), 2**62])
-def test_rows_outside_of_the_matrix_are_not_packed(row):
+def test_row_numbers_outside_of_the_matrix_are_refused(row):
     with pytest.raises(ValueError, match="row number"):
         pack_rows_by_frequency(sparse.csr_matrix(DENSE), order=np.array([0, row]), threads=1)
 
@@ -105,14 +105,14 @@ def test_values_are_kept_in_as_few_bytes_as_hold_them(value):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_values_that_are_not_finite_are_not_packed(value):
+def test_values_that_are_not_finite_are_refused(value):
     with pytest.raises(ValueError, match="not finite"):
         pack_rows(given(data=np.array([1.0, 2.0, value, 1.0])), threads=1)
 
 
 @pytest.mark.parametrize("column", [-1, 4, 2**31 - 1, -(2**31)])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_columns_outside_of_the_matrix_are_not_packed(column, index):
+def test_columns_outside_of_the_matrix_are_refused(column, index):
     rows = given(indices=np.array([1, 3, 0, column], index), indptr=given().indptr.astype(index))
     for pack in (pack_rows, pack_rows_by_frequency):
         with pytest.raises(ValueError, match="column index"):
@@ -140,7 +140,7 @@ def test_indices_of_other_types_are_refused(name, dtype):
         {"shape": (3, None)},
     ],
 )
-def test_what_is_not_a_matrix(changed):
+def test_objects_that_are_not_matrices_are_refused(changed):
     with pytest.raises(TypeError, match="CsrRows"):
         scores(given(**changed))
 
@@ -176,7 +176,7 @@ def test_ranges_that_lead_out_of_the_rows(begin, end):
         format_svmlight(given(), np.ones(3), np.empty(0, np.int64), 1, begin, end)
 
 
-def test_narrow_rows_keep_what_fits():
+def test_narrow_rows_clip_large_columns():
     wide = CsrRows(np.array([0, 1, 3]), np.array([5, 7, 2**40]), np.array([1.0, 2.0, 3.0]), (2, 2**40 + 1))
     rows = narrow(wide)
     assert rows.indptr.dtype == rows.indices.dtype == np.int32

@@ -53,7 +53,7 @@ def test_every_form_of_the_same_rows_becomes_the_same(table, seed):
 
 
 @given(tables, st.data())
-def test_rows_are_cut_as_arrays_are(table, data):
+def test_rows_are_sliced_like_arrays(table, data):
     rows = canonical_rows(table)
     size = len(table)
     cuts = [slice(None), slice(1, 4), slice(4, 1), slice(None, None, -1), slice(-3, None, 2)]
@@ -68,7 +68,7 @@ def test_rows_are_cut_as_arrays_are(table, data):
 
 
 @given(tables, st.data())
-def test_what_models_compute_with_them(table, data):
+def test_csr_rows_multiply_like_scipys(table, data):
     rows, matrix = canonical_rows(table), sparse.csr_matrix(table)
     assert np.array_equal(rows.toarray(), table)
     assert (rows.to_scipy() != matrix).nnz == 0
@@ -114,19 +114,19 @@ def test_canonical_matrices_are_not_copied():
     assert canonical_rows(rows) is rows
 
 
-def test_room_for_more_entries_is_left_out():
+def test_unused_capacity_of_arrays_is_dropped():
     roomy = sparse.csr_matrix(np.eye(2))
     roomy.data, roomy.indices = np.append(roomy.data, np.nan), np.append(roomy.indices, 7)
     assert canonical_rows(roomy).data.tolist() == [1.0, 1.0]
 
 
-def test_what_is_sparse():
+def test_sparse_matrices_are_recognised():
     assert is_sparse(sparse.csr_array((1, 1)))
     assert not is_sparse(np.eye(1))
     assert not is_sparse([[1.0]])
 
 
-def test_rows_of_an_array_without_zeros_are_its_own():
+def test_rows_of_a_dense_array_do_not_share_its_memory():
     table = np.arange(1.0, 7.0).reshape(3, 2)
     for form in (table, np.asfortranarray(table)):
         rows = canonical_rows(form)

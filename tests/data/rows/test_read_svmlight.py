@@ -133,7 +133,7 @@ def test_golden_file_equals_scikit_learn():
     assert not ours.zero_based
 
 
-def test_reads_what_scikit_learn_writes():
+def test_files_written_by_scikit_learn_are_read():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(50, 20)), random.normal(size=50)
     stream = io.BytesIO()
@@ -144,7 +144,7 @@ def test_reads_what_scikit_learn_writes():
     assert ours.comments > 0
 
 
-def test_the_result_says_what_it_holds():
+def test_the_result_has_rows_labels_and_other_fields():
     result = read_text("# head\n1 qid:4 cost:2 3:1 # row\n-1 qid:5 sid:1 1:0 2:7\n")
     X, y = result
     assert X is result.X
@@ -164,7 +164,7 @@ def test_rows_without_entries():
     assert read_text("1\n", n_features=3).X.shape == (1, 3)
 
 
-def test_a_zero_is_no_entry_but_its_index_counts():
+def test_zeros_are_not_stored_but_their_index_widens_the_matrix():
     X = read_text("1 2:1 5:0 4:-0\n").X
     assert X.shape == (1, 5)
     assert X.nnz == 1
@@ -194,7 +194,7 @@ def test_index_types(index, dtype):
     assert X.indices.tolist() == [0, index - 1]
 
 
-def test_a_wide_index_after_many_narrow_ones():
+def test_a_64_bit_index_after_many_32_bit_ones_is_read():
     X = read_text("1 1:1 7:2\n" * 1000 + f"1 {2**40}:1\n", n_jobs=2).X
     assert X.indices.dtype == np.int64
     assert X.indices[-3:].tolist() == [0, 6, 2**40 - 1]
@@ -222,7 +222,7 @@ def test_any_number_of_threads_gives_the_same(n_jobs):
     np.testing.assert_array_equal(one.y, many.y)
 
 
-def test_a_bad_line_behind_many_blocks():
+def test_a_bad_line_after_many_blocks_is_named():
     good = b"1 1:0.25 2:1 # a remark\n" * 400_000
     for n_jobs in (1, 2):
         with pytest.raises(FormatError) as caught:

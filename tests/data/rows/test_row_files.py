@@ -112,7 +112,7 @@ def test_several_files_are_one_data_set(tmp_path):
         np.testing.assert_array_equal(found.y, y[np.r_[300:600, 0:300, 600:900]])
 
 
-def test_zero_based_is_told_by_all_files_together(tmp_path):
+def test_an_index_0_in_any_file_makes_all_files_zero_based(tmp_path):
     (tmp_path / "1").write_text("1 1:1 4:1\n")
     (tmp_path / "2").write_text("2 0:1\n")
     rows = open_rows([tmp_path / "1", tmp_path / "2"])
@@ -128,7 +128,7 @@ def test_rows_without_entries(tmp_path):
     assert open_rows(tmp_path / "a", n_features=3, zero_based=True).store.features == 3
 
 
-def test_more_features_than_there_are(svm):
+def test_n_features_can_exceed_the_largest_index(svm):
     open_rows(svm)
     assert open_rows(svm, n_features=500).store.features == 501
 
@@ -142,14 +142,14 @@ def made_anew(*arguments, **options):
     return bool(calls)
 
 
-def test_made_once(svm):
+def test_the_packed_file_is_built_once(svm):
     assert made_anew(svm)
     assert not made_anew(svm)
     assert not made_anew([svm], n_features=100, n_jobs=2)
     assert made_anew(svm, cache=svm.with_name("other"))
 
 
-def test_made_anew_when_a_source_changes(svm):
+def test_the_packed_file_is_rebuilt_when_a_source_changes(svm):
     open_rows(svm)
     with svm.open("a") as file:
         file.write("7 3:1\n")
@@ -161,7 +161,7 @@ def test_made_anew_when_a_source_changes(svm):
     assert made_anew([svm, svm], cache=f"{svm}.rows")
 
 
-def test_made_anew_where_an_earlier_version_rounded_values(svm):
+def test_packed_files_with_rounded_values_are_rebuilt(svm):
     path = open_rows(svm).path
     body, footer = parts(path.read_bytes())
     path.write_bytes(signed(body, footer | {"rounded": True}))
@@ -169,13 +169,13 @@ def test_made_anew_where_an_earlier_version_rounded_values(svm):
     assert not made_anew(svm)
 
 
-def test_made_anew_for_another_version(svm):
+def test_packed_files_of_another_version_are_rebuilt(svm):
     path = open_rows(svm).path
     path.write_bytes(b"unkernel rows 7\n" + path.read_bytes()[16:])
     assert made_anew(svm)
 
 
-def test_an_old_store_outlives_its_file(svm):
+def test_packed_rows_stay_readable_after_their_file_is_replaced(svm):
     old = open_rows(svm)
     with svm.open("a") as file:
         file.write("7 3:1\n")
@@ -184,7 +184,7 @@ def test_an_old_store_outlives_its_file(svm):
     assert len(old.store.scores(np.zeros(81), 0.0, 1)) == 3000
 
 
-def test_both_can_be_moved(svm, tmp_path):
+def test_sources_and_packed_rows_can_be_moved_together(svm, tmp_path):
     open_rows(svm)
     folder = tmp_path / "elsewhere"
     folder.mkdir()
@@ -215,7 +215,7 @@ def test_bad_sources(tmp_path, text, options, match):
 
 
 @pytest.mark.parametrize(("options", "match"), [({"n_features": 8}, "a:2"), ({"zero_based": False}, "a:3")])
-def test_bad_options_for_rows_that_are_there(tmp_path, options, match):
+def test_bad_options_for_existing_packed_rows_are_refused(tmp_path, options, match):
     (tmp_path / "a").write_text("1 1:1\n1 9:1\n1 0:1\n")
     open_rows(tmp_path / "a")
     with pytest.raises(FormatError, match=match):
@@ -241,7 +241,7 @@ def test_missing_sources(tmp_path):
         open_rows([])
 
 
-def test_nobody_loses_data(svm, tmp_path):
+def test_files_that_are_not_packed_rows_are_not_replaced(svm, tmp_path):
     content = svm.read_bytes()
     precious = tmp_path / "precious.svm"
     precious.write_bytes(content)
@@ -254,7 +254,7 @@ def test_nobody_loses_data(svm, tmp_path):
     assert svm.read_bytes() == precious.read_bytes() == content
 
 
-def test_a_folder_that_is_not_there(svm, tmp_path):
+def test_missing_folders_are_named(svm, tmp_path):
     with pytest.raises(FileNotFoundError, match="cannot be written here"):
         open_rows(svm, cache=tmp_path / "no" / "rows")
 
@@ -281,7 +281,7 @@ def fail_with(error):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 @pytest.mark.parametrize("made_before", [True, False])
-def test_an_interrupted_build_leaves_nothing(svm, error, made_before):
+def test_an_interrupted_build_leaves_no_files(svm, error, made_before):
     if made_before:
         open_rows(svm)
         svm.write_bytes(svm.read_bytes() * 2)
@@ -304,7 +304,7 @@ except OSError as error:
 """
 
 
-def test_a_file_that_becomes_too_large_for_the_system(svm):
+def test_files_that_exceed_a_limit_of_the_system_are_named(svm):
     printed = output_of(LIMITED, svm)
     assert "do not fit here" in printed and "cache=" in printed
     assert names_in(svm.parent) == ["rows.svm"]
@@ -328,7 +328,7 @@ def queries(tmp_path):
     return tmp_path / "q.svm"
 
 
-def test_any_damage_is_named_or_harmless(queries):
+def test_damaged_packed_files_are_refused_or_read_unchanged(queries):
     """Random damage, not malicious: checksums detect it."""
     expected = answers(queries)
     path = queries.with_name("q.svm.rows")
@@ -361,7 +361,7 @@ def test_a_file_cut_anywhere(tmp_path):
             answers(tmp_path / "a")
 
 
-def test_footers_that_lie(queries):
+def test_false_statements_in_signed_footers_are_refused(queries):
     """The footers are signed, so only their statements can reveal them."""
     answers(queries)
     path = queries.with_name("q.svm.rows")

@@ -116,7 +116,7 @@ def test_bad_arguments(options, message):
         read_svmlight(io.BytesIO(b"1 1:1\n"), **options)
 
 
-def test_system_errors_stay_what_they_are(tmp_path):
+def test_system_errors_are_passed_on_unchanged(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_svmlight(tmp_path / "missing.svm")
     with pytest.raises(IsADirectoryError):

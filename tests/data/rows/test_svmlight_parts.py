@@ -52,7 +52,7 @@ def test_equals_the_whole_file(rows, part_bytes, queries, first, n_jobs):
         assert qid is None and whole.qid is None
 
 
-def test_parts_are_of_about_the_size_asked_for():
+def test_parts_have_about_the_requested_size():
     text = text_of(2000)
     parts = list(read_svmlight_parts(io.BytesIO(lzma.compress(text)), part_bytes=10_000))
     assert len(text) / 10_000 - 1 <= len(parts) <= len(text) / 10_000 + 1
@@ -73,7 +73,7 @@ def test_parts_are_of_about_the_size_asked_for():
         (lzma.compress(b"1 1:1\n" * 100)[:-20], {}),
     ],
 )
-def test_refuses_what_the_whole_file_is_refused_for(text, options, part_bytes):
+def test_parts_and_the_whole_file_have_the_same_errors(text, options, part_bytes):
     with pytest.raises(FormatError) as whole:
         read_svmlight(io.BytesIO(text), **options)
     with pytest.raises(FormatError) as in_parts:
@@ -88,6 +88,6 @@ def test_wide_indices():
 
 
 @pytest.mark.parametrize("options", [{"part_bytes": 0}, {"n_features": 0}, {"zero_based": "yes"}])
-def test_options_are_checked_at_once(options):
+def test_options_are_checked_before_the_first_part(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         read_svmlight_parts(io.BytesIO(b"1 1:1\n"), **options)

@@ -27,7 +27,7 @@ matrices = hnp.arrays(
 
 
 @given(matrices, st.data(), st.booleans(), st.booleans())
-def test_what_is_written_reads_back_exactly(X, data, zero_based, wide):
+def test_written_rows_are_read_back_exactly(X, data, zero_based, wide):
     y = data.draw(hnp.arrays(np.float64, len(X), elements=finite))
     qid = data.draw(st.none() | hnp.arrays(np.int64, len(X)))
     matrix = sparse.csr_matrix(X)
@@ -100,7 +100,7 @@ def test_compression_goes_by_the_suffix(suffix, tmp_path):
         (np.empty((0, 3)), [], None, "0 sample"),
     ],
 )
-def test_what_cannot_be_written_leaves_the_old_file(X, y, qid, message, tmp_path):
+def test_rows_that_cannot_be_written_leave_the_old_file(X, y, qid, message, tmp_path):
     path = tmp_path / "rows.svm"
     path.write_text("1 1:1\n")
     with pytest.raises(ValueError, match=message):
@@ -111,7 +111,7 @@ def test_what_cannot_be_written_leaves_the_old_file(X, y, qid, message, tmp_path
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".bz2", ".zst"])
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_a_failure_in_the_middle_leaves_nothing_behind(failure, suffix, tmp_path, monkeypatch):
+def test_a_failure_while_writing_leaves_the_old_file(failure, suffix, tmp_path, monkeypatch):
     path = tmp_path / f"rows.svm{suffix}"
     path.write_text("old")
     format_rows = _core.format_svmlight
@@ -131,7 +131,7 @@ def test_a_failure_in_the_middle_leaves_nothing_behind(failure, suffix, tmp_path
 
 
 @pytest.mark.parametrize("where", ["fsync", "replace"])
-def test_a_failure_at_the_end_leaves_nothing_behind(where, tmp_path, monkeypatch):
+def test_a_failure_at_the_end_leaves_no_files(where, tmp_path, monkeypatch):
     def fail(*arguments):
         raise OSError(28, "No space left on device")
 
@@ -148,7 +148,7 @@ def test_full_devices_are_reported():
     assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
 
 
-def test_places_where_nothing_can_be_written(tmp_path):
+def test_paths_that_cannot_be_written_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_svmlight(tmp_path / "missing" / "rows.svm", np.eye(2), [0, 1])
     with pytest.raises(IsADirectoryError):
@@ -165,7 +165,7 @@ def test_no_permission(tmp_path):
     tmp_path.chmod(0o700)
 
 
-def test_links_and_modes_stay(tmp_path):
+def test_links_and_permissions_are_kept(tmp_path):
     target, link = tmp_path / "target.svm", tmp_path / "link.svm"
     target.write_text("old")
     target.chmod(0o640)

@@ -33,7 +33,7 @@ def test_words_parts_of_speech_and_tags():
     assert repr(corpus) == "<ChunkCorpus <stream>: 2 sentences, 4 words>"
 
 
-def test_whether_there_are_tags():
+def test_the_last_column_holds_tags_if_it_looks_like_tags_or_tagged_is_set():
     text = "a X\nb Y\n"
     assert not read(text).tagged
     assert (read(text)[0].pos, read(text)[0].tags) == (["X", "Y"], None)
@@ -57,7 +57,7 @@ def test_whether_there_are_tags():
         TWO.replace("\n", " \n").replace("in", " in"),
     ],
 )
-def test_layout_does_not_matter_and_is_kept(text):
+def test_blanks_and_line_ends_are_ignored_and_kept(text):
     corpus = read(text)
     assert list(corpus) == list(read(TWO))
     assert corpus.to_bytes() == text.encode()
@@ -66,7 +66,7 @@ def test_layout_does_not_matter_and_is_kept(text):
     assert [names[i] for i in numbers] == ["B-NP", "B-PP", "B-NP", "I-NP"]
 
 
-def test_tags_take_the_place_of_those_that_there_are_or_are_put_behind():
+def test_with_tags_replaces_or_appends_the_column_of_tags():
     assert read(TWO).with_tags("ABCD").to_bytes().decode() == ("Confidence NN A\nin IN B\n\n# # C\n10 CD D\n")
     plain = read("a X\r\nb\tY \n\nc  Z")
     tagged = plain.with_tags([["A", "B"], ["C"]])
@@ -79,7 +79,7 @@ def test_tags_take_the_place_of_those_that_there_are_or_are_put_behind():
             read(TWO).with_tags(tags)
 
 
-def test_corpora_and_sentences_are_values():
+def test_corpora_and_sentences_compare_by_value():
     corpus = read(TWO)
     assert corpus == read(TWO) and corpus != read(TWO + "\n")
     again = pickle.loads(pickle.dumps(corpus))
@@ -112,7 +112,7 @@ FIELD = st.text(st.characters(exclude_characters=" \t\n\r\v\f\0", exclude_catego
 
 
 @given(st.data())
-def test_words_come_back_as_they_were_given(data):
+def test_words_are_returned_unchanged(data):
     words = data.draw(st.lists(st.lists(FIELD, min_size=1, max_size=4), max_size=4))
     tags = [data.draw(st.lists(FIELD, min_size=len(own), max_size=len(own))) for own in words]
     corpus = ChunkCorpus.from_words(words, tags=tags)

@@ -82,7 +82,7 @@ def test_the_first_bad_line_is_the_same(text, size):
 
 
 @given(text=TEXT, format=st.sampled_from(["conllu", "chunks"]))
-def test_whole_sentences_end_where_nothing_can_follow(text, format):
+def test_whole_sentences_end_before_a_sentence_that_may_continue(text, format):
     end = whole_sentences(text, format)
     head = text[:end]
     assert end == 0 or head.endswith(b"\n")
@@ -111,7 +111,7 @@ def test_a_sentence_that_does_not_end():
     assert len(list(read_column_blocks(io.BytesIO(text), size=100, longest=5000))) == 2
 
 
-def test_empty_lines_without_end_need_no_memory():
+def test_endless_empty_lines_take_bounded_memory():
     parts = list(read_column_blocks(io.BytesIO(b"\n" * 10_000), size=100, longest=500))
     assert b"".join(part.text for part in parts) == b"\n" * 10_000
     assert max(len(part.text) for part in parts) <= 200
@@ -123,7 +123,7 @@ def test_chunks_have_as_many_columns_in_every_block():
     assert caught.value.line == 3
 
 
-def test_arguments_that_are_none():
+def test_invalid_arguments_are_refused():
     with pytest.raises(ValueError, match="on_error must be"):
         list(read_column_blocks(io.BytesIO(b""), on_error="ignore"))
     with pytest.raises(ValueError, match="'conllu', 'conllx' or 'chunks', not 'tsv'"):

@@ -42,7 +42,7 @@ def read(text, reader=read_conllu, **options):
 # --- Reading ----------------------------------------------------------------------------------------
 
 
-def test_words_comments_and_what_is_passed_over():
+def test_words_and_comments_are_read_and_other_lines_kept():
     first, second = read(TWO)
     assert first.words == (
         Word("Give", "give", "VERB", "VB", 0, "root", "Mood=Imp", "0:root", "_"),
@@ -76,7 +76,7 @@ def test_text_without_a_comment_is_made_of_the_forms():
     )
 
 
-def test_sentences_are_values():
+def test_sentences_compare_by_value():
     first, second = read(TWO)
     assert {first: 1}[read(TWO)[0]] == 1
     assert first not in (second, "text")
@@ -98,7 +98,7 @@ def test_sentences_are_values():
         TWO.replace("# newdoc\n", "# newdoc\n\n"),
     ],
 )
-def test_layout_does_not_matter_and_is_kept(text):
+def test_blanks_and_line_ends_are_ignored_and_kept(text):
     bank = read(text)
     assert list(bank) == list(read(TWO))
     assert bank.to_bytes() == text.encode()
@@ -183,7 +183,7 @@ def test_indices_slices_and_lists():
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_parts_have_an_empty_line_behind_each_sentence(newline):
+def test_slices_end_each_sentence_with_an_empty_line(newline):
     bank = bank_of(3, newline)
     last = f"# s2{newline}" + line(1, 0, "w2").replace("\n", newline) + newline
     first = last.replace("s2", "s0").replace("w2", "w0")
@@ -192,7 +192,7 @@ def test_parts_have_an_empty_line_behind_each_sentence(newline):
     assert cut[2:].to_bytes().decode() == last
 
 
-def test_treebanks_are_values():
+def test_treebanks_compare_by_value():
     bank = read(TWO)
     assert bank == read(TWO) and hash(bank) == hash(read(TWO))
     assert bank != read(TWO + "\n") and bank != 3
@@ -216,7 +216,7 @@ def test_arrays_of_all_words():
 # --- Writing ----------------------------------------------------------------------------------------
 
 
-def test_trees_are_replaced_and_nothing_else():
+def test_with_trees_changes_only_heads_and_relations():
     bank = read(TWO)
     changed = bank.with_trees([[2, 0], [-1]], [["a", "b:c"], ["_"]])
     expected = TWO.replace("\t0\troot\t0:root", "\t2\ta\t0:root").replace("\t1\tobj\t", "\t0\tb:c\t")
@@ -277,7 +277,7 @@ def test_from_words():
         (([["a"]], [["X"], ["Y"]]), ValueError, "tags of 2 sentences"),
     ],
 )
-def test_words_that_are_none(arguments, error, message):
+def test_invalid_words_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         Treebank.from_words(*arguments)
 
@@ -291,7 +291,7 @@ FIELD = st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=
 
 
 @given(st.data())
-def test_words_come_back_as_they_were_given(data):
+def test_words_are_returned_unchanged(data):
     words = data.draw(st.lists(st.lists(FIELD, min_size=1, max_size=4), max_size=4))
     tags = [data.draw(st.lists(FIELD, min_size=len(own), max_size=len(own))) for own in words]
     bank = Treebank.from_words(words, tags)

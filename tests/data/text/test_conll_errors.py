@@ -148,7 +148,7 @@ def test_bytes_that_are_not_utf8(bad, reader):
 
 
 @given(st.binary(max_size=30), st.integers(0, 12))
-def test_utf8_is_what_python_thinks_it_is(text, plain):
+def test_utf8_is_checked_as_by_python(text, plain):
     word = b"a" * plain + text.translate(None, b" \t\n\r\0\v\f") + b"z"
     try:
         expected = word.decode()
@@ -160,7 +160,7 @@ def test_utf8_is_what_python_thinks_it_is(text, plain):
 
 
 @pytest.mark.parametrize("reader", READERS.values())
-def test_arguments_and_files_that_are_none(tmp_path, reader):
+def test_invalid_arguments_and_files_are_refused(tmp_path, reader):
     path = tmp_path / "cut.xz"
     path.write_bytes(lzma.compress(line(1, 0).encode() * 100)[:-20])
     with pytest.raises(FormatError, match="ends early"):
@@ -187,19 +187,19 @@ def test_bad_sentences_are_left_out_and_listed():
     assert [s.line for s in bank] == [1, 9]
 
 
-def test_skipping_looks_at_trees_when_asked():
+def test_trees_are_checked_while_skipping_if_requested():
     text = (line(1, 2) + line(2, 1) + "\n" + line(1, 0)).encode()
     bank = read_conllu(io.BytesIO(text), trees=True, on_error="skip")
     assert (len(bank), "circle" in bank.skipped[0].reason) == (1, True)
 
 
-def test_a_bad_beginning_does_not_decide_how_many_columns_there_are():
+def test_skipped_lines_do_not_determine_the_number_of_columns():
     corpus = read_chunks(io.BytesIO(b"junk\nmore junk\n\na b c\n\nd e f\n"), on_error="skip")
     assert ([s.words for s in corpus], corpus.n_columns) == ([["a"], ["d"]], 3)
     assert [error.line for error in corpus.skipped] == [1]
 
 
-def test_written_text_keeps_what_was_skipped():
+def test_skipped_sentences_are_written_unchanged():
     text = line(1, 0) + "\n1\tbad\n\n" + line(1, 0)
     bank = read_conllu(io.BytesIO(text.encode()), on_error="skip")
     changed = bank.with_trees([-1, -1], ["x", "x"])
@@ -207,7 +207,7 @@ def test_written_text_keeps_what_was_skipped():
     assert (len(changed), [error.line for error in changed.skipped]) == (2, [3])
 
 
-def test_what_was_skipped_does_not_come_back():
+def test_skipped_sentences_stay_skipped_in_changed_treebanks():
     circle = line(1, 2) + line(2, 1) + "\n"
     bank = read_conllu(io.BytesIO((circle + line(1, 0)).encode()), trees=True, on_error="skip")
     assert len(bank.with_trees([0], ["x"])) == 1

@@ -77,7 +77,7 @@ def test_combining_marks_take_no_cell():
     assert draw_text(["e\u0301", "ab"], [2, 0], ["x", "y"]) == "  ╭─ e\u0301   x\n──┴─ ab  y\n"
 
 
-def test_words_without_heads_and_circles():
+def test_words_without_heads_and_cycles_are_drawn():
     assert draw_text(["a", "b"], [-1, -1]) == " a\n b\n"
     assert draw_text(list("abcde"), [2, 1, 2, 0, 4]) == (
         "     1  a  ← 2\n     2  b  ← 1\n     3  c  ← 2\n──┬─ 4  d\n  ╰─ 5  e\n"
@@ -166,7 +166,7 @@ def overlapping(own, others):
     ]
 
 
-def test_what_is_in_a_picture():
+def test_pictures_show_all_words_tags_labels_and_arcs():
     tags = ["DET", "NOUN", "AUX", "VERB", "ADP", "DET", "NOUN", "NOUN", "PUNCT"]
     picture = Parsed(draw_svg(*HEARING, LABELS, tags))
     assert [word for word, _, _ in picture.words] == HEARING[0]
@@ -218,7 +218,7 @@ def test_arcs_of_trees_cross_only_where_dependencies_do(heads):
     assert met == crossings
 
 
-def test_labels_step_aside_where_arcs_cross():
+def test_labels_move_away_from_crossing_arcs():
     picture = Parsed(draw_svg(*HEARING, LABELS))
     upright = [piece for line in picture.lines for piece in line if piece[0] == piece[2]]
     for text, x, y in picture.labels:
@@ -239,7 +239,7 @@ def test_any_text_is_escaped(words):
 # --- Arguments --------------------------------------------------------------------------------------
 
 
-def test_sentences_draw_themselves():
+def test_sentences_are_drawn_in_notebooks():
     bank = Treebank.from_words(
         [["Dogs", "bark"]], xpos=[["NNS", "VBP"]], heads=[[2, 0]], deprels=[["nsubj", "root"]]
     )
@@ -265,7 +265,7 @@ def test_arguments_that_do_not_fit(draw):
         draw(["a"], [0], base=2)
 
 
-def test_a_width_that_is_none():
+def test_widths_must_be_positive():
     with pytest.raises(ValueError, match="width must be positive, got 0"):
         draw_text(["a"], [0], width=0)
 
@@ -287,7 +287,7 @@ def test_chunks_without_a_type():
     assert draw_chunks([], []) == ""
 
 
-def test_chunks_draw_themselves():
+def test_chunks_are_drawn_in_notebooks():
     words, tags = [["<b>", "saw"]], [["B-NP", "B-VP"]]
     sentence = ChunkCorpus.from_words(words, tags=tags)[0]
     assert sentence.draw() == "[NP <b>] [VP saw]\n"
@@ -295,7 +295,7 @@ def test_chunks_draw_themselves():
     assert ChunkCorpus.from_words(words)[0].draw() == "<b> saw\n"
 
 
-def test_bunsetsu_draw_themselves():
+def test_bunsetsu_are_drawn_in_notebooks():
     lines = "* 0 1D\n本 ほん 本 名詞 普通名詞 * *\n* 1 -1D\n読む よむ 読む 動詞 * * *\nEOS\n"
     (sentence,) = read_bunsetsu(io.BytesIO(lines.encode()))
     assert sentence.draw() == draw_text(["本", "読む"], [1, -1], base=0)

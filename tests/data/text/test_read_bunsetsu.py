@@ -41,7 +41,7 @@ def test_reads_as_the_twin_does_and_writes_every_byte(text, carriage_returns, cu
 
 
 @given(twin.corpora(), st.integers(1, 200))
-def test_parts_hold_what_the_whole_does(text, size):
+def test_parts_together_equal_the_whole(text, size):
     parts = list(read_bunsetsu_parts(io.BytesIO(text.encode()), part_bytes=size))
     whole = read(text)
     assert b"".join(part.to_bytes() for part in parts) == text.encode()
@@ -49,7 +49,7 @@ def test_parts_hold_what_the_whole_does(text, size):
 
 
 @given(twin.corpora(most_sentences=3), st.data())
-def test_other_heads_change_the_heads_alone(text, data):
+def test_with_heads_changes_only_the_heads(text, data):
     corpus = read(text)
     sizes = np.diff(corpus.first_bunsetsu)
     assume((corpus.heads < np.repeat(sizes, sizes)).all())  # missing heads can be read, but not trained on
@@ -90,7 +90,7 @@ def test_lists_of_numbers_choose_sentences():
         corpus[[[1]]]
 
 
-def test_lines_of_knp_pass_through():
+def test_annotation_lines_of_knp_are_kept():
     text = (
         "# S-ID:1 KNP:4\n* 0 1D <BGH:本/ほん>\n+ 0 1D <BGH:本/ほん>\n"
         '本 ほん 本 名詞 6 普通名詞 1 * 0 * 0 "代表表記:本/ほん"\n'
@@ -163,7 +163,7 @@ def test_bad_sentences_are_refused_or_skipped(text, line, column, reason):
         (f"* 0 -1D\n{HON}\nEOS\n\nThe DT B-NP\n\nA DT B-NP\n", 5),
     ],
 )
-def test_another_format_is_told_where_it_begins(text, line):
+def test_files_of_another_format_are_refused_at_their_first_line(text, line):
     with pytest.raises(FormatError, match="a sentence begins with a bunsetsu") as caught:
         read(text)
     assert (caught.value.line, caught.value.column) == (line, 1)

@@ -50,7 +50,7 @@ def test_shapes(shape, expected):
         ({"pos": "xpos"}, "(@root (@nsubj (/NNS =dog)) (/VBP =bark) (@advmod (/RB =loudly)))"),
     ],
 )
-def test_what_stands_for_a_word(options, expected):
+def test_words_are_represented_as_the_options_say(options, expected):
     assert brackets(from_sentence(DOGS, **options)) == expected
 
 
@@ -67,7 +67,7 @@ LABELS = st.sampled_from(["root", "NOUN", "=", "/", "@", "=x", "/x", "@x", "x", 
 
 
 @given(form=LABELS, tag=LABELS, relation=LABELS)
-def test_kinds_of_labels_never_meet(form, tag, relation):
+def test_words_tags_and_relations_have_distinct_labels(form, tag, relation):
     words = [Word(form, form, tag, tag, 0, relation)]
     for shape, kinds in (("grct", 3), ("lct", 3), ("loct", 1)):
         assert len(set(from_sentence(words, shape, lexical="form").labels)) == kinds
@@ -92,7 +92,7 @@ def test_deep_and_wide_sentences(shape):
         ([0, 3, 2], "word 2: the heads form a cycle, 2 → 3 → 2"),
     ],
 )
-def test_words_that_make_no_tree(heads, message):
+def test_heads_that_form_no_tree_are_refused(heads, message):
     with pytest.raises(ValueError, match=message):
         from_sentence([Word("w", "w", "X", "X", head, "dep") for head in heads])
 
@@ -105,7 +105,7 @@ def test_words_that_make_no_tree(heads, message):
         ({"pos": "tag"}, "pos must be one of 'upos', 'xpos', got 'tag'"),
     ],
 )
-def test_arguments_that_are_none(options, message):
+def test_invalid_arguments_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         from_sentence(DOGS, **options)
 

@@ -44,7 +44,7 @@ def test_equal_trees_have_the_same_root(given_trees):
 
 
 @given(LISTS)
-def test_children_come_before_their_parents(given_trees):
+def test_children_have_smaller_numbers_than_their_parents(given_trees):
     arrays = Forest([text(tree) for tree in given_trees]).table.arrays()
     begins, children = arrays["child_begins"], arrays["children"]
     for node in range(len(begins) - 1):
@@ -98,7 +98,7 @@ def test_words_and_nodes_of_the_same_name_are_different():
         ("(A b) x", 7, "something behind the tree"),
     ],
 )
-def test_what_is_no_tree_is_refused_with_its_place(tree, column, reason):
+def test_malformed_trees_are_refused_with_their_place(tree, column, reason):
     with pytest.raises(FormatError) as caught:
         Forest(["(A b)", tree])
     assert reason in caught.value.reason
@@ -111,12 +111,12 @@ def test_lines_of_a_string_are_counted():
     assert (caught.value.line, caught.value.column) == (3, 4)
 
 
-def test_the_place_of_a_wrong_tree_among_others():
+def test_errors_name_the_index_of_the_malformed_tree():
     with pytest.raises(FormatError, match=r"^trees\[2\]"):
         Forest([None, "(A b)", "(A"])
 
 
-def test_a_wrong_tree_leaves_the_forest_as_it_was():
+def test_a_malformed_tree_does_not_change_the_forest():
     forest = Forest(SMALL)
     with pytest.raises(FormatError):
         forest.extend(["(NEW tree)", "(A"])
@@ -127,7 +127,7 @@ def test_a_wrong_tree_leaves_the_forest_as_it_was():
 
 
 @given(LISTS, st.data())
-def test_is_cut_as_an_array_is(given_trees, data):
+def test_forests_are_sliced_like_arrays(given_trees, data):
     forest = Forest([text(tree) for tree in given_trees])
     array = np.empty(len(given_trees), object)
     array[:] = [str(example) for example in forest]
@@ -153,7 +153,7 @@ def test_one_example():
 
 
 @pytest.mark.parametrize("place", [3, -4, 10**20])
-def test_places_that_are_not_there(place):
+def test_indices_out_of_range_are_refused(place):
     with pytest.raises(IndexError, match="of 3"):
         Forest(SMALL)[place]
     with pytest.raises((IndexError, OverflowError)):
@@ -161,7 +161,7 @@ def test_places_that_are_not_there(place):
 
 
 @pytest.mark.parametrize("places", [True, [[0, 1]], np.zeros((1, 1), int), [0.0], "0", ["0"], None], ids=repr)
-def test_what_cuts_nothing(places):
+def test_objects_that_are_not_indices_are_refused(places):
     with pytest.raises(IndexError, match="a number, a slice, a list of numbers or a mask"):
         Forest(SMALL)[places]
 
@@ -188,7 +188,7 @@ def test_forests_that_cannot_be_extended(arguments):
         Forest(**arguments).extend(SMALL)
 
 
-def test_a_compact_copy_has_nothing_else():
+def test_compact_copies_hold_only_the_needed_nodes():
     forest = Forest(SMALL)
     part = forest[[2, 2]]
     compact = part.compact()
@@ -218,7 +218,7 @@ def test_examples_can_be_pickled():
     assert as_forest(examples).brackets() == SMALL
 
 
-def test_says_what_it_is():
+def test_repr_gives_sizes_and_channels():
     assert repr(Forest(SMALL)) == "Forest(3 examples, 8 subtrees)"
     several = Forest({"a": SMALL}, vectors={"v": np.eye(3)})
     assert repr(several) == "Forest(3 examples, 8 subtrees, trees=['a'], vectors=['v'])"
@@ -265,7 +265,7 @@ def test_arrays_and_iterators_of_strings():
 
 
 @pytest.mark.parametrize("wrong", [5, b"(A b)", ["(A b)"], ("A", "b"), np.array(["(A b)"])], ids=repr)
-def test_what_is_no_tree_is_named(wrong):
+def test_objects_that_are_not_trees_are_named(wrong):
     with pytest.raises(TypeError, match=rf"trees\[1\] is of type {type(wrong).__name__}; expected"):
         Forest(["(A b)", wrong])
 
@@ -280,7 +280,7 @@ def test_one_string_is_not_several_trees():
     [([], []), (["A"], []), (["A"], [1]), (["A", "b"], [0, 0]), (["A"], [-1]), (["A", "b"], [2, 0]),
      (["A", "b"], [2**62, 0])],
 )  # fmt: skip
-def test_lists_that_make_no_tree(labels, arities):
+def test_lists_that_form_no_tree_are_refused(labels, arities):
     with pytest.raises(ValueError, match="preorder"):
         Forest([Preorder(labels, arities)])
 
@@ -298,7 +298,7 @@ def test_a_mapping_of_channels():
 
 
 @pytest.mark.parametrize("trees_given", [5, None, "(A b)", b"(A b)"])
-def test_what_is_no_list_of_trees(trees_given):
+def test_objects_that_are_not_lists_of_trees_are_refused(trees_given):
     with pytest.raises(TypeError, match="expected a list of trees or a Forest"):
         as_forest(trees_given)
 
@@ -309,7 +309,7 @@ def test_no_trees_at_all():
     assert len(as_forest(Forest([]))) == 0
 
 
-def test_examples_of_one_forest_stay_in_it():
+def test_examples_of_one_forest_share_its_table():
     forest = Forest({"a": SMALL, "b": SMALL[::-1]}, vectors=np.eye(3))
     part = as_forest([forest[2], forest[0]])
     assert part.table is forest.table
@@ -317,7 +317,7 @@ def test_examples_of_one_forest_stay_in_it():
     assert part.vectors["0"].matrix.toarray().tolist() == [[0, 0, 1], [1, 0, 0]]
 
 
-def test_examples_of_different_forests_come_together():
+def test_examples_of_different_forests_are_joined():
     mixed = as_forest([Forest(SMALL)[1], Forest(SMALL[:1])[0], "(NP dogs)"])
     assert mixed.brackets() == [SMALL[1], SMALL[0], SMALL[2]]
     assert mixed.nodes == Forest(SMALL).nodes

@@ -46,7 +46,7 @@ def test_deep_trees_of_other_libraries():
     assert Forest([tree]).brackets() == [chain(10_000)]
 
 
-def test_a_tree_that_doubles_costs_what_it_has_of_different_subtrees():
+def test_repeatedly_doubled_trees_cost_only_their_distinct_subtrees():
     """The written tree would have 2^40 nodes."""
     doubled = Forest(["(A x)"])
     table = doubled.table
@@ -71,14 +71,14 @@ def test_a_tree_that_doubles_costs_what_it_has_of_different_subtrees():
 ARRAYS = {name: np.asarray(values) for name, values in Forest(SMALL).table.arrays().items()}
 
 
-def test_a_table_out_of_its_arrays():
+def test_tables_are_restored_from_their_arrays():
     copy = SubtreeTable.from_arrays(**ARRAYS)
     for name, values in copy.arrays().items():
         assert np.array_equal(values, ARRAYS[name])
 
 
 @given(data=st.data())
-def test_changed_arrays_are_refused_or_are_a_table(data):
+def test_changed_arrays_are_refused_or_form_a_valid_table(data):
     arrays = {name: values.copy() for name, values in ARRAYS.items()}
     name = data.draw(st.sampled_from(sorted(arrays)))
     place = data.draw(st.integers(0, len(arrays[name]) - 1))
@@ -100,7 +100,7 @@ def test_changed_arrays_are_refused_or_are_a_table(data):
 
 
 @pytest.mark.parametrize("root", [8, -2, 2**31 - 1])
-def test_roots_that_are_no_nodes(root):
+def test_roots_outside_of_the_table_are_refused(root):
     table = Forest(SMALL).table
     with pytest.raises(IndexError, match="no node"):
         table.brackets(root, False)
@@ -143,7 +143,7 @@ def test_channels_without_a_common_name_are_refused():
         forest.roots_like(other)
 
 
-def test_what_is_asked_about_is_left_alone():
+def test_matching_vectors_by_name_does_not_change_the_forest():
     vectors = sparse.csr_matrix(np.array([[1.0, 2.0], [0.0, 3.0], [4.0, 0.0]]))
     forest, other = (Forest({"t": SMALL}, vectors={"v": vectors}) for _ in range(2))
     forest.features, other.features = ["x", "y"], ["y", "x"]
@@ -161,7 +161,7 @@ def test_examples_of_several_trees_are_not_taken_apart():
         Forest([forest[0], "(A b)"])
 
 
-def test_threads_that_extend_a_forest_lose_nothing():
+def test_threads_can_extend_one_forest():
     forest = Forest(SMALL)
     threads = [
         threading.Thread(target=lambda: [forest.extend([f"(X w{i})"]) for i in range(50)]) for _ in range(4)

@@ -55,7 +55,7 @@ def test_a_treebank():
         ("(犬 b) x", 1, 9, "a tree begins with '('"),  # columns are bytes
     ],
 )
-def test_what_is_wrong_in_a_file_of_brackets(content, line, column, reason):
+def test_malformed_files_of_brackets_are_refused_with_their_place(content, line, column, reason):
     refuse(content, line, column, reason)
 
 
@@ -169,7 +169,7 @@ def test_trees_as_svm_light_tk_reads_them(tree, bracketed):
 
 
 @pytest.mark.parametrize("part", ["train", "test"])
-def test_golden_trees_are_what_the_twin_reads(part):
+def test_golden_trees_equal_the_slow_twins(part):
     path = golden.FOLDER / f"trees.{part}.dat"
     X, y = read_trees(path)
     expected = read_tk_examples(path)
@@ -205,7 +205,7 @@ def test_vectors_as_svm_light_tk_reads_them(line, vectors):
         assert vectors_of(line) == vectors
 
 
-def test_a_vector_without_entries_is_not_no_vector():
+def test_empty_vectors_differ_from_missing_ones():
     X, _ = read("1 |BT| (A b) |ET| |EV|\n1 |BT| (A b) |ET|\n1 |BT| (A b) |ET| 3:1\n")
     assert X.vectors["0"].present.tolist() == [True, False, True]
     assert X.vectors["0"].matrix.shape == (3, 3)
@@ -286,7 +286,7 @@ def test_wrong_conllu():
 # --- Which format -----------------------------------------------------------------------------------
 
 
-def test_the_format_is_told_by_the_first_character():
+def test_the_format_is_detected_from_the_first_character():
     assert read("\n  (A b)").y is None
     assert read("\n 1 |BT| (A b) |ET|").y.tolist() == [1]
     assert read("# (A b)\n1 |BT| (A b) |ET|").y.tolist() == [1]
@@ -302,9 +302,9 @@ def test_the_format_can_be_given():
 
 @pytest.mark.parametrize("content", [b"", b"\n", b" \t\r\n"])
 @pytest.mark.parametrize("options", [{}, {"format": "brackets"}, {"format": "lines"}])
-def test_files_of_nothing(content, options):
+def test_empty_files_are_refused(content, options):
     refuse(content, 0, 0, "empty", **options)
 
 
-def test_files_of_remarks():
+def test_files_of_remarks_alone_are_refused():
     refuse("# nothing\n", 0, 0, "no examples")

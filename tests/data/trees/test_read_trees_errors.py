@@ -102,7 +102,7 @@ def test_bytes_that_are_not_text_are_refused():
     assert read(b"(A \xff)").X.brackets() == ["(A \udcff)"]
 
 
-def test_bytes_that_are_no_text_there_and_back():
+def test_bytes_that_are_not_text_survive_a_round_trip():
     written = read(b"(A \xff)").X.brackets()
     assert Forest(written).brackets() == written
 

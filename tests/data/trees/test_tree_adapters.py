@@ -42,7 +42,7 @@ def test_an_nltk_tree():
         (Tree("NN", ["New York", "(", "犬"]), Preorder(["NN", "New York", "(", "犬"], [3, 0, 0, 0])),
     ],
 )
-def test_labels_are_taken_as_they_are(tree, expected):
+def test_labels_are_not_changed(tree, expected):
     assert from_nltk(tree) == expected
 
 
@@ -57,7 +57,7 @@ def test_any_iterable_with_a_label_will_do():
     assert brackets(from_nltk(Lazy())) == "(A b (C d))"
 
 
-def test_a_subtree_may_be_used_twice_and_stays_as_it_is():
+def test_subtrees_can_occur_twice_and_are_not_changed():
     twice = Tree("NP", ["it"])
     tree = Tree("S", [twice, Tree("VP", [twice])])
     assert brackets(from_nltk(tree)) == "(S (NP it) (VP (NP it)))"
@@ -92,19 +92,19 @@ def test_deep_and_wide_nltk_trees():
         ([("x" * 200,)], r"x\.\.\. below"),
     ],
 )
-def test_leaves_that_are_no_strings(children, message):
+def test_leaves_that_are_not_strings_are_refused(children, message):
     with pytest.raises(ValueError, match=message):
         from_nltk(Tree("S", [Tree("NP", children)]))
 
 
 @pytest.mark.parametrize("label", [None, 3, ("NP", 1)])
-def test_labels_that_are_no_strings(label):
+def test_labels_that_are_not_strings_are_refused(label):
     with pytest.raises(ValueError, match="the label of a tree must be a string, got"):
         from_nltk(Tree("S", [Tree(label, ["x"])]))
 
 
 @pytest.mark.parametrize("thing", ["(S (NP x))", None, ["S", "x"], 5])
-def test_what_is_no_nltk_tree(thing):
+def test_objects_that_are_not_nltk_trees_are_refused(thing):
     with pytest.raises(TypeError, match=r"expected an nltk\.Tree, got"):
         from_nltk(thing)
     if isinstance(thing, str):
@@ -243,11 +243,11 @@ def test_async_and_type_comments():
     assert from_ast(with_comment) == from_ast(ast.parse("x = []"))
 
 
-def test_where_code_stands_and_how_it_is_laid_out_does_not_matter():
+def test_positions_and_layout_of_code_do_not_change_trees():
     assert from_ast(ast.parse("\n\nif (a):  # why\n      b()")) == from_ast(ast.parse("if a: b()"))
 
 
-def test_whole_modules_and_the_nodes_that_are_leaves():
+def test_modules_expressions_and_leaf_nodes_become_trees():
     assert brackets(from_ast(ast.parse(""))) == "(Module -)"
     assert brackets(from_ast(ast.parse("x", mode="eval"))) == "(Expression (Name (id: x)))"
     assert brackets(from_ast(ast.Load())) == "Load"
@@ -274,7 +274,7 @@ def test_fields_that_hold_something_else(value):
 
 
 @pytest.mark.parametrize("thing", ["x = 1", None, [ast.Pass()]])
-def test_what_is_no_syntax_tree(thing):
+def test_objects_that_are_not_syntax_trees_are_refused(thing):
     with pytest.raises(TypeError, match=r"expected an ast node, got .*ast\.parse"):
         from_ast(thing)
 
@@ -291,7 +291,7 @@ def spell_constants_as_trees_do(node):
             constant.value, constant.kind = brackets(from_ast(constant)), None
 
 
-def test_nothing_but_long_constants_is_lost():
+def test_different_code_gives_different_trees_except_for_long_constants():
     meaning = {}
     for module in library("asyncio") + library("json"):
         statements = [node for node in ast.walk(module) if isinstance(node, ast.stmt)]
@@ -314,7 +314,7 @@ def productions(tree):
         done.append((label, not arity))
 
 
-def test_productions_tell_leaves_from_inner_nodes():
+def test_equal_labels_are_always_leaves_or_always_inner_nodes():
     known = {}
     for module in library("json") + library("email"):
         for production, leaves in productions(from_ast(module)):

@@ -167,7 +167,7 @@ def scheduler() -> Iterator[tuple[Client, int]]:
 
 @pytest.mark.hostile
 @pytest.mark.parametrize("learner", [DaskCuttingPlaneSVC, DaskRankSVM])
-def test_a_run_whose_scheduler_was_lost_goes_on_from_its_checkpoint(
+def test_a_run_whose_scheduler_was_lost_resumes_from_its_checkpoint(
     scheduler: tuple[Client, int], client: Any, data: Any, learner: Any, tmp_path: Path
 ) -> None:
     doomed, process = scheduler
@@ -222,7 +222,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Worker]:
     return found
 
 
-def test_a_cluster_without_workers_is_told_of_and_is_an_error_at_last(
+def test_clusters_without_workers_warn_and_finally_fail(
     client: Any, seen: dict[str, Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monitor = WorkerMonitor(client)

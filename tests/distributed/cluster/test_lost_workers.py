@@ -93,7 +93,7 @@ def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
     assert ours.gap_ <= TOL
 
 
-def test_answers_that_are_cancelled_are_asked_for_again(
+def test_cancelled_tasks_are_submitted_again(
     process_client: Any, asked_by_tasks: None, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetch = workers.fetch
@@ -149,7 +149,7 @@ def answer(part: Part, task: Callable[..., Any], *arguments: Any) -> np.ndarray:
     return np.asarray(found.unpack())
 
 
-def test_tasks_may_run_twice(data: Any) -> None:
+def test_repeated_tasks_do_not_change_results(data: Any) -> None:
     generator = np.random.default_rng(1)
     problem = Problem("p", np.array(["no", "yes"]), 1, np.ones(2), squared=True)
     first, second = (pack_vector(generator.normal(size=61)) for _ in range(2))
@@ -200,6 +200,6 @@ def test_ctrl_c_stops() -> None:
     assert "stopped" in output_of(INTERRUPTED)
 
 
-def test_without_dask_the_error_says_what_to_install() -> None:
+def test_errors_without_dask_say_what_to_install() -> None:
     code = "import sys; sys.modules['dask'] = None; import unkernel.distributed"
     assert 'pip install "unkernel[dask]"' in run_python(code).stderr

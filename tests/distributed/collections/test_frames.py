@@ -75,7 +75,7 @@ def test_workers_give_the_same_output(client: Any, people: pd.DataFrame) -> None
     same_plan(encoder, RecordEncoder().fit(people))
 
 
-def test_numbers_beyond_the_limit_are_ranges_for_any_partitions(
+def test_too_many_distinct_numbers_are_counted_in_ranges_for_any_partitions(
     people: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(frames, "MAX_NUMBER_GROUPS", 20)
@@ -89,7 +89,7 @@ def test_numbers_beyond_the_limit_are_ranges_for_any_partitions(
     )
 
 
-def test_partitions_may_be_empty_and_lack_columns(people: pd.DataFrame) -> None:
+def test_partitions_can_be_empty_or_lack_columns(people: pd.DataFrame) -> None:
     parts = [people.iloc[:100], people.iloc[100:200].drop(columns=["job", "note"]), people.iloc[:0]]
     frame = dd.from_map(lambda number: parts[number], range(3), meta=people.iloc[:0])
     expected = RecordEncoder().fit(pd.concat(parts).astype({"member": bool}))
@@ -124,7 +124,7 @@ def test_a_pipeline_on_a_cluster_is_saved_as_a_model_of_records(
     assert (fast.predict(frame).compute(scheduler=client) == labels).mean() > 0.9
 
 
-def test_what_cannot_be_encoded_is_said(people: pd.DataFrame) -> None:
+def test_collections_that_cannot_be_encoded_are_refused(people: pd.DataFrame) -> None:
     with pytest.raises(TypeError, match="must be a Dask array or data frame"):
         RecordEncoder().fit(dd.from_pandas(people, npartitions=2).to_bag())
     with pytest.raises(ValueError, match="column 'job' is a number, and holds something else"):

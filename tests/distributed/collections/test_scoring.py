@@ -83,7 +83,7 @@ def test_workers_give_the_same_output(client: Any, classifiers: Any, rows: Any) 
     np.testing.assert_array_equal(future.result(), fast.predict(rows))
 
 
-def test_chunks_of_unknown_size_and_of_none(classifiers: Any, rows: Any) -> None:
+def test_chunks_of_unknown_and_of_zero_size_are_predicted(classifiers: Any, rows: Any) -> None:
     fast, X = classifiers["two"], da.from_array(rows, chunks=(20, 12))
     same(fast.predict(X[X[:, 0] > 0.5]), fast.predict(rows[rows[:, 0] > 0.5]))
     same(fast.decision_function(X[X[:, 0] > 5]), fast.decision_function(rows)[:0])
@@ -129,7 +129,7 @@ def test_files_are_mapped_by_each_process(classifiers: Any, rows: Any, tmp_path:
 
 
 @pytest.mark.parametrize("mapped", [True, False])
-def test_the_model_is_one_task_of_all_chunks(
+def test_all_chunks_share_one_task_for_the_model(
     classifiers: Any, rows: Any, tmp_path: Path, mapped: bool
 ) -> None:
     classifiers["two"].save(tmp_path / "model.uk")
@@ -165,7 +165,7 @@ def test_a_file_that_is_gone_or_another_is_named(classifiers: Any, rows: Any, tm
         found.compute(scheduler="synchronous")
 
 
-def test_what_is_wrong_is_said_before_anything_is_run(
+def test_mistakes_are_reported_before_any_task_runs(
     classifiers: Any, of_records: Any, people: pd.DataFrame
 ) -> None:
     with pytest.raises(ValueError, match="features"):

@@ -40,7 +40,7 @@ def assert_equally_good(ours: Any, theirs: Any) -> None:
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("pair_weight", ["uniform", {(4.0, 0.0): 2.0, (1.0, 0.0): 0.0}, "ndcg"], ids=str)
-def test_the_answer_is_that_of_one_machine(
+def test_the_result_equals_that_of_one_machine(
     client: Any, data: Any, counting: None, weighted: bool, pair_weight: Any
 ) -> None:
     weights = data.weights if weighted else None
@@ -81,7 +81,7 @@ def test_counts_do_not_grow_with_the_rows(
     assert sent[1] < 1.2 * sent[0]
 
 
-def test_a_pass_asks_few_questions(
+def test_a_pass_sends_few_requests(
     client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -119,7 +119,7 @@ def test_grids_become_wider_and_finer(
     assert {levels for _, levels in seen} > {1, 2, 4}
 
 
-def test_a_gap_that_counts_cannot_reach_is_told(
+def test_gaps_that_counts_of_scores_cannot_reach_warn(
     client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(risks, "_MAX_ENTRIES", 0)
@@ -139,7 +139,7 @@ def test_scores_that_are_not_finite() -> None:
         risk._widen()
 
 
-def test_nothing_to_order(client: Any, data: Any, counting: None) -> None:
+def test_labels_without_pairs_are_refused(client: Any, data: Any, counting: None) -> None:
     for groups in (None, np.arange(600)):
         ranks = np.ones(600) if groups is None else data.ranks
         with pytest.raises(ValueError, match="no pair to order"):
@@ -151,7 +151,7 @@ def test_few_rows_are_gathered(client: Any, data: Any) -> None:
     assert ranker.traffic_["scores"] == 8 * 600 * ranker.n_iter_
 
 
-def test_too_many_labels_to_count_are_told(
+def test_too_many_labels_to_count_warn(
     client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("unkernel.distributed.cutplane.rank._MAX_COUNTED_RANKS", 4)
@@ -220,7 +220,7 @@ def test_groups_of_any_kind(client: Any, data: Any, kind: str) -> None:
     assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, told))
 
 
-def test_groups_become_whole_and_few_rows_move(client: Any, data: Any) -> None:
+def test_groups_are_gathered_by_moving_few_rows(client: Any, data: Any) -> None:
     """Contiguous groups are divided only at the bounds of parts, so no others move."""
     groups = np.sort(data.groups)
     bounds = [0, 130, 307, 451, 600]
@@ -254,7 +254,7 @@ def _rows_of(blocks: Any) -> list[tuple[float, ...]]:
     ]
 
 
-def test_a_group_in_no_part_leaves_no_empty_part(client: Any, data: Any) -> None:
+def test_gathering_groups_leaves_no_empty_part(client: Any, data: Any) -> None:
     """All rows have one group: they move to one part."""
     ours = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks, np.zeros(600))
     assert ours.n_parts_ == 1

@@ -80,7 +80,7 @@ def test_the_risk_on_edges_is_that_of_all_pairs_of_edges(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 10**6), rows=st.integers(3, 30), cells=st.sampled_from([2, 8, 64]))
-def test_both_ends_of_the_gap_are_true(seed: int, rows: int, cells: int) -> None:
+def test_the_value_and_the_cut_bound_the_risk(seed: int, rows: int, cells: int) -> None:
     """The value is at least the risk; the cut is at most the risk, at these scores and at others."""
     ranks, weights, here, there = made(seed, rows)
     pairs = list(pairs_twin.ordered_pairs(ranks, (), weights))

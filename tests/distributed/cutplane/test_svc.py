@@ -180,7 +180,7 @@ def test_inputs(client: Any, data: Any, kind: str) -> None:
 @pytest.mark.parametrize(
     "learner", [DaskCuttingPlaneSVC, DaskPolyLogisticRegression, DaskPolySVC, DaskRankSVM]
 )
-def test_a_block_may_be_of_rows_to_be_ignored(client: Any, data: Any, learner: Any) -> None:
+def test_blocks_of_weight_zero_are_ignored(client: Any, data: Any, learner: Any) -> None:
     X, y, weights = data.X, data.ranks > 1, np.ones(600)
     blocks = [dask.delayed((X, y, None, weights)), dask.delayed((X, ~y, None, 0 * weights))]
     ours, alone = learner(tol=TOL).fit(blocks), learner(tol=TOL).fit(blocks[:1])
@@ -216,7 +216,7 @@ def test_files(client: Any, data: Any, tmp_path: Path, zero_based: bool) -> None
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=0.1)
 
 
-def test_files_agree_on_where_they_count_from(client: Any, tmp_path: Path) -> None:
+def test_all_files_have_the_same_first_index(client: Any, tmp_path: Path) -> None:
     """Only one file uses index 0, so all of them count from 0; only one has the last column."""
     (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 20)
     (tmp_path / "b.svm").write_text("1 0:1 1:1\n-1 9:1\n" * 20)
@@ -229,7 +229,7 @@ def test_files_agree_on_where_they_count_from(client: Any, tmp_path: Path) -> No
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=0.05)
 
 
-def test_files_that_are_said_to_count_from_zero(client: Any, tmp_path: Path) -> None:
+def test_zero_based_applies_to_files(client: Any, tmp_path: Path) -> None:
     (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 20)
     ours = on_cluster().fit_reporting(str(tmp_path / "a.svm"), None, None, on_progress=None, zero_based=True)
     assert ours.n_features_in_ == 3
@@ -318,7 +318,9 @@ def test_progress_is_shown(client: Any, data: Any, capsys: pytest.CaptureFixture
     assert "passes, objective" in capsys.readouterr().out
 
 
-def test_large_weights_go_through_a_tree(client: Any, data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_weights_are_broadcast_along_a_tree(
+    client: Any, data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("unkernel.distributed.cluster.coordinator._MAX_BYTES_BY_CLIENT", 0)
     monkeypatch.setattr("unkernel.distributed.cluster.coordinator._MAX_BYTES_WITH_TASKS", 0)
     monkeypatch.setattr(

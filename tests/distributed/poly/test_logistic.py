@@ -95,7 +95,7 @@ def test_several_classes_and_weights(client: Any, few: Any, learner: Any, penalt
         ("squared_hinge", 1.0),
     ],
 )
-def test_the_gap_is_true(client: Any, kind: str, l1: float, binary: bool) -> None:
+def test_the_reported_gap_is_correct(client: Any, kind: str, l1: float, binary: bool) -> None:
     """Compares the objective with that of all rows by explicit maps, and the bound with the optimum."""
     X, y = make_problem(3, rows=60, features=5, binary=binary, classes=3 if kind == "softmax" else 2)
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
@@ -138,7 +138,7 @@ def test_equal_rows_in_several_parts_of_0_and_1(client: Any, penalty: str) -> No
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
-def test_a_part_of_0_and_1_among_others(client: Any, penalty: str) -> None:
+def test_parts_of_binary_values_among_others_are_not_taken_for_sets(client: Any, penalty: str) -> None:
     X, y = make_problem(0, rows=300, features=5)
     X[150:] *= 2
     ours = DaskPolyLogisticRegression(gamma=1.0, penalty=penalty).fit(X, y)

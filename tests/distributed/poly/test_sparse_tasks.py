@@ -105,7 +105,7 @@ def test_all_conjunctions_that_occur_are_found(given: Any) -> None:
 
 
 @pytest.mark.parametrize("given", CASES, ids=str)
-def test_shares_add_up(given: Any) -> None:
+def test_shares_of_parts_add_up(given: Any) -> None:
     case = Case(*given)
     generator = np.random.default_rng(0)
     used = min(9, len(case.keys))
@@ -187,7 +187,7 @@ def test_conjugate_gradients() -> None:
     assert not conjugate_gradients(lambda v: A @ v, np.zeros(8), np.ones(8), 8, 0.1).any()
 
 
-def test_a_part_that_was_made_again_says_that_it_knows_nothing() -> None:
+def test_rebuilt_parts_report_that_they_lack_the_state() -> None:
     case = Case(*CASES[0])
     case.shards.use(case.problem, case.keys[:3], 1)
     part = case.parts[0]

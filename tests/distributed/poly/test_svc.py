@@ -88,7 +88,7 @@ def test_a_class_whose_rows_have_no_weight_does_not_count(client: Any, data: Any
 
 @pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_the_gap_is_true(client: Any, loss: str, binary: bool) -> None:
+def test_the_reported_gap_is_correct(client: Any, loss: str, binary: bool) -> None:
     """Compares the objective with that of all rows by explicit maps, and the bound with the optimum."""
     X, y = make_problem(3, rows=90, features=6, binary=binary)
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)

@@ -179,7 +179,7 @@ def test_an_exact_path_fetches_trees_once(client: Any, trees: Trees) -> None:
     assert second.traffic_["scores"] == 2 * first.traffic_["scores"]
 
 
-def test_chosen_examples_are_named_briefly() -> None:
+def test_drawn_examples_are_sent_in_few_bytes() -> None:
     for size, places in ((9, [0, 8]), (9, [0, 1, 2, 4, 5, 6, 7, 8]), (3, [0, 1, 2]), (3, []), (0, [])):
         chosen = ChosenPlaces.of(np.array(places, np.int32), size)
         assert len(chosen.listed) <= size / 2
@@ -282,7 +282,7 @@ def test_a_killed_worker_of_the_exact_learner(
     assert_same_optimum(ours, TreeSVC(**EXACT).fit(trees.X, trees.binary), trees.X)
 
 
-def test_tasks_may_run_twice_or_on_a_part_that_was_made_anew(trees: Trees) -> None:
+def test_repeated_tasks_and_rebuilt_parts_do_not_change_results(trees: Trees) -> None:
     def new_part() -> TreePart:
         return TreePart(
             [make_tree_block(0, trees.X, trees.binary)], TreePacking(0, ExampleKernel(), ["0"], 1)

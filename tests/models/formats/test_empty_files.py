@@ -15,14 +15,14 @@ NOTHING = {"empty": b"", "a newline": b"\n", "blanks": b"  \n \t\n", "NULs": byt
 
 @pytest.mark.parametrize("read", [read_model, read_svmlight, read_trees, load])
 @pytest.mark.parametrize("content", NOTHING.values(), ids=NOTHING)
-def test_files_with_nothing_in_them(tmp_path, read, content):
+def test_empty_files_of_every_format_are_refused(tmp_path, read, content):
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(FormatError):
         read(tmp_path / "file")
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.model")), ids=lambda path: path.stem)
-def test_models_without_their_last_lines(tmp_path, path):
+def test_models_without_their_last_lines_are_refused_or_compile(tmp_path, path):
     """A header without vectors may be a model that compiles; anything else is a FormatError."""
     lines = path.read_bytes().splitlines(keepends=True)
     for count in range(min(len(lines), 25)):

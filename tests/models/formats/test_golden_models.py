@@ -20,7 +20,7 @@ PROBABILITIES = [name for name in golden.NAMES if "prob" in name and "svr" not i
 SCORES = [name for name in golden.NAMES if name not in PROBABILITIES]
 
 
-def test_there_are_models_of_all_programs():
+def test_golden_models_of_all_programs_exist():
     assert {name.split("-")[0] for name in golden.NAMES} == set(TOLERANCE)
     assert len(golden.NAMES) == 21
 
@@ -55,7 +55,7 @@ def test_probabilities(name):
 
 
 @pytest.mark.parametrize("name", golden.NAMES)
-def test_what_is_known_of_a_model(name):
+def test_attributes_of_read_models(name):
     model = read_model(golden.model_path(name))
     assert isinstance(model, LinearModel if name.startswith("liblinear") else KernelModel)
     assert model.origin["format"] == name.split("-")[0]
@@ -149,5 +149,5 @@ def test_to_a_uk_file_and_back(name, tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_models_of_trees_are_told_from_others():
+def test_models_of_trees_are_recognised():
     assert isinstance(read_model(golden.model_path("svmlight-tk-sst")), TreeModel)

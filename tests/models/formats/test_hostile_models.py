@@ -51,12 +51,12 @@ def refuse(path, content, match, line):
 
 
 @pytest.mark.parametrize("content", SOUND.values(), ids=SOUND)
-def test_the_sound_ones_are_read(content, path):
+def test_valid_small_models_are_read(content, path):
     path.write_bytes(content)
     assert read_model(path).n_scores in (1, 3)
 
 
-def test_what_the_small_models_say(path):
+def test_small_models_have_the_scores_computed_by_hand(path):
     X = np.array([[1.0, 0.5, 2.0]])
     path.write_bytes(LIBSVM)
     kernel = (0.5 * np.array([6.0, 0.5, 0.5, 2.0]) + 1) ** 2
@@ -287,7 +287,7 @@ OTHER_CHANGES = {
 
 
 @pytest.mark.parametrize("change", OTHER_CHANGES.values(), ids=OTHER_CHANGES)
-def test_a_changed_model_of_others(change, path):
+def test_changed_models_of_other_programs_are_refused(change, path):
     content, old, new, match, line = change
     assert content.count(old) == 1
     refuse(path, content.replace(old, new), match, line)
@@ -325,12 +325,12 @@ def test_two_classes_have_one_coefficient(path):
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_hardly_a_file(content, match, path):
+def test_files_of_a_few_bytes_are_refused(content, match, path):
     refuse(path, content, match, None)
 
 
 @pytest.mark.parametrize("name", [name for name in SOUND if "opal" not in name])  # it stores no number
-def test_cut_anywhere(name, path):
+def test_files_truncated_anywhere_are_refused(name, path):
     """Only truncation to a shorter number at the very end is not noticed."""
     content = SOUND[name]
     read = []
@@ -346,7 +346,7 @@ def test_cut_anywhere(name, path):
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_tinysvm_may_count_one_too_many(count, path):
+def test_tinysvm_headers_may_count_one_vector_too_many(count, path):
     path.write_bytes(TINYSVM.replace(b"3 1 10 1.5", b"%d 1 10 1.5" % count))
     assert read_model(path).n_support == 2
 
@@ -421,7 +421,7 @@ def test_support_vectors_without_entries(path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
-def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
+def test_claimed_sizes_are_not_allocated(tmp_path):
     claims = {
         "svr": SVR.replace(b"total_sv 2", b"total_sv 9000000000000"),
         "libsvm": LIBSVM.replace(b"total_sv 4", b"total_sv 1000000001").replace(b"1 2 1", b"1000000000 0 1"),

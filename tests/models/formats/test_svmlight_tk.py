@@ -59,7 +59,7 @@ def test_kernels(name):
 
 
 @pytest.mark.parametrize("name", CANNOT_BE_READ)
-def test_what_cannot_be_expressed(name):
+def test_unsupported_options_are_refused(name):
     reason, line = CANNOT_BE_READ[name]
     with pytest.raises(FormatError, match=reason) as caught:
         read_model(model_path(name))
@@ -67,7 +67,7 @@ def test_what_cannot_be_expressed(name):
 
 
 @pytest.mark.parametrize("name", READ)
-def test_what_is_known_of_a_model(name):
+def test_attributes_of_read_models(name):
     model = read_model(model_path(name))
     assert isinstance(model, TreeModel)
     assert model.classes.tolist() == [-1, 1]
@@ -193,7 +193,7 @@ def test_a_small_model(path):
     assert score == pytest.approx(0.5 * (0.5 * 1 + 3) ** 2 + 0.1 * (0.5 * 2 + 3) ** 2 - 0.25, rel=1e-14)
 
 
-def test_parameters_that_have_no_effect_may_be_anything(path):
+def test_parameters_without_effect_are_not_checked(path):
     trees = SMALL.replace(b"+ # kernel", b"T # kernel").replace(
         b"1 # kernel parameter -S", b"4 # kernel parameter -S"
     )
@@ -225,7 +225,7 @@ def test_a_model_without_support(path):
     assert unkernel.load(path.with_suffix(".uk")).predict(["(A b)"]).tolist() == [-1]
 
 
-def test_support_that_has_nothing(path):
+def test_support_vectors_without_trees_are_read(path):
     content = SMALL.splitlines(keepends=True)[:21]
     model = read(path, b"".join([*content, b"1 \n2 \n", b"3\n"]))
     assert model.n_support == 3

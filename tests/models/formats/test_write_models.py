@@ -57,7 +57,7 @@ def make_model(seed=0, *, kernel=None, classes=(3, 1, 2), scheme="one_vs_one", n
 
 
 @pytest.mark.parametrize("name", LIBSVM)
-def test_libsvm_comes_back(name, tmp_path):
+def test_libsvm_models_are_read_back(name, tmp_path):
     model = read_model(golden.model_path(name))
     write_model(model, tmp_path / "model")
     found = read_model(tmp_path / "model")
@@ -73,7 +73,7 @@ def test_libsvm_comes_back(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", SIGNED)
-def test_svmlight_comes_back(name, tmp_path):
+def test_svmlight_models_are_read_back(name, tmp_path):
     model = read_model(golden.model_path(name))
     write_model(model, tmp_path / "model", format="svmlight")
     assert_same(read_model(tmp_path / "model"), model)
@@ -93,7 +93,7 @@ def test_from_libsvm_to_svmlight_and_back(name, tmp_path):
     assert svm.classes.tolist() == [1, -1]
 
 
-def test_a_positive_score_may_speak_for_minus_one(tmp_path):
+def test_a_positive_score_for_class_minus_one_is_negated(tmp_path):
     model = make_model(classes=[-1, 1])
     write_model(model, tmp_path / "light", format="svmlight")
     light = read_model(tmp_path / "light")
@@ -117,7 +117,7 @@ def test_a_positive_score_may_speak_for_minus_one(tmp_path):
     classes=st.lists(st.integers(-(2**31) + 1, 2**31 - 1), min_size=2, max_size=6, unique=True),
     n_support=st.integers(0, 12),
 )
-def test_any_classifier_comes_back(tmp_path_factory, seed, kernel, classes, n_support):
+def test_generated_classifiers_are_read_back(tmp_path_factory, seed, kernel, classes, n_support):
     path = tmp_path_factory.mktemp("written") / "model"
     model = make_model(seed, kernel=kernel, classes=classes, n_support=n_support)
     if n_support == 0:
@@ -127,7 +127,7 @@ def test_any_classifier_comes_back(tmp_path_factory, seed, kernel, classes, n_su
 
 
 @pytest.mark.parametrize("scheme", ["one_class", "regression"])
-def test_extreme_numbers_come_back(scheme, tmp_path):
+def test_extreme_numbers_are_read_back(scheme, tmp_path):
     model = make_model(scheme=scheme, classes=[-1, 1] if scheme == "one_class" else [])
     coefficients = np.resize([5e-324, -1.7976931348623157e308, 0.1, -0.0], model.coefficients.shape)
     model = dataclasses.replace(model, coefficients=coefficients, intercept=np.array([1 / 3]))
@@ -135,7 +135,7 @@ def test_extreme_numbers_come_back(scheme, tmp_path):
     assert_same(read_model(tmp_path / "model"), model)
 
 
-def test_features_counted_from_zero_stay_so(tmp_path):
+def test_features_counted_from_zero_are_written_from_zero(tmp_path):
     model = make_model(origin={"zero_based": True, "nr_sv": make_model().origin["nr_sv"]})
     assert model.support_vectors[:, 0].nnz  # otherwise a reader could not know it
     write_model(model, tmp_path / "model", format="libsvm")
@@ -160,7 +160,7 @@ def test_density_marks_are_kept(tmp_path):
         read_model(tmp_path / "model")
 
 
-def test_an_odd_origin_does_no_harm(tmp_path):
+def test_invalid_origins_do_not_prevent_writing(tmp_path):
     """It may come from any .uk file."""
     odd = {
         "svm_type": "x\ny",
@@ -219,14 +219,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("model", "options", "match"), REFUSED.values(), ids=REFUSED)
-def test_what_a_format_cannot_express(model, options, match, tmp_path):
+def test_models_that_a_format_cannot_express_are_refused(model, options, match, tmp_path):
     with pytest.raises(ValueError, match=match):
         write_model(model, tmp_path / "model", **options)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", LIBSVM)
-def test_libsvm_reads_what_is_written(name, tmp_path):
+def test_libsvm_reads_written_models(name, tmp_path):
     svmutil = pytest.importorskip("libsvm.svmutil")
     model = read_model(golden.model_path(name))
     write_model(model, tmp_path / "model")

@@ -32,7 +32,7 @@ def assert_same(found, model):
 
 
 @pytest.mark.parametrize("name", READ)
-def test_it_comes_back(name, tmp_path):
+def test_written_models_are_read_back(name, tmp_path):
     model, X = read_model(model_path(name)), test_trees(name)
     write_model(model, tmp_path / "model")
     found = read_model(tmp_path / "model")
@@ -77,7 +77,7 @@ def written(model, path):
     weight=st.floats(0, 1e300),
     gamma=st.floats(-1e300, 1e300),
 )
-def test_every_number_comes_back(tmp_path_factory, numbers, decay, weight, gamma):
+def test_numbers_are_read_back_exactly(tmp_path_factory, numbers, decay, weight, gamma):
     path = tmp_path_factory.mktemp("written") / "model"
     forest = Forest(["(A b)", "(A (B c))"], vectors=np.array([[numbers[0], 1.0], [0.0, numbers[2]]]))
     model = make_model(
@@ -127,7 +127,7 @@ def test_missing_trees_and_vectors(tmp_path):
     assert np.array_equal(found.scores(X), model.scores(X))
 
 
-def test_what_has_no_effect_is_left_out(tmp_path):
+def test_parts_without_effect_are_not_written(tmp_path):
     forest = Forest({"grct": ["(A b)"]}, vectors={"bow": [[1.0]]})
     forest.features = ["word"]
     found = written(
@@ -137,13 +137,13 @@ def test_what_has_no_effect_is_left_out(tmp_path):
     assert found.support.brackets("0") == ["(A b)"]
 
 
-def test_a_positive_score_may_speak_for_minus_one(tmp_path):
+def test_a_positive_score_for_class_minus_one_is_negated(tmp_path):
     model = make_model(Forest(["(A b)"]), [1.0], decision=Decision("binary", np.array([1, -1])))
     found = written(model, tmp_path / "model")
     assert np.array_equal(found.scores(Forest(["(A b)"])), -model.scores(Forest(["(A b)"])))
 
 
-def test_what_a_learner_made(tmp_path):
+def test_models_of_learners_are_written(tmp_path):
     X, y = read_trees(FOLDER / "trees.train.dat")
     model = unkernel.TreeSVC().fit(X, y).to_model()
     found = written(model, tmp_path / "model")
@@ -201,7 +201,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("model", "match"), REFUSED.values(), ids=REFUSED)
-def test_what_the_format_cannot_express(model, match, tmp_path):
+def test_models_that_the_format_cannot_express_are_refused(model, match, tmp_path):
     with pytest.raises(ValueError, match=match):
         write_model(model(), tmp_path / "model", format="svmlight-tk")
     assert not list(tmp_path.iterdir())

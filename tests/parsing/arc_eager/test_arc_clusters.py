@@ -75,7 +75,7 @@ def test_files_have_them(parser, tmp_path):
     assert (tmp_path / "again.uk").read_bytes() == (tmp_path / "parser.uk").read_bytes()
 
 
-def test_files_of_before_there_were_clusters():
+def test_files_without_clusters_are_read():
     _, arrays, settings = ArcEagerParser(**QUICK).fit(BANK).to_container()
     assert len(arrays.pop("strings.15")) == 0
     assert ArcEagerModel.from_container("file.uk", arrays, settings).clusters is None

@@ -125,7 +125,7 @@ def test_a_treebank_of_one_word():
         check_trees(parser.parse([["Go"], ["Go", "away", "now"]]), ["root"])
 
 
-def test_other_bytes_stay(parser):
+def test_all_other_bytes_are_kept(parser):
     text = (
         b"# sent_id = 1\r\n1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\t_\r\n1\tDo\t_\tAUX\t_\t_\t_\t_\t_\tx=1\r\n"
         b"2\tn't\t_\tPART\t_\t_\t9\t_\t0:x\t_\r\n2.1\t_\t_\t_\t_\t_\t_\t_\t_\t_"
@@ -171,7 +171,7 @@ def test_two_roots_are_refused_in_conllu():
 # --- What is refused --------------------------------------------------------------------------------
 
 
-def test_not_fitted():
+def test_parsers_must_be_fitted_before_use():
     for ask in (lambda p: p.parse([["a"]]), lambda p: p.evaluate(DOGS), lambda p: p.save("nowhere.uk")):
         with pytest.raises(NotFittedError):
             ask(ArcEagerParser())
@@ -190,7 +190,7 @@ def test_a_treebank_must_have_trees(parser):
         ArcEagerParser().fit(Treebank.from_words([]))
 
 
-def test_what_cannot_be_parsed(parser):
+def test_invalid_words_and_tags_are_refused(parser):
     with pytest.raises(ValueError, match="sentence 1 has no words"):
         parser.parse([["a"], []])
     with pytest.raises(ValueError, match="tags"):
@@ -238,7 +238,7 @@ def test_sources(parser, tmp_path):
     assert ArcEagerParser(**QUICK).fit(path).parse(read_conllu(path)).to_bytes() == expected
 
 
-def test_what_it_tells(parser):
+def test_fitted_attributes_describe_the_parser(parser):
     assert sorted(parser.labels_) == ["nsubj", "obj", "punct", "root"]
     assert parser.n_features_ > 0 and parser.nbytes > 0
     assert len(parser.epochs_) == 3 and parser.best_epochs_ == [3]
@@ -265,12 +265,12 @@ def test_files_without_a_beam_are_parsed_greedily(parser):
 
 
 @pytest.mark.parametrize("beam", [0, -1, 65, 1.5, True, "4", None])
-def test_a_model_has_a_beam_that_its_file_can_hold(parser, beam):
+def test_beams_too_wide_for_the_file_are_refused(parser, beam):
     with pytest.raises(ValueError, match="beam must be a number from 1 to 64"):
         dataclasses.replace(parser.model_, beam=beam)
 
 
-def test_another_beam_is_for_parsers_that_were_trained_with_one(parser):
+def test_other_beams_need_a_parser_trained_with_a_beam(parser):
     wide = ArcEagerParser(beam=3, **QUICK).fit(DOGS).to_model()
     assert [wide.with_beam(width).beam for width in (1, 2, 64)] == [1, 2, 64]
     assert wide.with_beam(1).with_beam(2).beam == 2

@@ -60,7 +60,7 @@ def same(parser, other):
 @pytest.mark.parametrize("split", ["none", "labels"])
 @pytest.mark.parametrize("bank", [XOR_HEADS, XOR_LABELS], ids=["heads", "labels"])
 @pytest.mark.parametrize("learner", ["online", "svm", "logistic"])
-def test_conjunctions_of_two_learn_what_single_features_cannot(learner, bank, split, word_pairs):
+def test_degree_2_learns_patterns_that_degree_1_cannot(learner, bank, split, word_pairs):
     def las(degree):
         parser = ArcEagerParser(
             degree, learner=learner, templates=word_pairs, split=split, min_count=1, min_updates=1, C=10
@@ -94,7 +94,7 @@ def hang(heads, span, head, rng):
 
 @pytest.mark.parametrize("split", ["none", "labels", "both"])
 @pytest.mark.parametrize(("learner", "beam"), [("online", 1), ("online", 4), ("svm", 1), ("logistic", 1)])
-def test_small_treebanks_are_learnt_by_heart(learner, beam, split):
+def test_small_treebanks_are_reproduced_exactly(learner, beam, split):
     # All digits are equal, so the words must differ in letters.
     bank = by_heart(1, 10, seed=3)
     parser = ArcEagerParser(
@@ -130,7 +130,7 @@ def test_conjunctions_that_were_corrected_often_only():
     learner=st.sampled_from([("online", 1), ("online", 3), ("svm", 1), ("logistic", 1)]),
     seed=st.integers(0, 99),
 )
-def test_the_seed_decides_and_threads_do_not(bank, learner, seed):
+def test_the_parser_depends_on_the_seed_and_not_on_threads(bank, learner, seed):
     learner, beam = learner
 
     def fit(n_jobs, random_state):
@@ -152,7 +152,7 @@ def test_other_seeds_give_other_parsers():
     assert not same(one, other)
 
 
-def test_fitting_again_forgets():
+def test_fitting_again_starts_from_scratch():
     first, second = by_heart(5, 8, seed=1), by_heart(3, 6, seed=2)
     parser = ArcEagerParser(min_count=1, split="both").fit(first).set_params(split="labels").fit(second)
     assert same(parser, ArcEagerParser(min_count=1).fit(second))
@@ -244,7 +244,7 @@ def test_dev_measures_other_learners():
     assert parser.dev_result_.n_words == 12
 
 
-def test_what_it_tells(capsys):
+def test_verbose_prints_the_epochs(capsys):
     bank = by_heart(2, 6, seed=1)
     ArcEagerParser(epochs=2, verbose=1).fit(bank, dev=bank)
     lines = capsys.readouterr().out.splitlines()
@@ -257,7 +257,7 @@ def test_what_it_tells(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_lists_of_labels_that_are_none():
+def test_treebanks_without_arcs_are_learnt():
     """In a treebank of sentences of one word, there are no arcs to label."""
     bank = bank_of([(["a"], ["X"], ["x"], [0], ["root"]), (["b"], ["Y"], ["y"], [0], ["top"])] * 2)
     parsed = ArcEagerParser(min_count=1).fit(bank).parse([["a", "b", "c"]], [["X", "Y", "X"]])[0]
@@ -283,7 +283,7 @@ def test_stops_promptly_on_ctrl_c():
     )
 
 
-def test_whoever_stops_the_training_has_no_parser(monkeypatch):
+def test_interrupted_trainings_leave_no_parser(monkeypatch):
     parser = ArcEagerParser(epochs=1).fit(by_heart(2, 6, seed=1))
 
     def stop(*_):
@@ -298,7 +298,7 @@ def test_whoever_stops_the_training_has_no_parser(monkeypatch):
     assert parser.fit(XOR_HEADS).evaluate(XOR_HEADS).n_words == 8
 
 
-def test_a_treebank_that_is_refused_changes_nothing():
+def test_a_refused_treebank_does_not_change_the_parser():
     bank = by_heart(2, 6, seed=1)
     parser = ArcEagerParser(epochs=1).fit(bank)
     expected = parser.parse(bank).to_bytes()

@@ -152,12 +152,12 @@ between modifier.content.surface. modifier.distance same.x.after
 
 
 @pytest.mark.parametrize("name", ["", *NO_TEMPLATES.split()])
-def test_templates_that_there_are_not(name):
+def test_unknown_templates_are_refused(name):
     with pytest.raises(ValueError, match="no such template"):
         fitted(templates=["modifier.particles", name])
 
 
-def test_a_template_that_comes_twice():
+def test_repeated_templates_are_refused():
     with pytest.raises(ValueError, match="occurs twice"):
         fitted(templates=["modifier.particles", "between.distance", "modifier.particles"])
 
@@ -199,7 +199,7 @@ def test_parses_as_the_twin_does(degree, learner):
     ("engine", "options"),
     [("expanded", {}), ("split", {}), ("inverted", {}), ("bitsliced", {}), ("pruned", {"threshold": 1e-9})],
 )
-def test_engines_decide_alike(engine, options):
+def test_all_engines_make_the_same_decisions(engine, options):
     svm = {"degree": 4, "C": 1e-3}  # support vectors, from which all engines can be built
     expected = fitted(**svm, engine="inverted").parse(read(TEST))
     found = fitted(**svm, engine=engine, **options)
@@ -230,7 +230,7 @@ def test_trees_are_well_formed(text):
     assert set(parsed.types) <= set(b"D")
 
 
-def test_heads_that_come_in_do_not_matter(parser):
+def test_given_heads_do_not_affect_parsing(parser):
     corpus = read(TEST)
     assert (
         parser.parse(corpus.with_heads(np.full(corpus.n_bunsetsu, -1))).to_bytes()
@@ -262,7 +262,7 @@ def test_heads_of_a_corpus_count_in_training():
         BunsetsuParser(1).fit(corpus.with_heads(heads))
 
 
-def test_tries_change_nothing():
+def test_tries_do_not_change_parses():
     plain = fitted(2)
     grown = fitted(2, trie=read(TEST), trie_nodes=50)
     assert grown.classifier_.trie is not None
@@ -363,7 +363,7 @@ def test_files_give_the_same_parser(options, tmp_path):
     assert (tmp_path / "again.uk").read_bytes() == (tmp_path / "p.uk").read_bytes()
 
 
-def test_where_split_does_not_fit_something_else_is_made():
+def test_another_engine_is_chosen_if_split_does_not_fit():
     tight = fitted(4, C=1e-3, memory=30_000)
     assert tight.classifier_.engine != "split"
     assert tight.parse(read(TEST)).to_bytes() == fitted(4, C=1e-3).parse(read(TEST)).to_bytes()

@@ -66,7 +66,7 @@ def test_tags_without_a_type():
 
 
 @pytest.mark.parametrize("tag", ["X", "B-", "o", "BNP", "-NP", "B_NP", "OO", "O-NP"])
-def test_what_is_no_tag_is_refused_with_its_place(tag):
+def test_invalid_tags_are_refused_with_their_place(tag):
     text = f"He PRP B-NP\nsaw VBD {tag}\n".encode()
     with pytest.raises(FormatError, match=f"'{tag}' is no tag of a chunk") as caught:
         read_tags(read_chunks(io.BytesIO(text)), [])
@@ -121,7 +121,7 @@ def test_shares_by_hand():
     assert "per second" not in str(result)
 
 
-def test_nothing_found_is_nothing_right():
+def test_precision_and_recall_without_found_chunks_are_zero():
     result = compare_chunks(corpus_of(["B-NP"]), corpus_of(["O"]))
     assert (result.precision, result.recall, result.f1) == (0.0, 0.0, 0.0)
 

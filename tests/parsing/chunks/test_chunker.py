@@ -127,7 +127,7 @@ def test_a_wide_beam_finds_the_best_tagging_of_all(templates):
         assert chunker.parse([sentence.words], [sentence.pos])[0].tags == best
 
 
-def test_a_beam_revises_what_the_next_word_refutes(tmp_path):
+def test_a_beam_revises_decisions_that_the_next_word_refutes(tmp_path):
     """Three of five x are outside; p, which begins no chunk, follows the other two."""
     (tmp_path / "templates").write_text("word[0]\ntag[-1]\n")
     words = [["x", "q"]] * 3 + [["x", "p"]] * 2
@@ -182,7 +182,7 @@ def _fitted(scheme: str) -> Chunker:
     return _CHUNKERS[scheme]
 
 
-def test_a_text_without_single_words_in_chunks_leaves_odd_words_outside(words_only):
+def test_words_that_no_tag_of_the_training_fits_are_outside_chunks(words_only):
     """IOBES then has neither O nor S: the last of three words cannot be in any chunk."""
     corpus = ChunkCorpus.from_words([["a", "b", "c", "d"]], tags=[["B-X", "I-X", "B-Y", "I-Y"]])
     for direction, expected in (("forward", ["B", "I", "O"]), ("backward", ["O", "B", "I"])):
@@ -206,14 +206,14 @@ def test_two_tags_are_a_binary_decision(words_only):
     assert tags_in(chunker.parse(corpus)) == tags_in(corpus)
 
 
-def test_the_number_of_threads_changes_nothing(chunker):
+def test_tags_do_not_depend_on_the_number_of_threads(chunker):
     many = made_corpus(500, seed=2)
     assert chunker.parse(many, n_jobs=1) == chunker.parse(many, n_jobs=2)
     again = Chunker(n_jobs=2).fit(CORPUS)
     assert again.parse(many) == chunker.parse(many)
 
 
-def test_evaluate_counts_what_parse_answers(chunker):
+def test_evaluate_counts_the_chunks_that_parse_finds(chunker):
     result = chunker.evaluate(TEST)
     parsed = chunker.parse(TEST)
     right = sum(len(chunks_of(a.tags) & chunks_of(b.tags)) for a, b in zip(TEST, parsed, strict=True))
@@ -309,7 +309,7 @@ def test_wrong_parameters_are_refused(tmp_path):
         Chunker(templates=tmp_path / "latin").fit(CORPUS)
 
 
-def test_what_was_learned_stays_when_parameters_change_and_goes_when_a_fit_fails():
+def test_models_survive_changed_parameters_but_not_failed_fits():
     chunker = Chunker().fit(CORPUS)
     before = chunker.parse(TEST)
     assert chunker.set_params(direction="backward", scheme="IOBES").parse(TEST) == before
@@ -319,7 +319,7 @@ def test_what_was_learned_stays_when_parameters_change_and_goes_when_a_fit_fails
         chunker.parse(TEST)
 
 
-def test_what_is_not_fitted_says_so():
+def test_unfitted_chunkers_are_refused():
     for use in (lambda c: c.parse([["a"]]), lambda c: c.evaluate(TEST), lambda c: c.to_container()):
         with pytest.raises(NotFittedError):
             use(Chunker())
@@ -360,7 +360,7 @@ def test_saved_chunkers_answer_the_same(tmp_path, parameters):
     assert (tmp_path / "again.uk").read_bytes() == (tmp_path / "chunks.uk").read_bytes()
 
 
-def test_own_templates_are_in_the_file(words_only, tmp_path):
+def test_templates_are_stored_in_the_file(words_only, tmp_path):
     chunker = Chunker(templates=words_only).fit(CORPUS)
     chunker.save(tmp_path / "chunks.uk")
     words_only.unlink()
@@ -469,7 +469,7 @@ def test_conll2000(templates, least):
 
 
 @pytest.mark.parametrize("beam", [0, -1, 65, 1.5, True, "4", None])
-def test_a_model_has_a_beam_that_its_file_can_hold(beam):
+def test_beams_too_wide_for_the_file_are_refused(beam):
     text = ChunkCorpus.from_words([["He", "left"]], [["PRP", "VBD"]], tags=[["B-NP", "B-VP"]])
     with pytest.raises(ValueError, match="beam must be a number from 1 to 64"):
         dataclasses.replace(Chunker().fit(text).model_, beam=beam)

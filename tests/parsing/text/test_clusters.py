@@ -67,7 +67,7 @@ def test_progress_and_ends():
     assert len(lines) < 9
 
 
-def test_what_is_refused():
+def test_invalid_clusters_and_options_are_refused():
     with pytest.raises(ValueError, match="no word of the texts occurs 3 times"):
         WordClusters.learn(["a b c"])
     with pytest.raises(ValueError, match="there must be 1 to 2000 clusters"):
@@ -165,7 +165,7 @@ def test_files_without_words_are_refused(tmp_path):
         Tagger(clusters=tmp_path / "blank.txt").fit(bank)
 
 
-def test_what_is_no_text_is_refused(tmp_path):
+def test_inputs_that_are_not_text_are_refused(tmp_path):
     with pytest.raises(TypeError, match="sentences are texts, or lists of words"):
         WordClusters.learn([[1, 2]] * 9)
     (tmp_path / "latin1.txt").write_bytes(b"a b\nd\xe9j\xe0 vu\n")

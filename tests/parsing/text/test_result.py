@@ -38,7 +38,7 @@ def test_a_treebank_compared_with_itself():
     assert result.table().count("100.00 %") == 15
 
 
-def test_words_of_multiword_tokens_stand_beside_words_of_the_same_form():
+def test_words_of_multiword_tokens_are_aligned_by_form():
     gold = bank(["1 bois boire VERB", "2-3 du _", "2 de de ADP", "3 le le DET", "4 vin vin NOUN"])
     unsplit = bank(["1 bois boire VERB", "2 du du ADP", "3 vin vin NOUN"])
     result = compare_text(gold, unsplit)
@@ -66,7 +66,7 @@ def test_a_word_before_a_multiword_token_is_left_out():
     assert counts(compare_text(gold, found).words) == (3, 3, 2)
 
 
-def test_heads_are_right_if_they_stand_beside_the_right_heads():
+def test_heads_are_correct_if_aligned_with_gold_heads():
     gold = bank(["1 a _ _ _ _ 2 nsubj:pass", "2 b _ _ _ _ 0 root", "3 c _ _ _ _ 2 obj"])
     found = bank(["1 a _ _ _ _ 2 nsubj", "2 b _ _ _ _ 0 root", "3 c _ _ _ _ 1 obj"])
     result = compare_text(gold, found)
@@ -132,7 +132,7 @@ def test_files_are_compared_too(tmp_path):
         compare_text(tmp_path / "a.conllu", tmp_path / "missing.conllu")
 
 
-def test_only_what_was_to_be_found_is_shown():
+def test_only_requested_measures_are_shown():
     gold = bank(["1 a", "2 b"])
     result = compare_text(gold, gold, measures=SPLITTING)
     assert str(result) == "Tokens 100.00, Sentences 100.00, Words 100.00"
@@ -141,7 +141,7 @@ def test_only_what_was_to_be_found_is_shown():
     assert set(ALL_MEASURES) - set(list_measures(["xpos", "feats"])) == {"upos", "all_tags", "lemmas"}
 
 
-def test_what_the_treebank_does_not_have_is_not_scored():
+def test_columns_missing_in_the_gold_treebank_are_not_scored():
     full = bank(["1 a b X Y Case=Nom 0 root"])
     assert compare_text(full, full).measured == ALL_MEASURES
     assert compare_text(bank(["1 a"]), full).measured == SPLITTING

@@ -94,7 +94,7 @@ def tagger():
     return Tagger(min_count=1, min_updates=1).fit(BANK[[0, 1, 2] * 5])
 
 
-def test_what_the_treebank_lacks_is_not_learnt(tagger):
+def test_columns_missing_in_the_treebank_are_not_learnt(tagger):
     assert tagger.columns_ == ["upos", "xpos", "lemma"]
     assert Tagger(["xpos"], min_count=1, min_updates=1).fit(BANK).columns_ == ["xpos"]
     with pytest.raises(ValueError, match="has no feats to learn from"):
@@ -115,7 +115,7 @@ def test_answers(tagger):
     assert str(tagger.evaluate(BANK)).startswith("upos 100.00 %, xpos 100.00 %, lemma 100.00 %, all 100.00 %")
 
 
-def test_what_the_treebank_does_not_have_is_not_measured(tagger):
+def test_columns_missing_in_the_treebank_are_not_measured(tagger):
     words = [["They", "bark"]]
     assert tagger.evaluate(Treebank.from_words(words, [["PRON", "VERB"]])).accuracy == {"upos": 100.0}
     with pytest.raises(ValueError, match="has no upos and no xpos and no lemma to compare with"):
@@ -136,7 +136,7 @@ def test_the_best_epoch_of_a_dev_treebank_is_kept():
         Tagger(**options).fit(noisy, dev=Treebank.from_words([]))
 
 
-def test_other_columns_and_comments_stay(tagger):
+def test_other_columns_and_comments_are_kept(tagger):
     lines = [
         "# a comment",
         "1-2\tab" + "\t_" * 8,
@@ -218,7 +218,7 @@ def test_damaged_certain_classes_are_refused(tagger, name, damage):
         TaggerModel.from_container("t.uk", damaged, settings)
 
 
-def test_files_of_before_there_were_certain_classes_load(tagger):
+def test_files_without_certain_classes_are_read(tagger):
     _, arrays, settings = tagger.to_container()
     old = {key: array for key, array in arrays.items() if ".certain." not in key}
     assert TaggerModel.from_container("t.uk", old, settings).evaluate(BANK).accuracy["upos"] == 100.0
@@ -232,7 +232,7 @@ def test_damaged_edits_are_refused(tagger):
         TaggerModel.from_container("t.uk", damaged, settings)
 
 
-def test_explanations_name_what_decided(tagger):
+def test_explanations_name_the_column(tagger):
     found = tagger.explain([["Cats", "barked"]])  # both unseen in training
     assert {one.kind for one in found} >= {"upos"}
     assert tagger.heaviest(3)

@@ -41,7 +41,7 @@ def nlp():
 # --- What it finds ----------------------------------------------------------------------------------------
 
 
-def test_finds_what_training_had(nlp):
+def test_the_training_text_is_reproduced(nlp):
     doc = nlp.parse(TEXT)
     assert isinstance(doc, Document)
     assert [sentence.forms for sentence in doc] == [sentence.forms for sentence in BANK[:3]]
@@ -53,7 +53,7 @@ def test_finds_what_training_had(nlp):
     assert "did" in doc[0].draw()
 
 
-def test_measures_what_it_finds(nlp):
+def test_evaluate_measures_from_text_tokens_or_tags(nlp):
     assert nlp.dev_result_ == nlp.evaluate(BANK)
     for start in ("text", "tokens", "tags"):
         found = nlp.evaluate(BANK, given=start)
@@ -66,7 +66,7 @@ def test_measures_what_it_finds(nlp):
         nlp.evaluate(Treebank.from_words([]))
 
 
-def test_what_is_given_is_not_guessed(nlp):
+def test_given_sentences_and_tags_are_kept(nlp):
     """Sentences and tags that the models would not find reveal the source of the answers."""
     odd = Treebank.from_words(
         [["Why"], ["not", "?"]],
@@ -123,7 +123,7 @@ def test_many_texts_are_parsed_as_each_alone(nlp, given_texts, threads):
     assert found == [nlp.parse(text) for text in given_texts]
 
 
-def test_many_texts_are_read_as_they_are_needed(nlp):
+def test_texts_are_read_lazily(nlp):
     read = []
 
     def texts():
@@ -137,7 +137,7 @@ def test_many_texts_are_read_as_they_are_needed(nlp):
     answers.close()
 
 
-def test_says_which_text_is_none(nlp):
+def test_invalid_texts_are_named_by_number(nlp):
     with pytest.raises(ValueError, match="text 1: character 2 of the text, '\\\\ud800', is half"):
         list(nlp.parse_many(["a", "bc\ud800"]))
     with pytest.raises(TypeError, match="text 0: a text must be a str, got bytes"):
@@ -146,13 +146,13 @@ def test_says_which_text_is_none(nlp):
         nlp.parse_many("a text")
 
 
-def test_the_words_that_mark_a_new_text_may_be_in_a_text(nlp):
+def test_texts_can_contain_newdoc_comments(nlp):
     odd = ["# newdoc", "a # newdoc\n\n# newdoc", "\n# newdoc\n", "", "# newdoc\n"]
     assert [doc.text for doc in nlp.parse_many(odd)] == odd
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_threads_change_nothing(nlp, threads):
+def test_results_do_not_depend_on_the_number_of_threads(nlp, threads):
     text = f"{TEXT}\n\n" * 3000
     assert nlp.parse(text, n_jobs=threads).to_bytes() == nlp.parse(text).to_bytes()
 
@@ -197,7 +197,7 @@ def check_spacy_trees(made):
         assert made["deps"][way[-1]] == "ROOT"
 
 
-def test_gives_spacy_what_it_takes(nlp, made):
+def test_spacy_gets_words_spaces_heads_and_relations(nlp, made):
     nlp.parse(TEXT).to_spacy()
     assert made["vocab"] == "new"
     assert made["words"][:7] == ["They", "did", "n't", "see", "it", ".", " "]
@@ -262,7 +262,7 @@ def test_spacy_itself_takes_it(nlp):
         assert [doc.text[token.idx : token.idx + len(token)] for token in doc] == [t.text for t in doc]
 
 
-def test_says_what_is_missing_for_spacy(nlp, monkeypatch):
+def test_errors_without_spacy_say_what_to_install(nlp, monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(ImportError, match="to_spacy needs spaCy: pip install spacy"):
         nlp.parse(TEXT).to_spacy()
@@ -281,7 +281,7 @@ def test_learns_from_treebanks_that_lack_columns(without):
         assert [getattr(one, column) for one in doc] == expected
 
 
-def test_learns_from_forms_where_there_is_no_text():
+def test_treebanks_without_text_comments_are_learnt_from_forms():
     doc = TextParser(**QUICK).fit(treebank_with_text(comments=False)).parse(TEXT)
     assert [one.forms for one in doc] == [one.forms for one in BANK[:3]]
 
@@ -297,7 +297,7 @@ def test_refuses_treebanks_that_lack_tags_or_trees():
         TextParser(tagger=ArcEagerParser()).fit(BANK)
 
 
-def test_says_how_far_it_is():
+def test_progress_names_each_part_of_training():
     steps = []
     TextParser(**QUICK).fit_reporting(BANK, BANK, on_progress=steps.append)
     parts = [step.words.partition(":")[0] for step in steps]
@@ -316,7 +316,7 @@ def test_parts_are_copied():
     assert made.parse(TEXT).text == TEXT
 
 
-def test_tags_come_from_taggers_that_have_not_seen_the_sentence():
+def test_training_tags_come_from_taggers_that_have_not_seen_the_sentence():
     """A word whose tag differs in one part reveals its tagger."""
     words = [["Dogs", "bark"]] * 8
     tags = [["NOUN", "VERB"]] * 4 + [["NOUN", "X"]] * 4
@@ -406,7 +406,7 @@ def test_memory_is_limited_when_models_are_made(nlp, tmp_path):
         loaded.parse(TEXT)
 
 
-def test_all_of_a_file_can_be_looked_at(nlp, tmp_path):
+def test_all_parts_of_a_file_can_be_inspected(nlp, tmp_path):
     path = tmp_path / "en.uk"
     nlp.save(path)
     assert unkernel.load(path, verify=True).parse(TEXT) == nlp.parse(TEXT)
@@ -420,7 +420,7 @@ def test_all_of_a_file_can_be_looked_at(nlp, tmp_path):
         unkernel.load(path, verify=True)
 
 
-def test_a_file_that_is_cut_is_refused(nlp, tmp_path):
+def test_truncated_files_are_refused(nlp, tmp_path):
     path = tmp_path / "en.uk"
     nlp.save(path)
     path.write_bytes(path.read_bytes()[:-100])

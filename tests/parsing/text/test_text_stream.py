@@ -59,7 +59,7 @@ pieces = st.lists(
 
 
 @given(text=pieces, step=st.integers(1, 9), threads=st.integers(1, 3))
-def test_answers_do_not_depend_on_how_the_text_comes(nlp, text, step, threads):
+def test_results_do_not_depend_on_the_division_of_the_stream(nlp, text, step, threads):
     expected = nlp.parse(text).to_bytes()
     found = list(parse_stream(nlp, Dripping(text.encode(), step), n_jobs=threads, block_bytes=step))
     assert b"".join(part.data for part in found) == expected
@@ -137,7 +137,7 @@ BAD = b"Why not?\n\nDogs saw\nan \xe9toile.\n \nDogs saw it.\n\n\xff\n"
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_stops_at_bytes_that_are_no_text(nlp, threads):
+def test_bytes_that_are_not_text_end_the_stream(nlp, threads):
     found = []
     with pytest.raises(FormatError) as caught:
         for part in parse_stream(nlp, io.BytesIO(BAD), n_jobs=threads):
@@ -148,7 +148,7 @@ def test_stops_at_bytes_that_are_no_text(nlp, threads):
     assert "iconv -f latin1 -t utf-8" in str(caught.value)
 
 
-def test_skips_what_is_no_text(nlp):
+def test_paragraphs_that_are_not_text_can_be_skipped(nlp):
     found = list(parse_stream(nlp, io.BytesIO(BAD), on_error="skip"))
     assert b"".join(part.data for part in found) == nlp.parse("Why not?\n\nDogs saw it.\n\n").to_bytes()
     assert [error.line for part in found for error in part.skipped] == [4, 8]

@@ -72,7 +72,7 @@ def tokens_of(bank):
 # --- What it finds ----------------------------------------------------------------------------------------
 
 
-def test_finds_what_training_had(tokenizer):
+def test_the_training_text_is_reproduced(tokenizer):
     result = tokenizer.evaluate(BANK)
     assert (result.tokens.f1, result.words.f1, result.sentences.f1) == (100.0, 100.0, 100.0)
 
@@ -113,7 +113,7 @@ def test_treebanks_without_text_or_blanks_are_learnt_from_forms():
         assert tokenizer.evaluate(bank).words.f1 == 100.0
 
 
-def test_treebanks_that_do_not_tell_blanks_before_punctuation_are_warned_of(tmp_path):
+def test_treebanks_without_marks_of_blanks_warn(tmp_path):
     lines = [f"{k}\t{form}" + "\t_" * 8 for k, form in enumerate(["ab", "."], 1)]
     (tmp_path / "a.conllu").write_text("\n".join([*lines, "", ""]) * 9, encoding="utf-8")
     with pytest.warns(
@@ -128,7 +128,7 @@ def test_treebanks_that_do_not_tell_blanks_before_punctuation_are_warned_of(tmp_
             Tokenizer(epochs=1).fit(bank)
 
 
-def test_text_says_where_blanks_are_if_misc_does_not():
+def test_the_text_comment_gives_blanks_that_misc_lacks():
     lines = ["# text = ab.", *(f"{k}\t{form}" + "\t_" * 8 for k, form in enumerate(["ab", "."], 1)), ""]
     bank = read_conllu(iter_bytes(lines * 9))
     tokenizer = Tokenizer(epochs=2, min_count=1).fit(bank)
@@ -199,17 +199,17 @@ ODD = [
 
 
 @pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
-def test_odd_texts_come_back(tokenizer, text):
+def test_unusual_texts_are_reproduced(tokenizer, text):
     check_comes_back(tokenizer, text)
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])) | st.text("aA.'n t\n\r\t\0 1,-", max_size=60))
-def test_every_text_comes_back(tokenizer, text):
+def test_generated_texts_are_reproduced(tokenizer, text):
     check_comes_back(tokenizer, text)
 
 
 @given(data=st.binary(max_size=200))
-def test_binary_garbage_comes_back(tokenizer, data):
+def test_decoded_random_bytes_are_reproduced(tokenizer, data):
     check_comes_back(tokenizer, data.decode("utf-8", errors="replace"))
 
 
@@ -294,7 +294,7 @@ def test_damaged_arrays_are_refused(tokenizer, name):
 
 
 @pytest.mark.parametrize("blank", "\0\t\n\r ")
-def test_a_file_in_which_a_line_end_is_no_blank_is_refused(tokenizer, tmp_path, blank):
+def test_files_whose_line_ends_are_not_blanks_are_refused(tokenizer, tmp_path, blank):
     """With correct digests, such a file would make the tokenizer loop forever."""
     kind, arrays, settings = tokenizer.to_model().to_container()
     kinds = arrays["kinds"].copy()
@@ -306,7 +306,7 @@ def test_a_file_in_which_a_line_end_is_no_blank_is_refused(tokenizer, tmp_path, 
 
 
 @pytest.mark.parametrize("blanks", [" ", "\n\n", "\n", "  b"])
-def test_a_megabyte_without_blanks_and_then_some(tokenizer, blanks):
+def test_a_megabyte_without_blanks_is_one_paragraph(tokenizer, blanks):
     """Blanks at the end of a full stretch of text belong to it, and are not a paragraph."""
     text = "a" * 2**20 + blanks
     assert original_text(tokenizer.tokenize(text)) == text
@@ -344,7 +344,7 @@ def test_parameters_and_empty_treebanks_are_checked():
         Tokenizer().fit(Treebank.from_words([]))
 
 
-def test_dev_chooses_the_epoch_and_is_measured():
+def test_the_best_epoch_on_dev_is_kept_and_measured():
     tokenizer = Tokenizer(epochs=3).fit(BANK, dev=BANK)
     assert tokenizer.dev_result_.sentences.f1 == 100.0
 

@@ -54,7 +54,7 @@ def check_alike(tokenizer, text):
     assert tokenizer.tokenize(text).to_bytes().decode() == twin.tokenize(text)
 
 
-def test_there_are_choices_of_all_kinds(tokenizer):
+def test_the_tokenizer_makes_all_kinds_of_decisions(tokenizer):
     model = tokenizer.to_model()
     assert model.split_classifier_ is not None
     assert len(model.arrays["ending_rules"]) > 0
