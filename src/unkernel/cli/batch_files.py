@@ -213,7 +213,7 @@ class Journal:
     model : Path
         Model file.
     options : dict
-        Options that change the answers.
+        Options that influence the answers.
     force : bool
         Whether files of other runs may be replaced.
     """

@@ -29,13 +29,13 @@ def terminable() -> Iterator[None]:
         yield
         return
     numbers = [getattr(signal, name) for name in _TERMINATING_SIGNALS if hasattr(signal, name)]
-    taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
-    for number in taken:
+    unhandled = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in unhandled:
         signal.signal(number, _terminate)
     try:
         yield
     finally:
-        for number in taken:
+        for number in unhandled:
             signal.signal(number, signal.SIG_DFL)
 
 

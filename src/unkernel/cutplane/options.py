@@ -19,7 +19,7 @@ class LoopOptions:
 
 @dataclass(frozen=True)
 class MapOptions:
-    """Storage of mapped rows, and the numbers per row that the solver keeps besides."""
+    """Storage of mapped rows, and the number of vectors with one entry per row that the solver keeps."""
 
     storage: str
     memory: float

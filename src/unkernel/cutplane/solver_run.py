@@ -63,9 +63,9 @@ class TrainingRows:
 
     def to_columns(self, weights: Weights) -> Weights:
         """Return the model's weights, without the intercept, from those of the solver."""
-        known = self.columns >= 0
+        has_column = self.columns >= 0
         result = np.zeros(self.n_features)
-        result[self.columns[known]] = weights[: len(self.columns)][known]
+        result[self.columns[has_column]] = weights[: len(self.columns)][has_column]
         return result
 
     def to_store(self, coefficients: Weights, constant: Weights) -> Weights:

@@ -237,8 +237,8 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     ) -> tuple[list[Solution], list[float]]:
         """Return the solution of each problem, and the number to add to its scores."""
         solutions = [
-            self._solve(minimiser, options, OneVsRestTargets(codes, costs, place), bundle, weights)
-            for place, (bundle, weights) in zip(self._list_problems(), start, strict=True)
+            self._solve(minimiser, options, OneVsRestTargets(codes, costs, problem), bundle, weights)
+            for problem, (bundle, weights) in zip(self._list_problems(), start, strict=True)
         ]
         return solutions, self._compute_shifts(minimiser, options, codes, solutions)
 
@@ -365,15 +365,15 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
             case "precision_at_k":
                 return precision_oracle(positive, int(self.k or 0))
             case "roc_area":
-                nothing = np.empty(0)
+                empty = np.empty(0)
                 return ordinal_oracle(
                     positive.astype(np.int32),
                     rank_count=2,
                     groups=np.empty(0, np.int32),
-                    weights=nothing,
-                    pair_weights=nothing,
-                    gains=nothing,
-                    discounts=nothing,
+                    weights=empty,
+                    pair_weights=empty,
+                    gains=empty,
+                    discounts=empty,
                     accuracy=pair_accuracy(self.tol),
                 )
             case _:

@@ -174,10 +174,10 @@ class ModelPredictions(ScoredExamples):
 
     @property
     def names(self) -> Any:
-        """Return the names of columns in the model; without names, the numbers used in its file of rows."""
+        """Return the names of the model's columns; nameless columns are called by their numbers in files."""
         origin = self.inner.model.origin
-        known = origin.get("feature_names")
-        return known if known is not None else _NumberedColumns(0 if origin.get("zero_based", True) else 1)
+        names = origin.get("feature_names")
+        return names if names is not None else _NumberedColumns(0 if origin.get("zero_based", True) else 1)
 
     def heaviest(self, top: int) -> list[Heavy]:
         """Return the largest weights, with column names; raise a ``ValueError`` if there are no weights."""

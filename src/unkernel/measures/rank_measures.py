@@ -103,9 +103,9 @@ class RankMeasures(ModelMeasures):
 
 def _mean(values: Numbers, weights: NDArray[Any]) -> float:
     """Return the weighted mean over the queries that have relevant rows."""
-    known = ~np.isnan(values)
-    total = weights[known].sum()
-    return float((values[known] * weights[known]).sum() / total) if total else float("nan")
+    is_defined = ~np.isnan(values)
+    total = weights[is_defined].sum()
+    return float((values[is_defined] * weights[is_defined]).sum() / total) if total else float("nan")
 
 
 def are_grades(labels: NDArray[Any]) -> bool:

@@ -149,10 +149,10 @@ def make_baseline(
     """Return the linear baseline of a model, to be trained on rows in the form that its classifier takes."""
     if isinstance(rows, Forest) or predictions.decision.scheme in ("regression", "one_class"):
         raise ValueError("a linear baseline is for classifiers and rankings of rows or records: omit train")
-    known = _check_column(labels)
-    if len(known) != rows.shape[0]:
-        raise ValueError(f"train has inconsistent numbers of samples: {rows.shape[0]} and {len(known)}")
-    return LinearBaseline(rows, known, _convert_groups(groups))
+    label_array = _check_column(labels)
+    if len(label_array) != rows.shape[0]:
+        raise ValueError(f"train has inconsistent numbers of samples: {rows.shape[0]} and {len(label_array)}")
+    return LinearBaseline(rows, label_array, _convert_groups(groups))
 
 
 def report_of(
@@ -160,14 +160,14 @@ def report_of(
 ) -> Report:
     """Return the report of one model or several, given their predictions."""
     _check_comparable(predictions)
-    study = (
-        _study_ranks
+    measure_models = (
+        _measure_ranks
         if predictions[0].ranks
-        else _study_classes
+        else _measure_classes
         if len(predictions[0].classes)
-        else _study_values
+        else _measure_values
     )
-    studied, sections, summary = study(predictions, choices, baseline)
+    measured_models, sections, summary = measure_models(predictions, choices, baseline)
     all_sections = [
         models_of(predictions),
         data(predictions),
@@ -177,27 +177,31 @@ def report_of(
     ]
     return Report(
         _make_title(predictions, choices),
-        {measures.name: measures.measures for measures in studied},
+        {model.name: model.measures for model in measured_models},
         [section for section in all_sections if section is not None],
-        _list_undefined(predictions[0], studied),
+        _list_undefined(predictions[0], measured_models),
         summary,
     )
 
 
-def _list_undefined(predictions: ModelPredictions, studied: Sequence[PredictionMeasures]) -> list[str]:
+def _list_undefined(
+    predictions: ModelPredictions, measured_models: Sequence[PredictionMeasures]
+) -> list[str]:
     """List the measures without a value, if the reason is that all examples are of one class."""
     if predictions.ranks or not len(predictions.classes) or len(np.unique(predictions.gold)) > 1:
         return []
-    undefined = dict.fromkeys(one.name for model in studied for one in model.measures if np.isnan(one.value))
+    undefined = dict.fromkeys(
+        measure.name for model in measured_models for measure in model.measures if np.isnan(measure.value)
+    )
     verb = "is" if len(undefined) == 1 else "are"
     words = f"the test set has one class only: {', '.join(undefined)} {verb} undefined"
     return [words] if undefined else []
 
 
-def _study_classes(
+def _measure_classes(
     predictions: Sequence[ModelPredictions], choices: Choices, baseline: LinearBaseline | None
 ) -> Parts:
-    studied = [ClassMeasures(one) for one in predictions]
+    measured_models = [ClassMeasures(model) for model in predictions]
     positive, show_weights = predictions[0].positive, weights
     if positive is None:
         is_ordinal = predictions[0].decision.scheme == "ordinal"
@@ -207,47 +211,68 @@ def _study_classes(
     if isinstance(predictions[0].classifier, TreeClassifier):
         show_weights = fragments
     sections: Sections = [
-        quality(studied, None if positive is None else predictions[0].classes[positive]),
+        quality(measured_models, None if positive is None else predictions[0].classes[positive]),
         agreement(predictions) if len(predictions) > 1 else None,
-        confusion(studied),
-        curves(studied),
-        calibration(studied),
+        confusion(measured_models),
+        curves(measured_models),
+        calibration(measured_models),
         thresholds(predictions, choices.costs or Costs()) if positive is not None else None,
-        columns(studied),
+        columns(measured_models),
         show_weights(predictions, choices.top) if choices.top else None,
         mistakes_of(predictions, choices.n_shown) if choices.n_shown else None,
     ]
-    return studied, sections, {one.name: summarize_classes(one, baseline) for one in studied}
+    return (
+        measured_models,
+        sections,
+        {model.name: summarize_classes(model, baseline) for model in measured_models},
+    )
 
 
-def _study_ranks(
+def _measure_ranks(
     predictions: Sequence[ModelPredictions], choices: Choices, baseline: LinearBaseline | None
 ) -> Parts:
     from unkernel.measures.rank_measures import RankMeasures  # imports scikit-learn
     from unkernel.report.sections.ranking import ranking
 
     choices.check_no_costs("the model answers with an order")
-    studied = [RankMeasures(one) for one in predictions]
+    measured_models = [RankMeasures(model) for model in predictions]
     heavy = weights(predictions, choices.top) if choices.top else None
-    summary = {one.name: summarize_ranks(one, baseline, records=choices.records) for one in studied}
-    return studied, [quality(studied), ranking(studied, choices.records), columns(studied), heavy], summary
+    summary = {
+        model.name: summarize_ranks(model, baseline, records=choices.records) for model in measured_models
+    }
+    return (
+        measured_models,
+        [
+            quality(measured_models),
+            ranking(measured_models, choices.records),
+            columns(measured_models),
+            heavy,
+        ],
+        summary,
+    )
 
 
-def _study_values(
+def _measure_values(
     predictions: Sequence[ModelPredictions], choices: Choices, _: LinearBaseline | None
 ) -> Parts:
     choices.check_no_costs("the model answers with numbers")
-    studied = [ValueMeasures(one) for one in predictions]
+    measured_models = [ValueMeasures(model) for model in predictions]
     heavy = weights(predictions, choices.top) if choices.top else None
-    worst = largest_errors(studied, choices.n_shown) if choices.n_shown else None
-    sections: Sections = [quality(studied), values(studied), columns(studied), heavy, worst]
-    return studied, sections, {one.name: summarize_values(one) for one in studied}
+    worst = largest_errors(measured_models, choices.n_shown) if choices.n_shown else None
+    sections: Sections = [
+        quality(measured_models),
+        values(measured_models),
+        columns(measured_models),
+        heavy,
+        worst,
+    ]
+    return measured_models, sections, {model.name: summarize_values(model) for model in measured_models}
 
 
 def _make_title(predictions: Sequence[ModelPredictions], choices: Choices) -> str:
     if choices.title is not None:
         return choices.title
-    names = " and ".join(one.name for one in predictions)
+    names = " and ".join(model.name for model in predictions)
     return (
         f"{names} on {predictions[0].examples.name}" if predictions[0].examples.name else f"Report of {names}"
     )

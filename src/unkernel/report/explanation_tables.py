@@ -13,27 +13,31 @@ from unkernel.report.markup import Bar, Html, table
 _NO_BAR = 0.0
 
 
-def explanation_table(found: Explanation | TreeExplanation) -> Html:
+def explanation_table(explanation: Explanation | TreeExplanation) -> Html:
     """Return a table of the parts of a score, with bars; the last rows are the rest and the sum."""
-    return _tabulate_tree(found) if isinstance(found, TreeExplanation) else _tabulate_row(found)
+    return (
+        _tabulate_tree(explanation)
+        if isinstance(explanation, TreeExplanation)
+        else _tabulate_row(explanation)
+    )
 
 
-def _tabulate_row(found: Explanation) -> Html:
-    numbers = found.comparison.numbers
+def _tabulate_row(explanation: Explanation) -> Html:
+    numbers = explanation.comparison.numbers
     parts: list[tuple[str, tuple[float, ...]]] = [
-        (AND.join(part.names), numbers(part.value)) for part in found.contributions
+        (AND.join(part.names), numbers(part.value)) for part in explanation.contributions
     ]
-    others = found.n_conjunctions - len(found.contributions)
-    parts.append(("intercept", numbers(found.intercept)))
-    if others:
-        parts.append((f"{others:,} others", numbers(found.rest)))
-    return _tabulate_sums(parts, numbers(found.score), found.for_class, found.against)
+    n_others = explanation.n_conjunctions - len(explanation.contributions)
+    parts.append(("intercept", numbers(explanation.intercept)))
+    if n_others:
+        parts.append((f"{n_others:,} others", numbers(explanation.rest)))
+    return _tabulate_sums(parts, numbers(explanation.score), explanation.for_class, explanation.against)
 
 
-def _tabulate_tree(found: TreeExplanation) -> Html:
-    parts = [(fragment.text, (fragment.value,)) for fragment in found.fragments]
-    parts += [("intercept", (found.intercept,)), ("all others", (found.rest,))]
-    return _tabulate_sums(parts, (found.score,), found.for_class, found.against)
+def _tabulate_tree(explanation: TreeExplanation) -> Html:
+    parts = [(fragment.text, (fragment.value,)) for fragment in explanation.fragments]
+    parts += [("intercept", (explanation.intercept,)), ("all others", (explanation.rest,))]
+    return _tabulate_sums(parts, (explanation.score,), explanation.for_class, explanation.against)
 
 
 def _tabulate_sums(
@@ -57,15 +61,18 @@ def make_bars(values: Sequence[float], longest: float) -> list[Bar]:
     return [Bar(format_signed(value), value / longest if longest else _NO_BAR) for value in values]
 
 
-def heavy_table(found: Sequence[Heavy], caption: str) -> Html:
+def heavy_table(weights: Sequence[Heavy], caption: str) -> Html:
     """Return a table of large weights, with the classes that they support."""
-    longest = max((abs(one.weight) for one in found), default=0.0)
-    rows = [[one.label, _name_supported_class(one), *make_bars([one.weight], longest)] for one in found]
+    longest = max((abs(weight.weight) for weight in weights), default=0.0)
+    rows = [
+        [weight.label, _name_supported_class(weight), *make_bars([weight.weight], longest)]
+        for weight in weights
+    ]
     return table(["", "speaks for", "weight"], rows, caption=caption, texts=[1])
 
 
-def _name_supported_class(one: Heavy) -> str:
-    if one.for_class is None:
-        return "a larger score" if one.weight > 0 else "a smaller score"
-    words = str(one.for_class) if one.weight > 0 else f"not {one.for_class}"
-    return words if one.against is None else f"{words} over {one.against}"
+def _name_supported_class(weight: Heavy) -> str:
+    if weight.for_class is None:
+        return "a larger score" if weight.weight > 0 else "a smaller score"
+    words = str(weight.for_class) if weight.weight > 0 else f"not {weight.for_class}"
+    return words if weight.against is None else f"{words} over {weight.against}"

@@ -65,10 +65,10 @@ def describe_training(model: Model) -> dict[str, str]:
     return facts
 
 
-def facts_by_model(known: Sequence[dict[str, str]]) -> list[tuple[str, list[str]]]:
+def facts_by_model(facts_of_models: Sequence[dict[str, str]]) -> list[tuple[str, list[str]]]:
     """Return each fact for all models, in the order of the first model that has it."""
-    names = dict.fromkeys(name for one in known for name in one)
-    return [(name, [one.get(name, "") for one in known]) for name in names]
+    names = dict.fromkeys(name for facts in facts_of_models for name in facts)
+    return [(name, [facts.get(name, "") for facts in facts_of_models]) for name in names]
 
 
 def _format_value(value: Any) -> str:

@@ -17,7 +17,7 @@ from unkernel.report.page import style
 
 
 def html_of(shown: Any) -> str:
-    """Return a table with the style that it needs."""
+    """Return a table of facts about an object, with its style sheet."""
     return element("div", element("style", Html(style("tables.css"))), _table(shown), class_="unkernel")
 
 

@@ -136,14 +136,14 @@ class Report:
             [
                 {
                     "model": name,
-                    "measure": one.name,
-                    "value": one.value,
-                    "low": one.low,
-                    "high": one.high,
-                    "interval": one.method,
+                    "measure": measure.name,
+                    "value": measure.value,
+                    "low": measure.low,
+                    "high": measure.high,
+                    "interval": measure.method,
                 }
-                for name, found in self.measures.items()
-                for one in found
+                for name, measures in self.measures.items()
+                for measure in measures
             ]
         )
 

@@ -59,7 +59,7 @@ def summarize_parser(measures: Any) -> list[str]:
         names = np.array(["none", *map(str, range(1, _LONG_DISTANCE)), f"{_LONG_DISTANCE} or more"])
         lines.append(_describe_weakest("distance", names, distances, ~measures.correct))
     elif isinstance(measures, ChunkMeasures):
-        types = {name: one for name, one in measures.result.per_type.items() if one.right}
+        types = {name: counts for name, counts in measures.result.per_type.items() if counts.right}
         if types:
             name, worst = min(types.items(), key=lambda pair: pair[1].f1)
             lines.append(f"Fails most on chunks of type {name or '(no type)'}: F1 {worst.f1:.2f} %.")

@@ -36,19 +36,21 @@ from unkernel.report.sections import parse_errors
 from unkernel.report.sections.quality import quality
 
 
-def _list_own_sections(studied: Sequence[Any], choices: Choices) -> list[Section | None]:
+def _list_specific_sections(measured_models: Sequence[Any], choices: Choices) -> list[Section | None]:
     """Return the sections specific to one kind of parser; tokenizers have none."""
-    first = studied[0]
+    first = measured_models[0]
     if isinstance(first, ChunkMeasures):
-        return [parse_errors.chunks(studied)]
+        return [parse_errors.chunks(measured_models)]
     if isinstance(first, TagMeasures):
-        return [parse_errors.tags(studied)]
+        return [parse_errors.tags(measured_models)]
     has_heads = isinstance(first, HeadMeasures)
     has_trees = isinstance(first, TextTreeMeasures) and "las" in first.result.measured
     return [
-        parse_errors.relations(studied) if has_trees or isinstance(first, TreeMeasures) else None,
-        parse_errors.lengths(studied) if has_trees or has_heads else None,
-        parse_errors.draw_mistakes(studied, choices.n_shown) if has_heads and choices.n_shown else None,
+        parse_errors.relations(measured_models) if has_trees or isinstance(first, TreeMeasures) else None,
+        parse_errors.lengths(measured_models) if has_trees or has_heads else None,
+        parse_errors.draw_mistakes(measured_models, choices.n_shown)
+        if has_heads and choices.n_shown
+        else None,
     ]
 
 
@@ -89,22 +91,22 @@ def report_of_parsers(
                 f"{next(iter(parsers))} and {name} cannot be compared: one was made by {first.estimator}, "
                 f"the other by {other.estimator}"
             )
-    read, measured = _KINDS[type(first)]
+    read, measures_type = _KINDS[type(first)]
     corpus = read(source)
-    make = partial(measured, gold=corpus, threads=threads, options=options or {})
-    studied = [make(name, parser) for name, parser in parsers.items()]
+    make = partial(measures_type, gold=corpus, threads=threads, options=options or {})
+    measured_models = [make(name, parser) for name, parser in parsers.items()]
     file = Path(corpus.name).name
     all_sections = [
-        parse_errors.parsers(studied),
-        parse_errors.sentences(studied, file),
-        quality(studied),
-        *_list_own_sections(studied, choices),
-        parse_errors.conjunctions(studied, choices.top) if choices.top else None,
-        parse_errors.speed(studied),
+        parse_errors.parsers(measured_models),
+        parse_errors.sentences(measured_models, file),
+        quality(measured_models),
+        *_list_specific_sections(measured_models, choices),
+        parse_errors.conjunctions(measured_models, choices.top) if choices.top else None,
+        parse_errors.speed(measured_models),
     ]
     return Report(
         choices.title or f"{' and '.join(parsers)} on {file}",
-        {one.name: one.measures for one in studied},
+        {model.name: model.measures for model in measured_models},
         [section for section in all_sections if section is not None],
-        summary={one.name: summarize_parser(one) for one in studied},
+        summary={model.name: summarize_parser(model) for model in measured_models},
     )

@@ -35,7 +35,7 @@ def check_matplotlib(user: str = "--plot") -> None:
 
 
 def figure_type(user: str = "--plot") -> Any:
-    """Return matplotlib's figure class without pyplot: it needs no screen and leaves no state behind.
+    """Return matplotlib's figure class, without pyplot, which would need a screen and keep state.
 
     Without matplotlib, the message names the `user` that needs it.
     """
@@ -51,14 +51,12 @@ def drawable(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def trie_lines(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Return lists of candidates that differ only in their tries, the smallest first: without a trie, if
-    measured.
-    """
+    """Return lists of candidates that differ only in the sizes of their tries, in ascending order."""
     lines: dict[Any, dict[int, Candidate]] = {}
     for candidate in candidates:
         if not candidate.fused and not candidate.grouped:
-            below = candidate.engine, candidate.rare, candidate.head_bytes
-            lines.setdefault(below, {})[candidate.trie_nodes] = candidate
+            layout = candidate.engine, candidate.rare, candidate.head_bytes
+            lines.setdefault(layout, {})[candidate.trie_nodes] = candidate
     with_tries = [line for line in lines.values() if any(line) and len(line) > 1]
     return [[line[nodes] for nodes in sorted(line)] for line in with_tries]
 
@@ -74,15 +72,15 @@ def frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
     """Plot time against size; the file is written completely or not at all."""
-    found = drawable(candidates)
-    lines = trie_lines(found)
+    candidates_to_draw = drawable(candidates)
+    lines = trie_lines(candidates_to_draw)
     panels = 2 if lines else 1
     figure = new_figure(panels)
     axes = figure.add_subplot(1, panels, 1)
-    _draw_all(axes, found, lines)
+    _draw_all(axes, candidates_to_draw, lines)
     axes.set_title(name_of(title), parse_math=False)
     if lines:
-        _draw_tries(figure.add_subplot(1, panels, 2), found, lines)
+        _draw_tries(figure.add_subplot(1, panels, 2), candidates_to_draw, lines)
     save_figure(figure, path)
 
 
@@ -97,30 +95,30 @@ def save_figure(figure: Any, path: Path) -> None:
         figure.savefig(file, format=path.suffix.lower()[1:], dpi=_DOTS_PER_INCH)
 
 
-def _draw_all(axes: Any, found: Sequence[Candidate], lines: Sequence[Sequence[Candidate]]) -> None:
-    """Plot microseconds against bytes, both logarithmic; names are below, where they cover nothing."""
-    for engine in dict.fromkeys(candidate.engine for candidate in found):
-        of_engine = [candidate for candidate in found if candidate.engine == engine]
+def _draw_all(axes: Any, candidates: Sequence[Candidate], lines: Sequence[Sequence[Candidate]]) -> None:
+    """Plot microseconds against bytes on logarithmic axes, with a legend below the plot."""
+    for engine in dict.fromkeys(candidate.engine for candidate in candidates):
+        of_engine = [candidate for candidate in candidates if candidate.engine == engine]
         axes.scatter([c.nbytes for c in of_engine], [c.microseconds for c in of_engine], label=engine)
     for line in lines:
         nbytes, times = [c.nbytes for c in line], [c.microseconds for c in line]
         axes.plot(nbytes, times, "--", color="grey", zorder=0, label=f"{line[0].engine}, with tries")
-    for candidate in (candidate for candidate in found if candidate.chosen):
-        at = (candidate.nbytes, candidate.microseconds)
-        axes.scatter(*at, s=180, facecolors="none", edgecolors="black", label="chosen")
+    for candidate in (candidate for candidate in candidates if candidate.chosen):
+        point = (candidate.nbytes, candidate.microseconds)
+        axes.scatter(*point, s=180, facecolors="none", edgecolors="black", label="chosen")
     axes.set(xlabel="size of the tables", ylabel=_TIME)
     axes.margins(x=0.12, y=0.12)  # room for the numbers
-    readable_log(axes, "x", [c.nbytes for c in found], size)
-    readable_log(axes, "y", [c.microseconds for c in found], "{:g}".format)
+    readable_log(axes, "x", [c.nbytes for c in candidates], size)
+    readable_log(axes, "y", [c.microseconds for c in candidates], "{:g}".format)
     axes.grid(True, which="both", alpha=0.2)
-    _number(axes, found)
+    _number(axes, candidates)
     _names_below(axes)
 
 
 def readable_log(axes: Any, which: str, values: Sequence[float], shown: Callable[[float], str]) -> None:
     """Make an axis logarithmic, with ticks at round numbers, in words and without powers of ten.
 
-    If all values are nearly equal, the axis is linear: no round number may be near them.
+    If all values are nearly equal, the axis is linear, because there may be no round number near them.
     """
     ticks, axis = importlib.import_module("matplotlib.ticker"), getattr(axes, f"{which}axis")
     spread = max(values) / min(values)
@@ -132,25 +130,25 @@ def readable_log(axes: Any, which: str, values: Sequence[float], shown: Callable
     axis.set_major_formatter(lambda value, _: shown(value))
 
 
-def _number(axes: Any, found: Sequence[Candidate]) -> None:
-    """Put numbers beside the unbeaten candidates, whose names are below; more numbers would overlap.
+def _number(axes: Any, candidates: Sequence[Candidate]) -> None:
+    """Put numbers beside the unbeaten candidates, which the legend below names.
 
     A number is placed on the side of its point that is farthest from all points and other numbers.
     """
     axes.figure.draw_without_rendering()  # places are unknown until then
-    places = axes.transData.transform([(c.nbytes, c.microseconds) for c in found])
-    taken = [tuple(place) for place in places.tolist()]
+    places = axes.transData.transform([(c.nbytes, c.microseconds) for c in candidates])
+    occupied = [tuple(place) for place in places.tolist()]
     pixels = axes.figure.dpi / 72  # per point
-    for number, candidate in enumerate(frontier(found), 1):
-        at = (candidate.nbytes, candidate.microseconds)
-        x, y = axes.transData.transform(at).tolist()
-        around = {(x + pixels * side[0], y + pixels * side[1]): side for side in _SIDES}
-        free = max(around, key=lambda place: min(math.dist(place, other) for other in taken))
-        taken.append(free)
+    for number, candidate in enumerate(frontier(candidates), 1):
+        point = (candidate.nbytes, candidate.microseconds)
+        x, y = axes.transData.transform(point).tolist()
+        side_of_place = {(x + pixels * side[0], y + pixels * side[1]): side for side in _SIDES}
+        best_place = max(side_of_place, key=lambda place: min(math.dist(place, other) for other in occupied))
+        occupied.append(best_place)
         axes.annotate(
             str(number),
-            at,
-            xytext=around[free],
+            point,
+            xytext=side_of_place[best_place],
             textcoords="offset points",
             ha="center",
             va="center",
@@ -164,13 +162,13 @@ def _names_below(axes: Any) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, fontsize=8, frameon=False)
 
 
-def _draw_tries(axes: Any, found: Sequence[Candidate], lines: Sequence[Sequence[Candidate]]) -> None:
+def _draw_tries(axes: Any, candidates: Sequence[Candidate], lines: Sequence[Sequence[Candidate]]) -> None:
     """Plot microseconds against the nodes of tries, beside the fastest candidate without one."""
     for line in lines:
         with_tries = [candidate for candidate in line if candidate.trie_nodes]
         nodes, times = [c.trie_nodes for c in with_tries], [c.microseconds for c in with_tries]
         axes.plot(nodes, times, marker="o", label=f"{line[0].engine}, with a trie")
-    fastest = min((c for c in found if not c.trie_nodes), key=lambda c: c.microseconds, default=None)
+    fastest = min((c for c in candidates if not c.trie_nodes), key=lambda c: c.microseconds, default=None)
     if fastest is not None:
         axes.axhline(
             fastest.microseconds, linestyle=":", color="black", label=f"without: {describe(fastest)}"

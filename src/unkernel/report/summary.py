@@ -73,7 +73,7 @@ def summarize_ranks(measures: Any, baseline: LinearBaseline | None, *, records: 
     comparison = "A random order has 50 % of the pairs in order."
     if baseline is not None:
         baseline_measures = baseline.measure_ranks(measures.predictions)
-        values = [one.values()[ORDERED] for one in (measures, baseline_measures)]
+        values = [ranking.values()[ORDERED] for ranking in (measures, baseline_measures)]
         low, high = middle(measures.samples[ORDERED] - baseline_measures.samples[ORDERED])
         comparison += (
             f" A linear model of the same features has {format_percent(values[1])}: "
@@ -94,9 +94,9 @@ def summarize_ranks(measures: Any, baseline: LinearBaseline | None, *, records: 
 
 def summarize_quality(measures: PredictionMeasures, names: Sequence[str]) -> str:
     """Return a sentence with the named measures that the model has; with its first two if it has none."""
-    known = {one.name: one for one in measures.measures}
-    words = [_describe_measure(known[name]) for name in names if name in known] or [
-        _describe_measure(one) for one in measures.measures[:2]
+    by_name = {measure.name: measure for measure in measures.measures}
+    words = [_describe_measure(by_name[name]) for name in names if name in by_name] or [
+        _describe_measure(measure) for measure in measures.measures[:2]
     ]
     text = "; ".join(words)
     return f"{text[0].upper()}{text[1:]}."
@@ -181,8 +181,8 @@ def _describe_difference(value: float, low: float, high: float) -> str:
     return f"the model is not clearly better ({100 * value:+.2f} points, {interval})"
 
 
-def _describe_measure(one: Measure) -> str:
-    value = format_measure(one)
-    if np.isnan(one.low):
-        return f"{one.name} {value}"
-    return f"{one.name} {value} (95 % interval: {format_interval(one)})"
+def _describe_measure(measure: Measure) -> str:
+    value = format_measure(measure)
+    if np.isnan(measure.low):
+        return f"{measure.name} {value}"
+    return f"{measure.name} {value} (95 % interval: {format_interval(measure)})"

@@ -110,7 +110,9 @@ def _place_nodes(nodes: list[Node]) -> float:
         if node.x > middle and node.children:
             _shift(node, node.x - middle)
         ends[node.depth] = node.x + node.width / 2
-        ends[0] = max(ends.get(0, 0.0), *(one.x + one.width / 2 for one in _list_nodes(node)))
+        ends[0] = max(
+            ends.get(0, 0.0), *(descendant.x + descendant.width / 2 for descendant in _list_nodes(node))
+        )
     return ends[0] + _MARGIN
 
 
@@ -125,5 +127,5 @@ def _list_reversed(nodes: list[Node]) -> list[Node]:
 
 
 def _shift(node: Node, by: float) -> None:
-    for one in _list_nodes(node)[1:]:
-        one.x += by
+    for descendant in _list_nodes(node)[1:]:
+        descendant.x += by

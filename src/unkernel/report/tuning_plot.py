@@ -62,7 +62,7 @@ def _sort_key(setting: Setting, x_parameter: str | None) -> Any:
 
 def _choose_axis(varied: Sequence[str], settings: Sequence[Setting]) -> str | None:
     """Return C if it varies, else the first numeric parameter, else the first."""
-    numbers = [name for name in varied if not any(isinstance(one[name], str) for one in settings)]
+    numbers = [name for name in varied if not any(isinstance(setting[name], str) for setting in settings)]
     if "C" in varied:
         return "C"
     return numbers[0] if numbers else (varied[0] if varied else None)

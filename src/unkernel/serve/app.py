@@ -144,8 +144,8 @@ class Application:
             else b""
         )
         matches = [
-            hmac.compare_digest(token, known) for known in self._tokens
-        ]  # takes the same time for every token
+            hmac.compare_digest(token, accepted) for accepted in self._tokens
+        ]  # compares all tokens in constant time
         if not any(matches):
             raise RequestError(401, "send the header: Authorization: Bearer and one of the server's tokens")
 

@@ -94,9 +94,11 @@ class Request:
     def _read_tensor(self, tensor: Json, place: str) -> NDArray[Any]:
         datatype = _get_typed(tensor, "datatype", str, place)
         if datatype != _BYTES and datatype not in _NUMPY:
-            known = ", ".join([_BYTES, *_NUMPY])
+            datatypes = ", ".join([_BYTES, *_NUMPY])
             raise RequestError(
-                400, f"{place}.datatype must be one of {known}, got {datatype!r}", field=f"{place}.datatype"
+                400,
+                f"{place}.datatype must be one of {datatypes}, got {datatype!r}",
+                field=f"{place}.datatype",
             )
         shape = _read_shape(tensor, place)
         size = _get_typed(tensor, "parameters", dict, place, default={}).get("binary_data_size")
@@ -213,15 +215,15 @@ def _parse_bytes(data: memoryview, datatype: str, place: str) -> NDArray[Any]:
 
 def check_inputs(inputs: Mapping[str, NDArray[Any]], answerer: Answerer, most: int) -> None:
     """Raise a RequestError if the inputs do not fit the model, or have more than `most` items."""
-    known = [tensor.name for tensor in answerer.inputs]
-    unknown = next((name for name in inputs if name not in known), None)
+    known_names = [tensor.name for tensor in answerer.inputs]
+    unknown = next((name for name in inputs if name not in known_names), None)
     if unknown is not None:
-        first_names = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+        first_names = ", ".join(known_names[:20]) + (", ..." if len(known_names) > 20 else "")
         raise RequestError(400, f"the model has no input {unknown!r}; it has: {first_names}", field="inputs")
     if not inputs:
-        raise RequestError(400, f'"inputs" is empty: give {known[0]!r}, for example', field="inputs")
-    if len(known) == 1 and known[0] not in inputs:
-        raise RequestError(400, f"the input {known[0]!r} is missing", field="inputs")
+        raise RequestError(400, f'"inputs" is empty: give {known_names[0]!r}, for example', field="inputs")
+    if len(known_names) == 1 and known_names[0] not in inputs:
+        raise RequestError(400, f"the input {known_names[0]!r} is missing", field="inputs")
     counts = {array.shape[0] for array in inputs.values()}
     if len(counts) > 1:
         raise RequestError(400, "the inputs have different numbers of items", field="inputs")

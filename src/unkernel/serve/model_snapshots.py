@@ -151,12 +151,12 @@ def identify_file(path: Path) -> tuple[int, ...]:
 def _copy_whole(source: Path, copy: Path) -> tuple[int, ...]:
     """Copy a file that may be replaced or written meanwhile; return its identity."""
     for attempt in range(_ATTEMPTS):
-        before = identify_file(source)
+        identity = identify_file(source)
         shutil.copyfile(source, copy)
-        if identify_file(source) == before:
+        if identify_file(source) == identity:
             break
         time.sleep(0.01 * 2**attempt)
-    return before
+    return identity
 
 
 def _find_fault(copy: Path) -> str | None:

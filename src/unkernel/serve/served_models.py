@@ -18,7 +18,7 @@ from unkernel.serve.json_log import log
 from unkernel.serve.model_snapshots import ModelSnapshots, Snapshot, identify_file
 from unkernel.serve.settings import Settings
 
-_ATTEMPTS = 10  # to load a copy before it is replaced again
+_ATTEMPTS = 10  # at loading a copy, which a newer copy may replace meanwhile
 
 
 @dataclass(frozen=True, eq=False)

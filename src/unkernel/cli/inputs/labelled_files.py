@@ -43,11 +43,11 @@ def drop_unknown_features(X: Any, n_features: int, name: str) -> Any:
     """Give rows exactly the model's columns: features without a weight are dropped, with a warning."""
     from scipy import sparse
 
-    known = X[:, :n_features] if X.shape[1] > n_features else X
-    if ignored := X.nnz - known.nnz:
-        rows = int(np.count_nonzero(np.diff(X.indptr) != np.diff(known.indptr)))
+    kept = X[:, :n_features] if X.shape[1] > n_features else X
+    if ignored := X.nnz - kept.nnz:
+        rows = int(np.count_nonzero(np.diff(X.indptr) != np.diff(kept.indptr)))
         warn(
             f"{name}: ignored {many(ignored, 'value')} in {many(rows, 'row')} of features that the model "
             f"does not know; it has {n_features:,}"
         )
-    return sparse.csr_matrix((known.data, known.indices, known.indptr), shape=(X.shape[0], n_features))
+    return sparse.csr_matrix((kept.data, kept.indices, kept.indptr), shape=(X.shape[0], n_features))

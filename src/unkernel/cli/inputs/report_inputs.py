@@ -73,8 +73,10 @@ def report_on(
     ]
     baseline = None
     if train is not None:
-        known = _score(models[0], predictions[0].name, replace(question, file=train))
-        baseline = make_baseline(predictions[0], known.inputs, known.examples.labels, known.examples.groups)
+        training = _score(models[0], predictions[0].name, replace(question, file=train))
+        baseline = make_baseline(
+            predictions[0], training.inputs, training.examples.labels, training.examples.groups
+        )
     with question.display.show_work("measuring"):
         return report_of(predictions, choices, baseline)
 

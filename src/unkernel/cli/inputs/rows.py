@@ -173,8 +173,8 @@ def read(
 def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> MemoryRows:
     """Read test rows; call this before training, so that a bad file does not cost the training time."""
     tests = read(file, display, jobs, rows.zero_based)
-    known = drop_unknown_features(tests.data.X, rows.n_features, file)
-    return dataclasses.replace(tests, data=dataclasses.replace(tests.data, X=known))
+    kept = drop_unknown_features(tests.data.X, rows.n_features, file)
+    return dataclasses.replace(tests, data=dataclasses.replace(tests.data, X=kept))
 
 
 def check_files(files: Sequence[str]) -> None:

@@ -53,7 +53,7 @@ class Learner(ABC):
 
     @classmethod
     def default_grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """Return the grid of ``tune`` if no option has several values."""
+        """Return the grid that ``tune`` tries if no option has several values."""
         return {} if "C" in grid else {"C": list(_COSTS)}
 
     @classmethod
@@ -72,8 +72,8 @@ class Learner(ABC):
             for option in self.options()
             if option.name in self.given
         }
-        known = {option.parameter for option in self.options()}
-        if "random_state" in known:
+        names = {option.parameter for option in self.options()}
+        if "random_state" in names:
             chosen = {"random_state": 0} | chosen
         if "class_weight" in chosen:
             chosen["class_weight"] = _class_weight(chosen["class_weight"], self.label)
@@ -123,7 +123,7 @@ class ClassLearner(Learner):
         return self.compare(estimator, rows.scores(estimator), rows.targets()[0])
 
     def compare(self, estimator: Any, scores: NDArray[np.float64], labels: NDArray[Any]) -> dict[str, Any]:
-        """Return the result of :meth:`measure` for scores and labels."""
+        """Return the result of :meth:`measure`, given scores and gold labels."""
         return compare_classes(estimator.to_model().decision, scores, labels, self.unit)
 
     def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
@@ -149,8 +149,8 @@ def describe_size(result: dict[str, Any]) -> str:
 
 def describe_weights(result: dict[str, Any]) -> str:
     of_class = " and class" if len(result.get("classes", ())) > 2 else ""
-    between = ", thresholds between ranks" if result.get("thresholds") else ""
-    return f"one weight per feature{of_class}{between}, {format_size(result['model_bytes'])}"
+    of_ranks = ", thresholds between ranks" if result.get("thresholds") else ""
+    return f"one weight per feature{of_class}{of_ranks}, {format_size(result['model_bytes'])}"
 
 
 def count_weights(model: Any) -> dict[str, int]:

@@ -28,8 +28,13 @@ def fit_curves(decision: Decision, scores: NDArray[np.float64], labels: NDArray[
     """
     if decision.scheme not in ("binary", "one_vs_rest"):
         return None
-    of_scores: Sequence[int] = (1,) if decision.scheme == "binary" else range(len(decision.classes))
-    return Curves([fit_sigmoid(scores[:, k], labels == place) for k, place in enumerate(of_scores)])
+    class_indices: Sequence[int] = (1,) if decision.scheme == "binary" else range(len(decision.classes))
+    return Curves(
+        [
+            fit_sigmoid(scores[:, score], labels == class_index)
+            for score, class_index in enumerate(class_indices)
+        ]
+    )
 
 
 def fit_sigmoid(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Sigmoid:

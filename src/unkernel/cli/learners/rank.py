@@ -66,7 +66,7 @@ class RankLearner(Learner):
                 raise ValueError(f"--degree 2 and 3 need rows in memory, and do not go with {flag(option)}")
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
-        """Train, and fit thresholds if asked to."""
+        """Train; with --thresholds, also fit thresholds between ranks."""
         estimator.fit_reporting(
             rows.source, rows.labels, rows.groups, None, on_progress=on_progress, zero_based=rows.zero_based
         )
@@ -76,10 +76,10 @@ class RankLearner(Learner):
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the ranks and their thresholds, and the size of a map."""
         degree = estimator.get_params().get("degree", 1)  # estimators of a cluster have none
-        of_map = {} if degree == 1 else count_weights(estimator.to_model()) | {"gamma": estimator.gamma_}
+        map_size = {} if degree == 1 else count_weights(estimator.to_model()) | {"gamma": estimator.gamma_}
         return (
             super().describe(estimator)
-            | of_map
+            | map_size
             | {
                 "degree": degree,
                 "ranks": len(estimator.ranks_),
@@ -109,5 +109,5 @@ class RankLearner(Learner):
 
 
 def _describe_mapped_model(result: dict[str, Any]) -> str:
-    between = ", thresholds between ranks" if result["thresholds"] else ""
-    return f"{describe_conjunctions(result)}{between}, {format_size(result['model_bytes'])}"
+    of_ranks = ", thresholds between ranks" if result["thresholds"] else ""
+    return f"{describe_conjunctions(result)}{of_ranks}, {format_size(result['model_bytes'])}"

@@ -101,7 +101,7 @@ def _parse_range(part: str) -> list[float]:
     if not 2 <= number <= _MAX_VALUES:
         raise ValueError
     ratio = (last / first) ** (1 / (number - 1))
-    return [float(f"{first * ratio**place:.{_RANGE_DIGITS}g}") for place in range(number)]
+    return [float(f"{first * ratio**power:.{_RANGE_DIGITS}g}") for power in range(number)]
 
 
 def expand_grid(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:

@@ -102,7 +102,7 @@ def answer_records(
     check_records(opened, probability=request.probability)
     spent = {"loading": time.perf_counter() - began, "reading": 0.0, "scoring": 0.0}
     comparison = _Comparison(opened.target)
-    rows, before = 0, time.perf_counter()
+    rows, began_block = 0, time.perf_counter()
     with open_record_file(data, display, wait=data != STANDARD_STREAM) as file:
         answers = None
         if output is not None:
@@ -118,9 +118,9 @@ def answer_records(
                 comparison.add(block, raw)
                 rows += block.n_rows
                 scored = time.perf_counter()
-                spent["reading"] += read - before
+                spent["reading"] += read - began_block
                 spent["scoring"] += scored - read
-                before = scored
+                began_block = scored
     cache = {} if request.cache_rows is None else {"cache": classifier.cache_info()._asdict()}
     return {
         "model": str(request.model),

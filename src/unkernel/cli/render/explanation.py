@@ -51,26 +51,26 @@ def _print_row(result: dict[str, Any]) -> None:
     facts["conjunctions"] = f"{parts:,} {'contributes' if parts == 1 else 'contribute'} to the score"
     if not result["exact"]:
         facts["note"] = "the explanation is of the exact model; this file is pruned and approximates it"
-    place = "" if result["row"] is None else f", {result.get('unit', 'row')} {result['row']:,}"
-    print_facts(f"{result['data']}{place}", facts)
+    row = "" if result["row"] is None else f", {result.get('unit', 'row')} {result['row']:,}"
+    print_facts(f"{result['data']}{row}", facts)
     _print_parts(result)
 
 
 def _print_parts(result: dict[str, Any]) -> None:
-    joint = AND if result["basis"] == "sets" else " · "
+    separator = AND if result["basis"] == "sets" else " · "
     titles = [Text(flatten(title)) for title in _titles(result)]
     table = new_table(*map(number_column, titles), "conjunction")
 
     def add(numbers: Sequence[float], words: str, style: str = "") -> None:
         table.add_row(*(f"{number:+.6g}" for number in numbers), Text(flatten(words)), style=style)
 
-    whole = result["shown"]
-    add(whole["intercept"], "(intercept)", "dim")
+    shown = result["shown"]
+    add(shown["intercept"], "(intercept)", "dim")
     for part in result["contributions"]:
-        add(part["shown"], joint.join(part["names"]))
+        add(part["shown"], separator.join(part["names"]))
     if others := result["conjunctions"] - len(result["contributions"]):
-        add(whole["rest"], f"({many(others, 'other')})", "dim")
-    add(whole["score"], "(score)", "bold")
+        add(shown["rest"], f"({many(others, 'other')})", "dim")
+    add(shown["score"], "(score)", "bold")
     print_table("contributions", table)
 
 

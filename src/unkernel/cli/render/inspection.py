@@ -135,10 +135,10 @@ def _format_feature_map(description: dict[str, Any]) -> str:
 
 
 def _print_heaviest(description: dict[str, Any]) -> None:
-    joint = AND if description["top_basis"] == "sets" else " · "
+    separator = AND if description["top_basis"] == "sets" else " · "
     table = new_table("features", number_column("weight"), name_column("speaks for"))
     for entry in description["top"]:
-        words = joint.join(map(str, entry.get("names", entry["features"])))
+        words = separator.join(map(str, entry.get("names", entry["features"])))
         table.add_row(Text(words), f"{entry['weight']:+.6g}", Text(entry["speaks_for"]))
     print_table("heaviest conjunctions", table)
     if description["top_note"]:

@@ -26,68 +26,77 @@ _SCHEMES = {
 }
 
 
-def model_facts(about: dict[str, Any]) -> dict[str, str]:
+def model_facts(description: dict[str, Any]) -> dict[str, str]:
     """Return the facts of a model from its :func:`~unkernel.cli.inputs.models.describe`."""
-    if "support_trees" in about:
-        return _tree_facts(about)
-    facts = {"kind": format_kind(about)}
-    if "support_vectors" in about:
-        values = "all values are 1" if about["binary"] else "real values"
-        facts["kernel"] = format_kernel(about)
-        facts["support vectors"] = f"{about['support_vectors']:,}, {values}"
-    if about["scheme"] == "regression" and about["ranking"]:
+    if "support_trees" in description:
+        return _tree_facts(description)
+    facts = {"kind": format_kind(description)}
+    if "support_vectors" in description:
+        values = "all values are 1" if description["binary"] else "real values"
+        facts["kernel"] = format_kernel(description)
+        facts["support vectors"] = f"{description['support_vectors']:,}, {values}"
+    if description["scheme"] == "regression" and description["ranking"]:
         return facts | {"answers": "scores that order rows (ranking)"}
-    return facts | _decision_facts(about)
+    return facts | _decision_facts(description)
 
 
-def _tree_facts(about: dict[str, Any]) -> dict[str, str]:
+def _tree_facts(description: dict[str, Any]) -> dict[str, str]:
     facts = {
-        "kind": format_kind(about),
-        "kernel": about["kernel_words"],
-        "normalised": _format_normalisation(about),
-        "support trees": f"{about['support_trees']:,}, with {many(about['subtrees'], 'subtree')}, "
-        f"{many(about['productions'], 'production')} and {many(about['labels'], 'label')}",
+        "kind": format_kind(description),
+        "kernel": description["kernel_words"],
+        "normalised": _format_normalisation(description),
+        "support trees": f"{description['support_trees']:,}, with "
+        f"{many(description['subtrees'], 'subtree')}, {many(description['productions'], 'production')} "
+        f"and {many(description['labels'], 'label')}",
     }
-    if len(about["tree_channels"]) > 1 and about["combine"] != "vectors":
-        paired = "all with all" if about["tree_pairing"] == "all" else "place by place"
-        facts["trees per example"] = f"at most {len(about['tree_channels'])}, compared {paired}"
-    return facts | _decision_facts(about)
+    if len(description["tree_channels"]) > 1 and description["combine"] != "vectors":
+        paired = "all with all" if description["tree_pairing"] == "all" else "place by place"
+        facts["trees per example"] = f"at most {len(description['tree_channels'])}, compared {paired}"
+    return facts | _decision_facts(description)
 
 
-def _format_normalisation(about: dict[str, Any]) -> str:
-    parts = {"trees": about["normalize"], "vectors": about["normalize_vectors"]}
+def _format_normalisation(description: dict[str, Any]) -> str:
+    parts = {"trees": description["normalize"], "vectors": description["normalize_vectors"]}
     return ", ".join(f"{part}: {'yes' if on else 'no'}" for part, on in parts.items() if on is not None)
 
 
-def format_kind(about: dict[str, Any]) -> str:
+def format_kind(description: dict[str, Any]) -> str:
     """Return the kind of a model, and the program that it comes from."""
-    if "basis" in about:
-        return f"{about['kind']} ({'sets of features' if about['basis'] == 'sets' else 'monomials'})"
-    whose = f", read from {_FORMATS[about['format']]}" if about["format"] in _FORMATS else ""
-    return f"{about['kind']}{whose}"
+    if "basis" in description:
+        return (
+            f"{description['kind']} ({'sets of features' if description['basis'] == 'sets' else 'monomials'})"
+        )
+    source = f", read from {_FORMATS[description['format']]}" if description["format"] in _FORMATS else ""
+    return f"{description['kind']}{source}"
 
 
-def _decision_facts(about: dict[str, Any]) -> dict[str, str]:
-    scheme, classes = about["scheme"], about["classes"]
+def _decision_facts(description: dict[str, Any]) -> dict[str, str]:
+    scheme, classes = description["scheme"], description["classes"]
     if scheme == "regression":
         return {"answers": "numbers (regression)"}
     facts = {"classes": f"{len(classes):,}: {label_words(classes)}"}
     if len(classes) > 2 or scheme in ("one_class", "ordinal"):
         facts["decision"] = _SCHEMES[scheme]
     if scheme == "ordinal":
-        return facts | {"thresholds": label_words([f"{threshold:.6g}" for threshold in about["thresholds"]])}
-    return facts | {"probabilities": "yes" if about["probability"] else "no"}
+        return facts | {
+            "thresholds": label_words([f"{threshold:.6g}" for threshold in description["thresholds"]])
+        }
+    return facts | {"probabilities": "yes" if description["probability"] else "no"}
 
 
-def format_kernel(about: dict[str, Any]) -> str:
+def format_kernel(description: dict[str, Any]) -> str:
     """Return the kernel as a formula."""
-    name = str(about["kernel"])
+    name = str(description["kernel"])
     if name == "rbf":
-        return f"rbf exp(-{about['gamma']:g} |x - z|²)"
+        return f"rbf exp(-{description['gamma']:g} |x - z|²)"
     if name not in ("polynomial", "sigmoid"):
         return "linear ⟨x, z⟩" if name == "linear" else name
-    product = f"{about['gamma']:g} ⟨x, z⟩ + {about['coef0']:g}"
-    return f"polynomial ({product})^{about['degree']}" if name == "polynomial" else f"sigmoid tanh({product})"
+    product = f"{description['gamma']:g} ⟨x, z⟩ + {description['coef0']:g}"
+    return (
+        f"polynomial ({product})^{description['degree']}"
+        if name == "polynomial"
+        else f"sigmoid tanh({product})"
+    )
 
 
 def format_exactness(exact: bool) -> str:

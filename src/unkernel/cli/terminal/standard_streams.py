@@ -24,7 +24,7 @@ def stdin_path() -> Path:
 
 
 class _TextSink:
-    """Writes UTF-8 to a stream of text, as ``contextlib.redirect_stdout`` puts in the place of stdout."""
+    """Writes UTF-8 to the text stream that has replaced stdout (``contextlib.redirect_stdout``, say)."""
 
     def write(self, data: bytes) -> int:
         sys.stdout.write(data.decode())

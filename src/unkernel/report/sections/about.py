@@ -14,7 +14,7 @@ from unkernel.report.page import Section
 
 
 def models(predictions: Sequence[ModelPredictions]) -> Section:
-    return describe_models({one.name: classifier_facts(one.classifier) for one in predictions})
+    return describe_models({model.name: classifier_facts(model.classifier) for model in predictions})
 
 
 def describe_models(known: Mapping[str, dict[str, str]]) -> Section:
@@ -28,8 +28,8 @@ def engines(predictions: Sequence[ModelPredictions]) -> Section:
     """Show time and memory of the engine in use, and of the others tried when the model was compiled."""
     unit = predictions[0].examples.unit
     rows = [
-        [one.name, one.inner.engine, size(one.inner.nbytes), f"{number(one.microseconds, 3)} µs"]
-        for one in predictions
+        [model.name, model.inner.engine, size(model.inner.nbytes), f"{number(model.microseconds, 3)} µs"]
+        for model in predictions
     ]
     head = ["model", "engine", "memory", f"CPU time per {unit}"]
     measured = table(head, rows, caption=f"Time and memory on these {unit}s", texts=[1])
@@ -37,7 +37,7 @@ def engines(predictions: Sequence[ModelPredictions]) -> Section:
         f"The CPU time of scoring all {unit}s at once, without reading and encoding them, in one run.",
         note=True,
     )
-    tried = [_describe_search(one) for one in predictions if _candidates(one)]
+    tried = [_describe_search(model) for model in predictions if _candidates(model)]
     return Section("Time and memory", join_parts([measured, note, *tried]))
 
 
@@ -46,21 +46,21 @@ def _candidates(predictions: ModelPredictions) -> Sequence[Candidate]:
 
 
 def _describe_search(predictions: ModelPredictions) -> Html:
-    found = _candidates(predictions)
+    candidates = _candidates(predictions)
     rows = [
         [
-            one.engine,
-            describe_layout(one),
-            size(one.nbytes) if one.nbytes >= 0 else "",
-            number(one.microseconds, 3) if one.microseconds >= 0 else "",
-            ", ".join(filter(None, ["chosen" if one.chosen else "", one.note])),
+            candidate.engine,
+            describe_layout(candidate),
+            size(candidate.nbytes) if candidate.nbytes >= 0 else "",
+            number(candidate.microseconds, 3) if candidate.microseconds >= 0 else "",
+            ", ".join(filter(None, ["chosen" if candidate.chosen else "", candidate.note])),
         ]
-        for one in found
+        for candidate in candidates
     ]
     return table(
         ["engine", "layout", "memory", "µs per row", ""],
         rows,
         caption=f"Engines that were tried when {predictions.name} was compiled, on the rows given then",
         texts=[1, 4],
-        marked=[place for place, one in enumerate(found) if one.chosen],
+        marked=[row for row, candidate in enumerate(candidates) if candidate.chosen],
     )

@@ -19,18 +19,27 @@ _MOST_EXACT = 1000  # disagreements; with more, the normal approximation is as g
 def agreement(predictions: Sequence[ModelPredictions]) -> Section:
     """Show for each pair of models how often both, one and none of them are correct."""
     rows = []
-    for one, other in combinations(predictions, 2):
-        first, second = one.predicted == one.gold, other.predicted == other.gold
-        only = int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first))
-        both, same = int(np.count_nonzero(first & second)), np.mean(one.predicted == other.predicted)
+    for model, other_model in combinations(predictions, 2):
+        first_is_right, second_is_right = (
+            model.predicted == model.gold,
+            other_model.predicted == other_model.gold,
+        )
+        only = (
+            int(np.count_nonzero(first_is_right & ~second_is_right)),
+            int(np.count_nonzero(second_is_right & ~first_is_right)),
+        )
+        both_right, same = (
+            int(np.count_nonzero(first_is_right & second_is_right)),
+            np.mean(model.predicted == other_model.predicted),
+        )
         rows.append(
             [
-                f"{one.name} and {other.name}",
+                f"{model.name} and {other_model.name}",
                 format_percent(float(same)),
-                f"{both:,}",
+                f"{both_right:,}",
                 f"{only[0]:,}",
                 f"{only[1]:,}",
-                f"{len(first) - both - sum(only):,}",
+                f"{len(first_is_right) - both_right - sum(only):,}",
                 number(mcnemar(*only), 3),
             ]
         )

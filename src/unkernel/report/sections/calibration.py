@@ -29,15 +29,15 @@ class Bin:
     count: int
 
 
-def calibration(studied: Sequence[ClassMeasures]) -> Section:
+def calibration(measured_models: Sequence[ClassMeasures]) -> Section:
     """Show the calibration curve of each model with probabilities."""
-    with_probabilities = [one for one in studied if one.predictions.probabilities is not None]
+    with_probabilities = [model for model in measured_models if model.predictions.probabilities is not None]
     if not with_probabilities:
         return Section(
             "Calibration", paragraph("There are no probabilities, so there is no calibration to show.")
         )
     bins_by_model = {
-        one.predictions.name: bins(*_get_predicted_and_observed(one)) for one in with_probabilities
+        model.predictions.name: bins(*_get_predicted_and_observed(model)) for model in with_probabilities
     }
     positive = with_probabilities[0].predictions.positive
     subject = "the answer" if positive is None else str(with_probabilities[0].predictions.classes[positive])
@@ -48,11 +48,11 @@ def calibration(studied: Sequence[ClassMeasures]) -> Section:
     return Section("Calibration", join_parts([side_by_side(parts), _describe_errors(bins_by_model)]))
 
 
-def _get_predicted_and_observed(one: ClassMeasures) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _get_predicted_and_observed(model: ClassMeasures) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return probabilities and outcomes: of the positive class for two classes, of the predicted class for
     more.
     """
-    predictions = one.predictions
+    predictions = model.predictions
     assert predictions.probabilities is not None
     if predictions.positive is not None:
         return predictions.probabilities[:, predictions.positive], predictions.gold == predictions.positive

@@ -21,9 +21,9 @@ _MAX_LISTED_COLUMNS = 40
 _SHUFFLES = 5
 
 
-def columns(studied: Sequence[ModelMeasures]) -> Section | None:
+def columns(measured_models: Sequence[ModelMeasures]) -> Section | None:
     """Return the permutation importances of the columns of models of records; None for other models."""
-    tables = [_list_importances(one) for one in studied if _reads_columns(one)]
+    tables = [_list_importances(model) for model in measured_models if _reads_columns(model)]
     if not tables:
         return None
     words = paragraph(
@@ -55,8 +55,8 @@ def permutation_importances(measured: ModelMeasures) -> tuple[str, dict[str, NDA
     return name, losses
 
 
-def _reads_columns(one: ModelMeasures) -> bool:
-    predictions = one.predictions
+def _reads_columns(model: ModelMeasures) -> bool:
+    predictions = model.predictions
     return (
         isinstance(predictions, ModelPredictions)
         and isinstance(predictions.classifier, RecordClassifier)
@@ -64,8 +64,8 @@ def _reads_columns(one: ModelMeasures) -> bool:
     )
 
 
-def _list_importances(measures: ModelMeasures) -> Html:
-    name, losses = permutation_importances(measures)
+def _list_importances(model: ModelMeasures) -> Html:
+    name, losses = permutation_importances(model)
     order = sorted(losses, key=lambda column: -losses[column].mean())[:_MAX_LISTED_COLUMNS]
     largest = max((abs(losses[column].mean()) for column in order), default=0.0) or 1.0
     rows = [
@@ -75,7 +75,7 @@ def _list_importances(measures: ModelMeasures) -> Html:
     ]
     head = ["column", f"loss of {name}", "deviation"]
     more = f"; {len(losses) - len(rows):,} with less are not listed" if len(losses) > len(rows) else ""
-    return table(head, rows, caption=f"{measures.predictions.name}: importance of columns{more}")
+    return table(head, rows, caption=f"{model.predictions.name}: importance of columns{more}")
 
 
 def _sample(predictions: ModelPredictions, generator: np.random.Generator) -> ModelPredictions:

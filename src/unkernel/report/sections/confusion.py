@@ -18,19 +18,19 @@ _MOST_PAIRS = 20
 _MOST_CLASSES = 60
 
 
-def confusion(studied: Sequence[ClassMeasures]) -> Section:
+def confusion(measured_models: Sequence[ClassMeasures]) -> Section:
     """Show the confusion matrix; for many classes, the most frequent mistakes instead."""
-    many = len(studied[0].predictions.classes) > _LARGEST_MATRIX
-    parts = [_list_confused_pairs(one) if many else _draw_matrix(one) for one in studied]
-    if studied[0].predictions.positive is None:
-        parts += [_list_classes(one) for one in studied]
-    few = len(studied[0].predictions.classes) == 2
+    many = len(measured_models[0].predictions.classes) > _LARGEST_MATRIX
+    parts = [_list_confused_pairs(model) if many else _draw_matrix(model) for model in measured_models]
+    if measured_models[0].predictions.positive is None:
+        parts += [_list_classes(model) for model in measured_models]
+    few = len(measured_models[0].predictions.classes) == 2
     return Section("Confusion", side_by_side(parts) if few else join_parts(parts))
 
 
-def _draw_matrix(one: ClassMeasures) -> Html:
+def _draw_matrix(model: ClassMeasures) -> Html:
     """Return a table with a row for each correct class and a column for each predicted class."""
-    counts, names = one.confusion, one.predictions.classes
+    counts, names = model.confusion, model.predictions.classes
     totals = counts.sum(axis=1)
     head = element(
         "tr",
@@ -41,8 +41,8 @@ def _draw_matrix(one: ClassMeasures) -> Html:
     for row, name in enumerate(names):
         cells = [_shade_cell(counts[row, column], totals[row], row == column) for column in range(len(names))]
         body.append(element("tr", element("th", name, scope="row"), *cells))
-    unit = one.predictions.examples.unit
-    caption = f"{one.predictions.name}: {unit}s by true class (rows) and predicted class (columns)"
+    unit = model.predictions.examples.unit
+    caption = f"{model.predictions.name}: {unit}s by true class (rows) and predicted class (columns)"
     content = element("table", element("caption", caption), element("thead", head), element("tbody", *body))
     return element("div", content, class_="wide confusion", tabindex=0, role="region", aria_label=caption)
 
@@ -56,11 +56,11 @@ def _shade_cell(count: Any, total: Any, is_right: bool) -> Html:
     )
 
 
-def _list_confused_pairs(one: ClassMeasures) -> Html:
-    wrong: NDArray[Any] = one.confusion.copy()
+def _list_confused_pairs(model: ClassMeasures) -> Html:
+    wrong: NDArray[Any] = model.confusion.copy()
     np.fill_diagonal(wrong, 0)
     order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_PAIRS]
-    names, totals = one.predictions.classes, one.confusion.sum(axis=1)
+    names, totals = model.predictions.classes, model.confusion.sum(axis=1)
     rows = [
         [
             names[gold],
@@ -71,17 +71,17 @@ def _list_confused_pairs(one: ClassMeasures) -> Html:
         for gold, predicted in zip(*np.unravel_index(order, wrong.shape), strict=True)
         if wrong[gold, predicted]
     ]
-    caption = f"{one.predictions.name}: the most frequent mistakes"
+    caption = f"{model.predictions.name}: the most frequent mistakes"
     return table(["true", "predicted", "examples", "of the class"], rows, caption=caption, texts=[1])
 
 
-def _list_classes(one: ClassMeasures) -> Html:
-    counts = one.confusion
+def _list_classes(model: ClassMeasures) -> Html:
+    counts = model.confusion
     hits, gold, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
     order = np.argsort(-gold, kind="stable")[:_MOST_CLASSES].tolist()
     rows = [
         [
-            one.predictions.classes[code],
+            model.predictions.classes[code],
             f"{int(gold[code]):,}",
             share(float(hits[code]), float(predicted[code])),
             share(float(hits[code]), float(gold[code])),
@@ -96,5 +96,5 @@ def _list_classes(one: ClassMeasures) -> Html:
     return table(
         ["class", "examples", "precision", "recall", "F1"],
         rows,
-        caption=f"{one.predictions.name}: each class, with Wilson's 95 % intervals{more}",
+        caption=f"{model.predictions.name}: each class, with Wilson's 95 % intervals{more}",
     )

@@ -19,30 +19,30 @@ _MOST_LINES = len(COLOURS)
 _BINS = 40
 
 
-def curves(studied: Sequence[ClassMeasures]) -> Section:
+def curves(measured_models: Sequence[ClassMeasures]) -> Section:
     """Show how well scores separate classes, at every threshold."""
-    lines = list(_list_curves(studied))
+    lines = list(_list_curves(measured_models))
     parts = [_draw_roc(lines), _draw_precision_recall(lines)]
-    if studied[0].predictions.positive is not None:
-        parts += [_draw_distribution(one) for one in studied]
+    if measured_models[0].predictions.positive is not None:
+        parts += [_draw_distribution(model) for model in measured_models]
     return Section("Curves", side_by_side(parts))
 
 
-def _list_curves(studied: Sequence[ClassMeasures]) -> Iterator[tuple[str, Curve]]:
+def _list_curves(measured_models: Sequence[ClassMeasures]) -> Iterator[tuple[str, Curve]]:
     """Yield (name, curve) for each model of two classes; for models of more, for their largest classes."""
-    for one in studied:
-        predictions = one.predictions
+    for model in measured_models:
+        predictions = model.predictions
         if predictions.positive is not None:
             yield predictions.name, predictions.detection.curve()
             continue
         counts = np.bincount(predictions.gold, minlength=len(predictions.classes))
-        n_classes = max(1, _MOST_LINES // len(studied))
+        n_classes = max(1, _MOST_LINES // len(measured_models))
         for code in np.argsort(-counts, kind="stable")[:n_classes].tolist():
             if 0 < counts[code] < len(predictions.gold):
                 detection = Detection(predictions.evidence[:, code], predictions.gold == code)
                 name = (
                     predictions.classes[code]
-                    if len(studied) == 1
+                    if len(measured_models) == 1
                     else f"{predictions.name}: {predictions.classes[code]}"
                 )
                 yield str(name), detection.curve()
@@ -98,8 +98,8 @@ def _draw_precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
         )
 
 
-def _draw_distribution(one: ClassMeasures) -> Html:
-    predictions = one.predictions
+def _draw_distribution(model: ClassMeasures) -> Html:
+    predictions = model.predictions
     positive = predictions.positive
     assert positive is not None
     scores = predictions.evidence[:, positive]

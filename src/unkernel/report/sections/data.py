@@ -25,7 +25,7 @@ def data(predictions: Sequence[ModelPredictions]) -> Section:
     rows.append((f"{examples.unit}s", [f"{len(examples):,}"]))
     if examples.groups is not None:
         rows.append(("groups", [f"{len(np.unique(examples.groups)):,}"]))
-    sizes = [_compute_mean_size(one) for one in predictions]
+    sizes = [_compute_mean_size(model) for model in predictions]
     if sizes[0]:
         rows += [(f"features per {examples.unit}, mean", [sizes[0]])]
     parts = [facts([""], rows, caption="The test data")]

@@ -21,7 +21,7 @@ _TOP = 6  # conjunctions per mistake
 def mistakes(predictions: Sequence[ModelPredictions], most: int) -> Section:
     """Show the `most` most confident mistakes of each model."""
     return Section(
-        "Mistakes", join_parts(_list_mistakes(one, most, len(predictions) > 1) for one in predictions)
+        "Mistakes", join_parts(_list_mistakes(model, most, len(predictions) > 1) for model in predictions)
     )
 
 

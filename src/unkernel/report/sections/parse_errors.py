@@ -46,14 +46,14 @@ _LONGEST_DRAWN = 30  # words
 # --- All parsers ------------------------------------------------------------------------------------
 
 
-def parsers(studied: Sequence[ParserMeasures]) -> Section:
+def parsers(measured_models: Sequence[ParserMeasures]) -> Section:
     """Describe the parsers."""
-    return describe_models({one.name: parser_facts(one.parser) for one in studied})
+    return describe_models({model.name: parser_facts(model.parser) for model in measured_models})
 
 
-def sentences(studied: Sequence[ParserMeasures], name: str) -> Section:
+def sentences(measured_models: Sequence[ParserMeasures], name: str) -> Section:
     """Describe the test data."""
-    gold = studied[0].gold
+    gold = measured_models[0].gold
     rows = [("from", [name]), ("sentences", [f"{len(gold):,}"])]
     unit = "bunsetsu" if hasattr(gold, "n_bunsetsu") else "words"
     count = gold.n_bunsetsu if hasattr(gold, "n_bunsetsu") else gold.n_words
@@ -61,31 +61,31 @@ def sentences(studied: Sequence[ParserMeasures], name: str) -> Section:
     return Section("Data", facts([""], rows, caption="The test data"))
 
 
-def speed(studied: Sequence[ParserMeasures]) -> Section:
+def speed(measured_models: Sequence[ParserMeasures]) -> Section:
     """Show the speed and the memory of each parser."""
     rows = []
-    for one in studied:
-        rate = getattr(one.result, "words_per_second", getattr(one.result, "tokens_per_second", None))
+    for model in measured_models:
+        rate = getattr(model.result, "words_per_second", getattr(model.result, "tokens_per_second", None))
         words = f"{number(rate, 3)} words" if rate is not None else ""
-        sentence_rate = getattr(one.result, "sentences_per_second", None)
+        sentence_rate = getattr(model.result, "sentences_per_second", None)
         if not words and sentence_rate is not None:
             words = f"{number(sentence_rate, 3)} sentences"
-        rows.append([one.name, size(one.parser.nbytes), words])
+        rows.append([model.name, size(model.parser.nbytes), words])
     note = paragraph("By the CPU time of all threads, without reading.", note=True)
     head = ["model", "memory", "per second of CPU time"]
     return Section("Time and memory", join_parts([table(head, rows, caption="Time and memory"), note]))
 
 
-def conjunctions(studied: Sequence[ParserMeasures], top: int) -> Section | None:
+def conjunctions(measured_models: Sequence[ParserMeasures], top: int) -> Section | None:
     """List the largest weights for each kind of decision."""
     parts: list[Html] = []
-    for one in studied:
-        heaviest = getattr(one.parser, "heaviest", None)
+    for model in measured_models:
+        heaviest = getattr(model.parser, "heaviest", None)
         by_kind: dict[str, list[Heavy]] = {}
         for heavy in heaviest(top) if heaviest is not None else []:
             by_kind.setdefault(heavy.part.partition(".")[0], []).append(heavy)
         parts += [
-            heavy_table(weights, f"{one.name}: decisions on {kind}") for kind, weights in by_kind.items()
+            heavy_table(weights, f"{model.name}: decisions on {kind}") for kind, weights in by_kind.items()
         ]
     return Section("Heaviest conjunctions", side_by_side(parts)) if parts else None
 
@@ -93,23 +93,23 @@ def conjunctions(studied: Sequence[ParserMeasures], top: int) -> Section | None:
 # --- Heads --------------------------------------------------------------------------------------------
 
 
-def lengths(studied: Sequence[HeadMeasures | TextTreeMeasures]) -> Section:
+def lengths(measured_models: Sequence[HeadMeasures | TextTreeMeasures]) -> Section:
     """Show how many heads are correct, by distance."""
-    groups = [group for group in _LENGTHS if _is_within(studied[0], group).any()]
+    groups = [group for group in _LENGTHS if _is_within(measured_models[0], group).any()]
     rows: list[list[Any]] = []
     with drawing() as axes:
-        for one, colour in zip(studied, COLOURS, strict=False):
-            hits = [_count_hits(one, group) for group in groups]
+        for model, colour in zip(measured_models, COLOURS, strict=False):
+            hits = [_count_hits(model, group) for group in groups]
             shares = [(correct / count, *wilson(correct, count)) for correct, count in hits]
-            draw_shares(axes, range(len(groups)), shares, colour, one.name)
-            prefix = f"{one.name}, " if len(studied) > 1 else ""
+            draw_shares(axes, range(len(groups)), shares, colour, model.name)
+            prefix = f"{model.name}, " if len(measured_models) > 1 else ""
             rows += [
                 [prefix + _format_distance(group), f"{count:,}", share(correct, count)]
                 for group, (correct, count) in zip(groups, hits, strict=True)
             ]
         axes.set(xlabel="distance of the right head", ylabel="share of right heads")
         axes.set_xticks(range(len(groups)), [_format_distance(group) for group in groups])
-        if len(studied) > 1:
+        if len(measured_models) > 1:
             legend(axes, loc="lower left")
         chart = figure(
             picture(axes, "Share of right heads by their distance; the table has the numbers"),
@@ -119,12 +119,12 @@ def lengths(studied: Sequence[HeadMeasures | TextTreeMeasures]) -> Section:
     return Section("Distance", side_by_side([chart, table(head, rows, caption="Right heads by distance")]))
 
 
-def _is_within(one: HeadMeasures | TextTreeMeasures, group: tuple[int, int]) -> NDArray[np.bool_]:
-    return np.asarray((one.lengths >= group[0]) & (one.lengths <= group[1]))
+def _is_within(model: HeadMeasures | TextTreeMeasures, group: tuple[int, int]) -> NDArray[np.bool_]:
+    return np.asarray((model.lengths >= group[0]) & (model.lengths <= group[1]))
 
 
-def _count_hits(one: HeadMeasures | TextTreeMeasures, group: tuple[int, int]) -> tuple[int, int]:
-    correct = one.correct_heads[_is_within(one, group)]
+def _count_hits(model: HeadMeasures | TextTreeMeasures, group: tuple[int, int]) -> tuple[int, int]:
+    correct = model.correct_heads[_is_within(model, group)]
     return int(correct.sum()), len(correct)
 
 
@@ -135,13 +135,13 @@ def _format_distance(group: tuple[int, int]) -> str:
     return f"{low}–{high}" if high < _NO_LIMIT else f"{low}+"
 
 
-def relations(studied: Sequence[TreeMeasures | TextTreeMeasures]) -> Section:
+def relations(measured_models: Sequence[TreeMeasures | TextTreeMeasures]) -> Section:
     """Show the quality of each relation, and which relations are confused."""
     parts = []
-    for one in studied:
-        gold, predicted = one.relations
-        by_relation = _list_by_value(one.name, "relation", gold, one.predicted_relations, one.correct)
-        parts.append(side_by_side([by_relation, _count_confusions(one.name, gold, predicted)]))
+    for model in measured_models:
+        gold, predicted = model.relations
+        by_relation = _list_by_value(model.name, "relation", gold, model.predicted_relations, model.correct)
+        parts.append(side_by_side([by_relation, _count_confusions(model.name, gold, predicted)]))
     return Section("Relations", join_parts(parts))
 
 
@@ -177,15 +177,15 @@ def _count_confusions(name: str, gold: NDArray[Any], predicted: NDArray[Any]) ->
     return table(["right", "found", "words", "share"], rows, caption=caption, texts=[1])
 
 
-def draw_mistakes(studied: Sequence[HeadMeasures], most: int) -> Section:
+def draw_mistakes(measured_models: Sequence[HeadMeasures], most: int) -> Section:
     """Show sentences with many mistakes, with the correct and the predicted structure."""
     parts = []
-    for one in studied:
-        for sentence in _find_worst(one, most):
-            title = f"{one.name}, sentence {sentence:,}: {many(int(one.mistakes[sentence]), 'mistake')}"
+    for model in measured_models:
+        for sentence in _find_worst(model, most):
+            title = f"{model.name}, sentence {sentence:,}: {many(int(model.mistakes[sentence]), 'mistake')}"
             gold, predicted = (
                 figure(element("div", Html(bank[sentence].to_svg()), class_="drawn"), words)
-                for bank, words in ((one.gold, "right"), (one.parsed, "found"))
+                for bank, words in ((model.gold, "right"), (model.parsed, "found"))
             )
             parts.append(element("article", element("h3", title), gold, predicted))
     words = f"Sentences of at most {_LONGEST_DRAWN} words with the most mistakes. Sentences count from 0."
@@ -194,9 +194,9 @@ def draw_mistakes(studied: Sequence[HeadMeasures], most: int) -> Section:
     return Section("Mistakes", join_parts([paragraph(words), *parts]))
 
 
-def _find_worst(one: HeadMeasures, most: int) -> list[int]:
-    sizes = np.diff(one.offsets)
-    wrong = np.where((sizes <= _LONGEST_DRAWN) & (one.mistakes > 0), one.mistakes, 0)
+def _find_worst(model: HeadMeasures, most: int) -> list[int]:
+    sizes = np.diff(model.offsets)
+    wrong = np.where((sizes <= _LONGEST_DRAWN) & (model.mistakes > 0), model.mistakes, 0)
     order = np.argsort(-wrong, kind="stable")[:most]
     worst: list[int] = order[wrong[order] > 0].tolist()
     return worst
@@ -205,11 +205,11 @@ def _find_worst(one: HeadMeasures, most: int) -> list[int]:
 # --- Chunks and tags ----------------------------------------------------------------------------------
 
 
-def chunks(studied: Sequence[ChunkMeasures]) -> Section:
+def chunks(measured_models: Sequence[ChunkMeasures]) -> Section:
     """Show the quality of each type of chunk."""
     parts = []
-    for one in studied:
-        types = sorted(one.result.per_type.items(), key=lambda pair: -pair[1].right)
+    for model in measured_models:
+        types = sorted(model.result.per_type.items(), key=lambda pair: -pair[1].right)
         rows = [
             [
                 name or "(no type)",
@@ -222,17 +222,17 @@ def chunks(studied: Sequence[ChunkMeasures]) -> Section:
             for name, counts in types
         ]
         head = ["type", "right", "found", "precision", "recall", "F1"]
-        parts.append(table(head, rows, caption=f"{one.name}: each type, with Wilson's 95 % intervals"))
+        parts.append(table(head, rows, caption=f"{model.name}: each type, with Wilson's 95 % intervals"))
     return Section("Types", join_parts(parts))
 
 
-def tags(studied: Sequence[TagMeasures]) -> Section:
+def tags(measured_models: Sequence[TagMeasures]) -> Section:
     """Show the quality of each tag, and which tags are confused, column by column."""
     parts = []
-    for one in studied:
-        for column in one.columns:
-            gold, predicted = one.texts(column)
-            name = f"{one.name}, {column}"
+    for model in measured_models:
+        for column in model.columns:
+            gold, predicted = model.texts(column)
+            name = f"{model.name}, {column}"
             by_tag = _list_by_value(name, "value", gold, predicted, gold == predicted)
             parts.append(side_by_side([by_tag, _count_confusions(name, gold, predicted)]))
     return Section("Tags", join_parts(parts))

@@ -13,12 +13,16 @@ from unkernel.report.markup import Html, join_parts, paragraph, table
 from unkernel.report.page import Section
 
 
-def quality(studied: Sequence[PredictionMeasures], of_class: Any = None) -> Section:
+def quality(measured_models: Sequence[PredictionMeasures], of_class: Any = None) -> Section:
     """Show the quality of the models; `of_class` is the class that measures of a single class refer to."""
-    parts = [_list_measures(studied[0]) if len(studied) == 1 else _compare_measures(studied)]
+    parts = [
+        _list_measures(measured_models[0])
+        if len(measured_models) == 1
+        else _compare_measures(measured_models)
+    ]
     if of_class is not None:
         parts.append(paragraph(f"Precision, recall, F1 and the areas are those of class {of_class}."))
-    unit = studied[0].resampled_unit
+    unit = measured_models[0].resampled_unit
     parts.append(
         paragraph(
             "Intervals have a confidence of 95 %: Wilson's score interval where a measure is a share of "
@@ -26,35 +30,43 @@ def quality(studied: Sequence[PredictionMeasures], of_class: Any = None) -> Sect
             note=True,
         )
     )
-    if len(studied) > 1:
-        parts.append(_list_differences(studied))
+    if len(measured_models) > 1:
+        parts.append(_list_differences(measured_models))
     return Section("Quality", join_parts(parts))
 
 
-def _list_measures(studied: PredictionMeasures) -> Html:
+def _list_measures(model: PredictionMeasures) -> Html:
     rows = [
-        [one.name, format_measure(one), format_interval(one), one.method, studied.words.get(one.name, "")]
-        for one in studied.measures
+        [
+            measure.name,
+            format_measure(measure),
+            format_interval(measure),
+            measure.method,
+            model.words.get(measure.name, ""),
+        ]
+        for measure in model.measures
     ]
     return table(["measure", "value", "95 % interval", "by", ""], rows, caption="Measures", texts=[3, 4])
 
 
-def _compare_measures(studied: Sequence[PredictionMeasures]) -> Html:
-    names = dict.fromkeys(one.name for model in studied for one in model.measures)
-    by_name = [{one.name: one for one in model.measures} for model in studied]
-    rows = [[name, *(_format_with_interval(known.get(name)) for known in by_name)] for name in names]
+def _compare_measures(measured_models: Sequence[PredictionMeasures]) -> Html:
+    names = dict.fromkeys(measure.name for model in measured_models for measure in model.measures)
+    by_name = [{measure.name: measure for measure in model.measures} for model in measured_models]
+    rows = [[name, *(_format_with_interval(measures.get(name)) for measures in by_name)] for name in names]
     return table(
-        ["measure", *(model.name for model in studied)], rows, caption="Measures, with their 95 % intervals"
+        ["measure", *(model.name for model in measured_models)],
+        rows,
+        caption="Measures, with their 95 % intervals",
     )
 
 
-def _format_with_interval(one: Measure | None) -> str:
-    return "" if one is None else f"{format_measure(one)} ({format_interval(one)})"
+def _format_with_interval(measure: Measure | None) -> str:
+    return "" if measure is None else f"{format_measure(measure)} ({format_interval(measure)})"
 
 
-def _list_differences(studied: Sequence[PredictionMeasures]) -> Html:
+def _list_differences(measured_models: Sequence[PredictionMeasures]) -> Html:
     """Return a table of the differences between each model and the first one, on the same resamples."""
-    first, *others = studied
+    first, *others = measured_models
     first_measures = {measure.name: measure for measure in first.measures}
     rows: list[list[Any]] = []
     for other in others:
@@ -87,7 +99,7 @@ def _list_differences(studied: Sequence[PredictionMeasures]) -> Html:
     )
 
 
-def _format_difference(one: Measure) -> str:
-    if math.isnan(one.value):
+def _format_difference(measure: Measure) -> str:
+    if math.isnan(measure.value):
         return "–"
-    return f"{100 * one.value:+.2f} %" if one.is_share else f"{one.value:+.4g}"
+    return f"{100 * measure.value:+.2f} %" if measure.is_share else f"{measure.value:+.4g}"

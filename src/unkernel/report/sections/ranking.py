@@ -17,24 +17,26 @@ _DEPTH = 10  # for statements about single queries
 _WORST = 10
 
 
-def ranking(studied: Sequence[RankMeasures], records: bool) -> Section:
+def ranking(measured_models: Sequence[RankMeasures], records: bool) -> Section:
     """Return NDCG by depth and by query, if labels are grades; name queries only with `records`."""
-    with_grades = [one for one in studied if one.has_grades]
+    with_grades = [model for model in measured_models if model.has_grades]
     if not with_grades:
         reason = "Labels are not grades (small whole numbers from 0 on), so there is no NDCG."
         return Section("Ranking", paragraph(reason))
     parts = [_draw_by_depth(with_grades)]
     if len(with_grades[0].queries) > 1:
         parts.append(_draw_by_query(with_grades))
-    worst = [_list_worst(one) for one in with_grades] if records and len(with_grades[0].queries) > 1 else []
+    worst = (
+        [_list_worst(model) for model in with_grades] if records and len(with_grades[0].queries) > 1 else []
+    )
     return Section("Ranking", join_parts([side_by_side(parts), _describe_left_out(with_grades[0]), *worst]))
 
 
-def _draw_by_depth(studied: Sequence[RankMeasures]) -> Html:
+def _draw_by_depth(measured_models: Sequence[RankMeasures]) -> Html:
     depths = list(range(1, LARGEST_DEPTH + 1))
     with drawing() as axes:
-        for one, colour in zip(studied, COLOURS, strict=False):
-            ndcg = np.array([one.ndcg[depth] for depth in depths])
+        for model, colour in zip(measured_models, COLOURS, strict=False):
+            ndcg = np.array([model.ndcg[depth] for depth in depths])
             means = np.nanmean(ndcg, axis=1)
             low, high = _compute_band(ndcg)
             axes.fill_between(depths, low, high, color=colour, alpha=0.18, linewidth=0)
@@ -44,13 +46,14 @@ def _draw_by_depth(studied: Sequence[RankMeasures]) -> Html:
                 marker="o",
                 markersize=3,
                 color=colour,
-                label=name_of_line(one.predictions.name),
+                label=name_of_line(model.predictions.name),
             )
         axes.set(xlabel="k", ylabel="NDCG@k, mean over queries", xticks=[1, 5, 10, 15, 20])
-        if len(studied) > 1:
+        if len(measured_models) > 1:
             legend(axes, loc="best")
         ends = "; ".join(
-            f"{one.predictions.name} {format_percent(float(np.nanmean(one.ndcg[_DEPTH])))}" for one in studied
+            f"{model.predictions.name} {format_percent(float(np.nanmean(model.ndcg[_DEPTH])))}"
+            for model in measured_models
         )
         return figure(
             picture(axes, f"NDCG@k by k. At {_DEPTH}: {ends}"),
@@ -69,48 +72,48 @@ def _compute_band(values: Numbers) -> tuple[list[float], list[float]]:
     return [low for low, _ in ends], [high for _, high in ends]
 
 
-def _draw_by_query(studied: Sequence[RankMeasures]) -> Html:
+def _draw_by_query(measured_models: Sequence[RankMeasures]) -> Html:
     with drawing() as axes:
-        for one, colour in zip(studied, COLOURS, strict=False):
-            values = one.ndcg[_DEPTH]
+        for model, colour in zip(measured_models, COLOURS, strict=False):
+            values = model.ndcg[_DEPTH]
             defined = values[~np.isnan(values)]
             axes.hist(
                 defined,
                 bins=np.linspace(0, 1, 21),
                 color=colour,
                 alpha=0.55,
-                label=name_of_line(one.predictions.name),
+                label=name_of_line(model.predictions.name),
             )
         axes.set(xlabel=f"NDCG@{_DEPTH}", ylabel="queries")
-        if len(studied) > 1:
+        if len(measured_models) > 1:
             legend(axes, loc="best")
         words = f"Number of queries by NDCG@{_DEPTH}."
         return figure(picture(axes, words), words)
 
 
-def _describe_left_out(one: RankMeasures) -> Html:
-    without = int(np.isnan(one.ndcg[1]).sum())
-    count = many(len(one.queries), "query", "queries")
+def _describe_left_out(model: RankMeasures) -> Html:
+    without = int(np.isnan(model.ndcg[1]).sum())
+    count = many(len(model.queries), "query", "queries")
     words = f"Of {count}, {without:,} without a relevant row are left out."
     return paragraph(f"The gain of a row is 2^label - 1, discounted by log2(1 + place). {words}", note=True)
 
 
-def _list_worst(one: RankMeasures) -> Html:
-    values = one.ndcg[_DEPTH]
+def _list_worst(model: RankMeasures) -> Html:
+    values = model.ndcg[_DEPTH]
     order = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[:_WORST]
     rows = []
     for query in order.tolist():
         if np.isnan(values[query]):
             continue
-        rows_of_query = np.flatnonzero(one.groups == query)
-        top_rows = rows_of_query[np.argsort(-one.scores[rows_of_query], kind="stable")][:_DEPTH]
-        labels = ", ".join(f"{label:g}" for label in one.labels[top_rows])
+        rows_of_query = np.flatnonzero(model.groups == query)
+        top_rows = rows_of_query[np.argsort(-model.scores[rows_of_query], kind="stable")][:_DEPTH]
+        labels = ", ".join(f"{label:g}" for label in model.labels[top_rows])
         rows.append(
-            [one.queries[query], f"{len(rows_of_query):,}", format_percent(float(values[query])), labels]
+            [model.queries[query], f"{len(rows_of_query):,}", format_percent(float(values[query])), labels]
         )
     return table(
         ["query", "rows", f"NDCG@{_DEPTH}", f"labels of the first {_DEPTH}, as the model orders them"],
         rows,
-        caption=f"{one.predictions.name}: the worst queries",
+        caption=f"{model.predictions.name}: the worst queries",
         texts=[3],
     )

@@ -25,7 +25,9 @@ def thresholds(predictions: Sequence[ModelPredictions], costs: Costs) -> Section
         f"{costs.false_alarm:g}, a false negative {costs.miss:g}. Choose a threshold on other examples: "
         "on the examples used for the choice, it looks better than it is."
     )
-    return Section("Thresholds", join_parts([words, *(_list_thresholds(one, costs) for one in predictions)]))
+    return Section(
+        "Thresholds", join_parts([words, *(_list_thresholds(model, costs) for model in predictions)])
+    )
 
 
 def choose_thresholds(predictions: ModelPredictions, costs: Costs) -> dict[int, list[str]]:

@@ -18,11 +18,11 @@ _WIDE_RANGE = 10.0  # ratio of the largest to the smallest value that makes an a
 
 def training(predictions: Sequence[ModelPredictions]) -> Section | None:
     """Show the training, if the models describe it."""
-    known = [describe_training(one.inner.model) for one in predictions]
-    if not any(known):
+    facts_of_models = [describe_training(model.inner.model) for model in predictions]
+    if not any(facts_of_models):
         return None
-    names = [one.name for one in predictions]
-    shown = facts(names, facts_by_model(known), caption="Training")
+    names = [model.name for model in predictions]
+    shown = facts(names, facts_by_model(facts_of_models), caption="Training")
     return Section("Training", join_parts([shown, *_draw_histories(predictions)]))
 
 

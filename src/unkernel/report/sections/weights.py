@@ -22,17 +22,17 @@ def weights(predictions: Sequence[ModelPredictions], top: int) -> Section:
         "A weight is added to the score of every example that has all features of the conjunction; for "
         "features with values, their product times the weight."
     )
-    lists = [_list_heaviest(one, top)[0] for one in predictions]
+    lists = [_list_heaviest(model, top)[0] for model in predictions]
     return Section("Heaviest conjunctions", join_parts([words, side_by_side(lists)]))
 
 
 def _list_heaviest(predictions: ModelPredictions, top: int) -> tuple[Html, list[Heavy]]:
     """Return a table of the largest weights, and the weights; if there are none, the reason and []."""
     try:
-        found = [_name_features(one, predictions) for one in predictions.heaviest(top)]
+        heaviest = [_name_features(weight, predictions) for weight in predictions.heaviest(top)]
     except ValueError as reason:
         return paragraph(f"{predictions.name}: {reason}"), []
-    return heavy_table(found, f"{predictions.name}: the largest weights"), found
+    return heavy_table(heaviest, f"{predictions.name}: the largest weights"), heaviest
 
 
 def fragments(predictions: Sequence[ModelPredictions], top: int) -> Section:
@@ -41,25 +41,31 @@ def fragments(predictions: Sequence[ModelPredictions], top: int) -> Section:
         "The weight of a fragment is added to the score as often as a tree has it, before the norm."
     )
     return Section(
-        "Heaviest fragments", join_parts([words, *(_draw_fragments(one, top) for one in predictions)])
+        "Heaviest fragments", join_parts([words, *(_draw_fragments(model, top) for model in predictions)])
     )
 
 
 def _draw_fragments(predictions: ModelPredictions, top: int) -> Html:
-    listed, found = _list_heaviest(predictions, top)
-    pictures = [picture for one in found[:_DRAWN] if (picture := _draw_fragment(one)) is not None]
-    return join_parts([listed, element("div", *pictures, class_="grid small")]) if found else listed
+    table_of_weights, heaviest = _list_heaviest(predictions, top)
+    pictures = [picture for weight in heaviest[:_DRAWN] if (picture := _draw_fragment(weight)) is not None]
+    return (
+        join_parts([table_of_weights, element("div", *pictures, class_="grid small")])
+        if heaviest
+        else table_of_weights
+    )
 
 
-def _draw_fragment(one: Heavy) -> Html | None:
-    picture = draw_tree(one.label)
+def _draw_fragment(weight: Heavy) -> Html | None:
+    picture = draw_tree(weight.label)
     if picture is None:
         return None
-    return figure(element("div", picture, class_="drawn"), f"{format_signed(one.weight)} for {one.for_class}")
+    return figure(
+        element("div", picture, class_="drawn"), f"{format_signed(weight.weight)} for {weight.for_class}"
+    )
 
 
-def _name_features(one: Heavy, predictions: ModelPredictions) -> Heavy:
+def _name_features(weight: Heavy, predictions: ModelPredictions) -> Heavy:
     """Replace the label of a weight: features without names are called by their numbers in the file."""
-    if one.columns is None or predictions.inner.model.origin.get("feature_names") is not None:
-        return one
-    return replace(one, label=AND.join(predictions.names[column] for column in one.columns))
+    if weight.columns is None or predictions.inner.model.origin.get("feature_names") is not None:
+        return weight
+    return replace(weight, label=AND.join(predictions.names[column] for column in weight.columns))

@@ -69,8 +69,8 @@ class RecordAnswerer(ScoreAnswerer):
 
     @property
     def example(self) -> Any:
-        known = _find_middle_values(self._plan) | dict(self._plan.example)
-        return {column["name"]: known.get(column["name"], _make_example(column)) for column in self.columns}
+        values = _find_middle_values(self._plan) | dict(self._plan.example)
+        return {column["name"]: values.get(column["name"], _make_example(column)) for column in self.columns}
 
     def _compute_scores(self, items: Sequence[Any]) -> NDArray[np.float64]:
         scores = [self._score(item) for item in items]
@@ -160,8 +160,8 @@ def _find_middle_values(plan: Plan) -> dict[str, float]:
             continue
         numbers = plan.steps[int(step.table["input"])].table
         begins, edges = step.table["begins"].tolist(), step.table["edges"].tolist()
-        for place, column in enumerate(numbers["columns"].tolist()):
-            column_edges = edges[begins[place] : begins[place + 1]]
+        for index, column in enumerate(numbers["columns"].tolist()):
+            column_edges = edges[begins[index] : begins[index + 1]]
             if column_edges:
                 values[plan.columns[column]] = _round_edge(column_edges[len(column_edges) // 2], column_edges)
     return values
@@ -176,8 +176,8 @@ def _list_choices(plan: Plan) -> dict[str, list[Any]]:
     """Return the categories of columns by name; columns with too many categories have an empty list."""
     choices: dict[str, list[Any]] = {}
     for step in plan.steps:
-        for place, table in enumerate(step.table.get("categories", ())):
-            name = plan.columns[int(step.table["columns"][place])]
+        for index, table in enumerate(step.table.get("categories", ())):
+            name = plan.columns[int(step.table["columns"][index])]
             count = len(table["string_ends"]) + len(table["numbers"])
             choices[name] = _decode_categories(table) if count <= _MAX_LISTED_CHOICES else []
     return choices

@@ -93,7 +93,9 @@ class RowAnswerer(ScoreAnswerer):
                 'a row is a list of numbers, or an object such as {"ids": [3, 7], "values": [1, 0.5]}'
             )
         ids, values = item["ids"], item.get("values")
-        if not isinstance(ids, list) or not all(type(one) is int and 0 <= one < _MAX_COLUMN for one in ids):
+        if not isinstance(ids, list) or not all(
+            type(column) is int and 0 <= column < _MAX_COLUMN for column in ids
+        ):
             raise FieldError("ids", "ids must be a list of column numbers, counted from 0")
         numbers = _check_numbers([1.0] * len(ids) if values is None else values, "values")
         if len(numbers) != len(ids):

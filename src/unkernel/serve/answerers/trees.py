@@ -45,18 +45,18 @@ class TreeAnswerer(ScoreAnswerer):
         return self._model.raw_scores([_check_tree(item) for item in items])
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
-        found = self._model.explain(_check_tree(item), max(top, 1), of=self._format.find_class(of))
+        explanation = self._model.explain(_check_tree(item), max(top, 1), of=self._format.find_class(of))
         return self.answer_one(item) | {
-            "for_class": found.for_class,
-            "against": found.against,
-            "intercept": float(found.intercept),
+            "for_class": explanation.for_class,
+            "against": explanation.against,
+            "intercept": float(explanation.intercept),
             "contributions": [
                 {"label": fragment.text, "names": [fragment.text], "value": float(fragment.value)}
-                for fragment in found.fragments[:top]
+                for fragment in explanation.fragments[:top]
             ],
-            "rest": float(found.rest + sum(fragment.value for fragment in found.fragments[top:])),
-            "total": float(found.score),
-            "complete": found.complete,
+            "rest": float(explanation.rest + sum(fragment.value for fragment in explanation.fragments[top:])),
+            "total": float(explanation.score),
+            "complete": explanation.complete,
         }
 
     @property
