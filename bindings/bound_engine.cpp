@@ -151,9 +151,9 @@ std::size_t BoundEngine::trie_nodes() const {
   return trie == nullptr ? 0 : trie->nodes() - 1;
 }
 
-void BoundEngine::grow_trie(const CsrRows& given, std::size_t most_nodes, const std::string& saving,
+void BoundEngine::grow_trie(const CsrRows& csr_rows, std::size_t most_nodes, const std::string& saving,
                             int threads) {
-  const auto rows = given.narrow();
+  const auto rows = csr_rows.narrow();
   run_interruptibly([&](Monitor& monitor) {
     const auto old = conjunctions().trie();
     replace_trie(std::make_shared<const engines::PrefixTrie>(

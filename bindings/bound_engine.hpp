@@ -53,7 +53,7 @@ class BoundEngine {
   void release_after_fork();
   std::size_t trie_nodes() const;
   // Rows are scored with the old trie until the new trie is complete.
-  void grow_trie(const CsrRows& given, std::size_t most_nodes, const std::string& saving, int threads);
+  void grow_trie(const CsrRows& csr_rows, std::size_t most_nodes, const std::string& saving, int threads);
   void prune_trie(std::size_t most_nodes, const std::string& saving);
 
  private:

@@ -61,7 +61,7 @@ class BoundPlan {
   BoundPlan(const Names& columns, const Numbers& unread, const Numbers& repeated, const Objects& analyzers,
             const Names& bound, bool required, bool whole, bool ignores_unknown_keys)
       : plan_(list_columns(columns, repeated)),
-        given_(columns.size()),
+        n_columns_(columns.size()),
         required_(required),
         whole_(whole),
         ignores_unknown_keys_(ignores_unknown_keys) {
@@ -69,7 +69,7 @@ class BoundPlan {
         analyzers.size() == columns.size() + repeated.size() && (!whole || columns.size() == 1),
         "the columns do not fit each other");
     for (std::size_t k = 0; k < analyzers.size(); ++k) {
-      const std::size_t place = k < given_ ? k : nb::cast<std::size_t>(repeated[k - given_]);
+      const std::size_t place = k < n_columns_ ? k : nb::cast<std::size_t>(repeated[k - n_columns_]);
       PyObject* name = nb::object(columns[place]).release().ptr();
       PyUnicode_InternInPlace(&name);
       rules_.push_back({nb::steal(name), nb::object(analyzers[k]), place, true});
@@ -103,8 +103,8 @@ class BoundPlan {
   // Returns a reader of plain records, if records of this plan can be plain.
   std::optional<records::PlainJson> make_plain_reader() const {
     if (whole_ || !bound_.empty()) return std::nullopt;
-    std::vector<records::JsonKey> keys(given_);
-    for (std::size_t k = 0; k < given_; ++k) keys[k].name = name(k);
+    std::vector<records::JsonKey> keys(n_columns_);
+    for (std::size_t k = 0; k < n_columns_; ++k) keys[k].name = name(k);
     for (std::size_t k = 0; k < rules_.size(); ++k) {
       if (rules_[k].read) keys[rules_[k].place].cells.push_back(k);
     }
@@ -144,15 +144,15 @@ class BoundPlan {
   // Throws if an Arrow table lacks a required column, or has an unknown column and unknown columns are
   // errors.
   void check_columns(const records::ArrowSchema& schema) const {
-    for (std::size_t k = 0; required_ && k < given_; ++k) {
+    for (std::size_t k = 0; required_ && k < n_columns_; ++k) {
       if (rules_[k].read && !records::has_column(schema, name(k)))
         throw std::invalid_argument("the table has no column '" + name(k) + "'");
     }
     for (std::int64_t k = 0; !ignores_unknown_keys_ && k < schema.n_children; ++k) {
-      const std::string_view given = schema.children[k]->name;
+      const std::string_view column_name = schema.children[k]->name;
       const std::span<const std::string> known = plan_.columns();
-      if (std::find(known.begin(), known.end(), given) == known.end())
-        throw std::invalid_argument("the table has a column '" + std::string(given) +
+      if (std::find(known.begin(), known.end(), column_name) == known.end())
+        throw std::invalid_argument("the table has a column '" + std::string(column_name) +
                                     "' that the model does not know");
     }
   }
@@ -194,7 +194,7 @@ class BoundPlan {
   }
 
   void read_dict(nb::handle record, CellBuffers& buffers) const {
-    std::size_t found = 0;
+    std::size_t columns_found = 0;
     bool copied = false;
     for (std::size_t k = 0; k < rules_.size(); ++k) {
       PyObject* value = PyDict_GetItemWithError(record.ptr(), rules_[k].name.ptr());
@@ -204,7 +204,7 @@ class BoundPlan {
           throw std::invalid_argument("the record has no column '" + name(k) + "'");
         continue;
       }
-      if (k < given_) ++found;
+      if (k < n_columns_) ++columns_found;
       if (!copied && !is_plain(value, k)) {
         // Python code will run, which may change the record while cells point into it.
         buffers.kept.push_back(nb::steal(PyDict_Copy(record.ptr())));
@@ -214,7 +214,7 @@ class BoundPlan {
       }
       read_cell(value, k, buffers);
     }
-    if (found < static_cast<std::size_t>(PyDict_Size(record.ptr()))) check_other_keys(record);
+    if (columns_found < static_cast<std::size_t>(PyDict_Size(record.ptr()))) check_other_keys(record);
   }
 
   // Returns whether a value is read without running any Python code.
@@ -233,9 +233,9 @@ class BoundPlan {
            python_type(record) +
            (nb::hasattr(record, "to_dict") ? "; give row.to_dict() for a row of a frame" : ""))
               .c_str());
-    if (nb::len(record) != given_)
+    if (nb::len(record) != n_columns_)
       throw std::invalid_argument("the record has " + std::to_string(nb::len(record)) +
-                                  " values, and the model " + std::to_string(given_) + " columns");
+                                  " values, and the model " + std::to_string(n_columns_) + " columns");
     for (std::size_t k = 0; k < rules_.size(); ++k) {
       const nb::object value = record[rules_[k].place];
       buffers.kept.push_back(value);
@@ -376,8 +376,8 @@ class BoundPlan {
   records::Plan plan_;
   std::vector<ColumnRule> rules_;
   std::vector<nb::object> bound_;
-  std::size_t given_;  // columns of a record; later columns repeat some of these
-  bool required_;      // a record that lacks a column is an error
+  std::size_t n_columns_;  // columns of a record; later columns repeat some of these
+  bool required_;          // a record that lacks a column is an error
   bool whole_;
   bool ignores_unknown_keys_;
 };

@@ -403,9 +403,9 @@ void bind_loop(nb::module_& module) {
           "masses", [](const Bundle& self) { return copy_to_numpy(self.masses()); }, nb::rv_policy::move);
   module.def(
       "minimise",
-      [](nb::object given, const RowStore& rows, Oracle& oracle, double intercept, Bundle& bundle,
+      [](nb::object python_options, const RowStore& rows, Oracle& oracle, double intercept, Bundle& bundle,
          Array<double> start, const OnProgress& on_progress, const Observe& observe) {
-        const LoopOptions options = read_loop_options(Options(given));
+        const LoopOptions options = read_loop_options(Options(python_options));
         return run_loop(start, on_progress, [&](std::vector<double>& weights, Monitor& monitor) {
           cutplane::RowRisk risk(rows, intercept, oracle, {options.solver.threads, &monitor});
           return minimise(risk, options, bundle, weights, monitor, observe);
@@ -415,10 +415,10 @@ void bind_loop(nb::module_& module) {
       nb::arg("bundle"), nb::arg("start"), nb::arg("on_progress").none(), nb::arg("observe").none());
   module.def(
       "minimise_mapped",
-      [](nb::object given, const solve::RowPasses& rows, std::size_t dimension, Array<std::int32_t> places,
-         Oracle& oracle, Bundle& bundle, Array<double> start, const OnProgress& on_progress,
-         const Observe& observe) {
-        const LoopOptions options = read_loop_options(Options(given));
+      [](nb::object python_options, const solve::RowPasses& rows, std::size_t dimension,
+         Array<std::int32_t> places, Oracle& oracle, Bundle& bundle, Array<double> start,
+         const OnProgress& on_progress, const Observe& observe) {
+        const LoopOptions options = read_loop_options(Options(python_options));
         return run_loop(start, on_progress, [&](std::vector<double>& weights, Monitor& monitor) {
           cutplane::MappedRisk risk({rows, dimension, view(places)}, oracle,
                                     {options.solver.threads, &monitor});
@@ -430,9 +430,9 @@ void bind_loop(nb::module_& module) {
       nb::arg("observe").none());
   module.def(
       "minimise_distant",
-      [](nb::object given, nb::object risk, std::size_t steps_at_once, Bundle& bundle, Array<double> start,
-         const OnProgress& on_progress, const Observe& observe) {
-        const LoopOptions options = read_loop_options(Options(given));
+      [](nb::object python_options, nb::object risk, std::size_t steps_at_once, Bundle& bundle,
+         Array<double> start, const OnProgress& on_progress, const Observe& observe) {
+        const LoopOptions options = read_loop_options(Options(python_options));
         DistantRisk distant(start.size(), std::move(risk), steps_at_once);
         return run_loop(start, on_progress, [&](std::vector<double>& weights, Monitor& monitor) {
           return minimise(distant, options, bundle, weights, monitor, observe);
@@ -442,9 +442,9 @@ void bind_loop(nb::module_& module) {
       nb::arg("start"), nb::arg("on_progress").none(), nb::arg("observe").none());
 }
 
-Table train_dual(nb::object given, const PackedRows& rows, double intercept, bool squared,
+Table train_dual(nb::object python_options, const PackedRows& rows, double intercept, bool squared,
                  Array<double> signed_costs, Array<double> duals, const OnProgress& on_progress) {
-  const Options options(given);
+  const Options options(python_options);
   const double tolerance = options.real("tolerance");
   const auto max_epochs = options.integer<std::int64_t>("max_epochs");
   const auto seed = options.integer<std::uint64_t>("seed");

@@ -134,9 +134,10 @@ nb::bytes write_column(const ColumnText& text, int column, const Array<std::int3
 using NamedValues = std::tuple<int, Array<std::int32_t>, std::vector<std::string>>;
 
 nb::bytes write_columns(const ColumnText& text, const std::vector<NamedValues>& columns) {
-  std::vector<data::ColumnValues> given;
-  for (const auto& [column, values, names] : columns) given.push_back({column, {view(values), names}});
-  auto written = without_lock([&] { return data::write_columns(text, given); });
+  std::vector<data::ColumnValues> column_values;
+  for (const auto& [column, values, names] : columns)
+    column_values.push_back({column, {view(values), names}});
+  auto written = without_lock([&] { return data::write_columns(text, column_values); });
   return to_bytes(written);
 }
 

@@ -139,8 +139,8 @@ engines::VectorSumTables find_vector_sum(const nb::dict& table, const kernels::K
 }
 
 // The weights of a conjunction model, read by the names of its arrays. Weights and intercept are flat.
-struct GivenWeights {
-  explicit GivenWeights(const Options& model)
+struct ModelWeights {
+  explicit ModelWeights(const Options& model)
       : features(model.integer<std::int64_t>("n_features")),
         columns(model.array<std::int64_t>("columns")),
         keys(model.array<std::uint64_t>("keys")),
@@ -194,8 +194,8 @@ Table expand_vectors(const CsrRows& vectors, const Array<double>& coefficients,
 
 Table arrange_weights(nb::object weights, const kernels::FeatureMap& map, bool sets, nb::object head,
                       const CsrRows& sample, int threads) {
-  const GivenWeights given{Options(weights)};
-  const auto model = given.view_as(sets, map);
+  const ModelWeights model_weights{Options(weights)};
+  const auto model = model_weights.view_as(sets, map);
   const auto rows = sample.narrow();
   const auto zones = read_head_plan(Options(head));
   const auto groups = read_group_plan(Options(head));
@@ -268,12 +268,13 @@ void bind_pair_scores(nb::module_& module) {
 // Returns probabilities [rows, classes] for scores [rows, classes]; a single score f per row stands for the
 // two scores 0 and f.
 nb::ndarray<nb::numpy, double> compute_softmax(const ScoreTable& scores) {
-  const std::size_t rows = scores.shape(0), given = scores.shape(1),
-                    classes = std::max<std::size_t>(given, 2);
+  const std::size_t rows = scores.shape(0), n_scores = scores.shape(1),
+                    classes = std::max<std::size_t>(n_scores, 2);
   std::vector<double> shares(rows * classes);
   for (std::size_t row = 0; row < rows; ++row) {
     const std::span softmax_row = std::span(shares).subspan(row * classes, classes);
-    for (std::size_t k = 0; k < given; ++k) softmax_row[classes - given + k] = scores.data()[row * given + k];
+    for (std::size_t k = 0; k < n_scores; ++k)
+      softmax_row[classes - n_scores + k] = scores.data()[row * n_scores + k];
     softmax(softmax_row);
   }
   return to_numpy(std::move(shares), {rows, classes});
@@ -288,9 +289,9 @@ nb::typed<nb::list, double> compute_softmax_of_one(nb::object scores) {
     shares.append(sigmoid(-score));
     return shares;
   }
-  auto own = nb::cast<std::vector<double>>(scores);
-  softmax(own);
-  for (const double share : own) shares.append(share);
+  auto probabilities = nb::cast<std::vector<double>>(scores);
+  softmax(probabilities);
+  for (const double share : probabilities) shares.append(share);
   return shares;
 }
 
@@ -328,8 +329,8 @@ void bind_factories(nb::module_& module) {
   module.def(
       "int16_pair_engine",
       [](nb::object weights, const kernels::FeatureMap& map, bool sets) -> std::unique_ptr<BoundEngine> {
-        const GivenWeights given{Options(weights)};
-        const auto model = given.view_as(sets, map);
+        const ModelWeights model_weights{Options(weights)};
+        const auto model = model_weights.view_as(sets, map);
         auto engine = without_lock(
             [&] { return engines::make_int16_pair_engine(model, engines::dense_pairs_for(model)); });
         return engine == nullptr ? nullptr : std::make_unique<BoundEngine>(std::move(engine), nb::none());

@@ -33,10 +33,10 @@ class Options {
   // Keeps the array's memory alive until the object gets another array.
   template <class T>
   Array<T> array(const char* name) const {
-    Array<T> found;
-    if (!nb::try_cast<Array<T>>(attribute(name), found, true))
+    Array<T> result;
+    if (!nb::try_cast<Array<T>>(attribute(name), result, true))
       fail(name, "a contiguous array of the right type");
-    return found;
+    return result;
   }
 
  private:

@@ -37,7 +37,7 @@ std::size_t check_sentence(const BunsetsuText& text, std::size_t sentence) {
 
 // Returns a list of morphemes for each bunsetsu, each morpheme a tuple of fields.
 List list_morphemes(const BunsetsuText& text, std::size_t sentence) {
-  List found;
+  List result;
   for (std::size_t b = text.first_bunsetsu(check_sentence(text, sentence));
        b < text.first_bunsetsu(sentence + 1); ++b) {
     nb::list morphemes;
@@ -47,15 +47,15 @@ List list_morphemes(const BunsetsuText& text, std::size_t sentence) {
         fields.append(decode_text(text.field(m, static_cast<data::MorphemeField>(f))));
       morphemes.append(nb::tuple(fields));
     }
-    found.append(morphemes);
+    result.append(morphemes);
   }
-  return found;
+  return result;
 }
 
 List list_skipped(const BunsetsuText& text) {
-  List found;
-  for (const auto& bad : text.skipped()) found.append(nb::make_tuple(bad.line, bad.column, bad.reason));
-  return found;
+  List result;
+  for (const auto& bad : text.skipped()) result.append(nb::make_tuple(bad.line, bad.column, bad.reason));
+  return result;
 }
 
 void bind_text(nb::module_& module) {
@@ -130,13 +130,14 @@ BunsetsuFeatures* restore_features(const std::vector<std::string>& templates, co
 
 List list_templates(const BunsetsuFeatures& features) {
   List names;
-  for (const auto& own : features.templates()) names.append(own.name);
+  for (const auto& feature_template : features.templates()) names.append(feature_template.name);
   return names;
 }
 
-Tuple to_tuple(parsing::BunsetsuDecisions&& made) {
-  return Tuple(nb::make_tuple(to_numpy(std::move(made.rows.offsets)), to_numpy(std::move(made.rows.columns)),
-                              to_numpy(std::move(made.labels))));
+Tuple to_tuple(parsing::BunsetsuDecisions&& decisions) {
+  return Tuple(nb::make_tuple(to_numpy(std::move(decisions.rows.offsets)),
+                              to_numpy(std::move(decisions.rows.columns)),
+                              to_numpy(std::move(decisions.labels))));
 }
 
 void bind_features(nb::module_& module) {
@@ -164,19 +165,19 @@ void bind_features(nb::module_& module) {
           "unknown_pos",
           [](const BunsetsuFeatures& self, const BunsetsuText& text, std::size_t most_examples) {
             const parsing::BunsetsuSymbols symbols(text, self);
-            const parsing::UnknownPos found = parsing::unknown_pos(symbols, most_examples);
+            const parsing::UnknownPos result = parsing::unknown_pos(symbols, most_examples);
             List examples;
-            for (const std::string& name : found.examples) examples.append(decode_text(name));
-            return Tuple(nb::make_tuple(found.bunsetsu, found.asked, examples));
+            for (const std::string& name : result.examples) examples.append(decode_text(name));
+            return Tuple(nb::make_tuple(result.bunsetsu, result.asked, examples));
           },
           nb::arg("text"), nb::arg("most_examples"))
       .def(
           "decisions",
           [](const BunsetsuFeatures& self, const BunsetsuText& text, const Array<std::int32_t>& heads) {
-            auto made = run_interruptibly([&](const Monitor& monitor) {
+            auto decisions = run_interruptibly([&](const Monitor& monitor) {
               return parsing::bunsetsu_decisions(text, view(heads), self, monitor);
             });
-            return to_tuple(std::move(made));
+            return to_tuple(std::move(decisions));
           },
           nb::arg("text"), nb::arg("heads"))
       .def(
@@ -194,12 +195,12 @@ void bind_features(nb::module_& module) {
       "bunsetsu_training",
       [](const BunsetsuText& text, const Array<std::int32_t>& heads,
          const std::vector<std::string>& templates, std::int64_t min_count) {
-        std::optional<parsing::BunsetsuTraining> made;
+        std::optional<parsing::BunsetsuTraining> training;
         run_interruptibly([&](const Monitor& monitor) {
-          made.emplace(parsing::bunsetsu_training(
+          training.emplace(parsing::bunsetsu_training(
               text, view(heads), parsing::read_bunsetsu_templates(templates), min_count, monitor));
         });
-        return Tuple(nb::make_tuple(std::move(made->features), to_tuple(std::move(made->decisions))));
+        return Tuple(nb::make_tuple(std::move(training->features), to_tuple(std::move(training->decisions))));
       },
       nb::arg("text"), nb::arg("heads"), nb::arg("templates"), nb::arg("min_count"));
 }

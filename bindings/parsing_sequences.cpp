@@ -48,17 +48,17 @@ struct Sources {
 
 Sources make_sources(int word_column, const NamedColumns& columns, const NamedLexicons& lexicons) {
   constexpr int most_columns = 1000;  // far beyond all formats
-  Sources made{{}, {.word_column = word_column, .columns = {}, .lexicons = {}}};
+  Sources result{{}, {.word_column = word_column, .columns = {}, .lexicons = {}}};
   for (const auto& [name, column] : columns) {
     if (column < 0 || column > most_columns) throw std::invalid_argument("a column is out of range");
-    made.names.columns.push_back(name);
-    made.sources.columns.push_back(column);
+    result.names.columns.push_back(name);
+    result.sources.columns.push_back(column);
   }
   for (const auto& [name, lists] : lexicons) {
-    made.names.lexicons.push_back(name);
-    made.sources.lexicons.push_back(make_lexicon(lists));
+    result.names.lexicons.push_back(name);
+    result.sources.lexicons.push_back(make_lexicon(lists));
   }
-  return made;
+  return result;
 }
 
 void check_columns(const SequenceFeatures& features, const ColumnText& text) {
@@ -149,22 +149,22 @@ parsing::SequenceTableArrays read_table(const nb::dict& table, std::size_t numbe
 
 void create_features(SequenceFeatures* self, std::string_view templates, const std::string& file,
                      int word_column, const NamedColumns& columns, const NamedLexicons& lexicons) {
-  Sources given = make_sources(word_column, columns, lexicons);
-  new (self) SequenceFeatures(parsing::read_sequence_templates(templates, file, given.names),
-                              std::move(given.sources));
+  Sources inputs = make_sources(word_column, columns, lexicons);
+  new (self) SequenceFeatures(parsing::read_sequence_templates(templates, file, inputs.names),
+                              std::move(inputs.sources));
 }
 
 SequenceFeatures restore_features(std::string_view text, const std::string& file, const Table& table,
                                   std::int32_t features, int word_column, const NamedColumns& columns,
                                   const NamedLexicons& lexicons) {
-  Sources given = make_sources(word_column, columns, lexicons);
-  parsing::SequenceTemplates templates = parsing::read_sequence_templates(text, file, given.names);
+  Sources inputs = make_sources(word_column, columns, lexicons);
+  parsing::SequenceTemplates templates = parsing::read_sequence_templates(text, file, inputs.names);
   std::vector<data::NameTable> values;
   for (std::size_t a = 0; a < templates.attributes.size(); ++a) values.push_back(read_names(table, a));
   std::vector<parsing::SequenceTableArrays> tables;
   for (const parsing::SequenceTemplate& sequence_template : templates.all)
     tables.push_back(read_table(table, tables.size(), sequence_template.size()));
-  return SequenceFeatures(std::move(templates), std::move(given.sources), std::move(values), tables,
+  return SequenceFeatures(std::move(templates), std::move(inputs.sources), std::move(values), tables,
                           features);
 }
 
@@ -210,9 +210,9 @@ void bind_sequence_trainer(nb::module_& module) {
           [](SequenceTrainer& self, const ColumnText& text, const Array<std::int32_t>& classes,
              const Array<std::int32_t>& parts) {
             const parsing::SequenceAnswers given{to_vector(classes), to_vector(parts)};
-            auto found =
+            auto tags =
                 run_interruptibly([&](const Monitor& monitor) { return self.answers(text, given, monitor); });
-            return to_numpy(std::move(found));
+            return to_numpy(std::move(tags));
           },
           nb::arg("text"), nb::arg("classes"), nb::arg("parts"))
       .def(
@@ -268,11 +268,11 @@ EngineList tag_text(const ColumnText& text, const std::vector<const parsing::Tag
     check_columns(bound[k]->features, text);
     columns.push_back({*bound[k], list_engines(engines[k])});
   }
-  auto found = run_interruptibly_if(
+  auto tags = run_interruptibly_if(
       text.tokens() > max_words_on_this_thread_to_tag,
       [&](const Monitor& monitor) { return parsing::tag_text(text, columns, {threads, &monitor}); });
   EngineList result;
-  for (auto& own : found) result.append(to_numpy(std::move(own)));
+  for (auto& column_tags : tags) result.append(to_numpy(std::move(column_tags)));
   return result;
 }
 

@@ -56,14 +56,14 @@ parsing::SplitText make_split_text(const nb::bytes& text, const RowEnds& ends, c
 
 void learn_text(TokenizerSpec& spec, const nb::bytes& text, const RowEnds& ends, const Bytes& boundaries,
                 std::int64_t min_count) {
-  const parsing::SplitText given = make_split_text(text, ends, boundaries);
-  run_interruptibly([&](const Monitor& monitor) { spec.learn(given, min_count, monitor); });
+  const parsing::SplitText split_text = make_split_text(text, ends, boundaries);
+  run_interruptibly([&](const Monitor& monitor) { spec.learn(split_text, min_count, monitor); });
 }
 
 Table list_boundaries(const TokenizerSpec& spec, const nb::bytes& text, const RowEnds& ends,
                       const Bytes& boundaries) {
-  const parsing::SplitText given = make_split_text(text, ends, boundaries);
-  auto result = run_interruptibly([&](const Monitor& monitor) { return spec.rows(given, monitor); });
+  const parsing::SplitText split_text = make_split_text(text, ends, boundaries);
+  auto result = run_interruptibly([&](const Monitor& monitor) { return spec.rows(split_text, monitor); });
   return table_of(std::pair{"offsets", std::move(result.rows.offsets)},
                   std::pair{"columns", std::move(result.rows.columns)},
                   std::pair{"answers", std::move(result.answers)});
@@ -110,9 +110,9 @@ void create_multiwords(Multiwords* self, const Rules& rules, const Table& table,
 
 Table list_splits(const TokenizerSpec& spec, const Multiwords& multiwords, const nb::bytes& text,
                   const RowEnds& ends, const Bytes& boundaries) {
-  const parsing::SplitText given = make_split_text(text, ends, boundaries);
+  const parsing::SplitText split_text = make_split_text(text, ends, boundaries);
   auto result = run_interruptibly(
-      [&](const Monitor& monitor) { return parsing::split_rows(spec, multiwords, given, monitor); });
+      [&](const Monitor& monitor) { return parsing::split_rows(spec, multiwords, split_text, monitor); });
   return table_of(std::pair{"features", std::move(result.features)},
                   std::pair{"tokens", std::move(result.tokens)});
 }
@@ -123,10 +123,10 @@ nb::bytes tokenize(const TokenizerSpec& spec, const Multiwords& multiwords, cons
                    const BoundEngine* splits, const nb::bytes& text, bool begins_paragraph, int threads) {
   const parsing::TokenizerParts parts{spec, boundaries.engine(), multiwords,
                                       splits == nullptr ? nullptr : &splits->engine()};
-  auto found = run_interruptibly_if(text.size() > max_bytes_on_this_thread, [&](const Monitor& monitor) {
+  auto tokenized = run_interruptibly_if(text.size() > max_bytes_on_this_thread, [&](const Monitor& monitor) {
     return parsing::tokenize(parts, view(text), begins_paragraph, threads, monitor);
   });
-  return to_bytes(found);
+  return to_bytes(tokenized);
 }
 
 // Returns the number of bytes that can be split before more text arrives, and whether a paragraph ends there.

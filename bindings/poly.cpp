@@ -55,21 +55,22 @@ Storage read_storage(const Options& options) {
   return find_value(storages, options.text("storage"), "storage must be");
 }
 
-bool is_logistic(const Options& given) { return given.text("loss") == "logistic"; }
+bool is_logistic(const Options& python_options) { return python_options.text("loss") == "logistic"; }
 
-poly::TrainOptions read_train_options(const Options& given, const kernels::FeatureMap& map,
+poly::TrainOptions read_train_options(const Options& python_options, const kernels::FeatureMap& map,
                                       std::vector<double>&& class_weights) {
   return {map,
-          is_logistic(given) ? solve::Loss::hinge : find_value(losses, given.text("loss"), "loss must be"),
-          given.real("C"),
+          is_logistic(python_options) ? solve::Loss::hinge
+                                      : find_value(losses, python_options.text("loss"), "loss must be"),
+          python_options.real("C"),
           std::move(class_weights),
-          read_storage(given),
-          given.real("memory"),
-          given.real("tolerance"),
-          find_value(named_finishes, given.text("finish"), "finish must be"),
-          given.integer<std::int64_t>("max_epochs"),
-          given.integer<std::uint64_t>("seed"),
-          given.integer<int>("threads")};
+          read_storage(python_options),
+          python_options.real("memory"),
+          python_options.real("tolerance"),
+          find_value(named_finishes, python_options.text("finish"), "finish must be"),
+          python_options.integer<std::int64_t>("max_epochs"),
+          python_options.integer<std::uint64_t>("seed"),
+          python_options.integer<int>("threads")};
 }
 
 Trained train(const DistinctRows& examples, const poly::TrainOptions& options, bool logistic,
@@ -204,14 +205,15 @@ Table estimate_storage(const DistinctRows& examples, int degree, int problems, d
   return result;
 }
 
-poly::MapOptions read_map_options(const Options& given, const kernels::FeatureMap& map) {
-  return {map, read_storage(given), given.real("memory"), given.integer<int>("threads")};
+poly::MapOptions read_map_options(const Options& python_options, const kernels::FeatureMap& map) {
+  return {map, read_storage(python_options), python_options.real("memory"),
+          python_options.integer<int>("threads")};
 }
 
-std::unique_ptr<MappedRows> map_rows(const DistinctRows& examples, const Options& given,
+std::unique_ptr<MappedRows> map_rows(const DistinctRows& examples, const Options& python_options,
                                      const kernels::FeatureMap& map) {
-  const poly::MapOptions options = read_map_options(given, map);
-  const int vectors_per_row = given.integer<int>("vectors_per_row");
+  const poly::MapOptions options = read_map_options(python_options, map);
+  const int vectors_per_row = python_options.integer<int>("vectors_per_row");
   auto mapped = run_interruptibly([&](Monitor& monitor) {
     return std::make_unique<MappedRows>(examples, options, vectors_per_row, monitor);
   });
@@ -219,13 +221,13 @@ std::unique_ptr<MappedRows> map_rows(const DistinctRows& examples, const Options
 }
 
 Table sum_weights(const MappedRows& mapped, Array<double> coefficients, int threads) {
-  auto found = run_interruptibly(
+  auto weights_of_sum = run_interruptibly(
       [&](Monitor& monitor) { return mapped.weights_of(view(coefficients), {threads, &monitor}); });
-  const std::size_t conjunctions = found.keys.size();
+  const std::size_t conjunctions = weights_of_sum.keys.size();
   Table result;
-  result["keys"] = to_numpy(std::move(found.keys));
-  result["weights"] = to_numpy(std::move(found.weights), {conjunctions, 1});
-  result["intercept"] = to_numpy(std::move(found.intercept));
+  result["keys"] = to_numpy(std::move(weights_of_sum.keys));
+  result["weights"] = to_numpy(std::move(weights_of_sum.weights), {conjunctions, 1});
+  result["intercept"] = to_numpy(std::move(weights_of_sum.intercept));
   return result;
 }
 
@@ -303,9 +305,9 @@ void bind_poly(nb::module_& module) {
           [](const DistinctRows& self, nb::object options, const kernels::FeatureMap& map,
              std::vector<double> class_weights, Array<std::uint64_t> start_hashes, Array<double> start_duals,
              const OnProgress& on_progress) {
-            const Options given(options);
-            Trained trained = train(self, read_train_options(given, map, std::move(class_weights)),
-                                    is_logistic(given), start_hashes, start_duals, on_progress);
+            const Options python_options(options);
+            Trained trained = train(self, read_train_options(python_options, map, std::move(class_weights)),
+                                    is_logistic(python_options), start_hashes, start_duals, on_progress);
             return make_solution(std::move(trained), static_cast<std::size_t>(self.rows()));
           },
           nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("class_weights"),

@@ -21,8 +21,8 @@ namespace {
 
 template <class T>
 std::vector<T> read_values(const nb::dict& table, const char* name) {
-  const std::span<const T> found = array<T>(table, name);
-  return {found.begin(), found.end()};
+  const std::span<const T> result = array<T>(table, name);
+  return {result.begin(), result.end()};
 }
 
 template <class T>

@@ -56,11 +56,11 @@ nb::list summarize_stream(const nb::capsule& capsule, const nb::list& names) {
     for (std::size_t k = 0; k < all.size(); ++k) {
       if (all[k] == nullptr) continue;
       const std::string name = nb::cast<std::string>(names[k]);
-      const records::ArrowSchema& own = *schema.children[k];
+      const records::ArrowSchema& child_schema = *schema.children[k];
       const std::vector<records::Column> column =
           records::arrow_columns(schema, batch->value, std::array{&name});
       all[k]->add_cells(column[0], static_cast<std::size_t>(batch->value.length),
-                        find_python_type(records::arrow_type(own)));
+                        find_python_type(records::arrow_type(child_schema)));
     }
   }
   nb::list list;

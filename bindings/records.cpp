@@ -84,8 +84,8 @@ void analyse_texts(const BoundPlan& plan, std::vector<records::Column>& columns,
 }
 
 // Reads a column that Python gives as a stream of Arrow arrays. The cells of several arrays are copied.
-records::Column read_stream(nb::handle given, std::size_t rows, std::vector<ArrowBatch>& batches) {
-  ArrowStream stream(nb::cast<nb::capsule>(given.attr("__arrow_c_stream__")()));
+records::Column read_stream(nb::handle input, std::size_t rows, std::vector<ArrowBatch>& batches) {
+  ArrowStream stream(nb::cast<nb::capsule>(input.attr("__arrow_c_stream__")()));
   std::vector<records::Column> parts;
   std::vector<std::size_t> lengths;
   std::size_t total = 0;
@@ -107,15 +107,15 @@ records::Column read_stream(nb::handle given, std::size_t rows, std::vector<Arro
 
 // Encodes columns: arrays of float64, streams of Arrow arrays, summaries of columns of texts, or lists of
 // Python objects.
-nb::typed<nb::tuple, Offsets, Ids, Values> encode_table(const BoundPlan& plan, const Objects& given,
+nb::typed<nb::tuple, Offsets, Ids, Values> encode_table(const BoundPlan& plan, const Objects& input,
                                                         std::size_t rows, int threads) {
   std::vector<records::Column> columns;
   TableBuffers buffers;
   std::vector<Array<double>> arrays;
   std::vector<ArrowBatch> batches;
-  for (std::size_t k = 0; k < given.size(); ++k) {
+  for (std::size_t k = 0; k < input.size(); ++k) {
     Array<double> numbers;
-    const nb::handle column = nb::object(given[k]);
+    const nb::handle column = nb::object(input[k]);
     if (nb::isinstance<Summary>(column)) {
       columns.push_back(nb::cast<const Summary&>(column).text_column(rows).value());
     } else if (nb::hasattr(column, "__arrow_c_stream__")) {
@@ -177,13 +177,13 @@ class RecordScorer {
   // features that the plan makes.
   void bind(const Array<std::int32_t>& columns, const Array<double>& values,
             const Array<std::int32_t>& places, std::int32_t width, const std::string& sharing) {
-    const std::int32_t made = encoding_.width();
-    const std::span<const std::int32_t> given(places.data(), places.size());
-    if (static_cast<std::int32_t>(given.size()) != made ||
-        (made > 0 && (given[0] < 0 || given.back() >= width)) ||
-        std::adjacent_find(given.begin(), given.end(), std::greater_equal<>()) != given.end())
+    const std::int32_t plan_width = encoding_.width();
+    const std::span<const std::int32_t> input(places.data(), places.size());
+    if (static_cast<std::int32_t>(input.size()) != plan_width ||
+        (plan_width > 0 && (input[0] < 0 || input.back() >= width)) ||
+        std::adjacent_find(input.begin(), input.end(), std::greater_equal<>()) != input.end())
       throw std::invalid_argument("the places of features are not ascending columns");
-    places_.assign(given.begin(), given.end());
+    places_.assign(input.begin(), input.end());
     engines::BoundRow::Shared shared{{columns.data(), columns.data() + columns.size()},
                                      {values.data(), values.data() + values.size()}};
     const engines::Sharing what = sharing == "linear"  ? engines::Sharing::linear
@@ -193,9 +193,9 @@ class RecordScorer {
   }
 
   // Returns the scores of rows that the plan made, an array [rows, scores].
-  nb::ndarray<nb::numpy, double> score_rows(const CsrRows& given) {
+  nb::ndarray<nb::numpy, double> score_rows(const CsrRows& input) {
     if (bound_ == nullptr) throw std::invalid_argument("no row is bound");
-    const auto rows = given.narrow();
+    const auto rows = input.narrow();
     const auto count = static_cast<std::size_t>(rows.rows());
     std::vector<double> out(count * scores_.size());
     for (std::size_t row = 0; row < count; ++row) {
@@ -233,11 +233,11 @@ class RecordScorer {
   }
 
   // Returns the answers for records that are Python objects. An invalid record is an error.
-  nb::bytes answer_records(const Objects& given, const records::JsonAnswers& answers, JsonShape shape) {
-    if (scores_.size() != 1 || (shape == JsonShape::one && given.size() != 1))
+  nb::bytes answer_records(const Objects& input, const records::JsonAnswers& answers, JsonShape shape) {
+    if (scores_.size() != 1 || (shape == JsonShape::one && input.size() != 1))
       throw std::invalid_argument("answers need a single score");
     records::JsonAnswerText out(answers, shape);
-    for (const nb::handle record : given) out.add(score_record(record).only());
+    for (const nb::handle record : input) out.add(score_record(record).only());
     return to_bytes(out.end());
   }
 

@@ -8,7 +8,7 @@
 
 namespace unkernel::bindings {
 
-poly::SparseOptions read_sparse_options(const Options& given, const kernels::FeatureMap& map,
+poly::SparseOptions read_sparse_options(const Options& python_options, const kernels::FeatureMap& map,
                                         std::vector<double>&& class_weights);
 
 }  // namespace unkernel::bindings

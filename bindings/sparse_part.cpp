@@ -18,10 +18,11 @@ using Flags = Array<std::uint8_t>;
 constexpr Named<poly::SparseLoss> sparse_losses[] = {{"squared_hinge", poly::SparseLoss::squared_hinge},
                                                      {"logistic", poly::SparseLoss::logistic}};
 
-std::unique_ptr<SparsePart> make_sparse_part(const poly::DistinctRows& rows, nb::object given,
+std::unique_ptr<SparsePart> make_sparse_part(const poly::DistinctRows& rows, nb::object python_options,
                                              const kernels::FeatureMap& map,
                                              std::vector<double> class_weights, std::int64_t problem) {
-  const poly::SparseOptions options = read_sparse_options(Options(given), map, std::move(class_weights));
+  const poly::SparseOptions options =
+      read_sparse_options(Options(python_options), map, std::move(class_weights));
   auto part =
       run_interruptibly([&](Monitor&) { return std::make_unique<SparsePart>(rows, options, problem); });
   return part;
@@ -64,18 +65,18 @@ auto list_occurring(const SparsePart& part) {
 
 }  // namespace
 
-poly::SparseOptions read_sparse_options(const Options& given, const kernels::FeatureMap& map,
+poly::SparseOptions read_sparse_options(const Options& python_options, const kernels::FeatureMap& map,
                                         std::vector<double>&& class_weights) {
   return {map,
-          find_value(sparse_losses, given.text("loss"), "loss must be"),
-          {given.real("l1"), given.real("l2")},
-          given.real("C"),
+          find_value(sparse_losses, python_options.text("loss"), "loss must be"),
+          {python_options.real("l1"), python_options.real("l2")},
+          python_options.real("C"),
           std::move(class_weights),
-          given.real("memory"),
-          given.real("tolerance"),
-          given.integer<std::int64_t>("max_steps"),
-          given.integer<std::uint64_t>("seed"),
-          given.integer<int>("threads")};
+          python_options.real("memory"),
+          python_options.real("tolerance"),
+          python_options.integer<std::int64_t>("max_steps"),
+          python_options.integer<std::uint64_t>("seed"),
+          python_options.integer<int>("threads")};
 }
 
 void bind_sparse_part(nb::module_& module) {

@@ -21,11 +21,11 @@ inline nb::object item(const nb::dict& table, const char* name) {
 
 template <class T>
 std::span<const T> array(const nb::dict& table, const char* name) {
-  Array<T> found;
-  if (!nb::try_cast<Array<T>>(item(table, name), found, false)) {
+  Array<T> result;
+  if (!nb::try_cast<Array<T>>(item(table, name), result, false)) {
     throw std::invalid_argument(std::string("the compiled model has no proper array '") + name + "'");
   }
-  return view(found);
+  return view(result);
 }
 
 // Returns nothing for a missing array: tables of the first version do not have all arrays.

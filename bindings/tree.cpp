@@ -166,12 +166,12 @@ nb::typed<nb::list, Table> to_tables(std::vector<tree::Trained>&& trained) {
   return tables;
 }
 
-nb::typed<nb::list, Table> train_exact(nb::object given, const ExampleKernel& kernel,
+nb::typed<nb::list, Table> train_exact(nb::object python_options, const ExampleKernel& kernel,
                                        std::shared_ptr<ExampleSet> set, const Array<std::int32_t>& codes,
                                        const Array<double>& costs, const std::vector<std::int32_t>& positives,
                                        const OnProgress& on_progress) {
   check_size(*set, codes);
-  const Solving solving = read_solving(Options(given), codes, costs, positives);
+  const Solving solving = read_solving(Options(python_options), codes, costs, positives);
   std::vector<tree::Trained> trained;
   run_interruptibly(
       [&](Monitor& monitor) {
@@ -183,12 +183,12 @@ nb::typed<nb::list, Table> train_exact(nb::object given, const ExampleKernel& ke
   return to_tables(std::move(trained));
 }
 
-nb::typed<nb::list, Table> train_exact_distant(nb::object given, const ExampleKernel& kernel,
+nb::typed<nb::list, Table> train_exact_distant(nb::object python_options, const ExampleKernel& kernel,
                                                nb::object examples, const Array<std::int32_t>& codes,
                                                const Array<double>& costs,
                                                const std::vector<std::int32_t>& positives,
                                                const OnProgress& on_progress) {
-  const Solving solving = read_solving(Options(given), codes, costs, positives);
+  const Solving solving = read_solving(Options(python_options), codes, costs, positives);
   std::vector<tree::Trained> trained;
   run_interruptibly(
       [&](Monitor& monitor) {
@@ -253,11 +253,11 @@ tree::Trained train_with(tree::Cuts& cuts, const Sampling& sampling, Monitor& mo
   return tree::train_sampled(cuts, sampling.labelling, sampling.options, sampling.progress, monitor);
 }
 
-Table train_sampled(nb::object given, const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
+Table train_sampled(nb::object python_options, const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
                     const Array<std::int32_t>& codes, const Array<double>& costs, std::int32_t positive,
                     const OnProgress& on_progress) {
   check_size(*set, codes);
-  const Options options(given);
+  const Options options(python_options);
   const Sampling sampling = read_sampling(options, codes, costs, positive);
   const tree::CutMethod method = find_value(cut_methods, options.text("method"), "cuts are computed by");
   const int threads = options.integer<int>("threads");
@@ -271,10 +271,10 @@ Table train_sampled(nb::object given, const ExampleKernel& kernel, std::shared_p
   return to_table(std::move(trained));
 }
 
-Table train_sampled_distant(nb::object given, nb::object cuts, const Array<std::int32_t>& codes,
+Table train_sampled_distant(nb::object python_options, nb::object cuts, const Array<std::int32_t>& codes,
                             const Array<double>& costs, std::int32_t positive,
                             const OnProgress& on_progress) {
-  const Sampling sampling = read_sampling(Options(given), codes, costs, positive);
+  const Sampling sampling = read_sampling(Options(python_options), codes, costs, positive);
   DistantCuts distant(cuts);
   auto trained = run_interruptibly([&](Monitor& monitor) { return train_with(distant, sampling, monitor); },
                                    on_progress);

@@ -22,10 +22,11 @@ class StrongestCandidates {
     const double strength = std::abs(sum);
     if (strength <= request_.threshold || strength < weakest_strength_) return;
     candidates_.push_back({key, strength});
-    if (candidates_.size() < 2 * request_.most) return;
+    if (candidates_.size() < 2 * request_.max_results) return;
     std::nth_element(candidates_.begin(),
-                     candidates_.begin() + static_cast<std::ptrdiff_t>(request_.most) - 1, candidates_.end());
-    candidates_.resize(request_.most);
+                     candidates_.begin() + static_cast<std::ptrdiff_t>(request_.max_results) - 1,
+                     candidates_.end());
+    candidates_.resize(request_.max_results);
     weakest_strength_ = candidates_.back().strength;
   }
   bool may_extend(std::size_t, double bound) const { return may_be_among_strongest(bound); }
@@ -106,7 +107,7 @@ std::vector<Candidate> ConjunctionSearch::strongest(std::span<const double> row_
   for (const StrongestCandidates& thread : threads)
     all.insert(all.end(), thread.candidates().begin(), thread.candidates().end());
   std::sort(all.begin(), all.end());
-  all.resize(std::min(all.size(), request.most));
+  all.resize(std::min(all.size(), request.max_results));
   return all;
 }
 

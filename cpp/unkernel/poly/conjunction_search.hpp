@@ -53,9 +53,9 @@ struct Candidate {
 };
 
 struct SearchRequest {
-  double threshold;  // weaker conjunctions are ignored
-  std::size_t most;  // number of conjunctions to return
-  int threads;       // the result does not depend on the number of threads
+  double threshold;         // weaker conjunctions are ignored
+  std::size_t max_results;  // number of conjunctions to return
+  int threads;              // the result does not depend on the number of threads
 };
 
 class ConjunctionSearch {

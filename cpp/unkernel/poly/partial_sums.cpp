@@ -25,18 +25,18 @@ void check_buckets(std::size_t buckets) {
 
 class FeatureVisitor {
  public:
-  explicit FeatureVisitor(FeatureBounds& found) : found_(found) {}
+  explicit FeatureVisitor(FeatureBounds& result) : bounds_(result) {}
 
-  void single(std::size_t rank, Key, double sum) { found_.sums[rank] = sum; }
+  void single(std::size_t rank, Key, double sum) { bounds_.sums[rank] = sum; }
   void several(Key, double) {}
   bool may_extend(std::size_t rank, double bound) {
-    found_.bounds[rank] = bound;
+    bounds_.bounds[rank] = bound;
     return false;
   }
   bool may_extend_pair(Key, double) { return false; }
 
  private:
-  FeatureBounds& found_;  // threads write to different ranks
+  FeatureBounds& bounds_;  // threads write to different ranks
 };
 
 class LiveVisitor {
@@ -78,10 +78,10 @@ class SumVisitor : public LiveVisitor {
       : LiveVisitor(live), wanted_(wanted) {}
 
   void several(Key key, double sum) {
-    if (wanted_[bucket_of(key, wanted_.size())] != 0) found.push_back({key, sum});
+    if (wanted_[bucket_of(key, wanted_.size())] != 0) result.push_back({key, sum});
   }
 
-  std::vector<std::pair<Key, double>> found;
+  std::vector<std::pair<Key, double>> result;
 
  private:
   std::span<const std::uint8_t> wanted_;
@@ -91,10 +91,11 @@ class SumVisitor : public LiveVisitor {
 
 FeatureBounds feature_bounds(const ConjunctionSearch& search, std::span<const double> row_weights,
                              std::size_t features, int threads, const Monitor& monitor) {
-  FeatureBounds found{std::vector<double>(features, 0.0), std::vector<double>(features, 0.0)};
-  std::vector<FeatureVisitor> visitors(static_cast<std::size_t>(std::max(threads, 1)), FeatureVisitor(found));
+  FeatureBounds result{std::vector<double>(features, 0.0), std::vector<double>(features, 0.0)};
+  std::vector<FeatureVisitor> visitors(static_cast<std::size_t>(std::max(threads, 1)),
+                                       FeatureVisitor(result));
   search.visit_all(row_weights, std::span(visitors), monitor);
-  return found;
+  return result;
 }
 
 BucketBounds bucket_bounds(const ConjunctionSearch& search, std::span<const double> row_weights,
@@ -124,7 +125,7 @@ ConjunctionSums sums_in_buckets(const ConjunctionSearch& search, std::span<const
   search.visit_all(row_weights, std::span(visitors), monitor);
   std::vector<std::pair<Key, double>> all;
   for (const SumVisitor& visitor : visitors)
-    all.insert(all.end(), visitor.found.begin(), visitor.found.end());
+    all.insert(all.end(), visitor.result.begin(), visitor.result.end());
   std::sort(all.begin(), all.end());
   ConjunctionSums sums;
   for (const auto& [key, sum] : all) {

@@ -10,9 +10,9 @@
 //
 //   hinge, squared hinge   low = 1, high = -1, t = 0. A row may have both labels: equal rows are merged into
 //                          one, with a cost for its positive and one for its negative occurrences (mostly one
-//                          of the two is zero). u is y a of the textbooks.
-//   epsilon-insensitive    low = -epsilon, high = epsilon, t = y; with epsilon = 0 the absolute loss, or that
-//                          of least squares; with p and q in the ratio tau : 1 - tau that of a quantile
+//                          of the two costs is zero). u is y a in the notation of textbooks.
+//   epsilon-insensitive    low = -epsilon, high = epsilon, t = y; epsilon = 0 gives the absolute
+//                          loss or the loss of least squares; p : q = tau : 1 - tau gives a quantile
 //
 // g(u) = min_r loss(r) + u r is concave:
 //
@@ -49,7 +49,7 @@ struct Costs {
 };
 
 // Each kind of loss defines: the range of u, the one-sided slopes of g at u, g itself, the loss, and the best
-// u for a row whose residual without its own share, u * curvature, is `others`.
+// u for a row, given `other_residual`, its residual minus its own contribution u * curvature.
 class LinearLoss {
  public:
   static constexpr bool boxed = true;
@@ -72,11 +72,12 @@ class LinearLoss {
   double loss(const Costs& c, double r) const {
     return c.positive * std::max(low_ - r, 0.0) + c.negative * std::max(r - high_, 0.0);
   }
-  double best(const Costs& c, double others, double curvature) const {
+  double best(const Costs& c, double other_residual, double curvature) const {
     const double middle = kink(c);
-    if (curvature <= 0.0) return others < flat_ ? c.positive : others > steep_ ? -c.negative : middle;
-    if (const double u = (steep_ - others) / curvature; u <= middle) return std::max(u, -c.negative);
-    return std::clamp((flat_ - others) / curvature, middle, c.positive);
+    if (curvature <= 0.0)
+      return other_residual < flat_ ? c.positive : other_residual > steep_ ? -c.negative : middle;
+    if (const double u = (steep_ - other_residual) / curvature; u <= middle) return std::max(u, -c.negative);
+    return std::clamp((flat_ - other_residual) / curvature, middle, c.positive);
   }
   // Where the slope of g changes.
   double kink(const Costs& c) const { return overlaps_ * (c.positive - c.negative); }
@@ -114,19 +115,19 @@ class SquaredLoss {
     const double above = std::max(r - high_, 0.0);
     return c.positive * below * below + c.negative * above * above;
   }
-  double best(const Costs& c, double others, double curvature) const {
+  double best(const Costs& c, double other_residual, double curvature) const {
     const double p = 2.0 * c.positive;
     const double q = 2.0 * c.negative;
-    const double from_low = p * (low_ - others);
-    const double from_high = q * (high_ - others);
+    const double from_low = p * (low_ - other_residual);
+    const double from_high = q * (high_ - other_residual);
     if (overlaps_) {
       const double both = (from_low + from_high) / (1.0 + curvature * (p + q));
-      const double r = others + curvature * both;
+      const double r = other_residual + curvature * both;
       if (r >= high_ && r <= low_) return both;
       return r < high_ ? from_low / (1.0 + curvature * p) : from_high / (1.0 + curvature * q);
     }
-    if (others < low_) return from_low / (1.0 + curvature * p);
-    return others > high_ ? from_high / (1.0 + curvature * q) : 0.0;
+    if (other_residual < low_) return from_low / (1.0 + curvature * p);
+    return other_residual > high_ ? from_high / (1.0 + curvature * q) : 0.0;
   }
 
  private:

@@ -109,20 +109,20 @@ class SoftmaxLoss : public ScoreLoss {
                    std::span<double> curvature) const override {
     for (std::size_t i = 0; i < rows(); ++i) {
       const double own_score = scores[output * rows() + i];
-      double others = 0.0;  // sum of exp(score - own_score)
+      double sum_of_others = 0.0;  // sum of exp(score - own_score)
       for (std::size_t k = 0; k < classes_; ++k) {
-        if (k != output) others += std::exp(std::min(scores[k * rows() + i] - own_score, 700.0));
+        if (k != output) sum_of_others += std::exp(std::min(scores[k * rows() + i] - own_score, 700.0));
       }
-      const double share = 1.0 / (1.0 + others);
+      const double share = 1.0 / (1.0 + sum_of_others);
       gradient[i] = totals_[i] * share;
       for (const ClassCost& c : costs_of(i)) {
         if (static_cast<std::size_t>(c.code) == output) gradient[i] -= c.cost;
       }
       // If the row occurs in this class only, the subtraction above would lose accuracy.
       if (costs_of(i).size() == 1 && static_cast<std::size_t>(costs_of(i)[0].code) == output) {
-        gradient[i] = -totals_[i] * others * share;
+        gradient[i] = -totals_[i] * sum_of_others * share;
       }
-      curvature[i] = totals_[i] * share * others * share;
+      curvature[i] = totals_[i] * share * sum_of_others * share;
     }
   }
 

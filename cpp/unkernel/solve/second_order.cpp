@@ -44,15 +44,15 @@ Finish DualCoordinateDescent::cheapest_finish() {
 
 // The matrix over rows is more accurate than the matrix over columns, so it is used whenever it is small.
 DualCoordinateDescent::InteriorPointPlan DualCoordinateDescent::interior_point_plan() const {
-  constexpr double small = 512.0;
-  constexpr double largest = 2048.0;
+  constexpr double max_rows_of_small_matrix = 512.0;
+  constexpr double max_matrix_side = 2048.0;
   constexpr double iterations = 30.0;
   const auto rows = static_cast<double>(rows_.size());
   InteriorPointPlan plan;
   double size = rows;
-  double fill = rows * rows;
+  double fill_cost = rows * rows;
   plan.bytes = 2.0 * sizeof(double) * rows * rows;
-  if (rows_.has_map() && rows > small) {
+  if (rows_.has_map() && rows > max_rows_of_small_matrix) {
     // At this epoch, every conjunction that occurs has some weight.
     const double columns = static_cast<double>(state_.weights.size()) -
                            static_cast<double>(std::ranges::count(state_.weights, 0.0));
@@ -60,13 +60,13 @@ DualCoordinateDescent::InteriorPointPlan DualCoordinateDescent::interior_point_p
     if (plan.over_columns) {
       size = columns;
       const double by_blocks = 0.5 * rows * columns * columns / block_speed;
-      fill = std::min(by_blocks, 0.5 * rows * rows_.mean_map_size() * rows_.mean_map_size());
+      fill_cost = std::min(by_blocks, 0.5 * rows * rows_.mean_map_size() * rows_.mean_map_size());
       plan.bytes = sizeof(double) * columns * (columns + 256.0) + 12.0 * rows * rows_.mean_map_size() +
                    20.0 * static_cast<double>(state_.weights.size());
     }
   }
-  plan.cost = iterations * (size * size * size / (3.0 * block_speed) + fill);
-  if (tried_second_order_ || size > largest || !fits_into_memory(plan.bytes)) {
+  plan.cost = iterations * (size * size * size / (3.0 * block_speed) + fill_cost);
+  if (tried_second_order_ || size > max_matrix_side || !fits_into_memory(plan.bytes)) {
     plan.cost = std::numeric_limits<double>::infinity();
   }
   return plan;

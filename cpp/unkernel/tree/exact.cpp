@@ -81,9 +81,9 @@ class Decomposition {
       : examples_(examples),
         options_(options),
         monitor_(monitor),
-        square_(examples, max_examples(examples.size(), options.memory), options.threads),
-        self_(examples.self_kernels()) {
-    if (!std::ranges::all_of(self_, [](double value) { return value <= largest_kernel; })) {
+        kernel_block_(examples, max_examples(examples.size(), options.memory), options.threads),
+        self_kernels_(examples.self_kernels()) {
+    if (!std::ranges::all_of(self_kernels_, [](double value) { return value <= largest_kernel; })) {
       throw std::invalid_argument(
           "the kernel of an example with itself is not finite, or above 1e30: lower the decay, or normalise "
           "the trees");
@@ -94,7 +94,7 @@ class Decomposition {
   std::vector<Trained> run() {
     report_progress("kernels", 0);
     add_examples(choose_first_examples());
-    if (square_.size() == examples_.size()) {  // one round should suffice
+    if (kernel_block_.size() == examples_.size()) {  // one round should suffice
       for (Problem& problem : problems_)
         problem.pair_tolerance = std::min(problem.pair_tolerance, 2.0 * options_.tolerance);
     }
@@ -112,12 +112,12 @@ class Decomposition {
       for (Problem* problem : problems)
         problem->result.history.note({round, problem->result.objective, problem->result.dual_objective});
       if (unsolved().empty()) break;
-      const std::vector<std::int32_t> found = find_violators();
-      if (!tighten_tolerances(found.empty())) {
+      const std::vector<std::int32_t> violators = find_violators();
+      if (!tighten_tolerances(violators.empty())) {
         certify();
         break;
       }
-      add_examples(found);
+      add_examples(violators);
     }
     std::vector<Trained> trained;
     for (Problem& problem : problems_) {
@@ -137,11 +137,11 @@ class Decomposition {
   }
 
   std::vector<Problem*> unsolved() {
-    std::vector<Problem*> found;
+    std::vector<Problem*> problems;
     for (Problem& problem : problems_) {
-      if (!problem.is_solved) found.push_back(&problem);
+      if (!problem.is_solved) problems.push_back(&problem);
     }
-    return found;
+    return problems;
   }
 
   void check_gap(Problem& problem) {
@@ -187,7 +187,7 @@ class Decomposition {
     progress.problems = static_cast<std::int64_t>(problems_.size());
     progress.problem = progress.problems - static_cast<std::int64_t>(unsolved().size());
     progress.epoch = round;
-    progress.active = static_cast<std::int64_t>(square_.size());
+    progress.active = static_cast<std::int64_t>(kernel_block_.size());
     progress.relative_gap = 0.0;
     for (const Problem& problem : problems_) {
       progress.relative_gap = std::max(progress.relative_gap, round == 0 ? 1.0 : problem.gap());
@@ -200,7 +200,7 @@ class Decomposition {
   // Returns examples spread evenly over the set: for each label up to half of the initial size.
   std::vector<std::int32_t> choose_first_examples() const {
     const std::size_t n = examples_.size();
-    std::vector<bool> chosen(n, n <= square_.capacity() && n <= first_examples * problems_.size());
+    std::vector<bool> chosen(n, n <= kernel_block_.capacity() && n <= first_examples * problems_.size());
     for (const Problem& problem : problems_) {
       for (const int label : {-1, 1}) {
         std::vector<std::size_t> with_label;
@@ -208,12 +208,12 @@ class Decomposition {
           if (problem.labels[i] == label && problem.costs[i] > 0.0) with_label.push_back(i);
         }
         const std::size_t wanted = std::min(
-            {first_examples / 2, with_label.size(), square_.capacity() / (2 * problems_.size()) + 1});
+            {first_examples / 2, with_label.size(), kernel_block_.capacity() / (2 * problems_.size()) + 1});
         for (std::size_t k = 0; k < wanted; ++k) chosen[with_label[k * with_label.size() / wanted]] = true;
       }
     }
     std::vector<std::int32_t> examples;
-    for (std::size_t i = 0; i < n && examples.size() < square_.capacity(); ++i) {
+    for (std::size_t i = 0; i < n && examples.size() < kernel_block_.capacity(); ++i) {
       if (chosen[i]) examples.push_back(static_cast<std::int32_t>(i));
     }
     return examples;
@@ -222,36 +222,39 @@ class Decomposition {
   // Returns the examples with the largest violations over all labellings: at most three quarters of the size
   // of the working set, because most early violators are not support vectors in the end.
   std::vector<std::int32_t> find_violators() const {
-    std::vector<double> worst(examples_.size(), 0.0);
+    std::vector<double> largest_violation(examples_.size(), 0.0);
     for (const Problem& problem : problems_) {
       if (problem.is_solved) continue;
-      for (std::size_t i = 0; i < worst.size(); ++i) worst[i] = std::max(worst[i], problem.violation(i));
+      for (std::size_t i = 0; i < largest_violation.size(); ++i)
+        largest_violation[i] = std::max(largest_violation[i], problem.violation(i));
     }
-    std::vector<std::int32_t> found;
-    for (std::size_t i = 0; i < worst.size(); ++i) {
+    std::vector<std::int32_t> violators;
+    for (std::size_t i = 0; i < largest_violation.size(); ++i) {
       const auto example = static_cast<std::int32_t>(i);
-      if (worst[i] > 0.5 * options_.tolerance && square_.place(example) < 0) found.push_back(example);
+      if (largest_violation[i] > 0.5 * options_.tolerance && kernel_block_.place(example) < 0)
+        violators.push_back(example);
     }
     const std::size_t max_found =
-        std::min(std::max(min_added, 3 * square_.size() / 4), square_.capacity() / 2);
-    std::ranges::stable_sort(found, std::greater<>(), [&](std::int32_t i) { return worst[at(i)]; });
-    if (found.size() > max_found) found.resize(max_found);
-    std::ranges::sort(found);
-    return found;
+        std::min(std::max(min_added, 3 * kernel_block_.size() / 4), kernel_block_.capacity() / 2);
+    std::ranges::stable_sort(violators, std::greater<>(),
+                             [&](std::int32_t i) { return largest_violation[at(i)]; });
+    if (violators.size() > max_found) violators.resize(max_found);
+    std::ranges::sort(violators);
+    return violators;
   }
 
   void add_examples(const std::vector<std::int32_t>& examples) {
     std::size_t count = examples.size();
-    if (square_.size() + count > square_.capacity()) drop_easiest(count);
-    count = std::min(count, square_.capacity() - square_.size());
-    square_.add(std::span(examples).first(count));
+    if (kernel_block_.size() + count > kernel_block_.capacity()) drop_easiest(count);
+    count = std::min(count, kernel_block_.capacity() - kernel_block_.size());
+    kernel_block_.add(std::span(examples).first(count));
   }
 
   // Drops the examples that are least likely to change: first examples at a bound that satisfy their
   // condition, in the order of descending slack; then the examples that are longest in the working set.
   // Dropped examples keep their alpha, and return when they are among the largest violators.
   void drop_easiest(std::size_t wanted) {
-    const auto examples = square_.examples();
+    const auto examples = kernel_block_.examples();
     std::vector<double> slack_of(examples.size(), std::numeric_limits<double>::infinity());
     for (std::size_t k = 0; k < examples.size(); ++k) {
       const std::size_t i = at(examples[k]);
@@ -266,13 +269,13 @@ class Decomposition {
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t k) { return slack_of[k]; });
     std::vector<bool> is_kept(examples_.size(), true);
-    const std::size_t excess = square_.size() + wanted - square_.capacity();
+    const std::size_t excess = kernel_block_.size() + wanted - kernel_block_.capacity();
     for (std::size_t k = 0; k < std::min(excess, order.size()); ++k) is_kept[at(examples[order[k]])] = false;
-    square_.keep(is_kept);
+    kernel_block_.keep(is_kept);
   }
 
   void solve(Problem& problem) const {
-    const auto examples = square_.examples();
+    const auto examples = kernel_block_.examples();
     const std::size_t n = examples.size();
     std::vector<signed char> labels(n);
     std::vector<double> costs(n), alpha(n), gradient(n), diagonal(n);
@@ -282,9 +285,10 @@ class Decomposition {
       costs[k] = problem.costs[i];
       alpha[k] = problem.alpha[i];
       gradient[k] = labels[k] * problem.scores[i] - 1.0;
-      diagonal[k] = self_[i];
+      diagonal[k] = self_kernels_[i];
     }
-    const solve::SmoProblem pairs{{square_.values(), square_.stride(), nullptr}, diagonal, labels, costs};
+    const solve::SmoProblem pairs{
+        {kernel_block_.values(), kernel_block_.stride(), nullptr}, diagonal, labels, costs};
     const solve::PairOutcome outcome = solve::minimise_pairs(
         pairs, {problem.pair_tolerance, most_steps, options_.fit_intercept}, alpha, gradient, monitor_);
     problem.intercept = outcome.bias;
@@ -299,7 +303,8 @@ class Decomposition {
   std::vector<std::int32_t> examples_outside() const {
     std::vector<std::int32_t> examples;
     for (std::size_t i = 0; i < examples_.size(); ++i) {
-      if (square_.place(static_cast<std::int32_t>(i)) < 0) examples.push_back(static_cast<std::int32_t>(i));
+      if (kernel_block_.place(static_cast<std::int32_t>(i)) < 0)
+        examples.push_back(static_cast<std::int32_t>(i));
     }
     return examples;
   }
@@ -327,8 +332,8 @@ class Decomposition {
   const TrainingExamples& examples_;
   ExactOptions options_;
   Monitor& monitor_;
-  GramBlock square_;
-  std::vector<double> self_;
+  GramBlock kernel_block_;
+  std::vector<double> self_kernels_;
   std::vector<Problem> problems_;
 };
 

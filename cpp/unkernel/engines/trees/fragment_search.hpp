@@ -79,27 +79,27 @@ class BestFragments {
 
   // Returns the size that a fragment must exceed to be among the best.
   double threshold() const {
-    return top_ == 0 ? infinite : found_.size() < top_ ? 0.0 : found_.front().size();
+    return top_ == 0 ? infinite : fragments_.size() < top_ ? 0.0 : fragments_.front().size();
   }
 
-  void add(const FoundFragment& found) {
-    if (found_.size() == top_) {
-      std::ranges::pop_heap(found_, heavier);
-      found_.pop_back();
+  void add(const FoundFragment& fragment) {
+    if (fragments_.size() == top_) {
+      std::ranges::pop_heap(fragments_, heavier);
+      fragments_.pop_back();
     }
-    found_.push_back(found);
-    std::ranges::push_heap(found_, heavier);
+    fragments_.push_back(fragment);
+    std::ranges::push_heap(fragments_, heavier);
   }
 
   std::vector<FoundFragment> list_sorted() const {
-    std::vector<FoundFragment> result = found_;
+    std::vector<FoundFragment> result = fragments_;
     std::ranges::sort(result, heavier);
     return result;
   }
 
  private:
   std::size_t top_;
-  std::vector<FoundFragment> found_;  // a heap with the lightest in front
+  std::vector<FoundFragment> fragments_;  // a heap with the lightest in front
 };
 
 // Fragments that may have heavier extensions than the best so far, ordered by their bounds.

@@ -29,9 +29,9 @@ class Subtrees {
       }
     }
     for (const WeightedNode& root : sides_.model.roots) {
-      const FoundFragment found{sizes_[at(root.node)] * root.weight, occurrences[at(root.node)], root.node,
-                                root.node};
-      if (found.size() > agenda.best.threshold()) agenda.best.add(found);
+      const FoundFragment fragment{sizes_[at(root.node)] * root.weight, occurrences[at(root.node)], root.node,
+                                   root.node};
+      if (fragment.size() > agenda.best.threshold()) agenda.best.add(fragment);
     }
   }
   void grow(const State&, Agenda<State>&) {}
@@ -48,8 +48,8 @@ class Subtrees {
     return static_cast<int>(std::min(counts.back(), static_cast<double>(std::numeric_limits<int>::max())));
   }
 
-  std::string text(const FoundFragment& found) const {
-    return data::to_brackets(sides_.model.forest, found.root, false);
+  std::string text(const FoundFragment& fragment) const {
+    return data::to_brackets(sides_.model.forest, fragment.root, false);
   }
 
  private:
@@ -65,10 +65,10 @@ FragmentList search(const TreeKernel& kernel, const Sides& sides, const Fragment
   while (const auto state = agenda.next()) growth.grow(*state, agenda);
   FragmentList list{{}, agenda.complete, 0.0};
   const double occurrence_factor = sides.tree == nullptr ? 0.0 : 1.0;
-  for (const FoundFragment& found : agenda.best.list_sorted()) {
-    list.fragments.push_back({growth.text(found), found.weight, occurrence_factor * found.occurrences,
-                              occurrence_factor * found.occurrences * found.weight,
-                              growth.productions(found.step)});
+  for (const FoundFragment& fragment : agenda.best.list_sorted()) {
+    list.fragments.push_back(
+        {growth.text(fragment), fragment.weight, occurrence_factor * fragment.occurrences,
+         occurrence_factor * fragment.occurrences * fragment.weight, growth.productions(fragment.step)});
   }
   return list;
 }

@@ -134,9 +134,9 @@ class PartialTrees {
     return count;
   }
 
-  std::string text(const FoundFragment& found) const {
+  std::string text(const FoundFragment& fragment) const {
     std::vector<Step> nodes;  // depth first
-    for (std::int32_t i = found.step; i >= 0; i = steps_[at(i)].previous) nodes.push_back(steps_[at(i)]);
+    for (std::int32_t i = fragment.step; i >= 0; i = steps_[at(i)].previous) nodes.push_back(steps_[at(i)]);
     std::ranges::reverse(nodes);
     std::string text;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -338,20 +338,20 @@ class PartialTrees {
     ++agenda.looked_at;
     const Part& in_model = model_.part(label);
     const Part& in_tree = tree_ ? tree_->part(label) : in_model;
-    const FoundFragment found{size * in_model.sums.total(), tree_ ? in_tree.sums.total() : 1.0,
-                              static_cast<std::int32_t>(steps_.size()), -1};
+    const FoundFragment fragment{size * in_model.sums.total(), tree_ ? in_tree.sums.total() : 1.0,
+                                 static_cast<std::int32_t>(steps_.size()), -1};
     const double bound =
         replace_nan(size * in_model.bounds.largest_part() * (tree_ ? in_tree.bounds.largest_part() : 1.0));
-    const bool is_listed = found.size() > agenda.best.threshold();
+    const bool is_listed = fragment.size() > agenda.best.threshold();
     const bool may_grow = bound > agenda.best.threshold();
     if (!is_listed && !may_grow) return;
     steps_.push_back({state.step, label, depth, in_tree.is_leaf});
-    if (is_listed) agenda.best.add(found);
+    if (is_listed) agenda.best.add(fragment);
     if (!may_grow) return;
     model_.set_target(label, grown_.size());
     if (tree_) tree_->set_target(label, grown_.size());
     bounds_.push_back(bound);
-    grown_.push_back({found.step, size, taken_after(state, depth), {}, {}});
+    grown_.push_back({fragment.step, size, taken_after(state, depth), {}, {}});
   }
 
   static std::vector<std::uint8_t> taken_after(const State& state, std::size_t depth) {

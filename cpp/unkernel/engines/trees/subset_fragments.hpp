@@ -117,11 +117,11 @@ class SubsetTrees {
   }
 
   // Walks through the tree below the root, and descends into the slots that are steps.
-  std::string text(const FoundFragment& found) const {
+  std::string text(const FoundFragment& fragment) const {
     const Forest& forest = (sides_.tree == nullptr ? sides_.model : *sides_.tree).forest;
-    if (forest.is_leaf(found.root)) return std::string(forest.label_name(found.root));
+    if (forest.is_leaf(fragment.root)) return std::string(forest.label_name(fragment.root));
     std::vector<std::int32_t> steps;
-    for (std::int32_t i = found.step; i >= 0; i = steps_[at(i)].previous) steps.push_back(i);
+    for (std::int32_t i = fragment.step; i >= 0; i = steps_[at(i)].previous) steps.push_back(i);
     std::ranges::reverse(steps);
     const auto step_in = [&](std::int32_t slot) {
       const auto place =
@@ -134,8 +134,8 @@ class SubsetTrees {
       std::int32_t next;  // of its children
     };
     std::string text;
-    std::vector<Open> open{{found.root, steps.front(), 0}};
-    append_open(text, forest.label_name(found.root));
+    std::vector<Open> open{{fragment.root, steps.front(), 0}};
+    append_open(text, forest.label_name(fragment.root));
     while (!open.empty()) {
       Open& top = open.back();
       const Step& step = steps_[at(top.step)];
@@ -219,20 +219,20 @@ class SubsetTrees {
     const Split::Part& in_model = model_.part(group);
     const Sums& in_tree = sides_.tree == nullptr ? one_occurrence : tree_.part(group).sums;
     const double size = state.size * decay_;
-    const FoundFragment found{size * in_model.sums.total(), in_tree.total(),
-                              static_cast<std::int32_t>(steps_.size()),
-                              sides_.tree == nullptr ? in_model.root : tree_.part(group).root};
+    const FoundFragment fragment{size * in_model.sums.total(), in_tree.total(),
+                                 static_cast<std::int32_t>(steps_.size()),
+                                 sides_.tree == nullptr ? in_model.root : tree_.part(group).root};
     const double sizes_beyond = decay_ <= 1.0 ? size * decay_ : largest_;
     const auto arity = static_cast<std::int32_t>(sides_.model.forest.children(in_model.node).size());
     const double bound =
         arity == 0 ? 0.0 : replace_nan(sizes_beyond * in_model.sums.largest_part() * in_tree.largest_part());
-    const bool is_listed = found.size() > agenda.best.threshold();
+    const bool is_listed = fragment.size() > agenda.best.threshold();
     const bool may_grow = bound > agenda.best.threshold();
     if (!is_listed && !may_grow) return;
     add_step(slot, state, arity);
-    if (is_listed) agenda.best.add(found);
+    if (is_listed) agenda.best.add(fragment);
     if (may_grow) {
-      set_target(group, found.step, size);
+      set_target(group, fragment.step, size);
       bounds_.push_back(bound);
     }
   }

@@ -71,7 +71,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
  private:
   bool has_lists() const { return !tables_.lists.empty(); }
 
-  // Only dense columns benefit from several rows at a time.
+  // Returns the number of rows to process at a time: several rows only help if there are dense columns.
   std::size_t rows_at_once() const {
     if (dense_columns_ == 0) return 1;
     return has_lists()

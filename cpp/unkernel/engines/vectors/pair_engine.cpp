@@ -72,14 +72,14 @@ class PairEngine final : public EngineOf<PairEngine, PairScratch> {
   }
 
  private:
-  std::size_t others() const { return tables_.classes - 1; }
+  std::size_t other_classes() const { return tables_.classes - 1; }
 
   void add_blocks(Rank rank, double x, PairScratch& scratch) const {
     for (std::uint32_t i = tables_.block_begins[rank]; i < tables_.block_begins[rank + 1]; ++i) {
       const std::size_t of_class = tables_.block_classes[i];
       scratch.is_touched[of_class] = 1;
-      add_multiple(x, tables_.blocks.data() + i * others(), scratch.sums.data() + of_class * others(),
-                   others());
+      add_multiple(x, tables_.blocks.data() + i * other_classes(),
+                   scratch.sums.data() + of_class * other_classes(), other_classes());
     }
   }
 
@@ -102,9 +102,9 @@ class PairEngine final : public EngineOf<PairEngine, PairScratch> {
   void add_sums(PairScratch& scratch, double* out) const {
     for (std::size_t c = 0; c < tables_.classes; ++c) {
       if (scratch.is_touched[c] == 0) continue;
-      double* sums = scratch.sums.data() + c * others();
+      double* sums = scratch.sums.data() + c * other_classes();
       add_pair_sums(sums, c, tables_.classes, out);
-      std::fill(sums, sums + others(), 0.0);
+      std::fill(sums, sums + other_classes(), 0.0);
       scratch.is_touched[c] = 0;
     }
   }

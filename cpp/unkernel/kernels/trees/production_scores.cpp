@@ -27,11 +27,11 @@ double sum_of(const Lanes& lanes) { return (lanes[0] + lanes[1]) + (lanes[2] + l
 
 // Adds values[k] times the weights of the node at position_of(k), for `width` of all scores.
 template <std::size_t width, class PositionOf>
-void add_columns(std::span<const double> values, const PositionOf& position_of, const double* of_block,
+void add_columns(std::span<const double> values, const PositionOf& position_of, const double* block_weights,
                  std::size_t scores, double* sums) {
   std::array<double, width> even{}, odd{};
   const auto step = [&](std::array<double, width>& sum, std::size_t k) {
-    const double* weights = of_block + position_of(k) * scores;
+    const double* weights = block_weights + position_of(k) * scores;
     for (std::size_t s = 0; s < width; ++s) sum[s] += values[k] * weights[s];
   };
   std::size_t k = 0;
@@ -44,14 +44,14 @@ void add_columns(std::span<const double> values, const PositionOf& position_of, 
 }
 
 template <class PositionOf>
-void add_all_columns(std::span<const double> values, const PositionOf& position_of, const double* of_block,
-                     std::size_t scores, double* sums) {
+void add_all_columns(std::span<const double> values, const PositionOf& position_of,
+                     const double* block_weights, std::size_t scores, double* sums) {
   std::size_t s = 0;
-  for (; s + 4 <= scores; s += 4) add_columns<4>(values, position_of, of_block + s, scores, sums + s);
+  for (; s + 4 <= scores; s += 4) add_columns<4>(values, position_of, block_weights + s, scores, sums + s);
   switch (scores - s) {
-    case 3: add_columns<3>(values, position_of, of_block + s, scores, sums + s); break;
-    case 2: add_columns<2>(values, position_of, of_block + s, scores, sums + s); break;
-    case 1: add_columns<1>(values, position_of, of_block + s, scores, sums + s); break;
+    case 3: add_columns<3>(values, position_of, block_weights + s, scores, sums + s); break;
+    case 2: add_columns<2>(values, position_of, block_weights + s, scores, sums + s); break;
+    case 1: add_columns<1>(values, position_of, block_weights + s, scores, sums + s); break;
     default: break;
   }
 }
@@ -109,7 +109,7 @@ bool ProductionScorer::sum_up_with_parent(Node& node, const TreeRow& tree, std::
 }
 
 ProductionScorer::FirstChild ProductionScorer::add_runs(Node& node, const ChildMatch& match,
-                                                        const double* of_parent_runs) {
+                                                        const double* parent_run_weights) {
   const Node& child = nodes_[at(match.child)];
   if (child.row == nullptr && at(match.list.size) == index_.block_size(node.group)) {
     node.scale *= 1.0 + child.scale;
@@ -119,7 +119,7 @@ ProductionScorer::FirstChild ProductionScorer::add_runs(Node& node, const ChildM
   const double* row = child.row == nullptr ? zeros_.data() : child.row.get();
   const std::size_t scores = node_sums_.size(), first = at(match.list.complement_begin);
   const double* of_run = weights_.of_run(first);
-  const double* of_parent_run = of_parent_runs + (first - index_.first_run(node.group)) * scores;
+  const double* of_parent_run = parent_run_weights + (first - index_.first_run(node.group)) * scores;
   for (const TreeIndex::Run& run : index_.runs(match.list)) {
     const double excess = child.scale + child.scale * row[at(run.child)];
     for (std::size_t s = 0; s < scores; ++s) {
@@ -173,7 +173,7 @@ void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
                                      std::span<const std::int32_t> positions, const ExcessOf& excess_of,
                                      const double* of_parents) {
   double* row = node.row.get();
-  const double* of_block = weights_.of_node(index_.block_begin(node.group));
+  const double* block_weights = weights_.of_node(index_.block_begin(node.group));
   const FirstChild local = first;
   const auto added = [=](std::size_t k) {
     const std::int32_t i = positions[k];
@@ -187,7 +187,7 @@ void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
     Lanes lanes{}, above{};
     run_in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {
       const double value = added(k);
-      lanes[lane] += value * of_block[positions[k]];
+      lanes[lane] += value * block_weights[positions[k]];
       above[lane] += value * of_parents[positions[k]];
     });
     node_sums_[0] += sum_of(lanes);
@@ -196,7 +196,7 @@ void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
   }
   double* values = reserve_values(positions.size());
   for (std::size_t k = 0; k < positions.size(); ++k) values[k] = added(k);
-  add_at(positions, of_block, node_sums_);
+  add_at(positions, block_weights, node_sums_);
   add_at(positions, of_parents, parent_sums_);
 }
 
@@ -256,17 +256,18 @@ void ProductionScorer::multiply_runs(Node& node, const ChildMatch& match, bool k
 // stores the factors minus 1 in `row`.
 template <class Below>
 void ProductionScorer::multiply_stretch(double* row, std::size_t size, double scale, const Below& below,
-                                        const double* of_nodes) {
+                                        const double* weights_of_nodes) {
   if (node_sums_.size() == 1) {
     Lanes lanes{};
     if (row == nullptr) {
-      run_in_lanes(size,
-                   [&](std::size_t lane, std::size_t k) { lanes[lane] += (1.0 + below(k)) * of_nodes[k]; });
+      run_in_lanes(size, [&](std::size_t lane, std::size_t k) {
+        lanes[lane] += (1.0 + below(k)) * weights_of_nodes[k];
+      });
       node_sums_[0] += scale * sum_of(lanes);
     } else {
       run_in_lanes(size, [&](std::size_t lane, std::size_t k) {
         row[k] = scale + scale * below(k);
-        lanes[lane] += row[k] * of_nodes[k];
+        lanes[lane] += row[k] * weights_of_nodes[k];
       });
       node_sums_[0] += sum_of(lanes);
     }
@@ -275,7 +276,7 @@ void ProductionScorer::multiply_stretch(double* row, std::size_t size, double sc
   if (row == nullptr) row = reserve_values(size);
   for (std::size_t k = 0; k < size; ++k) row[k] = scale + scale * below(k);
   add_all_columns(
-      {row, size}, [](std::size_t k) { return k; }, of_nodes, node_sums_.size(), node_sums_.data());
+      {row, size}, [](std::size_t k) { return k; }, weights_of_nodes, node_sums_.size(), node_sums_.data());
 }
 
 // Multiplies in the only child of nodes, if neighbouring nodes have neighbouring children.
@@ -339,7 +340,7 @@ template <class ExcessOf>
 void ProductionScorer::multiply_listed(Node& node, std::span<const std::int32_t> positions,
                                        const ExcessOf& excess_of) {
   double* row = node.row.get();
-  const double* of_block = weights_.of_node(index_.block_begin(node.group));
+  const double* block_weights = weights_.of_node(index_.block_begin(node.group));
   if (node_sums_.size() == 1) {
     Lanes lanes{};
     run_in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {
@@ -347,7 +348,7 @@ void ProductionScorer::multiply_listed(Node& node, std::span<const std::int32_t>
       const double before = row[i], factor = excess_of(k);
       const double added = factor + factor * before;
       row[i] = before + added;
-      lanes[lane] += added * of_block[i];
+      lanes[lane] += added * block_weights[i];
     });
     node_sums_[0] += sum_of(lanes);
     return;
@@ -359,7 +360,7 @@ void ProductionScorer::multiply_listed(Node& node, std::span<const std::int32_t>
     values[k] = factor + factor * before;
     row[i] = before + values[k];
   }
-  add_at(positions, of_block, node_sums_);
+  add_at(positions, block_weights, node_sums_);
 }
 
 // Adds values_[k] times the weights at positions[k] to `sums`.

@@ -60,7 +60,7 @@ class ProductionScorer {
 
   void sum_up(Node& node);
   bool sum_up_with_parent(Node& node, const TreeRow& tree, std::size_t place, double* sums);
-  FirstChild add_runs(Node& node, const ChildMatch& match, const double* of_parent_runs);
+  FirstChild add_runs(Node& node, const ChildMatch& match, const double* parent_run_weights);
   void multiply_lists(Node& node, const FirstChild& first, const double* of_parents);
   template <bool reads, bool writes, class ExcessOf>
   void multiply_both(Node& node, const FirstChild& first, std::span<const std::int32_t> positions,
@@ -71,7 +71,7 @@ class ProductionScorer {
   void multiply_stretches(Node& node, const ChildMatch& match, bool keep);
   template <class Below>
   void multiply_stretch(double* row, std::size_t size, double scale, const Below& below,
-                        const double* of_nodes);
+                        const double* weights_of_nodes);
   void multiply_first(Node& node, const ChildMatch& match, bool keep);
   template <class Multiply>
   void visit_factors(Node& node, const ChildMatch& match, const Multiply& multiply);

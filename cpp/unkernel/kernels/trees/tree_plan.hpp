@@ -63,8 +63,9 @@ class TreePlan {
   const TreeIndex& index_;
   const Forest* forest_;
   std::span<const std::int32_t> groups_;
-  // For each node of the forest; written for the nodes of a tree before they are read. Not initialised: a
-  // forest is large, and its trees are small.
+  // For each node of the forest: its index in the tree that was planned last. Entries are written for the
+  // nodes of a tree before they are read. The others are not initialised, because a forest is large and its
+  // trees are small.
   std::unique_ptr<std::int32_t[]> place_;
   std::size_t places_ = 0;
   std::vector<ChildMatch> matches_;

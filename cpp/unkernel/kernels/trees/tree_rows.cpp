@@ -114,7 +114,7 @@ void TreeRows::take_row(Node& node) {
   node.row = std::move(spare_.back());
   spare_.pop_back();
   if (spare_lists_.empty()) return;
-  node.others = std::move(spare_lists_.back());
+  node.listed = std::move(spare_lists_.back());
   spare_lists_.pop_back();
 }
 
@@ -125,7 +125,7 @@ void TreeRows::compute(Node& node, NodeId id) {
   } else {
     sum_matches(node, id);
   }
-  if (node.range_begin == node.range_end && node.others.empty()) return_row(node);
+  if (node.range_begin == node.range_end && node.listed.empty()) return_row(node);
 }
 
 // Computes lambda prod_k (1 + Delta_k): multiplies in the factors of one child after another.
@@ -176,29 +176,29 @@ void TreeRows::multiply_list(Node& node, const ChildMatch& match) {
   const std::int32_t* position = index_.listed_children(match.list);
   const double scale = child.scale;
   double* row = node.row.get();
-  const std::size_t before = node.others.size();
-  node.others.resize(before + listed.size());
-  std::int32_t* touched = node.others.data() + before;
+  const std::size_t before = node.listed.size();
+  node.listed.resize(before + listed.size());
+  std::int32_t* touched = node.listed.data() + before;
   for (std::size_t k = 0; k < listed.size(); ++k) {
     const std::int32_t i = listed[k];
     *touched = i;
     touched += row[i] < 0.0;
     row[i] = std::abs(row[i]) * (1.0 + scale * std::abs(below[position[k]]));
   }
-  node.others.resize(static_cast<std::size_t>(touched - node.others.data()));
+  node.listed.resize(static_cast<std::size_t>(touched - node.listed.data()));
 }
 
 void TreeRows::multiply_constant(Node& node, std::span<const std::int32_t> positions, double factor) {
   double* row = node.row.get();
-  const std::size_t before = node.others.size();
-  node.others.resize(before + positions.size());
-  std::int32_t* touched = node.others.data() + before;
+  const std::size_t before = node.listed.size();
+  node.listed.resize(before + positions.size());
+  std::int32_t* touched = node.listed.data() + before;
   for (const std::int32_t i : positions) {
     *touched = i;
     touched += row[i] < 0.0;
     row[i] = std::abs(row[i]) * factor;
   }
-  node.others.resize(static_cast<std::size_t>(touched - node.others.data()));
+  node.listed.resize(static_cast<std::size_t>(touched - node.listed.data()));
 }
 
 void TreeRows::sum_matches(Node& node, NodeId id) {
@@ -220,9 +220,9 @@ void TreeRows::sum_matches(Node& node, NodeId id) {
 void TreeRows::sum_class(Node& node, std::span<const NodeId> children, std::int32_t number) {
   const TreeIndex::Class nodes = index_.production_class(number);
   const std::size_t first = index_.block_begin(node.group) + static_cast<std::size_t>(nodes.begin);
-  const std::span<const TreeIndex::Child> others = index_.children(first);
+  const std::span<const TreeIndex::Child> right_children = index_.children(first);
   right_groups_.clear();
-  for (const TreeIndex::Child& other : others) right_groups_.push_back(other.group);
+  for (const TreeIndex::Child& other : right_children) right_groups_.push_back(other.group);
   pattern_.match(left_groups_, right_groups_, index_.kernel().decay);
   sources_.clear();
   for (const ChildPattern::Pair& pair : pattern_.pairs()) {
@@ -232,15 +232,16 @@ void TreeRows::sum_class(Node& node, std::span<const NodeId> children, std::int3
   }
   double* row = node.row.get() + nodes.begin;
   if (pattern_.is_small()) {
-    sum_few(others.data(), others.size(), nodes.size, 1.0 / node.scale, row);
+    sum_few(right_children.data(), right_children.size(), nodes.size, 1.0 / node.scale, row);
   } else {
-    sum_many(others.data(), children.size(), others.size(), nodes.size, 1.0 / node.scale, row);
+    sum_many(right_children.data(), children.size(), right_children.size(), nodes.size, 1.0 / node.scale,
+             row);
   }
-  for (std::int32_t i = 0; i < nodes.size; ++i) node.others.push_back(nodes.begin + i);
+  for (std::int32_t i = 0; i < nodes.size; ++i) node.listed.push_back(nodes.begin + i);
 }
 
-void TreeRows::sum_few(const TreeIndex::Child* others, std::size_t width, std::int32_t count, double factor,
-                       double* row) const {
+void TreeRows::sum_few(const TreeIndex::Child* right_children, std::size_t width, std::int32_t count,
+                       double factor, double* row) const {
   const double leaf = index_.kernel().decay * index_.kernel().decay;
   factor *= index_.kernel().width_decay;
   std::array<double, ChildPattern::most_pairs> deltas{};
@@ -253,23 +254,23 @@ void TreeRows::sum_few(const TreeIndex::Child* others, std::size_t width, std::i
     std::fill_n(row, count, factor * (leaf + pattern_.sum(deltas.data())));
     return;
   }
-  for (std::int32_t i = 0; i < count; ++i, others += width) {
+  for (std::int32_t i = 0; i < count; ++i, right_children += width) {
     for (std::size_t k = 0; k < sources_.size(); ++k) {
-      if (sources_[k].row != nullptr) deltas[k] = sources_[k].delta(others);
+      if (sources_[k].row != nullptr) deltas[k] = sources_[k].delta(right_children);
     }
     row[i] = factor * (leaf + pattern_.sum(deltas.data()));
   }
 }
 
-void TreeRows::sum_many(const TreeIndex::Child* others, std::size_t height, std::size_t width,
+void TreeRows::sum_many(const TreeIndex::Child* right_children, std::size_t height, std::size_t width,
                         std::int32_t count, double factor, double* row) {
-  for (std::int32_t i = 0; i < count; ++i, others += width) {
+  for (std::int32_t i = 0; i < count; ++i, right_children += width) {
     const std::span<const ChildPattern::Pair> pairs = pattern_.pairs();
     std::size_t next = 0;  // pairs ascend
     row[i] = factor * partial_(height, width, [&](std::size_t left, double* deltas) {
                std::fill_n(deltas, width, 0.0);
                for (; next < pairs.size() && static_cast<std::size_t>(pairs[next].left) == left; ++next)
-                 deltas[static_cast<std::size_t>(pairs[next].right)] = sources_[next].delta(others);
+                 deltas[static_cast<std::size_t>(pairs[next].right)] = sources_[next].delta(right_children);
              });
   }
 }
@@ -278,8 +279,8 @@ void TreeRows::sum_many(const TreeIndex::Child* others, std::size_t height, std:
 void TreeRows::release(Node& node) {
   if (node.row == nullptr) return;
   std::fill(node.row.get() + node.range_begin, node.row.get() + node.range_end, untouched);
-  for (const std::int32_t i : node.others) node.row[static_cast<std::size_t>(i)] = untouched;
-  node.others.clear();
+  for (const std::int32_t i : node.listed) node.row[static_cast<std::size_t>(i)] = untouched;
+  node.listed.clear();
   node.range_begin = node.range_end = 0;
   return_row(node);
 }
@@ -288,8 +289,8 @@ void TreeRows::release(Node& node) {
 // rows.
 void TreeRows::return_row(Node& node) {
   spare_.push_back(std::move(node.row));
-  spare_lists_.push_back(std::move(node.others));
-  node.others.clear();
+  spare_lists_.push_back(std::move(node.listed));
+  node.listed.clear();
 }
 
 void TreeRows::release_children(const Node& node) {

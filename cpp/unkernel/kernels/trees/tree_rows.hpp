@@ -52,16 +52,16 @@ class TreeRows {
 
  private:
   struct Node : PlannedNode {
-    std::unique_ptr<double[]> row;  // ratios, negative if untouched; null if there are none
-    std::vector<std::int32_t> others;
+    std::unique_ptr<double[]> row;     // ratios, negative if untouched; null if there are none
+    std::vector<std::int32_t> listed;  // positions of exceptions outside of the range
     std::int32_t range_begin = 0;
     std::int32_t range_end = 0;
   };
 
   // The place where Delta of a pair of children is stored.
   struct Source {
-    double delta(const TreeIndex::Child* others) const {
-      return row == nullptr ? scale : scale * std::abs(row[others[right].position]);
+    double delta(const TreeIndex::Child* right_children) const {
+      return row == nullptr ? scale : scale * std::abs(row[right_children[right].position]);
     }
     const double* row;
     double scale;
@@ -91,10 +91,10 @@ class TreeRows {
   void multiply_constant(Node& node, std::span<const std::int32_t> positions, double factor);
   void sum_matches(Node& node, NodeId id);
   void sum_class(Node& node, std::span<const NodeId> children, std::int32_t number);
-  void sum_few(const TreeIndex::Child* others, std::size_t width, std::int32_t count, double factor,
+  void sum_few(const TreeIndex::Child* right_children, std::size_t width, std::int32_t count, double factor,
                double* row) const;
-  void sum_many(const TreeIndex::Child* others, std::size_t height, std::size_t width, std::int32_t count,
-                double factor, double* row);
+  void sum_many(const TreeIndex::Child* right_children, std::size_t height, std::size_t width,
+                std::int32_t count, double factor, double* row);
   void release(Node& node);
   void return_row(Node& node);
   void release_children(const Node& node);
@@ -160,13 +160,13 @@ Taker TreeRows::visit_row(const Node& node, Taker taker) {
   }
   for (; k < node.range_end; ++k) taker.excess(0, k, row[k] - 1.0);
   std::size_t j = 0;
-  for (; j + 4 <= node.others.size(); j += 4) {
+  for (; j + 4 <= node.listed.size(); j += 4) {
     for (std::int32_t lane = 0; lane < 4; ++lane) {
-      const std::int32_t other = node.others[j + static_cast<std::size_t>(lane)];
+      const std::int32_t other = node.listed[j + static_cast<std::size_t>(lane)];
       taker.excess(lane, other, row[other] - 1.0);
     }
   }
-  for (; j < node.others.size(); ++j) taker.excess(0, node.others[j], row[node.others[j]] - 1.0);
+  for (; j < node.listed.size(); ++j) taker.excess(0, node.listed[j], row[node.listed[j]] - 1.0);
   return taker;
 }
 

@@ -169,10 +169,10 @@ class Scores {
 
   struct Node {
     void excess(std::int32_t, std::int32_t position, double value) {
-      const double* of_node = of_block + at(position) * scores;
+      const double* of_node = block_weights + at(position) * scores;
       for (std::size_t s = 0; s < scores; ++s) sums[s] += weight * value * of_node[s];
     }
-    const double* of_block;
+    const double* block_weights;
     double weight;
     double* sums;
     std::size_t scores;
