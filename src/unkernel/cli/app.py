@@ -27,7 +27,7 @@ _CommandLineError: Any = typer.BadParameter.__mro__[2]
 
 
 def build(arguments: Sequence[str]) -> typer.Typer:
-    """Build the application: load the command that a command line names, and list the others."""
+    """Build the application: load the command that the arguments name; the rest get a line of help."""
     app = new_group()
     app.callback(invoke_without_command=True, help=reflow(unkernel.__doc__))(unkernel)
 

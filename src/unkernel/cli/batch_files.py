@@ -236,7 +236,7 @@ class Journal:
             self._path.write_text(json.dumps(run), encoding="utf-8")
 
     def _has_no_answers(self, run: Any) -> bool:
-        """Tell whether none of the answers of another run exist, after a run that failed at once, say."""
+        """Tell whether no answers of another run exist, for example because it failed at once."""
         names = (self._path.with_name(Path(name).name) for name in self._stamps)
         return isinstance(run, dict) and "model" in run and not any(path.exists() for path in names)
 

@@ -14,7 +14,7 @@ from unkernel.models import Decision
 
 
 def find_class(classes: NDArray[Any], label: str | None) -> Any:
-    """Return the class that --of names; None if it names none."""
+    """Return the class whose name is `label`; None if `label` is None."""
     if label is None:
         return None
     for candidate in classes.tolist():

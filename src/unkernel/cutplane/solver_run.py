@@ -62,14 +62,14 @@ class TrainingRows:
         return not isinstance(self.store, PackedRows)
 
     def to_columns(self, weights: Weights) -> Weights:
-        """Return the model's weights, without the intercept, from those of the solver."""
+        """Convert the solver's weights to weights of the model's columns, without the intercept."""
         has_column = self.columns >= 0
         result = np.zeros(self.n_features)
         result[self.columns[has_column]] = weights[: len(self.columns)][has_column]
         return result
 
     def to_store(self, coefficients: Weights, constant: Weights) -> Weights:
-        """Return the solver's weights from those of the model: the inverse of :meth:`to_columns`."""
+        """Convert the model's weights to weights of the solver: the inverse of :meth:`to_columns`."""
         return np.concatenate([np.where(self.columns >= 0, coefficients[self.columns], 0.0), constant])
 
 
@@ -205,7 +205,7 @@ class Solution(Outcome):
 
 
 class Minimiser(Protocol):
-    """Runs the one-slack loop on its rows, on this machine or on others."""
+    """Runs the one-slack loop on its rows, which this machine or a cluster holds."""
 
     @property
     def rows(self) -> TrainingRows:

@@ -25,7 +25,7 @@ class PredictionMeasures(ABC):
     @property
     @abstractmethod
     def n_resampled(self) -> int:
-        """Return the number of units that the bootstrap resamples; 0 for none."""
+        """Return the number of units that the bootstrap resamples; 0 if resampling is not possible."""
 
     @abstractmethod
     def values(self, counts: Counts | None = None) -> dict[str, float]:

@@ -343,6 +343,6 @@ def _sums(values: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
 
 
 def _texts(bank: Treebank, column: str) -> NDArray[Any]:
-    """Return a column of all words, as texts that can be compared with those of another treebank."""
+    """Return a column of all words as texts, which can be compared between treebanks."""
     codes, names = bank.symbols(column)
     return np.array(names, dtype=object)[np.asarray(codes)]

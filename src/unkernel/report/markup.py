@@ -111,7 +111,7 @@ def figure(picture: Html, caption: Any) -> Html:
 
 
 def side_by_side(parts: Iterable[Html]) -> Html:
-    """Place parts side by side as far as there is room."""
+    """Place parts side by side; parts for which there is no room go below."""
     return element("div", *parts, class_="grid")
 
 

@@ -15,7 +15,7 @@ class Costs:
     miss: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check that both are valid costs."""
+        """Check that both costs are finite and not negative."""
         for name in ("false_alarm", "miss"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0):

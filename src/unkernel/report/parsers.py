@@ -37,7 +37,7 @@ from unkernel.report.sections.quality import quality
 
 
 def _list_specific_sections(measured_models: Sequence[Any], choices: Choices) -> list[Section | None]:
-    """Return the sections specific to one kind of parser; tokenizers have none."""
+    """Return the sections that only this kind of parser has; the list is empty for tokenizers."""
     first = measured_models[0]
     if isinstance(first, ChunkMeasures):
         return [parse_errors.chunks(measured_models)]

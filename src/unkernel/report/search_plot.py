@@ -62,7 +62,7 @@ def trie_lines(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
 
 
 def frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates that no other candidate beats in both time and size."""
+    """Return the candidates for which no other candidate is both faster and smaller."""
     best: list[Candidate] = []
     for candidate in sorted(candidates, key=lambda c: (c.nbytes, c.microseconds)):
         if not best or candidate.microseconds < best[-1].microseconds:

@@ -93,7 +93,7 @@ def summarize_ranks(measures: Any, baseline: LinearBaseline | None, *, records: 
 
 
 def summarize_quality(measures: PredictionMeasures, names: Sequence[str]) -> str:
-    """Return a sentence with the named measures that the model has; with its first two if it has none."""
+    """Return a sentence with those measures in `names` that exist, or else with the first two measures."""
     by_name = {measure.name: measure for measure in measures.measures}
     words = [_describe_measure(by_name[name]) for name in names if name in by_name] or [
         _describe_measure(measure) for measure in measures.measures[:2]

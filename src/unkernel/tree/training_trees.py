@@ -40,7 +40,7 @@ class TreeTargets:
 
 
 class TrainingTrees(Protocol):
-    """Training examples in the form of the solvers, on this machine or on others."""
+    """Training examples in the form of the solvers, held by this machine or by a cluster."""
 
     @property
     def targets(self) -> TreeTargets: ...

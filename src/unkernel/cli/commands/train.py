@@ -47,7 +47,7 @@ _PANELS = {"cache": train_options.LARGE_DATA_PANEL, "checkpoint": train_options.
 
 
 def register(app: typer.Typer, arguments: Sequence[str]) -> None:
-    """Add ``train`` with the kind that is asked for, and a line of help for the others."""
+    """Add ``train`` with the kind that `arguments` name, and a line of help for every other kind."""
     group = new_group()
     kinds = {**LEARNERS, **PARSERS, **TEXT_PARSERS}
 

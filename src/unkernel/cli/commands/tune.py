@@ -57,7 +57,7 @@ _SENTENCES = {
 
 
 def register(app: typer.Typer, arguments: Sequence[str]) -> None:
-    """Add ``tune`` with the kind that is asked for, and a line of help for the others."""
+    """Add ``tune`` with the kind that `arguments` name, and a line of help for every other kind."""
     group = new_group()
     kinds = {**LEARNERS, **PARSERS}
 

@@ -87,7 +87,7 @@ def check_no_bare_trees(file: str) -> None:
 
 
 def check_holds_sentences(file: str) -> None:
-    """Refuse a model, or rows, where sentences are expected, as far as the first bytes tell."""
+    """Refuse a model, or rows, where sentences are expected; only the first bytes are examined."""
     check_no_model(file, "sentences")
     if has_rows(read_beginning(file)):
         raise ValueError(f"{file} holds rows, not sentences; name the file with the sentences")

@@ -182,7 +182,7 @@ def _check_unknown(opened: OpenedRecords, present: list[str], file: str) -> None
 
 
 def read_labels(block: Block, target: str | None) -> np.ndarray[Any, Any] | None:
-    """Return the labels of a block; None if a record has none."""
+    """Return the labels of a block; None if any record has no label."""
     values = None if target is None else block.values(target)
     if values is None or any(value is None for value in values):
         return None

@@ -178,7 +178,7 @@ def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> M
 
 
 def check_files(files: Sequence[str]) -> None:
-    """Refuse files and patterns that do not hold rows, as far as the first bytes tell."""
+    """Refuse files and patterns that do not hold rows; only the first bytes are examined."""
     for file in files:
         for found in [file] if Path(file).exists() else glob.glob(file):  # noqa: PTH207 (any depth)
             check_holds_rows(found, _WITH_TREES)

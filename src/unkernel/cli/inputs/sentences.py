@@ -87,7 +87,7 @@ def parse_given(parser: Parser, given: Any) -> dict[str, Any]:
 
 
 def check_input(file: str, task: Task, *, raw: bool) -> None:
-    """Refuse a file with other content, as far as the first bytes tell."""
+    """Refuse a file whose content does not suit the task; only the first bytes are examined."""
     if not raw:
         check_holds_sentences(file)
         if task.name == "text" and has_no_columns(read_beginning(file)):

@@ -37,7 +37,7 @@ def is_tree_file(file: str) -> bool:
 
 
 def check_holds_rows(file: str, remedy: str) -> None:
-    """Refuse a model, or trees, where rows are expected, as far as the first bytes tell."""
+    """Refuse a model, or trees, where rows are expected; only the first bytes are examined."""
     check_no_model(file, "rows")
     if is_tree_file(file):
         raise ValueError(f"{file}: holds trees, not rows of features; {remedy}")

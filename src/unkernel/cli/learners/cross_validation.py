@@ -37,7 +37,7 @@ class Validated:
     seconds: float
 
     def mean(self, measure: str) -> float:
-        """Return the mean over the folds in which the measure is known; NaN if there are none."""
+        """Return the mean over the folds in which the measure is known; NaN if it is unknown in all folds."""
         defined = self.list_known_values(measure)
         return float(np.mean(defined)) if defined else math.nan
 
@@ -189,7 +189,7 @@ def _fit_path(
 def _run_in_threads(
     work: Callable[..., None], tasks: Sequence[tuple[Any, ...]], threads: int, stopped: threading.Event
 ) -> None:
-    """Run all tasks; an error or Ctrl-C stops the running ones and cancels the others."""
+    """Run all tasks; an error or Ctrl-C stops the running tasks and cancels the waiting ones."""
     pool = ThreadPoolExecutor(max_workers=max(1, min(threads, len(tasks))))
     try:  # also around `submit`: at exit, Python would wait for threads that nobody has stopped
         waiting = {pool.submit(work, *task) for task in tasks}

@@ -40,7 +40,7 @@ class ParserLearner:
 
     @classmethod
     def options(cls) -> list[DerivedOption]:
-        """Return the parser's parameters as options, without those that only change the speed."""
+        """Return the parser's parameters as options, except parameters that only change the speed."""
         options = parser_options(cls.estimator)
         return [option for option in options if option.parameter not in _SPEED_PARAMETERS]
 

@@ -229,7 +229,7 @@ def _split(
 def calibrate(
     learner: Learner, estimator: Any, examples: RecordExamples, options: RecordOptions, display: Display
 ) -> Any:
-    """Return the estimator's model, with probabilities from held-out folds if it has none of its own."""
+    """Return the estimator's model; if it has no probabilities, fit them to the scores of held-out folds."""
     from sklearn.base import clone
 
     model = estimator.to_model()

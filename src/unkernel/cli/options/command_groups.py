@@ -1,4 +1,4 @@
-"""Groups of commands, of which only the one that is asked for is loaded."""
+"""Groups of commands; only the command that the arguments name is loaded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 def new_group() -> typer.Typer:
-    """Create a group of commands in the style of all."""
+    """Create a group of commands, with the settings that all groups share."""
     return typer.Typer(
         name="unkernel",
         add_completion=False,
@@ -22,7 +22,7 @@ def new_group() -> typer.Typer:
 def add_commands(
     group: typer.Typer, summaries: Mapping[str, str], arguments: Sequence[str], load: Callable[[str], Any]
 ) -> None:
-    """Add commands to a group: `load` adds the one that `arguments` name, the others get a line of help."""
+    """Add commands to a group: `load` adds the command that `arguments` name; the rest get a line of help."""
     chosen = first_word(arguments)
     for name, summary in summaries.items():
         if name == chosen:
@@ -32,7 +32,7 @@ def add_commands(
 
 
 def first_word(arguments: Sequence[str]) -> str | None:
-    """Return the first argument that is no option: a command's name, as options of groups take no values."""
+    """Return the first argument that is not an option: a command, as options of groups take no values."""
     return next((word for word in arguments if not word.startswith("-")), None)
 
 

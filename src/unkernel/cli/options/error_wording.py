@@ -1,4 +1,4 @@
-"""Messages of engines with the names of options in the place of parameters."""
+"""Replacement of parameter names by option names in the messages of errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of ``unkernel train`` and ``unkernel tune`` beside those of the estimators."""
+"""Options of ``unkernel train`` and ``unkernel tune`` that are not parameters of estimators."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _PANEL = "Parameters to try"
 
 
 def grid_parts(options: Iterable[DerivedOption]) -> Parts:
-    """Make an option for each parameter; those that take a single value are the same as in ``train``."""
+    """Make an option for each parameter; options that take a single value are the same as in ``train``."""
     parts: dict[str, tuple[Any, Any]] = {}
     for option in options:
         if option.parameter in _OMITTED:
@@ -92,7 +92,7 @@ def _parse_whole_numbers(part: str) -> list[int]:
 
 
 def _parse_range(part: str) -> list[float]:
-    """Parse a range whose values have equal ratios: powers of ten, or as many values as are asked for."""
+    """Parse ``LOW:HIGH`` (ratios of at most 10) or ``LOW:HIGH:COUNT``; all ratios are equal."""
     low, high, *count = part.split(":")
     first, last = float(low), float(high)
     if not 0 < first < last < math.inf or len(count) > 1:
@@ -105,7 +105,7 @@ def _parse_range(part: str) -> list[float]:
 
 
 def expand_grid(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
-    """List all combinations of values, in the order of the options; those of the last one vary fastest."""
+    """List all combinations of values, in the order of the options; the last option varies fastest."""
     count = math.prod(len(values) for values in grid.values())
     if count > _MAX_VALUES:
         raise ValueError(f"at most {_MAX_VALUES:,} settings are tried, got {count:,}; give fewer values")

@@ -70,7 +70,7 @@ def _format_speed(result: dict[str, Any], words_per_second: float) -> str:
 
 
 def print_labels(result: dict[str, Any]) -> None:
-    """Print one line per relation or type of chunk; bunsetsu have none."""
+    """Print one line per relation or type of chunk; nothing for bunsetsu, which have no labels."""
     if "per_label" in result:
         _print_relations(result["per_label"])
     elif "per_type" in result:

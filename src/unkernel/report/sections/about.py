@@ -25,7 +25,7 @@ def describe_models(known: Mapping[str, dict[str, str]]) -> Section:
 
 
 def engines(predictions: Sequence[ModelPredictions]) -> Section:
-    """Show time and memory of the engine in use, and of the others tried when the model was compiled."""
+    """Show time and memory of the engine in use, and of the engines tried when the model was compiled."""
     unit = predictions[0].examples.unit
     rows = [
         [model.name, model.inner.engine, size(model.inner.nbytes), f"{number(model.microseconds, 3)} µs"]

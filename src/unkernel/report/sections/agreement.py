@@ -17,7 +17,7 @@ _MOST_EXACT = 1000  # disagreements; with more, the normal approximation is as g
 
 
 def agreement(predictions: Sequence[ModelPredictions]) -> Section:
-    """Show for each pair of models how often both, one and none of them are correct."""
+    """Show, for each pair of models, how often both models are correct, only one of them, or neither."""
     rows = []
     for model, other_model in combinations(predictions, 2):
         first_is_right, second_is_right = (

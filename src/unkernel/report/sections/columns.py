@@ -35,7 +35,7 @@ def columns(measured_models: Sequence[ModelMeasures]) -> Section | None:
 
 
 def permutation_importances(measured: ModelMeasures) -> tuple[str, dict[str, NDArray[np.float64]]]:
-    """Return the name of the first measure and, by column, its loss in each shuffle of the column."""
+    """Return the name of the first measure and, for each column, how much each shuffle lowers it."""
     predictions, generator = measured.predictions, np.random.default_rng(0)
     assert isinstance(predictions, ModelPredictions)
     classifier = predictions.classifier

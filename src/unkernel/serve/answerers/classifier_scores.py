@@ -131,7 +131,7 @@ class AnswerFormat:
     # --- Explanations ---------------------------------------------------------------------------------
 
     def find_class(self, label: str | None) -> Any:
-        """Return the class that a query names; None if it names none."""
+        """Return the class whose name is `label`; None if `label` is None."""
         if label is None:
             return None
         for candidate in self._decision.classes.tolist():
