@@ -30,7 +30,7 @@ struct Ranking {
   std::span<const double> weights;       // one per row; empty for ones
   std::span<const double> pair_weights;  // R x R, for (higher, lower); empty for ones
   std::int32_t rank_count;
-  // One per row, the same for all rows of a group with the same rank: each pair is also weighted by (gain_i -
+  // One per row, equal for all rows of a group with the same rank. Each pair is also weighted by (gain_i -
   // gain_j)(discount_i - discount_j). Gains and discounts are empty if all these factors are 1, and must be
   // empty if pair_weights is not.
   std::span<const double> gains;

@@ -6,8 +6,8 @@
 //   f(s + x)  =  f(s) + f(x) - f(0) + sum_j x_j c_j,    c_j = f(s + e_j) - f(s) - f(e_j) + f(0)
 //
 // where e_j is a row with a 1 in column j alone. c_j covers all pairs of column j with shared columns; it is
-// computed when column j first occurs. Scores of degree 1 have no pairs. For other scores, both parts are
-// merged and scored like any row.
+// computed when column j first occurs. Scores of degree 1 have no pairs. For other scores, the two parts are
+// merged and scored as one row.
 //
 // Query   the score of x alone, and one addition per column of x and score.
 // Bytes   4 per column; 8 per score of each column that has occurred.

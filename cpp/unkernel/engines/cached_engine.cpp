@@ -77,7 +77,7 @@ void CachedEngine::score_row(const SparseRow<Index>& row, bool decision_only, Ca
   }
 }
 
-// Takes ascending rows and prefetches several of them together.
+// Scores rows whose columns ascend. Looks several rows up together, so that memory accesses overlap.
 void CachedEngine::score_range(const RowRange<std::int32_t>& range, bool decision_only, CachedWorker& worker,
                                double* out) const {
   std::array<AnswerCache::Key, rows_at_once> keys;

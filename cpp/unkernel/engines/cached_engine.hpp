@@ -1,6 +1,6 @@
 // An engine behind a cache: rows scored before are looked up instead of scored again.
 //
-// The scores equal those of the engine for the row alone, to the last bit.
+// The scores equal, to the last bit, the scores that the engine gives for the row alone.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@ using kernels::Key;
 Basis basis_of(const DistinctRows& examples) { return examples.binary() ? Basis::sets : Basis::monomials; }
 
 // Numbers the conjunctions of one block in order of appearance. Small blocks use an array over the block,
-// large ones a hash map; both are reused.
+// large blocks a hash map. Array and map are reused for later blocks.
 class SegmentNumbering {
  public:
   void begin(Key block_size) {

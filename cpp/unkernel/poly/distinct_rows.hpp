@@ -3,8 +3,8 @@
 // Rows with equal features are merged into one row with the sum of their weights for each class; rows of
 // weight zero are dropped. Losses are multiplied by weights, so the problem is the same but smaller: fitting
 // repeated rows and fitting weighted rows are the same computation. Rows are ordered by a hash of their
-// content, so the order of the input does not matter either. Features are renumbered by descending frequency
-// among the distinct rows, ties by column.
+// content, so the order of the input does not matter. Features are renumbered by descending frequency among
+// the distinct rows, ties by column.
 #pragma once
 
 #include <cstdint>

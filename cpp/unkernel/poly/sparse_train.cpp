@@ -22,8 +22,8 @@ using solve::ScoreLoss;
 // The conjunctions in use and their weights: one column each, in the order of their addition.
 //
 // If rows are binary and the penalty is l1 alone, conjunctions that hold in exactly the same rows share one
-// column: the loss depends only on the sum of their weights, and the largest constant needs the smallest
-// weight.
+// column, because the loss depends only on the sum of their weights. The conjunction with the largest
+// constant represents them, because it needs the smallest weight.
 class WorkingSet {
  public:
   WorkingSet(const ConjunctionSearch& search, bool binary, bool sharing, double memory)
@@ -97,7 +97,7 @@ class SparseProblem {
         working_(search, binary, binary && options.penalty.l2 == 0.0, options.memory),
         solver_(working_.columns(), loss, options.penalty, seed, monitor) {}
 
-  // `first_score` is the index of this problem's first score among those of the start.
+  // `first_score` is the index of the first score of this problem among the scores of the start.
   void resume(const SparseStart& start, std::size_t first_score) {
     const std::size_t scores = start.intercept.size();
     if (search_.constant_of(0) > 0.0) working_.add(0);

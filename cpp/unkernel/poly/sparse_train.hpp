@@ -1,4 +1,4 @@
-// Trains sparse models: exact l1 (or elastic net) over all conjunctions, while storing only a few of them.
+// Trains sparse models: exact l1 (or elastic net) over all conjunctions, but only a few are ever stored.
 //
 // Problem   min_w  sum_Tk [ l1 |w_Tk| + l2/2 w_Tk^2 ] + sum_i L_i(w'phi(x_i)),  L the squared hinge, eq. (17)
 //           of Chang et al. 2010, or the logistic loss; more than two classes are trained one against the

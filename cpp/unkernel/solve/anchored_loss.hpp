@@ -2,7 +2,8 @@
 // other rows.
 //
 // Each part has some of the rows and all columns. Let g and h be the gradient and the curvatures of the loss
-// of all rows at weights w0, and g_k and h_k those of the loss of one part. The part's model of the loss is
+// of all rows at weights w0, and g_k and h_k the gradient and the curvatures of the loss of one part. The
+// part's model of the loss is
 //
 //   s L_k(w) + sum_j [ (g - s g_k)_j w_j + d_j/2 (w_j - w0_j)^2 ],      d = max(h - s h_k, a small number),
 //

@@ -21,7 +21,7 @@
 
 namespace unkernel::solve {
 
-// The content of a vector: weights, or coefficients of rows followed by as many scores.
+// The content of a vector: weights; or one coefficient per row, followed by one score per row.
 enum class Vectors { weights, coefficients_and_scores };
 
 class Bundle {

@@ -42,8 +42,8 @@ inline constexpr double block_speed = 8.0;
 
 class DualCoordinateDescent {
  public:
-  // `weights` must hold w for the given u (both zero for a cold start) and is updated in place. `targets` has
-  // one number per row, or none if all are 0.
+  // `weights` must be the w of the u in `coordinates` (for a cold start, w = u = 0), and is updated in place.
+  // `targets` has one number per row, or none if all are 0.
   DualCoordinateDescent(const RowPasses& rows, const Loss& loss, Coordinates coordinates,
                         std::span<double> weights, const DescentOptions& options, Monitor& monitor,
                         std::vector<double> targets = {});

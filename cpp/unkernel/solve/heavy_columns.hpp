@@ -1,8 +1,8 @@
 // A preconditioner for conjugate gradients on some columns: the exact Hessian of the columns with the largest
 // curvature, and only the diagonal for all other columns.
 //
-// Conjunctions that hold in many rows overlap in most of them, which makes the Hessian ill conditioned;
-// conjunctions that hold in few rows have few rows in common.
+// Conjunctions that hold in many rows have most of these rows in common, which makes the Hessian ill
+// conditioned; conjunctions that hold in few rows have few rows in common.
 //
 // Memory   8 bytes per pair of heavy columns.
 // Cost     a third of the cube of the number of heavy columns to factor, its square to apply.

@@ -26,10 +26,10 @@ namespace unkernel::solve {
 //
 //   (H + r I) d = -slope   by preconditioned conjugate gradients (heavy_columns.hpp).
 //
-// Weights that would change their sign are fixed at 0, and the system is solved again for the others, a few
-// times: only to clip the path at sign changes rarely lowers the model. The ridge r limits moves along
-// dependent columns, where the model is flat. It decreases while full moves succeed, and increases when a
-// move fails.
+// Weights that would change their sign are fixed at 0, and the system is solved again for the other weights,
+// a few times: merely clipping the path at sign changes rarely lowers the model. The ridge r limits moves
+// along dependent columns, where the model is flat. It decreases while full moves succeed, and increases when
+// a move fails.
 //
 // If columns are not nearly dependent, a few directions with a diagonal preconditioner and without a ridge
 // reach the same result in less time. So thorough moves are made only after such directions have stagnated,

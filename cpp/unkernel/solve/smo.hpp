@@ -3,20 +3,21 @@
 //
 //   min_a  1/2 a'Qa - e'a      0 <= a_i <= C_i,  sum_i y_i a_i = 0,     Q_ij = y_i y_j K_ij
 //
-// Solver     two variables move at a time. The first is the one with the largest pull on its side, the second
-//            the one with which it gains most, given the curvature of the pair (Fan, Chen & Lin 2005, WSS 2).
-// No bias    without the equality constraint one variable moves at a time: the one with the largest
+// Solver     two variables move at a time. The first is the variable with the largest pull on its side; the
+//            second is the partner with the largest gain, given the curvature of the pair (Fan, Chen & Lin
+//            2005, WSS 2).
+// No bias    without the equality constraint, one variable moves at a time: the variable with the largest
 //            g_i^2 / K_ii.
-// Shrinking  a variable at a bound that wants to stay there is removed until the others are optimal; then all
+// Shrinking  a variable at a bound that wants to stay there is removed until all others are optimal; then all
 //            gradients are updated, and every variable that is not optimal becomes active again.
 // Start      the given a, each a_i within its bounds, with its gradient g. If the variables are a part of a
 //            larger problem, sum_i y_i a_i keeps its value, and g includes the contribution of the other
 //            variables.
-// Stop       with a bias: m(a) - M(a) <= tolerance, the largest -y_i g_i of a variable whose y_i a_i can rise
-//            minus the smallest of one that can fall, as LIBSVM's -e; without: every |g_i| that a can follow
-//            is at most tolerance.
-// Singular   a pair without curvature, or with a negative one by rounding, moves until one of the two reaches
-//            a bound.
+// Stop       with a bias: m(a) - M(a) <= tolerance, as LIBSVM's -e, where m(a) is the largest -y_i g_i of the
+//            variables whose y_i a_i can rise, and M(a) the smallest of those whose y_i a_i can fall. Without
+//            a bias: |g_i| is at most the tolerance wherever a_i can move along -g_i.
+// Singular   a pair without curvature, or whose curvature is negative because of rounding, moves until one of
+//            its variables reaches a bound.
 #pragma once
 
 #include <cstddef>

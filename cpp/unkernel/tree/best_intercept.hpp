@@ -15,7 +15,8 @@ struct BestIntercept {
 double hinge_loss(std::span<const double> scores, std::span<const signed char> labels,
                   std::span<const double> costs, double intercept);
 
-// O(n log n): the slope changes at the corners b = y_i - s_i; the minimum is where it changes sign.
+// Takes O(n log n): the slope changes at the corners b = y_i - s_i, and the minimum is where the slope
+// changes its sign.
 BestIntercept best_intercept(std::span<const double> scores, std::span<const signed char> labels,
                              std::span<const double> costs);
 

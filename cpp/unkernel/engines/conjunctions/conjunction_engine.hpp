@@ -26,7 +26,7 @@ class ConjunctionEngine : public Engine {
   virtual void set_trie(std::shared_ptr<const PrefixTrie> trie) = 0;
   // Called in the child of a fork, where other threads may have been using the trie.
   virtual void release_after_fork() = 0;
-  // Returns the old trie (null: an empty one) extended by the prefixes of these rows, with at most
+  // Returns the old trie (null: an empty trie), extended by the prefixes of these rows, with at most
   // `most_nodes` nodes. Keeps the sums of old nodes, and computes the sums of new nodes with the routine that
   // scores rows.
   virtual PrefixTrie grow(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,

@@ -2,8 +2,8 @@
 //
 // Over binary features the kernel is a function f of the overlap, and f(c) = sum_k D_k C(c, k), so
 //     w(T) = D_|T| sum_{j: T in s_j} b_j                 (Yoshinaga & Kitsuregawa 2009, section 2.2)
-// and g(x) is the sum of w(T) over all T in x with |T| <= d. Over real features the same holds for monomials:
-// w(p) = c_p^2 sum_j b_j s_j^p. Exact up to rounding.
+// and g(x) is the sum of w(T) over all T in x with |T| <= d. Over real features, the same sums run over
+// monomials p instead of sets: w(p) = c_p^2 sum_j b_j s_j^p. Exact up to rounding.
 //
 // Pruned (Kudo & Matsumoto 2003): drops conjunctions with |w| below a threshold. The thresholds for positive
 // and negative weights are scaled by the shares of positive and negative support vectors. Conjunctions are

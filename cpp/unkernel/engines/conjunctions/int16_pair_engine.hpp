@@ -1,6 +1,6 @@
 // The engine for models of pairs with several scores whose weights are 16-bit multiples of one power of two,
-// like those of the online learners. Such weights take a quarter of the memory of doubles, so rows cause
-// fewer cache misses, and integer sums are exact in any order.
+// like the weights of the online learners. Such weights take a quarter of the memory of doubles, so rows
+// cause fewer cache misses, and integer sums are exact in any order.
 //
 // Features have ranks by descending frequency. A dense table holds all pairs of the first ranks: the weights
 // of a feature with every smaller rank, then the weights of the feature alone. Each later feature, the owner,
@@ -25,7 +25,7 @@
 
 namespace unkernel::engines {
 
-// Returns the recommended number of pairs in the dense table: about twice as many as the model has.
+// Returns the recommended number of pairs in the dense table: about twice the number of pairs of the model.
 std::uint64_t dense_pairs_for(const ConjunctionWeights& model);
 
 // Returns the largest power of two of which all these finite numbers are 16-bit multiples, if there is one.

@@ -47,7 +47,8 @@ void check_weights(const ConjunctionWeights& weights, const ConjunctionIndex& in
   }
 }
 
-// Maps the model's ranks to those of the tables: the head is ordered by group, by frequency or by column.
+// Maps the ranks of the model to the ranks of the tables, whose head is ordered by group, by frequency or by
+// column.
 std::vector<Rank> new_ranks(const ConjunctionWeights& weights, const ConjunctionArrays& arrays,
                             const HeadPlan& head, const FeatureGroups& groups) {
   std::vector<std::size_t> order(weights.columns.size());

@@ -28,7 +28,8 @@ class PartnerBuckets {
     std::uint32_t index;  // index among the partners of the owner
   };
 
-  // A bijection of the numbers with as many bits as the limit, which spreads neighbours.
+  // Hashes a partner. The hash is a bijection of the numbers with the bits of the limit, and spreads
+  // neighbours.
   std::uint32_t hash(Rank partner) const { return (partner * 0x9e37'79b1U) & mask_; }
 
   // Adds an owner, whose partners' hashes must ascend. They get the places from `first_place` on. Returns

@@ -7,7 +7,7 @@
 namespace unkernel::engines {
 namespace {
 
-// A vector with as many numbers as one instruction adds, if the machine supports it.
+// A vector of Count numbers, which one instruction adds if the machine has such wide registers.
 template <class Number, std::size_t Count>
 struct Vector {
   typedef Number Type __attribute__((vector_size(Count * sizeof(Number))));

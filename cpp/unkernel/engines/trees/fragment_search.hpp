@@ -32,12 +32,12 @@ struct WeightedNode {
   double weight;
 };
 
-// The model, or the tree to explain: nodes with weights, and their groups among those of the model.
+// The model, or the tree to explain: nodes with weights, and their groups in the forest of the model.
 struct Side {
   const Forest& forest;
   std::span<const std::int32_t> groups;  // of all nodes of the forest
   std::vector<WeightedNode>
-      roots;  // of fragments: all nodes of the tree, and those of the model that have a weight
+      roots;  // of fragments: all nodes of a tree, or the nodes of the model that have a weight
 };
 
 // The model and a tree. If `tree` is null, every fragment counts as if it occurred once in a tree.

@@ -22,7 +22,7 @@ struct PairTables {
   std::span<const double> whole;          // ranks with one weight per pair x pairs
   std::span<const std::uint32_t> block_begins;   // number of other ranks + 1
   std::span<const std::uint32_t> block_classes;  // ascending within a rank
-  std::span<const double> blocks;                // blocks x (k - 1), by the other class
+  std::span<const double> blocks;                // blocks x (k - 1): one weight per opposing class
   std::size_t classes;
 };
 

@@ -21,7 +21,7 @@ class GrowingGroups {
   // Looks up the nodes added to `growing` since the last call.
   void update();
 
-  // Returns the group of a node of `forest` among those of `growing`, or -1.
+  // Returns the group of a node of `forest` among the groups of `growing`, or -1.
   std::int32_t group(NodeId node) const;
 
  private:

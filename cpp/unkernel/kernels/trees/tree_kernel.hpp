@@ -2,7 +2,8 @@
 //
 //   K(T1, T2) = sum over nodes n1 of T1, n2 of T2 of Delta(n1, n2)
 //
-// Delta is 0 unless both nodes are in the same *group*; it is the constant of the group if no children match.
+// Delta is 0 unless the two nodes are in the same *group*; if no children match, Delta is the constant of the
+// group.
 //
 //   kernel     group              constant              where children match
 //   ST         the whole subtree  lambda^(inner nodes)  –
@@ -87,7 +88,8 @@ std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& fore
 // group, then by production. Nodes without a group are left out. One sort serves the indices of all subsets
 // of the forest.
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest);
-// Does the same for some nodes. They must include the children of each node, except leaves without a group.
+// Does the same for chosen nodes, which must include the children of each node, except leaves without a
+// group.
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest,
                                    std::span<const NodeId> chosen);
 

@@ -45,7 +45,7 @@ void TreeRows::choose_order(std::size_t count) {
       std::to_string(most_row_bytes >> 20) + " MB: divide it, or leave it out");
 }
 
-// Returns the largest number of rows that exist at the same time in the chosen order, or more.
+// Returns an upper bound of the number of rows that exist at the same time in the chosen order.
 std::size_t TreeRows::most_rows_kept(std::size_t count) const {
   std::vector<std::int32_t> uses(count);
   for (std::size_t i = 0; i < count; ++i) uses[i] = nodes_[i].uses;
