@@ -168,7 +168,7 @@ void bind_features(nb::module_& module) {
             const parsing::UnknownPos result = parsing::unknown_pos(symbols, most_examples);
             List examples;
             for (const std::string& name : result.examples) examples.append(decode_text(name));
-            return Tuple(nb::make_tuple(result.bunsetsu, result.asked, examples));
+            return Tuple(nb::make_tuple(result.bunsetsu, result.decided, examples));
           },
           nb::arg("text"), nb::arg("most_examples"))
       .def(

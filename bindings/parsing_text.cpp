@@ -140,7 +140,7 @@ nb::typed<nb::tuple, int, bool> find_whole_text(const TokenizerSpec& spec, const
 
 std::int64_t run_on_rows(RowTrainer& trainer, const RowEnds& offsets, const RowNumbers& columns,
                          const RowNumbers& answers,
-                         std::int64_t (RowTrainer::*run)(const parsing::AnsweredRows&, const Monitor&)) {
+                         std::int64_t (RowTrainer::*run)(const parsing::LabelledRows&, const Monitor&)) {
   auto wrong = run_interruptibly([&](const Monitor& monitor) {
     return (trainer.*run)({view(offsets), view(columns), view(answers)}, monitor);
   });

@@ -125,7 +125,7 @@ void check_explained(const BunsetsuFeatures& features, std::span<const std::int3
   }
   const BunsetsuSymbols symbols(texts(), features);
   const UnknownPos unknown = unknown_pos(symbols, 2);
-  CHECK(unknown.bunsetsu <= unknown.asked && unknown.examples.size() <= 2);
+  CHECK(unknown.bunsetsu <= unknown.decided && unknown.examples.size() <= 2);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Maps the strings of a sentence to numbers.
 //
 // Each attribute that the templates use has a table of the strings seen in training. A word of a sentence is
-// then a row of numbers; the attributes derived from its form are looked up once for every form seen in
-// training. If clusters are given, words not seen in training can have one, too.
+// then a row of numbers. The attributes derived from a form are computed once for every form seen in
+// training. If clusters are given, words not seen in training can have a cluster, too.
 #pragma once
 
 #include <array>

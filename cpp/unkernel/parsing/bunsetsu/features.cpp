@@ -126,28 +126,28 @@ std::int64_t function_word(const BunsetsuSymbols& symbols, std::size_t bunsetsu)
 
 UnknownPos unknown_pos(const BunsetsuSymbols& symbols, std::size_t most_examples) {
   const auto templates = symbols.features().templates();
-  const auto of_function_words = std::ranges::find_if(templates, [](const BunsetsuTemplate& own) {
-    return own.kind == BunsetsuKind::word && own.word == BunsetsuWord::function &&
-           own.field == MorphemeField::pos;
+  const auto pos_of_function_words = std::ranges::find_if(templates, [](const BunsetsuTemplate& feature) {
+    return feature.kind == BunsetsuKind::word && feature.word == BunsetsuWord::function &&
+           feature.field == MorphemeField::pos;
   });
-  UnknownPos found;
-  if (of_function_words == templates.end()) return found;
+  UnknownPos unknown;
+  if (pos_of_function_words == templates.end()) return unknown;
   const BunsetsuText& text = symbols.text();
   for (std::size_t s = 0; s < text.sentences(); ++s) {
     const std::size_t end = std::max(text.first_bunsetsu(s + 1), text.first_bunsetsu(s) + 1) - 1;
-    for (std::size_t b = text.first_bunsetsu(s); b < end; ++b) {  // the last one has no head to decide
-      ++found.asked;
+    for (std::size_t b = text.first_bunsetsu(s); b < end; ++b) {  // the last bunsetsu has no head to decide
+      ++unknown.decided;
       const std::int64_t word = function_word(symbols, b);
       if (word < 0) continue;
       const auto m = static_cast<std::size_t>(word);
       if (symbols.known(text.symbol(m, MorphemeField::pos)) >= 0) continue;
-      ++found.bunsetsu;
+      ++unknown.bunsetsu;
       std::string name(text.field(m, MorphemeField::pos));
-      const bool listed = std::ranges::find(found.examples, name) != found.examples.end();
-      if (found.examples.size() < most_examples && !listed) found.examples.push_back(std::move(name));
+      const bool listed = std::ranges::find(unknown.examples, name) != unknown.examples.end();
+      if (unknown.examples.size() < most_examples && !listed) unknown.examples.push_back(std::move(name));
     }
   }
-  return found;
+  return unknown;
 }
 
 // --- Rows --------------------------------------------------------------------------------------------
@@ -157,19 +157,21 @@ BunsetsuRows::BunsetsuRows(const BunsetsuSymbols& symbols) : symbols_(symbols) {
   const auto templates = features.templates();
   for (std::size_t role = 0; role < std::size(first_template_); ++role) {
     const auto first = std::ranges::find_if(
-        templates, [&](const auto& own) { return static_cast<std::size_t>(own.role) >= role; });
+        templates, [&](const auto& feature) { return static_cast<std::size_t>(feature.role) >= role; });
     first_template_[role] = static_cast<std::size_t>(first - templates.begin());
   }
   competing_template_ = templates.size();
   for (std::size_t t = 0; t < templates.size(); ++t) {
-    Categories own{};
-    own.yes = features.column(t, bunsetsu_values::yes);
-    own.no = features.column(t, bunsetsu_values::no);
-    for (std::size_t k = 0; k < 4; ++k) own.brackets[k] = features.column(t, bunsetsu_values::brackets[k]);
+    Categories columns{};
+    columns.yes = features.column(t, bunsetsu_values::yes);
+    columns.no = features.column(t, bunsetsu_values::no);
     for (std::size_t k = 0; k < 4; ++k)
-      own.punctuation[k] = features.column(t, bunsetsu_values::punctuation[k]);
-    for (std::size_t k = 0; k < 3; ++k) own.distances[k] = features.column(t, bunsetsu_values::distances[k]);
-    categories_.push_back(own);
+      columns.brackets[k] = features.column(t, bunsetsu_values::brackets[k]);
+    for (std::size_t k = 0; k < 4; ++k)
+      columns.punctuation[k] = features.column(t, bunsetsu_values::punctuation[k]);
+    for (std::size_t k = 0; k < 3; ++k)
+      columns.distances[k] = features.column(t, bunsetsu_values::distances[k]);
+    categories_.push_back(columns);
     if (templates[t].role == BunsetsuRole::pair && templates[t].kind == BunsetsuKind::particles)
       competing_template_ = t;
   }
@@ -227,9 +229,9 @@ void BunsetsuRows::read_morphemes(std::size_t begin, std::size_t end, Bunsetsu& 
   made.content =
       content == no_morpheme ? -1 : text.symbol(static_cast<std::size_t>(content), MorphemeField::surface);
   // Ascending symbols give ascending columns.
-  const auto own = particles_.begin() + made.particles.begin;
-  std::sort(own, particles_.end());
-  particles_.erase(std::unique(own, particles_.end()), particles_.end());
+  const auto begin_of_particles = particles_.begin() + made.particles.begin;
+  std::sort(begin_of_particles, particles_.end());
+  particles_.erase(std::unique(begin_of_particles, particles_.end()), particles_.end());
   made.particles.end = static_cast<std::uint32_t>(particles_.size());
 }
 
@@ -239,14 +241,14 @@ void BunsetsuRows::fill_part(std::size_t number, BunsetsuRole role, Bunsetsu& ma
   Range& part = made.parts[place];
   part.begin = static_cast<std::uint32_t>(columns_.size());
   for (std::size_t t = first_template_[place]; t < first_template_[place + 1]; ++t) {
-    const Categories& own = categories_[t];
+    const Categories& columns = categories_[t];
     switch (templates[t].kind) {
       case BunsetsuKind::word: add_word(t, templates[t], made); break;
-      case BunsetsuKind::beginning: add(number == 0 ? own.yes : own.no); break;
-      case BunsetsuKind::end: add(number + 1 == size() ? own.yes : own.no); break;
-      case BunsetsuKind::brackets: add(own.brackets[bracket_state(made.openings, made.closings)]); break;
+      case BunsetsuKind::beginning: add(number == 0 ? columns.yes : columns.no); break;
+      case BunsetsuKind::end: add(number + 1 == size() ? columns.yes : columns.no); break;
+      case BunsetsuKind::brackets: add(columns.brackets[bracket_state(made.openings, made.closings)]); break;
       case BunsetsuKind::punctuation:
-        add(own.punctuation[(made.comma ? 1 : 0) + (made.period ? 2 : 0)]);
+        add(columns.punctuation[(made.comma ? 1 : 0) + (made.period ? 2 : 0)]);
         break;
       case BunsetsuKind::particles: add_particles(t, made); break;
       case BunsetsuKind::distance:
@@ -256,11 +258,11 @@ void BunsetsuRows::fill_part(std::size_t number, BunsetsuRole role, Bunsetsu& ma
   part.end = static_cast<std::uint32_t>(columns_.size());
 }
 
-void BunsetsuRows::add_word(std::size_t which, const BunsetsuTemplate& own, const Bunsetsu& bunsetsu) {
-  const std::int64_t morpheme = bunsetsu.words[static_cast<std::size_t>(own.word)];
+void BunsetsuRows::add_word(std::size_t which, const BunsetsuTemplate& feature, const Bunsetsu& bunsetsu) {
+  const std::int64_t morpheme = bunsetsu.words[static_cast<std::size_t>(feature.word)];
   if (morpheme == no_morpheme) return;
   const std::int32_t symbol =
-      symbols_.known(symbols_.text().symbol(static_cast<std::size_t>(morpheme), own.field));
+      symbols_.known(symbols_.text().symbol(static_cast<std::size_t>(morpheme), feature.field));
   if (symbol >= 0) add(symbols_.features().column(which, symbol));
 }
 
@@ -275,9 +277,10 @@ std::size_t BunsetsuRows::bracket_state(std::int32_t openings, std::int32_t clos
 }
 
 void BunsetsuRows::add_dependent(std::size_t bunsetsu) {
-  const Range own = bunsetsu_[bunsetsu].competing;
-  if (own.begin == own.end) return;
-  competitors_.insert(competitors_.end(), columns_.begin() + own.begin, columns_.begin() + own.end);
+  const Range particles = bunsetsu_[bunsetsu].competing;
+  if (particles.begin == particles.end) return;
+  competitors_.insert(competitors_.end(), columns_.begin() + particles.begin,
+                      columns_.begin() + particles.end);
   std::ranges::sort(competitors_);
   competitors_.erase(std::unique(competitors_.begin(), competitors_.end()), competitors_.end());
 }
@@ -289,8 +292,8 @@ void BunsetsuRows::append(Range part) {
 std::span<const std::int32_t> BunsetsuRows::row(std::size_t modifier, std::size_t candidate) {
   row_.clear();
   for (std::size_t role = 0; role < bunsetsu_roles; ++role) {
-    const Bunsetsu* own = in_role(static_cast<BunsetsuRole>(role), modifier, candidate);
-    if (own != nullptr) append(own->parts[role]);
+    const Bunsetsu* bunsetsu = in_role(static_cast<BunsetsuRole>(role), modifier, candidate);
+    if (bunsetsu != nullptr) append(bunsetsu->parts[role]);
   }
   const std::size_t pair = static_cast<std::size_t>(BunsetsuRole::pair);
   for (std::size_t t = first_template_[pair]; t < first_template_[pair + 1]; ++t)
@@ -311,13 +314,13 @@ const BunsetsuRows::Bunsetsu* BunsetsuRows::in_role(BunsetsuRole role, std::size
 }
 
 void BunsetsuRows::add_pair(std::size_t which, std::size_t modifier, std::size_t candidate) {
-  const BunsetsuTemplate& own = symbols_.features().templates()[which];
+  const BunsetsuTemplate& feature = symbols_.features().templates()[which];
   const Categories& columns = categories_[which];
   std::int32_t column = no_column;
-  switch (own.kind) {
+  switch (feature.kind) {
     case BunsetsuKind::same: {
-      const Bunsetsu* left = in_role(own.left, modifier, candidate);
-      const Bunsetsu* right = in_role(own.right, modifier, candidate);
+      const Bunsetsu* left = in_role(feature.left, modifier, candidate);
+      const Bunsetsu* right = in_role(feature.right, modifier, candidate);
       if (left != nullptr && right != nullptr && left->content >= 0 && left->content == right->content)
         column = columns.yes;
       break;

@@ -21,7 +21,7 @@
 
 namespace unkernel::parsing {
 
-// The column of each value of each template.
+// Maps the values of each template to columns.
 class BunsetsuFeatures {
  public:
   // Column c, from begins[t] to begins[t + 1], is template t with the symbol values[c]; the symbols of a
@@ -30,7 +30,8 @@ class BunsetsuFeatures {
                    std::vector<std::int32_t> begins, std::vector<std::int32_t> values);
   // Returns every template with every name: all possible columns, before counting which ones occur.
   static BunsetsuFeatures all_of(std::vector<BunsetsuTemplate> templates, const data::NameTable& names);
-  // Keeps the columns that get a new number, in the same order, and only the symbols that they need.
+  // Returns these features with only the columns whose entry in `renumbered` is not no_column, in the same
+  // order, and only the symbols of these columns.
   BunsetsuFeatures only(std::span<const std::int32_t> renumbered) const;
 
   std::span<const BunsetsuTemplate> templates() const { return templates_; }
@@ -55,13 +56,13 @@ class BunsetsuFeatures {
   data::NameTable symbols_;
   std::vector<std::int32_t> begins_;
   std::vector<std::int32_t> values_;
-  // Ordered by symbol, then by template, unlike a FeatureIndex: the columns of one word for all templates are
-  // adjacent, which makes parsing 10 % faster.
+  // Ordered by symbol, then by template, unlike a FeatureIndex: the columns that one word has in all
+  // templates are adjacent, which makes parsing 10 % faster.
   std::vector<std::int32_t> table_;
 };
 
-// Maps the symbols of a text to those of the features, and to kinds of morphemes; computed once per distinct
-// string. Both arguments must outlive it.
+// Maps the symbols of a text to symbols of the features and to kinds of morphemes, computed once per distinct
+// string. The text and the features must outlive this object.
 class BunsetsuSymbols {
  public:
   enum Class : std::uint8_t { mark = 1, particle = 2, comma = 4, period = 8, opening = 16, closing = 32 };
@@ -82,10 +83,10 @@ class BunsetsuSymbols {
   std::vector<std::uint8_t> classes_;
 };
 
-// The number of bunsetsu whose function word has an unknown part of speech, and some of these parts of
-// speech. Empty if no template uses it.
+// The number of bunsetsu whose function word has a part of speech that training has not seen, and examples of
+// such parts of speech. All are empty if no template uses the part of speech of function words.
 struct UnknownPos {
-  std::size_t asked = 0;  // all bunsetsu except the last of each sentence
+  std::size_t decided = 0;  // bunsetsu whose head is decided: all except the last of each sentence
   std::size_t bunsetsu = 0;
   std::vector<std::string> examples;
 };
@@ -99,9 +100,10 @@ class BunsetsuRows {
   void load(std::size_t sentence);
   std::size_t size() const { return bunsetsu_.size(); }
 
-  // Selects this candidate for the next pairs. No bunsetsu depends on it yet.
+  // Begins the pairs of a new candidate, on which no bunsetsu depends yet.
   void begin_candidate() { competitors_.clear(); }
-  // Records that the bunsetsu depends on the candidate, so it competes with those to its left.
+  // Records that the bunsetsu depends on the candidate: its particles compete with the particles of the
+  // bunsetsu to its left.
   void add_dependent(std::size_t bunsetsu);
   // Returns ascending columns; valid until the next call.
   std::span<const std::int32_t> row(std::size_t modifier, std::size_t candidate);
@@ -119,12 +121,12 @@ class BunsetsuRows {
     std::int32_t content;                // symbol of the content word in the text, or -1
     bool comma, period;
     std::int32_t openings, closings;
-    std::int32_t openings_before, closings_before;  // in the whole sentence before it
+    std::int32_t openings_before, closings_before;  // brackets in the sentence before this bunsetsu
     Range particles;                                // symbols
     Range parts[bunsetsu_roles];                    // columns
-    Range competing;                                // columns of its particles in the role of a competitor
+    Range competing;  // columns of its particles, as features of competing bunsetsu
   };
-  // The columns of the templates of one property.
+  // The columns of the values of a template that has a few fixed values.
   struct Categories {
     std::int32_t yes, no;
     std::int32_t brackets[4], punctuation[4], distances[3];
@@ -135,7 +137,7 @@ class BunsetsuRows {
   void add(std::int32_t column) {
     if (column != no_column) columns_.push_back(column);
   }
-  void add_word(std::size_t which, const BunsetsuTemplate& own, const Bunsetsu& bunsetsu);
+  void add_word(std::size_t which, const BunsetsuTemplate& feature, const Bunsetsu& bunsetsu);
   void add_particles(std::size_t which, const Bunsetsu& bunsetsu);
   void add_pair(std::size_t which, std::size_t modifier, std::size_t candidate);
   void append(Range part);
@@ -145,7 +147,7 @@ class BunsetsuRows {
   const BunsetsuSymbols& symbols_;
   std::vector<Categories> categories_;              // of each template
   std::size_t first_template_[bunsetsu_roles + 2];  // of each role
-  std::size_t competing_template_;                  // or the number of templates
+  std::size_t competing_template_;                  // the number of templates if there is none
   std::vector<Bunsetsu> bunsetsu_;
   std::vector<std::int32_t> particles_;
   std::vector<std::int32_t> columns_;

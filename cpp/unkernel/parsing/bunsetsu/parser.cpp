@@ -21,14 +21,14 @@ BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const s
   for (std::size_t s = 0; s < text.sentences(); ++s) {
     monitor.throw_if_stopped();
     rows.load(s);
-    const auto own = heads.subspan(text.first_bunsetsu(s), rows.size());
+    const auto sentence_heads = heads.subspan(text.first_bunsetsu(s), rows.size());
     const auto depends = [&](std::size_t modifier, std::size_t candidate) {
       const auto row = rows.row(modifier, candidate);
-      const bool depending = own[modifier] == static_cast<std::int32_t>(candidate);
+      const bool is_dependent = sentence_heads[modifier] == static_cast<std::int32_t>(candidate);
       made.rows.columns.insert(made.rows.columns.end(), row.begin(), row.end());
       made.rows.end_row();
-      made.labels.push_back(depending ? 1 : 0);
-      return depending;
+      made.labels.push_back(is_dependent ? 1 : 0);
+      return is_dependent;
     };
     shift_reduce(
         rows.size(), stack, [&](std::size_t) { rows.begin_candidate(); }, depends,
@@ -91,9 +91,9 @@ std::vector<std::int32_t> parse_bunsetsu(const BunsetsuText& text, const Bunsets
   if (engine.scores() != 1)
     throw std::invalid_argument("a bunsetsu parser decides by one score, and this engine has " +
                                 std::to_string(engine.scores()));
-  constexpr std::int64_t fewest = 32;  // sentences that justify a worker
+  constexpr std::int64_t min_sentences_per_task = 32;  // sentences that justify a worker
   const auto sentences = static_cast<std::int64_t>(text.sentences());
-  const std::int64_t grain = std::max(fewest, sentences / (8 * std::max(threads.count, 1)));
+  const std::int64_t grain = std::max(min_sentences_per_task, sentences / (8 * std::max(threads.count, 1)));
   std::vector<std::int32_t> heads(text.bunsetsu(), no_head);
   const BunsetsuSymbols symbols(text, features);
   parallel_ranges(threads.count, sentences, grain, [&](std::int64_t from, std::int64_t to) {

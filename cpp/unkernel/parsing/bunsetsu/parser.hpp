@@ -1,10 +1,10 @@
 // Sassano's linear-time parser for Japanese dependencies (COLING 2004).
 //
-// A bunsetsu depends on one to its right, and dependencies do not cross. So, from left to right, each
-// bunsetsu is a candidate head for those on a stack of bunsetsu without a head: while the top depends on it,
-// the top is popped; then the bunsetsu is pushed itself. n bunsetsu take at most 2n decisions. All bunsetsu
-// left on the stack depend on the last one, without a decision. So every tree is well-formed, whatever the
-// decisions are.
+// A bunsetsu depends on a bunsetsu to its right, and dependencies do not cross. A stack holds the bunsetsu
+// without a head. Each bunsetsu in turn, from left to right, is the candidate head: while the top of the
+// stack depends on it, the top is popped; then the candidate itself is pushed. n bunsetsu take at most 2n
+// decisions. All bunsetsu left on the stack depend on the last bunsetsu, without a decision. So every tree is
+// well-formed, whatever the decisions are.
 #pragma once
 
 #include <cstddef>
@@ -36,18 +36,18 @@ void shift_reduce(std::size_t bunsetsu, std::vector<std::size_t>& stack, const B
   }
 }
 
-// Decisions as rows of features, each with whether the modifier depends on the candidate.
+// One row of features per decision, and whether the modifier depends on the candidate.
 struct BunsetsuDecisions {
   FeatureRows rows;
   std::vector<std::int8_t> labels;  // 0 or 1
 };
 
 // Returns the decisions that lead to these heads, sentence by sentence. A head that the parser cannot produce
-// (to the left, or across another dependency) is never found, and its modifier depends on the last bunsetsu.
+// (to the left, or across another dependency) is replaced: its modifier depends on the last bunsetsu.
 BunsetsuDecisions bunsetsu_decisions(const data::BunsetsuText& text, std::span<const std::int32_t> heads,
                                      const BunsetsuFeatures& features, const Monitor& monitor);
 
-// The decisions that lead to these heads, and the features that occur often enough.
+// The decisions that lead to the gold heads, and the features that occur in at least `min_count` of them.
 struct BunsetsuTraining {
   BunsetsuFeatures features;
   BunsetsuDecisions decisions;

@@ -57,7 +57,7 @@ bool read_parts(std::span<const TemplateName> parts, BunsetsuTemplate& read) {
          find_name(field_names, parts[2].text, read.field);
 }
 
-// Names alone, one per line.
+// A template is one name per line, without positions or joins.
 constexpr TemplateLimits limits{.lowest_position = 0, .highest_position = 0, .most_joined = 1};
 
 bool read_path(const TemplatePath& path, BunsetsuTemplate& read) {

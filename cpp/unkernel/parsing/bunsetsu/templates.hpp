@@ -4,7 +4,7 @@
 //   <role>.<word>.<field>   modifier.content.surface     a field of one of the bunsetsu's morphemes
 //   <role>.<property>       candidate.punctuation        beginning, end, brackets, punctuation, particles
 //   between.<property>      between.distance             distance, brackets, particles
-//   same.<role>.<role>      same.modifier.after          whether both have the same content word
+//   same.<role>.<role>      same.modifier.after          whether the two bunsetsu have the same content word
 // Roles: the modifier, the candidate (for its head, to its right), the bunsetsu before the modifier and the
 // one after the candidate. Words: the first and the last morpheme; the function word, which is the last one
 // that is not a punctuation mark; and the content word, which is the last one that is neither a punctuation
@@ -23,9 +23,9 @@
 
 namespace unkernel::parsing {
 
-// In the order of a row's columns.
+// Roles in the order in which a row lists their columns.
 enum class BunsetsuRole : std::size_t { before, modifier, candidate, after, pair };
-inline constexpr std::size_t bunsetsu_roles = 4;  // without the pair
+inline constexpr std::size_t bunsetsu_roles = 4;  // all roles except `pair`
 
 enum class BunsetsuWord : std::size_t { first, content, function, last };
 inline constexpr std::size_t bunsetsu_words = 4;
@@ -43,16 +43,16 @@ struct BunsetsuTemplate {
 
 // Throws std::invalid_argument with the valid names.
 BunsetsuTemplate read_bunsetsu_template(std::string_view name);
-// Returns templates in the order of their roles, as rows need them. Throws std::invalid_argument, also for
-// repeated names.
+// Returns the templates with these names in the order of their roles, as rows need them. Throws
+// std::invalid_argument for names that are no templates or are repeated.
 std::vector<BunsetsuTemplate> read_bunsetsu_templates(std::span<const std::string> names);
-// Returns the templates of a stored parser, which must be in that order already. Throws
-// std::invalid_argument.
+// Returns the templates of a stored parser. Throws std::invalid_argument unless they are valid and in the
+// order of their roles.
 std::vector<BunsetsuTemplate> stored_bunsetsu_templates(std::span<const std::string> names);
-// Returns the names in a file, one per line, all of which must be templates. Throws FormatError.
+// Returns the names in a file, one per line. Throws FormatError unless all of them are templates.
 std::vector<std::string> bunsetsu_template_names(const std::string& file, std::string_view text);
 
-// The names in models for values of kinds other than words.
+// The strings that models store for the values of templates that are not words.
 namespace bunsetsu_values {
 inline constexpr std::string_view yes = "yes";
 inline constexpr std::string_view no = "no";

@@ -61,7 +61,7 @@ class Decoder {
         scores_(std::max<std::size_t>(model.classes.size(), model.engine.scores())) {}
 
   void decode(std::int64_t sentence, std::span<ChunkTag> tags, const Monitor& monitor) {
-    reader_.forgot_words();
+    reader_.forget_words_if_many();
     reader_.read({.text = text_, .backward = model_.backward}, sentence, words_);
     taggings_.clear();
     begins_.assign(1, 0);

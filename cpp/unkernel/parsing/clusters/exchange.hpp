@@ -7,7 +7,7 @@
 //          where N counts occurrences and f(n) = n log n.
 // Method   Each word in turn moves to the cluster with the largest log-likelihood, until few words move.
 // Cost     For a word with neighbours in k clusters: k times the number of clusters.
-// Bytes    16 per pair of clusters, 16 per different pair of neighbours.
+// Bytes    16 per pair of clusters, 16 per distinct pair of neighbouring words.
 //
 // The result depends on the text alone.
 #pragma once
@@ -26,9 +26,9 @@ constexpr std::size_t most_clusters = 2000;
 class ExchangeClusters {
  public:
   // `words` is a text, as numbers below `vocabulary`; smaller numbers are more frequent words. Tokens that
-  // belong to no cluster, such as rare words and the ends of sentences, are `vocabulary` + k for their kind
-  // k. Throws std::invalid_argument.
-  ExchangeClusters(std::span<const std::int32_t> words, std::int32_t vocabulary, std::int32_t others,
+  // belong to no cluster, such as rare words and the ends of sentences, have the number `vocabulary` + k for
+  // their kind k. Throws std::invalid_argument.
+  ExchangeClusters(std::span<const std::int32_t> words, std::int32_t vocabulary, std::int32_t other_kinds,
                    std::size_t clusters);
 
   // Visits all words once; returns how many have moved.
@@ -56,7 +56,7 @@ class ExchangeClusters {
                                     static_cast<std::size_t>(begins[w + 1] - begins[w]));
     }
   };
-  // The number of neighbours on one side in each cluster.
+  // How many neighbours on one side each cluster has.
   struct Side {
     std::vector<Count> times;            // by cluster
     std::vector<std::int32_t> clusters;  // with a nonzero count
@@ -65,7 +65,7 @@ class ExchangeClusters {
   static Neighbours count_neighbours(std::span<const std::int32_t> words, std::size_t vocabulary, int step);
   void add_neighbours(std::int32_t word, const Neighbours& neighbours, Side& side);
   bool move(std::int32_t word);
-  // Adds a word to the counts of a cluster, or with sign -1 removes it.
+  // Adds the word that is being moved to the counts of a cluster (sign 1), or removes it (sign -1).
   void count(std::int32_t cluster, Count sign);
   void list_gains();
   Count& pairs(std::int32_t first, std::int32_t second) {
@@ -78,18 +78,18 @@ class ExchangeClusters {
 
   std::int32_t vocabulary_;
   std::size_t clusters_;
-  std::size_t classes_;  // clusters, and one for each kind of other words
+  std::size_t classes_;  // clusters, and one class for each kind of other tokens
   Neighbours after_, before_;
   std::vector<Count> times_;              // of each word
-  std::vector<std::int32_t> cluster_of_;  // of words, then of other kinds
+  std::vector<std::int32_t> cluster_of_;  // of each word, then of each kind of other tokens
   std::vector<Count> totals_;             // N(a)
   std::vector<Count> pairs_;              // N(a, b), by a
   std::vector<Count> reversed_;           // N(a, b), by b
   std::vector<double> small_f_;           // f of small numbers
-  // For the word that is being moved.
+  // Of the word that is being moved: its neighbours on either side.
   Side right_, left_;
-  Count twice_ = 0;  // how often it follows itself
-  Count occurs_ = 0;
+  Count self_pairs_ = 0;  // how often the word follows itself
+  Count occurrences_ = 0;
   std::vector<double> gains_;
 };
 

@@ -1,10 +1,10 @@
 // Maps features, which are templates with values, to columns, for all parsers.
 //
 // A feature is a template with a value in each of its places; a value is a number below the range of its
-// place. The values of a feature are the digits of one number, its key. A template with one place finds its
-// columns in an array, unless it is known to have few features for its range; all others probe a hash table.
-// If keys would need more than 63 bits, the places are divided into groups: a number replaces the values of
-// one group, and becomes the first digit of the next group's key.
+// place. The values of a feature are the digits of one number, its key. The features of a template with one
+// place are found in an array, unless they are known to be few compared with the range. The features of other
+// templates are found in a hash table. If keys would need more than 63 bits, the places are divided into
+// groups: a number replaces the values of one group, and becomes the first digit of the next group's key.
 //
 // Bytes   4 per value for a template with one place, at most 64 per feature; 24 to 48 per feature for the
 //         others.
@@ -31,9 +31,9 @@ using TemplateRanges = std::vector<std::size_t>;
 class FeatureIndex {
  public:
   FeatureIndex() = default;
-  // Makes room for features that are not known yet.
+  // For features that are added later; their number is not known yet.
   explicit FeatureIndex(const std::vector<TemplateRanges>& templates);
-  // Makes room for features[t] features of each template t.
+  // For features[t] features of each template t.
   FeatureIndex(const std::vector<TemplateRanges>& templates, std::span<const std::size_t> features);
 
   std::size_t templates() const { return tables_.size(); }
@@ -46,7 +46,8 @@ class FeatureIndex {
   template <class Value>
   std::int32_t find(std::size_t which, const Value& value) const;
 
-  // Does the same, but gives a missing feature the next column. No value may be negative.
+  // Returns the column of a feature like find(), but gives a missing feature the next column. No value may be
+  // negative.
   template <class Value>
   std::int32_t add(std::size_t which, const Value& value);
 
@@ -57,9 +58,10 @@ class FeatureIndex {
   // Changes column c to renumbered[c]; removes features that get no_column.
   void renumber(std::span<const std::int32_t> renumbered);
 
-  // Returns whether the keys of a template fit into 63 bits. Only then the next two functions apply: the key
-  // of values (false if a value is negative), and the values of a key.
+  // Returns whether the keys of a template fit into 63 bits. Only then may key_of() and values_of() be
+  // called.
   bool has_keys(std::size_t which) const { return tables_[which].groups.size() == 1; }
+  // Computes the key of some values; returns false if a value is negative.
   template <class Value>
   bool key_of(std::size_t which, const Value& value, FeatureKey& key) const {
     key = 0;
@@ -76,11 +78,12 @@ class FeatureIndex {
  private:
   struct Group {
     std::size_t begin, end;                     // places
-    FlatMap<FeatureKey, std::int32_t> numbers;  // plus 1; those of the last group are columns
+    FlatMap<FeatureKey, std::int32_t> numbers;  // each plus 1; the numbers of the last group are columns
   };
   struct Table {
     TemplateRanges ranges;
-    std::vector<std::int32_t> columns_of_values;  // if there is one place with enough features
+    std::vector<std::int32_t>
+        columns_of_values;  // for a template with one place and enough features; otherwise empty
     std::vector<Group> groups;
 
     template <class Value>

@@ -8,7 +8,7 @@
 
 namespace unkernel::parsing {
 
-// Columns ascend in each row; row r has those from offsets[r] to offsets[r + 1].
+// Row r has the columns from offsets[r] to offsets[r + 1], which ascend.
 struct FeatureRows {
   std::vector<std::int64_t> offsets{0};
   std::vector<std::int32_t> columns;
@@ -16,12 +16,13 @@ struct FeatureRows {
   void end_row() { offsets.push_back(static_cast<std::int64_t>(columns.size())); }
 };
 
-// Returns new numbers for the columns that occur at least `min_count` times, in the same order; no_column for
-// others.
+// Numbers the columns that occur at least `min_count` times, in the same order. All other columns get
+// no_column.
 std::vector<std::int32_t> frequent_columns(const FeatureRows& rows, std::size_t columns,
                                            std::int64_t min_count);
 
-// Changes column c to renumbered[c]; removes columns that get no_column. The order must stay the same.
+// Changes column c to renumbered[c]; removes columns that get no_column. The new numbers must ascend as the
+// old ones do.
 void renumber(FeatureRows& rows, std::span<const std::int32_t> renumbered);
 
 }  // namespace unkernel::parsing

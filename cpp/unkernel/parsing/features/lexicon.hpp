@@ -1,4 +1,4 @@
-// A property of some words, with one of several values, such as the cluster of a word.
+// A property that some words have, such as their cluster: one value per word.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Lexicon {
     const std::int32_t found = words.find(word);
     return found < 0 ? std::string_view() : values.name(value_of[static_cast<std::size_t>(found)]);
   }
-  // Throws std::invalid_argument unless each word has a value, and all are UTF-8 text.
+  // Throws std::invalid_argument unless each word has a value, and all words and values are UTF-8 text.
   void check() const;
 };
 

@@ -11,8 +11,8 @@
 
 namespace unkernel::parsing {
 
-// Gives the scores of an engine, or zeros if there is none, as for a single class. Two classes share one
-// score, which is positive for the second.
+// Returns the scores of an engine; zeros if there is no engine, because the part has a single class. For two
+// classes, an engine has one score, which is positive for the second class.
 class PartScorer {
  public:
   PartScorer(const engines::Engine* engine, std::size_t classes)
@@ -24,7 +24,7 @@ class PartScorer {
     if (engine_ != nullptr) engine_->score(engines::SparseRow<std::int32_t>{columns}, *worker_, out());
     return scores_;
   }
-  // Returns scores of which only the position of the largest is reliable.
+  // Returns scores like score(), but only the position of the largest score is reliable.
   std::span<const double> decide(std::span<const std::int32_t> columns) {
     if (engine_ != nullptr)
       engine_->score_until_decided(engines::SparseRow<std::int32_t>{columns}, *worker_, out());

@@ -10,7 +10,7 @@
 namespace unkernel::parsing {
 namespace {
 
-// A mistake: its reason, and its position in the line, counted from 0.
+// A syntax error: its reason, and its position in the line, counted from 0.
 struct Mistake {
   std::size_t at;
   std::string reason;

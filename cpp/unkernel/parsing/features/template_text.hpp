@@ -56,7 +56,7 @@ class TemplateText {
 
   const std::vector<TemplateLine>& lines() const { return lines_; }
 
-  // Both throw FormatError: at a column of a line, and for the whole file.
+  // Throw a FormatError at a column of a line, or for the whole file.
   [[noreturn]] void fail(const TemplateLine& line, std::int64_t column, const std::string& reason) const;
   [[noreturn]] void fail(const std::string& reason) const;
 
@@ -74,7 +74,7 @@ std::string message(std::initializer_list<std::string_view> texts);
 // Returns the paths of a line as one text, such as "stack.xpos + input.xpos".
 std::string joined_text(const TemplateLine& line);
 
-// Returns the value of a name in a table, if the table has it.
+// Returns the value of a name in a table; nothing if the table does not have the name.
 template <class Value, std::size_t count>
 std::optional<Value> named(const std::pair<std::string_view, Value> (&names)[count], std::string_view name) {
   for (const auto& [known, value] : names) {
@@ -83,7 +83,7 @@ std::optional<Value> named(const std::pair<std::string_view, Value> (&names)[cou
   return std::nullopt;
 }
 
-// Returns the names of a table, for messages.
+// Returns the names of a table, separated by commas, for messages.
 template <class Value, std::size_t count>
 std::string listed(const std::pair<std::string_view, Value> (&names)[count]) {
   std::string list;

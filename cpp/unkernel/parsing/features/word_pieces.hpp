@@ -1,7 +1,7 @@
 // Features from the letters of a word.
 //
-// Only ASCII letters have a case here. Tags already distinguish names from other words, so a full table of
-// Unicode letters is not worth its size.
+// Only ASCII letters are distinguished by case. Tags already distinguish names from other words, so a table
+// of the cases of all Unicode letters is not worth its size.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t smallest_table = 1 << 12;
 constexpr int column_bits = 21;
-constexpr std::size_t ahead = 8;  // prefetch distance
+constexpr std::size_t prefetch_distance = 8;
 constexpr double finest_unit = 1.0 / 1024.0;
 constexpr double most_units = std::numeric_limits<std::int16_t>::max();
 
@@ -34,14 +34,15 @@ std::array<std::uint64_t, 3> columns_of(std::uint64_t key) {
   return {key >> 2 * column_bits, key >> column_bits & mask, key & mask};
 }
 
-// Works in place.
+// For two classes, replaces the scores by 0 and the difference of the second and the first score, as in
+// engines.
 template <class Score>
-void share_between_two(std::vector<Score>& scores) {
+void use_one_score_for_two_classes(std::vector<Score>& scores) {
   if (scores.size() == 2) scores = {Score{0}, scores[1] - scores[0]};
 }
 
-// For each column its rank plus one; 0 if it has no rank.
-std::vector<std::uint64_t> places_of(std::span<const std::int64_t> columns) {
+// Returns the rank of each column plus one; 0 for columns without a rank.
+std::vector<std::uint64_t> ranks_plus_one(std::span<const std::int64_t> columns) {
   std::vector<std::uint64_t> ranks;
   for (std::size_t rank = 0; rank < columns.size(); ++rank) {
     const auto column = static_cast<std::size_t>(columns[rank]);
@@ -54,21 +55,22 @@ std::vector<std::uint64_t> places_of(std::span<const std::int64_t> columns) {
 // Returns the number of a conjunction in engines.
 kernels::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks,
                        const kernels::ConjunctionIndex& index) {
-  std::uint64_t of[3] = {0, 0, 0};  // each rank plus one, descending
+  std::uint64_t sorted[3] = {0, 0, 0};  // each rank plus one, descending
   for (std::uint64_t column : columns_of(key)) {
     std::uint64_t rank = column == 0 ? 0 : ranks[column - 1];
-    for (std::uint64_t& other : of) {
+    for (std::uint64_t& other : sorted) {
       if (rank > other) std::swap(rank, other);
     }
   }
-  const kernels::Key first = index.block(of[0] - 1);
-  if (of[1] == 0) return first;
-  return of[2] == 0 ? first + of[1]
-                    : first + index.triples(of[0] - 1) + index.triangle(of[1] - 1) + of[2] - 1;
+  const kernels::Key first = index.block(sorted[0] - 1);
+  if (sorted[1] == 0) return first;
+  return sorted[2] == 0
+             ? first + sorted[1]
+             : first + index.triples(sorted[0] - 1) + index.triangle(sorted[1] - 1) + sorted[2] - 1;
 }
 
-// Columns by the number of conjunctions that contain them.
-std::vector<std::int64_t> by_frequency(std::span<const std::uint64_t> keys) {
+// Returns the columns that occur, by descending number of conjunctions that contain them.
+std::vector<std::int64_t> columns_by_frequency(std::span<const std::uint64_t> keys) {
   std::vector<std::int64_t> times;
   for (const std::uint64_t key : keys) {
     for (const std::uint64_t column : columns_of(key)) {
@@ -86,7 +88,7 @@ std::vector<std::int64_t> by_frequency(std::span<const std::uint64_t> keys) {
   return columns;
 }
 
-// Computes the mean. A conjunction missing in a run has weight 0 there.
+// Computes the mean of the weights. A conjunction that a run does not have counts with weight 0.
 RunAverages unrounded_mean(std::span<const RunAverages> runs, std::size_t classes) {
   RunAverages mean;
   for (const RunAverages& run : runs) mean.keys.insert(mean.keys.end(), run.keys.begin(), run.keys.end());
@@ -119,7 +121,8 @@ AveragedWeights::AveragedWeights(int degree, std::size_t classes, std::uint32_t 
   if (degree < 1 || degree > 3) throw std::invalid_argument("online learning takes a degree of 1, 2 or 3");
 }
 
-// Rows ascend, so the first column of a key is the largest, and the only one that may be outside the core.
+// Columns of a row ascend, so the first column of a key is the largest. Only this column may be outside the
+// core.
 void AveragedWeights::list_keys(std::span<const std::int32_t> row) {
   const auto number = [&](std::size_t k) { return static_cast<Key>(row[k]) + 1; };
   row_keys_.assign(1, 0);
@@ -148,8 +151,9 @@ void AveragedWeights::find_places() {
   const std::size_t count = row_keys_.size();
   places_.resize(count);
   for (std::size_t k = 0; k < count; ++k) {
-    if (k + ahead < count)
-      __builtin_prefetch(&entries_[static_cast<std::size_t>(Random::mix(row_keys_[k + ahead])) & mask]);
+    if (k + prefetch_distance < count)
+      __builtin_prefetch(
+          &entries_[static_cast<std::size_t>(Random::mix(row_keys_[k + prefetch_distance])) & mask]);
     places_[k] = place_of(row_keys_[k]);
   }
 }
@@ -159,12 +163,13 @@ std::span<const float> AveragedWeights::score(std::span<const std::int32_t> row)
   find_places();
   std::fill(scores_.begin(), scores_.end(), 0.0F);
   for (std::size_t k = 0; k < places_.size(); ++k) {
-    if (k + ahead < places_.size()) __builtin_prefetch(&weights_[places_[k + ahead] * classes_]);
+    if (k + prefetch_distance < places_.size())
+      __builtin_prefetch(&weights_[places_[k + prefetch_distance] * classes_]);
     if (!takes_part(places_[k])) continue;
     const float* weights = &weights_[places_[k] * classes_];
     for (std::size_t c = 0; c < classes_; ++c) scores_[c] += weights[c];
   }
-  share_between_two(scores_);
+  use_one_score_for_two_classes(scores_);
   return scores_;
 }
 
@@ -176,7 +181,7 @@ std::span<const double> AveragedWeights::averaged_score(std::span<const std::int
     for (std::size_t c = 0; takes_part(place) && c < classes_; ++c)
       averaged_scores_[c] += rounded(average(place * classes_ + c), unit_);
   }
-  share_between_two(averaged_scores_);
+  use_one_score_for_two_classes(averaged_scores_);
   return averaged_scores_;
 }
 
@@ -207,7 +212,8 @@ void AveragedWeights::add(std::span<const std::int32_t> row, std::size_t to, flo
   for (const Key key : row_keys_) change(first_weight_to_change(key) + to, amount);
 }
 
-// Counts an update of the conjunction, which is inserted if it is new.
+// Returns where the weights of a conjunction begin, and counts an update. Inserts the conjunction if it is
+// new.
 std::size_t AveragedWeights::first_weight_to_change(Key key) {
   if (3 * (used_ + 1) > 2 * entries_.size()) grow();
   const std::size_t place = place_of(key);
@@ -232,7 +238,7 @@ void AveragedWeights::continue_from_averages() {
   examples_ = 1.0;
 }
 
-// Grows one array at a time, so that everything is never in memory twice.
+// Grows one array after another, so that at most one of them is in memory twice.
 void AveragedWeights::grow() {
   LargeVector<Entry> old(2 * entries_.size());
   old.swap(entries_);
@@ -271,8 +277,8 @@ ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::s
   const RunAverages mean = unrounded_mean(runs, classes);
   const std::size_t first = !mean.keys.empty() && mean.keys.front() == 0;  // skips the constant
   ConjunctionWeights result;
-  result.columns = by_frequency(std::span(mean.keys).subspan(first));
-  const std::vector<std::uint64_t> ranks = places_of(result.columns);
+  result.columns = columns_by_frequency(std::span(mean.keys).subspan(first));
+  const std::vector<std::uint64_t> ranks = ranks_plus_one(result.columns);
   const kernels::ConjunctionIndex index(degree, kernels::Basis::sets);
   std::vector<std::pair<kernels::Key, std::size_t>> order;
   for (std::size_t k = first; k < mean.keys.size(); ++k)
@@ -281,7 +287,7 @@ ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::s
   double largest = 0.0;
   for (const double weight : mean.weights) largest = std::max(largest, std::abs(weight));
   const double unit = unit_for(largest, classes);
-  // Corrections of two paths of a beam often cancel each other.
+  // Weights may be zero: the updates along two paths of a beam often cancel each other.
   const auto is_zero = [&](std::size_t k) {
     return std::ranges::all_of(std::span(mean.weights).subspan(k * classes, classes),
                                [&](double weight) { return rounded(weight, unit) == 0.0; });

@@ -6,7 +6,7 @@
 // class and lose 1 for the wrong one. The final weights are averages over all examples and over several runs,
 // which visit the examples in different orders. They are rounded to 16-bit multiples of a power of two:
 // scores are in the tens, and the rounding error is below a hundredth. A conjunction is used only after
-// `min_updates` updates (Goldberg & Elhadad 2011); the model omits all others.
+// `min_updates` updates (Goldberg & Elhadad 2011); the model omits conjunctions with fewer updates.
 //
 // An entry takes 16 bytes plus 8 per class, at a load factor of at most 2/3; scoring a row of k columns makes
 // C(k,0) + .. + C(k,degree) probes.
@@ -21,7 +21,7 @@
 
 namespace unkernel::parsing {
 
-// Conjunctions in the form of models: ranks, keys and weights as in kernels/conjunction_index.hpp.
+// Conjunctions in the form that models have: ranks, keys and weights as in kernels/conjunction_index.hpp.
 struct ConjunctionWeights {
   std::vector<std::int64_t> columns;  // of each rank
   std::vector<std::uint64_t> keys;    // ascending
@@ -41,21 +41,24 @@ ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::s
 
 class AveragedWeights {
  public:
-  static constexpr std::int32_t most_columns = (1 << 21) - 1;  // three of them fit a key
+  static constexpr std::int32_t most_columns = (1 << 21) - 1;  // so that three of them fit into a key
 
-  // A conjunction has at most one column from `core` on.
+  // At most one column of a conjunction is `core` or larger.
   AveragedWeights(int degree, std::size_t classes, std::uint32_t min_updates, std::int32_t core);
 
   std::size_t classes() const { return classes_; }
   // Counts one more example; averages are over all examples.
   void next_example() { ++examples_; }
-  // Scores with the current weights. Remembers the row for update(). As in engines, two classes share one
-  // score: that of the first is 0.
+  // Scores with the current weights. Remembers the row for update(). As in engines, the first of two
+  // classes has score 0.
   std::span<const float> score(std::span<const std::int32_t> row);
-  // Makes averaged_score() use the averages over the examples so far.
+  // Chooses the unit to which averaged_score() rounds, from the averages over the examples so far.
   void update_rounding_unit() { unit_ = unit_of_averages(); }
-  // Scores with the averages; integer sums are exact, so an engine with these weights decides alike.
+  // Scores with the rounded averages. Sums of multiples of the unit are exact, so an engine with these
+  // weights makes the same decisions.
   std::span<const double> averaged_score(std::span<const std::int32_t> row);
+  // Corrects a mistake on the row scored last: its conjunctions gain 1 for the correct class, and lose 1 for
+  // the wrong one.
   void update(std::size_t correct, std::size_t wrong);
   // Adds an amount to the score that a row gives to a class.
   void add(std::span<const std::int32_t> row, std::size_t to, float amount);
@@ -80,7 +83,7 @@ class AveragedWeights {
   double unit_of_averages() const;
 
   static constexpr Key free_place = ~Key{0};
-  // Stored together, because a lookup of a key immediately checks whether it is used.
+  // Key and number of updates are stored together, because both are read in each lookup.
   struct Entry {
     Key key = free_place;
     std::uint32_t updates = 0;

@@ -8,25 +8,25 @@
 namespace unkernel::parsing {
 namespace {
 
-void check_rows(const AnsweredRows& rows, std::size_t classes) {
-  bool consistent = rows.offsets.size() == rows.answers.size() + 1 && rows.offsets.front() == 0 &&
+void check_rows(const LabelledRows& rows, std::size_t classes) {
+  bool consistent = rows.offsets.size() == rows.classes.size() + 1 && rows.offsets.front() == 0 &&
                     rows.offsets.back() == static_cast<std::int64_t>(rows.columns.size()) &&
                     std::ranges::is_sorted(rows.offsets);
-  for (const std::int32_t answer : rows.answers)
-    consistent = consistent && answer >= 0 && static_cast<std::size_t>(answer) < classes;
+  for (const std::int32_t gold : rows.classes)
+    consistent = consistent && gold >= 0 && static_cast<std::size_t>(gold) < classes;
   for (const std::int32_t column : rows.columns)
     consistent = consistent && column >= 0 && column < AveragedWeights::most_columns;
   if (!consistent) throw std::invalid_argument("these are no rows with answers");
 }
 
-std::span<const std::int32_t> row_of(const AnsweredRows& rows, std::size_t row) {
+std::span<const std::int32_t> row_of(const LabelledRows& rows, std::size_t row) {
   const auto begin = static_cast<std::size_t>(rows.offsets[row]);
   return rows.columns.subspan(begin, static_cast<std::size_t>(rows.offsets[row + 1]) - begin);
 }
 
-// Returns the class with the largest score, one excluded.
+// Returns the class with the largest score among all except `excluded`.
 template <class Scores>
-std::size_t best_but(const Scores& scores, std::size_t excluded) {
+std::size_t best_except(const Scores& scores, std::size_t excluded) {
   std::size_t best = excluded == 0 ? 1 : 0;
   for (std::size_t k = best + 1; k < scores.size(); ++k) {
     if (k != excluded && scores[k] > scores[best]) best = k;
@@ -43,9 +43,9 @@ RowTrainer::RowTrainer(const RowOptions& options)
   if (options.classes < 2) throw std::invalid_argument("a classifier has two classes or more");
 }
 
-std::int64_t RowTrainer::run_epoch(const AnsweredRows& rows, const Monitor& monitor) {
+std::int64_t RowTrainer::run_epoch(const LabelledRows& rows, const Monitor& monitor) {
   check_rows(rows, weights_.classes());
-  std::vector<std::size_t> order(rows.answers.size());
+  std::vector<std::size_t> order(rows.classes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   random_.shuffle(std::span(order));
   std::int64_t mistakes = 0;
@@ -53,8 +53,8 @@ std::int64_t RowTrainer::run_epoch(const AnsweredRows& rows, const Monitor& moni
     monitor.throw_if_stopped();
     const std::span<const float> scores = weights_.score(row_of(rows, row));
     weights_.next_example();
-    const auto correct = static_cast<std::size_t>(rows.answers[row]);
-    const std::size_t wrong = best_but(scores, correct);
+    const auto correct = static_cast<std::size_t>(rows.classes[row]);
+    const std::size_t wrong = best_except(scores, correct);
     if (scores[wrong] < scores[correct]) continue;
     ++mistakes;
     weights_.update(correct, wrong);
@@ -62,15 +62,15 @@ std::int64_t RowTrainer::run_epoch(const AnsweredRows& rows, const Monitor& moni
   return mistakes;
 }
 
-std::int64_t RowTrainer::count_wrong(const AnsweredRows& rows, const Monitor& monitor) {
+std::int64_t RowTrainer::count_wrong(const LabelledRows& rows, const Monitor& monitor) {
   check_rows(rows, weights_.classes());
   weights_.update_rounding_unit();
   std::int64_t mistakes = 0;
-  for (std::size_t row = 0; row < rows.answers.size(); ++row) {
+  for (std::size_t row = 0; row < rows.classes.size(); ++row) {
     monitor.throw_if_stopped();
     const std::span<const double> scores = weights_.averaged_score(row_of(rows, row));
-    const auto correct = static_cast<std::size_t>(rows.answers[row]);
-    mistakes += scores[best_but(scores, correct)] >= scores[correct];
+    const auto correct = static_cast<std::size_t>(rows.classes[row]);
+    mistakes += scores[best_except(scores, correct)] >= scores[correct];
   }
   return mistakes;
 }

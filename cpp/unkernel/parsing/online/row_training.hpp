@@ -21,21 +21,21 @@ struct RowOptions {
 };
 
 // Rows of ascending columns, each with the number of its class.
-struct AnsweredRows {
+struct LabelledRows {
   std::span<const std::int64_t> offsets;
   std::span<const std::int32_t> columns;
-  std::span<const std::int32_t> answers;
+  std::span<const std::int32_t> classes;
 };
 
 class RowTrainer {
  public:
   explicit RowTrainer(const RowOptions& options);
 
-  // Visits all rows once; returns how many were answered wrong before they were learnt. Throws
-  // std::invalid_argument if there are no rows, or if an answer is not a class.
-  std::int64_t run_epoch(const AnsweredRows& rows, const Monitor& monitor);
-  // Returns the number of rows that the averages answer wrong.
-  std::int64_t count_wrong(const AnsweredRows& rows, const Monitor& monitor);
+  // Visits all rows once; returns how many were classified wrongly before their update. Throws
+  // std::invalid_argument if the rows are inconsistent or a class is out of range.
+  std::int64_t run_epoch(const LabelledRows& rows, const Monitor& monitor);
+  // Returns the number of rows that the averaged weights classify wrongly.
+  std::int64_t count_wrong(const LabelledRows& rows, const Monitor& monitor);
   const AveragedWeights& weights() const { return weights_; }
 
  private:

@@ -10,10 +10,10 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::uint64_t code_bits = 32;  // of stored joins
+constexpr std::uint64_t code_bits = 32;  // of a code in a stored join
 constexpr std::uint64_t code_mask = (std::uint64_t{1} << code_bits) - 1;
 
-// Returns the largest class whose tag a stored table has, plus one. Throws std::invalid_argument.
+// Returns one more than the largest class that is a tag in a stored table. Throws std::invalid_argument.
 std::int32_t tags_in(const SequenceTableArrays& arrays, const SequenceTemplate& addresses, std::size_t tag) {
   std::uint64_t codes = first_code;
   const auto has_tag = [&](std::size_t place) { return addresses[place].attribute == tag; };
@@ -36,7 +36,8 @@ auto codes_of(const SequenceTemplate& addresses, const Sequence& sentence, std::
   };
 }
 
-// Renumbers the columns that occur often enough: by template, then by descending frequency.
+// Returns new numbers for the columns that occur at least `min_count` times, ordered by template and then by
+// descending frequency; no_column for all other columns.
 std::vector<std::int32_t> renumbered_columns(const FeatureRows& rows,
                                              std::span<const std::size_t> template_of,
                                              std::int64_t min_count) {
@@ -92,11 +93,11 @@ SequenceFeatures::SequenceFeatures(SequenceTemplates templates, SequenceSources 
 std::vector<TemplateRanges> SequenceFeatures::ranges() const {
   std::vector<TemplateRanges> ranges;
   for (const SequenceTemplate& each : templates_.all) {
-    TemplateRanges& own = ranges.emplace_back();
+    TemplateRanges& of_template = ranges.emplace_back();
     for (const SequenceAddress& address : each) {
       const bool is_tag = address.attribute == values_.size();
       const std::size_t values = is_tag ? static_cast<std::size_t>(tags_) : values_[address.attribute].size();
-      own.push_back(first_code + values);
+      of_template.push_back(first_code + values);
     }
   }
   return ranges;
@@ -146,35 +147,35 @@ void SequenceFeatures::restore_table(std::size_t which, const SequenceTableArray
     if (id < 0 || id >= features) throw std::invalid_argument("the number of a feature is out of range");
     if (std::exchange(found[static_cast<std::size_t>(id)], 1) != 0)
       throw std::invalid_argument("the number of a feature occurs twice");
-    FeatureValue left = static_cast<FeatureValue>(number);
+    FeatureValue joined_value = static_cast<FeatureValue>(number);
     for (std::size_t k = arrays.joins.size(); k-- > 0;) {
-      if (static_cast<std::size_t>(left) >= arrays.joins[k].size())
+      if (static_cast<std::size_t>(joined_value) >= arrays.joins[k].size())
         throw std::invalid_argument("a joined value is out of range");
-      const std::uint64_t join = arrays.joins[k][static_cast<std::size_t>(left)];
+      const std::uint64_t join = arrays.joins[k][static_cast<std::size_t>(joined_value)];
       values[k + 1] = static_cast<FeatureValue>(join & code_mask);
-      left = static_cast<FeatureValue>(join >> code_bits);
+      joined_value = static_cast<FeatureValue>(join >> code_bits);
     }
-    values[0] = left;
+    values[0] = joined_value;
     index_.put(which, values, id);
   }
 }
 
-// Numbers are assigned in the order of the features.
+// Joined values are numbered in the order of the features that use them.
 void SequenceFeatures::store_table(std::size_t which, SequenceTableArrays& arrays) const {
   std::vector<FlatMap<std::uint64_t, std::int32_t>> numbers(arrays.joins.size());  // plus 1
   index_.for_each(which, [&](std::span<const FeatureValue> values, std::int32_t column) {
-    auto left = static_cast<std::uint64_t>(values[0]);
+    auto joined_value = static_cast<std::uint64_t>(values[0]);
     for (std::size_t k = 0; k < numbers.size(); ++k) {
-      const std::uint64_t join = left << code_bits | static_cast<std::uint64_t>(values[k + 1]);
+      const std::uint64_t join = joined_value << code_bits | static_cast<std::uint64_t>(values[k + 1]);
       std::int32_t& number = numbers[k][join];
       if (number == 0) {
         arrays.joins[k].push_back(join);
         number = static_cast<std::int32_t>(arrays.joins[k].size());
       }
-      left = static_cast<std::uint64_t>(number - 1);
+      joined_value = static_cast<std::uint64_t>(number - 1);
     }
-    if (left >= arrays.ids.size()) arrays.ids.resize(left + 1, no_column);
-    arrays.ids[left] = column;
+    if (joined_value >= arrays.ids.size()) arrays.ids.resize(joined_value + 1, no_column);
+    arrays.ids[joined_value] = column;
   });
 }
 
@@ -226,7 +227,8 @@ void SequenceFeatures::row(const Sequence& sentence, std::size_t word, std::vect
     const std::int32_t id = index_.find(t, codes_of(templates_.all[t], sentence, word));
     if (id != no_column) ids.push_back(id);
   }
-  if (!std::ranges::is_sorted(ids)) std::ranges::sort(ids);  // older files number features otherwise
+  if (!std::ranges::is_sorted(ids))
+    std::ranges::sort(ids);  // in older files, features are numbered in another order
 }
 
 FeatureRows SequenceFeatures::rows(const SequenceText& source, std::span<const std::int32_t> answers,

@@ -22,20 +22,21 @@
 
 namespace unkernel::parsing {
 
-// Codes that are not values: for words before the first and after the last, and for values not seen in
-// training.
+// Codes that are not values: of positions before the first word and after the last word, and of values not
+// seen in training.
 constexpr std::int32_t before_first = 0;
 constexpr std::int32_t behind_last = 1;
 constexpr std::int32_t first_code = 2;
 constexpr std::int32_t unknown = -1;
 constexpr std::int32_t most_sequence_classes = 1 << 16;  // a limit, so that no file can create huge tables
 
-// A sentence in reading direction: for each word the codes of all attributes, and of its tag, if known.
+// A sentence in reading direction: for each word the codes of its attributes, and the code of its tag if it
+// is known.
 class Sequence {
  public:
   void reset(std::size_t attributes, std::size_t words);
   std::size_t words() const { return words_; }
-  // Returns the codes of a word, attribute by attribute. Tags are the last attribute.
+  // Returns the codes of a word, one per attribute. The tag is the last attribute.
   std::int32_t* codes(std::size_t word) { return codes_.data() + (margin + word) * stride_; }
   const std::int32_t* codes(std::size_t word) const { return codes_.data() + (margin + word) * stride_; }
   void set_tag(std::size_t word, std::int32_t code) { codes(word)[stride_ - 1] = code; }
@@ -53,11 +54,13 @@ class Sequence {
   std::size_t stride_ = 0;
 };
 
-// The part of SequenceFeatures for one template, as files store it: a tree of joined values. Each level joins
-// the number of the previous level (at first: a code) with a code; each final number has a feature.
+// The features of one template, as files store them: a tree of joined values. The first level has the codes
+// of the first value. Each further level gives a number to each pair of a number of the previous level and a
+// code of the next value. A number of the last level stands for a feature.
 struct SequenceTableArrays {
-  std::vector<std::vector<std::uint64_t>> joins;  // for each further value: (number << 32 | code) by number
-  std::vector<std::int32_t> ids;                  // the feature of a code, or of a final number; -1 for none
+  std::vector<std::vector<std::uint64_t>>
+      joins;  // for each further value: the pairs, as number << 32 | code, by their number
+  std::vector<std::int32_t> ids;  // the feature of a code, or of a final number; -1 for none
 };
 
 // The positions of words and of the templates' columns in a text, and the lexicons.
@@ -89,9 +92,9 @@ class SequenceFeatures {
   SequenceFeatures(SequenceTemplates templates, SequenceSources sources, std::vector<data::NameTable> values,
                    std::span<const SequenceTableArrays> tables, std::int32_t features);
 
-  // Numbers the features of a text, template by template and frequent ones first, and drops those that occur
-  // fewer than `min_count` times. `answers` are the classes of all words, which serve as tags of
-  // previous words.
+  // Numbers the features of a text, template by template and in each template by descending frequency. Drops
+  // features that occur fewer than `min_count` times. `answers` are the classes of all words, which are the
+  // tags of previous words. Returns the rows of all words.
   FeatureRows learn(const SequenceText& text, std::span<const std::int32_t> answers, std::int64_t min_count,
                     const Monitor& monitor);
 
@@ -107,10 +110,10 @@ class SequenceFeatures {
   std::int32_t tag_code(std::int32_t answer) const {
     return answer >= 0 && answer < tags_ ? first_code + answer : unknown;
   }
-  // The features of a word, ascending; all words before it must have tags.
+  // Lists the features of a word in ascending order. All words before it must have tags.
   void row(const Sequence& sentence, std::size_t word, std::vector<std::int32_t>& ids) const;
-  // Returns the rows of all words of a text, in its order, with these answers as the tags of previous words;
-  // -1 for no class.
+  // Returns the rows of all words of a text, in the order of the text. `answers` are the tags of previous
+  // words; -1 stands for no class.
   FeatureRows rows(const SequenceText& text, std::span<const std::int32_t> answers,
                    const Monitor& monitor) const;
 
@@ -120,7 +123,7 @@ class SequenceFeatures {
   std::int32_t core_columns() const;
   // Tags of previous words are classes below this number.
   std::int32_t tags() const { return tags_; }
-  // Returns how many previous words' tags the features may use.
+  // Returns how many previous words have tags that the features of a word may use.
   std::size_t tags_seen() const;
   // Returns whether the features of a word depend on other words or their tags.
   bool look_around() const;
@@ -132,7 +135,7 @@ class SequenceFeatures {
   const data::NameTable* known(std::size_t column) const;
 
  private:
-  // Adds the values of all words to the known ones.
+  // Adds the values of all words to the tables of values.
   void learn_values(const data::ColumnText& text, const Monitor& monitor);
   void check_sources() const;
   // Sets the codes of a sentence's tags.

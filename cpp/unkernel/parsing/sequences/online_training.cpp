@@ -8,16 +8,16 @@
 namespace unkernel::parsing {
 namespace {
 
-std::size_t class_index(const std::vector<std::int32_t>& classes, std::int32_t one) {
-  return static_cast<std::size_t>(std::ranges::lower_bound(classes, one) - classes.begin());
+std::size_t class_index(const std::vector<std::int32_t>& classes, std::int32_t wanted) {
+  return static_cast<std::size_t>(std::ranges::lower_bound(classes, wanted) - classes.begin());
 }
 
-void check_fit(const SequenceAnswers& answers, std::int64_t tokens, std::size_t parts) {
-  const auto is_out = [&](std::int32_t part) {
+void check_answers(const SequenceAnswers& answers, std::int64_t tokens, std::size_t parts) {
+  const auto is_out_of_range = [&](std::int32_t part) {
     return part < -1 || part >= static_cast<std::int32_t>(parts);
   };
   if (answers.parts.size() != static_cast<std::size_t>(tokens) ||
-      answers.classes.size() != answers.parts.size() || std::ranges::any_of(answers.parts, is_out))
+      answers.classes.size() != answers.parts.size() || std::ranges::any_of(answers.parts, is_out_of_range))
     throw std::invalid_argument("the answers do not fit the text");
 }
 
@@ -34,11 +34,11 @@ SequenceTrainer::SequenceTrainer(const SequenceFeatures& features, const data::C
       random_(options.seed),
       order_(static_cast<std::size_t>(text.sentences())),
       reader_(features) {
-  check_fit(answers_, text.tokens(), classes_.size());
+  check_answers(answers_, text.tokens(), classes_.size());
   for (std::size_t token = 0; token < answers_.classes.size(); ++token) {
     if (answers_.parts[token] < 0) continue;
-    const auto& own = classes_[static_cast<std::size_t>(answers_.parts[token])];
-    if (!std::ranges::binary_search(own, answers_.classes[token]))
+    const auto& part_classes = classes_[static_cast<std::size_t>(answers_.parts[token])];
+    if (!std::ranges::binary_search(part_classes, answers_.classes[token]))
       throw std::invalid_argument("a part does not have the class of its word");
   }
   if (features.features() > AveragedWeights::most_columns)
@@ -46,8 +46,8 @@ SequenceTrainer::SequenceTrainer(const SequenceFeatures& features, const data::C
                                 " features, but online learning supports at most " +
                                 std::to_string(AveragedWeights::most_columns) + ": raise min_count");
   std::iota(order_.begin(), order_.end(), 0);
-  for (const auto& own : classes_)
-    weights_.emplace_back(options.degree, own.size(), options.min_updates, features.core_columns());
+  for (const auto& part_classes : classes_)
+    weights_.emplace_back(options.degree, part_classes.size(), options.min_updates, features.core_columns());
 }
 
 SequenceEpoch SequenceTrainer::run_epoch(const Monitor& monitor) {
@@ -65,12 +65,12 @@ void SequenceTrainer::learn_sentence(std::int64_t sentence, SequenceEpoch& count
   reader_.read({.text = text_}, sentence, words_);
   const std::int64_t first = text_.first_token(sentence);
   for (std::size_t i = 0; i < words_.words(); ++i) {
-    const std::int32_t given = learn_word(i, first + static_cast<std::int64_t>(i), counts);
-    words_.set_tag(i, features_.tag_code(given));
+    const std::int32_t shown = learn_word(i, first + static_cast<std::int64_t>(i), counts);
+    words_.set_tag(i, features_.tag_code(shown));
   }
 }
 
-// Returns the class to show to the following words.
+// Returns the class that the following words see as the tag of this word.
 std::int32_t SequenceTrainer::learn_word(std::size_t word, std::int64_t token, SequenceEpoch& counts) {
   const auto place = static_cast<std::size_t>(token);
   if (answers_.parts[place] < 0) return answers_.classes[place];
@@ -82,7 +82,7 @@ std::int32_t SequenceTrainer::learn_word(std::size_t word, std::int64_t token, S
   const std::span<const float> scores = weights.score(row_);
   weights.next_example();
   const std::size_t correct = class_index(classes, answers_.classes[place]);
-  std::size_t wrong = correct == 0 ? 1 : 0;  // the best of the others
+  std::size_t wrong = correct == 0 ? 1 : 0;  // the best class except the correct one
   for (std::size_t k = 0; k < scores.size(); ++k) {
     if (k != correct && scores[k] > scores[wrong]) wrong = k;
   }
@@ -95,19 +95,20 @@ std::int32_t SequenceTrainer::learn_word(std::size_t word, std::int64_t token, S
 
 std::vector<std::int32_t> SequenceTrainer::answers(const data::ColumnText& text, const SequenceAnswers& given,
                                                    const Monitor& monitor) {
-  check_fit(given, text.tokens(), classes_.size());
+  check_answers(given, text.tokens(), classes_.size());
   for (AveragedWeights& weights : weights_) weights.update_rounding_unit();
-  std::vector<std::int32_t> found;
+  std::vector<std::int32_t> predicted;
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {
     monitor.throw_if_stopped();
     reader_.read({.text = text}, sentence, words_);
     for (std::size_t i = 0; i < words_.words(); ++i) {
-      const std::int32_t part = given.parts[found.size()];
-      found.push_back(part < 0 ? given.classes[found.size()] : answer(i, static_cast<std::size_t>(part)));
-      words_.set_tag(i, features_.tag_code(found.back()));
+      const std::int32_t part = given.parts[predicted.size()];
+      predicted.push_back(part < 0 ? given.classes[predicted.size()]
+                                   : answer(i, static_cast<std::size_t>(part)));
+      words_.set_tag(i, features_.tag_code(predicted.back()));
     }
   }
-  return found;
+  return predicted;
 }
 
 std::int32_t SequenceTrainer::answer(std::size_t word, std::size_t part) {

@@ -3,7 +3,7 @@
 //
 // From epoch `gold_epochs` on, later words see the predicted classes, right or wrong, as they will in use.
 // Decisions may be split into parts, each of which has its own weights and chooses among its own classes. The
-// class of words without a part is not learnt.
+// classes of words without a part are given, not learnt.
 //
 // The result depends on the seed alone.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace unkernel::parsing {
 
-// For each token its class, and the part that decides; -1 for none.
+// For each token its class, and the part that decides it; -1 if the class is given.
 struct SequenceAnswers {
   std::vector<std::int32_t> classes;
   std::vector<std::int32_t> parts;
@@ -33,7 +33,7 @@ struct SequenceTrainingOptions {
   std::uint64_t seed;
 };
 
-// The number of words with a choice, and the number of wrong answers.
+// The number of words that had more than one class to choose from, and the number of wrong predictions.
 struct SequenceEpoch {
   std::int64_t words = 0;
   std::int64_t wrong = 0;
@@ -47,7 +47,7 @@ class SequenceTrainer {
                   std::vector<std::vector<std::int32_t>> classes, const SequenceTrainingOptions& options);
 
   SequenceEpoch run_epoch(const Monitor& monitor);
-  // Returns the classes predicted by the current averages; the classes of words without a part are given.
+  // Returns the classes that the current averages predict; words without a part keep their given class.
   std::vector<std::int32_t> answers(const data::ColumnText& text, const SequenceAnswers& given,
                                     const Monitor& monitor);
 

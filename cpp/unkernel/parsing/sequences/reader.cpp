@@ -14,12 +14,12 @@ SequenceReader::SequenceReader(const SequenceFeatures& features, std::span<const
   for (std::size_t a = 0; a < attributes_; ++a) {
     const SequenceAttribute& attribute = features.attributes()[a];
     if (attribute.kind != SequenceAttributeKind::column) continue;
-    Column& made = columns_.emplace_back(Column{a, features.sources().column_of(attribute), {}, {}});
-    const auto found = std::ranges::find(given, made.column, &GivenColumn::column);
+    Column& column = columns_.emplace_back(Column{a, features.sources().column_of(attribute), {}, {}});
+    const auto found = std::ranges::find(given, column.column, &GivenColumn::column);
     if (found == given.end()) continue;
-    made.values = found->values;
+    column.values = found->values;
     for (std::size_t k = 0; k < found->names.size(); ++k)
-      made.codes.push_back(features.code(a, found->names.name(static_cast<std::int32_t>(k))));
+      column.codes.push_back(features.code(a, found->names.name(static_cast<std::int32_t>(k))));
   }
 }
 
@@ -35,11 +35,11 @@ void SequenceReader::read(const SequenceText& source, std::int64_t sentence, Seq
     numbers_.push_back(look_up(text.field(token, features_.sources().word_column)));
     std::int32_t* codes = to.codes(i);
     std::copy_n(codes_.data() + static_cast<std::size_t>(numbers_.back()) * attributes_, attributes_, codes);
-    for (const Column& own : columns_) {
-      codes[own.attribute] =
-          own.values.empty()
-              ? features_.code(own.attribute, field(text, token, own.column))
-              : own.codes[static_cast<std::size_t>(own.values[static_cast<std::size_t>(token)])];
+    for (const Column& column : columns_) {
+      codes[column.attribute] =
+          column.values.empty()
+              ? features_.code(column.attribute, field(text, token, column.column))
+              : column.codes[static_cast<std::size_t>(column.values[static_cast<std::size_t>(token)])];
     }
   }
 }
@@ -57,7 +57,7 @@ std::int32_t SequenceReader::look_up(std::string_view word) {
   return number;
 }
 
-bool SequenceReader::forgot_words() {
+bool SequenceReader::forget_words_if_many() {
   if (words_.size() < most_remembered) return false;
   words_ = {};
   codes_.clear();

@@ -3,8 +3,8 @@
 // Most words of a text repeat, so a reader remembers their codes: the pieces of a word are extracted and
 // looked up once.
 //
-// Cost    for a word that it remembers, one lookup and one per column of the text.
-// Bytes   4 per attribute and about 60 for the word.
+// Cost    for a remembered word, one lookup, and one more per column of the text.
+// Bytes   per remembered word, 4 per attribute and about 60 for the word itself.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace unkernel::parsing {
 
-// A column that replaces one of the text: its values, as numbers of names, for all tokens.
+// A column that replaces a column of the text: for each token the number of its value in `names`.
 struct GivenColumn {
   int column;
   std::span<const std::int32_t> values;
@@ -38,15 +38,15 @@ class SequenceReader {
   // forgotten.
   std::int32_t number(std::size_t word) const { return numbers_[word]; }
   std::string_view form(std::size_t word) const { return words_.name(numbers_[word]); }
-  // Forgets all words if there are too many; returns whether it did.
-  bool forgot_words();
+  // Forgets all words if very many are remembered; returns whether it has done so.
+  bool forget_words_if_many();
 
  private:
-  // An attribute that is a column, and the source of its values.
+  // An attribute that is a column, and where its values come from.
   struct Column {
     std::size_t attribute;
     int column;
-    std::span<const std::int32_t> values;  // empty for those of the text
+    std::span<const std::int32_t> values;  // of a given column; empty if the values come from the text
     std::vector<std::int32_t> codes;       // of the names of a given column
   };
 
@@ -56,7 +56,7 @@ class SequenceReader {
   std::size_t attributes_;
   std::vector<Column> columns_;
   data::NameTable words_;
-  std::vector<std::int32_t> codes_;  // words x attributes; those of columns are not set
+  std::vector<std::int32_t> codes_;  // words x attributes; the codes of columns are not set
   std::vector<std::int32_t> numbers_;
   std::string buffer_;
 };

@@ -34,12 +34,12 @@ class SequenceTemplateReader {
         read_heading(line);
         continue;
       }
-      SequenceTemplate made;
-      for (const TemplatePath& path : line.paths) made.push_back(read_address(line, path));
-      keep(line, std::move(made));
+      SequenceTemplate sequence_template;
+      for (const TemplatePath& path : line.paths) sequence_template.push_back(read_address(line, path));
+      add_template(line, std::move(sequence_template));
     }
     if (templates_.all.empty()) text_.fail("there is no template: a line such as word[0] is one");
-    if (!beside_) templates_.core = templates_.all.size();
+    if (!in_beside_section_) templates_.core = templates_.all.size();
     put_tags_last();
     return std::move(templates_);
   }
@@ -49,20 +49,20 @@ class SequenceTemplateReader {
 
   void read_heading(const TemplateLine& line) {
     if (line.heading != "[beside]") fail_attribute(line, line.column, line.heading);
-    if (beside_) text_.fail(line, line.column, "the line [beside] occurs twice");
+    if (in_beside_section_) text_.fail(line, line.column, "the line [beside] occurs twice");
     if (templates_.all.empty())
       text_.fail(line, line.column, "before [beside] there must be templates to join others with");
-    beside_ = true;
+    in_beside_section_ = true;
     templates_.core = templates_.all.size();
   }
 
-  void keep(const TemplateLine& line, SequenceTemplate&& made) {
+  void add_template(const TemplateLine& line, SequenceTemplate&& sequence_template) {
     if (templates_.all.size() == most_templates)
       text_.fail(line, line.column,
                  message({"there are more than ", std::to_string(most_templates), " templates"}));
-    if (std::ranges::find(templates_.all, made) != templates_.all.end())
+    if (std::ranges::find(templates_.all, sequence_template) != templates_.all.end())
       text_.fail(line, line.column, message({"the template '", joined_text(line), "' occurs twice"}));
-    templates_.all.push_back(std::move(made));
+    templates_.all.push_back(std::move(sequence_template));
   }
 
   void put_tags_last() {
@@ -95,10 +95,10 @@ class SequenceTemplateReader {
   SequenceAttribute read_attribute(const TemplateLine& line, const TemplateName& name) {
     if (const auto kind = named(plain_names, name.text)) return {*kind, 0};
     using enum SequenceAttributeKind;
-    for (const auto& [kind, own] :
+    for (const auto& [kind, task_names] :
          {std::pair{column, &names_.columns}, std::pair{lexicon, &names_.lexicons}}) {
-      const auto found = std::ranges::find(*own, name.text);
-      if (found != own->end()) return {kind, static_cast<int>(found - own->begin())};
+      const auto found = std::ranges::find(*task_names, name.text);
+      if (found != task_names->end()) return {kind, static_cast<int>(found - task_names->begin())};
     }
     const auto counted = named(counted_names, name.text.substr(0, 6));
     if (counted && name.text.size() == 7 && name.text[6] >= '1' && name.text[6] <= '9')
@@ -109,8 +109,8 @@ class SequenceTemplateReader {
   [[noreturn]] void fail_attribute(const TemplateLine& line, std::int64_t column,
                                    std::string_view name) const {
     std::string others;
-    for (const auto* own : {&names_.columns, &names_.lexicons}) {
-      for (const std::string& one : *own) others += one + ", ";
+    for (const auto* task_names : {&names_.columns, &names_.lexicons}) {
+      for (const std::string& one : *task_names) others += one + ", ";
     }
     text_.fail(line, column,
                message({"'", name, "' is no attribute: there are word, lower, ", others,
@@ -120,7 +120,7 @@ class SequenceTemplateReader {
   TemplateText text_;
   const SequenceNames& names_;
   SequenceTemplates templates_;
-  bool beside_ = false;
+  bool in_beside_section_ = false;
 };
 
 void append_small(std::string_view word, std::string& to) {

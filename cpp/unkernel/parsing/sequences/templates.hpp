@@ -1,8 +1,8 @@
 // Feature templates for words in a sequence, as a text that users write.
 //
 //   word[-1]            the word before this one; # begins a comment
-//   suffix3[0]          the last three letters of this one
-//   word[0]+tag[-1]     both at once, as one feature
+//   suffix3[0]          the last three letters of this word
+//   word[0]+tag[-1]     two values joined into one feature
 //
 // One template per line. Attributes are word, lower (the word with ASCII letters in lower case), shape (X an
 // upper-case letter, x a lower-case letter, d a digit; runs collapsed), prefix1 .. prefix9 and suffix1 ..
@@ -10,7 +10,7 @@
 // a task adds: columns of the text, such as pos, and lexicons, which give a value to words. Positions count
 // in reading direction: -1 is the word read just before, which is the one to the right if text is read
 // backward. Learners join features with each other; features after the line [beside] are joined only with
-// those before it, the core.
+// the features before it, which are the core.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,11 @@ enum class SequenceAttributeKind { word, lower, column, lexicon, shape, prefix, 
 
 struct SequenceAttribute {
   SequenceAttributeKind kind;
-  int number;  // letters of prefixes and suffixes; which of the columns or lexicons; else 0
+  int number;  // of letters in a prefix or suffix, or of the column or lexicon; otherwise 0
   bool operator==(const SequenceAttribute&) const = default;
 };
 
-// One value that a template uses.
+// One value of a template: an attribute of the word at an offset.
 struct SequenceAddress {
   std::size_t attribute;  // its number in SequenceTemplates; tags come after all others
   int offset;
@@ -44,13 +44,14 @@ using SequenceTemplate = std::vector<SequenceAddress>;
 
 struct SequenceTemplates {
   std::vector<SequenceAttribute> attributes;  // those in use, except tags
-  std::vector<SequenceTemplate> all;          // the core first; in both parts, those that use tags last
+  std::vector<SequenceTemplate>
+      all;  // the core first; in the core and in the rest, templates with tags come last
   std::size_t core = 0;
 
   std::size_t tag_attribute() const { return attributes.size(); }
 };
 
-// The attributes of a task besides those of words.
+// The names of the attributes that a task adds.
 struct SequenceNames {
   std::vector<std::string> columns;
   std::vector<std::string> lexicons;

@@ -36,29 +36,29 @@ class ColumnDecider {
   ColumnDecider(const ScoredColumn& scored, std::span<const GivenColumn> before)
       : column_(scored.column),
         engines_(scored.engines),
-        by_word_(!column_.features.look_around()),
+        uses_word_alone_(!column_.features.look_around()),
         reader_(column_.features, before),
         parts_(engines_.size()) {}
 
-  void decide(const data::ColumnText& text, std::int64_t sentence, Answers& answers, std::size_t own,
-              const Monitor& monitor) {
-    if (reader_.forgot_words()) remembered_.clear();
+  void decide(const data::ColumnText& text, std::int64_t sentence, Answers& answers,
+              std::size_t column_number, const Monitor& monitor) {
+    if (reader_.forget_words_if_many()) cache_.clear();
     reader_.read({.text = text}, sentence, words_);
     const auto first = static_cast<std::size_t>(text.first_token(sentence));
     for (std::size_t i = 0; i < words_.words(); ++i) {
       monitor.throw_if_stopped();  // sentences may be long
       const std::size_t token = first + i;
-      const std::int32_t found = decide_word(i, part_of(answers, token));
-      answers[own][token] = found;
-      words_.set_tag(i, column_.features.tag_code(found));
+      const std::int32_t predicted = decide_word(i, part_of(answers, token));
+      answers[column_number][token] = predicted;
+      words_.set_tag(i, column_.features.tag_code(predicted));
     }
   }
 
  private:
-  // The remembered state of a word in a part: nothing yet, that its class depends on others, or its class
-  // plus this number.
-  static constexpr std::int32_t nothing = 0;
-  static constexpr std::int32_t depends = 1;
+  // The cached decision about a word in a part: not made yet, dependent on the context, or the class plus
+  // `first_class`.
+  static constexpr std::int32_t undecided = 0;
+  static constexpr std::int32_t by_context = 1;
   static constexpr std::int32_t first_class = 2;
 
   std::size_t part_of(const Answers& answers, std::size_t token) const {
@@ -70,19 +70,19 @@ class ColumnDecider {
   }
 
   std::int32_t decide_word(std::size_t word, std::size_t part) {
-    std::int32_t& remembered = remembered_[word_in_part(reader_.number(word), part)];
-    if (remembered == nothing) remembered = to_remember(word, part);
-    return remembered == depends ? decide_by_scores(word, part) : remembered - first_class;
+    std::int32_t& cached = cache_[word_in_part(reader_.number(word), part)];
+    if (cached == undecided) cached = decide_without_context(word, part);
+    return cached == by_context ? decide_by_scores(word, part) : cached - first_class;
   }
 
-  std::int32_t to_remember(std::size_t word, std::size_t part) {
+  std::int32_t decide_without_context(std::size_t word, std::size_t part) {
     const CertainClasses& certain = column_.certain;
     const std::int32_t known = certain.words.find(reader_.form(word));
-    const std::int32_t* found = known < 0 ? nullptr : certain.classes.find(word_in_part(known, part));
-    if (found != nullptr) return first_class + *found - 1;
+    const std::int32_t* predicted = known < 0 ? nullptr : certain.classes.find(word_in_part(known, part));
+    if (predicted != nullptr) return first_class + *predicted - 1;
     const std::vector<std::int32_t>& classes = column_.classes[part];
     if (classes.size() == 1) return first_class + classes.front();
-    return by_word_ ? first_class + decide_by_scores(word, part) : depends;
+    return uses_word_alone_ ? first_class + decide_by_scores(word, part) : by_context;
   }
 
   std::int32_t decide_by_scores(std::size_t word, std::size_t part) {
@@ -95,10 +95,10 @@ class ColumnDecider {
 
   const TagColumn& column_;
   std::span<const engines::Engine* const> engines_;
-  bool by_word_;  // decisions depend on the word alone
+  bool uses_word_alone_;  // no feature looks at other words or tags
   SequenceReader reader_;
-  FlatMap<std::uint64_t, std::int32_t> remembered_;  // by word_in_part, with the reader's numbers of words
-  std::vector<std::optional<PartScorer>> parts_;     // made on first use: a text needs few
+  FlatMap<std::uint64_t, std::int32_t> cache_;    // by word_in_part, with the reader's numbers of words
+  std::vector<std::optional<PartScorer>> parts_;  // made when first used: most texts use few parts
   Sequence words_;
   std::vector<std::int32_t> row_;
 };
@@ -137,14 +137,15 @@ void check(const TagColumn& column) {
   const auto names = static_cast<std::int32_t>(column.names.size());
   bool consistent =
       !column.classes.empty() && column.split <= most_split_columns && column.features.tags() <= names;
-  for (const std::vector<std::int32_t>& own : column.classes)
-    consistent =
-        consistent && !own.empty() && std::ranges::is_sorted(own) && own.front() >= 0 && own.back() < names;
+  for (const std::vector<std::int32_t>& classes : column.classes)
+    consistent = consistent && !classes.empty() && std::ranges::is_sorted(classes) && classes.front() >= 0 &&
+                 classes.back() < names;
   const auto parts = static_cast<std::int32_t>(column.classes.size());
   column.part_of.for_each(
       [&](std::uint64_t, std::int32_t part) { consistent = consistent && part >= 1 && part <= parts; });
-  column.certain.classes.for_each(
-      [&](std::uint64_t, std::int32_t found) { consistent = consistent && found >= 1 && found <= names; });
+  column.certain.classes.for_each([&](std::uint64_t, std::int32_t predicted) {
+    consistent = consistent && predicted >= 1 && predicted <= names;
+  });
   if (!consistent) throw std::invalid_argument("the classes of a column do not fit its parts");
 }
 

@@ -1,9 +1,9 @@
 // Tags words: fills several columns of a text in turn, each word by word.
 //
-// A later column sees the predicted earlier columns of all words instead of those in the text. Its decisions
-// may be split by the first one or two columns: a part chooses among the classes that occurred in training
-// with the same values of these columns. Earlier columns only predict values that occurred, so there is a
-// part for every word. Words that are unambiguous in training are looked up, not scored; each thread
+// The features of a later column use the predicted values of earlier columns, not the values in the text.
+// Decisions may be split by the first one or two columns: a part chooses among the classes that occurred in
+// training with the same values of these columns. Earlier columns only predict values that occurred, so there
+// is a part for every word. Words that are unambiguous in training are looked up, not scored; each thread
 // remembers them.
 #pragma once
 
@@ -32,10 +32,10 @@ inline std::uint64_t word_in_part(std::int32_t word, std::size_t part) {
   return static_cast<std::uint64_t>(word) << 32 | part;
 }
 
-// The properties of a column that scoring does not change; the same for all texts.
+// A column to predict: everything except the engines that score its classes.
 struct TagColumn {
   const SequenceFeatures& features;
-  int text_column;        // the column of the text that it replaces for later columns
+  int text_column;        // the column of the text that the predictions replace for later columns
   data::NameTable names;  // of its classes
   std::vector<std::vector<std::int32_t>> classes;  // of each part
   std::size_t split;                               // how many of the first columns split the decisions

@@ -8,27 +8,27 @@ namespace {
 
 constexpr std::size_t longest = 24;  // characters of a word or token that features use
 
-bool is_blank(const Character& one) { return one.kind <= line_end_kind; }
+bool is_blank(const Character& character) { return character.kind <= line_end_kind; }
 
-std::uint32_t shape_code(const CharacterKinds& kinds, const Character& one) {
-  const Shape shape = kinds.shape(one.kind);
-  return shape == Shape::other ? one.code + 16 : static_cast<std::uint32_t>(shape);
+std::uint32_t shape_code(const CharacterKinds& kinds, const Character& character) {
+  const Shape shape = kinds.shape(character.kind);
+  return shape == Shape::other ? character.code + 16 : static_cast<std::uint32_t>(shape);
 }
 
-// Hashes of some characters: in lower case, and as a row of shapes without repetitions.
+// Hashes of some characters: of the characters in lower case, and of their shapes without repetitions.
 struct Hashes {
   TextHash lower, shape;
   std::uint32_t last_shape = 0;
 
-  void add(const CharacterKinds& kinds, const Character& one) {
-    lower.add(kinds.lower(one.code));
-    const std::uint32_t code = shape_code(kinds, one);
+  void add(const CharacterKinds& kinds, const Character& character) {
+    lower.add(kinds.lower(character.code));
+    const std::uint32_t code = shape_code(kinds, character);
     if (code != last_shape) shape.add(code);
     last_shape = code;
   }
 };
 
-// Hashes the characters from `begin` to `end`, of which the last `longest` count.
+// Hashes the characters from `begin` to `end`; of more than `longest`, only the last ones.
 Hashes hashes_of(const CharacterKinds& kinds, const CharacterWindow& text, std::size_t begin,
                  std::size_t end) {
   Hashes hashes;
@@ -36,7 +36,8 @@ Hashes hashes_of(const CharacterKinds& kinds, const CharacterWindow& text, std::
   return hashes;
 }
 
-// Returns the first character of the run without blanks that contains `at`, or one `longest` before it.
+// Returns where the run of characters without blanks around `at` begins, but at most `longest` characters
+// before `at`.
 std::size_t run_begin(const CharacterWindow& text, std::size_t at) {
   std::size_t begin = at;
   while (begin > 0 && at - begin < longest && !is_blank(text[begin - 1])) --begin;
@@ -53,10 +54,10 @@ std::uint64_t bucket(std::size_t count) {
   return static_cast<std::uint64_t>(std::bit_width(std::min<std::size_t>(count, 64)));
 }
 
-// Collects features, each with its own number.
-class List {
+// Collects features. The number of a feature in the list is part of its hash.
+class FeatureList {
  public:
-  explicit List(std::vector<std::uint64_t>& features) : features_(features) { features_.clear(); }
+  explicit FeatureList(std::vector<std::uint64_t>& features) : features_(features) { features_.clear(); }
   void add(std::uint64_t value) {
     features_.push_back(Random::mix(value + 0x632be59bd9b4e019ULL * ++number_) >> 1);
   }
@@ -104,8 +105,8 @@ TextWord BoundaryFeatures::word_at(const CharacterKinds& kinds, const CharacterW
 
 namespace {
 
-// The place of a decision.
-struct Place {
+// The position in the text for which a boundary is decided.
+struct Position {
   const CharacterKinds& kinds;
   const CharacterWindow& text;
   std::size_t at;
@@ -116,23 +117,23 @@ struct Place {
   Hashes hashes(std::size_t begin, std::size_t end) const { return hashes_of(kinds, text, begin, end); }
 };
 
-void list_characters(const Place& place, List& list) {
-  const std::size_t at = place.at;
-  for (std::size_t k = 0; k < 4; ++k) list.add(at >= k ? place.code(at - k) : 0);
-  for (std::size_t k = 1; k < 5; ++k) list.add(place.code(at + k));
-  const std::uint64_t left = place.kind_before(1), own = place.kind(at);
-  const std::uint64_t right = place.kind(at + 1), second = place.kind(at + 2);
+void list_characters(const Position& position, FeatureList& list) {
+  const std::size_t at = position.at;
+  for (std::size_t k = 0; k < 4; ++k) list.add(at >= k ? position.code(at - k) : 0);
+  for (std::size_t k = 1; k < 5; ++k) list.add(position.code(at + k));
+  const std::uint64_t left = position.kind_before(1), own = position.kind(at);
+  const std::uint64_t right = position.kind(at + 1), second = position.kind(at + 2);
   list.add(left, own, right);
-  list.add(place.kind_before(2) << 8 | left, own, right << 8 | second);
-  list.add(right, second, place.kind(at + 3));
+  list.add(position.kind_before(2) << 8 | left, own, right << 8 | second);
+  list.add(right, second, position.kind(at + 3));
 }
 
 // Adds the token so far, and the one before it.
-void list_tokens(const Place& place, const SentenceSoFar& sentence, List& list) {
-  const Hashes token = place.hashes(sentence.token_begin, place.at + 1);
+void list_tokens(const Position& position, const SentenceSoFar& sentence, FeatureList& list) {
+  const Hashes token = position.hashes(sentence.token_begin, position.at + 1);
   list.add(token.lower.value());
   list.add(token.shape.value());
-  list.add(bucket(place.at + 1 - sentence.token_begin));
+  list.add(bucket(position.at + 1 - sentence.token_begin));
   list.add(bucket(sentence.tokens));
   list.add(sentence.before);
   list.add(sentence.before_shape);
@@ -140,43 +141,43 @@ void list_tokens(const Place& place, const SentenceSoFar& sentence, List& list) 
 }
 
 // Adds the surrounding characters up to the next blanks.
-void list_run(const Place& place, List& list) {
-  const std::size_t at = place.at;
-  const std::size_t begin = run_begin(place.text, at), end = run_end(place.text, at + 1);
-  const Hashes run = place.hashes(begin, end);
+void list_run(const Position& position, FeatureList& list) {
+  const std::size_t at = position.at;
+  const std::size_t begin = run_begin(position.text, at), end = run_end(position.text, at + 1);
+  const Hashes run = position.hashes(begin, end);
   list.add(run.lower.value());
   list.add(run.shape.value());
-  list.add(place.hashes(at + 1, end).lower.value());
-  list.add(at + 1 - begin > 2 ? place.hashes(at - 2, at + 1).lower.value() : 0);
+  list.add(position.hashes(at + 1, end).lower.value());
+  list.add(at + 1 - begin > 2 ? position.hashes(at - 2, at + 1).lower.value() : 0);
 }
 
 // Adds the next two words.
-void list_next(const Place& place, const WordUses& uses, List& list) {
-  const CharacterWindow& text = place.text;
-  const bool apart = is_blank(text[place.at + 1]);
-  const std::size_t next = place.at + (apart ? 2 : 1);
-  const TextWord word = BoundaryFeatures::word_at(place.kinds, text, next);
+void list_next(const Position& position, const WordUses& uses, FeatureList& list) {
+  const CharacterWindow& text = position.text;
+  const bool blank_follows = is_blank(text[position.at + 1]);
+  const std::size_t next = position.at + (blank_follows ? 2 : 1);
+  const TextWord word = BoundaryFeatures::word_at(position.kinds, text, next);
   const std::uint8_t* use = uses.find(word.hash);
   const std::uint64_t known = use == nullptr ? 0 : *use;
   list.add(word.hash);
-  list.add(word.shape, place.kind(word.end));
-  list.add(known << 1 | (word.capital ? 1 : 0), apart);
+  list.add(word.shape, position.kind(word.end));
+  list.add(known << 1 | (word.capital ? 1 : 0), blank_follows);
   const std::size_t after = is_blank(text[word.end]) ? word.end + 1 : word.end;
-  const TextWord second = BoundaryFeatures::word_at(place.kinds, text, after);
+  const TextWord second = BoundaryFeatures::word_at(position.kinds, text, after);
   list.add(second.hash);
-  list.add(second.shape, place.kind(second.end));
+  list.add(second.shape, position.kind(second.end));
 }
 
 }  // namespace
 
 void BoundaryFeatures::list(const CharacterWindow& text, std::size_t at, const SentenceSoFar& sentence,
                             std::vector<std::uint64_t>& features) const {
-  List list(features);
-  const Place place{kinds_, text, at};
-  list_characters(place, list);
-  list_tokens(place, sentence, list);
-  list_run(place, list);
-  list_next(place, uses_, list);
+  FeatureList list(features);
+  const Position position{kinds_, text, at};
+  list_characters(position, list);
+  list_tokens(position, sentence, list);
+  list_run(position, list);
+  list_next(position, uses_, list);
 }
 
 }  // namespace unkernel::parsing

@@ -35,8 +35,8 @@ class TextHash {
 // The uses of words seen in training, as bits.
 struct WordUse {
   static constexpr std::uint8_t lower = 1;         // in lower case
-  static constexpr std::uint8_t upper_inside = 2;  // with a capital, but not at the begin of a sentence
-  static constexpr std::uint8_t first = 4;         // at the begin of a sentence
+  static constexpr std::uint8_t upper_inside = 2;  // with a capital, but not at the beginning of a sentence
+  static constexpr std::uint8_t first = 4;         // at the beginning of a sentence
 };
 using WordUses = FlatMap<std::uint64_t, std::uint8_t>;  // by the hash of the word in lower case
 
@@ -51,13 +51,13 @@ struct TextWord {
 // The decisions so far in a sentence.
 struct SentenceSoFar {
   std::size_t token_begin = 0;  // the first character of the token
-  std::size_t tokens = 0;       // before it
-  std::uint64_t before = 0;     // the hash of the last of them, in lower case
+  std::size_t tokens = 0;       // before this token
+  std::uint64_t before = 0;     // the hash of the previous token, in lower case
   std::uint64_t before_shape = 0;
   bool in_quotes = false;
   int brackets = 0;
 
-  // Ends a token with the character before `end`.
+  // Records that a token ends with the character before `end`.
   void end_token(const CharacterKinds& kinds, const CharacterWindow& text, std::size_t end, bool sentence);
 };
 

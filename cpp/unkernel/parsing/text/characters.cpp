@@ -33,13 +33,16 @@ CharacterKinds::CharacterKinds(const CharacterTables& tables)
     : pages_(tables.pages.begin(), tables.pages.end()),
       kinds_(tables.kinds.begin(), tables.kinds.end()),
       shapes_(tables.shapes.begin(), tables.shapes.end()) {
-  const auto damaged = [] { throw std::invalid_argument("the kinds of characters are damaged"); };
-  if (pages_.size() != code_points >> 8 || kinds_.empty() || kinds_.size() % 256 != 0) damaged();
-  if (shapes_.size() < 2 || shapes_.size() > 256 || tables.cases.size() % 2 != 0) damaged();
-  if (std::ranges::max(pages_) >= kinds_.size() >> 8 || std::ranges::max(kinds_) >= shapes_.size()) damaged();
-  if (std::ranges::max(shapes_) > static_cast<std::uint8_t>(Shape::mark)) damaged();
-  if (std::ranges::find(kinds_, line_end_kind) != kinds_.end()) damaged();  // which only runs of blanks have
-  if (std::ranges::any_of(tables.cases, [](std::uint32_t code) { return code >= code_points; })) damaged();
+  const auto fail_as_damaged = [] { throw std::invalid_argument("the kinds of characters are damaged"); };
+  if (pages_.size() != code_points >> 8 || kinds_.empty() || kinds_.size() % 256 != 0) fail_as_damaged();
+  if (shapes_.size() < 2 || shapes_.size() > 256 || tables.cases.size() % 2 != 0) fail_as_damaged();
+  if (std::ranges::max(pages_) >= kinds_.size() >> 8 || std::ranges::max(kinds_) >= shapes_.size())
+    fail_as_damaged();
+  if (std::ranges::max(shapes_) > static_cast<std::uint8_t>(Shape::mark)) fail_as_damaged();
+  if (std::ranges::find(kinds_, line_end_kind) != kinds_.end())
+    fail_as_damaged();  // this kind is for runs of blanks, not for characters
+  if (std::ranges::any_of(tables.cases, [](std::uint32_t code) { return code >= code_points; }))
+    fail_as_damaged();
   if (!std::ranges::all_of(always_blank, [&](char32_t code) { return kind(code) == blank_kind; }))
     throw std::invalid_argument(
         "the kinds of characters are damaged: blanks, tabs and line ends must be blank");
@@ -86,13 +89,13 @@ void CharacterWindow::refill(std::size_t now) {
       ended_ = true;
       return;
     }
-    const Decoded one = decode(text_, next_);
-    const Kind kind = kinds_.kind(one.code);
+    const Decoded decoded = decode(text_, next_);
+    const Kind kind = kinds_.kind(decoded.code);
     if (kind == blank_kind) {
       read_blanks();
     } else {
-      characters_.push_back({next_, one.code, kind, false});
-      next_ += one.bytes;
+      characters_.push_back({next_, decoded.code, kind, false});
+      next_ += decoded.bytes;
     }
   }
 }
@@ -103,12 +106,12 @@ void CharacterWindow::read_blanks() {
   std::uint32_t code = ' ';
   std::size_t at = begin;
   while (at < text_.size()) {
-    const Decoded one = decode(text_, at);
-    if (kinds_.kind(one.code) != blank_kind) break;
+    const Decoded decoded = decode(text_, at);
+    if (kinds_.kind(decoded.code) != blank_kind) break;
     line_ends += is_line_end(text_, at);
-    code = one.code;
+    code = decoded.code;
     ++count;
-    at += one.bytes;
+    at += decoded.bytes;
   }
   after_ = at;
   if (line_ends > 1 || at == text_.size()) {

@@ -2,7 +2,7 @@
 //
 // A kind is a small number: the general category of a character, divided further for the letters of some
 // scripts, or a separate number for punctuation that is frequent in training. Two kinds are fixed: blanks,
-// and blanks with a line end. The kinds of all code points are stored when a tokenizer is trained, so answers
+// and blanks with a line end. The kinds of all code points are stored when a tokenizer is trained, so results
 // do not depend on a library's version of Unicode.
 //
 // A lookup reads two tables; together they take 2 bytes per page of 256 code points and 256 bytes per page
@@ -30,10 +30,10 @@ enum class Shape : std::uint8_t { other, upper, lower, letter, digit, mark };
 inline bool makes_words(Shape shape) { return shape != Shape::other; }
 
 struct CharacterTables {
-  std::span<const std::uint16_t> pages;  // of each 256 code points: which page of `kinds`
+  std::span<const std::uint16_t> pages;  // for each 256 code points the number of their page in `kinds`
   std::span<const std::uint8_t> kinds;   // 256 per page
   std::span<const std::uint8_t> shapes;  // of each kind
-  std::span<const std::uint32_t> cases;  // pairs: a character, and the same in lower case
+  std::span<const std::uint32_t> cases;  // pairs: a character, and the same character in lower case
 };
 
 class CharacterKinds {
@@ -78,35 +78,36 @@ inline Decoded decode(std::string_view text, std::size_t at) {
 // A character of a paragraph, or a run of blanks: its first byte and its properties.
 struct Character {
   std::size_t begin;
-  std::uint32_t code;  // of blanks: a line end or a blank
+  std::uint32_t code;  // for a run of blanks: a line end or a blank
   Kind kind;
-  bool may_be_inside;  // of blanks: a single one, which may be part of a word
+  bool may_be_inside;  // true for a single blank that may be part of a word
 };
 
-// A token of a sentence, in bytes of the text; blanks follow up to `next`.
+// The bytes of a token in the text. Blanks follow it up to `next`.
 struct TokenPlace {
   std::size_t begin;
   std::size_t end;
   std::size_t next;
 };
 
-// The characters of one paragraph around a moving place. Keeps only as many characters as features use.
+// The characters of one paragraph around a moving position. Only the characters that features use are kept.
 class CharacterWindow {
  public:
-  static constexpr std::size_t behind = 64;  // characters that can be seen before the place
-  static constexpr std::size_t ahead = 128;  // and after it
+  static constexpr std::size_t behind = 64;  // characters that can be read before the position
+  static constexpr std::size_t ahead = 128;  // characters that can be read after the position
 
   explicit CharacterWindow(const CharacterKinds& kinds) : kinds_(kinds) {}
 
-  // Opens the text from `begin` on, which is not a blank. The paragraph ends with the first blanks that have
-  // two line ends, or with the text.
+  // Opens the text at the byte `begin`, which is not a blank. The paragraph ends with the first blanks that
+  // have two line ends, or with the text.
   void open(std::string_view text, std::size_t begin);
-  // Moves the place. Characters are numbered from 0 in each paragraph; those near the place `now` can be
-  // read.
+  // Moves the position to `now`. Characters are numbered from 0 in each paragraph; only characters near the
+  // position can be read.
   void move_to(std::size_t now) {
     if (now + ahead >= last() && !ended_) refill(now);
   }
-  // Returns one past the last character; correct only near the place.
+  // Returns the number of characters of the paragraph if its end is near the position; otherwise a smaller
+  // number.
   std::size_t last() const { return first_ + characters_.size(); }
   const Character& operator[](std::size_t number) const {
     return number - first_ < characters_.size() ? characters_[number - first_] : nothing;
@@ -117,7 +118,7 @@ class CharacterWindow {
   std::size_t end_of(std::size_t number) const {
     return number + 1 < last() ? characters_[number + 1 - first_].begin : next_;
   }
-  // Returns the begin of the next paragraph; correct only near the end of this one.
+  // Returns where the next paragraph begins; correct only near the end of this one.
   std::size_t next_paragraph() const { return after_; }
 
  private:
@@ -130,8 +131,8 @@ class CharacterWindow {
   const CharacterKinds& kinds_;
   std::string_view text_;
   std::vector<Character> characters_;
-  std::size_t first_ = 0;  // the number of the first one that is kept
-  std::size_t next_ = 0;   // the next byte to read; at the end, where the characters end
+  std::size_t first_ = 0;  // the number of the first character that is kept
+  std::size_t next_ = 0;   // the next byte to read; after the last character, the end of that character
   std::size_t after_ = 0;
   bool ended_ = false;
 };

@@ -57,7 +57,7 @@ void write_text_comment(std::string_view text, std::span<const TokenPlace> sente
 
 std::int64_t write_token(std::string_view text, const TokenPlace& token, std::string_view before,
                          std::span<const std::string> words, std::int64_t number, std::string& out) {
-  constexpr std::string_view unsaid = "\t_\t_\t_\t_\t_\t_\t_\t";
+  constexpr std::string_view empty_columns = "\t_\t_\t_\t_\t_\t_\t_\t";
   write_number(number, out);
   if (!words.empty()) {
     out += '-';
@@ -65,14 +65,14 @@ std::int64_t write_token(std::string_view text, const TokenPlace& token, std::st
   }
   out += '\t';
   out += text.substr(token.begin, token.end - token.begin);
-  out += unsaid;
+  out += empty_columns;
   write_misc(before, text.substr(token.end, token.next - token.end), out);
   if (words.empty()) return number + 1;
   for (const std::string& word : words) {
     write_number(number++, out);
     out += '\t';
     out += word;
-    out += unsaid;
+    out += empty_columns;
     out += "_\n";
   }
   return number;

@@ -6,7 +6,8 @@
 namespace unkernel::parsing {
 namespace {
 
-// The characters of a token and their begins, and its end; at most one more than the longest token.
+// The characters of a token, where they begin, and where the token ends. At most longest_token + 1 characters
+// are read.
 struct Codes {
   std::uint32_t codes[Multiwords::longest_token + 1];
   std::size_t begins[Multiwords::longest_token + 2];
@@ -15,10 +16,10 @@ struct Codes {
   explicit Codes(std::string_view token) {
     std::size_t at = 0;
     while (at < token.size() && count <= Multiwords::longest_token) {
-      const Decoded one = decode(token, at);
-      codes[count] = one.code;
+      const Decoded decoded = decode(token, at);
+      codes[count] = decoded.code;
       begins[count++] = at;
-      at += one.bytes;
+      at += decoded.bytes;
     }
     begins[count] = at;
   }
@@ -26,8 +27,9 @@ struct Codes {
 
 std::uint64_t key_of(const TextHash& hash) { return Random::mix(hash.value()) >> 1; }
 
-// Returns nothing if the token has no such place.
-bool place_in(std::int32_t place, std::size_t count, std::size_t& found) {
+// Converts a position of a rule into a position from the begin of the token. Returns false if the token is
+// too short.
+bool find_position(std::int32_t place, std::size_t count, std::size_t& found) {
   const auto from_begin = place >= 0 ? place : static_cast<std::int64_t>(count) + 1 + place;
   found = static_cast<std::size_t>(from_begin);
   return from_begin >= 0 && found <= count;
@@ -55,9 +57,9 @@ std::uint64_t ending_hash(const CharacterKinds& kinds, const Codes& token, std::
 std::uint64_t token_key(const CharacterKinds& kinds, std::string_view token) {
   TextHash hash;
   for (std::size_t at = 0; at < token.size();) {
-    const Decoded one = decode(token, at);
-    hash.add(kinds.lower(one.code));
-    at += one.bytes;
+    const Decoded decoded = decode(token, at);
+    hash.add(kinds.lower(decoded.code));
+    at += decoded.bytes;
   }
   return key_of(hash);
 }
@@ -113,8 +115,9 @@ void Multiwords::split(const CharacterKinds& kinds, std::string_view token, std:
   const bool capitals = is_in_capitals(kinds, codes);
   for (const WordRule& word : rules_[static_cast<std::size_t>(rule)]) {
     std::size_t begin = 0, end = 0;
-    const bool fits = place_in(word.begin, codes.count, begin) && place_in(word.end, codes.count, end) &&
-                      begin <= end && (begin < end || !word.rest.empty());
+    const bool fits = find_position(word.begin, codes.count, begin) &&
+                      find_position(word.end, codes.count, end) && begin <= end &&
+                      (begin < end || !word.rest.empty());
     if (!fits) return words.clear();
     words.emplace_back(token.substr(codes.begins[begin], codes.begins[end] - codes.begins[begin]));
     words.back() += capitals ? word.rest_in_capitals : word.rest;
@@ -129,13 +132,13 @@ void Multiwords::list_features(const CharacterKinds& kinds, std::string_view tex
   const auto add = [&](std::uint64_t value) {
     features.push_back(Random::mix(value + 0x632be59bd9b4e019ULL * ++number) >> 1);
   };
-  const auto word = [&](std::size_t place) {  // wraps around before the first
+  const auto word = [&](std::size_t place) {  // token - 1 wraps around before the first token
     if (place >= sentence.size()) return std::string_view();
     return text.substr(sentence[place].begin, sentence[place].end - sentence[place].begin);
   };
   TextHash exact;
-  const Codes own(word(token));
-  for (std::size_t k = 0; k < own.count; ++k) exact.add(own.codes[k]);
+  const Codes codes(word(token));
+  for (std::size_t k = 0; k < codes.count; ++k) exact.add(codes.codes[k]);
   add(exact.value());
   add(token_key(kinds, word(token)));
   for (const std::size_t place : {token - 1, token + 1, token - 2, token + 2}) {

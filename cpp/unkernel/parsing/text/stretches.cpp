@@ -17,8 +17,9 @@ std::size_t begin_of_character(std::string_view text, std::size_t begin, std::si
   return data::continues_character(text[first]) ? at : first;
 }
 
-// Returns a cut after the last blanks that begin before `limit`; if there are none, `limit` or a few bytes
-// before, and the blanks that begin there. More than `begin`.
+// Returns where a paragraph is cut: after the last blanks that begin before `limit`. Without such blanks, at
+// the last character that begins at or before `limit`, after blanks that begin there. The result is larger
+// than `begin`.
 std::size_t cut_before(const CharacterKinds& kinds, std::string_view text, std::size_t begin,
                        std::size_t limit) {
   const std::size_t last = begin_of_character(text, begin, limit);
@@ -33,9 +34,9 @@ std::size_t cut_before(const CharacterKinds& kinds, std::string_view text, std::
 
 std::size_t skip_blanks(const CharacterKinds& kinds, std::string_view text, std::size_t at) {
   while (at < text.size()) {
-    const Decoded one = decode(text, at);
-    if (kinds.kind(one.code) != blank_kind) break;
-    at += one.bytes;
+    const Decoded decoded = decode(text, at);
+    if (kinds.kind(decoded.code) != blank_kind) break;
+    at += decoded.bytes;
   }
   return at;
 }
@@ -45,7 +46,8 @@ Stretch stretch_from(const CharacterKinds& kinds, std::string_view text, std::si
   for (std::size_t at = begin; at < near.size();) {
     const std::size_t line_end = near.find('\n', at);
     if (line_end == std::string_view::npos) break;
-    at = skip_blanks(kinds, text, line_end + 1);  // advances, whatever the kinds say of line ends
+    at = skip_blanks(kinds, text,
+                     line_end + 1);  // advances even if the kinds do not treat line ends as blanks
     if (std::ranges::count(text.substr(line_end, at - line_end), '\n') > 1) return {at, true};
   }
   if (near.size() == text.size()) return {text.size(), true};
@@ -56,7 +58,8 @@ Stretch whole_stretches(const CharacterKinds& kinds, std::string_view text) {
   Stretch whole{0, true};
   for (Stretch last{skip_blanks(kinds, text, 0), true}; last.end < text.size();) {
     last = stretch_from(kinds, text, last.end);
-    if (last.end + longest_character <= text.size()) whole = last;  // else more blanks may follow
+    if (last.end + longest_character <= text.size())
+      whole = last;  // otherwise, more blanks may follow in the next block
   }
   return whole;
 }

@@ -1,9 +1,9 @@
 // Stretches of text that are tokenized independently: paragraphs, and parts of very long ones.
 //
-// Without a limit, a text without blank lines would be in memory as a whole, and a text without sentence ends
-// would be one sentence. So paragraphs longer than a megabyte are cut at their last blanks before that size,
-// or at that size if there are none. Stretches depend only on the text since the last paragraph, not on how
-// it is read.
+// Without a limit, a text without blank lines would be in memory as a whole, and a text in which no sentence
+// ends would be one sentence. So paragraphs longer than a megabyte are cut at their last blanks before that
+// size, or at that size if there are none. Stretches depend only on the text since the last paragraph, not on
+// how it is read.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@ namespace unkernel::parsing {
 constexpr std::size_t longest_stretch = std::size_t{1} << 20;  // bytes, and blanks that follow
 
 struct Stretch {
-  std::size_t end;  // where the next one begins: blanks belong to the one before them
+  std::size_t end;  // where the next stretch begins: blanks belong to the stretch before them
   bool ends_paragraph;
 };
 
-// Returns the first byte from `at` on that is no blank.
+// Returns the position of the first byte from `at` on that is not a blank.
 std::size_t skip_blanks(const CharacterKinds& kinds, std::string_view text, std::size_t at);
 
-// Returns the stretch that begins at the byte `begin` of a longer text. It has at least one byte, whatever
-// the kinds say.
+// Returns the stretch that begins at the byte `begin` of a longer text. It has at least one byte, even if
+// the kinds of characters are damaged.
 Stretch stretch_from(const CharacterKinds& kinds, std::string_view text, std::size_t begin);
 
-// Returns the end of the last stretch at the begin of a text that more text cannot change, or 0, for texts
+// Returns the end of the last stretch that stays the same if more text follows; 0 if there is none. For texts
 // that are read block by block.
 Stretch whole_stretches(const CharacterKinds& kinds, std::string_view text);
 

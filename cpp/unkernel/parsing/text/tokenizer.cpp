@@ -10,7 +10,8 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::size_t enough = 1 << 16;  // bytes per task; more if a paragraph is longer
+constexpr std::size_t min_bytes_per_task =
+    1 << 16;  // a task has several short paragraphs, or one longer paragraph
 
 // Whole stretches of text, for one thread.
 struct Task {
@@ -28,8 +29,8 @@ class Splitter {
         boundary_worker_(parts.boundaries.worker()),
         split_worker_(parts.splits == nullptr ? nullptr : parts.splits->worker()) {}
 
-  // Tokenizes whole paragraphs, or a part of one, that do not begin with a blank. `before` are blanks before
-  // the first token.
+  // Tokenizes some paragraphs, or a part of one. The text must not begin with a blank. `before` are blanks
+  // before the first token.
   std::string run(std::string_view text, std::string_view before, bool begins_paragraph,
                   const Monitor& monitor) {
     std::string out;
@@ -53,7 +54,7 @@ class Splitter {
     const Character& next = window[at + 1];
     const bool must_end = next.kind <= line_end_kind && !next.may_be_inside;
     const std::uint8_t known = parts_.spec.known_answer(window, at);
-    if (known != TokenizerSpec::ask) {
+    if (known != TokenizerSpec::use_classifier) {
       const auto answer = static_cast<Boundary>(known);
       return must_end && answer == Boundary::inside ? Boundary::token : answer;
     }
@@ -64,7 +65,7 @@ class Splitter {
     parts_.boundaries.score_until_decided(row, *boundary_worker_, scores);
     const Boundary best = best_from(Boundary::inside, scores);
     if (!must_end || best != Boundary::inside) return best;
-    parts_.boundaries.score(row, *boundary_worker_, scores);  // the next best class counts
+    parts_.boundaries.score(row, *boundary_worker_, scores);  // the best class except `inside` counts
     return best_from(Boundary::token, scores);
   }
 
@@ -76,7 +77,7 @@ class Splitter {
 
   bool is_split(std::string_view text, std::size_t token, const Multiwords::Choice& choice) {
     if (choice.rule == Multiwords::whole) return false;
-    if (!choice.ask || parts_.splits == nullptr) return true;
+    if (!choice.depends_on_context || parts_.splits == nullptr) return true;
     Multiwords::list_features(parts_.spec.characters(), text, sentence_, token, features_);
     parts_.multiwords.columns_of(features_, columns_);
     double score = 0.0;
@@ -117,7 +118,7 @@ std::vector<Task> tasks_of(const CharacterKinds& kinds, std::string_view text, b
     do {
       last = stretch_from(kinds, text, task.end);
       task.end = last.end;
-    } while (last.ends_paragraph && task.end < text.size() && task.end - task.begin < enough);
+    } while (last.ends_paragraph && task.end < text.size() && task.end - task.begin < min_bytes_per_task);
     tasks.push_back(task);
   }
   return tasks;
@@ -137,22 +138,22 @@ std::string tokenize(const TokenizerParts& parts, std::string_view text, bool be
   const std::size_t begin = skip_blanks(kinds, text, 0);
   const std::string_view before = text.substr(0, begin), rest = text.substr(begin);
   const std::vector<Task> tasks = tasks_of(kinds, rest, begins_paragraph);
-  std::vector<std::string> found(tasks.size());
+  std::vector<std::string> results(tasks.size());
   std::vector<std::unique_ptr<Splitter>> splitters(static_cast<std::size_t>(std::max(threads, 1)));
-  parallel_slots(threads, static_cast<std::int64_t>(found.size()), [&](std::size_t slot, std::int64_t k) {
+  parallel_slots(threads, static_cast<std::int64_t>(results.size()), [&](std::size_t slot, std::int64_t k) {
     if (splitters[slot] == nullptr) splitters[slot] = std::make_unique<Splitter>(parts);
     const auto number = static_cast<std::size_t>(k);
     const Task& task = tasks[number];
-    found[number] =
+    results[number] =
         splitters[slot]->run(rest.substr(task.begin, task.end - task.begin),
                              number == 0 ? before : std::string_view(), task.begins_paragraph, monitor);
   });
-  std::string all;
-  for (std::string& one : found) {
-    all += one;
-    one = {};
+  std::string joined;
+  for (std::string& result : results) {
+    joined += result;
+    result = {};
   }
-  return all;
+  return joined;
 }
 
 SplitRows split_rows(const TokenizerSpec& spec, const Multiwords& multiwords, const SplitText& given,
@@ -173,7 +174,8 @@ SplitRows split_rows(const TokenizerSpec& spec, const Multiwords& multiwords, co
       continue;
     for (std::size_t token = 0; token < sentence.size(); ++token) {
       const TokenPlace& place = sentence[token];
-      if (!multiwords.choice(spec.characters(), given.text.substr(place.begin, place.end - place.begin)).ask)
+      if (!multiwords.choice(spec.characters(), given.text.substr(place.begin, place.end - place.begin))
+               .depends_on_context)
         continue;
       Multiwords::list_features(spec.characters(), given.text, sentence, token, features);
       rows.features.insert(rows.features.end(), features.begin(), features.end());

@@ -1,11 +1,11 @@
 // Splits plain text into sentences, tokens and words, and writes them as CoNLL-U.
 //
 // One pass over the characters, one decision each: inside a token, the token ends, or token and sentence end
-// (tokenizer_spec.hpp). Blank lines always end a sentence, and so does a megabyte without any
-// (stretches.hpp). Time is linear in the text; besides the result, only a window of the text and one sentence
-// are in memory. The result preserves every byte: tokens are spans of the text, and blanks other than a
-// single one are in the column MISC, as UDPipe writes them: SpacesAfter=, and SpacesBefore= at the first
-// token, with \s \t \n \r for blanks, tabs and line ends, and \0 for NUL.
+// (tokenizer_spec.hpp). Blank lines always end a sentence. A megabyte
+// without blank lines is cut, too (stretches.hpp). Time is linear in the text; besides the result, only a
+// window of the text and one sentence are in memory. The result preserves every byte: tokens are spans of the
+// text, and blanks other than a single one are in the column MISC, as UDPipe writes them: SpacesAfter=, and
+// SpacesBefore= at the first token, with \s \t \n \r for blanks, tabs and line ends, and \0 for NUL.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +28,16 @@ struct TokenizerParts {
   const engines::Engine* splits;  // one score, positive for a split; may be missing
 };
 
-// Throws std::invalid_argument if the engines have other classes.
+// Throws std::invalid_argument if an engine has a wrong number of scores.
 void check(const TokenizerParts& parts);
 
-// Returns CoNLL-U with the columns ID, FORM and MISC; nothing for blanks alone. The text may continue a
-// paragraph after its first part. The result does not depend on the number of threads.
+// Returns CoNLL-U with the columns ID, FORM and MISC; the empty string for a text of blanks. If
+// `begins_paragraph` is false, the text continues a paragraph. The result does not depend on the number of
+// threads.
 std::string tokenize(const TokenizerParts& parts, std::string_view text, bool begins_paragraph, int threads,
                      const Monitor& monitor);
 
-// Choices of multiword tokens that depend on the context, from a text with right answers.
+// Features of the tokens in a gold text that may or may not be split, depending on the context.
 struct SplitRows {
   std::vector<std::uint64_t> features;  // the same number for each choice
   std::vector<std::int64_t> tokens;     // their numbers in the text

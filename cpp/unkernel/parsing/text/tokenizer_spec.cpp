@@ -7,15 +7,15 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::int64_t fewest_pairs = 200;  // with fewer pairs, exceptions may have been missed
+constexpr std::int64_t fewest_pairs = 200;  // of rarer pairs, exceptions may not occur in the training text
 constexpr std::int64_t per_exception = 1000;
 constexpr std::int64_t fewest_uses = 3;
 constexpr std::size_t pair_tables = 3;
 
-// The right answers, requested in the order of the text.
-class RightAnswers {
+// Looks up the gold boundaries of a text, in the order of the text.
+class GoldBoundaries {
  public:
-  explicit RightAnswers(const SplitText& given) : given_(given) {
+  explicit GoldBoundaries(const SplitText& given) : given_(given) {
     bool consistent = given.ends.size() == given.boundaries.size();
     for (std::size_t k = 0; consistent && k < given.ends.size(); ++k) {
       consistent = given.ends[k] > (k == 0 ? 0 : given.ends[k - 1]) &&
@@ -36,7 +36,7 @@ class RightAnswers {
   std::size_t next_ = 0;
 };
 
-const auto no_end = [](const CharacterWindow&, const TokenFound&) {};
+const auto ignore_token = [](const CharacterWindow&, const TokenFound&) {};
 
 }  // namespace
 
@@ -47,8 +47,8 @@ TokenizerSpec::TokenizerSpec(const Stored& stored)
       word_uses_(stored.uses.begin(), stored.uses.end()),
       features_(stored.features.begin(), stored.features.end()) {
   const std::size_t kinds = characters_.kinds();
-  if (pairs_.empty()) pairs_.assign(pair_tables * kinds * kinds, ask);
-  if (pairs_.size() != pair_tables * kinds * kinds || std::ranges::max(pairs_) > ask)
+  if (pairs_.empty()) pairs_.assign(pair_tables * kinds * kinds, use_classifier);
+  if (pairs_.size() != pair_tables * kinds * kinds || std::ranges::max(pairs_) > use_classifier)
     throw std::invalid_argument("the tokenizer's table of neighbours is damaged");
   if (words_.size() != word_uses_.size()) throw std::invalid_argument("the tokenizer's words are damaged");
   if (features_.size() >= std::size_t{1} << 31)
@@ -71,22 +71,22 @@ void TokenizerSpec::learn(const SplitText& given, std::int64_t min_count, const 
   learn_features(given, min_count, monitor);
 }
 
-// A mark not seen in training belongs to the character before it.
+// No token ends before a combining mark that training has not seen.
 void TokenizerSpec::learn_pairs(const SplitText& given, const Monitor& monitor) {
   std::vector<std::array<std::int64_t, boundary_count>> counts(pairs_.size());
-  RightAnswers right(given);
+  GoldBoundaries gold(given);
   const auto count = [&](const CharacterWindow& text, std::size_t at, const SentenceSoFar&) {
-    const Boundary found = right.after(text.end_of(at));
+    const Boundary found = gold.after(text.end_of(at));
     ++counts[pair(text, at)][static_cast<std::size_t>(found)];
     return found;
   };
-  scan_text(characters_, given.text, count, no_end, monitor);
+  scan_text(characters_, given.text, count, ignore_token, monitor);
   const std::size_t kinds = characters_.kinds();
   for (std::size_t k = 0; k < counts.size(); ++k) {
     const auto most = std::ranges::max_element(counts[k]);
     const std::int64_t all = counts[k][0] + counts[k][1] + counts[k][2];
     const bool known = all >= fewest_pairs && (all - *most) * per_exception <= all;
-    pairs_[k] = known ? static_cast<std::uint8_t>(most - counts[k].begin()) : ask;
+    pairs_[k] = known ? static_cast<std::uint8_t>(most - counts[k].begin()) : use_classifier;
     const bool mark_follows =
         k < kinds * kinds && characters_.shape(static_cast<Kind>(k % kinds)) == Shape::mark;
     if (all == 0 && mark_follows) pairs_[k] = static_cast<std::uint8_t>(Boundary::inside);
@@ -95,10 +95,10 @@ void TokenizerSpec::learn_pairs(const SplitText& given, const Monitor& monitor) 
 
 void TokenizerSpec::learn_uses(const SplitText& given, const Monitor& monitor) {
   FlatMap<std::uint64_t, std::array<std::int32_t, 3>> counts;
-  RightAnswers right(given);
+  GoldBoundaries gold(given);
   bool first = true;
   const auto decide = [&](const CharacterWindow& text, std::size_t at, const SentenceSoFar&) {
-    return right.after(text.end_of(at));
+    return gold.after(text.end_of(at));
   };
   const auto end = [&](const CharacterWindow& text, const TokenFound& token) {
     const TextWord word = BoundaryFeatures::word_at(characters_, text, token.first);
@@ -127,47 +127,51 @@ namespace {
 
 // Calls visit(features, answer) for each decision that needs a classifier.
 template <class Visit>
-void for_each_question(const TokenizerSpec& spec, const SplitText& given, const Monitor& monitor,
-                       Visit&& visit) {
-  RightAnswers right(given);
+void for_each_classifier_decision(const TokenizerSpec& spec, const SplitText& given, const Monitor& monitor,
+                                  Visit&& visit) {
+  GoldBoundaries gold(given);
   const BoundaryFeatures features = spec.features();
   std::vector<std::uint64_t> found;
   const auto decide = [&](const CharacterWindow& text, std::size_t at, const SentenceSoFar& sentence) {
-    const Boundary answer = right.after(text.end_of(at));
-    if (spec.known_answer(text, at) == TokenizerSpec::ask) {
+    const Boundary answer = gold.after(text.end_of(at));
+    if (spec.known_answer(text, at) == TokenizerSpec::use_classifier) {
       features.list(text, at, sentence, found);
       visit(found, answer);
     }
     return answer;
   };
-  scan_text(spec.characters(), given.text, decide, no_end, monitor);
+  scan_text(spec.characters(), given.text, decide, ignore_token, monitor);
 }
 
 }  // namespace
 
 void TokenizerSpec::learn_features(const SplitText& given, std::int64_t min_count, const Monitor& monitor) {
   FlatMap<std::uint64_t, std::int64_t> counts;
-  std::vector<std::vector<std::uint64_t>> of_place;  // in the list of features
-  for_each_question(*this, given, monitor, [&](const std::vector<std::uint64_t>& features, Boundary) {
-    of_place.resize(features.size());
-    for (std::size_t k = 0; k < features.size(); ++k) {
-      if (++counts[features[k]] == min_count) of_place[k].push_back(features[k]);
-    }
-  });
-  for (const auto& some : of_place) features_.insert(features_.end(), some.begin(), some.end());
+  std::vector<std::vector<std::uint64_t>> features_by_position;  // in the list of features
+  for_each_classifier_decision(*this, given, monitor,
+                               [&](const std::vector<std::uint64_t>& features, Boundary) {
+                                 features_by_position.resize(features.size());
+                                 for (std::size_t k = 0; k < features.size(); ++k) {
+                                   if (++counts[features[k]] == min_count)
+                                     features_by_position[k].push_back(features[k]);
+                                 }
+                               });
+  for (const auto& features_of_position : features_by_position)
+    features_.insert(features_.end(), features_of_position.begin(), features_of_position.end());
   index_features();
 }
 
 BoundaryRows TokenizerSpec::rows(const SplitText& given, const Monitor& monitor) const {
-  BoundaryRows made;
+  BoundaryRows boundary_rows;
   std::vector<std::int32_t> columns;
-  for_each_question(*this, given, monitor, [&](const std::vector<std::uint64_t>& features, Boundary answer) {
-    columns_of(features, columns);
-    made.rows.columns.insert(made.rows.columns.end(), columns.begin(), columns.end());
-    made.rows.end_row();
-    made.answers.push_back(static_cast<std::int32_t>(answer));
-  });
-  return made;
+  for_each_classifier_decision(
+      *this, given, monitor, [&](const std::vector<std::uint64_t>& features, Boundary answer) {
+        columns_of(features, columns);
+        boundary_rows.rows.columns.insert(boundary_rows.rows.columns.end(), columns.begin(), columns.end());
+        boundary_rows.rows.end_row();
+        boundary_rows.answers.push_back(static_cast<std::int32_t>(answer));
+      });
+  return boundary_rows;
 }
 
 void TokenizerSpec::columns_of(std::span<const std::uint64_t> features,

@@ -1,9 +1,10 @@
-// The learnt parts of a tokenizer besides the weights of its classifier: pairs of characters that leave no
-// choice, uses of words, and the columns of features.
+// The learnt parts of a tokenizer except the weights of its classifier: pairs of characters between which the
+// boundary is known, uses of words, and the columns of features.
 //
-// Most characters need no classifier: if two neighbouring kinds (inside a word, for example) have the same
-// answer in all but one of a thousand cases, that is the answer. Three tables store these answers: for two
-// characters without a blank between them, with blanks, and with blanks that have a line end.
+// Most characters need no classifier: if the boundary between two kinds of characters (two letters, for
+// example) is the same in at least 999 of 1000 cases, it is always the same. Three tables store these
+// boundaries: of two characters without a blank between them, with blanks, and with blanks that have a line
+// end.
 #pragma once
 
 #include <array>
@@ -21,14 +22,14 @@
 
 namespace unkernel::parsing {
 
-// A text and its right answer: where each token ends, in bytes, ascending, and the boundary there.
+// A gold text: where each token ends, in bytes, ascending, and the boundary after it.
 struct SplitText {
   std::string_view text;
   std::span<const std::int64_t> ends;
   std::span<const std::uint8_t> boundaries;
 };
 
-// A decision per row: its features, and the right answer.
+// One row of features per decision, and the gold boundary.
 struct BoundaryRows {
   FeatureRows rows;
   std::vector<std::int32_t> answers;
@@ -36,7 +37,8 @@ struct BoundaryRows {
 
 class TokenizerSpec {
  public:
-  static constexpr std::uint8_t ask = boundary_count;  // of pairs: the classifier decides
+  static constexpr std::uint8_t use_classifier =
+      boundary_count;  // the classifier decides the boundary of a pair
 
   struct Stored {
     CharacterTables characters;
@@ -58,7 +60,7 @@ class TokenizerSpec {
   BoundaryFeatures features() const { return BoundaryFeatures(characters_, uses_); }
   std::size_t columns() const { return features_.size(); }
 
-  // Returns the answer for the boundary after a character, or `ask`. The character must not be the last of
+  // Returns the known boundary after a character, or use_classifier. The character must not be the last of
   // its paragraph.
   std::uint8_t known_answer(const CharacterWindow& text, std::size_t at) const {
     return pairs_[pair(text, at)];
@@ -93,7 +95,7 @@ class TokenizerSpec {
   FlatMap<std::uint64_t, std::int32_t> column_of_;
 };
 
-// A token that was found: the number of its first character, its place, and the boundary after it.
+// A token: the number of its first character, its bytes, and the boundary after it.
 struct TokenFound {
   std::size_t first;
   TokenPlace place;
@@ -103,8 +105,8 @@ struct TokenFound {
 
 // Visits the paragraphs of a text that does not begin with a blank. `decide(window, at, sentence)` returns
 // the boundary after a character that is not the last of a paragraph; `end(window, token)` receives each
-// token. Every step advances by a character, and every paragraph has at least one byte, whatever the kinds
-// say.
+// token. Every step advances by a character, and every paragraph has at least one byte, even if the kinds
+// of characters are damaged.
 template <class Decide, class End>
 void scan_text(const CharacterKinds& kinds, std::string_view text, Decide&& decide, End&& end,
                const Monitor& monitor) {
