@@ -222,7 +222,7 @@ void bind_columns(nb::module_& module) {
   module.def(
       "whole_sentences",
       [](const nb::bytes& text, const std::string& format) {
-        return data::whole_sentences(view(text), parse_format(format));
+        return data::size_of_whole_sentences(view(text), parse_format(format));
       },
       nb::arg("text"), nb::arg("format"));
 }

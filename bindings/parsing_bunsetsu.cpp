@@ -114,7 +114,7 @@ void bind_text(nb::module_& module) {
           nb::arg("sentence"), nb::arg("heads"), nb::arg("types"));
   module.def(
       "whole_bunsetsu_sentences",
-      [](const nb::bytes& text, std::size_t from) { return data::whole_sentences(view(text), from); },
+      [](const nb::bytes& text, std::size_t from) { return data::size_of_whole_sentences(view(text), from); },
       nb::arg("text"), nb::arg("first"));
 }
 

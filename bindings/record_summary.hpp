@@ -144,7 +144,7 @@ class Summary {
       words.begin_record();
       if (std::all_of(text.begin(), text.end(),
                       [](char c) { return static_cast<unsigned char>(c) < 0x80; })) {
-        analyze.each_gram(text, add);
+        analyze.for_each_gram(text, add);
       } else {
         const nb::object grams = analyzer(nb::str(text.data(), text.size()));
         for (const nb::handle gram : grams) add(utf8(gram.ptr()));

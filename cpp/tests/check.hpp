@@ -1,4 +1,4 @@
-// A test is a program; CHECK ends it with a line that says where and what.
+// A test is a program. CHECK ends it with a line that shows the place and the condition that does not hold.
 #pragma once
 
 #include <cstdio>

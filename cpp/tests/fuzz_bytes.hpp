@@ -1,5 +1,5 @@
 // Small numbers, texts and damaged arrays, decoded from the bytes of a fuzz target's input. Bytes beyond the
-// end are 0, so every input decodes to something, and inputs with a common prefix decode alike at first.
+// end are 0, so every input can be decoded, and inputs with a common prefix begin with the same numbers.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class FuzzBytes {
   bool empty() const { return at_ >= bytes_.size(); }
   std::uint8_t byte() { return empty() ? std::uint8_t{0} : bytes_[at_++]; }
   bool flag() { return byte() % 2 != 0; }
-  // Takes two bytes if one does not suffice.
+  // Returns a number below `bound`; takes two bytes if bound exceeds 256.
   std::size_t below(std::size_t bound) {
     if (bound <= 1) return 0;
     const std::size_t low = byte();
@@ -44,7 +44,7 @@ class FuzzBytes {
     return read;
   }
 
-  // Returns a number that is near, at the end of its range, small, or arbitrary.
+  // Returns a number that is next to `old`, at an end of its range, small, or arbitrary.
   template <class T>
   T number(T old) {
     const std::uint8_t kind = byte();
@@ -115,8 +115,8 @@ class FuzzBytes {
   std::size_t at_ = 0;
 };
 
-// Makes seeds for targets that damage parts of valid files: each file unchanged, and with each of its parts
-// damaged in several ways.
+// Returns seeds for targets that damage parts of valid files: each file without damage, and with damage to
+// each of its parts in several ways.
 inline std::vector<std::string> seeds_of_damage(char files, char parts, char ways) {
   std::vector<std::string> seeds;
   for (char file = 0; file < files; ++file) {

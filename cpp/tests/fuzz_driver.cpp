@@ -64,8 +64,8 @@ void limit_time(int seconds) {
   (void)setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-// Returns the peak memory of the process, or 0 where it cannot be limited: sanitizers keep freed memory, and
-// under emulation (UNKERNEL_MEMORY_LIMIT=0) the emulator's memory is counted as well.
+// Returns the peak memory of the process; 0 where memory cannot be limited, because sanitizers keep freed
+// memory, and an emulator's own memory is counted (then UNKERNEL_MEMORY_LIMIT=0 is set).
 std::size_t peak_bytes() {
   static const char* const limit = std::getenv("UNKERNEL_MEMORY_LIMIT");
   const bool is_limited = limit == nullptr || std::string_view(limit) != "0";
@@ -214,7 +214,7 @@ int main(int argc, char** argv) {
     const std::size_t chosen = random.below(static_cast<std::uint32_t>(pool.size()));
     const std::string input = Mutator(random, pool).mutated(pool[chosen]);
     try_input(input);
-    // Mutations of mutations reach further; the seeds themselves stay.
+    // Mutations join the pool and are mutated again. Seeds are never replaced.
     if (pool.size() < seeds + pool_size) {
       pool.push_back(input);
     } else {

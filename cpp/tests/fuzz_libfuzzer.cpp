@@ -1,6 +1,6 @@
 // An addition to libFuzzer's main(): writes the seeds of a fuzz target.
 //
-//   fuzz_<reader> --write-seeds FOLDER       writes them and ends
+//   fuzz_<reader> --write-seeds FOLDER       writes the seeds to files in FOLDER
 //   fuzz_<reader> [libFuzzer's options] [folder of inputs ...]
 #include <cstddef>
 #include <cstdio>

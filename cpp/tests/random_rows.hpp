@@ -1,4 +1,4 @@
-// Sparse rows, handmade or random.
+// Sparse rows that tests build by hand or at random.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,8 @@ struct RowKind {
 
 inline double uniform(unkernel::Random& random) { return random.below(2001) / 1000.0 - 1.0; }
 
-// Small columns are more frequent than large ones. Real values are eighths, so that sums are exact.
+// Makes a random row. Small columns are more frequent than large columns. Values that are not 1 are multiples
+// of 1/8, so that sums are exact.
 template <class Index>
 std::pair<std::vector<Index>, std::vector<double>> random_row(const RowKind& kind, unkernel::Random& random) {
   std::set<Index> chosen;

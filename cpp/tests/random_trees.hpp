@@ -1,4 +1,4 @@
-// Trees as text and forests of them, handmade or random.
+// Trees as text, built by hand or at random, and forests of such trees.
 #pragma once
 
 #include <cstddef>

@@ -30,7 +30,7 @@ class TemporaryFile {
   void shorten(std::int64_t size) const { CHECK(ftruncate(descriptor(), size) == 0); }
 #endif
 
-  // Writes these bytes instead of those in the file.
+  // Replaces the contents of the file by these bytes.
   void write(const std::vector<unsigned char>& bytes) const {
     std::rewind(file_);
     shorten(0);

@@ -1,4 +1,4 @@
-// Products of blocks against plain sums, for any number of vectors and places, zeros, signs and threads.
+// Compares products of blocks with plain sums, for various numbers of vectors, columns and threads.
 #include <cmath>
 #include <cstddef>
 #include <vector>

@@ -15,8 +15,8 @@ using unkernel::whole_power;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Returns the distance to the exact result, in units in the last place of a double. If long double is double,
-// the twin is as exact as the C library.
+// Returns the distance to the exact result, in units in the last place of a double. Where long double is the
+// same as double, the exact result is only as exact as the C library.
 double units_off(long double exact, double computed) {
   const auto rounded = std::abs(static_cast<double>(exact));
   const double unit = std::nextafter(rounded, infinity) - rounded;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Returns the distance to the exact result, in units in the last place of a double. If long double is double,
-// the twin is as exact as the C library's exp.
+// Returns the distance to the exact result, in units in the last place of a double. Where long double is the
+// same as double, the exact result is only as exact as the C library.
 double units_off(double x, double computed) {
   const long double exact = std::exp(static_cast<long double>(x));
   const auto rounded = static_cast<double>(exact);
@@ -48,7 +48,8 @@ void test_arguments_are_scaled_by_the_factor() {
   CHECK((computed == std::vector{1.0, exponentials_of({-1.0}, 1.0)[0], 0.0, 0.0}));
 }
 
-// Vector instructions take several numbers at a time; other code handles the rest.
+// Vector instructions take several numbers at a time; the last numbers of an array are computed by other
+// code.
 void test_results_do_not_depend_on_the_position_in_the_array() {
   unkernel::Random random(2);
   std::vector<double> values;

@@ -18,8 +18,8 @@ void check_equal(Map& map, const Twin& twin) {
   CHECK(map.size() == twin.size());
 }
 
-// With a small `range` most keys occur repeatedly; with a large one nearly all are new, and the map grows
-// many times.
+// With a small `range`, most keys occur repeatedly. With a large `range`, nearly all keys are new, and the
+// map grows many times.
 void add_random_keys(Map& map, Twin& twin, Random& random, int count, std::uint32_t range) {
   for (int i = 0; i < count; ++i) {
     const std::uint64_t key = std::uint64_t{random.below(range)} << (random.below(4) * 10);

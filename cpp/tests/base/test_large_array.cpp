@@ -13,7 +13,7 @@ using unkernel::LargeAllocator;
 using unkernel::LargeArray;
 using unkernel::LargeVector;
 
-// Leaves dirty memory behind, of the sizes that are requested next.
+// Fills some memory and frees it, so that the next allocation of this size may reuse it.
 void leave_dirty_memory(std::size_t bytes) {
   std::vector<char> memory(bytes);
   std::memset(memory.data(), 0xab, bytes);

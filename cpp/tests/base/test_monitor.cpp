@@ -62,7 +62,7 @@ void test_a_callback_that_throws_stops_the_work() {
   CHECK(message == "enough" && calls == 2 && work_was_interrupted && monitor.stopped());
 }
 
-// A worker that notices the stop late is waited for, and the callback is not called again.
+// If a worker notices the stop late, supervise() waits for it and does not call the callback again.
 void test_supervise_waits_for_work_that_stops_late() {
   Monitor monitor;
   std::atomic<bool> done{false};
@@ -94,14 +94,15 @@ void test_the_callback_receives_the_latest_report() {
   };
   std::int64_t epoch = 0;
   supervise(monitor, work, [&](const Progress& progress) {
-    CHECK(progress.stage == "testing" && progress.epoch >= epoch);  // on a busy machine it may not be further
+    CHECK(progress.stage == "testing" &&
+          progress.epoch >= epoch);  // >=: on a busy machine, the same report may be received twice
     epoch = progress.epoch;
     seen = epoch > 30;
   });
   CHECK(seen);
 }
 
-// Even if work ends immediately, the first and the last report are shown.
+// Even if the work ends immediately, the callback receives its last report.
 void test_the_callback_receives_the_last_report() {
   for (int round = 0; round < 200; ++round) {
     Monitor monitor;
@@ -153,7 +154,7 @@ void test_reports_keep_the_number_of_finished_tasks() {
   CHECK_THROWS(monitor.throw_if_stopped(), Interrupted);
 }
 
-// Short work that takes longer than expected: a callback that throws ends it, and the threads that help.
+// A callback that throws ends work on the caller's thread, and the other threads of this work.
 void test_a_callback_on_the_callers_thread_stops_all_threads() {
   int calls = 0;
   const auto callback = [&] {

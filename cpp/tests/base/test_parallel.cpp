@@ -90,7 +90,7 @@ void test_tasks_run_on_several_threads_including_the_callers() {
   std::atomic<int> arrived{0};
   std::set<std::thread::id> ids;
   std::mutex lock;
-  // Each of the four tasks waits for the other three, so this needs four threads.
+  // Each of the four tasks waits for the other three, so the loop ends only if there are four threads.
   parallel_for(4, 4, [&](std::int64_t) {
     {
       const std::lock_guard guard(lock);
@@ -131,7 +131,7 @@ void test_turns_are_taken_in_order() {
   }
 }
 
-// A task that fails before or during its turn must not leave the others waiting.
+// A task that fails before or during its turn must not leave later tasks waiting.
 void test_a_failing_task_does_not_block_later_turns() {
   for (const int threads : {1, 2, 8}) {
     for (const std::int64_t failing : {0, 1, 7, 99}) {
@@ -158,7 +158,7 @@ void test_work_completes_if_threads_cannot_be_created() {
   rlimit before{};
   CHECK(getrlimit(RLIMIT_AS, &before) == 0);
   rlimit tight = before;
-  tight.rlim_cur = rlim_t{256} << 20;  // room for some stacks of 8 MiB, not for a thousand
+  tight.rlim_cur = rlim_t{256} << 20;  // enough for some stacks of 8 MiB, but not for a thousand
   CHECK(setrlimit(RLIMIT_AS, &tight) == 0);
   std::vector<std::atomic<int>> runs(1000);
   parallel_for(1000, 1000, [&](std::int64_t i) {

@@ -1,4 +1,4 @@
-// RadixArgsort against a stable comparison sort: any range, any ties, any number of values.
+// Compares RadixArgsort with a stable comparison sort, for various ranges, ties and numbers of values.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -19,7 +19,7 @@ using Values = std::vector<double>;
 constexpr double largest = std::numeric_limits<double>::max();
 constexpr double smallest = std::numeric_limits<double>::denorm_min();
 
-// Around the size below which it compares, and well above.
+// Sizes just below and above the size from which keys are sorted by radix, and a much larger size.
 const std::vector<std::size_t> sizes = {0, 1, 2, 255, 256, 257, 3000};
 
 std::vector<std::uint32_t> sort_by_comparison(const Values& values) {
@@ -36,14 +36,14 @@ void check(RadixArgsort& sorter, const Values& values) {
 
 template <class Draw>
 void check_random_values(const Draw& draw) {
-  RadixArgsort sorter;  // one for all sizes: it keeps its memory
+  RadixArgsort sorter;  // used for all sizes, because a sorter reuses its memory
   Random random(1);
   for (const std::size_t size : sizes) {
     Values values(size);
     std::ranges::generate(values, [&] { return draw(random); });
     check(sorter, values);
   }
-  check(sorter, {3.0, 1.0, 2.0});  // fewer than before
+  check(sorter, {3.0, 1.0, 2.0});  // fewer values than before
 }
 
 double unit(Random& random) { return static_cast<double>(random.next() >> 11) * 0x1p-53; }

@@ -11,7 +11,7 @@ namespace {
 
 using unkernel::SharedSlot;
 
-// Two numbers that must match, and a count of living pairs.
+// Two numbers that are negatives of each other until the pair is destroyed, and a count of the living pairs.
 struct Pair {
   Pair(int number, std::atomic<int>& count) : first(number), second(-number), alive(count) { ++alive; }
   ~Pair() {

@@ -1,4 +1,5 @@
-// X w and X'c for all six layouts against plain loops, in one piece and in many, on any number of threads.
+// Compares X w and X'c in all six layouts with plain loops, in one piece or several, on one thread or
+// several.
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -68,8 +69,8 @@ void check_passes(const Layout& layout, const Shape& shape, double intercept) {
   }
 }
 
-// Narrow layouts have up to 16 pieces, wide ones two: a piece must have several times more entries than there
-// are columns.
+// Rows in narrow layouts have up to 16 pieces, rows in wide layouts two: a piece must have several times as
+// many entries as there are columns.
 void test_all_layouts() {
   for (const Layout& layout : layouts) {
     const bool narrow = layout.columns == ColumnKind::narrow;

@@ -1,4 +1,4 @@
-// Conjunctions by plain loops, with weights by the formula of the kernel expansion.
+// Lists conjunctions by plain loops, and weighs them by the formula of the kernel expansion.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +73,7 @@ class Numbering {
   Key count() const { return formed_by(features_); }
 
  private:
-  // Returns all conjunctions of the first n ranks.
+  // Returns the number of conjunctions of the first n ranks.
   Key formed_by(std::uint64_t n) const {
     Key total = 0;
     for (const auto& of_size : counts_) total += of_size[n];
@@ -88,7 +88,8 @@ class Numbering {
 
 inline double factorial(int n) { return n <= 1 ? 1.0 : n * factorial(n - 1); }
 
-// Returns c^2 of a monomial with these exponents: its share of (gamma x'z + r)^d, or 1 under the plain map.
+// Returns c^2 of a monomial with these exponents: its coefficient in (gamma x'z + r)^d, or 1 in the plain
+// map.
 inline double squared_constant(const FeatureMap& map, const std::vector<int>& exponents) {
   int order = 0;
   double repeats = 1.0;
@@ -119,7 +120,8 @@ inline void for_each_exponents(int size, int degree,
   fill(0, degree);
 }
 
-// Returns c^2 of a conjunction: of its monomial or, over sets, of all monomials with its members.
+// Returns c^2 of a conjunction: of its monomial or, for sets, the sum over all monomials with the same
+// members.
 inline double squared_constant(const FeatureMap& map, Basis basis, const Ranks& ranks) {
   if (basis == Basis::sets) {
     double sum = 0.0;
@@ -138,8 +140,8 @@ inline double squared_constant(const FeatureMap& map, Basis basis, const Ranks& 
   return squared_constant(map, exponents);
 }
 
-// Returns the factor of a conjunction with these values: their product or, over sets, the mean over its
-// monomials.
+// Returns the factor of a conjunction whose members have these values: the product of the values or, for
+// sets, the weighted mean over the monomials of the set.
 inline double factor(const FeatureMap& map, Basis basis, const std::vector<double>& values) {
   double total = 0.0;
   double share = 0.0;

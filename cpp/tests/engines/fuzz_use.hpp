@@ -10,7 +10,8 @@
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/engines/engine.hpp"
 
-// Makes a row: either ordered, with ones or other values, or unordered, with repeated and unknown columns.
+// Adds a row with ones or other values. Its columns ascend, or are in any order and may be repeated or
+// unknown.
 inline void fuzz_row(FuzzBytes& bytes, std::int64_t features, Rows<std::int32_t>& rows) {
   const std::uint8_t kind = bytes.byte();
   std::vector<std::int32_t> columns;

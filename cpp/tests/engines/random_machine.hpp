@@ -63,7 +63,7 @@ struct RandomMachine {
     return sum;
   }
 
-  // The rounding error of the value is relative to this size.
+  // Returns a kernel value, and the size to which its rounding error is relative.
   static scoring::Sum kernel_value(const unkernel::kernels::KernelFunction& kernel,
                                    const scoring::Sum& product, double norms) {
     using Type = unkernel::kernels::KernelFunction::Type;
@@ -79,7 +79,7 @@ struct RandomMachine {
   }
 };
 
-// Makes rows over the machine's columns: ordered or not, with ones or other values, long, short and empty.
+// Makes long, short and empty rows, with ordered and unordered columns, with ones and other values.
 template <class Index>
 Rows<Index> rows_to_score(const RowKind& kind, unkernel::Random& random) {
   Rows<Index> rows;

@@ -39,7 +39,7 @@ using Sums = std::vector<Sum>;               // by score
 using Row = std::map<std::int64_t, double>;  // column -> value
 using Entries = std::vector<std::pair<std::int64_t, double>>;
 
-// Adds the values of repeated columns.
+// Returns a row as a map; the values of repeated columns are added.
 template <class Index>
 Row row_of(const Rows<Index>& rows, std::size_t row) {
   Row result;
@@ -56,7 +56,8 @@ void add_entries(const Entries& entries, Rows<Index>& rows) {
   rows.offsets.push_back(static_cast<Index>(rows.columns.size()));
 }
 
-// Returns the row in random order, with some columns split in two, and with columns that no model has.
+// Adds the row in random order. Some entries are split into two entries, and columns that no model has are
+// added.
 template <class Index>
 void add_unordered_row(Entries entries, std::int64_t unknown_column, Random& random, Rows<Index>& rows) {
   for (std::size_t k = 0, count = entries.size(); k < count; ++k) {

@@ -38,7 +38,7 @@ double score_of(const Columns& columns, const double* values, std::size_t score)
 
 constexpr std::size_t scores = 3;
 
-// Looks up a row, and stores it if it is missing. Returns whether it was found.
+// Looks up the scores of a row, and stores them if they are missing. Returns whether they were found.
 bool find_or_store(AnswerCache& cache, const Columns& columns, const double* values, bool decision_only) {
   const AnswerCache::Key key(columns, values);
   double out[scores];
@@ -55,7 +55,8 @@ void test_cached_scores_were_stored_before() {
   Random random(1);
   for (const std::size_t most_rows : {1, 2, 7, 8, 9, 100, 1000}) {
     AnswerCache cache(most_rows, scores);
-    std::map<std::pair<Columns, std::vector<double>>, bool> seen;  // whether all of its scores were requested
+    std::map<std::pair<Columns, std::vector<double>>, bool>
+        seen;  // whether all scores were stored, not only the decision
     for (int k = 0; k < 3000; ++k) {
       const Columns columns = random_columns(random, 5);
       const bool valued = !columns.empty() && random.below(3) == 0, decision_only = random.below(2) == 0;
@@ -93,7 +94,7 @@ void test_scores_of_earlier_generations_are_not_stored() {
   CHECK(cache.counts().rows == 0);
   double out[scores] = {};
   CHECK(!cache.find({row, nullptr}, false, out));
-  cache.store({row, nullptr}, false, before, out);  // scored before everything was forgotten
+  cache.store({row, nullptr}, false, before, out);  // the scores are older than the last clear()
   CHECK(!cache.find({row, nullptr}, false, out));
   CHECK(!find_or_store(cache, row, nullptr, false) && find_or_store(cache, row, nullptr, false));
 }

@@ -1,4 +1,4 @@
-// DistinctRows against a map from rows to the weights of their classes.
+// Compares DistinctRows with a map from rows to the weights of their classes.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -75,7 +75,7 @@ Weighed weights_by_row(const DistinctRows& examples) {
   return rows;
 }
 
-// Ranks descend by the number of distinct rows that have the feature, ties by column.
+// Ranks are ordered by the descending number of distinct rows that have the feature; ties by column.
 void check_ranks(const DistinctRows& examples, const Weighed& distinct) {
   std::map<std::int64_t, std::int64_t> counts;
   for (const auto& entry : distinct) {
@@ -168,7 +168,7 @@ void test_explicit_zeros_are_dropped() {
   CHECK(weights_by_row(examples) == expected);
 }
 
-// A row of weight zero must not influence whether the others are binary, or which features there are.
+// A row of weight zero must not influence whether the rows count as binary, or which features there are.
 void test_rows_of_weight_zero_are_ignored() {
   RandomRows<std::int32_t> rows = random_rows<std::int32_t>(50, {10, 5, true}, 6);
   const DistinctRows examples = rows.examples();

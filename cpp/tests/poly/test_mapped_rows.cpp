@@ -1,4 +1,4 @@
-// On-the-fly and condensed rows against the explicit feature map.
+// Compares on-the-fly and condensed rows with the explicit feature map.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -86,7 +86,7 @@ struct Twin {
   std::vector<Mapped> rows;
 };
 
-// Returns the key of each place of a view's weight vector.
+// Returns the key of the conjunction at each position of a view's weight vector.
 template <class Rows>
 std::vector<Key> keys_of(const Rows& rows) {
   if constexpr (requires { rows.columns(); }) {
@@ -152,7 +152,8 @@ void check_kernel(const Rows& rows, const Twin& twin) {
   CHECK(close(rows.mean_map_size() * static_cast<double>(rows.size()), mapped));
 }
 
-// One column per conjunction that occurs; those of a rank are contiguous, the rank alone first.
+// There is one column per conjunction that occurs. The columns of conjunctions whose first member is a rank
+// are contiguous, and begin with the rank alone.
 template <class Rows>
 void check_columns(const Rows& rows, const Twin& twin, std::int64_t used_features) {
   const auto& [segments, keys] = rows.columns();
@@ -236,7 +237,7 @@ void test_more_possible_conjunctions_than_bits(std::int64_t features, std::uint3
   check_condensed<Degree, Binary, std::uint32_t>(examples, map, twin);
 }
 
-// The bound that decides between two and four bytes per place must be a true bound.
+// Segments may not be longer than the bound that decides between columns of two and of four bytes.
 void test_longest_segment_is_an_upper_bound() {
   for (const bool binary : {true, false}) {
     for (int degree = 2; degree <= 3; ++degree) {
@@ -255,7 +256,7 @@ void test_longest_segment_is_an_upper_bound() {
         }
         const std::int64_t bound = unkernel::poly::longest_segment(examples, degree);
         CHECK(bound >= longest);
-        CHECK(count > 1 || bound == std::max<std::int64_t>(longest, 1));  // exact where nothing occurs twice
+        CHECK(count > 1 || bound == std::max<std::int64_t>(longest, 1));  // exact if there is only one row
       }
     }
   }

@@ -24,7 +24,7 @@ using unkernel::poly::estimate_storage;
 using unkernel::poly::Storage;
 using unkernel::poly::StorageEstimate;
 
-// Two rows with three features each, two of them in common: all numbers can be counted by hand.
+// Two rows have three features each and two features in common, so all numbers can be counted by hand.
 void test_estimates_equal_counts_by_hand() {
   RandomRows<std::int32_t> rows;
   rows.features = 10;
@@ -96,11 +96,11 @@ void test_automatic_storage_depends_on_size_and_memory() {
   // A table that fits into the cache always wins, if there is memory for it.
   CHECK(automatic(estimate(1e5, 2e6, 1e3), 0.0) == Storage::on_the_fly);
   CHECK(automatic(estimate(1e5, 2e6, 1e3), 1e6) == Storage::condensed);
-  // A larger table loses to condensed rows, unless those are far larger still.
+  // Condensed rows are preferred to a larger table, unless they are far larger than the table.
   CHECK(automatic(estimate(1e8, 1e9, 1e9), 0.0) == Storage::condensed);
   CHECK(automatic(estimate(1e8, 1e9, 3e9), 0.0) == Storage::condensed);
   CHECK(automatic(estimate(1e8, 1e9, 1e11), 0.0) == Storage::on_the_fly);
-  // If only one fits, memory decides.
+  // If only one of the two fits into memory, it is chosen.
   CHECK(automatic(estimate(1e8, 1e9, 3e9), 2e9) == Storage::on_the_fly);
   CHECK(automatic(estimate(1e10, 1e11, 3e9), 4e9) == Storage::condensed);
   CHECK(automatic(estimate(1e7, 1e8, 1e9), 1e9) == Storage::on_the_fly);

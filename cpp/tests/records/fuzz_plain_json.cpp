@@ -1,5 +1,5 @@
-// Any bytes as a list of records in JSON, or as lines: texts of cells lie inside the bytes and are plain,
-// numbers are finite, and nothing is read beyond the end.
+// Reads any bytes as a list of records in JSON, or as lines of records. Texts of cells are plain and lie
+// inside the bytes, numbers are finite, and nothing is read beyond the end.
 #include <cmath>
 #include <string>
 #include <string_view>

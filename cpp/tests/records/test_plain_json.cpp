@@ -1,5 +1,5 @@
-// Plain records are read, and all others are left to another reader, above all text beyond ASCII, whether
-// `char` is signed or not.
+// Plain records are read, and all other records are left to another reader: above all text that is not ASCII,
+// whether `char` is signed or not.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -58,7 +58,7 @@ class DenseRows {
   std::vector<double> entries_;
 };
 
-// Dense rows with a kernel. While it reports a long map, the solver finishes on the Gram matrix.
+// Dense rows with a kernel. As long as mean_map_size() is large, the solver finishes on the Gram matrix.
 class DenseRowsWithKernel : public DenseRows {
  public:
   using DenseRows::DenseRows;
@@ -111,7 +111,7 @@ Coordinates costs_for(const Rows& rows, double C, std::uint64_t seed) {
   return coordinates;
 }
 
-// The targets of regression: a noisy plane, far from the noise of most rows. None for classes.
+// Returns targets of regression: a plane with noise. Returns no targets for losses of classification.
 template <class LossKind, class Rows>
 std::vector<double> targets_for(const Rows& rows) {
   Random random(31);

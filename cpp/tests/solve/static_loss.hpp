@@ -1,4 +1,4 @@
-// The losses of the dual solver as types with static functions, for tests of all of them.
+// The losses of the dual solver as types with static functions, so that a template can test all losses.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct StaticLoss {
     return with_loss(name, [&](const auto& kind) { return kind.best(c, others, curvature); });
   }
 
-  // The definition.
+  // Returns the loss by its definition.
   static double plain(const Costs& c, double r) {
     const double below = std::max(0.0, name.low - r);
     const double above = std::max(0.0, r - name.high);

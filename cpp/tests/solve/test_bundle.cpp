@@ -1,4 +1,4 @@
-// The invariants of a bundle after any dropping and merging: a lower bound, the weights that attain it, and
+// After dropping and merging cuts, a bundle still has a valid lower bound, the weights that attain it, and
 // valid cuts.
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ double product(std::span<const double> a, std::span<const double> b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-// A risk that is itself a maximum of cuts, so that their validity can be checked.
+// A risk that is the maximum of some cuts, so that the validity of cuts can be checked.
 struct Cuts {
   explicit Cuts(std::size_t count, std::uint64_t seed) {
     Random random(seed);
@@ -113,8 +113,7 @@ void test_dual_and_primal_of_the_bound_are_equal() {
   }
 }
 
-// Between rounds the bound is that of the current solution: merging cuts must change neither it nor the
-// weights.
+// Merging cuts must change neither the bound of the current solution nor its weights.
 void test_merging_keeps_the_bound_and_the_weights() {
   const Cuts cuts(60, 2);
   for (const std::size_t most_cuts : {4U, 5U, 9U}) {
@@ -161,7 +160,8 @@ void test_the_smallest_capacity_is_four() {
   }
 }
 
-// A cut far below the others never has mass; after several idle rounds it is dropped when room is needed.
+// A cut far below the other cuts never has mass. After several rounds without mass, it is dropped before
+// other cuts.
 void test_idle_cuts_are_dropped_first() {
   Cuts cuts(6, 6);
   cuts.offsets[1] = cuts.offsets[3] = -100.0;

@@ -138,7 +138,8 @@ void test_reaches_the_optimum_in_a_wide_box() {
   }
 }
 
-// With block shuffling, shrinking and sleeping; several threads certify the same result.
+// Rows are so many that blocks are shuffled, and rows are shrunk and put to sleep. Several threads give the
+// same result.
 template <class LossKind>
 void test_many_rows_give_the_same_result_on_several_threads() {
   const DenseRows rows(20'000, 6, 1.0, 5);
@@ -164,7 +165,7 @@ void test_kernel_space_reaches_the_same_optimum() {
   CHECK(close(solved.outcome.objective, without.outcome.objective, 1e-6));
 }
 
-// Columns of very different scales and large costs, for which first-order steps would take very long.
+// Columns have very different scales and costs are large, so first-order steps would take very long.
 template <class LossKind, class Rows>
 void test_second_order_steps_reach_the_optimum(std::int64_t count, std::size_t width) {
   Rows rows(count, width, 1.0, 21);
@@ -203,7 +204,7 @@ void test_gram_rows_equal_the_rows() {
   CHECK(gap >= -1e-9 && gap <= 1e-6 + 1e-9);
 }
 
-// A run that starts at the result of another has nothing left to do; with other costs, only a little.
+// A run that starts at the result of another run needs few epochs, also if the costs are slightly larger.
 template <class LossKind>
 void test_warm_starts_need_few_epochs() {
   const DenseRows rows(300, 10, 1.0, 12);

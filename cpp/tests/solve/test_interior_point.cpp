@@ -1,4 +1,4 @@
-// The interior-point method and its linear systems, against elimination and coordinate descent.
+// Compares the linear systems of the interior-point method with elimination, and checks its duality gap.
 #include <cmath>
 #include <cstdint>
 #include <utility>
@@ -98,7 +98,7 @@ void check_equal(const std::vector<double>& a, const std::vector<double>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(close(a[i], b[i], 1e-7));
 }
 
-// If a system returns the change of u, the scores change accordingly: du = e - E df.
+// Checks the change of the scores and, if the system returns it, the change of u: du = e - E df.
 void check_change(const Change& change, const DenseRows& rows, const std::vector<double>& E,
                   const std::vector<double>& e, const std::vector<double>& expected) {
   check_equal(change.scores, expected);

@@ -1,4 +1,4 @@
-// All losses against their definitions: g(u) = min_f loss(f) + u f, and the best u found by search.
+// Compares all losses with their definitions: g(u) = min_f loss(f) + u f, and the best u with a search.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace {
 using unkernel::Random;
 using namespace static_loss;
 
-// Returns the place of the maximum of a concave function, by ternary search.
+// Returns where a concave function is largest, by ternary search.
 double find_maximum(const std::function<double(double)>& concave, double low, double high) {
   for (int i = 0; i < 300; ++i) {
     const double left = low + (high - low) / 3.0;

@@ -1,5 +1,5 @@
-// The small quadratic program against its optimality conditions, computed from scratch, and against known
-// answers.
+// Checks solutions of small quadratic programs by their optimality conditions, and compares them with known
+// solutions.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -56,7 +56,8 @@ struct Cuts {
     return sum;
   }
 
-  // Returns the gain of moving all mass to the steepest place: an upper bound of the distance to the optimum.
+  // Returns the gain of moving all mass to the cut with the largest slope, an upper bound of the distance to
+  // the optimum.
   double gap_bound(const Vector& a, double C) const {
     const Vector slope = slopes(a);
     double bound = 0.0;
@@ -80,7 +81,7 @@ void check_feasible(const Vector& a, double C) {
   CHECK(sum <= C * (1.0 + 1e-10));
 }
 
-// More cuts than dimensions, so that G is singular; with a C that binds and one that does not.
+// If there are more cuts than dimensions, G is singular. The constraint on C binds for small C only.
 void test_reaches_the_requested_accuracy() {
   std::uint64_t seed = 0;
   for (const std::size_t count : {1U, 2U, 5U, 20U}) {
@@ -107,17 +108,18 @@ void test_known_solutions() {
   };
   CHECK(close(solve({2.0}, {1.0}, 10.0)[0], 0.5, 1e-12));   // b / G
   CHECK(close(solve({2.0}, {1.0}, 0.25)[0], 0.25, 1e-12));  // all mass
-  CHECK(solve({2.0}, {-1.0}, 10.0)[0] == 0.0);              // the slack has it all
+  CHECK(solve({2.0}, {-1.0}, 10.0)[0] == 0.0);              // all mass is slack
   CHECK(close(solve({0.0}, {1.0}, 3.0)[0], 3.0, 1e-12));    // a cut without a gradient: no curvature
   CHECK(solve({0.0}, {-1.0}, 3.0)[0] == 0.0);
   const Vector two = solve({1.0, 0.0, 0.0, 1.0}, {1.0, 1.0}, 1.0);  // two equal cuts share the mass
   CHECK(close(two[0], 0.5, 1e-9) && close(two[1], 0.5, 1e-9));
   const Vector same =
-      solve({1.0, 1.0, 1.0, 1.0}, {1.0, 2.0}, 1.0);  // the same gradient twice: the higher one wins
+      solve({1.0, 1.0, 1.0, 1.0}, {1.0, 2.0},
+            1.0);  // two cuts with the same gradient: the one with the larger offset has the mass
   CHECK(close(same[0], 0.0, 1e-9) && close(same[1], 1.0, 1e-9));
 }
 
-// Wherever it stops, its value is attained, and a higher accuracy never gives a worse one.
+// The value is attained at any accuracy, and is never smaller at a higher accuracy.
 void test_the_value_is_a_lower_bound_at_any_accuracy() {
   const Cuts cuts(12, 6, 77);
   Vector best(12, 0.0);

@@ -1,5 +1,5 @@
-// Sequential minimal optimisation against optimality conditions and a duality gap computed from scratch, and
-// against known answers.
+// Checks solutions of sequential minimal optimisation by their optimality conditions and duality gaps, and
+// compares them with known solutions.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -91,7 +91,7 @@ struct Recipe {
   std::uint64_t seed;
 };
 
-// Two overlapping clouds; one row in eight has no cost, the others up to `cost`.
+// Makes two overlapping clouds of points. One row in eight has cost 0, other rows have costs up to `cost`.
 Problem make_two_clouds(const Recipe& recipe) {
   Random random(recipe.seed);
   Problem problem;
@@ -223,7 +223,7 @@ void test_known_solutions() {
   CHECK(same.alpha[0] == 0.125 && same.alpha[1] == 0.125);
 }
 
-// With such small costs every variable is exactly at its bound; the bias is in the middle of the optimal
+// Costs are so small that every variable is exactly at its bound. The bias is in the middle of the optimal
 // range.
 void test_all_variables_at_their_bounds() {
   Problem problem = make_two_clouds({100, 3, Kernel::gaussian, 1.0, 7});
@@ -269,7 +269,7 @@ void test_no_costs_and_no_rows() {
   }
 }
 
-// Each point three times, with any label and cost.
+// Each point occurs three times, with different labels and costs.
 void test_repeated_points() {
   for (const Kernel kind : {Kernel::linear, Kernel::gaussian}) {
     Random random(11);
@@ -358,8 +358,8 @@ void test_warm_starts() {
   }
 }
 
-// The fixed variables contribute too: the start violates the equality constraint by their sum, and keeps that
-// value.
+// Only some variables are optimised. The others contribute to gradients and to the equality constraint, whose
+// value over the chosen variables must stay as it was at the start.
 void test_some_variables_of_a_larger_problem() {
   const Problem whole = make_two_clouds({240, 3, Kernel::gaussian, 2.0, 21});
   std::vector<std::int32_t> rows;
@@ -388,7 +388,7 @@ void test_some_variables_of_a_larger_problem() {
   }
 }
 
-// Wherever it stops, its results are consistent, and each step improves the objective.
+// Results are consistent after any number of steps, and each step improves the objective.
 void test_stops_after_max_steps() {
   const Problem problem = make_two_clouds({400, 3, Kernel::gaussian, 2.0, 18});
   for (const bool bias : {true, false}) {

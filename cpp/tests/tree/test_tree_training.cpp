@@ -1,4 +1,4 @@
-// Learners over trees: their certificates hold, and all methods of computing cuts give the same cuts.
+// The duality gaps of learners over trees are correct, and all methods of computing cuts give the same cuts.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -47,7 +47,7 @@ ExampleKernel kernel_of(TreeKernelKind kind) {
   return {{kind, 0.4, 0.4}, {KernelFunction::Type::linear, 1, 1.0, 0.0}, Combination::trees, 1.0};
 }
 
-// Trees whose label depends on one of their children, often but not always.
+// Trees whose label usually depends on one of their children.
 struct Problem {
   Problem(std::size_t count, TreeKernelKind kind, std::uint64_t seed) : kernel(kernel_of(kind)) {
     Random random(seed);
@@ -199,7 +199,7 @@ void test_the_gap_is_certified() {
       CHECK(fit_intercept ? std::abs(sum) < 1e-9 : trained.intercept == 0.0);
       const Trained threaded = train(problem, fit_intercept, ample_memory, 3);
       CHECK(threaded.coefficients == trained.coefficients && threaded.intercept == trained.intercept);
-      const Trained small = train(problem, fit_intercept, 0, 1);  // room for 64
+      const Trained small = train(problem, fit_intercept, 0, 1);  // enough for 64 examples
       CHECK(small.converged && close(small.objective, trained.objective, 2e-5));
     }
   }

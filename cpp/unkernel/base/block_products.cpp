@@ -21,7 +21,7 @@ using TileRow [[gnu::vector_size(tile * sizeof(double))]] = double;
   return row;
 }
 
-// sums[r * tile + s] = product of vector r of the one block with vector s of the other.
+// sums[r * tile + s] = product of vector r of the left block with vector s of the right block.
 [[gnu::noinline]] UNKERNEL_CLONES void multiply_blocks(const double* left, const double* right,
                                                        std::size_t places, double* sums) {
   constexpr std::size_t half = tile / 2;  // this many rows of sums stay in registers

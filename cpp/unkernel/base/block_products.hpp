@@ -1,6 +1,8 @@
 // Inner products between all pairs of a few vectors, as products of dense blocks that stay in registers.
 //
-// Memory   8 bytes per vector and place of one panel of 256 places, besides the result.
+// A place is an index into a vector.
+//
+// Memory   besides the result, 8 bytes per vector and place of a panel of 256 places.
 // Cost     one multiplication and one addition per pair and place, zeros included: several times as fast as
 //          loops over one pair after another, and ten times as fast as gathering the non-zeros of vectors.
 #pragma once
@@ -13,7 +15,7 @@
 
 namespace unkernel {
 
-// Some consecutive places of all vectors, in blocks of 8 vectors.
+// A range of at most 256 places of all vectors, in blocks of 8 vectors.
 class Panel {
  public:
   static constexpr std::size_t tile = 8;           // vectors of a block
@@ -34,7 +36,7 @@ class Panel {
   std::vector<double> entries_;
 };
 
-// Sets the entries of the places [begin, end) that are not zero, at place - begin.
+// Sets the nonzero entries of the places [begin, end). In the panel, these places count from 0.
 using FillPanel = FunctionRef<void(Panel& panel, std::size_t begin, std::size_t end)>;
 
 // A symmetric matrix whose lower triangle is computed; row i begins at entries + i * stride.

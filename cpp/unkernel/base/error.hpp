@@ -1,5 +1,5 @@
-// Exceptions that reach Python. It sees std::invalid_argument as ValueError, std::out_of_range as IndexError,
-// and FormatError as unkernel.FormatError.
+// Exceptions that reach Python: std::invalid_argument becomes ValueError, std::out_of_range becomes
+// IndexError, and FormatError becomes unkernel.FormatError.
 #pragma once
 
 #include <cstdint>
@@ -37,13 +37,13 @@ class FormatError : public std::runtime_error {
   }
 };
 
-// The work needs more memory than is available. Python sees MemoryError; the message states the sizes.
+// The work needs more memory than is available. Becomes MemoryError in Python; the message states the sizes.
 class NotEnoughMemory : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The work took longer than its caller allows. Python sees TimeoutError.
+// The work took longer than its caller allows. Becomes TimeoutError in Python.
 class TimeLimitReached : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

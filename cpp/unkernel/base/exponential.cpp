@@ -15,7 +15,8 @@ namespace {
   constexpr double per_ln2 = 0x1.71547652b82fep+0;
   constexpr double ln2_high = 0x1.62e42feep-1;  // 32 bits, so that its products with n are exact
   constexpr double ln2_low = 0x1.a39ef35793c76p-33;
-  constexpr double shift = 0x1.8p52;  // adding it rounds to a whole number, which is in the lowest bits
+  constexpr double shift =
+      0x1.8p52;  // adding this number rounds x / ln 2 to a whole number, in the lowest bits
   const double shifted = x * per_ln2 + shift;
   const double n = shifted - shift;
   const double r = (x - n * ln2_high) - n * ln2_low;
@@ -28,15 +29,16 @@ namespace {
   const double q89 = 0x1.2891ea6a4df31p-22 + r * 0x1.af392601c07c8p-26;
   const double q = (q01 + r2 * q23) + r4 * ((q45 + r2 * q67) + r4 * q89);
   const double mantissa = 1.0 + (r + r2 * q);
-  // 2^(n + 128) is a normal number; the last factor rounds once where the result is not.
+  // 2^(n + 128) is a normal number; the last factor rounds the result once if it is denormal.
   const std::uint64_t power =
       (std::bit_cast<std::uint64_t>(shifted) << 52) + (std::uint64_t{1023 + 128} << 52);
   return mantissa * std::bit_cast<double>(power) * 0x1p-128;
 }
 
 UNKERNEL_CLONES void scale_and_exponentiate(double factor, double* values, std::size_t count) {
-  constexpr double least = -746.0;           // its exp rounds to 0
-  for (std::size_t k = 0; k < count; ++k) {  // a separate loop: in the main one, GCC would make it a branch
+  constexpr double least = -746.0;  // its exp rounds to 0
+  for (std::size_t k = 0; k < count;
+       ++k) {  // a separate loop: in the loop below, GCC would make a branch of this
     const double x = factor * values[k];
     values[k] = x < least ? least : x;
   }

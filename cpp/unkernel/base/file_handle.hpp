@@ -8,7 +8,7 @@
 
 namespace unkernel {
 
-// Tells whether a file has been written to: two equal versions of a file hold the same bytes.
+// Identifies the contents of a file: as long as its version is the same, it has not been written to.
 struct FileVersion {
   std::int64_t size;
   std::int64_t seconds;

@@ -18,7 +18,7 @@ class FlatMap {
 
   FlatMap() : slots_(smallest, {no_key, Value{}}) {}
 
-  // The value of `key`; inserts a zero value if the key is missing.
+  // Returns the value of `key`; inserts 0 if the key is missing.
   Value& operator[](Key key) {
     if (3 * (size_ + 1) > 2 * slots_.size()) grow();
     Slot& slot = find_slot(key);
@@ -46,7 +46,7 @@ class FlatMap {
     }
   }
 
-  // Removes all entries. Keeps the allocated memory unless it is much larger than what was used.
+  // Removes all entries. Keeps the allocated memory unless less than a sixteenth of it was used.
   void clear() {
     slots_.assign(slots_.size() > smallest && 16 * size_ < slots_.size() ? slots_.size() / 4 : slots_.size(),
                   {no_key, Value{}});

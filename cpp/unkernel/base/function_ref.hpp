@@ -1,5 +1,6 @@
 // A non-owning reference to a callable, valid for the duration of a call: two pointers, no copy, no
-// allocation. A function that takes one is compiled once, where a template would be compiled for each caller.
+// allocation. A function with such a parameter is compiled once; a template would be compiled for each
+// caller.
 #pragma once
 
 #include <memory>

@@ -21,7 +21,7 @@ template <class Term>
   return (s0 + s1) + (s2 + s3);
 }
 
-// Returns sum_k table[ids[k]] (times x[k] unless Binary)
+// Returns the sum of table[ids[k]] over k, each times x[k] unless Binary.
 template <bool Binary, class Id>
 [[gnu::always_inline]] inline double gather(const double* table, const Id* ids,
                                             [[maybe_unused]] const double* x, std::size_t count) {
@@ -34,7 +34,7 @@ template <bool Binary, class Id>
   });
 }
 
-// table[ids[k]] += step (times x[k] unless Binary)
+// Adds step, times x[k] unless Binary, to each table[ids[k]].
 template <bool Binary, class Id>
 inline void scatter(double* table, const Id* ids, [[maybe_unused]] const double* x, std::size_t count,
                     double step) {

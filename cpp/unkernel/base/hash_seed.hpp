@@ -1,4 +1,4 @@
-// Secret numbers for hash tables with keys from files of others: names, trees, features.
+// Secret numbers for hash tables whose keys come from files that others wrote: names, trees, features.
 //
 // Whoever knows the hash function can choose keys that all fall into one slot, so that filling a table takes
 // quadratic time. These numbers differ from process to process. No result may depend on them: nothing is
@@ -12,7 +12,7 @@
 namespace unkernel {
 
 struct HashSeed {
-  std::uint64_t word;        // added to keys
+  std::uint64_t word;        // combined with keys by exclusive or
   std::uint64_t multiplier;  // odd
 };
 

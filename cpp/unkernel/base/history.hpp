@@ -7,9 +7,9 @@
 
 namespace unkernel {
 
-// A solver's passes; 24 bytes each. Keeps about 256: whenever there are more, every second one is dropped,
-// and the distance between kept passes doubles. The choice depends on the passes alone, never on time. The
-// last pass is always kept.
+// The passes of a solver, 24 bytes each. Keeps at most 256 passes: if there are more, every second pass is
+// dropped, and the distance between kept passes doubles. The choice depends on the numbers of the passes
+// alone, never on time. The last pass is always kept.
 class History {
  public:
   struct Pass {

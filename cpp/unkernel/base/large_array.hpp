@@ -17,7 +17,7 @@ namespace unkernel {
 
 inline constexpr std::size_t huge_page = std::size_t{1} << 21;
 
-// Only a hint: a system that ignores it loses speed, nothing else.
+// This is only a hint: a system that ignores it is slower, and gives the same results.
 inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   const auto begin = (reinterpret_cast<std::size_t>(memory) + huge_page - 1) & ~(huge_page - 1);
@@ -26,8 +26,8 @@ inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] st
 #endif
 }
 
-// Returns memory to be released by std::free; null if there is none. Large blocks begin at a huge page, and
-// their last page is one too if at least half of it is used.
+// Returns memory to be released by std::free; null if memory runs out. Large blocks begin at a huge page.
+// Their last page is a huge page, too, if at least half of it is used.
 inline void* allocate_large(std::size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   if (bytes >= huge_page / 2 && bytes <= static_cast<std::size_t>(-1) - huge_page) {

@@ -21,7 +21,7 @@ void Monitor::report(const Progress& progress) {
 void Monitor::finish_one() {
   const std::lock_guard guard(lock_);
   ++progress_.finished;
-  if (reports_ > 0) ++reports_;  // there is nothing to show before the first report
+  if (reports_ > 0) ++reports_;  // before the first report there is no progress to pass on
 }
 
 Progress Monitor::latest() const {
@@ -69,28 +69,28 @@ void Monitor::call_back() const {
 }
 
 void supervise(Monitor& monitor, FunctionRef<void()> work, FunctionRef<void(const Progress&)> on_progress) {
-  std::exception_ptr failure;
+  std::exception_ptr work_failure;
   std::thread worker([&] {
     try {
       work();
-    } catch (...) { failure = std::current_exception(); }
+    } catch (...) { work_failure = std::current_exception(); }
     monitor.end();
   });
-  std::exception_ptr refusal;
+  std::exception_ptr callback_failure;
   const auto show = [&] {
     try {
       on_progress(monitor.take_latest());
     } catch (...) {
-      refusal = std::current_exception();
+      callback_failure = std::current_exception();
       monitor.stop();
     }
   };
   while (!monitor.wait())
-    if (!refusal) show();
+    if (!callback_failure) show();
   worker.join();
-  if (!failure && !refusal && monitor.has_news()) show();
-  if (refusal) std::rethrow_exception(refusal);
-  if (failure) std::rethrow_exception(failure);
+  if (!work_failure && !callback_failure && monitor.has_news()) show();
+  if (callback_failure) std::rethrow_exception(callback_failure);
+  if (work_failure) std::rethrow_exception(work_failure);
 }
 
 }  // namespace unkernel

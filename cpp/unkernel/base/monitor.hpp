@@ -5,7 +5,7 @@
 // Ctrl-C is noticed promptly whatever the workers are doing, and workers never call back into Python.
 //
 // Short work runs on the caller's thread, with a Monitor that has a callback. If the work takes longer than
-// expected, reading `stopped` calls the callback about as often.
+// expected, `throw_if_stopped` calls the callback about twenty times per second.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ struct Progress {
 class Monitor {
  public:
   Monitor() = default;
-  // For work on this thread: `throw_if_stopped` calls `callback` from time to time, which may throw.
+  // For work on this thread: `throw_if_stopped` calls `callback` from time to time. The callback may throw.
   explicit Monitor(FunctionRef<void()> callback)
       : callback_(callback), own_thread_(std::this_thread::get_id()) {}
 
@@ -70,13 +70,13 @@ class Monitor {
   std::condition_variable changed_;
   Progress progress_;
   std::int64_t reports_ = 0;
-  std::int64_t shown_ = 0;  // number of reports that `on_progress` has seen
+  std::int64_t shown_ = 0;  // number of reports that `on_progress` has received
   bool ended_ = false;
   mutable std::atomic<bool> stopped_{false};
 
   std::optional<FunctionRef<void()>> callback_;
   std::thread::id own_thread_;
-  mutable std::int64_t polls_ = 0;  // on that thread
+  mutable std::int64_t polls_ = 0;  // how often the thread of the callback has polled
   mutable Clock::time_point next_callback_;
 };
 
@@ -86,10 +86,10 @@ struct Threads {
   const Monitor* monitor;  // polled for cancellation
 };
 
-// Runs `work` on its own thread, once per monitor, while this thread calls `on_progress`: at the first
-// report, about twenty times per second, and after the end if the last report has not been shown. So the
-// first and the last report are always shown, however short the work and however busy the machine. An
-// exception from `on_progress` stops the work and is rethrown.
+// Runs `work` on a thread of its own, once per monitor. Meanwhile, this thread calls `on_progress`: at the
+// first report, about twenty times per second, and after the end if the last report has not been passed on.
+// So `on_progress` always receives the last report, even of very short work on a busy machine. An exception
+// from `on_progress` stops the work and is rethrown.
 void supervise(Monitor& monitor, FunctionRef<void()> work, FunctionRef<void(const Progress&)> on_progress);
 
 }  // namespace unkernel

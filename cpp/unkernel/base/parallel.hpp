@@ -18,7 +18,7 @@ namespace unkernel {
 // keep one buffer per slot. Rethrows the first exception once all threads have ended.
 void parallel_slots(int threads, std::int64_t count, FunctionRef<void(std::size_t, std::int64_t)> task);
 
-// The same for tasks that need no slot.
+// Runs task(0) .. task(count - 1) like parallel_slots, for tasks that need no slot.
 void parallel_for(int threads, std::int64_t count, FunctionRef<void(std::int64_t)> task);
 
 // Lets concurrent tasks run their last part one after another, in the order of their numbers.
@@ -33,8 +33,8 @@ class Turns {
   std::int64_t next_ = 0;
 };
 
-// The turn of one task. The destructor ends it even if the task throws, so that later tasks never wait for
-// ever.
+// The turn of one task. The destructor ends it even if the task throws, so that later tasks do not wait
+// forever.
 class Turn {
  public:
   Turn(Turns& turns, std::int64_t number) : turns_(turns), number_(number) {}

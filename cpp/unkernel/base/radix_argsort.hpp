@@ -17,15 +17,15 @@ class RadixArgsort {
  private:
   struct Item {
     std::uint32_t key;
-    std::uint32_t place;
+    std::uint32_t position;
   };
 
-  void fill_in(std::span<const double> values);
+  void compute_keys(std::span<const double> values);
   void sort_by_digit(int shift);
-  void settle_ties(std::span<const double> values);
+  void sort_ties(std::span<const double> values);
 
   std::vector<Item> items_;
-  std::vector<Item> other_;
+  std::vector<Item> sorted_;
   std::vector<std::uint32_t> order_;
 };
 

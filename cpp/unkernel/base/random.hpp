@@ -17,7 +17,8 @@ class Random {
     return mix(state_);
   }
 
-  // Uniform in [0, bound) up to a bias of bound / 2^32, by multiplication instead of division.
+  // Returns a number that is uniform in [0, bound), up to a bias of bound / 2^32. Multiplies instead of
+  // dividing.
   std::uint32_t below(std::uint32_t bound) {
     return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
   }

@@ -1,8 +1,8 @@
 // A shared pointer that threads read while another thread replaces it.
 //
 // This is not a std::atomic<std::shared_ptr>: in libstdc++ 12 its load ends with a relaxed unlock, so that a
-// store may overtake the end of a load, and pair the pointer of one object with the counter of another. Also,
-// a lock that is held when a process forks can be released in the child.
+// store may overtake the end of a load, and the pointer of one object may get the counter of another. Also,
+// the lock of this class can be released in the child of a fork if it was held when the process forked.
 #pragma once
 
 #include <atomic>
@@ -36,13 +36,13 @@ class SharedSlot {
     object_.store(object, std::memory_order_release);
   }
 
-  // Updates the pointer that a thread holds. Cheap if nothing has changed: an object that is held cannot have
-  // made room for another one at the same address.
+  // Updates the pointer that a thread holds. Cheap if nothing has changed: addresses are compared, because no
+  // other object can be at the address of an object that is still held.
   void refresh(std::shared_ptr<T>& held) const {
     if (object_.load(std::memory_order_acquire) != held.get()) held = get();
   }
 
-  // In the child of a fork: the thread that held the lock is not there to release it.
+  // To be called in the child of a fork, which does not have the thread that may have held the lock.
   void release_after_fork() { busy_.clear(); }
 
  private:

@@ -13,7 +13,8 @@ const char* read_exponent(const char* at, std::int64_t& exponent) {
   const bool negative = *at == '-';
   if (negative || *at == '+') ++at;
   if (!is_digit(*at)) return nullptr;
-  // This bound leaves room for the digits of any text that fits into memory.
+  // Large enough for the exponent of any text that fits into memory, and small enough that sums do not
+  // overflow.
   constexpr std::int64_t bound = std::int64_t{1} << 60;
   std::int64_t size = 0;
   for (; is_digit(*at); ++at) size = std::min(size * 10 + (*at - '0'), bound / 10);
@@ -26,11 +27,11 @@ double nearest_double(const char* begin, const char* end) {
   double value = 0;
   if (std::from_chars(begin, end, value).ec == std::errc()) return value;
 #endif
-  return nearest_double_by_strtod(begin, end);  // tells overflow from underflow
+  return nearest_double_by_strtod(begin, end);  // distinguishes overflow from underflow
 }
 
-// strtod rounds correctly, but its decimal point depends on the locale of the process. So it gets digits
-// without a point and a corrected exponent: 12.5e3 is read as 125e2.
+// strtod rounds correctly, but its decimal point depends on the locale of the process. So it receives digits
+// without a point, and an exponent that makes up for it: 12.5e3 is read as 125e2.
 double nearest_double_by_strtod(const char* begin, const char* end) {
   std::string digits;
   std::int64_t exponent = 0;
@@ -53,7 +54,7 @@ double nearest_double_by_strtod(const char* begin, const char* end) {
 }
 
 bool read_decimal(std::string_view text, double& value) {
-  const std::string ended(text);  // in a null byte, which is no part of a number
+  const std::string ended(text);  // ends in a null byte, which cannot belong to a number
   const char* const end = ended.data() + ended.size();
   return read_long_decimal(ended.data(), end, value) == end;
 }

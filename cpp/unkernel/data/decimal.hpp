@@ -1,4 +1,4 @@
-// Reads decimal numbers from text: short ones in a few cycles, all of them correctly rounded.
+// Reads decimal numbers from text, correctly rounded; short numbers take a few cycles.
 //
 // Every function here stops at the first byte that cannot belong to a number, so the text must contain one
 // before its `end` (pieces of svmlight files end in a newline). `end` only limits where eight bytes may be
@@ -20,7 +20,8 @@ inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; 
 // Infinity on overflow, zero on underflow.
 double nearest_double(const char* begin, const char* end);
 
-// Does the same for standard libraries without std::from_chars for double; about four times slower.
+// Does the same without std::from_chars for double, which some standard libraries lack; takes about four
+// times as long.
 double nearest_double_by_strtod(const char* begin, const char* end);
 
 // Reads a text that is a finite decimal number and nothing else; returns false for any other text.
@@ -52,8 +53,8 @@ inline unsigned leading_digits(std::uint64_t bytes) {
   return static_cast<unsigned>(std::countr_zero(above_nine & 0x8080808080808080)) / 8;
 }
 
-// Returns the number that eight digits 0..9 spell, lowest byte first: joins neighbours to pairs, pairs to
-// groups of four, and these to the whole.
+// Returns the number that eight digits 0..9 spell, lowest byte first: joins neighbouring digits to
+// pairs, pairs to groups of four, and the two groups to the number.
 inline std::uint64_t join_digits(std::uint64_t bytes) {
   bytes = (bytes * 10 + (bytes >> 8)) & 0x00ff00ff00ff00ff;
   bytes = (bytes * 100 + (bytes >> 16)) & 0x0000ffff0000ffff;
@@ -68,8 +69,8 @@ inline double scale(std::uint64_t mantissa, std::int64_t exponent) {
 
 }  // namespace detail
 
-// Reads digits that continue those already in `value`. Up to seven digits are read without a branch on their
-// number, which no processor could predict.
+// Reads digits and appends them to the digits in `value`. Up to seven digits are read without a branch that
+// depends on their number, which a processor could not predict.
 inline Digits read_digits(const char* at, const char* end, std::uint64_t value = 0) {
   if constexpr (std::endian::native == std::endian::little) {
     if (end - at >= 8) {
@@ -89,7 +90,7 @@ inline Digits read_digits(const char* at, const char* end, std::uint64_t value =
 }
 
 // Reads [+-] digits [. digits] [e [+-] digits], with a digit before or after the point. Returns the first
-// byte after it, or null if there is no such number or if it overflows.
+// byte after the number; null if there is no number or it overflows.
 //
 // A mantissa up to 2^53 and a power of ten up to 22 are exact doubles, so one multiplication or division
 // rounds once (Clinger 1990); all other numbers go to nearest_double.
@@ -125,7 +126,8 @@ inline const char* read_long_decimal(const char* at, const char* text_end, doubl
   return end;
 }
 
-// Does the same, with a fast path for "1", the most common value in files of binary features.
+// Reads a number like read_long_decimal, with a fast path for numbers of one digit, such as the 1 of binary
+// features.
 inline const char* read_decimal(const char* at, const char* text_end, double& value) {
   if (is_digit(*at) && (at[1] == ' ' || at[1] == '\n')) {
     value = static_cast<double>(*at - '0');

@@ -12,8 +12,9 @@ namespace {
 
 #ifdef __linux__
 
-// Large blocks are mapped here and not by malloc: glibc's malloc raises its mmap threshold once a mapped
-// block has been freed, and then copies blocks when they grow. Mapped blocks grow by moving page tables.
+// Large blocks are mapped here instead of by malloc. Once a mapped block has been freed, glibc's malloc
+// raises the size from which it maps blocks, and smaller blocks are copied when they grow. Mapped blocks grow
+// without a copy.
 constexpr std::size_t smallest_mapping = std::size_t{1} << 20;
 
 bool is_mapped(std::size_t bytes) { return bytes >= smallest_mapping; }

@@ -13,8 +13,8 @@ namespace unkernel::data {
 
 namespace detail {
 
-// Like realloc and free, for blocks whose size the caller remembers. A null pointer stands for zero bytes.
-// Throws std::bad_alloc if memory runs out; the old block then stays valid.
+// Work like realloc and free, for blocks whose size the caller remembers. A null pointer stands for zero
+// bytes. Throws std::bad_alloc if memory runs out; the old block then stays valid.
 void* resize_block(void* block, std::size_t old_bytes, std::size_t new_bytes);
 void free_block(void* block, std::size_t bytes) noexcept;
 

@@ -7,7 +7,7 @@
 namespace unkernel::records {
 namespace {
 
-// A column with the first row that belongs to the batch.
+// A column, and its first row that belongs to the batch.
 struct Source {
   const ArrowSchema& schema;
   const ArrowArray& array;
@@ -38,7 +38,8 @@ struct Source {
 
 Column plain_column(const Source& source);
 
-// Lists of strings. Where each begins is read here, once for all rows of the batch.
+// Reads a column of lists of strings: copies where each list begins and views of its strings, once for the
+// batch.
 Column list_column(const Source& source) {
   const ArrowArray& items = *source.array.children[0];
   const ArrowSchema& schema = *source.schema.children[0];

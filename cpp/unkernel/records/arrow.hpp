@@ -10,7 +10,7 @@
 
 namespace unkernel::records {
 
-// The structures of the interface, as Arrow's specification lays them out.
+// The structures of the interface, with the members that Arrow's specification prescribes.
 struct ArrowSchema {
   const char* format;
   const char* name;
@@ -44,7 +44,7 @@ struct ArrowArrayStream {
   void* private_data;
 };
 
-// Releases a structure of a producer, once.
+// Owns a structure that another library has filled, and releases it at the end.
 template <class Structure>
 class Released {
  public:
@@ -58,13 +58,13 @@ class Released {
   Structure value{};
 };
 
-// Returns the columns with these names of a batch, which is an array of structures. Missing columns, and
-// those whose name is null, are empty. Throws std::invalid_argument for types that cells do not have. The
-// batch must outlive the columns.
+// Returns the columns with these names of a batch, which is an array of structures. Columns that are
+// missing, or whose name is null, are empty. Throws std::invalid_argument for types that cells do not have.
+// The batch must outlive the columns.
 std::vector<Column> arrow_columns(const ArrowSchema& schema, const ArrowArray& batch,
                                   std::span<const std::string* const> names);
 
-// Returns a column that is an array of its own.
+// Returns an array that is not a part of a batch as a column.
 Column arrow_column(const ArrowSchema& schema, const ArrowArray& array);
 
 // The type of a column's values.

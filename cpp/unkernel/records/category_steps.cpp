@@ -23,7 +23,7 @@ std::string format_cell(const Cell& cell) {
 }
 
 bool write_cells(const Column& column, const Categories& categories, const RowBatch& batch,
-                 const CodeRoom& out) {
+                 const CodeOutput& out) {
   TextMemo memo;
   const auto find = [&](std::string_view text) { return categories.find(Cell::of(text)); };
   return use_cells(column, batch.begin, batch.end, [&](const Cell& cell, std::size_t row) {
@@ -33,19 +33,20 @@ bool write_cells(const Column& column, const Categories& categories, const RowBa
   });
 }
 
-// Looks up each entry of a dictionary once, unless there are more entries than rows.
+// Writes the codes of a column with a dictionary. Looks up each entry of the dictionary once, unless it has
+// more entries than the batch has rows.
 template <class Code>
 bool look_up_codes(const CodeColumn<Code>& column, const Categories& categories, const RowBatch& batch,
-                   const CodeRoom& out) {
+                   const CodeOutput& out) {
   constexpr std::int32_t not_looked_up = forbidden - 1;
   const bool is_small = column.dictionary.size() <= batch.end - batch.begin;
-  std::vector<std::int32_t> known(is_small ? column.dictionary.size() : 0, not_looked_up);
+  std::vector<std::int32_t> codes_by_entry(is_small ? column.dictionary.size() : 0, not_looked_up);
   for (std::size_t row = batch.begin; row < batch.end; ++row) {
     std::int32_t code = not_looked_up;
     if (!is_small || !column.valid(row)) {
       code = categories.find(column(row));
     } else {
-      std::int32_t& entry = known[static_cast<std::size_t>(column.codes[row])];
+      std::int32_t& entry = codes_by_entry[static_cast<std::size_t>(column.codes[row])];
       if (entry == not_looked_up) entry = categories.find(column(row));
       code = entry;
     }
@@ -56,7 +57,7 @@ bool look_up_codes(const CodeColumn<Code>& column, const Categories& categories,
 }
 
 bool write_column(const Column& column, const Categories& categories, const RowBatch& batch,
-                  const CodeRoom& out) {
+                  const CodeOutput& out) {
   return std::visit(
       [&]<class Any>(const Any& any) {
         if constexpr (requires { any.codes; }) {
@@ -90,7 +91,7 @@ class OneHot final : public Step {
 
   std::size_t places() const override { return columns_.size(); }
 
-  bool write_codes(const RowBatch& batch, const CodeRoom& out) const override {
+  bool write_codes(const RowBatch& batch, const CodeOutput& out) const override {
     for (std::size_t k = 0; k < columns_.size(); ++k) {
       const Column& column = batch.columns[static_cast<std::size_t>(columns_[k])];
       if (!write_column(column, categories_[k], batch, {out.first + k, out.stride})) return false;
@@ -155,12 +156,12 @@ std::int32_t Categories::largest_code() const {
 
 std::int32_t Categories::smallest_feature() const {
   std::int32_t smallest = std::numeric_limits<std::int32_t>::max();
-  const auto see = [&](std::int32_t code) {
+  const auto include = [&](std::int32_t code) {
     if (code >= 0) smallest = std::min(smallest, code);
   };
-  for (const std::int32_t code : {codes_.none, codes_.nan, codes_.absent, codes_.unknown}) see(code);
-  for (const std::int32_t code : codes_.strings) see(code);
-  for (const std::int32_t code : codes_.numbers) see(code);
+  for (const std::int32_t code : {codes_.none, codes_.nan, codes_.absent, codes_.unknown}) include(code);
+  for (const std::int32_t code : codes_.strings) include(code);
+  for (const std::int32_t code : codes_.numbers) include(code);
   return smallest;
 }
 

@@ -13,7 +13,7 @@ namespace unkernel::records {
 
 // Codes that stand for no category.
 enum Unknown : std::int32_t {
-  ignored = -1,    // adds nothing
+  ignored = -1,    // adds no feature
   forbidden = -2,  // is an error
 };
 
@@ -26,15 +26,16 @@ class Categories {
     std::int32_t none, nan, absent, unknown;
   };
 
-  // Numbers ascend. Codes are at least `forbidden`.
+  // Numbers must ascend, and codes must be at least `forbidden`.
   Categories(data::NameTable strings, std::vector<double> numbers, Codes codes);
 
+  // Returns the code of a cell. Throws std::invalid_argument for a cell that is an error.
   std::int32_t code(const Record& record, std::size_t column) const;
-  // Does the same, but returns `forbidden` for a cell that is an error.
+  // Returns the code of a cell; `forbidden` for a cell that is an error.
   std::int32_t find(const Cell& cell) const;
   std::size_t size() const { return strings_.size() + numbers_.size(); }
   std::int32_t largest_code() const;
-  // Of the codes that stand for a feature; the largest number of all if none does.
+  // Returns the smallest code that stands for a feature; the largest int32 if there is no such code.
   std::int32_t smallest_feature() const;
 
  private:
@@ -45,11 +46,11 @@ class Categories {
   Codes codes_;
 };
 
-// Each column's code is the place of the feature that becomes 1; codes of later columns are larger.
+// Sets the features whose numbers are the codes of the columns to 1. Codes of later columns must be larger.
 std::unique_ptr<Step> one_hot(std::vector<std::int32_t> columns, std::vector<Categories> categories,
                               std::int32_t width);
 
-// Each column's code is a place among its values, which become a dense block.
+// Replaces each column by values[k][code], as a dense block.
 std::unique_ptr<Step> ordinal(std::vector<std::int32_t> columns, std::vector<Categories> categories,
                               std::vector<std::vector<double>> values);
 

@@ -1,4 +1,4 @@
-// One value of a record, as a plan reads it. A cell owns nothing: it looks into the memory of the record.
+// One value of a record, as a plan reads it. A cell owns no memory: it refers to that of the record.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ enum class CellKind : std::uint8_t {
 
 struct Pair;
 
-// 32 bytes: records are read cell by cell for every answer.
+// Only 32 bytes, because each record is read cell by cell.
 class Cell {
  public:
   Cell() = default;

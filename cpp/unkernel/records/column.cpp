@@ -4,8 +4,8 @@ namespace unkernel::records {
 
 void read_cells(const Column& column, std::size_t begin, std::size_t end, Cell* cells, std::size_t stride) {
   std::visit(
-      [=](const auto& one) {
-        for (std::size_t row = begin; row < end; ++row) cells[(row - begin) * stride] = one(row);
+      [=](const auto& typed_column) {
+        for (std::size_t row = begin; row < end; ++row) cells[(row - begin) * stride] = typed_column(row);
       },
       column);
 }

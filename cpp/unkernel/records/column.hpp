@@ -1,4 +1,5 @@
-// The columns of a table, read cell by cell. They own only their vectors.
+// The columns of a table, read cell by cell. Columns own their vectors, but not the memory that pointers
+// refer to.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 
 namespace unkernel::records {
 
-// Bit k tells whether row k has a value, as in Arrow; without bits all rows have one.
+// Bit k says whether row k has a value, as in Arrow. Without bits, all rows have a value.
 struct Validity {
   const std::uint8_t* bits = nullptr;
   std::size_t offset = 0;
@@ -34,7 +35,7 @@ struct NumberColumn {
   }
 };
 
-// Dates and times of Arrow, which count units since 1970 began.
+// Dates and times of Arrow, which are numbers of units since the beginning of 1970.
 template <class Number>
 struct MomentColumn {
   const Number* values;
@@ -150,8 +151,8 @@ struct RowBatch {
 };
 
 // Calls use(cell, row) for the rows of a column from `begin` to `end` until it returns false. Returns whether
-// all rows were used. Rows are read into a small buffer, since compiling `use` for each kind of column takes
-// long.
+// all rows were used. Rows are read into a small buffer first: to compile `use` for each kind of column would
+// take long.
 template <class Use>
 bool use_cells(const Column& column, std::size_t begin, std::size_t end, const Use& use) {
   constexpr std::size_t buffer_rows = 64;
@@ -166,7 +167,7 @@ bool use_cells(const Column& column, std::size_t begin, std::size_t end, const U
   return true;
 }
 
-// Does the same for a column of the batch, with rows counted from 0.
+// Calls use(cell, row) for the rows of a batch, like use_cells, with rows counted from 0.
 template <class Use>
 bool use_batch(const RowBatch& batch, std::int32_t column, const Use& use) {
   const Column& cells = batch.columns[static_cast<std::size_t>(column)];

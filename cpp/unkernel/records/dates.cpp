@@ -27,7 +27,7 @@ class Reader {
   bool at_end() const { return rest_.empty(); }
   bool at_digit() const { return !rest_.empty() && rest_[0] >= '0' && rest_[0] <= '9'; }
 
-  // Takes one of these characters, and returns it; 0 if there is none.
+  // Takes the next character if it is one of `any`, and returns it; otherwise returns 0.
   char take(std::string_view any) {
     if (rest_.empty() || any.find(rest_[0]) == std::string_view::npos) return 0;
     const char found = rest_[0];
@@ -79,7 +79,7 @@ std::optional<int> read_time(Reader& reader) {
   return seconds;
 }
 
-// Reads an offset as seconds ahead of UTC; none if the text has no offset.
+// Reads an offset as seconds ahead of UTC, 0 at the end of the text. Returns nothing for any other text.
 std::optional<int> read_offset(Reader& reader) {
   if (reader.at_end() || reader.take("Z") != 0) return 0;
   const char sign = reader.take("+-");
@@ -127,7 +127,7 @@ class Dates final : public Step {
            (cell.kind() == CellKind::number && std::isnan(cell.number()));
   }
 
-  // Returns NaN if there is no date.
+  // Returns a part of the date in a cell; NaN if the cell has no date.
   static double value_of(const Cell& cell, DatePart part) {
     if (cell.kind() == CellKind::moment) return part_of(cell.number(), part);
     if (cell.kind() != CellKind::text) return nan;

@@ -1,5 +1,5 @@
-// Reads dates and times from text, and extracts their parts. A moment is a number of seconds since 1970
-// began, in UTC.
+// Reads dates and times from text, and extracts their parts. A moment is a number of seconds since the
+// beginning of 1970, in UTC.
 #pragma once
 
 #include <cstdint>

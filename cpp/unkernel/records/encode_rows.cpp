@@ -11,30 +11,32 @@ namespace unkernel::records {
 namespace {
 
 constexpr std::size_t rows_per_task = 4096;
-constexpr std::size_t rows_per_batch = 1024;   // of columns one after the other; their ids stay in a cache
-constexpr std::size_t rows_read_at_once = 64;  // their cells stay in the first cache
+constexpr std::size_t rows_per_batch =
+    1024;  // when columns are encoded one after another; the ids of a batch stay in a cache
+constexpr std::size_t rows_read_at_once = 64;  // the cells of these rows stay in the first-level cache
 
-// Reads columns one after another, a batch of rows at a time, so that the kind of a column is looked up once.
-class Task {
+// Encodes some rows. Reads a few rows at a time, column by column, so that the kind of a column is looked up
+// once for these rows.
+class EncodeTask {
  public:
-  Task(const Plan& plan, std::span<const Column> columns) : columns_(columns), worker_(plan) {}
+  EncodeTask(const Plan& plan, std::span<const Column> columns) : columns_(columns), worker_(plan) {}
 
   EncodedRows run(std::size_t begin, std::size_t end) {
     EncodedRows encoded;
     encoded.offsets.push_back(0);
     for (std::size_t first = begin; first < end; first += rows_read_at_once)
-      run_some(first, std::min(end, first + rows_read_at_once), encoded);
+      encode_some(first, std::min(end, first + rows_read_at_once), encoded);
     return encoded;
   }
 
  private:
-  void run_some(std::size_t begin, std::size_t end, EncodedRows& encoded) {
+  void encode_some(std::size_t begin, std::size_t end, EncodedRows& encoded) {
     read(begin, end);
     const std::size_t width = columns_.size();
     for (std::size_t row = begin; row < end; ++row) {
-      const EncodedRow one = encode(std::span(cells_).subspan((row - begin) * width, width), row);
-      encoded.columns.insert(encoded.columns.end(), one.ids.begin(), one.ids.end());
-      encoded.values.insert(encoded.values.end(), one.values.begin(), one.values.end());
+      const EncodedRow encoded_row = encode(std::span(cells_).subspan((row - begin) * width, width), row);
+      encoded.columns.insert(encoded.columns.end(), encoded_row.ids.begin(), encoded_row.ids.end());
+      encoded.values.insert(encoded.values.end(), encoded_row.values.begin(), encoded_row.values.end());
       encoded.offsets.push_back(static_cast<std::int64_t>(encoded.columns.size()));
     }
   }
@@ -58,7 +60,7 @@ class Task {
   std::vector<Cell> cells_;
 };
 
-// Drops the features -1 from rows with one feature per place, and fills the offsets.
+// Removes the features -1 from rows that have `places` features each, and computes the offsets.
 void drop_ignored(std::size_t places, std::size_t rows, EncodedRows& all) {
   std::vector<std::int32_t>& ids = all.columns;
   all.offsets.resize(rows + 1, 0);
@@ -86,14 +88,14 @@ bool encode_codes(const Step& step, std::span<const Column> columns, std::size_t
   const std::size_t places = step.places();
   if (places == 0) return false;
   all.columns.resize(rows * places);
-  std::atomic<bool> sound = true;
+  std::atomic<bool> valid = true;
   const std::size_t tasks = (rows + rows_per_batch - 1) / rows_per_batch;
   parallel_for(threads, static_cast<std::int64_t>(tasks), [&](std::int64_t number) {
     const std::size_t begin = static_cast<std::size_t>(number) * rows_per_batch;
     const RowBatch batch{columns, begin, std::min(rows, begin + rows_per_batch)};
-    if (!step.write_codes(batch, {all.columns.data() + begin * places, places})) sound = false;
+    if (!step.write_codes(batch, {all.columns.data() + begin * places, places})) valid = false;
   });
-  if (!sound) return false;
+  if (!valid) return false;
   drop_ignored(places, rows, all);
   all.values.assign(all.columns.size(), 1.0);
   return true;
@@ -101,15 +103,15 @@ bool encode_codes(const Step& step, std::span<const Column> columns, std::size_t
 
 }  // namespace
 
-void append(EncodedRows&& more, EncodedRows& all) {
+void append(EncodedRows&& added, EncodedRows& all) {
   if (all.offsets.size() <= 1) {
-    all = std::move(more);
+    all = std::move(added);
     return;
   }
   const auto before = static_cast<std::int64_t>(all.columns.size());
-  for (std::size_t k = 1; k < more.offsets.size(); ++k) all.offsets.push_back(before + more.offsets[k]);
-  all.columns.insert(all.columns.end(), more.columns.begin(), more.columns.end());
-  all.values.insert(all.values.end(), more.values.begin(), more.values.end());
+  for (std::size_t k = 1; k < added.offsets.size(); ++k) all.offsets.push_back(before + added.offsets[k]);
+  all.columns.insert(all.columns.end(), added.columns.begin(), added.columns.end());
+  all.values.insert(all.values.end(), added.values.begin(), added.values.end());
 }
 
 EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows,
@@ -124,7 +126,8 @@ EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::
   parallel_for(threads.count, static_cast<std::int64_t>(parts.size()), [&](std::int64_t number) {
     threads.monitor->throw_if_stopped();
     const auto part = static_cast<std::size_t>(number);
-    parts[part] = Task(plan, columns).run(part * rows_per_task, std::min(rows, (part + 1) * rows_per_task));
+    parts[part] =
+        EncodeTask(plan, columns).run(part * rows_per_task, std::min(rows, (part + 1) * rows_per_task));
   });
   for (EncodedRows& part : parts) {
     append(std::move(part), all);

@@ -18,11 +18,11 @@ struct EncodedRows {
   std::vector<double> values;
 };
 
-// `columns`: one per column of the plan. The result does not depend on the number of threads. A record that
-// cannot be encoded throws std::invalid_argument with the number of its row.
+// Encodes a table with one column per column of the plan. The result does not depend on the number of
+// threads. A record that cannot be encoded throws std::invalid_argument with the number of its row.
 EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows, Threads threads);
 
-// Appends rows.
-void append(EncodedRows&& more, EncodedRows& all);
+// Appends rows to `all`.
+void append(EncodedRows&& added, EncodedRows& all);
 
 }  // namespace unkernel::records

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t longest_json_number = 32;
 
-// Writes the fewest digits that identify the number, with a point unless there is an exponent: else readers
-// would take 1.0 for an integer.
+// Writes the fewest digits that identify the number. Without an exponent, there is always a point, so that
+// readers do not take 1.0 for an integer.
 void append_json_number(double number, std::string& out) {
   if (!std::isfinite(number)) {
     out += "null";
@@ -32,7 +32,7 @@ void append_json_number(double number, std::string& out) {
 JsonAnswers::JsonAnswers(std::array<std::vector<std::string>, 2> texts, std::optional<JsonSigmoid> sigmoid,
                          bool zero_is_positive)
     : texts_(std::move(texts)), sigmoid_(sigmoid), zero_is_positive_(zero_is_positive) {
-  const std::size_t count = sigmoid_ ? 4 : 2;  // one more than numbers
+  const std::size_t count = sigmoid_ ? 4 : 2;  // one more than the numbers of an answer
   if (texts_[0].size() != count || texts_[1].size() != count)
     throw std::invalid_argument("the texts of answers do not fit their numbers");
 }
@@ -45,10 +45,10 @@ void JsonAnswers::append(double score, std::string& out) const {
   out += texts[1];
   if (!sigmoid_) return;
   const double exponent = sigmoid_->a * score + sigmoid_->b;
-  const double share = sigmoid(exponent);
-  append_json_number(sigmoid_->log_linear ? sigmoid(-exponent) : 1.0 - share, out);
+  const double probability = sigmoid(exponent);
+  append_json_number(sigmoid_->log_linear ? sigmoid(-exponent) : 1.0 - probability, out);
   out += texts[2];
-  append_json_number(share, out);
+  append_json_number(probability, out);
   out += texts[3];
 }
 

@@ -16,13 +16,15 @@ enum class JsonShape { one, list, lines };
 struct JsonSigmoid {
   double a;
   double b;
-  bool log_linear;  // the first class has sigmoid(-(a * score + b)), and not 1 - the second
+  bool log_linear;  // the first class has sigmoid(-(a * score + b)); otherwise 1 minus the probability of the
+                    // second
 };
 
 class JsonAnswers {
  public:
-  // `texts`: the texts around the numbers of an answer, for each class. The numbers are the score and, with a
-  // sigmoid, the probabilities of both classes. Scores of zero are the second class if `zero_is_positive`.
+  // `texts` has the texts before, between and after the numbers of an answer, for each class. The numbers are
+  // the score and, with a sigmoid, the probabilities of both classes. Scores of zero are the second class if
+  // `zero_is_positive`.
   JsonAnswers(std::array<std::vector<std::string>, 2> texts, std::optional<JsonSigmoid> sigmoid,
               bool zero_is_positive);
 

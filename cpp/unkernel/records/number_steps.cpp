@@ -14,10 +14,12 @@ namespace {
 
 std::int32_t width_of(const auto& columns) { return static_cast<std::int32_t>(columns.size()); }
 
-bool is(double value, double missing) { return std::isnan(missing) ? std::isnan(value) : value == missing; }
+bool is_missing_value(double value, double missing) {
+  return std::isnan(missing) ? std::isnan(value) : value == missing;
+}
 
 // Returns whether a list is empty or has one number per column.
-bool fits(const std::vector<double>& values, const Input& input) {
+bool fits_columns(const std::vector<double>& values, const Input& input) {
   return values.empty() || width_of(values) == input.shape.width;
 }
 
@@ -64,8 +66,8 @@ class Scale final : public Step {
     const bool shifts = !scaling_.subtract.empty() || !scaling_.add.empty() ||
                         scaling_.least.value_or(0.0) > 0.0 || scaling_.most.value_or(0.0) < 0.0;
     check_plan(input.shape.dense || !shifts, "a sparse block cannot be shifted");
-    check_plan(fits(scaling_.subtract, input) && fits(scaling_.divide, input) &&
-                   fits(scaling_.multiply, input) && fits(scaling_.add, input),
+    check_plan(fits_columns(scaling_.subtract, input) && fits_columns(scaling_.divide, input) &&
+                   fits_columns(scaling_.multiply, input) && fits_columns(scaling_.add, input),
                "scales do not fit the columns");
   }
 
@@ -73,15 +75,16 @@ class Scale final : public Step {
     const Block& in = blocks[input_.step];
     out.ids = in.ids;
     out.values = in.values;
-    // One loop per operation: a product and a sum in one loop may be fused, and then round differently than
-    // scikit-learn's do.
+    // One loop per operation: in one loop, a product and a sum may be fused and would then be rounded
+    // differently than in scikit-learn.
     apply(scaling_.subtract, out, [](double& value, double by) { value -= by; });
     apply(scaling_.divide, out, [](double& value, double by) { value /= by; });
     apply(scaling_.multiply, out, [](double& value, double by) { value *= by; });
     apply(scaling_.add, out, [](double& value, double by) { value += by; });
     for (double& value : out.values) {
       if (scaling_.least && value < *scaling_.least) value = *scaling_.least;
-      if (scaling_.most && value > *scaling_.most) value = *scaling_.most;
+      if (scaling_.most && value > *scaling_.most)
+        value = *scaling_.most;
     }
   }
 
@@ -107,7 +110,7 @@ class Impute final : public Step {
   void run(const Record&, std::span<const Block> blocks, Block& out) const override {
     out.values = blocks[input_.step].values;
     for (std::size_t k = 0; k < fill_.size(); ++k) {
-      if (is(out.values[k], missing_)) out.values[k] = fill_[k];
+      if (is_missing_value(out.values[k], missing_)) out.values[k] = fill_[k];
     }
   }
 
@@ -129,7 +132,7 @@ class Indicate final : public Step {
   void run(const Record&, std::span<const Block> blocks, Block& out) const override {
     const std::vector<double>& values = blocks[input_.step].values;
     for (std::size_t k = 0; k < columns_.size(); ++k) {
-      if (is(values[static_cast<std::size_t>(columns_[k])], missing_))
+      if (is_missing_value(values[static_cast<std::size_t>(columns_[k])], missing_))
         out.add(static_cast<std::int32_t>(k), 1.0);
     }
   }
@@ -151,16 +154,16 @@ UNKERNEL_CLONES void compare_edges(const double* edges, std::size_t count, const
 }
 
 void count_edges(std::span<const double> edges, std::span<const double> values, std::int64_t* places) {
-  constexpr std::size_t most = 64;      // more are searched
-  constexpr std::size_t stretch = 256;  // values that stay in the cache while all edges pass over them
-  for (std::size_t first = 0; first < values.size(); first += stretch) {
-    const auto some = values.subspan(first, std::min(stretch, values.size() - first));
-    if (edges.size() <= most) {
-      compare_edges(edges.data(), edges.size(), some.data(), some.size(), places + first);
+  constexpr std::size_t max_compared_edges = 64;  // more edges are searched by bisection
+  constexpr std::size_t values_at_once = 256;  // values that stay in the cache while all edges pass over them
+  for (std::size_t first = 0; first < values.size(); first += values_at_once) {
+    const auto block = values.subspan(first, std::min(values_at_once, values.size() - first));
+    if (edges.size() <= max_compared_edges) {
+      compare_edges(edges.data(), edges.size(), block.data(), block.size(), places + first);
       continue;
     }
-    for (std::size_t row = 0; row < some.size(); ++row)
-      places[first + row] = std::upper_bound(edges.begin(), edges.end(), some[row]) - edges.begin();
+    for (std::size_t row = 0; row < block.size(); ++row)
+      places[first + row] = std::upper_bound(edges.begin(), edges.end(), block[row]) - edges.begin();
   }
 }
 
@@ -187,14 +190,14 @@ class BinStep final : public Step {
   }
 
   std::size_t places() const override {
-    return bins_.one_hot && input_.made->by_columns() ? firsts_.size() : 0;
+    return bins_.one_hot && input_.producer->by_columns() ? firsts_.size() : 0;
   }
 
-  bool write_codes(const RowBatch& batch, const CodeRoom& out) const override {
+  bool write_codes(const RowBatch& batch, const CodeOutput& out) const override {
     std::vector<double> values(batch.end - batch.begin);
     std::vector<std::int64_t> places(values.size());
     for (std::size_t k = 0; k < firsts_.size(); ++k) {
-      if (!input_.made->column_values(batch, k, values)) return false;
+      if (!input_.producer->column_values(batch, k, values)) return false;
       count_edges({bins_.edges.data() + bins_.begins[k], bins_.edges.data() + bins_.begins[k + 1]}, values,
                   places.data());
       for (std::size_t row = 0; row < values.size(); ++row) {
@@ -211,7 +214,8 @@ class BinStep final : public Step {
   static std::int32_t intervals(const Bins& bins, std::size_t k) {
     return bins.begins[k + 1] - bins.begins[k] + 1;
   }
-  // A missing value may have its own feature, after the intervals.
+  // Returns the number of features of a column: its intervals and, possibly, a feature for missing values
+  // after them.
   static std::int32_t features(const Bins& bins, std::size_t k) {
     return std::max(intervals(bins, k), bins.missing[k] + 1);
   }
@@ -240,7 +244,8 @@ class BinStep final : public Step {
     throw std::invalid_argument("column '" + bins_.names[k] + "': the value is missing, and has no interval");
   }
 
-  // Counts the edges that are not larger. A few are all compared, since a branch could not be predicted.
+  // Counts the edges that are not larger than the value. A few edges are all compared, because branches of a
+  // bisection could not be predicted.
   std::int32_t interval(double value, std::size_t k) const {
     const double* first = bins_.edges.data() + bins_.begins[k];
     const double* last = bins_.edges.data() + bins_.begins[k + 1];
@@ -300,7 +305,7 @@ class Products final : public Step {
 
  private:
   struct Run {
-    std::int32_t first;  // factor; -1: there are none
+    std::int32_t first;  // factor; -1 for an output without factors
     std::int32_t begin;  // output
   };
 

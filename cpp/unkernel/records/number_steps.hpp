@@ -1,4 +1,5 @@
-// Steps from numbers to numbers. All but `numbers` take a dense block, except where they say otherwise.
+// Steps from numbers to numbers. Except for `numbers`, they take a dense block unless their comment allows a
+// sparse block.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +15,18 @@ namespace unkernel::records {
 // Reads columns of the record as numbers; None and absent columns give NaN.
 std::unique_ptr<Step> numbers(std::vector<std::int32_t> columns);
 
-// ((x - subtract) / divide) * multiply + add, clipped; empty lists are skipped. A sparse block can only be
-// divided, multiplied, and clipped to a range that holds 0.
+// ((x - subtract) / divide) * multiply + add, clipped to [least, most]; operations with empty lists are
+// skipped. A sparse block can only be divided, multiplied, and clipped to a range that holds 0.
 struct Scaling {
   std::vector<double> subtract, divide, multiply, add;
   std::optional<double> least, most;
 };
 std::unique_ptr<Step> scale(Input input, Scaling scaling);
 
-// Replaces `missing` (NaN or a number) by the statistic of its column.
+// Replaces `missing` (NaN or a number) in column k by fill[k].
 std::unique_ptr<Step> impute(Input input, double missing, std::vector<double> fill);
 
-// Writes 1 where one of these columns is missing. Sparse.
+// Makes a sparse block whose value k is 1 if columns[k] is missing.
 std::unique_ptr<Step> indicate(Input input, double missing, std::vector<std::int32_t> columns);
 
 // Maps numbers to intervals: column k has the edges edges[begins[k] .. begins[k + 1]), ascending, and one
@@ -33,7 +34,7 @@ std::unique_ptr<Step> indicate(Input input, double missing, std::vector<std::int
 struct Bins {
   std::vector<double> edges;
   std::vector<std::int32_t> begins;
-  std::vector<std::int32_t> missing;  // by column, for NaN: the place of its feature, or one of Unknown
+  std::vector<std::int32_t> missing;  // by column: the interval number of NaN, or a value of Unknown
   bool one_hot;                       // false: the number of the interval, as a dense block
   std::vector<std::string> names;     // of the columns, for messages
 };
@@ -50,7 +51,8 @@ struct Factors {
   bool dense;
 };
 std::unique_ptr<Step> products(Input input, Factors factors);
-// Does the same in the form of older files: output k is the product of x[j]^powers[k * width + j]. Dense.
+// Products as older files describe them: output k is the product of all x[j]^powers[k * width + j]. The block
+// is dense.
 std::unique_ptr<Step> products(Input input, const std::vector<std::int32_t>& powers);
 
 }  // namespace unkernel::records

@@ -9,9 +9,10 @@
 namespace unkernel::records {
 namespace {
 
-constexpr std::ptrdiff_t most_digits = 15;  // of whole numbers: these are exact as doubles
+constexpr std::ptrdiff_t most_digits = 15;  // whole numbers with so few digits are exact as doubles
 
-// ASCII that needs no escape. `char` is signed on some machines only, hence the conversion.
+// Returns whether a character is ASCII and needs no escape. The conversion is needed because `char` is signed
+// on some machines.
 bool is_plain_character(char c) {
   const auto code = static_cast<unsigned char>(c);
   return code >= 0x20 && code < 0x80 && c != '"' && c != '\\';
@@ -59,9 +60,11 @@ bool PlainJson::read(std::span<Cell> cells) {
   return take('}');
 }
 
-// Null for an unknown key.
+// Reads a key; sets `key` to null if it is unknown.
 bool PlainJson::read_key(const JsonKey*& key) {
-  if (plain_names_ && expected_ < keys_.size()) {  // no need to find the end of the name
+  if (plain_names_ &&
+      expected_ <
+          keys_.size()) {  // compares with the expected name first, without looking for the end of the key
     const std::string& name = keys_[expected_].name;
     const auto left = static_cast<std::size_t>(end_ - at_);
     if (name.size() < left && at_[name.size()] == '"' && std::memcmp(at_, name.data(), name.size()) == 0) {

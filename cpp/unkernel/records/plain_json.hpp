@@ -2,7 +2,8 @@
 // escapes.
 //
 // Most records that programs send are plain, and are read without making objects of them. Other text is left
-// to the slower reader of the caller, which also reports errors. Both read plain records alike.
+// to a slower reader of the caller, which also reports errors. Both readers give the same cells for plain
+// records.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +19,13 @@ namespace unkernel::records {
 // The cells that receive the value of a key.
 struct JsonKey {
   std::string name;
-  std::vector<std::size_t> cells;  // one, or several where steps read a column in several ways
+  std::vector<std::size_t> cells;  // several if steps read the column in several ways
 };
 
 class PlainJson {
  public:
-  // Skips the values of other keys with `skips_unknown`; else a record with other keys is not plain.
+  // With `skips_unknown`, keys that are not in `keys` are skipped; otherwise records with such keys are not
+  // plain.
   PlainJson(std::vector<JsonKey> keys, bool skips_unknown);
 
   // Starts reading a text, which must outlive the cells. The byte after the text must be readable and not a
@@ -33,7 +35,7 @@ class PlainJson {
   // Reads a record into `cells`, which must all be absent; returns false if the record is not plain.
   bool read(std::span<Cell> cells);
 
-  // Skips blanks, and takes the next byte if it is this one.
+  // Skips blanks. Then takes the next byte if it is `expected`, and returns whether it was.
   bool take(char expected) {
     skip_blanks();
     if (at_ == end_ || *at_ != expected) return false;
@@ -41,10 +43,11 @@ class PlainJson {
     return true;
   }
 
-  // Returns whether nothing but blanks is left.
+  // Skips blanks, and returns whether the text ends there.
   bool at_end();
 
-  // Skips line ends; returns false if anything else comes first.
+  // Skips line ends; returns false if the next byte that is not blank is neither a line end nor the end of
+  // the text.
   bool take_line_ends();
 
  private:
@@ -59,11 +62,11 @@ class PlainJson {
 
   std::vector<JsonKey> keys_;
   bool skips_unknown_;
-  bool plain_names_;  // whether all keys are written in JSON without escapes
+  bool plain_names_;  // whether all keys need no escapes in JSON
   bool lines_ = false;
   const char* at_ = nullptr;
   const char* end_ = nullptr;
-  std::size_t expected_ = 0;  // keys mostly come in the same order
+  std::size_t expected_ = 0;  // the key that comes next if all records have the same order of keys
 };
 
 }  // namespace unkernel::records

@@ -22,8 +22,8 @@ bool is_row(const Block& block) {
 
 }  // namespace
 
-void check_plan(bool sound, const char* what) {
-  if (!sound) throw std::invalid_argument(std::string("not a sound plan: ") + what);
+void check_plan(bool valid, const char* what) {
+  if (!valid) throw std::invalid_argument(std::string("not a sound plan: ") + what);
 }
 
 Input Plan::add(std::unique_ptr<Step> step) {

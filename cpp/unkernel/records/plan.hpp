@@ -1,4 +1,4 @@
-// A plan turns records into rows: a short list of steps, the last of which writes the row.
+// A plan turns records into rows: a short list of steps. The last step writes the row.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ class Plan {
  public:
   explicit Plan(std::vector<std::string> columns) : columns_(std::move(columns)) {}
 
-  // Returns a reference for later steps.
+  // Adds a step, and returns a reference to it for later steps.
   Input add(std::unique_ptr<Step> step);
-  // Returns a step that was added before. Throws std::invalid_argument if there is none.
+  // Returns a reference to a step that was added before. Throws std::invalid_argument if there is none.
   Input input(std::size_t step) const;
 
   std::span<const std::string> columns() const { return columns_; }
@@ -36,12 +36,14 @@ struct EncodedRow {
   std::span<const double> values;
 };
 
-// Encodes records one by one in memory of its own: one worker per thread. The plan must outlive it.
+// Encodes records one by one. A worker has its own memory, so each thread needs its own worker. The plan must
+// outlive the worker.
 class PlanWorker {
  public:
   explicit PlanWorker(const Plan& plan) : plan_(plan), blocks_(plan.steps()) {}
 
-  // `cells`: one per column of the plan. Valid until the next call. Throws std::invalid_argument.
+  // Encodes a record with one cell per column of the plan. The result is valid until the next call. Throws
+  // std::invalid_argument.
   EncodedRow encode(std::span<const Cell> cells);
 
  private:

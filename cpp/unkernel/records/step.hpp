@@ -20,7 +20,7 @@ namespace unkernel::records {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();  // a missing number
 
 struct Block {
-  std::vector<std::int32_t> ids;  // empty where the block is dense
+  std::vector<std::int32_t> ids;  // empty if the block is dense
   std::vector<double> values;
 
   void clear() {
@@ -33,7 +33,7 @@ struct Block {
   }
 };
 
-// Returns a text for messages, with NUL spelt out: it would end the C string that an exception keeps.
+// Returns a text for messages, with \x00 for NUL, which would end the C string that an exception keeps.
 inline std::string without_nul(std::string_view text) {
   std::string result;
   for (const char byte : text) {
@@ -56,7 +56,7 @@ struct Record {
   }
 };
 
-// Returns the beginning of a text in quotes, for messages: whole characters of UTF-8.
+// Returns a text in quotes, for messages. Long texts are cut off after a whole character of UTF-8.
 inline std::string quote(std::string_view text) {
   constexpr std::size_t most = 40;
   std::size_t size = text.size() < most ? text.size() : most;
@@ -64,8 +64,8 @@ inline std::string quote(std::string_view text) {
   return std::string("'").append(without_nul(text.substr(0, size))).append(size < text.size() ? "...'" : "'");
 }
 
-// Throws std::invalid_argument unless the plan is sound.
-void check_plan(bool sound, const char* what);
+// Throws std::invalid_argument with this message unless the plan is valid.
+void check_plan(bool valid, const char* what);
 
 struct Shape {
   std::int32_t width;
@@ -75,7 +75,7 @@ struct Shape {
 struct RowBatch;
 
 // The output for the features of a batch: place p of row r is first[r * stride + p].
-struct CodeRoom {
+struct CodeOutput {
   std::int32_t* first;
   std::size_t stride;
 };
@@ -88,20 +88,20 @@ class Step {
   Step& operator=(const Step&) = delete;
 
   Shape shape() const { return shape_; }
-  // `out` is empty. `blocks` are those of all earlier steps.
+  // Writes the block of this step to `out`, which is empty. `blocks` are the blocks of all earlier steps.
   virtual void run(const Record& record, std::span<const Block> blocks, Block& out) const = 0;
 
-  // Steps whose rows have at most one 1 per place, in ascending order, can encode batches column by column.
-  // Others have no places.
+  // Returns the number of places of a row, if each place has at most one feature with the value 1 and
+  // features ascend. Such steps can encode batches column by column. Returns 0 for all other steps.
   virtual std::size_t places() const { return 0; }
-  // Writes the feature of each row and place, or -1 for none. Returns false if a row needs `run`, which may
-  // throw.
-  virtual bool write_codes(const RowBatch&, const CodeRoom&) const { return false; }
+  // Writes the feature of each row and place; -1 if there is none. Returns false if a row must be encoded by
+  // `run`, which may throw.
+  virtual bool write_codes(const RowBatch&, const CodeOutput&) const { return false; }
   // Returns whether each value of a dense block comes from one column, so that it can be read column by
   // column.
   virtual bool by_columns() const { return false; }
-  // Computes value k of the block for the rows of a batch, NaN where it is missing. Returns false if a row
-  // needs `run`, which may throw.
+  // Computes value k of the block for the rows of a batch; NaN if it is missing. Returns false if a row must
+  // be encoded by `run`, which may throw.
   virtual bool column_values(const RowBatch&, std::size_t, std::span<double>) const { return false; }
 
  private:
@@ -112,7 +112,7 @@ class Step {
 struct Input {
   std::size_t step;
   Shape shape;
-  const Step* made;
+  const Step* producer;
 };
 
 }  // namespace unkernel::records

@@ -18,7 +18,7 @@ constexpr std::size_t digit_values = std::size_t{1} << digit_bits;
 constexpr std::size_t fewest_for_radix = 1024;
 constexpr std::uint64_t sign_bit = std::uint64_t{1} << 63;
 
-// Unsigned numbers in the order of the floating-point ones, and back.
+// Convert a double to an unsigned number, so that unsigned numbers are in the order of the doubles, and back.
 std::uint64_t key_of(double number) {
   const auto bits = std::bit_cast<std::uint64_t>(number + 0.0);
   return (bits & sign_bit) != 0 ? ~bits : bits | sign_bit;
@@ -31,19 +31,20 @@ std::size_t digit(std::uint64_t key, std::size_t place) {
   return static_cast<std::size_t>(key >> (digit_bits * place)) & (digit_values - 1);
 }
 
-// Radix sort, least digit first. Skips digits in which all keys agree, as in most digits of whole numbers.
+// Radix sort, beginning with the least significant digit. Skips digits in which all keys are equal, as most
+// digits of whole numbers are.
 std::vector<std::uint64_t> radix_sort(std::vector<std::uint64_t> keys) {
   std::uint64_t differences = 0;
   for (const std::uint64_t key : keys) differences |= key ^ keys.front();
-  std::vector<std::uint64_t> other(keys.size());
+  std::vector<std::uint64_t> sorted(keys.size());
   for (std::size_t place = 0; place < digits; ++place) {
     if (digit(differences, place) == 0) continue;
     std::array<std::uint32_t, digit_values> begins{};
     for (const std::uint64_t key : keys) ++begins[digit(key, place)];
     std::uint32_t begin = 0;
     for (std::uint32_t& count : begins) begin += std::exchange(count, begin);
-    for (const std::uint64_t key : keys) other[begins[digit(key, place)]++] = key;
-    keys.swap(other);
+    for (const std::uint64_t key : keys) sorted[begins[digit(key, place)]++] = key;
+    keys.swap(sorted);
   }
   return keys;
 }
@@ -62,8 +63,8 @@ std::vector<double> sort_ascending(std::span<const double> numbers) {
   return sorted;
 }
 
-// Counts whole numbers that lie close to each other in a table, without sorting. Returns false for others.
-bool count_whole(std::span<const double> numbers, CountedNumbers& found) {
+// Counts whole numbers in a table, without sorting, if their range is small. Returns false otherwise.
+bool count_whole(std::span<const double> numbers, CountedNumbers& counted) {
   if (numbers.empty()) return false;
   const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
   const double least = *low, span = *high - *low;
@@ -78,20 +79,20 @@ bool count_whole(std::span<const double> numbers, CountedNumbers& found) {
   for (std::size_t k = 0; k < counts.size(); ++k) {
     if (counts[k] == 0) continue;
     const double number = least + static_cast<double>(k) + 0.0;
-    found.ranges.push_back({number, number, counts[k]});
+    counted.ranges.push_back({number, number, counts[k]});
   }
   return true;
 }
 
-// Joins neighbours that differ in dropped bits only.
-void join_alike(CountedNumbers& numbers) {
+// Joins neighbouring ranges that differ only in the bits that are dropped.
+void join_equal_ranges(CountedNumbers& numbers) {
   std::vector<CountedNumbers::Range>& ranges = numbers.ranges;
-  const auto alike = [&](double a, double b) {
+  const auto are_equal = [&](double a, double b) {
     return numbers.dropped_bits >= 64 || (key_of(a) ^ key_of(b)) >> numbers.dropped_bits == 0;
   };
   std::size_t kept = 0;
   for (const CountedNumbers::Range& range : ranges) {
-    if (kept > 0 && alike(ranges[kept - 1].low, range.low)) {
+    if (kept > 0 && are_equal(ranges[kept - 1].low, range.low)) {
       ranges[kept - 1].high = std::max(ranges[kept - 1].high, range.high);
       ranges[kept - 1].count += range.count;
     } else {
@@ -112,19 +113,19 @@ double find_between(double low, double high) {
 }  // namespace
 
 std::vector<std::string_view> StringCounts::frequent(std::int64_t min_count) const {
-  std::vector<std::string_view> found;
+  std::vector<std::string_view> counted;
   for (std::size_t k = 0; k < counts_.size(); ++k) {
-    if (counts_[k] >= min_count) found.push_back(text(k));
+    if (counts_[k] >= min_count) counted.push_back(text(k));
   }
-  std::sort(found.begin(), found.end());  // in UTF-8, the order of bytes is that of characters
-  return found;
+  std::sort(counted.begin(), counted.end());  // in UTF-8, the order of bytes is that of characters
+  return counted;
 }
 
 std::int64_t StringCounts::words() const {
   std::int64_t words = 0;
   for (std::size_t k = 0; k < counts_.size(); ++k) {
-    const std::string_view one = text(k);
-    words += counts_[k] * (1 + std::count(one.begin(), one.end(), ' '));
+    const std::string_view string = text(k);
+    words += counts_[k] * (1 + std::count(string.begin(), string.end(), ' '));
   }
   return words;
 }
@@ -160,14 +161,14 @@ CountedNumbers ColumnSummary::all_hours(bool with_texts) const {
   std::vector<double> hours(moments.size());
   std::transform(moments.begin(), moments.end(), hours.begin(), hour_of);
   CountedNumbers all = join_counts(count_numbers(hours), joined_hours, SIZE_MAX);
-  CountedNumbers of_texts;
+  CountedNumbers hours_of_texts;
   for (std::size_t k = 0; with_texts && k < texts.size(); ++k) {
     const double begin = hour_of(parse_moment(texts.text(k)).value());
-    of_texts.ranges.push_back({begin, begin, texts.count(k)});
+    hours_of_texts.ranges.push_back({begin, begin, texts.count(k)});
   }
-  std::sort(of_texts.ranges.begin(), of_texts.ranges.end(),
+  std::sort(hours_of_texts.ranges.begin(), hours_of_texts.ranges.end(),
             [](const auto& a, const auto& b) { return a.low < b.low; });
-  return join_counts(all, of_texts, SIZE_MAX);
+  return join_counts(all, hours_of_texts, SIZE_MAX);
 }
 
 std::size_t ColumnSummary::first_not_a_date() const {
@@ -197,24 +198,24 @@ CodeColumn<std::int32_t> ColumnSummary::text_column() const {
 }
 
 CountedNumbers count_numbers(std::span<const double> numbers) {
-  CountedNumbers found;
-  if (count_whole(numbers, found)) return found;
-  found = {};
-  for (const double number : sort_ascending(numbers)) found.ranges.push_back({number, number, 1});
-  join_alike(found);
-  return found;
+  CountedNumbers counted;
+  if (count_whole(numbers, counted)) return counted;
+  counted = {};
+  for (const double number : sort_ascending(numbers)) counted.ranges.push_back({number, number, 1});
+  join_equal_ranges(counted);
+  return counted;
 }
 
-CountedNumbers join_counts(const CountedNumbers& some, const CountedNumbers& others, std::size_t most) {
+CountedNumbers join_counts(const CountedNumbers& first, const CountedNumbers& second, std::size_t most) {
   CountedNumbers all;
-  all.dropped_bits = std::max(some.dropped_bits, others.dropped_bits);
-  all.ranges.resize(some.ranges.size() + others.ranges.size());
-  std::merge(some.ranges.begin(), some.ranges.end(), others.ranges.begin(), others.ranges.end(),
+  all.dropped_bits = std::max(first.dropped_bits, second.dropped_bits);
+  all.ranges.resize(first.ranges.size() + second.ranges.size());
+  std::merge(first.ranges.begin(), first.ranges.end(), second.ranges.begin(), second.ranges.end(),
              all.ranges.begin(), [](const auto& a, const auto& b) { return a.low < b.low; });
-  join_alike(all);
+  join_equal_ranges(all);
   while (all.ranges.size() > most) {
     ++all.dropped_bits;
-    join_alike(all);
+    join_equal_ranges(all);
   }
   return all;
 }
@@ -222,16 +223,17 @@ CountedNumbers join_counts(const CountedNumbers& some, const CountedNumbers& oth
 std::vector<double> quantile_edges(const CountedNumbers& numbers, std::int64_t n_bins) {
   const std::vector<CountedNumbers::Range>& ranges = numbers.ranges;
   std::vector<double> edges;
-  std::int64_t left = 0, room = n_bins, filled = 0;
-  for (const CountedNumbers::Range& range : ranges) left += range.count;
+  std::int64_t numbers_left = 0, bins_left = n_bins, filled = 0;
+  for (const CountedNumbers::Range& range : ranges) numbers_left += range.count;
   for (std::size_t k = 0; k + 1 < ranges.size(); ++k) {
     filled += ranges[k].count;
     const double with_half_of_next =
         static_cast<double>(filled) + 0.5 * static_cast<double>(ranges[k + 1].count);
-    if (room > 1 && with_half_of_next * static_cast<double>(room) >= static_cast<double>(left)) {
+    if (bins_left > 1 &&
+        with_half_of_next * static_cast<double>(bins_left) >= static_cast<double>(numbers_left)) {
       edges.push_back(find_between(ranges[k].high, ranges[k + 1].low));
-      left -= filled;
-      --room;
+      numbers_left -= filled;
+      --bins_left;
       filled = 0;
     }
   }

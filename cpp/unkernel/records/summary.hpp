@@ -1,4 +1,4 @@
-// Summarizes a column in one pass, so that an encoding can be chosen.
+// Summarizes a column in one pass, so that an encoding of the column can be chosen.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace unkernel::records {
 // Counts of strings.
 class StringCounts {
  public:
-  // Returns the number of the string, for add_again.
+  // Adds a string, and returns its number for add_again().
   std::size_t add(std::string_view text, std::int64_t times = 1) {
     const auto number = static_cast<std::size_t>(names_.add(text));
     if (number == counts_.size()) counts_.push_back(0);
@@ -68,13 +68,13 @@ struct CountedNumbers {
 
 CountedNumbers count_numbers(std::span<const double> numbers);
 
-// Returns the numbers of both, dropping as few bits as needed for at most `most` ranges. The result does not
-// depend on the order of joins.
-CountedNumbers join_counts(const CountedNumbers& some, const CountedNumbers& others, std::size_t most);
+// Returns the counts of both arguments together, with as few dropped bits as at most `most` ranges require.
+// The result does not depend on the order of joins.
+CountedNumbers join_counts(const CountedNumbers& first, const CountedNumbers& second, std::size_t most);
 
-// Returns the ascending edges of at most n_bins intervals with about equally many numbers. A number (or
-// range) that alone exceeds the size of an interval gets its own interval. An edge never divides a range, so
-// that all counts are exact.
+// Returns the ascending edges of at most n_bins intervals, which have about the same number of numbers each.
+// A range with more numbers than that is an interval of its own. No edge divides a range, so all counts are
+// exact.
 std::vector<double> quantile_edges(const CountedNumbers& numbers, std::int64_t n_bins);
 
 struct ColumnSummary {
@@ -82,10 +82,10 @@ struct ColumnSummary {
   RecordCounts items;               // of lists of strings
   std::vector<double> numbers;      // that are not NaN
   std::vector<double> moments;      // of cells that are dates; texts may be dates as well
-  CountedNumbers joined_numbers;    // those of other summaries
-  CountedNumbers joined_hours;      // and their dates, to the hour
-  bool joined_whole = true;         // whether their numbers are whole
-  std::vector<std::int32_t> codes;  // by row: 0 where there is no text, else 1 more than its number
+  CountedNumbers joined_numbers;    // the numbers of summaries that were joined to this one
+  CountedNumbers joined_hours;      // the dates of these summaries, rounded down to the hour
+  bool joined_whole = true;         // whether all numbers of these summaries are whole
+  std::vector<std::int32_t> codes;  // by row: one more than the number of its text; 0 without a text
   std::int64_t n_texts = 0;
   std::int64_t n_lists = 0;
 

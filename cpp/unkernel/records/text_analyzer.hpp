@@ -1,4 +1,4 @@
-// Splits texts into n-grams, as scikit-learn's vectorizers do. Texts are ASCII.
+// Splits texts into n-grams, as scikit-learn's vectorizers do. Texts must be ASCII.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ enum class Analyzer { word, character, character_in_words };
 struct TextOptions {
   Analyzer analyzer;
   bool lowercase;
-  std::size_t shortest_token;     // the least number of characters in a word: 1 or 2
+  std::size_t shortest_token;     // the least number of characters of a token: 1 or 2
   std::size_t shortest, longest;  // n-grams
   bool binary;                    // 1 instead of the number of times
   data::NameTable stop_words;
@@ -35,8 +35,8 @@ class TextAnalyzer {
 
   // Calls use(gram) for each n-gram of the text.
   template <class Use>
-  void each_gram(std::string_view text, const Use& use) const {
-    // Holds the tokens of a text, one character apart, so that an n-gram is a part of it.
+  void for_each_gram(std::string_view text, const Use& use) const {
+    // The tokens of a text, separated by one blank each, so that each n-gram is a part of the buffer.
     thread_local std::string buffer;
     thread_local std::vector<std::size_t> begins;
     buffer.clear();
@@ -103,7 +103,7 @@ class TextAnalyzer {
     }
   }
 
-  // Replaces runs of white space by one blank; a single character stays the same.
+  // Replaces each run of two or more white-space characters by one blank.
   void collapse_space(std::string_view text, std::string& buffer) const {
     for (std::size_t at = 0; at < text.size();) {
       std::size_t end = at;
@@ -126,8 +126,8 @@ class TextAnalyzer {
     }
   }
 
-  // N-grams within words, each word with a blank on either side. A word shorter than an n-gram counts once,
-  // as a whole.
+  // Lists n-grams within words, each word with a blank on either side. A word that is shorter than an n-gram
+  // is listed once, as a whole.
   template <class Use>
   void count_in_words(std::string_view text, std::string& buffer, const Use& use) const {
     for (std::size_t at = 0; at < text.size();) {

@@ -90,7 +90,7 @@ class Text final : public Step {
 
  private:
   void count_text(std::string_view text, Block& out) const {
-    analyzer_.each_gram(text, [&](std::string_view gram) { vocabulary_.add(gram, 1.0, out); });
+    analyzer_.for_each_gram(text, [&](std::string_view gram) { vocabulary_.add(gram, 1.0, out); });
   }
 
   std::size_t column_;

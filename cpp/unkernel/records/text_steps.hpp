@@ -17,12 +17,12 @@ namespace unkernel::records {
 // Maps strings to features: by a vocabulary, or by MurmurHash3 with 32 bits, as scikit-learn does.
 class Vocabulary {
  public:
-  // `ids`: by number in the table, at least -1, which stands for no feature.
+  // ids[k] is the feature of name k; -1 for no feature.
   Vocabulary(data::NameTable names, std::vector<std::int32_t> ids, std::int32_t width);
   static Vocabulary hashed(std::int32_t width, bool alternate_sign);
 
   std::int32_t width() const { return width_; }
-  // Adds `value` times the sign to the string's feature, if there is one.
+  // Adds `value`, possibly with the sign of the hash, to the feature of a string, if it has one.
   void add(std::string_view name, double value, Block& out) const {
     if (hashed_) return add_hashed(name, value, out);
     const std::int32_t number = names_.find(name);
@@ -44,8 +44,9 @@ class Vocabulary {
 
 std::uint32_t murmur3(std::string_view bytes, std::uint32_t seed);
 
-// Counts the n-grams of a text. Texts are ASCII; for any other text, the cell already holds its n-grams as
-// `strings`. `missing`: the feature of a missing value (None, NaN, no such column), `ignored` or `forbidden`.
+// Counts the n-grams of a text. Texts must be ASCII; the cells of other texts have their n-grams as
+// `strings`. `missing` is the feature of a missing value (None, NaN, no such column), or `ignored` or
+// `forbidden`.
 std::unique_ptr<Step> text(std::int32_t column, TextOptions options, Vocabulary vocabulary,
                            std::int32_t missing);
 

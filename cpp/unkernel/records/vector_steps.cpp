@@ -28,19 +28,19 @@ class Concatenate final : public Step {
   std::size_t places() const override {
     std::size_t places = 0;
     for (const Input& input : inputs_) {
-      if (input.made->places() == 0) return 0;
-      places += input.made->places();
+      if (input.producer->places() == 0) return 0;
+      places += input.producer->places();
     }
     return places;
   }
 
-  bool write_codes(const RowBatch& batch, const CodeRoom& out) const override {
+  bool write_codes(const RowBatch& batch, const CodeOutput& out) const override {
     const std::size_t rows = batch.end - batch.begin;
     std::int32_t first = 0;
     std::size_t place = 0;
     for (const Input& input : inputs_) {
-      if (!input.made->write_codes(batch, {out.first + place, out.stride})) return false;
-      const std::size_t end = place + input.made->places();
+      if (!input.producer->write_codes(batch, {out.first + place, out.stride})) return false;
+      const std::size_t end = place + input.producer->places();
       for (std::size_t row = 0; row < rows && first > 0; ++row) {
         for (std::size_t k = place; k < end; ++k) {
           std::int32_t& code = out.first[row * out.stride + k];
@@ -158,8 +158,8 @@ class Normalize final : public Step {
   }
 
  private:
-  // scikit-learn takes a dense row of about the size of rounding errors for zeros, and divides any sparse
-  // row.
+  // In scikit-learn, a dense row whose norm is about as small as rounding errors is not divided. Sparse rows
+  // are always divided.
   double negligible() const {
     return input_.shape.dense ? std::nextafter(10 * std::numeric_limits<double>::epsilon(), 0.0) : 0.0;
   }

@@ -9,7 +9,7 @@
 
 namespace unkernel::records {
 
-// Concatenates blocks. Dense if all of them are.
+// Concatenates blocks. The result is dense if all blocks are dense.
 std::unique_ptr<Step> concatenate(std::vector<Input> inputs);
 
 // Column k becomes column places[k]; -1 drops it.
@@ -21,7 +21,8 @@ std::unique_ptr<Step> densify(Input input);
 enum class Norm { l1, l2, max };
 std::unique_ptr<Step> normalize(Input input, Norm norm);
 
-// Counts become log(count) + 1 if `sublinear`, and are multiplied by idf, unless that is empty. Sparse.
+// Replaces counts by log(count) + 1 if `sublinear`, and multiplies them by idf unless idf is empty. The block
+// must be sparse.
 std::unique_ptr<Step> tfidf(Input input, bool sublinear, std::vector<double> idf);
 
 }  // namespace unkernel::records

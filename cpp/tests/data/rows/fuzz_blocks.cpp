@@ -1,6 +1,6 @@
-// Changes the index or the blocks of a row file by the input. The file is refused with a FormatError, or all
-// columns and offsets of its blocks are in range. Checksums are recomputed, so that they do not catch the
-// changes.
+// The input changes the index or the blocks of a file of rows. The file is refused with a FormatError, or all
+// columns and offsets of its blocks are in range. Checksums are usually recomputed, so that they do not
+// reveal the changes.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -69,7 +69,7 @@ void damage(FuzzBytes& input, Packed& file) {
   }
 }
 
-// Recomputes the checksum of the changed block, if it is inside the file.
+// Recomputes the checksums of all blocks that are inside the file.
 void recompute_checksums(Packed& file) {
   for (BlockEntry& entry : file.index) {
     const auto size = static_cast<std::int64_t>(file.bytes.size());

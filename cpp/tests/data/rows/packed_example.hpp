@@ -1,4 +1,4 @@
-// Rows for each of the six layouts, and their products by plain loops.
+// Makes rows for each of the six layouts, and computes their products by plain loops.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ struct Shape {
   std::uint32_t longest;
 };
 
-// The first row has the last column, and some rows are empty.
+// Makes random rows. The first row has the last column, and some rows are empty.
 inline Rows<std::int32_t> rows_for(const Layout& layout, const Shape& shape, std::uint64_t seed) {
   Random random(seed);
   Rows<std::int32_t> rows;
@@ -59,7 +59,7 @@ inline Rows<std::int32_t> rows_for(const Layout& layout, const Shape& shape, std
   return rows;
 }
 
-// Returns X w; the constant feature is last.
+// Returns X w; the weight of the constant feature is the last one.
 inline std::vector<double> plain_scores(const Rows<std::int32_t>& rows, double intercept,
                                         std::span<const double> weights) {
   std::vector<double> scores;

@@ -69,7 +69,7 @@ void test_columns_are_narrow_if_they_fit() {
   CHECK(wide.whole().layout.columns == ColumnKind::wide && entries_of(wide.whole(), 0)[1].first == 65'536);
 }
 
-// Columns above the range of int32 are refused.
+// Columns that exceed int32 are packed; columns that exceed uint32 are refused.
 void test_columns_of_64_bits() {
   const std::int64_t far = std::numeric_limits<std::uint32_t>::max();
   const PackedRows packed = pack(one_row<std::int64_t>({5, far - 1}, {1.0, 2.0}, far).view(), 1);
@@ -78,7 +78,7 @@ void test_columns_of_64_bits() {
   CHECK_THROWS(pack(one_row<std::int64_t>({5}, {1.0}, far + 1).view(), 1), std::invalid_argument);
 }
 
-// Errors are found even in the last of several pieces that are checked separately.
+// Invalid entries are found in each of the pieces that threads check separately.
 void test_invalid_columns_and_values_are_refused() {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   const auto rows = rows_for(layouts[2], {50'000, 20, 6}, 1);
@@ -137,7 +137,7 @@ void test_a_store_without_rows() {
   CHECK(packed.rows() == 0 && packed.entries() == 0 && packed.blocks() == 0 && packed.features() == 0);
 }
 
-// Rows in the dual solver's view are the same.
+// The view for the dual solver has the same rows.
 void test_linear_rows_equal_the_packed_rows() {
   for (const Layout& layout : layouts) {
     const std::int64_t features = layout.columns == ColumnKind::narrow ? 10 : most_narrow + 10;

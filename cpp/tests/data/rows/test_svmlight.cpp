@@ -30,7 +30,7 @@ bool is_narrow(const SvmlightArrays& arrays) {
   return std::holds_alternative<CsrArrays<std::int32_t>>(arrays.rows);
 }
 
-// The fast and the slow path must agree with the standard library to the last bit.
+// Numbers on the fast and on the slow path are read as the standard library reads them, to the last bit.
 void test_decimals_are_correctly_rounded() {
   Random random(1);
   for (int i = 0; i < 200'000; ++i) {

@@ -73,7 +73,7 @@ Outcome read_parts(std::string_view text, Random& random) {
     const std::size_t size = 1 + random.below(static_cast<std::uint32_t>(text.size()));
     unread.append(text.substr(0, size));
     text.remove_prefix(size);
-    const std::size_t end = whole_sentences(unread, seen);
+    const std::size_t end = size_of_whole_sentences(unread, seen);
     CHECK(end <= unread.size());
     if (end > 0) {
       const BunsetsuText part(unread.substr(0, end), "fuzz", line, BadSentence::skip);

@@ -21,7 +21,7 @@ using namespace unkernel::data;
 using unkernel::FormatError;
 using unkernel::Random;
 
-// Returns everything read, as lines to compare; skipped sentences as their errors.
+// Returns everything that was read, as lines to compare.
 std::vector<std::string> content(const ColumnText& text) {
   std::vector<std::string> lines;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
@@ -71,7 +71,7 @@ void check_invariants(const ColumnText& text) {
 
 // --- Writing ----------------------------------------------------------------------------------------
 
-// A column with its own values, in the form for writing.
+// The values of a column, in the form that the writers take.
 struct ColumnCopy {
   ColumnCopy(const ColumnText& text, int column) {
     for (std::int64_t token = 0; token < text.tokens(); ++token) {
@@ -124,7 +124,7 @@ void check_writing(const ColumnText& text, Random& random) {
     const ColumnCopy last(text, text.columns() - 1);
     if (has_return(last)) return;
     CHECK(write_column(text, text.columns() - 1, last) == text.text());
-    if (!text.skipped().empty()) return;  // a bad sentence may be valid with another number of columns
+    if (!text.skipped().empty()) return;  // a skipped sentence may be valid with one more column
     const ColumnText more = read_again(text, write_column(text, text.columns(), last));
     CHECK(more.columns() == text.columns() + 1 && more.tokens() == text.tokens());
     for (std::int64_t token = 0; token < text.tokens(); ++token) {
@@ -153,15 +153,15 @@ void check_blocks(const ColumnText& whole, Random& random) {
     const std::size_t size = 1 + random.below(static_cast<std::uint32_t>(text.size() - at));
     unread.append(text, at, size);
     at += size;
-    if (const std::size_t end = whole_sentences(unread, options.format)) take(end);
+    if (const std::size_t end = size_of_whole_sentences(unread, options.format)) take(end);
   }
   take(unread.size());
   CHECK(lines == content(whole) && faults.size() == whole.skipped().size());
-  // The number of columns of a chunk is known only after the first valid one.
+  // In texts of chunks, the number of columns is known only after the first valid sentence.
   CHECK(options.format == ColumnFormat::chunks || faults == errors(whole));
 }
 
-// Sentences that were read with a check pass it again; all others pass or fail with a reason.
+// Trees that were checked when they were read pass the check again; other trees pass or fail with a line.
 void check_tree_check(const ColumnText& text, TreeCheck trees) {
   text.check_trees(trees);
   try {
@@ -174,7 +174,7 @@ void check_format(std::string_view bytes, ColumnFormat format, TreeCheck trees, 
   const ColumnText skipping(std::string(bytes), "fuzz", options);
   check_invariants(skipping);
   if (format != ColumnFormat::chunks) check_tree_check(skipping, trees);
-  // Written text is read without the tree check, which would reject the skipped sentences again.
+  // Only for texts that were read without a tree check, because written texts have the bad sentences, too.
   if (trees == TreeCheck::none && fuzz_also(random.next(), 4)) check_writing(skipping, random);
   if (fuzz_also(random.next(), 8)) check_blocks(skipping, random);
   options.skip_bad_sentences = false;

@@ -1,5 +1,5 @@
-// For any bytes: decimal numbers are read like the C library reads them, or refused; moments are in the years
-// that have parts; and the first and last characters of valid UTF-8 are valid text themselves.
+// For any bytes, decimal numbers are refused or read as the C library reads them, parts of dates are in their
+// ranges, and the first and the last characters of valid UTF-8 are valid UTF-8.
 #include <cmath>
 #include <cstdlib>
 #include <optional>

@@ -1,4 +1,4 @@
-// Tables of names: numbers by first appearance; no choice of names makes a table slow.
+// Names are numbered by their first appearance, and no choice of names makes a table slow.
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -15,7 +15,7 @@ using unkernel::data::NameTable;
 
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15ULL;
 constexpr std::size_t count = 20'000;
-// Names that nobody chose maliciously stay below 200.
+// Random names need fewer than 200 probes.
 constexpr std::size_t max_probe = 1000;
 
 std::uint64_t inverse(std::uint64_t odd) {
@@ -46,7 +46,7 @@ void test_short_names_that_would_collide_without_a_seed() {
   check_numbers(names);
 }
 
-// Words that differ only in their last bytes, or only in their first ones.
+// Names that differ only in their last bytes, or only in their first bytes.
 void test_names_that_differ_in_few_bytes() {
   std::vector<std::string> last, first;
   for (std::uint64_t k = 0; k < count; ++k) {

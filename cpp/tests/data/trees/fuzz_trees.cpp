@@ -1,6 +1,6 @@
-// For any bytes: brackets are rejected at a position inside the text, or give a tree that is the same after
-// writing and reading it. Lines are rejected with a FormatError or give valid examples, the same for any
-// split into pieces. Arrays are rejected, or give a forest that has exactly these arrays.
+// For any bytes, brackets are refused at a position in the text, or give a tree that is equal after being
+// written and read again. Lines are refused with a FormatError or give valid examples, which do not depend on
+// how the text is split into blocks. Arrays are refused, or give a forest that has exactly these arrays.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -70,7 +70,7 @@ void check_brackets(std::string_view text) {
   }
 }
 
-// Labels and numbers of children, in preorder, from the bytes.
+// Makes labels and numbers of children in preorder from the bytes.
 void check_preorder(std::string_view text) {
   std::vector<std::string_view> labels;
   std::vector<std::int64_t> arities;

@@ -97,8 +97,8 @@ void test_equal_subtrees_are_one_node() {
   CHECK(forest.find_production(forest.find_label("0"), Ids(9, 0)) == -1);
 }
 
-// A chain, or a list of new words under new labels, must not fill consecutive slots of the hash tables: that
-// would take minutes.
+// Regular nodes, such as new words below new labels, must not fill consecutive slots of the hash tables:
+// lookups would take minutes.
 void test_regular_nodes_do_not_fill_consecutive_slots() {
   Forest forest;
   constexpr int pairs = 200'000;
@@ -200,7 +200,7 @@ void test_trees_from_preorder() {
   CHECK_THROWS(add_preorder(forest, {}, {}), std::invalid_argument);
 }
 
-// --- Out of others ----------------------------------------------------------------------------------
+// --- Copies and arrays ----------------------------------------------------------------------------------
 
 void test_absorb_copies_only_the_given_trees() {
   Random random(4);

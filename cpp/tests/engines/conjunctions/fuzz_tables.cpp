@@ -1,6 +1,6 @@
-// Tables of conjunctions from a damaged or hostile file: valid tables of every form, some of whose arrays are
-// changed by the input, and a prefix trie likewise. They are refused, or scoring, growing the trie and
-// listing the heaviest conjunctions stay inside the arrays.
+// Tables of conjunctions and a prefix trie from a damaged or hostile file: the input changes some arrays of
+// valid tables. The tables are refused, or scoring, growing the trie and listing the heaviest conjunctions
+// stay inside the arrays.
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -39,7 +39,8 @@ ValidTables made(const RandomMachine& machine, const ExpansionPlan& plan) {
   return valid;
 }
 
-// Heads of no, some and all features, fused or not, by column or by frequency; rare features; groups.
+// Tables with heads of no, some and all features, fused or not, ordered by column or by frequency; with rare
+// features; with groups of features.
 const std::vector<ValidTables>& valid_tables() {
   static const std::vector<ValidTables> all = [] {
     std::vector<ValidTables> list;

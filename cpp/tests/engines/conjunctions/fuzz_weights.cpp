@@ -1,5 +1,6 @@
-// A model of conjunctions from a file, with any columns, keys and weights: it is refused, or arranged for any
-// plan and scored. If its weights are small integers, the engine of 16-bit weights gives the same scores.
+// A model of conjunctions with any columns, keys and weights is refused, or its tables can be built by any
+// plan and used for scoring. If the weights are small integers, the engine with 16-bit weights gives the same
+// scores.
 #include <cmath>
 #include <stdexcept>
 #include <string>

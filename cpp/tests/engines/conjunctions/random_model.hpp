@@ -38,7 +38,7 @@ struct RandomModel {
   std::map<Ranks, std::size_t> places;            // row of weights of each conjunction
   std::map<std::int64_t, std::uint64_t> rank_of;  // by column
 
-  // Makes distinct columns in no particular order; weights are added later.
+  // Makes distinct columns in random order. Weights are added by add().
   RandomModel(const ModelShape& like, Random& random) : shape(like) {
     const auto stride = static_cast<std::uint64_t>(shape.features) / shape.used;
     for (std::uint64_t rank = 0; rank < shape.used; ++rank)
@@ -129,7 +129,7 @@ inline scoring::Entries entries_of(const RandomModel& model, const brute_force::
   return entries;
 }
 
-// Makes ordered and unordered rows, of ones and of other values; returns the ranks of each.
+// Adds random rows, with ones and with other values; returns the ranks of each row.
 template <class Index>
 std::vector<brute_force::Ranks> add_rows(const RandomModel& model, std::size_t row_size, bool unordered,
                                          unkernel::Random& random, Rows<Index>& rows) {

@@ -38,7 +38,7 @@ std::vector<FeatureMap> maps(int degree) {
           {degree, FeatureMap::Kind::plain, 1.0, 1.0}};
 }
 
-// Returns plans with no head, a partial one and a full one; also with more fused ranks than the head has.
+// Returns plans with heads of no, some and all ranks; also with more fused ranks than the head has.
 std::vector<HeadPlan> head_plans(Basis basis) {
   std::vector<HeadPlan> plans{{0, 0, false}, {0, 5, false}, {0, 1000, false}};
   if (basis == Basis::sets)
@@ -61,7 +61,7 @@ void check_model(const RandomModel& model, HeadPlan plan, const Rows<Index>& row
                         [&](const scoring::Row& row) { return model.slow_scores(row); });
 }
 
-// Returns half of the rows' own conjunctions, and some that occur in no row.
+// Returns half of the conjunctions of the rows, and some conjunctions that may not occur in any row.
 std::vector<Ranks> some_conjunctions(const std::vector<Ranks>& rows, const ModelShape& shape,
                                      Random& random) {
   std::vector<Ranks> chosen;
@@ -119,7 +119,7 @@ void test_equals_the_sum_with_many_features() {
   }
 }
 
-// Owners with so many partners that hash tables find them.
+// Some conjunctions have so many partners that these are stored in hash tables.
 void test_owners_with_many_partners() {
   Random random(3);
   for (const Basis basis : {Basis::sets, Basis::monomials}) {
@@ -171,7 +171,8 @@ void test_results_do_not_depend_on_threads() {
   CHECK(scores_of(*make_conjunction_engine(borrow(by_two)), rows, 1) == alone);
 }
 
-// Two ones in one column are a two, whatever the other rows are; a row without values counts a column once.
+// A column that a row has twice with the value 1 has the value 2, whatever other rows there are. In a row
+// without values, a repeated column counts once.
 void test_repeated_columns_are_added() {
   Random random(6);
   RandomModel model({Basis::sets, maps(2)[0], 4, 4, 1}, random);

@@ -97,7 +97,7 @@ void test_equals_the_kernel_sum() {
   }
 }
 
-// So many partners that hash tables find them, and ranks of 32 bits.
+// Covers hash tables, which store many partners, and ranks of 32 bits.
 void test_many_partners_and_many_features() {
   Random random(2);
   const RandomMachine many_partners(60, {50, 40, true}, 1, random);
@@ -158,7 +158,7 @@ void test_results_do_not_depend_on_threads() {
 
 using Weights = std::map<std::vector<std::int64_t>, std::vector<double>>;  // by columns, ascending, then -1
 
-// Weighs every conjunction of every support vector by the formula.
+// Computes the weights of all conjunctions of all support vectors by the formula.
 Weights slow_expansion(const RandomMachine& machine, const FeatureMap& map) {
   Weights weights;
   for (std::size_t j = 0; j < machine.count(); ++j) {
@@ -209,7 +209,8 @@ struct Thresholds {
     }
   }
 
-  // Returns by how much, relatively, the largest of the weights exceeds its threshold.
+  // Returns the largest relative distance by which a weight exceeds its threshold; negative if none exceeds
+  // it.
   double passed_by(const std::vector<double>& weights) const {
     double best = -1.0;
     for (std::size_t s = 0; s < weights.size(); ++s) {
@@ -253,7 +254,8 @@ void test_conjunctions_below_the_threshold_are_pruned() {
   }
 }
 
-// --- Giving up ----------------------------------------------------------------------------------------
+// --- Memory and interruption
+// ----------------------------------------------------------------------------------------
 
 void test_too_little_memory_is_an_error() {
   Random random(6);

@@ -1,4 +1,4 @@
-// Feature groups against a slow twin on the same rows, and the numbering of their sums.
+// Compares feature groups with the states of the rows, and checks how conjunctions of states are numbered.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -97,7 +97,7 @@ void test_groups_have_the_states_of_the_rows() {
   }
 }
 
-// If there are too many sums at first, merging slots reduces them.
+// Groups of single features have too many sums here, so features must be merged into larger groups.
 void test_merging_slots_reduces_the_number_of_sums() {
   Random random(2);
   const Table table = rows_of_slots(10, 2000, random);

@@ -46,7 +46,7 @@ struct Weighed {
   }
 };
 
-// Lists the heaviest first; no two have the same weight.
+// Lists all conjunctions by descending weight. No two have the same weight.
 std::vector<Weighed> slow_listing(const RandomModel& model) {
   std::vector<Weighed> list;
   for (const auto& [ranks, place] : model.places) {
@@ -84,7 +84,7 @@ void check_listing(const HeaviestConjunctions& listing, const std::vector<Weighe
   }
 }
 
-// Sets some weights of the model to zero, which are not listed; the others have distinct magnitudes.
+// Sets some weights of the model to zero, and gives distinct magnitudes to the others. Zeros are not listed.
 void spread_weights(RandomModel& model, Random& random) {
   std::vector<std::size_t> order(model.weights.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i + 1;

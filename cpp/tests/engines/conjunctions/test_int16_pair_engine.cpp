@@ -1,5 +1,5 @@
-// The 16-bit engine: for any split between dense tables and buckets, scores equal those of a loop over all
-// conjunctions.
+// Compares scores of the 16-bit engine with a loop over all conjunctions, for any split between dense tables
+// and buckets.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -38,7 +38,7 @@ void round_weights(double unit, RandomModel& model) {
   for (double& value : model.intercept) value = unit * std::round(value / unit);
 }
 
-// Returns most pairs of the rows, but no pairs of two columns outside the core.
+// Returns most conjunctions of the rows, but no pair of two columns outside the core.
 std::vector<Ranks> some_pairs(const RandomModel& model, const std::vector<Ranks>& rows, std::int64_t core,
                               Random& random) {
   std::vector<Ranks> chosen;
@@ -92,7 +92,7 @@ void test_equals_the_sum_with_a_kernel_map() {
   check_case<std::int32_t>({{Basis::sets, kernel, 30, 30, 4}, 8, all_core}, {0, 60, 1'000}, random);
 }
 
-// Owners with thousands of partners, tags of all lengths, ranks beyond 16 bits.
+// Covers features with thousands of partners, tags of all lengths, and ranks that exceed 16 bits.
 void test_many_features() {
   Random random(3);
   check_case<std::int32_t>({shape_of(3'000, 3'000, 4), 200, all_core}, {0, 50'000}, random);
@@ -100,7 +100,7 @@ void test_many_features() {
   check_case<std::int64_t>({shape_of(200'000, std::int64_t{1} << 40, 5), 60, all_core}, {0, 1'000}, random);
 }
 
-// Longer rows take another path, because their sums might overflow.
+// Rows as long as these are scored by other code, because sums of 16-bit weights might overflow.
 void test_long_rows() {
   Random random(4);
   check_case<std::int32_t>({shape_of(400, 400, 3), 330, all_core}, {0, 5'000, 100'000}, random);

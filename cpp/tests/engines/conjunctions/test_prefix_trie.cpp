@@ -1,4 +1,4 @@
-// Prefix tries against a map of prefixes.
+// Compares prefix tries with a map of prefixes.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -59,8 +59,8 @@ bool has_child(const Counts& counts, const Prefix& prefix) {
          std::equal(prefix.begin(), prefix.end(), next->first.begin());
 }
 
-// The order in which leaves are removed, the smallest first. Prefixes that are equal in all of these are only
-// counted.
+// The order in which leaves are removed, the smallest first. Which of several equal leaves is removed is not
+// checked.
 using Order = std::tuple<double, std::int64_t, std::int64_t>;
 
 Order order_of(const Prefix& prefix, std::uint32_t count) {
@@ -128,7 +128,8 @@ void test_the_longest_stored_prefix_is_found() {
     while (!kept.contains(longest)) longest.pop_back();
     const auto found = longest_stored_prefix(trie, {0, 0}, rows[i]);
     CHECK(found.length == longest.size() && trie.counts[found.node] == kept.at(longest));
-    for (std::size_t cut = 0; cut <= found.length; ++cut) {  // in two parts, like head and tail
+    for (std::size_t cut = 0; cut <= found.length;
+         ++cut) {  // in two parts, as engines look up a head and a tail
       const auto first = longest_stored_prefix(trie, {0, 0}, rows[i].first(cut));
       CHECK(first.length == cut);
       CHECK(longest_stored_prefix(trie, first, rows[i].subspan(cut)).node == found.node);

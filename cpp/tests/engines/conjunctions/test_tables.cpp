@@ -81,7 +81,8 @@ T random_number(T old, Random& random) {
   }
 }
 
-// Leaves no spare capacity behind the data, where a sanitizer would not detect reads.
+// Changes one array. Leaves no spare capacity after the data, because a sanitizer would not detect reads of
+// it.
 template <class Array>
 void damage(Array& array, Random& random) {
   using T = typename Array::value_type;
@@ -119,7 +120,7 @@ void damage(T& number, Random& random) {
 
 void damage(Basis& basis, Random&) { basis = basis == Basis::sets ? Basis::monomials : Basis::sets; }
 
-// Applies one or two of these damages.
+// Functions that damage one array or number each.
 using Damages = std::vector<std::function<void(Random&)>>;
 
 template <class... Parts>
@@ -151,7 +152,7 @@ const Rows<std::int32_t>& all_rows() {
   return rows;
 }
 
-// Scores each row separately, so that rows of ones take their own path.
+// Scores each row separately, because rows of ones are scored by other code than rows with values.
 void use(const Engine& engine) {
   const auto worker = engine.worker();
   std::vector<double> out(engine.scores());
@@ -183,7 +184,7 @@ Damages damages_of(ConjunctionArrays& a) {
   for (auto& level : a.levels) {
     for (auto& one : damages_to(level.keys, level.weights, level.begins)) all.push_back(std::move(one));
   }
-  all.push_back([&a](Random&) {  // all ranks in the other width, which may be sound
+  all.push_back([&a](Random&) {  // all ranks get the other width, which may be valid
     for (auto* keys : {&a.levels[0].keys, &a.levels[1].keys, &a.levels[2].keys, &a.items}) {
       if (const auto* slim = std::get_if<LargeVector<std::uint16_t>>(keys)) {
         *keys = LargeVector<std::uint32_t>(slim->begin(), slim->end());
@@ -221,7 +222,7 @@ void try_damaged(const Arrays& valid, Random& random, Outcomes& outcomes) {
   }
 }
 
-// Both outcomes must be frequent; otherwise the damage is too uniform.
+// Both outcomes must be frequent: otherwise the damage would test only one of them.
 void check_outcomes(const Outcomes& outcomes) {
   CHECK(outcomes.refused > rounds / 10 && outcomes.used > rounds / 10);
 }
@@ -270,7 +271,7 @@ void test_damaged_grouped_tables() {
   check_outcomes(outcomes);
 }
 
-// Many common features, so that rare ones are stored as lists.
+// If there are many common features, rare features are stored as lists.
 void test_damaged_tables_of_items() {
   Random random(6);
   Outcomes outcomes;
@@ -417,7 +418,7 @@ void test_tries_are_refused_for_unsuitable_tables() {
   }
 }
 
-// Owners that have hash tables.
+// With many partners, tables have hash tables.
 void test_damaged_tables_with_many_partners() {
   Random random(3);
   Outcomes outcomes;

@@ -231,7 +231,8 @@ void check_decision(const TreeKernel& kernel, const Trees& trees, const TreeWeig
 
 // --- Random trees -----------------------------------------------------------------------------------
 
-// Labels A .. and words a ..; with `clashes`, words may be spelt like labels.
+// Makes a tree with the labels A, B, .. and the words a, b, ..; with `clashes`, words may be spelled like
+// labels.
 std::string random_tree(Random& random, int depth, std::uint32_t widest, bool clashes) {
   std::string text = "(";
   text += static_cast<char>('A' + random.below(3));
@@ -277,7 +278,7 @@ void test_fragments_of_random_forests() {
   }
 }
 
-// Gaps, several placements of a fragment, and at most five children.
+// Fragments with gaps between children, that occur in several ways, and with at most five children per node.
 void test_partial_trees_with_gaps() {
   for (const double decay : {0.4, 1.0, 1.3}) {
     const TreeKernel kernel{TreeKernelKind::partial_tree, decay, 0.7};

@@ -1,5 +1,5 @@
-// Tables of support vectors from a damaged or hostile file: valid tables of each engine and kernel, some of
-// whose arrays are changed by the input. They are refused, or scoring stays inside the arrays.
+// Tables of support vectors from a damaged or hostile file: the input changes some arrays of valid tables of
+// each engine and kernel. The tables are refused, or scoring stays inside the arrays.
 #include <stdexcept>
 #include <string>
 #include <vector>

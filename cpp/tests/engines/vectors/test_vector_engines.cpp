@@ -33,7 +33,7 @@ std::vector<KernelFunction> some_kernels() {
   return kernels;
 }
 
-// Makes rows longer than the 255 features that bytes can count, of ones and of other values.
+// Adds rows with about 255 features, which is the most that a byte can count, and with more.
 template <class Index>
 void add_long_rows(Random& random, Rows<Index>& rows) {
   for (const std::int64_t length : {254, 255, 256, 390}) {
@@ -89,7 +89,7 @@ void test_engines_equal_the_kernel_sum() {
   }
 }
 
-// Overlaps up to the largest that fits into a byte, and beyond.
+// A vector and a row can have more features in common than a byte can count.
 void test_overlaps_that_exceed_a_byte() {
   Random random(2);
   RandomMachine machine(70, {features, 12, true}, 2, random);
@@ -100,7 +100,7 @@ void test_overlaps_that_exceed_a_byte() {
   check_machine(machine, true, many_rows<std::int32_t>(random));
 }
 
-// Vectors with nearly all columns, so that these columns are stored with their zeros. Blocks of rows end at
+// Columns that nearly all vectors have are stored with their zeros. Blocks of rows end at
 // multiples of 4 and 16, blocks of vectors at multiples of 256.
 void test_columns_of_nearly_all_vectors() {
   Random random(4);
@@ -136,7 +136,7 @@ void zero_other_pairs(const std::vector<std::uint32_t>& begins, RandomMachine& m
   }
 }
 
-// Makes classes of no vectors, of a few, and of more than a block has.
+// Returns where classes begin: some have no vectors, some a few, and some more than a block has.
 std::vector<std::uint32_t> begins_of_classes(std::size_t classes, Random& random) {
   std::vector<std::uint32_t> begins{0};
   for (std::size_t c = 0; c < classes; ++c) {
@@ -167,7 +167,7 @@ void test_one_against_one_classes() {
   }
 }
 
-// A row's scores are the same to the last bit, alone and at any position among others.
+// The scores of a row have the same bits if it is scored alone or among other rows, at any position.
 void test_scores_do_not_depend_on_other_rows() {
   Random random(6);
   const RowKind dense{7, 40, false};

@@ -1,4 +1,4 @@
-// Kernels computed with an index against all pairs of nodes, and all pairs of nodes against the recursive
+// Compares kernels that use an index with sums over all pairs of nodes, and these sums with the recursive
 // definitions.
 #include <algorithm>
 #include <array>
@@ -72,7 +72,7 @@ class Recursion {
   }
 
  private:
-  std::vector<NodeId> nodes_below(NodeId root) const {  // repeated as often as they occur
+  std::vector<NodeId> nodes_below(NodeId root) const {  // a node is listed as often as it occurs
     std::vector<NodeId> nodes{root};
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       for (const NodeId child : forest_.children(nodes[i])) nodes.push_back(child);
@@ -201,7 +201,7 @@ Vector gram(const TreeKernel& kernel, const Trees& left, const Trees& right, boo
   return sink.values;
 }
 
-// Puts the trees of both sides into one forest and computes pair by pair.
+// Computes all kernels pair by pair, with the trees of both sides in one forest.
 Vector gram_by_pairs(const TreeKernel& kernel, const Trees& left, const Trees& right, bool normalize) {
   Trees joint;
   for (const Trees* side : {&left, &right}) {
@@ -248,8 +248,8 @@ void test_matrices_equal_all_pairs() {
   }
 }
 
-// One production almost everywhere, and the same below it: covers lists, their complements, ranges and whole
-// blocks.
+// Nearly all nodes have the same production, and so do their children. Covers all forms in which matches are
+// stored: lists, complements of lists, ranges and whole blocks.
 void test_blocks_in_which_most_nodes_match() {
   Random random(3);
   for (const TreeKernelKind kind : kinds) {
@@ -336,8 +336,8 @@ void test_scores_equal_sums_of_kernels() {
   }
 }
 
-// Many nodes of few productions: first children shared by many nodes or by few, and only children that are
-// neighbours with gaps, so that a node also matches without the node above it.
+// Many nodes have few different productions. Covers first children that many or few nodes share, and nodes
+// that match although the nodes above them do not.
 void test_scores_of_large_blocks() {
   Random random(8);
   const auto word = [&](std::uint32_t words) {
@@ -388,8 +388,8 @@ void test_examples_with_several_trees_or_none() {
   const TreeCounts counts = TreeCounts::count(kernel, trees.forest, offsets, roots, true, {2, &unwatched});
   CHECK(counts.size() == 3 && counts.row(0).nodes.empty() && counts.row(1).nodes.empty());
   TreePairs pairs(kernel, trees.forest);
-  // Each tree is divided by its own norm: 1 + 2 * 2, and twice two pairs of different trees, one of which
-  // contains the other.
+  // Each tree has norm 1: the first tree contributes 1, the second tree, which occurs twice, 2 * 2, and there
+  // are 2 * 2 pairs of different trees, one of which contains the other.
   const double norm = std::sqrt((0.5 * 1.5 + 0.5) * 0.5);
   CHECK(close(pairs(counts.row(2), counts.row(2)), 1.0 + 4.0 + 4.0 * 0.5 / norm, 1e-13));
 }
@@ -406,8 +406,8 @@ void test_normalized_trees_have_norm_one() {
   }
 }
 
-// Returns a tree of this depth whose other children all differ. With `to_the_right`, these come before the
-// deep ones.
+// Returns a deep tree in which each node on the path has one more child, different from all others. With
+// `to_the_right`, this child comes before the next node of the path.
 std::string comb(int depth, bool to_the_right) {
   std::string begin, end;
   for (int k = 0; k < depth; ++k) {
@@ -446,7 +446,7 @@ void test_deep_trees_keep_few_rows() {
   CHECK(close(norms[0], norms[1], 1e-12));
 }
 
-// Subtrees that occur twice, far apart, are kept between their occurrences.
+// Rows of subtrees that occur twice are kept until the second occurrence, which takes too much memory here.
 void test_trees_that_need_too_much_memory_are_refused() {
   const TreeKernel kernel{TreeKernelKind::partial_tree, 0.4, 0.4};
   std::string begin, end;

@@ -1,5 +1,5 @@
-// A parser from a damaged or hostile file: learnt from a small treebank, then changed by the input. It is
-// refused, or parses sentences into trees with its own labels.
+// A parser from a damaged or hostile file: the input changes a parser that has learnt from a small treebank.
+// The parser is refused, or parses sentences into trees with labels that it has.
 #include <array>
 #include <memory>
 #include <stdexcept>
@@ -24,7 +24,7 @@ using data::ColumnText;
 constexpr std::string_view templates =
     "[moves]\nstack.word\ninput.xpos\nstack.xpos + input.xpos\nstack.label + distance\n"
     "[labels]\nhead.word\ndependent.suffix3\ndirection + dependent.xpos\n";
-// The second tree is not projective, so that labels are lifted.
+// The second tree is not projective, so that there are labels of lifted words.
 constexpr std::string_view treebank =
     "1\tDogs\tdog\tN\tNNS\t_\t2\tsubj\t_\t_\n2\tbark\tbark\tV\tVBP\t_\t0\troot\t_\t_\n3\tnow\tnow\tA\tRB\t_"
     "\t2\tadv\t_\t_\n\n"

@@ -1,5 +1,5 @@
-// For any bytes, templates are rejected with a FormatError at an existing line, or every feature is the same
-// after being written and read again, and its addresses lead to words of a state or to none.
+// For any bytes, templates are refused with a FormatError at an existing line, or every feature is the same
+// after being written and read again, and its addresses give words of the sentence or no word.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -111,7 +111,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_set(read.moves, random);
     check_set(read.labels, random);
   } catch (const FormatError& error) {
-    // Line 0 is that of a section without features.
+    // Line 0 stands for the whole file: a section is missing or has no features.
     CHECK(error.line >= 0 && error.line <= std::ranges::count(text, '\n') + 1);
     CHECK(std::string_view(error.what()).starts_with("fuzz"));
   }

@@ -1,4 +1,4 @@
-// Dependency trees for tests: all small ones, and random ones.
+// Dependency trees for tests: all trees of a few words, and random trees.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace unkernel::parsing {
 
-// Place 0 is unused, as in GoldHeads.
+// The head of each word; index 0 is unused, as in GoldHeads.
 using Heads = std::vector<Word>;
 
 inline Word head_of(const Heads& heads, Word word) { return heads[static_cast<std::size_t>(word)]; }

@@ -1,6 +1,5 @@
-// The transition system against its definition: any sequence of moves gives one tree; canonical moves build
-// every projective tree; and the oracle's costs are the gold arcs that are lost according to an exhaustive
-// search.
+// Any sequence of valid moves gives one tree, canonical moves build every projective tree, and the costs of
+// the oracle are the numbers of gold arcs that are lost according to an exhaustive search.
 #include <map>
 #include <optional>
 #include <set>
@@ -52,7 +51,7 @@ void check_children(const ArcEagerState& state) {
 }
 
 void test_any_valid_moves_make_one_tree(Random& random) {
-  ArcEagerState state;  // kept, as a parser does
+  ArcEagerState state;  // reused, as parsers do
   for (int trial = 0; trial < 20'000; ++trial) {
     const std::size_t words = 1 + random.below(trial % 100 == 0 ? 200 : 9);
     std::size_t moves = 0;

@@ -1,5 +1,5 @@
-// Lifting makes any tree projective and marks lifted words; undoing it gives one tree without marks, the
-// original one if a single word was lifted and labels are distinct.
+// Lifting makes any tree projective and marks lifted words. Restoring gives a tree without marks. It is the
+// original tree if at most one word was lifted and all labels are distinct.
 #include "unkernel/parsing/arc_eager/projective.hpp"
 
 #include <algorithm>
@@ -92,7 +92,7 @@ void check_any_marks(std::size_t words, Random& random) {
   }
 }
 
-// 4 hangs from 1, across the root 2; its mark finds 1 again.
+// The arc from word 1 to word 4 crosses the root, which is word 2. The mark of word 4 leads back to word 1.
 void test_lifting_and_restoring_one_word() {
   LabelSet labels;
   for (const char* name : {"root", "nsubj", "obj", "acl"}) labels.add(name);
@@ -104,7 +104,7 @@ void test_lifting_and_restoring_one_word() {
   CHECK((tree.heads == Heads{0, 2, 0, 2, 1} && tree.labels[4] == 3));
 }
 
-// Two roots: an arc across one of them is lifted to the top.
+// With two roots, a word whose arc crosses a root becomes a root itself.
 void test_lifting_with_two_roots() {
   LabelSet labels = plain_labels(3);
   LabelledTree tree{{0, 0, 0, 1}, {no_label, 0, 1, 2}};

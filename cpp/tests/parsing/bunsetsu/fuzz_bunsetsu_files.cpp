@@ -1,5 +1,6 @@
-// A bunsetsu parser from a damaged or hostile file: learnt from a few sentences, then changed by the input.
-// It is refused, or parses any sentence into a tree, and explains it by rows of features that have names.
+// A bunsetsu parser from a damaged or hostile file: the input changes a parser that has learnt from a few
+// sentences. The parser is refused, or parses any sentence into a tree, and the rows of its decisions have
+// features with names.
 #include <cstddef>
 #include <cstdint>
 #include <span>

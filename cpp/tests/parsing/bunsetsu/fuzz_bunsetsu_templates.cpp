@@ -1,5 +1,5 @@
-// For any bytes, a file of templates for bunsetsu is rejected with a FormatError at an existing line, or its
-// names are templates, each of which has its own name.
+// For any bytes, a file of templates for bunsetsu is refused with a FormatError at an existing line, or its
+// names are valid, different templates.
 #include <algorithm>
 #include <set>
 #include <stdexcept>

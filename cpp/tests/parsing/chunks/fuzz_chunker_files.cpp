@@ -1,6 +1,6 @@
-// A chunker from a damaged or hostile file: learnt from a small text, then changed by the input. It is
-// refused, or tags any text validly, explains its tags by rows of its own features, and is the same after
-// being stored and loaded.
+// A chunker from a damaged or hostile file: the input changes a chunker that has learnt from a small text.
+// The chunker is refused, or gives valid tags for any text, its decisions have valid rows, and it is the same
+// after being stored and loaded.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -164,7 +164,8 @@ void check_rows(const FeatureRows& rows, std::int32_t features) {
   }
 }
 
-// Checks the rows of decisions, as explanations request them; the same after storing and loading.
+// Checks the rows of decisions, from which explanations are made, also after storing and loading the
+// features.
 void check_explained(const OwnedChunker& stored, const SequenceFeatures& features,
                      std::span<const ChunkTag> predicted, bool store_again) {
   std::vector<std::int32_t> answers;

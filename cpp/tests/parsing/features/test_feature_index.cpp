@@ -1,4 +1,4 @@
-// The feature index against a map of vectors, with templates of one place, of several places, and with keys
+// Compares the feature index with a map, for templates with one place, with several places, and with keys
 // that exceed 63 bits.
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ using Slow = std::map<std::pair<std::size_t, std::vector<FeatureValue>>, std::in
 std::vector<FeatureValue> draw_values(const TemplateRanges& ranges, Random& random) {
   std::vector<FeatureValue> values;
   for (const std::size_t range : ranges) {
-    const std::uint32_t near = random.below(4);  // few values, at both ends of the range
+    const std::uint32_t near = random.below(4);  // a few values at both ends of the range
     const auto value = static_cast<FeatureValue>(near % range);
     values.push_back(random.below(2) == 0 ? value : static_cast<FeatureValue>(range) - 1 - value);
   }

@@ -1,6 +1,6 @@
-// A tagger of two columns from a damaged or hostile file: learnt from a small text, then changed by the
-// input. It is refused, or gives every word a class of its column, with the same result on one thread and on
-// three.
+// A tagger of two columns from a damaged or hostile file: the input changes a tagger that has learnt from a
+// small text. The tagger is refused, or gives every word a class of each column, and the same classes on one
+// thread and on three.
 #include <cstdint>
 #include <memory>
 #include <stdexcept>

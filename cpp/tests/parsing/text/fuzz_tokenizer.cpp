@@ -1,5 +1,5 @@
-// For any bytes and any decisions, the tokens and blanks of the result are the bytes, on one thread and on
-// three. If the bytes are UTF-8, the result is CoNLL-U.
+// For any bytes, the tokens and blanks of the result are these bytes, and the result is the same on one
+// thread and on three. If the bytes are UTF-8, the result is CoNLL-U.
 #include <string>
 #include <string_view>
 #include <vector>

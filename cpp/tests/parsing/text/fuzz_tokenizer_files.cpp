@@ -1,6 +1,6 @@
-// A tokenizer from a damaged or hostile file: learnt from a small text, then changed by the input. It is
-// refused, or splits any text, with the same result on one thread, on three, and for any division of the text
-// into pieces.
+// A tokenizer from a damaged or hostile file: the input changes a tokenizer that has learnt from a small
+// text. The tokenizer is refused, or splits any text, with the same result on one thread, on three threads,
+// and if the text is read in blocks.
 #include <array>
 #include <cstdint>
 #include <stdexcept>
@@ -67,7 +67,8 @@ struct OwnedTokenizer {
   }
 
  private:
-  // Most of the effect is in the kinds of ASCII: exchanges two of them, or reverses all.
+  // Mostly changes the kinds of ASCII characters, which have the largest effect: exchanges two of them,
+  // changes one, or reverses all kinds.
   void damage_characters(FuzzBytes& bytes) {
     std::vector<std::uint8_t>& kinds = characters.kinds;
     switch (bytes.below(4)) {

@@ -30,7 +30,7 @@ inline std::string value_of(std::string_view misc, std::string_view key, std::st
   return unescaped(rest.substr(0, rest.find('|')));
 }
 
-// Returns the text from which the lines were made.
+// Returns the text from which the tokenizer made these lines.
 inline std::string original_text(std::string_view answer) {
   std::string text;
   int words = 0;  // remaining lines of a multiword token

@@ -60,7 +60,7 @@ void test_invalid_kinds_are_refused() {
   CHECK_THROWS(CharacterKinds{tables.view()}, std::invalid_argument);
 }
 
-// Every loop advances, even if a text begins with a character that it should not begin with.
+// Every loop advances, even if a text begins with a blank, which callers should have skipped.
 void test_every_loop_advances() {
   const SmallTokenizer tokenizer;
   const CharacterKinds& kinds = tokenizer.spec().characters();
@@ -70,7 +70,7 @@ void test_every_loop_advances() {
   }
 }
 
-// Blanks that begin where a stretch must end belong to it.
+// Blanks that begin where a stretch must end belong to this stretch.
 void test_blanks_at_its_end_belong_to_a_stretch() {
   const SmallTokenizer tokenizer;
   const std::string word(longest_stretch, 'x');

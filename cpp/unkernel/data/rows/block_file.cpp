@@ -33,7 +33,7 @@ RowBlock block_at(const unsigned char* bytes, const Layout& layout, std::int64_t
   return block;
 }
 
-bool offsets_are_sound(std::span<const std::int64_t> offsets, std::int64_t entries) {
+bool offsets_are_valid(std::span<const std::int64_t> offsets, std::int64_t entries) {
   return offsets.front() == 0 && offsets.back() == entries && std::ranges::is_sorted(offsets);
 }
 
@@ -72,7 +72,7 @@ std::size_t block_bytes(std::int64_t rows, std::int64_t entries, const Layout& l
 std::unique_ptr<BlockBuffers::Buffer> BlockBuffers::take_free_or_new() {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) {
-    free_.reserve(++made_);  // so that returning a buffer cannot fail
+    free_.reserve(++made_);  // so that returning a buffer needs no memory
     return std::make_unique<Buffer>();
   }
   std::unique_ptr<Buffer> buffer = std::move(free_.back());
@@ -123,11 +123,11 @@ void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_positio
   if (entry.layout < 0 || entry.layout > layout_code({ColumnKind::wide, ValueKind::full}))
     fail(k, "is of an unknown layout");
   const Layout layout = layout_of(entry.layout);
-  const std::int64_t room = region_end - expected_position;
+  const std::int64_t available = region_end - expected_position;
   const auto entry_size = static_cast<std::int64_t>(entry_bytes(layout));
-  const bool fits = entry.position == expected_position && entry.rows > 0 && entry.rows < room / 8 &&
-                    entry.entries >= 0 && entry.entries <= room / entry_size &&
-                    static_cast<std::int64_t>(block_bytes(entry.rows, entry.entries, layout)) <= room;
+  const bool fits = entry.position == expected_position && entry.rows > 0 && entry.rows < available / 8 &&
+                    entry.entries >= 0 && entry.entries <= available / entry_size &&
+                    static_cast<std::int64_t>(block_bytes(entry.rows, entry.entries, layout)) <= available;
   if (!fits) fail(k, "does not lie where it should");
   places_.push_back({entry.position, rows_, entry.rows, entry.entries, layout, entry.checksum});
   rows_ += entry.rows;
@@ -140,7 +140,7 @@ BlockLease BlockFile::block(std::int64_t k) const {
   const std::shared_ptr<BlockBuffers::Buffer> buffer = buffers_->take(size);
   const std::span<unsigned char> bytes(buffer->data(), size);
   read(place.position, bytes);
-  check_unchanged();  // after reading: bytes that were read before a change are sound
+  check_unchanged();  // checked after reading: bytes that were read before a change are valid
   const RowBlock block = block_at(bytes.data(), place.layout, place.first_row, place.rows, place.entries);
   std::atomic<bool>& checked = checked_[static_cast<std::size_t>(k)];
   if (!checked.load(std::memory_order_relaxed)) {
@@ -168,7 +168,7 @@ void BlockFile::check_unchanged() const {
 void BlockFile::check(std::int64_t k, const RowBlock& block, std::span<const unsigned char> bytes) const {
   const Place& place = places_[static_cast<std::size_t>(k)];
   if (checksum(bytes) != place.checksum) fail(k, "is damaged");
-  if (!offsets_are_sound(block.offsets, place.entries)) fail(k, "has rows that do not fit its entries");
+  if (!offsets_are_valid(block.offsets, place.entries)) fail(k, "has rows that do not fit its entries");
   const auto count = static_cast<std::size_t>(place.entries);
   with_types(block, [&](const auto* columns, const auto* values) {
     if (!all_below(std::span(columns, count), features_)) fail(k, "has a column outside the matrix");

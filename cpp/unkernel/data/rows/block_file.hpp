@@ -26,7 +26,7 @@ namespace unkernel::data {
 // Blocks start at cache-line boundaries; the first one follows the magic number of the file.
 inline constexpr std::int64_t block_alignment = 64;
 
-// The entry of one block in the index of the file: five 8-byte numbers.
+// The entry of a block in the index of the file: five 8-byte numbers.
 struct BlockEntry {
   std::int64_t position;
   std::int64_t rows;
@@ -42,11 +42,11 @@ std::size_t block_bytes(std::int64_t rows, std::int64_t entries, const Layout& l
 // The region of an open file that holds the blocks.
 struct BlockRegion {
   std::string file;  // for error messages
-  int descriptor;    // owned by the caller, who may close it afterwards
+  int descriptor;    // owned by the caller, who may close it after the constructor
   std::int64_t end;  // of the last block, aligned
 };
 
-// Memory for the blocks of a file, which is reused. Leases may outlive the file.
+// Buffers for the blocks of a file, which are reused. Leases of blocks may outlive the file.
 class BlockBuffers : public std::enable_shared_from_this<BlockBuffers> {
  public:
   using Buffer = LargeVector<unsigned char>;
@@ -61,8 +61,8 @@ class BlockBuffers : public std::enable_shared_from_this<BlockBuffers> {
   std::size_t made_ = 0;
 };
 
-// Trusts nothing in the file: a wrong index is a FormatError in the constructor, a wrong block when it is
-// first leased. A file that changes while it is read is a FormatError, too.
+// Trusts nothing in the file. A damaged index is a FormatError in the constructor, and a damaged block is a
+// FormatError when the block is first leased. So is a file that changes while it is read.
 class BlockFile final : public RowStore {
  public:
   BlockFile(const BlockRegion& region, std::size_t features, std::span<const BlockEntry> index);
@@ -92,7 +92,7 @@ class BlockFile final : public RowStore {
   std::string file_;
   std::size_t features_;
   FileHandle handle_;
-  FileVersion version_;  // when it was opened
+  FileVersion version_;  // of the file when it was opened
   std::int64_t rows_ = 0;
   std::int64_t entries_ = 0;
   std::vector<Place> places_;

@@ -13,8 +13,8 @@
 namespace unkernel::data {
 
 // Rows arrive in parts of any size; block boundaries depend on the rows alone, not on the parts. A block has
-// as many rows as a block in memory (row_store.hpp), or fewer so that it stays below about 4 MB, or a single
-// larger row.
+// as many rows as a block in memory (row_store.hpp), or fewer if it would exceed about 4 MB. A row that is
+// larger than 4 MB has a block of its own.
 class BlockPacker {
  public:
   // Throws std::invalid_argument if a column is outside the matrix or a value is not finite.
@@ -22,7 +22,7 @@ class BlockPacker {
   void add(const CsrView<Index, double>& rows);
   // Closes the last block.
   void finish();
-  // Takes the bytes of full blocks, to be written after those taken before.
+  // Takes the bytes of the blocks that were closed since the last call, to be appended to the file.
   std::vector<unsigned char> take();
 
   const std::vector<BlockEntry>& index() const { return index_; }

@@ -30,7 +30,7 @@ LargeVector<std::int64_t> offsets_of(std::span<const Index> offsets, RowOrder or
   return result;
 }
 
-// Copies entries from where the rows were to where they are now.
+// Copies the entries of rows from their old to their new positions.
 template <class Index>
 class EntryCopier {
  public:
@@ -40,13 +40,13 @@ class EntryCopier {
   template <class To, class From, class Change>
   void copy(std::span<const From> from, LargeVector<To>& to, const Change& change) const {
     to.resize(static_cast<std::size_t>(to_.back()));
-    const auto copy_some = [&](std::size_t source, std::size_t target, std::size_t count) {
+    const auto copy_entries = [&](std::size_t source, std::size_t target, std::size_t count) {
       for (std::size_t k = 0; k < count; ++k) to[target + k] = static_cast<To>(change(from[source + k]));
     };
     if (!order_) {
       parallel_ranges(threads_, to_.back(), grain, [&](std::int64_t begin, std::int64_t end) {
         const auto first = static_cast<std::size_t>(begin);
-        copy_some(first, first, static_cast<std::size_t>(end - begin));
+        copy_entries(first, first, static_cast<std::size_t>(end - begin));
       });
       return;
     }
@@ -54,8 +54,9 @@ class EntryCopier {
                     [&](std::int64_t begin, std::int64_t end) {
                       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
                         const auto source = static_cast<std::size_t>((*order_)[i]);
-                        copy_some(static_cast<std::size_t>(from_[source]), static_cast<std::size_t>(to_[i]),
-                                  static_cast<std::size_t>(to_[i + 1] - to_[i]));
+                        copy_entries(static_cast<std::size_t>(from_[source]),
+                                     static_cast<std::size_t>(to_[i]),
+                                     static_cast<std::size_t>(to_[i + 1] - to_[i]));
                       }
                     });
   }
@@ -69,17 +70,18 @@ class EntryCopier {
 
 template <class Index>
 void check_columns(std::span<const Index> columns, std::int64_t features, int threads) {
-  std::atomic<bool> sound{true};
+  std::atomic<bool> valid{true};
   parallel_ranges(threads, static_cast<std::int64_t>(columns.size()), grain,
                   [&](std::int64_t begin, std::int64_t end) {
-                    // Negative columns are the largest unsigned ones. A maximum is vectorised.
+                    // As unsigned numbers, negative columns are larger than all others. The maximum is
+                    // vectorised.
                     using Unsigned = std::make_unsigned_t<Index>;
                     Unsigned largest = 0;
                     for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k)
                       largest = std::max(largest, static_cast<Unsigned>(columns[k]));
-                    if (begin < end && largest >= static_cast<std::uint64_t>(features)) sound = false;
+                    if (begin < end && largest >= static_cast<std::uint64_t>(features)) valid = false;
                   });
-  if (!sound) throw std::invalid_argument("a column index is outside the matrix");
+  if (!valid) throw std::invalid_argument("a column index is outside the matrix");
 }
 
 // Numbers columns by a counting sort; columns that are used equally often keep their order.
@@ -110,18 +112,18 @@ ValueSurvey survey_values(std::span<const double> values, int threads) {
   std::atomic<bool> ones{true}, single{true}, finite{true};
   parallel_ranges(threads, static_cast<std::int64_t>(values.size()), grain,
                   [&](std::int64_t begin, std::int64_t end) {
-                    // Works on bits, because comparisons would not be vectorised.
+                    // Compares bits, because comparisons of doubles would not be vectorised.
                     const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
                     constexpr std::uint64_t exponent = 0x7FF0'0000'0000'0000;
-                    std::uint64_t beside_one = 0, beside_single = 0, infinite = 0;
+                    std::uint64_t differs_from_one = 0, differs_from_single = 0, infinite = 0;
                     for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
                       const std::uint64_t value = bits(values[k]);
-                      beside_one |= value ^ bits(1.0);
-                      beside_single |= value ^ bits(static_cast<double>(static_cast<float>(values[k])));
+                      differs_from_one |= value ^ bits(1.0);
+                      differs_from_single |= value ^ bits(static_cast<double>(static_cast<float>(values[k])));
                       infinite |= static_cast<std::uint64_t>((value & exponent) == exponent);
                     }
-                    if (beside_one != 0) ones = false;
-                    if (beside_single != 0) single = false;
+                    if (differs_from_one != 0) ones = false;
+                    if (differs_from_single != 0) single = false;
                     if (infinite != 0) finite = false;
                   });
   return {ones, single, finite};
@@ -177,7 +179,7 @@ PackedRows pack(const CsrView<Index, double>& rows, RowOrder order, const Number
         "there are more columns than 32-bit numbers: leave out those that no row uses");
   }
   if (!renumbered)
-    check_columns(rows.columns, rows.features, threads);  // else number_by_frequency has checked them
+    check_columns(rows.columns, rows.features, threads);  // otherwise, number_by_frequency has checked them
   PackedRows packed;
   packed.features_ = renumbered ? numbering.column_of.size() : static_cast<std::size_t>(rows.features);
   packed.layout_.columns = kind_of_columns(packed.features_);

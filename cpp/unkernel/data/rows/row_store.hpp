@@ -1,13 +1,13 @@
 // Training rows, packed for sequential passes over all of them.
 //
-// Bytes per entry: 2 for the column if there are at most 65,536 columns, else 4; for the value 0 if all
-// values are 1, 4 if single precision represents them, else 8. A pass is bound by reading these bytes and by
-// gathering weights.
+// Bytes per entry: for the column 2 if there are at most 65,536 columns, otherwise 4; for the value 0 if all
+// values are 1, 4 if single precision represents all of them, otherwise 8. A pass is bound by reading these
+// bytes and by gathering weights.
 //
 // Rows are stored in blocks of neighbours. A store locates its blocks: in memory, or in a file that is read
 // one block at a time (block_file.hpp). Blocks are grouped into pieces: one thread sums one piece before the
 // sums are combined. Pieces depend on the data only, so results do not depend on the number of threads. Each
-// block has its own layout, because the packer of a file does not know the later rows.
+// block has its own layout, because the packer of a file does not know the rows of later blocks.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace unkernel::data {
 
-struct Ones {};  // the values of binary rows: none are stored
+struct Ones {};  // the type of the values of binary rows, which are not stored
 
 enum class ColumnKind : std::uint8_t { narrow, wide };       // uint16, uint32
 enum class ValueKind : std::uint8_t { ones, single, full };  // none, float, double
@@ -85,7 +85,8 @@ class RowStore {
   virtual BlockLease block(std::int64_t k) const = 0;
 };
 
-// The rows to take, in their new order; without a value, all rows in their old order.
+// The numbers of the rows to pack, in their new order. Without a value, all rows are packed in their old
+// order.
 using RowOrder = std::optional<std::span<const std::int64_t>>;
 
 // A renumbering of the columns.
@@ -95,11 +96,11 @@ struct Numbering {
 };
 
 // Numbers columns by descending frequency, so that weights which are used together are stored together.
-// Columns that no row uses get no number.
+// Columns without entries get no number.
 template <class Index>
 Numbering number_by_frequency(const CsrView<Index, double>& rows, int threads);
 
-// Rows in memory, as one piece.
+// Rows in memory.
 class PackedRows final : public RowStore {
  public:
   std::int64_t rows() const override { return static_cast<std::int64_t>(offsets_.size()) - 1; }
@@ -127,7 +128,7 @@ class PackedRows final : public RowStore {
 };
 
 // Throws std::invalid_argument if a row or a column is outside the matrix or a value is not finite. The
-// numbering is empty, or was made from the same rows.
+// numbering must be empty or made from the same rows.
 template <class Index>
 PackedRows pack(const CsrView<Index, double>& rows, RowOrder order, const Numbering& numbering, int threads);
 

@@ -16,7 +16,8 @@ namespace {
 // One below the 32-bit maximum, so that the number of features is a 32-bit number too.
 constexpr std::int64_t largest_narrow = std::numeric_limits<std::int32_t>::max() - 1;
 
-// Takes the lines up to the end of the line that contains byte `size`. The text ends in a newline.
+// Removes lines from the front of the text, up to the end of the line that contains byte `size`, and returns
+// them. The text must end in a newline.
 std::string_view cut_lines(std::string_view& text, std::size_t size) {
   const std::size_t newline = size < text.size() ? text.find('\n', size) : text.size() - 1;
   const std::string_view lines = text.substr(0, newline + 1);
@@ -101,7 +102,7 @@ void SvmlightParser::parse_wave(std::span<const std::string_view> texts) {
   const std::span<const SvmlightPiece> pieces(pieces_.data(), texts.size());
   for (const SvmlightPiece& piece : pieces) {
     check(piece);
-    account(piece);
+    add_counts(piece);
   }
   append(pieces);
 }
@@ -116,7 +117,7 @@ void SvmlightParser::check(const SvmlightPiece& piece) const {
   throw FormatError(file_, counts_.lines + piece.error->line, piece.error->column, piece.error->reason);
 }
 
-void SvmlightParser::account(const SvmlightPiece& piece) {
+void SvmlightParser::add_counts(const SvmlightPiece& piece) {
   if (!piece.labels.empty()) has_queries_ = piece.has_queries;
   if (piece.largest_index > counts_.largest_index) {
     counts_.largest_index = piece.largest_index;
@@ -165,18 +166,18 @@ SvmlightArrays SvmlightParser::take(std::int64_t first_index) {
   if (counts_.has_zero_index && first_index != 0) {
     throw std::invalid_argument("the file has an index 0, so that its first index is 0");
   }
-  return hand_over(first_index);
+  return take_arrays(first_index);
 }
 
 SvmlightArrays SvmlightParser::take_part() {
-  SvmlightArrays part = hand_over(0);
+  SvmlightArrays part = take_arrays(0);
   offsets_.clear();
   offsets_.push_back(0);
   indices_ = GrowingArray<std::int32_t>();
   return part;
 }
 
-SvmlightArrays SvmlightParser::hand_over(std::int64_t first_index) {
+SvmlightArrays SvmlightParser::take_arrays(std::int64_t first_index) {
   const auto entries = static_cast<std::int64_t>(values_.size());
   if (auto* narrow = std::get_if<GrowingArray<std::int32_t>>(&indices_);
       narrow != nullptr && entries > largest_narrow) {

@@ -40,36 +40,36 @@ struct SvmlightCounts {
   std::int64_t largest_index_line = 0;
 };
 
-// How the work is divided among threads; the result does not depend on it.
+// How the work is divided among threads. The result does not depend on the plan.
 struct ThreadPlan {
   int threads;
   std::size_t piece_bytes;  // about the number of bytes that one thread reads at a time
 };
 
 // Reads a file that arrives in arbitrary blocks. The result depends neither on the block boundaries nor on
-// the number of threads, and the error reported is always that of the first bad line.
+// the number of threads, and the error is always that of the first bad line.
 class SvmlightParser {
  public:
   SvmlightParser(std::string file, ThreadPlan plan, IndexRange allowed);
 
   // Throws FormatError; the parser cannot be used afterwards.
   void feed(std::string_view block);
-  // Reads a last line that does not end in a newline.
+  // Ends the file: reads the last line if it does not end in a newline.
   void finish();
   const SvmlightCounts& counts() const { return counts_; }
-  // Returns what was read; columns are the indices of the file minus `first_index`.
+  // Returns all rows. The column of an entry is its index in the file minus `first_index`.
   SvmlightArrays take(std::int64_t first_index);
-  // Returns the rows read since the last call, with the indices of the file. Reading can continue: line
-  // numbers and counts carry on.
+  // Returns the rows read since the last call; their columns are the indices in the file. Reading can
+  // continue: line numbers and counts are kept.
   SvmlightArrays take_part();
 
  private:
   void parse(std::string_view lines);
   void parse_wave(std::span<const std::string_view> texts);
   void check(const SvmlightPiece& piece) const;
-  void account(const SvmlightPiece& piece);
+  void add_counts(const SvmlightPiece& piece);
   void append(std::span<const SvmlightPiece> pieces);
-  SvmlightArrays hand_over(std::int64_t first_index);
+  SvmlightArrays take_arrays(std::int64_t first_index);
 
   std::string file_;
   ThreadPlan plan_;

@@ -40,15 +40,15 @@ class PieceReader {
  public:
   PieceReader(std::string_view text, IndexRange allowed, SvmlightPiece& piece)
       : at_(text.data()), end_(text.data() + text.size()), allowed_(allowed), piece_(piece) {
-    // A row has at least the two bytes of "1\n" and an entry the four of "1:1 ", so the code below need not
-    // check for space.
-    const std::size_t most_rows = text.size() / 2 + 1;
-    const std::size_t most_entries = text.size() / 4 + 1;
-    labels_ = room(piece.labels, most_rows);
-    queries_ = room(piece.queries, most_rows);
-    row_ends_ = room(piece.row_ends, most_rows);
-    indices_ = room(piece.indices, most_entries);
-    values_ = room(piece.values, most_entries);
+    // A row has at least the two bytes of "1\n", and an entry at least the four bytes of "1:1 ". So these
+    // sizes suffice, and the code below need not check them.
+    const std::size_t max_rows = text.size() / 2 + 1;
+    const std::size_t max_entries = text.size() / 4 + 1;
+    labels_ = make_space(piece.labels, max_rows);
+    queries_ = make_space(piece.queries, max_rows);
+    row_ends_ = make_space(piece.row_ends, max_rows);
+    indices_ = make_space(piece.indices, max_entries);
+    values_ = make_space(piece.values, max_entries);
   }
 
   void read_all() {
@@ -63,7 +63,7 @@ class PieceReader {
 
  private:
   template <class T>
-  static T* room(GrowingArray<T>& array, std::size_t size) {
+  static T* make_space(GrowingArray<T>& array, std::size_t size) {
     array.clear();
     return array.extend(size);
   }
@@ -103,7 +103,7 @@ class PieceReader {
     return true;
   }
 
-  // Leaves at_ at the newline.
+  // Reads the entries and other fields of a row, up to the newline.
   bool read_fields() {
     previous_index_ = -1;
     ascending_ = true;
@@ -123,8 +123,8 @@ class PieceReader {
     }
   }
 
-  // The hot loop: reads entries of the common form and stops at the first one that differs, which read_entry
-  // then handles.
+  // The hot loop: reads entries of the common form, and stops at the first other entry, which read_entry
+  // handles.
   void read_plain_entries() {
     const char* at = at_;
     const char* const end = end_;
@@ -235,7 +235,8 @@ class PieceReader {
     return false;
   }
 
-  // A zero entry adds nothing to its row, but its index still counts towards the numbering of the file.
+  // An entry with the value 0 is dropped from its row, but its index still counts for the number of features
+  // and for whether indices begin at 0.
   void note_indices() {
     piece_.has_zero_index |= indices_[row_begin_] == 0;
     if (indices_[entries_ - 1] > piece_.largest_index) {
@@ -258,7 +259,7 @@ class PieceReader {
   }
 
   // The indices of the row are no longer in file order, so the line is read again to find the first
-  // repetition.
+  // index that is repeated.
   bool fail_repeated_index() {
     const auto hash = [](std::uint64_t index) { return static_cast<std::size_t>(seeded_hash(index)); };
     std::unordered_set<std::uint64_t, decltype(hash)> seen(16, hash);

@@ -36,7 +36,7 @@ struct SvmlightPiece {
   bool has_zero_index;
   std::int64_t largest_index;  // -1 if there are no entries
   std::int64_t largest_index_line;
-  std::optional<LineError> error;  // the first error; nothing after its line was read
+  std::optional<LineError> error;  // the first error; lines after it were not read
 };
 
 // Parses `text`, which must end in a newline, into `piece`, replacing its contents.

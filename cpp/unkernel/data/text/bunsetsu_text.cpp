@@ -19,8 +19,8 @@ constexpr const char* no_bunsetsu =
     "a sentence begins with a bunsetsu, such as '* 0 1D'; plain text must be cut into tagged morphemes and "
     "bunsetsu first, as JUMAN with KNP or CaboCha do";
 
-// Positions of the fields in a line of seven fields, and in a line of JUMAN's, where a number follows each of
-// POS, subPOS, ctype and cform.
+// Positions of the fields in a line with seven fields, and in a line of JUMAN, in which a number follows each
+// of POS, subPOS, ctype and cform.
 constexpr std::array<std::size_t, morpheme_fields> plain_fields{0, 1, 2, 3, 4, 5, 6};
 constexpr std::array<std::size_t, morpheme_fields> juman_fields{0, 1, 2, 3, 5, 7, 9};
 constexpr std::size_t fewest_juman_fields = 11;
@@ -80,7 +80,8 @@ BunsetsuText::BunsetsuText(std::string text, std::string file, std::int64_t firs
   const auto is_comment = [](const Line& line) { return line.text.empty() || line.text[0] == '#'; };
   const auto first = std::ranges::find_if_not(lines, is_comment);
   if (first == lines.end()) return;
-  // A text in another format has no EOS either; the first line shows which case it is.
+  // Either the last sentence is cut off, or the text has another format. The first line shows which of these
+  // is true.
   Header header;
   const bool begins = read_header(first->text, '*', header);
   const std::string reason = begins ? "the last sentence does not end with EOS" : no_bunsetsu;
@@ -90,7 +91,8 @@ BunsetsuText::BunsetsuText(std::string text, std::string file, std::int64_t firs
   skipped_.push_back({wrong.number, static_cast<std::int64_t>(column), reason});
 }
 
-// Lines are recognised by their bytes alone, so it does not matter how the text was split.
+// The kind of a line depends on its bytes alone, so the result does not depend on how the text was split into
+// parts.
 bool BunsetsuText::next_line(std::size_t& at, Line& line) {
   if (at >= text_.size()) return false;
   const std::size_t newline = std::min(text_.find('\n', at), text_.size());
@@ -118,7 +120,7 @@ void BunsetsuText::keep_or_skip(std::span<const Line> lines, std::size_t end, Ba
   }
 }
 
-// first_morphemes_ always has one extra entry: where the next bunsetsu would begin.
+// first_morphemes_ always has one more entry than there are bunsetsu: where the next bunsetsu would begin.
 void BunsetsuText::read_sentence(std::span<const Line> lines) {
   std::int32_t count = 0;
   for (const Line& line : lines.first(lines.size() - 1)) {
@@ -183,8 +185,8 @@ void BunsetsuText::fail(const Line& line, std::size_t column, const std::string&
 }
 
 std::string_view BunsetsuText::sentence_text(std::size_t sentence) const {
-  const Sentence& own = sentences_[sentence];
-  return std::string_view(text_).substr(own.begin, own.end - own.begin);
+  const Sentence& lines = sentences_[sentence];
+  return std::string_view(text_).substr(lines.begin, lines.end - lines.begin);
 }
 
 void BunsetsuText::check_counts(std::span<const std::int32_t> heads, std::string_view types) const {
@@ -201,9 +203,9 @@ void BunsetsuText::check_heads(std::span<const std::int32_t> heads, std::string_
     const std::size_t first = first_bunsetsu(s);
     const auto count = static_cast<std::int32_t>(first_bunsetsu(s + 1) - first);
     for (std::int32_t b = 0; b < count; ++b) {
-      const std::size_t own = first + static_cast<std::size_t>(b);
-      const bool is_head = (heads[own] >= no_head && heads[own] < count) || heads[own] == heads_[own];
-      if (is_head && is_type(types[own])) continue;
+      const std::size_t lines = first + static_cast<std::size_t>(b);
+      const bool is_head = (heads[lines] >= no_head && heads[lines] < count) || heads[lines] == heads_[lines];
+      if (is_head && is_type(types[lines])) continue;
       throw std::invalid_argument("bunsetsu " + std::to_string(b) + " of sentence " + std::to_string(s) +
                                   " can depend on one of its " + std::to_string(count) +
                                   ", or on -1, in a way from A to Z");
@@ -219,8 +221,8 @@ std::string BunsetsuText::with_heads(std::span<const std::int32_t> heads, std::s
 std::string BunsetsuText::sentence_with_heads(std::size_t sentence, std::span<const std::int32_t> heads,
                                               std::string_view types) const {
   check_counts(heads, types);
-  const Sentence& own = sentences_[sentence];
-  return rewrite(own.begin, own.end, own.first_bunsetsu, first_bunsetsu(sentence + 1), heads, types);
+  const Sentence& lines = sentences_[sentence];
+  return rewrite(lines.begin, lines.end, lines.first_bunsetsu, first_bunsetsu(sentence + 1), heads, types);
 }
 
 std::string BunsetsuText::rewrite(std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
@@ -237,7 +239,7 @@ std::string BunsetsuText::rewrite(std::size_t begin, std::size_t end, std::size_
   return written.append(text_, copied, end - copied);
 }
 
-std::size_t whole_sentences(std::string_view text, std::size_t from) {
+std::size_t size_of_whole_sentences(std::string_view text, std::size_t from) {
   from -= std::min<std::size_t>(from, end_of_sentence.size() + 1);  // EOS may have arrived before its newline
   const std::string_view tail = text.substr(from);
   for (std::size_t at = tail.rfind(end_of_sentence); at != std::string_view::npos;

@@ -9,8 +9,8 @@
 //   EOS
 //
 // Morphemes may also have the eleven or more fields of JUMAN and KNP, in which a number follows each of the
-// last four. KNP's basic phrases (`+ 0 1D ...`) and anything after the head in a line are copied unchanged.
-// docs/formats/bunsetsu.md specifies what the reader accepts.
+// last four fields. KNP's basic phrases (`+ 0 1D ...`) and anything after the head in a line are copied
+// unchanged. docs/formats/bunsetsu.md specifies what the reader accepts.
 #pragma once
 
 #include <cstddef>
@@ -49,17 +49,18 @@ class BunsetsuText {
   std::size_t sentences() const { return sentences_.size(); }
   std::size_t bunsetsu() const { return heads_.size(); }
   std::size_t morphemes() const { return symbols_.size() / morpheme_fields; }
-  // Also valid for the number of sentences (or bunsetsu), which gives the end.
+  // The argument may be the number of sentences (or of bunsetsu); the result is then the end of the text.
   std::size_t first_bunsetsu(std::size_t sentence) const {
     return sentence == sentences() ? bunsetsu() : sentences_[sentence].first_bunsetsu;
   }
   std::size_t first_morpheme(std::size_t bunsetsu) const { return first_morphemes_[bunsetsu]; }
 
-  // Within the sentence, from 0; no_head for the root. Heads are not validated further: corpora contain
-  // bunsetsu that depend on themselves, on earlier ones, or on missing ones.
+  // Returns the head of each bunsetsu, counted from 0 in its sentence; no_head for the root. Corpora contain
+  // bunsetsu that depend on themselves, on earlier bunsetsu, or on missing bunsetsu, so such heads are not
+  // refused.
   std::span<const std::int32_t> heads() const { return heads_; }
   std::string_view types() const { return types_; }
-  // Equal strings have equal symbols, whatever their field.
+  // Returns the symbol of a string. Equal strings have equal symbols, also in different fields.
   std::int32_t symbol(std::size_t morpheme, MorphemeField field) const {
     return symbols_[morpheme * morpheme_fields + static_cast<std::size_t>(field)];
   }
@@ -69,7 +70,7 @@ class BunsetsuText {
   }
 
   const std::string& text() const { return text_; }
-  // From the comments of the sentence to its EOS.
+  // Returns the lines of a sentence, from its comments to its EOS.
   std::string_view sentence_text(std::size_t sentence) const;
   std::int64_t sentence_line(std::size_t sentence) const { return sentences_[sentence].line; }
   // Returns the number of lines of the text.
@@ -124,7 +125,8 @@ class BunsetsuText {
 };
 
 // Returns the length of the prefix of a growing text that consists of whole sentences, up to the last EOS
-// line. Examines the bytes from `from` on, and the few before it that may have begun a line.
-std::size_t whole_sentences(std::string_view text, std::size_t from);
+// line. Only looks for EOS from `from` on, or a few bytes earlier, because EOS may have arrived before its
+// newline.
+std::size_t size_of_whole_sentences(std::string_view text, std::size_t from);
 
 }  // namespace unkernel::data

@@ -60,7 +60,7 @@ void ColumnReader::read() {
     const bool all_read = read_sentence();
     if (all_read && end_sentence()) continue;
     if (!options_.skip_bad_sentences) throw fault_in_lines(text_, file_, place_, fault_at_, fault_reason_);
-    skip_sentence(!all_read);
+    discard_sentence(!all_read);
   }
 }
 
@@ -84,7 +84,7 @@ bool ColumnReader::line_is_blank() const {
 void ColumnReader::skip_blank_lines() {
   while (next_line()) {
     if (line_is_blank()) continue;
-    next_ = line_begin_;  // and read it again
+    next_ = line_begin_;  // so that it is read again
     --next_number_;
     return;
   }
@@ -96,7 +96,7 @@ void ColumnReader::begin_sentence() {
   has_other_lines_ = columns_set_here_ = false;
 }
 
-// Reads lines up to a blank one; standalone comments belong to the sentence that follows.
+// Reads lines up to a blank line. Comments between blank lines belong to the sentence that follows.
 bool ColumnReader::read_sentence() {
   while (next_line()) {
     if (line_is_blank()) {
@@ -123,7 +123,7 @@ bool ColumnReader::read_line() {
   return *line_begin_ == '#' || read_word();
 }
 
-// Reads the line of a word, or of a multiword token or empty node, which is skipped.
+// Reads the line of a word. Skips the lines of multiword tokens and empty nodes.
 bool ColumnReader::read_word() {
   const std::size_t cuts = index_.cuts.size();
   if (!split_at_tabs()) return false;
@@ -132,7 +132,7 @@ bool ColumnReader::read_word() {
   std::int32_t number = 0;
   const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
   if (error != std::errc() || end != id.data() + id.size() || number != words_ + 1 || id[0] == '0') {
-    if (!is_no_word(id)) return fail_number(id);
+    if (!is_multiword_or_empty_node(id)) return fail_number(id);
     index_.cuts.truncate(cuts);
     has_other_lines_ = true;
     return true;
@@ -199,8 +199,8 @@ bool ColumnReader::add_token(const char* at) {
   return true;
 }
 
-// Returns true for `1-2`, a multiword token, and `1.1`, an empty node.
-bool ColumnReader::is_no_word(std::string_view id) const {
+// Returns whether the number is that of a multiword token, such as 1-2, or of an empty node, such as 1.1.
+bool ColumnReader::is_multiword_or_empty_node(std::string_view id) const {
   if (options_.format != ColumnFormat::conllu) return false;
   const std::size_t middle = id.find_first_of("-.");
   return middle != std::string_view::npos && is_number(id.substr(0, middle)) &&
@@ -209,7 +209,7 @@ bool ColumnReader::is_no_word(std::string_view id) const {
 
 bool ColumnReader::end_sentence() {
   if (words_ == 0) {
-    // Comments that no word follows are copied unchanged.
+    // Comments without a word after them are no sentence; they are copied unchanged.
     return !has_other_lines_ || fail(begin_ + place_.begin, "a sentence without words");
   }
   if (options_.format != ColumnFormat::chunks && !check_heads()) return false;
@@ -237,8 +237,8 @@ bool ColumnReader::check_heads() {
   return fail(begin_ + index_.token_begins.span()[token] + column, std::move(reason));
 }
 
-// Discards a bad sentence but keeps its place.
-void ColumnReader::skip_sentence(bool to_its_end) {
+// Discards the tokens of a bad sentence, and records its lines as skipped.
+void ColumnReader::discard_sentence(bool to_its_end) {
   const auto tokens = static_cast<std::size_t>(index_.first_tokens.span().back());
   if (columns_set_here_) index_.columns = 0;
   index_.token_begins.truncate(tokens);

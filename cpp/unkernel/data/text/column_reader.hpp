@@ -31,10 +31,10 @@ class ColumnReader {
   bool add_token(const char* at);
   bool split_at_tabs();
   bool split_at_blanks();
-  bool is_no_word(std::string_view id) const;
+  bool is_multiword_or_empty_node(std::string_view id) const;
   bool end_sentence();
   bool check_heads();
-  void skip_sentence(bool to_its_end);
+  void discard_sentence(bool to_its_end);
   bool fail(const char* at, std::string reason);
   bool fail_columns(std::int64_t found, const char* at);
   bool fail_number(std::string_view id);

@@ -40,9 +40,9 @@ std::int64_t ColumnText::line(std::int64_t token) const {
 }
 
 std::string_view ColumnText::sentence_text(std::int64_t sentence) const {
-  const LinePlace& own = place(sentence);
-  return std::string_view(text_).substr(static_cast<std::size_t>(own.begin),
-                                        static_cast<std::size_t>(own.end - own.begin));
+  const LinePlace& lines = place(sentence);
+  return std::string_view(text_).substr(static_cast<std::size_t>(lines.begin),
+                                        static_cast<std::size_t>(lines.end - lines.begin));
 }
 
 FormatError ColumnText::why_skipped(std::size_t number) const {
@@ -72,9 +72,9 @@ FormatError ColumnText::fault(std::int64_t token, int column, const std::string&
   return fault_in_lines(text_, file_, place(sentence_of(token)), field(token, column).data(), reason);
 }
 
-std::size_t whole_sentences(std::string_view text, ColumnFormat format) {
+std::size_t size_of_whole_sentences(std::string_view text, ColumnFormat format) {
   const std::size_t start = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
-  std::size_t cut = 0;  // after the blank line that may end a sentence, if a word precedes it
+  std::size_t cut = 0;  // the end of a blank line, which ends a sentence if a line with a word precedes it
   std::size_t end = text.rfind('\n');
   while (end != std::string_view::npos && end >= start) {
     const std::size_t before = end == 0 ? std::string_view::npos : text.rfind('\n', end - 1);

@@ -32,7 +32,7 @@ constexpr int columns = 10;
 
 struct ColumnOptions {
   ColumnFormat format;
-  int columns;              // for chunks: columns per line; 0 takes the number in the first line
+  int columns;              // for chunks: columns per line; 0 means as many as the first line has
   TreeCheck trees;          // for conllu and conllx
   bool skip_bad_sentences;  // skip bad sentences instead of throwing
   std::int64_t first_line;  // line number of the first line of the text in its file
@@ -89,13 +89,13 @@ class ColumnText {
   // Returns the lines of a sentence including its comments, without the blank lines that follow.
   std::string_view sentence_text(std::int64_t sentence) const;
 
-  // Returns the bad sentences that were skipped: their bytes are in the text, but their tokens are not
-  // indexed.
+  // Returns the lines of the bad sentences that were skipped. Their bytes are in the text, but they have no
+  // tokens.
   std::span<const LinePlace> skipped() const { return index_.skipped.span(); }
   // Returns the error of a skipped sentence.
   FormatError why_skipped(std::size_t number) const;
 
-  // Throws FormatError if heads do not form trees. For texts that were read without this check.
+  // Throws FormatError if heads do not form trees. Only needed if the text was read without this check.
   void check_trees(TreeCheck check) const;
   // Returns a FormatError at the position of a field.
   FormatError fault(std::int64_t token, int column, const std::string& reason) const;
@@ -125,9 +125,10 @@ inline std::string_view ColumnText::field(std::int64_t token, int column) const 
   return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-// Returns the length of the prefix of `text` that ends with its last certainly complete sentence, for streams
-// that are read block by block; 0 if there is none. Standalone comments stay with the sentence that follows.
-std::size_t whole_sentences(std::string_view text, ColumnFormat format);
+// Returns the length of the prefix of `text` that ends with its last complete sentence; 0 if no sentence is
+// certainly complete. For texts that are read block by block. Comments between blank lines belong to the
+// sentence that follows.
+std::size_t size_of_whole_sentences(std::string_view text, ColumnFormat format);
 
 // One string per token, as an index into `names`.
 struct TokenNames {
@@ -140,15 +141,16 @@ struct TokenNames {
 std::string write_trees(const ColumnText& text, std::span<const std::int32_t> heads,
                         const TokenNames& relations);
 
-// Returns the text with one column replaced; for chunks, column text.columns() appends one. Throws
-// std::invalid_argument.
+// Returns the text with one column replaced; for chunks, `column` may be text.columns(), which appends a
+// column. Throws std::invalid_argument.
 std::string write_column(const ColumnText& text, int column, const TokenNames& values);
 
-// Does the same for several columns, whose numbers ascend; appends none.
+// Values of a column for write_columns.
 struct ColumnValues {
   int column;
   TokenNames values;
 };
+// Returns the text with several columns replaced; their numbers must ascend. Throws std::invalid_argument.
 std::string write_columns(const ColumnText& text, std::span<const ColumnValues> columns);
 
 }  // namespace unkernel::data

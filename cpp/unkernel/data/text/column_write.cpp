@@ -12,11 +12,11 @@
 namespace unkernel::data {
 namespace {
 
-constexpr std::string_view nothing = "_";
+constexpr std::string_view empty_field = "_";
 
 std::string_view name_of(const TokenNames& names, std::int64_t token) {
   const std::int32_t number = names.numbers[static_cast<std::size_t>(token)];
-  return number < 0 ? nothing : std::string_view(names.names[static_cast<std::size_t>(number)]);
+  return number < 0 ? empty_field : std::string_view(names.names[static_cast<std::size_t>(number)]);
 }
 
 void check_names(const ColumnText& text, const TokenNames& names) {
@@ -30,12 +30,12 @@ void check_names(const ColumnText& text, const TokenNames& names) {
                                   std::to_string(names.names.size()) + " labels");
     }
   }
-  const std::string_view ends_it = text.format() == ColumnFormat::chunks ? " \t\n\r" : "\t\n\r";
+  const std::string_view forbidden_characters = text.format() == ColumnFormat::chunks ? " \t\n\r" : "\t\n\r";
   for (const std::string& name : names.names) {
     if (name.empty()) throw std::invalid_argument("a label is empty; _ stands for none");
     if (first_bad_byte(name) < name.size())
       throw std::invalid_argument("a label is not text in UTF-8, or has a NUL byte");
-    if (name.find_first_of(ends_it) != std::string::npos) {
+    if (name.find_first_of(forbidden_characters) != std::string::npos) {
       throw std::invalid_argument("the label '" + name + "' has a character that would end its column");
     }
   }
@@ -59,10 +59,10 @@ void check_heads(const ColumnText& text, std::span<const std::int32_t> heads) {
   }
 }
 
-// Copies the text, with fields replaced in ascending order.
-class Copy {
+// Copies the text with some fields replaced, in ascending order.
+class FieldReplacer {
  public:
-  explicit Copy(const ColumnText& text) : text_(text.text()) {
+  explicit FieldReplacer(const ColumnText& text) : text_(text.text()) {
     out_.reserve(text_.size() + text_.size() / 8);
   }
 
@@ -91,13 +91,15 @@ class Copy {
   std::size_t copied_ = 0;
 };
 
-void replace_head(Copy& copy, std::string_view field, std::int32_t head) {
+void replace_head(FieldReplacer& replacer, std::string_view field, std::int32_t head) {
   char digits[12];
   const auto end = std::to_chars(digits, digits + sizeof digits, head).ptr;
-  copy.replace(field, head < 0 ? nothing : std::string_view(digits, static_cast<std::size_t>(end - digits)));
+  replacer.replace(field,
+                   head < 0 ? empty_field : std::string_view(digits, static_cast<std::size_t>(end - digits)));
 }
 
-// Returns the separator before a new column: the one the token uses, or a space if it has one column only.
+// Returns the separator before a new column: the separator before the last column of the token; a space if
+// the token has only one column.
 char find_separator(const ColumnText& text, std::int64_t token) {
   if (text.columns() == 1) return ' ';
   return *(text.field(token, text.columns() - 1).data() - 1);
@@ -110,24 +112,25 @@ std::string write_trees(const ColumnText& text, std::span<const std::int32_t> he
   if (text.format() == ColumnFormat::chunks) throw std::invalid_argument("chunks have no heads");
   check_heads(text, heads);
   check_names(text, relations);
-  Copy copy(text);
+  FieldReplacer replacer(text);
   for (std::int64_t token = 0; token < text.tokens(); ++token) {
     const auto number = static_cast<std::size_t>(token);
     if (heads[number] != text.heads()[number])
-      replace_head(copy, text.field(token, conll::head), heads[number]);
-    copy.replace(text.field(token, conll::deprel), name_of(relations, token));
+      replace_head(replacer, text.field(token, conll::head), heads[number]);
+    replacer.replace(text.field(token, conll::deprel), name_of(relations, token));
   }
-  return copy.finish();
+  return replacer.finish();
 }
 
 std::string write_column(const ColumnText& text, int column, const TokenNames& values) {
   if (text.format() != ColumnFormat::chunks || column != text.columns())
     return write_columns(text, std::array{ColumnValues{column, values}});
   check_names(text, values);
-  Copy copy(text);
+  FieldReplacer replacer(text);
   for (std::int64_t token = 0; token < text.tokens(); ++token)
-    copy.insert_behind(text.field(token, column - 1), find_separator(text, token), name_of(values, token));
-  return copy.finish();
+    replacer.insert_behind(text.field(token, column - 1), find_separator(text, token),
+                           name_of(values, token));
+  return replacer.finish();
 }
 
 std::string write_columns(const ColumnText& text, std::span<const ColumnValues> columns) {
@@ -143,12 +146,12 @@ std::string write_columns(const ColumnText& text, std::span<const ColumnValues> 
     if (std::exchange(before, column) >= column) throw std::invalid_argument("columns must ascend");
     check_names(text, values);
   }
-  Copy copy(text);
+  FieldReplacer replacer(text);
   for (std::int64_t token = 0; token < text.tokens(); ++token) {
     for (const auto& [column, values] : columns)
-      copy.replace(text.field(token, column), name_of(values, token));
+      replacer.replace(text.field(token, column), name_of(values, token));
   }
-  return copy.finish();
+  return replacer.finish();
 }
 
 }  // namespace unkernel::data

@@ -9,7 +9,7 @@
 
 namespace unkernel::data {
 
-// The requirements on heads, besides being words of the sentence.
+// The requirements on heads. In any case, heads must be words of the sentence.
 enum class TreeCheck {
   none,
   forest,  // every word has a head, and there is no cycle
@@ -21,7 +21,8 @@ struct HeadFault {
   std::string reason;
 };
 
-// `heads` count from 1, with 0 for a root and -1 if there is none; at most heads.size(). Linear time.
+// Returns the first fault of the heads; nothing if they meet the requirement. Heads count from 1; 0 stands
+// for a root, -1 for a missing head. No head may exceed heads.size(). Takes linear time.
 std::optional<HeadFault> head_fault(std::span<const std::int32_t> heads, TreeCheck check);
 
 }  // namespace unkernel::data

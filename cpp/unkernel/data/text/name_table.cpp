@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t fewest_slots = 64;
 
-// Up to seven bytes as a number, which differs between names of the same size. Some bytes may be used twice.
+// Packs up to seven bytes into a number, which differs between different names of the same size. Some bytes
+// may be in it twice.
 std::uint64_t first_bytes(const char* text, std::size_t size) {
   const auto byte = [&](std::size_t at) { return std::uint64_t{static_cast<unsigned char>(text[at])}; };
   if (size >= 4) {
@@ -31,7 +32,7 @@ std::uint64_t eight_bytes(const char* text) {
   return word;
 }
 
-// Returns the bytes of a name of at most eight bytes, else a hash of all bytes.
+// Returns a name of at most eight bytes as a number; for longer names a hash of all bytes.
 std::uint64_t key_of(std::string_view name) {
   if (name.size() < 8) return first_bytes(name.data(), name.size());
   if (name.size() == 8) return eight_bytes(name.data());
@@ -44,7 +45,7 @@ std::uint64_t key_of(std::string_view name) {
 
 // Returns the highest bits of a product with a secret odd number: any two keys collide with a probability of
 // at most 2 in `slots` (Dietzfelbinger et al. 1997).
-std::size_t first_place(std::uint64_t key, std::size_t slots) {
+std::size_t first_slot(std::uint64_t key, std::size_t slots) {
   return static_cast<std::size_t>((key * hash_seed.multiplier) >> (std::countl_zero(slots) + 1));
 }
 
@@ -70,11 +71,11 @@ NameTable NameTable::of(std::string_view bytes, std::span<const std::int64_t> en
 
 std::int32_t NameTable::add(std::string_view name) {
   const std::uint64_t key = key_of(name);
-  std::size_t found = place(name, key);
-  if (slots_[found].number >= 0) return slots_[found].number;
+  std::size_t slot = find_slot(name, key);
+  if (slots_[slot].number >= 0) return slots_[slot].number;
   if (3 * (size() + 1) > 2 * slots_.size()) {
     grow();
-    found = place(name, key);
+    slot = find_slot(name, key);
   }
   if (size() >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()) ||
       name.size() > std::numeric_limits<std::uint32_t>::max()) {
@@ -83,11 +84,13 @@ std::int32_t NameTable::add(std::string_view name) {
   const auto number = static_cast<std::int32_t>(size());
   bytes_.append(name);
   ends_.push_back(static_cast<std::int64_t>(bytes_.size()));
-  slots_[found] = {key, static_cast<std::uint32_t>(name.size()), number};
+  slots_[slot] = {key, static_cast<std::uint32_t>(name.size()), number};
   return number;
 }
 
-std::int32_t NameTable::find(std::string_view name) const { return slots_[place(name, key_of(name))].number; }
+std::int32_t NameTable::find(std::string_view name) const {
+  return slots_[find_slot(name, key_of(name))].number;
+}
 
 std::string_view NameTable::name(std::int32_t number) const {
   const auto i = static_cast<std::size_t>(number);
@@ -100,7 +103,7 @@ std::size_t NameTable::longest_probe() const {
   std::size_t longest = 0;
   for (std::size_t at = 0; at < slots_.size(); ++at) {
     if (slots_[at].number >= 0)
-      longest = std::max(longest, (at - first_place(slots_[at].key, slots_.size())) & mask);
+      longest = std::max(longest, (at - first_slot(slots_[at].key, slots_.size())) & mask);
   }
   return longest;
 }
@@ -109,12 +112,12 @@ std::size_t NameTable::memory() const {
   return bytes_.capacity() + ends_.capacity() * sizeof(std::int64_t) + slots_.capacity() * sizeof(Slot);
 }
 
-std::size_t NameTable::place(std::string_view text, std::uint64_t key) const {
+std::size_t NameTable::find_slot(std::string_view text, std::uint64_t key) const {
   const std::size_t mask = slots_.size() - 1;
   const auto is_other = [&](const Slot& slot) {
     return slot.key != key || slot.size != text.size() || (text.size() > 8 && name(slot.number) != text);
   };
-  std::size_t at = first_place(key, slots_.size());
+  std::size_t at = first_slot(key, slots_.size());
   while (slots_[at].number >= 0 && is_other(slots_[at])) at = (at + 1) & mask;
   return at;
 }
@@ -125,7 +128,7 @@ void NameTable::grow() {
   const std::size_t mask = slots_.size() - 1;
   for (const Slot& slot : old) {
     if (slot.number < 0) continue;
-    std::size_t at = first_place(slot.key, slots_.size());
+    std::size_t at = first_slot(slot.key, slots_.size());
     while (slots_[at].number >= 0) at = (at + 1) & mask;
     slots_[at] = slot;
   }

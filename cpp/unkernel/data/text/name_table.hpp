@@ -1,7 +1,7 @@
-// A bidirectional map between strings and consecutive numbers. A name costs its bytes, 8 bytes for its end,
-// and 24 to 48 bytes of hash table. Names of at most eight bytes, like most labels, are found by their hash
-// keys alone. The slots of the hash table differ from process to process, so that nobody can choose names
-// that all fall into one slot. The numbers of names do not differ.
+// A bidirectional map between strings and consecutive numbers. A name takes its own bytes, 8 bytes for its
+// end, and 24 to 48 bytes of hash table. Names of at most eight bytes, like most labels, are found by their
+// hash keys alone. The slot of a name differs from process to process, so that nobody can choose names that
+// all have the same slot. The number of a name does not differ.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ class NameTable {
     std::int32_t number;  // -1 if the slot is free
   };
 
-  std::size_t place(std::string_view name, std::uint64_t key) const;
+  std::size_t find_slot(std::string_view name, std::uint64_t key) const;
   void grow();
 
   std::string bytes_;

@@ -12,15 +12,16 @@ using Byte = unsigned char;
 constexpr std::uint64_t high_bits = 0x8080808080808080u;
 constexpr std::uint64_t ones = 0x0101010101010101u;
 
-// Returns whether eight bytes are all in 1 .. 127. A borrow can make a byte look like zero, but never hides
-// one.
+// Returns whether eight bytes are all in 1 .. 127. May return false for such bytes if a borrow makes one of
+// them look like 0, but never returns true for others.
 bool is_plain(const char* at) {
   std::uint64_t word;
   std::memcpy(&word, at, sizeof word);
   return (((word - ones) | word) & high_bits) == 0;
 }
 
-// The valid second bytes of a character for its first byte (Unicode, table 3-7), and how many bytes follow.
+// For the first byte of a character: how many bytes follow, and the range of valid second bytes (Unicode,
+// table 3-7).
 struct Lead {
   int following;
   Byte low, high;

@@ -68,7 +68,8 @@ void BracketReader::close(std::size_t at) {
   open_.pop_back();
 }
 
-// Reads one word or, in joined style, all words up to the bracket: one leaf if that bracket closes the node.
+// Reads one word. In joined style, all words up to the next bracket become one leaf if this bracket closes
+// the node and the node has no other children.
 void BracketReader::take_words(std::string_view text, std::size_t& at) {
   const std::string_view word = word_at(text, at);
   if (style_ == WordStyle::joined && at >= words_end_) {
@@ -132,7 +133,8 @@ NodeId add_preorder(Forest& forest, std::span<const std::string_view> labels,
   if (labels.empty() || labels.size() != arities.size()) {
     throw std::invalid_argument("a tree in preorder has a label and a number of children for each node");
   }
-  // From the back, so that the children of a node are on the stack, the first one on top.
+  // Nodes are made from the last to the first. So the children of a node are on the stack, with the first
+  // child on top.
   std::vector<NodeId> stack;
   std::vector<NodeId> children;
   for (std::size_t i = labels.size(); i-- > 0;) {

@@ -2,7 +2,7 @@
 //
 // A node is `(label child ...)`; a child is a node or a word, and a word is a leaf. `(NN (dog))` and `(NN
 // dog)` are the same tree. Labels and words extend to the next white space or bracket; there is no escaping.
-// The label may be missing (`( (S ...))`, as in treebanks), which is the empty label.
+// The label may be missing (`( (S ...))`, as in treebanks), and is then empty.
 #pragma once
 
 #include <cstddef>
@@ -51,12 +51,12 @@ class BracketReader {
   std::vector<Open> open_;
   std::vector<NodeId> children_;
   std::string joined_;
-  std::size_t words_end_ = 0;  // words up to here stand beside brackets and are not joined
+  std::size_t words_end_ = 0;  // words up to here have siblings in brackets and are not joined
 };
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// Returns the first position from `at` on that is not blank.
+// Returns the position of the first byte from `at` on that is not blank.
 inline std::size_t skip_blanks(std::string_view text, std::size_t at) {
   while (at < text.size() && is_blank(text[at])) ++at;
   return at;

@@ -37,25 +37,25 @@ Forest::Forest()
       production_slots_(fewest_slots, {0, -1}) {}
 
 template <class Same>
-std::size_t Forest::place(const Slots& slots, std::uint64_t hash, const Same& same) {
+std::size_t Forest::find_slot(const Slots& slots, std::uint64_t hash, const Same& same) {
   const std::size_t mask = slots.size() - 1;
   std::size_t at = static_cast<std::size_t>(hash) & mask;
   while (slots[at].number >= 0 && (slots[at].hash != hash || !same(slots[at].number))) at = (at + 1) & mask;
   return at;
 }
 
-// Inserts a slot at the free position that `place` found; `count` slots are in use.
+// Inserts a slot at the free position that find_slot returned; `count` slots are in use.
 void Forest::insert(Slots& slots, std::size_t count, std::size_t at, Slot slot) {
   slots[at] = slot;
   if (!is_crowded(count + 1, slots.size())) return;
   Slots old(2 * slots.size(), {0, -1});
   old.swap(slots);
-  for (const Slot& one : old) {
-    if (one.number >= 0) slots[place(slots, one.hash, [](std::int32_t) { return false; })] = one;
+  for (const Slot& moved : old) {
+    if (moved.number >= 0) slots[find_slot(slots, moved.hash, [](std::int32_t) { return false; })] = moved;
   }
 }
 
-std::size_t Forest::unary_place(const Slots& slots, std::uint64_t key) {
+std::size_t Forest::find_unary_slot(const Slots& slots, std::uint64_t key) {
   const std::size_t mask = slots.size() - 1;
   std::size_t at = static_cast<std::size_t>(seeded_hash(key)) & mask;
   while (slots[at].number >= 0 && slots[at].hash != key) at = (at + 1) & mask;
@@ -64,14 +64,14 @@ std::size_t Forest::unary_place(const Slots& slots, std::uint64_t key) {
 
 NodeId Forest::add_unary(std::int32_t label, NodeId child) {
   const std::uint64_t key = unary_key(label, child);
-  Slot& slot = unary_slots_[unary_place(unary_slots_, key)];
+  Slot& slot = unary_slots_[find_unary_slot(unary_slots_, key)];
   if (slot.number >= 0) return slot.number;
   slot = {key, static_cast<NodeId>(size())};
   if (is_crowded(++unary_count_, unary_slots_.size())) {
     Slots old(2 * unary_slots_.size(), {0, -1});
     old.swap(unary_slots_);
-    for (const Slot& one : old) {
-      if (one.number >= 0) unary_slots_[unary_place(unary_slots_, one.hash)] = one;
+    for (const Slot& moved : old) {
+      if (moved.number >= 0) unary_slots_[find_unary_slot(unary_slots_, moved.hash)] = moved;
     }
   }
   return append(label, std::span(&child, 1));
@@ -86,9 +86,9 @@ NodeId Forest::find_node(std::int32_t label, std::span<const NodeId> children) c
     return static_cast<std::size_t>(label) < leaf_.size() ? leaf_[static_cast<std::size_t>(label)] : -1;
   }
   if (children.size() == 1)
-    return unary_slots_[unary_place(unary_slots_, unary_key(label, children[0]))].number;
+    return unary_slots_[find_unary_slot(unary_slots_, unary_key(label, children[0]))].number;
   const auto same = [&](NodeId node) { return is_node(node, label, children); };
-  return node_slots_[place(node_slots_, hash_of(label, children), same)].number;
+  return node_slots_[find_slot(node_slots_, hash_of(label, children), same)].number;
 }
 
 NodeId Forest::add_node(std::int32_t label, std::span<const NodeId> children) {
@@ -107,7 +107,7 @@ NodeId Forest::add_node(std::int32_t label, std::span<const NodeId> children) {
   }
   const std::uint64_t hash = hash_of(label, children);
   const auto same = [&](NodeId node) { return is_node(node, label, children); };
-  const std::size_t found = place(node_slots_, hash, same);
+  const std::size_t found = find_slot(node_slots_, hash, same);
   if (node_slots_[found].number >= 0) return node_slots_[found].number;
   insert(node_slots_, branching_count_++, found, {hash, number});
   return append(label, children);
@@ -133,7 +133,7 @@ std::int32_t Forest::find_production(std::int32_t label, std::span<const std::in
   std::vector<std::int32_t> labels{label};
   labels.insert(labels.end(), child_labels.begin(), child_labels.end());
   const auto same = [&](std::int32_t production) { return is_production(production, labels); };
-  return production_slots_[place(production_slots_, hash_of(label, child_labels), same)].number;
+  return production_slots_[find_slot(production_slots_, hash_of(label, child_labels), same)].number;
 }
 
 std::int32_t Forest::add_production(std::int32_t label, std::span<const NodeId> children) {
@@ -141,7 +141,7 @@ std::int32_t Forest::add_production(std::int32_t label, std::span<const NodeId> 
   for (const NodeId child : children) new_labels_.push_back(nodes_[at(child)].label);
   const std::uint64_t hash = hash_of(label, std::span(new_labels_).subspan(1));
   const auto same = [&](std::int32_t production) { return is_production(production, new_labels_); };
-  const std::size_t found = place(production_slots_, hash, same);
+  const std::size_t found = find_slot(production_slots_, hash, same);
   if (production_slots_[found].number >= 0) return production_slots_[found].number;
   const auto number = static_cast<std::int32_t>(production_count());
   insert(production_slots_, production_count(), found, {hash, number});

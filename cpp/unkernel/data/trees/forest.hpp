@@ -4,8 +4,8 @@
 // (hash-consing). A tree is the number of its root, and two trees are equal if their roots are. Children have
 // smaller numbers than their parents: ascending order visits every subtree before the trees that contain it.
 //
-// A *production*, which the subset-tree kernel compares, is a label with the labels of the children. Leaves
-// have none.
+// A *production* is the label of a node together with the labels of its children. The subset-tree kernel
+// compares productions. Leaves have no production.
 //
 // Memory    16 bytes per node, 4 per child, and 24 to 64 bytes of hash tables per node
 // Threads   any number may read; a writer must be alone. Independent callers take turns with `gate`.
@@ -52,7 +52,7 @@ class Forest {
     return {children_.data() + begin, static_cast<std::size_t>(nodes_[at(node) + 1].child_begin) - begin};
   }
   bool is_leaf(NodeId node) const { return nodes_[at(node)].production < 0; }
-  // -1 for a leaf.
+  // Returns the production of a node; -1 for a leaf.
   std::int32_t production(NodeId node) const { return nodes_[at(node)].production; }
 
   const NameTable& labels() const { return labels_; }
@@ -67,20 +67,20 @@ class Forest {
 
  private:
   struct Node {
-    std::int64_t child_begin;  // they end where those of the next node begin
+    std::int64_t child_begin;  // the children of a node end where those of the next node begin
     std::int32_t label;
     std::int32_t production;
   };
   struct Slot {
-    std::uint64_t hash;   // for a node with one child: label and child themselves
+    std::uint64_t hash;   // for a node with one child: its label and its child, not a hash
     std::int32_t number;  // -1 if the slot is free
   };
   using Slots = LargeVector<Slot>;
 
   template <class Same>
-  static std::size_t place(const Slots& slots, std::uint64_t hash, const Same& same);
+  static std::size_t find_slot(const Slots& slots, std::uint64_t hash, const Same& same);
   static void insert(Slots& slots, std::size_t count, std::size_t at, Slot slot);
-  static std::size_t unary_place(const Slots& slots, std::uint64_t key);
+  static std::size_t find_unary_slot(const Slots& slots, std::uint64_t key);
   NodeId add_unary(std::int32_t label, NodeId child);
   NodeId append(std::int32_t label, std::span<const NodeId> children);
   bool is_node(NodeId node, std::int32_t label, std::span<const NodeId> children) const;
@@ -94,13 +94,14 @@ class Forest {
   std::vector<std::int32_t> production_labels_;  // for each production: its label, then those of the children
   std::vector<std::int64_t> production_ends_;
   std::vector<NodeId> leaf_;  // by label, or -1: leaves are found without hashing
-  // Nodes with one child, which most nodes are, keyed by label and child: a hit needs no comparison.
+  // Nodes with one child, which are the most frequent, keyed by label and child: a lookup compares no
+  // children.
   Slots unary_slots_;
   std::size_t unary_count_ = 0;
   Slots node_slots_;  // of nodes with several children
   std::size_t branching_count_ = 0;
   Slots production_slots_;
-  std::vector<std::int32_t> new_labels_;  // of the production being added
+  std::vector<std::int32_t> new_labels_;  // the label and child labels of the production being added
 };
 
 }  // namespace unkernel::data

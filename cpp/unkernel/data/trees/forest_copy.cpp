@@ -10,7 +10,8 @@ namespace {
 
 [[noreturn]] void fail() { throw std::invalid_argument("the arrays of the forest are damaged"); }
 
-// Marks the nodes of the trees. Children have smaller numbers, so one backward pass is enough.
+// Returns which nodes belong to the trees. Children have smaller numbers than their parents, so one pass from
+// the last node to the first is enough.
 std::vector<bool> mark_reachable(const Forest& forest, std::span<const NodeId> roots) {
   std::vector<bool> marked(forest.size(), false);
   for (const NodeId root : roots) {

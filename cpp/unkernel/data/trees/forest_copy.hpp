@@ -10,8 +10,8 @@
 
 namespace unkernel::data {
 
-// Adds the trees with these roots of another forest (-1: no tree) and returns their roots here. Copies only
-// the nodes of these trees.
+// Copies trees of another forest, given by their roots (-1: no tree), and returns the roots of the copies.
+// Copies only the nodes of these trees.
 std::vector<NodeId> absorb(Forest& forest, const Forest& other, std::span<const NodeId> roots);
 
 // The arrays of a forest in a file.
@@ -23,8 +23,8 @@ struct ForestArrays {
   std::span<const NodeId> children;
 };
 
-// Restores the forest with the same numbers. Throws std::invalid_argument unless labels and nodes are
-// distinct and children precede their parents.
+// Restores a forest whose labels and nodes have the same numbers as in the arrays. Throws
+// std::invalid_argument unless labels and nodes are distinct and children precede their parents.
 Forest restore_forest(const ForestArrays& arrays);
 
 }  // namespace unkernel::data

@@ -65,23 +65,23 @@ void TreeLines::feed(std::string_view block) {
   while (!block.empty()) {
     const std::size_t end = block.find('\n');
     if (end == std::string_view::npos) {
-      unfinished_.append(block);
+      unfinished_line_.append(block);
       return;
     }
-    if (unfinished_.empty()) {
+    if (unfinished_line_.empty()) {
       read_line(block.substr(0, end));
     } else {
-      unfinished_.append(block.substr(0, end));
-      read_line(unfinished_);
-      unfinished_.clear();
+      unfinished_line_.append(block.substr(0, end));
+      read_line(unfinished_line_);
+      unfinished_line_.clear();
     }
     block.remove_prefix(end + 1);
   }
 }
 
 void TreeLines::finish() {
-  if (!unfinished_.empty()) read_line(unfinished_);
-  unfinished_.clear();
+  if (!unfinished_line_.empty()) read_line(unfinished_line_);
+  unfinished_line_.clear();
 }
 
 void TreeLines::fail(std::size_t at, const std::string& why) const {
@@ -135,8 +135,7 @@ std::size_t TreeLines::read_section(std::string_view text, std::size_t at) {
     return read_vectors(text, at);
   }
   if (!mark.begins) {
-    if (mark.kind == "V" && vectors_in_line_ == 0)
-      return read_vectors(text, at);  // one vector, which is empty
+    if (mark.kind == "V" && vectors_in_line_ == 0) return read_vectors(text, at);  // one empty vector
     fail(at, "there is nothing that this could end");
   }
   if (mark.kind == "T") return read_trees(text, at + mark.size, mark.named ? mark.name : std::string_view());
@@ -178,7 +177,7 @@ std::size_t TreeLines::read_trees(std::string_view text, std::size_t at, std::st
   }
 }
 
-// Reads vectors of numbered features: |BV| separates them, |EV| or the end of the line ends them.
+// Reads vectors of numbered features. |BV| separates vectors; |EV| or the end of the line ends the last one.
 std::size_t TreeLines::read_vectors(std::string_view text, std::size_t at) {
   vector_begin_ = examples_.indices.size();
   while (true) {
@@ -233,14 +232,16 @@ std::size_t TreeLines::read_entry(std::string_view text, std::size_t at, bool na
   return at + token.size();
 }
 
-// Checks that the last tree or vector of an example has a channel of its own. `ends`: of previous examples.
+// Checks that the last tree or vector of the line has another channel than those before it. `ends` has the
+// ends of previous examples in `channels`.
 void TreeLines::check_not_repeated(std::size_t at, std::span<const std::int32_t> channels,
                                    std::span<const std::int64_t> ends) const {
-  const auto own = channels.subspan(ends.empty() ? 0 : static_cast<std::size_t>(ends.back()));
-  if (std::ranges::count(own, own.back()) > 1) fail(at, "this line has two of the same name");
+  const auto line_channels = channels.subspan(ends.empty() ? 0 : static_cast<std::size_t>(ends.back()));
+  if (std::ranges::count(line_channels, line_channels.back()) > 1)
+    fail(at, "this line has two of the same name");
 }
 
-// Named features come in any order; the values of repeated ones are added.
+// Ends a vector. Named features may come in any order, and may be repeated: then their values are added.
 void TreeLines::end_vector(std::size_t at, bool named) {
   (named ? has_named_ : has_numbered_) = true;
   if (has_named_ && has_numbered_)

@@ -3,8 +3,9 @@
 //   label [qid:n] |BT| (tree) |BT| (tree) |ET| 1:0.5 7:1 |BV| 2:1 |EV|       SVM-light-TK
 //   label |BT:name| (tree) |ET| |BV:name| word:1.0 other:2.0 |EV| |BS:name| text |ES|     KeLP
 //
-// In the first, the k-th tree of a line belongs to the k-th channel, and `|BV|` separates vectors; in the
-// second, channels and features have names. docs/formats/trees.md specifies what the reader accepts.
+// In the format of SVM-light-TK, the k-th tree of a line belongs to the k-th channel, and `|BV|` separates
+// vectors. In the format of KeLP, channels and features have names. docs/formats/trees.md specifies what the
+// reader accepts.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,8 @@ struct TreeExamples {
   std::vector<std::int64_t> vector_ends;  // of each example
   std::vector<std::int32_t> vector_channel;
   std::vector<std::int64_t> entry_ends;  // of each vector
-  std::vector<std::int64_t> indices;  // as written, ascending; for a named feature: its number in `features`
+  std::vector<std::int64_t>
+      indices;  // as in the file, ascending; the index of a named feature is its number in `features`
   std::vector<double> values;
   NameTable features;  // empty unless features have names
 };
@@ -44,7 +46,8 @@ class TreeLines {
  public:
   TreeLines(std::string file, std::shared_ptr<Forest> forest);
 
-  // Takes text in arbitrary blocks. Throws FormatError; the reader cannot be used afterwards.
+  // Reads a block of the text; blocks may end anywhere. Throws FormatError; the reader cannot be used
+  // afterwards.
   void feed(std::string_view block);
   // Reads a last line that does not end in a newline.
   void finish();
@@ -71,7 +74,7 @@ class TreeLines {
   BracketReader words_joined_;
   BracketReader words_apart_;
   TreeExamples examples_;
-  std::string unfinished_;
+  std::string unfinished_line_;
   std::int64_t line_number_ = 0;
   std::size_t vector_begin_ = 0;  // first entry of the current vector
   std::int32_t trees_in_line_ = 0;
