@@ -281,4 +281,4 @@ def test_arrays_of_missing_numbers_do_not_affect_the_kind() -> None:
 
 def test_categories_of_an_array_are_named_by_their_numbers() -> None:
     facts = ColumnFacts("a", 0, "category", summarize(np.array([3.0, 7.0]), "a", False))
-    assert not facts.is_truth()
+    assert not facts.is_boolean()

@@ -18,8 +18,8 @@ from unkernel.records.text_analysis import analyzer_of
 KINDS = ("category", "number", "binned", "date", "text", "strings", "drop")
 _NUMBERS = ("number", "binned")
 _LISTS = (list, tuple, set, frozenset)
-Kinds = Mapping[str, str | None]  # of the columns; None stands for a kind to infer
-MOST_ARE_NUMBERS = 0.9  # a share of a column's values: the rest are more likely mistakes than categories
+Kinds = Mapping[str, str | None]  # by column; None stands for a kind that is inferred
+MOST_ARE_NUMBERS = 0.9  # with a larger share of numbers, a column's other values are probably mistakes
 _WORDS_IN_TEXT = 4.0  # strings with more words than this, on average, are texts
 
 
@@ -62,7 +62,7 @@ class ColumnFacts:
         numbers: list[Any] = self._summary.frequent_numbers(min_count).tolist()
         return numbers + self._summary.frequent_texts(min_count)
 
-    def is_truth(self) -> bool:
+    def is_boolean(self) -> bool:
         """Return whether all values are True or False."""
         return all(issubclass(kind, (bool, np.bool_)) for kind in self._summary.types)
 
@@ -117,13 +117,13 @@ class ColumnFacts:
         """
         if self.kind == "category":
             value = _find_most_frequent(self.categories, min_count)
-            return bool(value) if self.is_truth() and value is not None else value
+            return bool(value) if self.is_boolean() and value is not None else value
         if self.kind == "strings":
             item = _find_most_frequent(self.items, min_count)
             return None if item is None else [item]
         if self.kind in _NUMBERS:
             return self._find_median()
-        return self._find_date() if self.kind == "date" else None
+        return self._find_median_date() if self.kind == "date" else None
 
     def _find_median(self) -> float | None:
         lows, _, counts, _ = self._summary.counted_numbers()
@@ -133,8 +133,8 @@ class ColumnFacts:
         value = float(lows[np.searchsorted(ends, ends[-1] / 2)])
         return int(value) if self.is_whole() else float(f"{value:.4g}")
 
-    def _find_date(self) -> str | None:
-        """Return the middle one of dates given as text, or else a date with middle values of its parts."""
+    def _find_median_date(self) -> str | None:
+        """Return the median of dates given as text, or else a date whose year, month and day are medians."""
         if texts := self._summary.frequent_texts(1):
             return texts[len(texts) // 2]
         years, months, days = (np.asarray(self._summary.date_edges(part, 2)) for part in range(3))
@@ -150,7 +150,8 @@ class ColumnFacts:
         """Return the standard deviation of the numbers."""
         self._check_numbers()
         lows, highs, counts, _ = self._summary.counted_numbers()
-        numbers = 0.5 * lows + 0.5 * highs  # the same, for numbers counted one by one
+        # Midpoints of intervals; lows and highs are equal where numbers are counted one by one.
+        numbers = 0.5 * lows + 0.5 * highs
         mean = np.average(numbers, weights=counts) if len(counts) else 0.0
         return float(np.sqrt(np.average((numbers - mean) ** 2, weights=counts))) if len(counts) else 0.0
 
@@ -178,7 +179,7 @@ def _find_most_frequent(list_frequent: Callable[[int], list[Any]], min_count: in
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Records to learn from: a table in memory, or a table that Arrow reads in place."""
+    """Training records: a table in memory, or an Arrow table that is read in place."""
 
     names: Sequence[str]
     n_rows: int
@@ -204,7 +205,10 @@ class Records:
         )
 
     def encode(self, plan: Plan, threads: int, facts: Sequence[ColumnFacts]) -> Any:
-        """Return the rows of these records as a SciPy matrix; columns of texts have been read before."""
+        """Return the rows of these records as a SciPy matrix.
+
+        Texts come from the summaries, which have already read them.
+        """
         if self.table is None:
             return plan.encode(self.stream, threads).to_scipy()
         columns = [
@@ -217,7 +221,7 @@ class Records:
 def facts_of(
     names: Sequence[str], kinds: Kinds, summaries: Iterable[ColumnSummary | None]
 ) -> list[ColumnFacts]:
-    """Summarise columns; infer kinds that are not given from the values."""
+    """Summarise columns; infer the kinds that are not given from the columns' values."""
     facts = []
     for place, (name, summary) in enumerate(zip(names, summaries, strict=True)):
         kind = kinds[name]
@@ -253,7 +257,9 @@ def kind_of(name: str, summary: ColumnSummary) -> str:
 
 
 def _warn_of_numbers(name: str, summary: ColumnSummary) -> None:
-    """Warn about a column of categories that are mostly numbers: a mistake in one cell has this effect."""
+    """Warn about a column of categories that are mostly numbers: a typing mistake in one cell makes a
+    column of numbers look like categories.
+    """
     from unkernel.records.files.cells import MISSING_NUMBERS, is_number
 
     texts = [text for text in summary.frequent_texts(1) if text and text not in MISSING_NUMBERS]

@@ -228,12 +228,12 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         made: list[PlanStep] = []
         parts: list[int] = []
         for kind in KINDS:
-            of_kind = [column for column in columns if column.kind == kind]
-            groups = [of_kind] if kind in _SHARED else [[column] for column in of_kind]
+            columns_of_kind = [column for column in columns if column.kind == kind]
+            groups = [columns_of_kind] if kind in _SHARED else [[column] for column in columns_of_kind]
             for group in groups:
-                added = self._steps_of(kind, group, len(made)) if group else []
-                made += added
-                parts += [len(made) - 1] if added else []
+                group_steps = self._steps_of(kind, group, len(made)) if group else []
+                made += group_steps
+                parts += [len(made) - 1] if group_steps else []
         if not parts:
             raise ValueError("every column is dropped: nothing is left to learn from")
         labels = JoinedNames([made[part].names for part in parts])
@@ -244,13 +244,13 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return Plan(list(names), [*made, steps.concatenate(parts, labels)], example=example)
 
     def _steps_of(self, kind: str, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
-        """Return the steps of some columns of one kind, the first of which will have this number."""
+        """Return the steps of some columns of one kind; `first` will be the index of the first step."""
         if kind == "category":
             return [self._categories(columns)]
         if kind in ("text", "strings"):
             return [self._strings(kind, columns[0])]
-        of_numbers = {"binned": self._bins, "date": self._dates, "number": _make_scale_steps}
-        return of_numbers[kind](columns, first) if kind in of_numbers else []
+        make_steps = {"binned": self._bins, "date": self._dates, "number": _make_scale_steps}
+        return make_steps[kind](columns, first) if kind in make_steps else []
 
     def _categories(self, columns: list[ColumnFacts]) -> PlanStep:
         tables: list[dict[str, Any]] = []
@@ -261,26 +261,28 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             rest = len(labels) + len(frequent)
             codes |= {None: rest + 1, float("nan"): rest + 1}
             tables.append(steps.categories(codes, unknown=rest))
-            shown = [bool(key) for key in frequent] if column.is_truth() else map(_key_text, frequent)
-            labels += [f"{column.name} = {key}" for key in shown]
+            category_values = (
+                [bool(key) for key in frequent] if column.is_boolean() else map(_key_text, frequent)
+            )
+            labels += [f"{column.name} = {key}" for key in category_values]
             labels += [f"{column.name} = (other)", f"{column.name} is missing"]
         return steps.one_hot([column.place for column in columns], tables, labels)
 
     def _bins(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
         edges = [column.edges(self.n_bins) for column in columns]
         labels = []
-        for column, own in zip(columns, edges, strict=True):
-            labels += interval_labels(column.name, own, whole=column.is_whole())
+        for column, column_edges in zip(columns, edges, strict=True):
+            labels += interval_labels(column.name, column_edges, whole=column.is_whole())
             labels += [f"{column.name} is missing"]
         names = [column.name for column in columns]
-        missing = [len(own) + 1 for own in edges]
+        missing = [len(column_edges) + 1 for column_edges in edges]
         return [
             steps.numbers([column.place for column in columns], names),
             steps.bins(first, edges, missing, labels, columns=names),
         ]
 
     def _dates(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
-        """Make the steps of dates: their parts, by intervals or by value. Drops constant parts."""
+        """Make the steps of dates, with features for the intervals or values of each part that varies."""
         parts: list[tuple[ColumnFacts, int]] = []
         edges: list[NDArray[np.float64]] = []
         missing: list[int] = []
@@ -288,9 +290,9 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for column in columns:
             chosen = [part for part in range(len(steps.DATE_PARTS)) if column.date_part_differs(part)]
             for place, part in enumerate(chosen or [0]):
-                own, names = _part_intervals(column, part, self.n_bins)
+                part_edges, names = _part_intervals(column, part, self.n_bins)
                 parts.append((column, part))
-                edges.append(own)
+                edges.append(part_edges)
                 labels += names
                 missing.append(steps.IGNORED if place else len(names))
                 labels += [] if place else [f"{column.name} is missing"]

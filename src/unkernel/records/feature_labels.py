@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-_LARGEST = 2.0**53  # up to this, every whole number is exact in a float
+_LARGEST_EXACT_FLOAT = 2.0**53  # up to this size, a float holds every whole number exactly
 _MONTHS = [
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
@@ -25,11 +25,11 @@ def interval_labels(name: str, edges: NDArray[np.float64], *, whole: bool = Fals
     name : str
     edges : ndarray of float64
     whole : bool, default=False
-        Whether the numbers are whole; labels then name the first and the last number of each interval.
+        Whether the numbers are whole. If so, labels name the first and the last number of each interval.
     """
     if not len(edges):
         return [f"{name} is a number"]
-    if whole and np.abs(edges).max() < _LARGEST:
+    if whole and np.abs(edges).max() < _LARGEST_EXACT_FLOAT:
         return _label_whole_intervals(name, [math.ceil(edge) for edge in edges.tolist()])
     shown = [f"{edge:.6g}" for edge in edges]
     inner = [f"{name} in [{low}, {high})" for low, high in pairwise(shown)]
@@ -43,7 +43,9 @@ def value_labels(name: str, part: str) -> tuple[NDArray[np.float64], list[str]]:
 
 
 def _label_whole_intervals(name: str, firsts: list[int]) -> list[str]:
-    """Return a label for each interval of whole numbers; `firsts` begin all intervals but the lowest."""
+    """Return a label for each interval of whole numbers: `firsts` are the first numbers of all
+    intervals except the lowest.
+    """
     inner = [_label_interval(name, first, after - 1) for first, after in pairwise(firsts)]
     return [f"{name} <= {firsts[0] - 1}", *inner, f"{name} >= {firsts[-1]}"]
 

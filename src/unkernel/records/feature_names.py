@@ -1,4 +1,4 @@
-"""Names of features that are made on demand: there may be millions."""
+"""Names of features, generated when needed: there may be millions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from operator import is_
 from typing import TypeGuard, overload
 
 
-class _Names(Sequence[str]):
+class _GeneratedNames(Sequence[str]):
     """Names that compare equal to a list of the same names."""
 
     @overload
@@ -30,12 +30,12 @@ class _Names(Sequence[str]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or len(self) != len(other):
             return False
-        return all(own == theirs for own, theirs in zip(self, other, strict=True))
+        return all(name == other_name for name, other_name in zip(self, other, strict=True))
 
     __hash__ = None  # type: ignore[assignment]
 
 
-class NumberedNames(_Names):
+class NumberedNames(_GeneratedNames):
     """A name and a number for each feature, such as ``"hash 17"``."""
 
     def __init__(self, name: str, size: int) -> None:
@@ -49,7 +49,7 @@ class NumberedNames(_Names):
         return f"{self.name} {number}"
 
 
-class JoinedNames(_Names):
+class JoinedNames(_GeneratedNames):
     """The names of several vectors, concatenated."""
 
     def __init__(self, parts: Sequence[Sequence[str]]) -> None:
@@ -69,18 +69,18 @@ class JoinedNames(_Names):
 
 
 def same_names(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether the names are equal; names made from the same parts are not generated for the
-    comparison.
-    """
-    if one is other or (_is_joined(one) and _is_joined(other) and _are_same(one.parts, other.parts)):
+    """Return whether the names are equal. If both sequences join the same parts, no name is generated."""
+    if one is other or (_is_joined(one) and _is_joined(other) and _are_identical(one.parts, other.parts)):
         return True
-    return len(one) == len(other) and all(mine == theirs for mine, theirs in zip(one, other, strict=True))
+    return len(one) == len(other) and all(
+        name == other_name for name, other_name in zip(one, other, strict=True)
+    )
 
 
 def _is_joined(names: Sequence[str]) -> TypeGuard[JoinedNames]:
     return isinstance(names, JoinedNames)
 
 
-def _are_same(parts: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> bool:
+def _are_identical(parts: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> bool:
     """Return whether the parts are identical objects."""
     return len(parts) == len(others) and all(map(is_, parts, others))

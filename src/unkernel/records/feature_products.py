@@ -14,8 +14,7 @@ from unkernel.records.plan_step import PlanStep
 
 
 def without_products(plan: Plan, most: int) -> tuple[Plan, NDArray[np.int64]] | None:
-    """Return the plan without its last step, if that multiplies 0/1 features, and the features of each
-    product.
+    """Remove the last step of a plan if it multiplies 0/1 features.
 
     Parameters
     ----------
@@ -26,8 +25,8 @@ def without_products(plan: Plan, most: int) -> tuple[Plan, NDArray[np.int64]] | 
     Returns
     -------
     (Plan, ndarray of shape (products, most)) or None
-        The distinct features of each product, the largest first, padded with -1. (A 0/1 feature times itself
-        is the feature.)
+        The plan without the step, and the distinct features of each product, the largest first, padded with
+        -1. (A 0/1 feature times itself is the feature.)
     """
     last = plan.steps[-1]
     if last.kind != "products" or "factors" not in last.table:

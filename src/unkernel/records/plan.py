@@ -1,8 +1,8 @@
 """Plans turn raw records into rows of features, as plain data.
 
 A plan is a list of steps. Each step reads columns of the record, or the vectors of earlier steps, and makes a
-vector; the last one is the row. ``cpp/unkernel/records`` implements the kinds of steps;
-``tests/reference/records.py`` is its slow twin.
+vector; the vector of the last step is the row. ``cpp/unkernel/records`` implements the kinds of steps;
+``tests/reference/records.py`` is a slow implementation for the tests.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Plan:
     whole : bool, default=False
         Whether the record itself is the value of the only column, for example a text.
     ignores_unknown_keys : bool, default=True
-        Whether records may have other columns. Otherwise these are errors.
+        Whether records may have columns that are not in `columns`; otherwise such columns are errors.
     bound : sequence of str, default=()
         Columns that a record must not have, because their values are fixed. Not stored in files.
     example : mapping of str to object, default={}
@@ -89,7 +89,7 @@ class Plan:
     @cached_property
     def native(self) -> RecordPlan:
         """Return the compiled plan of the C++ core."""
-        repeated, analyzers, own = self._readings
+        repeated, analyzers, copies = self._column_copies
         native = RecordPlan(
             columns=list(self.columns),
             unread=self._list_unread(),
@@ -102,10 +102,11 @@ class Plan:
         )
         for number, step in enumerate(self.steps):
             table = step.table
-            if table.get("width", len(step.names)) != len(step.names):  # before memory is allocated for it
+            # Checked before memory is allocated for the features.
+            if table.get("width", len(step.names)) != len(step.names):
                 raise ValueError(_describe_width(step, table["width"]))
-            if number in own:
-                table = table | {"columns": np.array([own[number]], np.int32)}
+            if number in copies:
+                table = table | {"columns": np.array([copies[number]], np.int32)}
             if (width := native.add(step.kind, table)) != len(step.names):
                 raise ValueError(_describe_width(step, width))
         return native
@@ -114,7 +115,7 @@ class Plan:
         return {
             key: value
             for key, value in self.__dict__.items()
-            if key not in ("native", "_readings", "_tells_nan")
+            if key not in ("native", "_column_copies", "_distinguishes_nan")
         }
 
     def with_none_as_nan(self) -> Plan:
@@ -137,14 +138,14 @@ class Plan:
             else step
             for step in self.steps
         ]
-        return replace(self, steps=steps) if self._tells_nan else self
+        return replace(self, steps=steps) if self._distinguishes_nan else self
 
     def _read_columns(self) -> list[str]:
         unread = set(self._list_unread())
         return [name for place, name in enumerate(self.columns) if place not in unread]
 
     @cached_property
-    def _tells_nan(self) -> bool:
+    def _distinguishes_nan(self) -> bool:
         """Return whether None and NaN are different categories in some step."""
         tables = [table for step in self.steps for table in step.table.get("categories", ())]
         return any(table["none"] != table["nan"] for table in tables)
@@ -155,8 +156,8 @@ class Plan:
         return sorted(set(range(len(self.columns))) - read)
 
     @cached_property
-    def _readings(self) -> tuple[list[int], list[Callable[[str], list[str]] | None], dict[int, int]]:
-        """Return how to read columns.
+    def _column_copies(self) -> tuple[list[int], list[Callable[[str], list[str]] | None], dict[int, int]]:
+        """Find the columns that must be read more than once, and the functions that split their texts.
 
         A text that is not ASCII is read as the n-grams of a step. If other steps read the column, too, each
         step of texts reads its own copy.
@@ -164,16 +165,16 @@ class Plan:
         Returns
         -------
         list of int
-            The columns that are read again, after all others.
+            The columns of which further copies are read, after all columns.
         list
             For each column and each copy, the function that finds the n-grams of texts that are not ASCII, or
             None.
         dict
-            The copy that a step reads, by the step's number.
+            The copy that a step reads, by the index of the step.
         """
         readers = Counter(int(column) for step in self.steps for column in step.table.get("columns", ()))
         repeated: list[int] = []
-        own: dict[int, int] = {}
+        copies: dict[int, int] = {}
         analyzers: list[Callable[[str], list[str]] | None] = [None] * len(self.columns)
         for number, step in enumerate(self.steps):
             if step.kind != "text":
@@ -182,10 +183,10 @@ class Plan:
             if readers[column] == 1:
                 analyzers[column] = analyzer_of(step.table)
             else:
-                own[number] = len(analyzers)
+                copies[number] = len(analyzers)
                 repeated.append(column)
                 analyzers.append(analyzer_of(step.table))
-        return repeated, analyzers, own
+        return repeated, analyzers, copies
 
     def encode(self, X: Any, threads: int = 1) -> CsrRows:
         """Encode many records.
@@ -205,7 +206,7 @@ class Plan:
         if not self.whole and is_arrow(X):
             return self._rows(*self.native.encode_arrow(X.__arrow_c_stream__(), threads))
         required = () if not self.required else self._read_columns()
-        table = table_of(X, self.columns, whole=self.whole, required=required, nan=self._tells_nan)
+        table = table_of(X, self.columns, whole=self.whole, required=required, nan=self._distinguishes_nan)
         if not self.whole and not self.ignores_unknown_keys:
             check_known(X, self.columns)
         return self.encode_table(table, threads)
@@ -225,7 +226,7 @@ class Plan:
         CsrRows of shape (n_records, n_features)
             The rows.
         """
-        read = [*table.columns, *(table.columns[column] for column in self._readings[0])]
+        read = [*table.columns, *(table.columns[column] for column in self._column_copies[0])]
         return self._rows(*self.native.encode_table(read, table.n_rows, threads))
 
     def _rows(self, offsets: Any, columns: Any, values: Any) -> CsrRows:
@@ -264,7 +265,7 @@ class Plan:
         arrays : dict of str to ndarray
             The arrays of the plan.
         settings : dict
-            Everything else, ready for JSON.
+            Everything except the arrays, as values that JSON can hold.
         """
         arrays: dict[str, NDArray[Any]] = {}
         steps = [
@@ -350,7 +351,7 @@ def _check_example(plan: Plan) -> None:
     """Refuse unknown columns, and values other than texts, finite numbers and lists of these."""
     for name, value in plan.example.items():
         values = value if isinstance(value, list) else [value]
-        if name not in plan.columns or not all(_is_text_or_number(one) for one in values):
+        if name not in plan.columns or not all(_is_text_or_number(item) for item in values):
             raise ValueError(f"its example has {value!r} in column {name!r}")
 
 

@@ -31,21 +31,21 @@ def _check_earlier(source: Any, steps: Sequence[PlanStep]) -> int:
 
 
 def encode_names(step: PlanStep, steps: Sequence[PlanStep]) -> Any:
-    """Return names for a file; None if they equal the names of the step's inputs."""
+    """Return the names of a step for a file; None if they are the names of the step's inputs."""
     if isinstance(step.names, NumberedNames):
         return {"numbered": step.names.name, "count": step.names.size}
-    before = _get_input_names(step.table, steps)
-    if before is not None and same_names(before, step.names):
+    input_names = _get_input_names(step.table, steps)
+    if input_names is not None and same_names(input_names, step.names):
         return None
     return list(step.names)
 
 
 def read_names(stored: Any, table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str]:
     if stored is None:
-        before = _get_input_names(table, steps)
-        if before is None:
+        input_names = _get_input_names(table, steps)
+        if input_names is None:
             raise ValueError("a step has no names")
-        return before
+        return input_names
     if isinstance(stored, dict):
         return NumberedNames(check_type(stored["numbered"], str), check_type(stored["count"], int))
     return [check_type(name, str) for name in stored]
@@ -58,7 +58,7 @@ def check_type(value: Any, kind: type) -> Any:
 
 
 def extract_arrays(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the value for JSON; move its arrays to `arrays`, under their paths."""
+    """Return the value with paths in place of its arrays; put the arrays into `arrays` under these paths."""
     if isinstance(value, np.ndarray):
         arrays[path] = value
         return {_ARRAY: path}

@@ -16,7 +16,7 @@ from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 from unkernel.records.steps import FORBIDDEN
 
-_MOST = 200  # largest number of a column's categories, edges or words that are used
+_MAX_KNOWN_VALUES = 200  # of a column's categories, edges or words
 _NUMBERS = (0.0, 1.0, -1.0, 2.5, -3.25, 17.0, 0.125)
 _WORDS = ("the", "cat", "sat", "on", "mat", "x1", "e-mail")
 _UNSEEN = ("unseen value", "Ünseen Wörd", "日本", "")
@@ -49,7 +49,7 @@ def generate_records(
     plan : Plan
     count : int
     unseen, missing : bool, default=False
-        Whether some values are unseen in training, or missing.
+        Whether to include values that do not occur in the plan, and missing values.
     seed : int, default=0
     """
     generator = np.random.default_rng(seed)
@@ -62,7 +62,7 @@ def generate_records(
 def column_values(plan: Plan, generator: np.random.Generator) -> list[ColumnValues]:
     """Collect the possible values of each column, from all steps that read it."""
     found = [ColumnValues() for _ in plan.columns]
-    sources: dict[int, list[int]] = {}  # for steps with numbers of columns: their columns
+    sources: dict[int, list[int]] = {}  # the columns of each step that passes on numbers of columns
     for number, step in enumerate(plan.steps):
         table = step.table
         if step.kind in ("one_hot", "ordinal"):
@@ -78,7 +78,7 @@ def column_values(plan: Plan, generator: np.random.Generator) -> list[ColumnValu
         elif step.kind in ("text", "strings", "pairs"):
             _add_strings(found[int(table["columns"][0])], step, generator)
         elif table.get("input") in sources:
-            _follow(found, step, sources[table["input"]], generator)
+            _add_step_numbers(found, step, sources[table["input"]], generator)
             if step.kind in ("impute", "densify"):
                 sources[number] = sources[table["input"]]
     return found
@@ -89,9 +89,12 @@ def _draw_one(values: Sequence[Any], generator: np.random.Generator) -> Any:
 
 
 def _draw_some(values: Sequence[Any], generator: np.random.Generator) -> list[Any]:
-    if len(values) <= _MOST:
+    if len(values) <= _MAX_KNOWN_VALUES:
         return list(values)
-    return [values[place] for place in sorted(generator.choice(len(values), _MOST, replace=False).tolist())]
+    return [
+        values[place]
+        for place in sorted(generator.choice(len(values), _MAX_KNOWN_VALUES, replace=False).tolist())
+    ]
 
 
 def _draw_strings(
@@ -125,10 +128,10 @@ def _add_dates(values: ColumnValues, generator: np.random.Generator) -> None:
     values.missing.append(None)
 
 
-def _follow(
+def _add_step_numbers(
     found: list[ColumnValues], step: PlanStep, columns: list[int], generator: np.random.Generator
 ) -> None:
-    """Return numbers that matter to a step that reads columns directly."""
+    """Add the numbers at which the output of a step changes, for a step that reads numbers of columns."""
     table = step.table
     for place, column in enumerate(columns):
         if step.kind == "bins":
@@ -181,7 +184,7 @@ def _make_dicts(words: list[str], table: dict[str, Any], generator: np.random.Ge
     for _ in range(32):
         record: dict[str, Any] = {}
         for word in generator.choice(words, generator.integers(1, 6)).tolist():
-            key, found, value = word.partition(separator) if separator else (word, "", "")
-            record[key] = value if found else float(generator.integers(-3, 4))
+            key, has_value, value = word.partition(separator) if separator else (word, "", "")
+            record[key] = value if has_value else float(generator.integers(-3, 4))
         known.append(record)
     return known, [{"unseen": 1.0}, {"unseen": "value", "Ünseen": 2}, {}]

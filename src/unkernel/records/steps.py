@@ -41,9 +41,9 @@ def categories(
     codes : dict
         The code of each category: a string, a number, None or NaN.
     unknown : int
-        The code of all other categories.
+        The code of values that are not in `codes`.
     absent : int, default=None
-        The code of a record without the column; None uses the code of None.
+        The code of a record without the column; by default the code of the category None.
     values : ndarray, default=None
         For steps of kind ``"ordinal"``: the value of each code.
     """
@@ -72,12 +72,12 @@ def _is_number(key: Any) -> bool:
 
 
 def one_hot(columns: Sequence[int], tables: list[dict[str, Any]], names: Sequence[str]) -> PlanStep:
-    """Return one feature per category."""
+    """Make a step with one feature per category."""
     return PlanStep("one_hot", {"columns": int32(columns), "categories": tables, "width": len(names)}, names)
 
 
 def numbers(columns: Sequence[int], names: Sequence[str]) -> PlanStep:
-    """Make a step that passes on numbers."""
+    """Make a step that reads the numbers of columns."""
     return PlanStep("numbers", {"columns": int32(columns)}, names)
 
 
@@ -95,8 +95,8 @@ def bins(
     columns: Sequence[str],
     one_hot: bool = True,
 ) -> PlanStep:
-    """Return the intervals of numbers."""
-    begins = np.cumsum([0, *(len(of_column) for of_column in edges)])
+    """Make a step that finds the interval of each number."""
+    begins = np.cumsum([0, *(len(column_edges) for column_edges in edges)])
     table = {
         "input": source,
         "edges": np.concatenate([*edges, np.empty(0)]).astype(np.float64),
@@ -130,7 +130,7 @@ def impute(source: int, fill: ArrayLike, names: Sequence[str], missing: float = 
 def indicate(
     source: int, columns: Sequence[int], names: Sequence[str], missing: float = float("nan")
 ) -> PlanStep:
-    """Make a step with a 1 for each of these columns that is missing."""
+    """Make a step whose features are 1 where the number of a column is missing."""
     return PlanStep(
         "indicate", {"input": source, "missing": float(missing), "indicated": int32(columns)}, names
     )

@@ -21,7 +21,7 @@ class Table:
 
 
 def is_arrow(X: Any) -> bool:
-    """Return whether a table exports Arrow columns; pandas frames, which would be converted, do not count."""
+    """Return whether a table exports Arrow columns without a conversion, which pandas frames need."""
     return hasattr(X, "__arrow_c_stream__") and not type(X).__module__.startswith("pandas")
 
 
@@ -83,13 +83,13 @@ def table_of(
         return Table([values], len(values))
     if isinstance(X, Mapping):
         _check_columns(X, columns)
-        others = [value for value in X.values() if hasattr(value, "__len__") and not isinstance(value, str)]
-        n_rows = len(others[0]) if others else 0
+        sized = [value for value in X.values() if hasattr(value, "__len__") and not isinstance(value, str)]
+        n_rows = len(sized[0]) if sized else 0
         found = [X.get(name) for name in columns]
         return _make_table(found, columns, n_rows=n_rows, required=required, nan=nan)
     if getattr(X, "columns", None) is not None and not callable(X.columns):
-        there = set(column_names(X) or ())
-        found = [X[name] if name in there else None for name in columns]
+        present = set(column_names(X) or ())
+        found = [X[name] if name in present else None for name in columns]
         return _make_table(found, columns, n_rows=len(X), required=required, nan=nan)
     if isinstance(X, Sequence) and not isinstance(X, str) and (not len(X) or isinstance(X[0], Mapping)):
         _ = column_names(X)
@@ -147,12 +147,12 @@ def _table_of_array(X: Any, columns: Sequence[str]) -> Table:
 def _make_table(
     found: list[Any], names: Sequence[str], *, n_rows: int, required: Sequence[str], nan: bool
 ) -> Table:
-    """Return a table; `n_rows` applies if it has none of the columns."""
+    """Return a table. If there are none of the columns, it has `n_rows` rows."""
     lengths = {len(column) for column in found if column is not None}
     if len(lengths) > 1:
         raise ValueError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
-    there = {name for name, column in zip(names, found, strict=True) if column is not None}
-    if missing := [name for name in required if name not in there]:
+    present = {name for name, column in zip(names, found, strict=True) if column is not None}
+    if missing := [name for name in required if name not in present]:
         raise ValueError(f"columns are missing: {', '.join(missing)}")
     n_rows = lengths.pop() if lengths else n_rows
     columns = [[None] * n_rows if column is None else _convert_column(column, nan=nan) for column in found]
@@ -162,7 +162,7 @@ def _make_table(
 def _convert_column(values: Any, *, nan: bool = False) -> Any:
     """Return one column: numbers as a float64 array, Arrow strings unchanged, all others as a list."""
     if isinstance(values, list):
-        return list(values)  # a copy, since others may change it while it is read
+        return list(values)  # a copy, since another thread may change the list while it is read
     dtype = getattr(values, "dtype", None)
     kind = getattr(dtype, "kind", None)
     if kind == "M":  # lists of pandas and numpy have types for dates that Python does not have
@@ -181,14 +181,14 @@ def _convert_column(values: Any, *, nan: bool = False) -> Any:
 
 
 def _to_list(values: Any) -> list[Any]:
-    for listing in ("to_list", "to_pylist", "tolist"):  # of pandas and polars, of pyarrow, of numpy
-        if hasattr(values, listing):
-            return list(getattr(values, listing)())
+    for method in ("to_list", "to_pylist", "tolist"):  # of pandas and polars, of pyarrow, of numpy
+        if hasattr(values, method):
+            return list(getattr(values, method)())
     return list(values)
 
 
 def _convert_strings(values: Any, *, nan: bool) -> Any:
-    """Return a pandas column of Arrow strings, whose missing values are not NaN."""
+    """Return the strings of a pandas column that Arrow holds."""
     if nan and isinstance(values.dtype.na_value, float) and values.hasnans:
         return _to_list(values.to_numpy(dtype=object))
     return values.array.__arrow_array__()
@@ -199,6 +199,6 @@ def _convert_nullable(values: Any) -> NDArray[np.float64] | list[Any]:
     if getattr(values.dtype, "kind", None) in ("i", "u", "f"):
         numbers: NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.ascontiguousarray(numbers)
-    if isinstance(values.dtype.na_value, float):  # NaN, which is a missing value here, too
+    if isinstance(values.dtype.na_value, float):  # here, NaN is a missing value, too
         return list(values.to_numpy(dtype=object).tolist())
     return list(values.to_numpy(dtype=object, na_value=None).tolist())

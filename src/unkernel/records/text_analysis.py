@@ -11,15 +11,15 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-# The patterns of words that the native steps support, and the shortest word of each. Other patterns are
-# refused: one from a file could take endless time for a short text.
+# The patterns of words that the native steps support, and the length of the shortest word that each
+# matches. Other patterns are refused: a pattern in a file could take endless time for a short text.
 TOKEN_PATTERNS = {r"(?u)\b\w\w+\b": 2, r"(?u)\b\w+\b": 1}
 _DEFAULT_PATTERN = r"(?u)\b\w\w+\b"
 _SPACES = re.compile(r"\s\s+")
 
 
 def analyzer_of(table: dict[str, Any]) -> Callable[[str], list[str]]:
-    """Return the function from a text to its n-grams that the options of a step of kind ``"text"`` describe.
+    """Return the function that splits a text into n-grams, by the options of a step of kind ``"text"``.
 
     Raise a ``ValueError`` for a pattern of words that is not in ``TOKEN_PATTERNS``, or that native steps do
     not support.

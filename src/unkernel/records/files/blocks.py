@@ -14,7 +14,7 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
 from unkernel.records.plan import Plan
 
-_ROW = "row "  # prefix of messages of plans
+_ROW_PREFIX = "row "  # messages of plans begin with the row, which is not the row in the file
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +29,10 @@ class Block:
         Input of ``Plan.encode``.
     n_rows : int
     line_of : callable
-        Returns the line of the file where a record of the block begins, by its number; 0 if the format has no
-        lines.
+        Maps the index of a record in the block to the line of the file where the record begins; to 0 if the
+        format has no lines.
     first : int
-        The number of the first record in the file, counted from 0.
+        The index in the file of the block's first record.
     """
 
     file: str
@@ -42,14 +42,14 @@ class Block:
     first: int = 0
 
     def encode(self, plan: Plan, threads: int = 1) -> CsrRows:
-        """Encode the records; raise a ``FormatError`` with the place of a record that cannot be encoded."""
+        """Encode the records; a ``FormatError`` says where the first one is that cannot be encoded."""
         try:
             return plan.encode(self.table, threads)
         except (ValueError, TypeError) as error:
             raise self._locate_error(plan, error) from error
 
     def error(self, row: int, reason: str) -> FormatError:
-        """Return an error in a record."""
+        """Return an error that says where a record is in the file."""
         line = self.line_of(row)
         return FormatError(self.file, line, 0, reason if line else f"record {self.first + row}: {reason}")
 
@@ -57,12 +57,12 @@ class Block:
         """Return the values of a column, missing values as None; None if there is no such column."""
         table = self.table
         if isinstance(table, list):
-            return [record.get(name) for record in table] if any(name in one for one in table) else None
+            return [record.get(name) for record in table] if any(name in record for record in table) else None
         if isinstance(table, Mapping):
-            found = table.get(name)
+            column = table.get(name)
         else:
-            found = table[name] if name in table.column_names else None
-        return None if found is None else to_objects(found)
+            column = table[name] if name in table.column_names else None
+        return None if column is None else to_objects(column)
 
     def encode_column(self, name: str) -> tuple[list[Any], NDArray[np.intp]] | None:
         """Return the distinct values of a column, and each record's index; None as in :meth:`values`."""
@@ -100,7 +100,7 @@ class Block:
         return replace(self, table=table)
 
     def one(self, row: int) -> Block:
-        """Return the block of one record."""
+        """Return a block that has only one record of this block."""
         part = _slice_table(self.table, row, row + 1)
         return Block(self.file, part, 1, lambda _: self.line_of(row), self.first + row)
 
@@ -109,15 +109,15 @@ class Block:
         row = self._find_first_bad(plan)
         try:
             plan.encode(_slice_table(self.table, row, row + 1))
-        except (ValueError, TypeError) as own:
-            error = own
-        words = str(error)
-        if words.startswith(_ROW):
-            words = words.partition(": ")[2]
-        return self.error(row, words)
+        except (ValueError, TypeError) as error_of_record:
+            error = error_of_record
+        message = str(error)
+        if message.startswith(_ROW_PREFIX):
+            message = message.partition(": ")[2]
+        return self.error(row, message)
 
     def _find_first_bad(self, plan: Plan) -> int:
-        """Return the first record that cannot be encoded, by bisection: few messages name the record."""
+        """Find the first record that cannot be encoded, by bisection: few messages say which."""
         low, high = 0, self.n_rows  # the first `low` records are valid, and some of the first `high` are not
         while high - low > 1:
             middle = (low + high) // 2
@@ -130,7 +130,7 @@ class Block:
 
 
 def places_in(indices: Any) -> NDArray[np.intp]:
-    """Return the indices of an Arrow dictionary, none of them missing.
+    """Convert the indices of an Arrow dictionary, which has no missing values, to numpy.
 
     Arrow's ``to_numpy`` imports pandas if it is installed, which takes longer than reading a small file.
     """
@@ -144,12 +144,12 @@ def places_in(indices: Any) -> NDArray[np.intp]:
 def to_objects(values: Any) -> list[Any]:
     """Return a column as Python objects; both NaN and None are missing values."""
     if isinstance(values, np.ndarray):
-        found: list[Any] = values.tolist()
+        objects: list[Any] = values.tolist()
     else:
-        found = list(values.to_pylist() if hasattr(values, "to_pylist") else values)
-    if found and any(isinstance(value, float) for value in found):
-        return [None if isinstance(value, float) and math.isnan(value) else value for value in found]
-    return found
+        objects = list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+    if objects and any(isinstance(value, float) for value in objects):
+        return [None if isinstance(value, float) and math.isnan(value) else value for value in objects]
+    return objects
 
 
 def _slice_table(table: Any, begin: int, end: int) -> Any:

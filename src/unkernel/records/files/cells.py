@@ -11,23 +11,23 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-TOO_LARGE = "the number is larger than any float"  # the words of models about whole numbers
+TOO_LARGE = "the number is larger than any float"  # as models say of whole numbers
 TYPES = ("number", "boolean", "string")
 MISSING_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
 BOOLEANS = {"true": True, "false": False, "True": True, "False": False, "TRUE": True, "FALSE": False}
 ZERO_FIRST = r"^\s*[-+]?0[0-9]"
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*|\s*[-+]?inf(inity)?\s*", re.ASCII | re.I)
 _ZERO_FIRST = re.compile(ZERO_FIRST, re.ASCII)
-_SHOWN = 40  # characters of a cell in a message
+_MAX_QUOTED_LENGTH = 40  # characters of a cell in a message
 
 
 def type_of(cells: Iterable[str]) -> str:
-    there = [cell for cell in cells if cell]
-    words = set(there) - set(MISSING_NUMBERS)
+    nonempty = [cell for cell in cells if cell]
+    words = set(nonempty) - set(MISSING_NUMBERS)
     if not words:
-        return "string" if not there else "number"
+        return "string" if not nonempty else "number"
     if words <= set(BOOLEANS):
-        return "boolean" if len(words) == len(set(there)) else "string"
+        return "boolean" if len(words) == len(set(nonempty)) else "string"
     return "number" if all(map(is_number, words)) else "string"
 
 
@@ -37,7 +37,7 @@ def is_number(cell: str) -> bool:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value, or a cell in place of a number, is missing."""
+    """Return whether a value is missing, or a cell such as "NA" that stands for a missing number."""
     return value is None or (isinstance(value, str) and (not value or value in MISSING_NUMBERS))
 
 
@@ -63,7 +63,7 @@ def value_of(cell: str, kind: str) -> Any:
 
 def quote(cell: str) -> str:
     """Return a cell for a message, shortened if it is long."""
-    return repr(cell if len(cell) <= _SHOWN else f"{cell[:_SHOWN]}…")
+    return repr(cell if len(cell) <= _MAX_QUOTED_LENGTH else f"{cell[:_MAX_QUOTED_LENGTH]}…")
 
 
 def values_of(cells: Sequence[str], kind: str) -> list[Any]:

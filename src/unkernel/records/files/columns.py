@@ -10,25 +10,25 @@ from unkernel.records.plan_step import PlanStep
 
 _NUMBERS = "numbers"
 _KINDS = {"one_hot": "category", "ordinal": "category", "dates": "date", "pairs": "dict"}
-_LABELS = re.compile(  # after a column's name
+_LABEL_ENDINGS = re.compile(  # the rest of a label, after the name of the column
     r" (((year|month|day|weekday|hour) )?(= |<= |>= |\d+–\d+$)|in \[|< |is missing|has |is a |-\d+ to -?\d+$)"
 )
 
 
 def columns_read(plan: Plan) -> list[str]:
-    """Return the columns that any step reads."""
+    """Return the columns that at least one step reads."""
     read = {int(column) for step in plan.steps for column in step.table.get("columns", ())}
     return [name for place, name in enumerate(plan.columns) if place in read]
 
 
 def column_types(plan: Plan) -> dict[str, str]:
     """Return the types for reading text files, from the tables of the plan."""
-    found: dict[str, str] = {}
+    types: dict[str, str] = {}
     for step in plan.steps:
         for place, column in enumerate(step.table.get("columns", ())):
             name = plan.columns[int(column)]
-            found[name] = "string" if found.get(name) == "string" else _find_type(step, place)
-    return found
+            types[name] = "string" if types.get(name) == "string" else _find_type(step, place)
+    return types
 
 
 def _find_type(step: PlanStep, place: int) -> str:
@@ -41,7 +41,7 @@ def _find_type(step: PlanStep, place: int) -> str:
 
 
 def column_kinds(plan: Plan) -> dict[str, str]:
-    """Return the kind of each column that is read, in the terms of ``RecordEncoder``."""
+    """Return the kind of each column that is read, one of the kinds of ``RecordEncoder``."""
     binned = {int(step.table["input"]) for step in plan.steps if step.kind == "bins"}
     found: dict[str, str] = {}
     for number, step in enumerate(plan.steps):
@@ -64,10 +64,10 @@ def owners_of_features(plan: Plan) -> list[str | None]:
     """Return the column of each feature, by the features' labels; None if no column matches."""
     columns = columns_read(plan)
     return [
-        max((name for name in columns if _is_of(label, name)), key=len, default=None)
+        max((name for name in columns if _belongs_to_column(label, name)), key=len, default=None)
         for label in plan.feature_names
     ]
 
 
-def _is_of(label: str, name: str) -> bool:
-    return label == name or (label.startswith(name) and _LABELS.match(label, len(name)) is not None)
+def _belongs_to_column(label: str, name: str) -> bool:
+    return label == name or (label.startswith(name) and _LABEL_ENDINGS.match(label, len(name)) is not None)

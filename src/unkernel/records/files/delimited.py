@@ -22,19 +22,19 @@ from unkernel.errors import FormatError, describe_bad_byte
 from unkernel.records.files import cells
 from unkernel.records.files.blocks import Block
 
-_MAX_RECORD_BYTES = 1 << 26  # limit in bytes, so that an unclosed quotation mark cannot take all memory
+_MAX_RECORD_BYTES = 1 << 26  # so that an unclosed quotation mark does not read a whole file into memory
 _ARROW_BLOCK_BYTES = 1 << 20  # bytes that one thread of pyarrow parses at a time
 _BOM = b"\xef\xbb\xbf"
 _LINE_BREAK = 10
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _DELIMITERS = (",", ";", "\t", "|")
 _ODD_NAN = re.compile(rb"[-+]nan|nan\(|(?!nan|NaN)[nN][aA][nN]", re.ASCII)
-_QUOTED = re.compile(rb'(?:\A|(?<=[,;\t|\n\r]))"[^"]*(?:""[^"]*)*("|\Z)')  # a field
+_QUOTED = re.compile(rb'(?:\A|(?<=[,;\t|\n\r]))"[^"]*(?:""[^"]*)*("|\Z)')  # a quoted field
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Bytes of whole records, and their first line in the file."""
+    """Bytes of whole records, and the number of their first line in the file."""
 
     data: bytes
     line: int
@@ -54,14 +54,14 @@ class Header:
 
 def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
     """Yield the bytes of a file, cut between records, without leading empty lines."""
-    held, line, begun = b"", 1, False
+    held, line, has_begun = b"", 1, False
     for block in _without_bom(blocks, file):
         held = held + block if held else block
-        if not begun:
+        if not has_begun:
             blank = len(held) - len(held.lstrip(b"\r\n"))
             line += held.count(b"\n", 0, blank)
             held = held[blank:]
-            begun = bool(held)
+            has_begun = bool(held)
         if end := _end_of_records(held):
             piece = Piece(held[:end], line)
             line += int(np.count_nonzero(np.frombuffer(piece.data, np.uint8) == _LINE_BREAK))
@@ -75,11 +75,11 @@ def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
                 f"a record of more than {_MAX_RECORD_BYTES >> 20} MB: is a quotation mark not closed?",
             )
     if held:
-        _check_closed(held, line, file)
+        _check_quotes_closed(held, line, file)
         yield Piece(held, line)
 
 
-def _check_closed(data: bytes, line: int, file: str) -> None:
+def _check_quotes_closed(data: bytes, line: int, file: str) -> None:
     """Check that the quoted fields of the last records of a file are closed."""
     for found in _QUOTED.finditer(data):
         if not found[1]:
@@ -97,8 +97,8 @@ def _without_bom(blocks: Iterable[bytes], file: str) -> Iterator[bytes]:
 def _end_of_records(data: bytes) -> int:
     """Return the end of the last line break outside of quoted fields; 0 if there is none.
 
-    A line break after an even number of quotation marks is outside of quoted fields (unless unquoted fields
-    contain marks, for which the parser fails). Otherwise fields are examined one by one.
+    A line break after an even number of quotation marks is outside of quoted fields (unless an unquoted field
+    contains a mark, which the parser reports). Otherwise each quoted field is examined.
     """
     end = data.rfind(b"\n") + 1
     if not end or not (data.count(b'"', 0, end) & 1):
@@ -116,12 +116,12 @@ def _end_of_records(data: bytes) -> int:
 
 
 def header_of(piece: Piece | None, file: str, format: str) -> tuple[Header, Piece]:
-    """Read the names of the columns; return them and the records that follow."""
+    """Read the names of the columns; return the header and the records after it."""
     if piece is None or not piece.data.strip():
         raise FormatError(file, 0, 0, "the file is empty: its first line must name the columns")
     text = io.StringIO(_decode(piece, file), newline="")
-    begin = text.readline()
-    delimiter = "\t" if format == "tsv" else next((one for one in _DELIMITERS if one in begin), ",")
+    first_line = text.readline()
+    delimiter = "\t" if format == "tsv" else next((mark for mark in _DELIMITERS if mark in first_line), ",")
     text.seek(0)
     with _long_fields():
         reader = csv.reader(text, delimiter=delimiter)
@@ -130,9 +130,9 @@ def header_of(piece: Piece | None, file: str, format: str) -> tuple[Header, Piec
         except csv.Error as error:
             raise FormatError(file, piece.line, 0, f"not the names of columns: {error}") from None
     _check_names(names, file)
-    read = len(text.getvalue()[: text.tell()].encode())
-    line = piece.line + piece.data.count(b"\n", 0, read)
-    return Header(file, names, delimiter), Piece(piece.data[read:], line)
+    header_bytes = len(text.getvalue()[: text.tell()].encode())
+    line = piece.line + piece.data.count(b"\n", 0, header_bytes)
+    return Header(file, names, delimiter), Piece(piece.data[header_bytes:], line)
 
 
 def _check_names(names: Sequence[str], file: str) -> None:
@@ -158,7 +158,7 @@ def _decode(piece: Piece, file: str) -> str:
 def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, threads: int) -> Block:
     """Parse the columns in `types` as values of these types."""
     table = _parse_by_arrow(piece, header, types, threads)
-    if table is None or _has_doubtful_numbers(table, piece, types):
+    if table is None or _may_differ_from_csv(table, piece, types):
         return _parse_by_csv(piece, header, types, first)
     return Block(header.file, table, table.num_rows, lambda row: rows_of(piece, header)[1][row], first)
 
@@ -169,7 +169,7 @@ def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], thre
     if arrow is None or not piece.data.strip() or piece.data.startswith(_BOM):
         return None
     pa, pc = arrow
-    known = {"number": pa.float64(), "boolean": pa.bool_(), "string": pa.string()}
+    arrow_types = {"number": pa.float64(), "boolean": pa.bool_(), "string": pa.string()}
     quoted = b'"' in piece.data
     size = _ARROW_BLOCK_BYTES if threads > 1 and not quoted else len(piece.data) + 1
     try:
@@ -180,7 +180,7 @@ def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], thre
             ),
             parse_options=pc.ParseOptions(delimiter=header.delimiter, newlines_in_values=quoted),
             convert_options=pc.ConvertOptions(
-                column_types={name: known[kind] for name, kind in types.items()},
+                column_types={name: arrow_types[kind] for name, kind in types.items()},
                 include_columns=list(types),
                 null_values=[""],
                 true_values=[word for word, value in cells.BOOLEANS.items() if value],
@@ -193,9 +193,9 @@ def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], thre
         return None
 
 
-def _has_doubtful_numbers(table: Any, piece: Piece, types: Mapping[str, str]) -> bool:
-    """Return whether a cell may be a number only for pyarrow, which does not distinguish ``inf`` from 1e999
-    and accepts more spellings of NaN.
+def _may_differ_from_csv(table: Any, piece: Piece, types: Mapping[str, str]) -> bool:
+    """Return whether pyarrow may have read a cell as a number that is none for Python's parser here: pyarrow
+    reads 1e999 as ``inf`` and accepts more spellings of NaN.
     """
     odd_nan = _ODD_NAN.search(piece.data) is not None
     for name in (name for name, kind in types.items() if kind == "number"):
@@ -227,11 +227,11 @@ def _parse_by_csv(piece: Piece, header: Header, types: Mapping[str, str], first:
         try:
             columns[name] = cells.values_of(column, kind)
         except ValueError:
-            _fail_cell(header, name, kind, column, lines)
+            _raise_for_bad_cell(header, name, kind, column, lines)
     return Block(header.file, columns, len(rows), lambda row: lines[row], first)
 
 
-def _fail_cell(header: Header, name: str, kind: str, column: list[str], lines: list[int]) -> None:
+def _raise_for_bad_cell(header: Header, name: str, kind: str, column: list[str], lines: list[int]) -> None:
     for line, cell in zip(lines, column, strict=True):
         try:
             cells.value_of(cell, kind)

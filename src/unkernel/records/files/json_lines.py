@@ -11,7 +11,7 @@ from unkernel.errors import FormatError, describe_bad_byte
 from unkernel.records.files.blocks import Block
 from unkernel.records.files.cells import TOO_LARGE
 
-_LARGEST_RECORD = 1 << 28  # bytes
+_MAX_LINE_BYTES = 1 << 28
 _BOM = b"\xef\xbb\xbf"
 
 _JSON_KINDS = {
@@ -30,15 +30,15 @@ def json_blocks(blocks: Iterable[bytes], file: str) -> Iterator[Block]:
     for number, block in enumerate(blocks):
         held = held + block if number else block.removeprefix(_BOM)
         end = held.rfind(b"\n") + 1
-        if not end and len(held) > _LARGEST_RECORD:
-            raise FormatError(file, line, 0, f"a line of more than {_LARGEST_RECORD >> 20} MB")
+        if not end and len(held) > _MAX_LINE_BYTES:
+            raise FormatError(file, line, 0, f"a line of more than {_MAX_LINE_BYTES >> 20} MB")
         if end:
-            found = _parse(held[:end], line, first, file)
+            parsed = _parse(held[:end], line, first, file)
             line += held.count(b"\n", 0, end)
             held = held[end:]
-            first += found.n_rows
-            if found.n_rows:
-                yield found
+            first += parsed.n_rows
+            if parsed.n_rows:
+                yield parsed
     if held.strip():
         yield _parse(held, line, first, file)
 
@@ -54,7 +54,7 @@ def _parse(data: bytes, line: int, first: int, file: str) -> Block:
 
 
 def record_of(text: bytes | str, file: str, line: int = 0) -> dict[str, Any]:
-    """Return one record."""
+    """Parse one record."""
     try:
         record = json.loads(text)
     except UnicodeDecodeError as error:

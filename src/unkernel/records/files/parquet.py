@@ -8,7 +8,7 @@ from typing import Any
 from unkernel.errors import FormatError
 from unkernel.records.files.blocks import Block
 
-_ROWS = 1 << 16  # per block
+_BLOCK_ROWS = 1 << 16
 REMEDY = 'install it: pip install "unkernel[records]"'
 
 
@@ -28,7 +28,7 @@ class ParquetRecords:
                 raise FormatError(file, 0, 0, f"two columns have the name {name!r}")
 
     def types(self) -> dict[str, str]:
-        """Return the types of the columns, in the terms of text files."""
+        """Return the type of each column, one of the types of columns in text files."""
         kinds = self._pa.types
         found = {}
         for field in self._opened.schema_arrow:
@@ -40,7 +40,7 @@ class ParquetRecords:
     def blocks(self, columns: list[str]) -> Iterator[Block]:
         """Yield the records in the order of the file, with these columns."""
         first = 0
-        batches = self._opened.iter_batches(batch_size=_ROWS, columns=columns)
+        batches = self._opened.iter_batches(batch_size=_BLOCK_ROWS, columns=columns)
         while True:
             try:
                 batch = next(batches, None)
@@ -48,21 +48,21 @@ class ParquetRecords:
                 raise self._damage_error(error) from None
             if batch is None:
                 return
-            yield Block(self._file, self._ready(batch), batch.num_rows, lambda _: 0, first)
+            yield Block(self._file, self._convert_batch(batch), batch.num_rows, lambda _: 0, first)
             first += batch.num_rows
 
-    def _ready(self, batch: Any) -> Any:
-        """Convert columns for plans: types that the core does not know become Python objects."""
+    def _convert_batch(self, batch: Any) -> Any:
+        """Convert the columns of a batch for plans; columns of types unknown to the core become lists."""
         table = self._pa.Table.from_batches([batch])
-        ready = {name: self._column(table[name]) for name in table.column_names}
-        if any(isinstance(column, list) for column in ready.values()):
+        converted = {name: self._convert_column(table[name]) for name in table.column_names}
+        if any(isinstance(column, list) for column in converted.values()):
             return {
-                name: column if isinstance(column, list) else _objects(column)
-                for name, column in ready.items()
+                name: column if isinstance(column, list) else _to_objects(column)
+                for name, column in converted.items()
             }
-        return self._pa.table(ready)
+        return self._pa.table(converted)
 
-    def _column(self, column: Any) -> Any:
+    def _convert_column(self, column: Any) -> Any:
         pa, kind = self._pa, column.type
         if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
             return column.cast(pa.float64())
@@ -71,11 +71,11 @@ class ParquetRecords:
         return column.to_pylist() if pa.types.is_nested(kind) else column
 
     def _damage_error(self, error: Exception) -> FormatError:
-        words = " ".join(str(error).split()).rstrip(".")
-        return FormatError(self._file, 0, 0, f"not a Parquet file, or a damaged one ({words})")
+        message = " ".join(str(error).split()).rstrip(".")
+        return FormatError(self._file, 0, 0, f"not a Parquet file, or a damaged one ({message})")
 
 
-def _objects(column: Any) -> list[Any]:
+def _to_objects(column: Any) -> list[Any]:
     found: list[Any] = column.to_pylist()
     return found
 

@@ -16,7 +16,7 @@ from unkernel.records.files.json_lines import json_blocks
 from unkernel.records.files.parquet import ParquetRecords
 
 _PARQUET = b"PAR1"
-_LONGEST_BEGIN = 1 << 20  # bytes to detect the format
+_MAX_DETECTION_BYTES = 1 << 20  # read at most, to detect the format
 
 
 class RecordFile:
@@ -59,7 +59,7 @@ class RecordFile:
         Parameters
         ----------
         types : dict
-            The columns to read. If the format has no types, cells are read as these: ``"number"``,
+            The type of each column to read. Formats without types are read as these: ``"number"``,
             ``"boolean"`` or ``"string"``. JSON lines are read completely.
         threads : int
         """
@@ -94,7 +94,7 @@ def open_records(
     name : str, default=None
         Name in messages, which also determines the format.
     wait : bool, default=True
-        Whether to fill blocks; otherwise the available content of a pipe is a block.
+        Whether to wait until a block is full; otherwise a block is what a pipe has available.
     size : int
         Bytes of a block.
     """
@@ -112,9 +112,9 @@ def open_records(
 
 
 def _first_line(blocks: Iterator[bytes]) -> bytes:
-    """Return the first blocks, up to one with a nonempty line: a pipe may deliver the line in parts."""
+    """Return the first blocks, up to the end of the first nonempty line: a pipe may deliver it in parts."""
     begin = next(blocks, b"")
-    while len(begin) < _LONGEST_BEGIN and b"\n" not in begin.removeprefix(BOM).lstrip():
+    while len(begin) < _MAX_DETECTION_BYTES and b"\n" not in begin.removeprefix(BOM).lstrip():
         more = next(blocks, b"")
         if not more:
             break

@@ -22,7 +22,7 @@ from unkernel.records.files.blocks import Block, places_in, to_objects
 from unkernel.records.files.record_files import RecordFile
 
 _NUMBER_KINDS = ("number", "binned")
-_MOST_NAMES = 30  # largest number of columns in a message
+_MAX_LISTED_NAMES = 30  # columns in a message
 _LARGEST_FLOAT = sys.float_info.max
 _FIRST_INEXACT_FLOAT = 2**53
 _FIRST_LONG_INTEGER = 2**63
@@ -38,7 +38,7 @@ class TrainingTable:
         Each is an array of float64, where NaN is a missing number, or a list.
     labels : ndarray
     types : dict
-        How to read cells of text files, by column; see :mod:`unkernel.records.files.cells`.
+        The type of each column, for reading more text files; see :mod:`unkernel.records.files.cells`.
     """
 
     columns: dict[str, Any]
@@ -46,7 +46,7 @@ class TrainingTable:
     types: dict[str, str]
 
     def some(self, places: NDArray[np.intp]) -> TrainingTable:
-        """Return a part of the records."""
+        """Return the records at these indices."""
         columns = {
             name: values[places] if isinstance(values, np.ndarray) else [values[k] for k in places.tolist()]
             for name, values in self.columns.items()
@@ -72,11 +72,11 @@ def read_training(
     target : str
         The column of the labels.
     kinds : dict
-        Chosen kinds of columns; values of columns of numbers must be numbers.
+        The kinds of columns that are given; columns of a kind of number may have only numbers.
     drop : sequence of str
         Columns to skip.
     values : bool, default=False
-        Whether the labels are the values of a regression, which may be rounded to floats.
+        Whether the labels are values for a regression; these may be rounded to floats.
     threads : int
 
     Returns
@@ -105,26 +105,26 @@ def read_training(
 
 
 def _blocks_of(
-    files: Iterable[RecordFile], asked: Sequence[str], left_out: Set[str], threads: int
+    files: Iterable[RecordFile], named: Sequence[str], left_out: Set[str], threads: int
 ) -> tuple[RecordFile, list[Block]]:
     """Return the first file, and the records of all files."""
     first: RecordFile | None = None
     blocks: list[Block] = []
     for file in files:
         if file.columns is not None:
-            check_columns(file.file, file.columns, asked, asked[0])
+            check_columns(file.file, file.columns, named, named[0])
         first = first or file
-        _check_alike(first, file)
+        _check_same_columns(first, file)
         wanted = {name: "string" for name in file.columns or () if name not in left_out}
-        own = list(file.blocks(wanted, threads))
-        if not own:
+        file_blocks = list(file.blocks(wanted, threads))
+        if not file_blocks:
             raise FormatError(file.file, 0, 0, "there is no record: nothing to learn from")
-        blocks += own
+        blocks += file_blocks
     assert first is not None  # callers name at least one file
     return first, blocks
 
 
-def _check_alike(first: RecordFile, other: RecordFile) -> None:
+def _check_same_columns(first: RecordFile, other: RecordFile) -> None:
     """Check that files have the same columns, of the same types."""
     if first.format != other.format:
         raise ValueError(
@@ -132,23 +132,24 @@ def _check_alike(first: RecordFile, other: RecordFile) -> None:
             "together have one format"
         )
     columns, others = first.columns or [], other.columns or []
-    for missing, file, there in (
+    for missing, file, file_with_it in (
         ([name for name in columns if name not in others], other.file, first.file),
         ([name for name in others if name not in columns], first.file, other.file),
     ):
         if missing:
-            raise ValueError(f"{file}: there is no column {missing[0]!r}, which {there} has")
+            raise ValueError(f"{file}: there is no column {missing[0]!r}, which {file_with_it} has")
     if first.stored_types is not None:
         for name, kind in first.stored_types.items():
-            if (found := (other.stored_types or {})[name]) != kind:
+            if (other_kind := (other.stored_types or {})[name]) != kind:
                 raise ValueError(
-                    f"{other.file}: column {name!r} is of type {found}, and in {first.file} of type {kind}"
+                    f"{other.file}: column {name!r} is of type {other_kind}, "
+                    f"and in {first.file} of type {kind}"
                 )
 
 
-def check_columns(file: str, columns: Sequence[str], asked: Sequence[str], target: str) -> None:
+def check_columns(file: str, columns: Sequence[str], named: Sequence[str], target: str) -> None:
     """Check that all requested columns exist."""
-    for name in asked:
+    for name in named:
         if name in columns:
             continue
         near = get_close_matches(name, columns, n=1)
@@ -159,8 +160,8 @@ def check_columns(file: str, columns: Sequence[str], asked: Sequence[str], targe
 
 def list_names(columns: Sequence[str]) -> str:
     """List columns for a message."""
-    words = ", ".join(columns[:_MOST_NAMES])
-    return words if len(columns) <= _MOST_NAMES else f"{words}, …"
+    words = ", ".join(columns[:_MAX_LISTED_NAMES])
+    return words if len(columns) <= _MAX_LISTED_NAMES else f"{words}, …"
 
 
 # --- Columns of all blocks ----------------------------------------------------------------------------
@@ -176,14 +177,14 @@ def _join_blocks(blocks: list[Block], file: RecordFile) -> tuple[dict[str, Any],
             _check_sizes(name, values, blocks)
         return columns, {name: _find_type(values) for name, values in columns.items()}
     types = file.stored_types
-    columns, found = {}, {}
+    columns, inferred = {}, {}
     for name in first if isinstance(first, Mapping) else first.column_names:
         parts = [block.table[name] for block in blocks]
         if types is None:
-            columns[name], found[name] = _infer_values(name, parts, blocks)
+            columns[name], inferred[name] = _infer_values(name, parts, blocks)
         else:
-            columns[name], found[name] = _join_stored(parts, types[name]), types[name]
-    return columns, found
+            columns[name], inferred[name] = _join_stored(parts, types[name]), types[name]
+    return columns, inferred
 
 
 def _find_type(values: Sequence[Any]) -> str:
@@ -234,7 +235,7 @@ def _join_stored(parts: list[Any], kind: str) -> Any:
 
 
 def _locate_error(blocks: list[Block], row: int, reason: str) -> FormatError:
-    """Return an error in a record, given by its number among the records of all files."""
+    """Return an error that says where a record is, given its index among the records of all files."""
     ends = list(accumulate(block.n_rows for block in blocks))
     place = bisect_right(ends, row)
     return blocks[place].error(row - (ends[place] - blocks[place].n_rows), reason)
@@ -260,10 +261,10 @@ def _check_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> Non
 def _warn_of_mixed_column(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
     """Warn if nearly all values of a category are numbers, and name the first value that is not."""
     counts = Counter(value for value in values if not isinstance(value, (list, dict)))
-    present = {value: count for value, count in counts.items() if not cells.is_missing(value)}
-    others = {value for value in present if isinstance(value, str) and not cells.is_number(value)}
-    total = sum(present.values())
-    numbers = total - sum(present[value] for value in others)
+    counts_present = {value: count for value, count in counts.items() if not cells.is_missing(value)}
+    others = {value for value in counts_present if isinstance(value, str) and not cells.is_number(value)}
+    total = sum(counts_present.values())
+    numbers = total - sum(counts_present[value] for value in others)
     if not others or numbers < MOST_ARE_NUMBERS * total:
         return
     row = next(row for row, value in enumerate(values) if isinstance(value, str) and value in others)
@@ -289,14 +290,16 @@ def _read_labels(target: str, column: Any, blocks: list[Block], *, values: bool)
         row = next(row for row, label in enumerate(labels) if type(label) is kind)
         raise _locate_error(blocks, row, f"column {target!r}: {fault}")
     most = _LARGEST_FLOAT if values else _FIRST_INEXACT_FLOAT if float in types else _FIRST_LONG_INTEGER
-    spelled: set[str] = set()
+    seen: set[str] = set()
     for label in dict(zip(zip(map(type, labels), labels, strict=True), labels, strict=True)).values():
         fault = _find_label_fault(label, most)
-        if not (fault or numeric) and str(label) in spelled:
+        if not (fault or numeric) and str(label) in seen:
             fault = f"the label {label} is a string in one record and none in another; write all as strings"
-        spelled.add(str(label))
+        seen.add(str(label))
         if fault:
-            row = next(row for row, one in enumerate(labels) if type(one) is type(label) and one == label)
+            row = next(
+                row for row, other in enumerate(labels) if type(other) is type(label) and other == label
+            )
             raise _locate_error(blocks, row, f"column {target!r}: {fault}")
     if values and types <= {int, float}:
         return np.array(labels, dtype=np.float64)

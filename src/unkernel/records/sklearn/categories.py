@@ -14,30 +14,30 @@ from unkernel.records.steps import FORBIDDEN, IGNORED
 
 def one_hot_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
     """Return one feature per category, except those that `drop` removes."""
-    raw = _raw(source, where)
+    raw = _require_columns(source, where)
     tables, names, first = [], [], 0
     for place, column in enumerate(raw.columns):
-        groups = _groups(encoder, place)
-        features, width = _features(encoder, place, groups)
+        groups = _group_categories(encoder, place)
+        features, width = _features_of_groups(encoder, place, groups)
         unknown = _choose_unknown_code(encoder, place, groups, features)
         codes = {
-            _key(category): IGNORED if features[group] < 0 else first + features[group]
+            _category_key(category): IGNORED if features[group] < 0 else first + features[group]
             for category, group in zip(encoder.categories_[place], groups, strict=True)
         }
         code = unknown if unknown < 0 else first + unknown
-        tables.append(_table(_fill_code(codes, raw, column, code), code))
-        names += _labels(builder.columns[column], encoder.categories_[place], groups, features)
+        tables.append(_category_table(_add_code_of_fill(codes, raw, column, code), code))
+        names += _make_labels(builder.columns[column], encoder.categories_[place], groups, features)
         first += width
     return builder.add(steps.one_hot(raw.columns, tables, names))
 
 
-def _raw(source: Source, where: str) -> Raw:
+def _require_columns(source: Source, where: str) -> Raw:
     if isinstance(source, Vector):
         refuse(where, "takes categories, and gets the result of another step")
     return source
 
 
-def _key(category: Any) -> Any:
+def _category_key(category: Any) -> Any:
     key = category.item() if isinstance(category, np.generic) else category
     if isinstance(key, int) and int(float(key)) != key:
         raise ValueError(
@@ -46,8 +46,8 @@ def _key(category: Any) -> Any:
     return key
 
 
-def _groups(encoder: Any, place: int) -> list[int]:
-    """Return the group of each category: infrequent ones share one, each other has its own."""
+def _group_categories(encoder: Any, place: int) -> list[int]:
+    """Return the group of each category: all infrequent categories share one; every other has its own."""
     count = len(encoder.categories_[place])
     if not getattr(encoder, "_infrequent_enabled", False):
         return list(range(count))
@@ -60,8 +60,8 @@ def _has_infrequent(encoder: Any, place: int) -> bool:
     return is_grouped and encoder._default_to_infrequent_mappings[place] is not None
 
 
-def _features(encoder: Any, place: int, groups: list[int]) -> tuple[list[int], int]:
-    """Return the feature of each group, -1 for a dropped one, and the number of features."""
+def _features_of_groups(encoder: Any, place: int, groups: list[int]) -> tuple[list[int], int]:
+    """Return the feature of each group (-1 for a dropped group) and the number of features."""
     count = max(groups, default=-1) + 1
     dropped = None
     if getattr(encoder, "_drop_idx_after_grouping", None) is not None:
@@ -82,8 +82,8 @@ def _choose_unknown_code(encoder: Any, place: int, groups: list[int], features: 
     return IGNORED
 
 
-def _fill_code(codes: dict[Any, int], raw: Raw, column: int, unknown: int) -> dict[Any, int]:
-    """Return the codes, including that of the missing value that an imputer replaces."""
+def _add_code_of_fill(codes: dict[Any, int], raw: Raw, column: int, unknown: int) -> dict[Any, int]:
+    """Return `codes` with the missing value mapped to the code of the value that the imputer fills in."""
     if column not in raw.fills:
         return codes
     missing, fill = raw.fills[column]
@@ -91,11 +91,11 @@ def _fill_code(codes: dict[Any, int], raw: Raw, column: int, unknown: int) -> di
     return others | {missing: codes.get(fill, unknown)}
 
 
-def _table(codes: dict[Any, int], unknown: int) -> dict[str, Any]:
+def _category_table(codes: dict[Any, int], unknown: int) -> dict[str, Any]:
     return steps.categories(codes, unknown=unknown, absent=FORBIDDEN)
 
 
-def _labels(column: str, known: Any, groups: list[int], features: list[int]) -> list[str]:
+def _make_labels(column: str, known: Any, groups: list[int], features: list[int]) -> list[str]:
     labels = [""] * sum(feature >= 0 for feature in features)
     for category, group in zip(known, groups, strict=True):
         feature = features[group]
@@ -107,13 +107,13 @@ def _labels(column: str, known: Any, groups: list[int], features: list[int]) -> 
 
 
 def ordinal_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
-    """Return the number of the category."""
-    raw = _raw(source, where)
+    """Return the encoded value of the category."""
+    raw = _require_columns(source, where)
     tables = []
     for place, column in enumerate(raw.columns):
-        known = [_key(category) for category in encoder.categories_[place]]
-        values = [float(group) for group in _groups(encoder, place)]
-        missing = encoder._missing_indices.get(place)  # of NaN; None is an ordinary category
+        known = [_category_key(category) for category in encoder.categories_[place]]
+        values = [float(group) for group in _group_categories(encoder, place)]
+        missing = encoder._missing_indices.get(place)  # the code of NaN; None is an ordinary category
         for code in range(len(known)):
             if missing is not None and (code == missing or values[code] == missing):
                 values[code] = float(encoder.encoded_missing_value)
@@ -122,7 +122,7 @@ def ordinal_encoder(builder: Builder, encoder: Any, source: Source, where: str) 
         if encoder.handle_unknown == "use_encoded_value":
             unknown = len(values)
             values.append(float(encoder.unknown_value))
-        codes = _fill_code(codes, raw, column, unknown)
+        codes = _add_code_of_fill(codes, raw, column, unknown)
         tables.append(
             steps.categories(codes, unknown=unknown, absent=FORBIDDEN, values=np.array(values, np.float64))
         )

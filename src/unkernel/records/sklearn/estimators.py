@@ -1,6 +1,6 @@
-"""The estimators of scikit-learn that a compiled pipeline may end with (not its other steps).
+"""The estimators of scikit-learn that may be the last step of a compiled pipeline.
 
-Only parameters that affect predictions are listed: all others only matter in ``fit``.
+Only parameters that affect predictions are listed; parameters that matter only in ``fit`` are not.
 """
 
 from __future__ import annotations

@@ -24,14 +24,14 @@ def standard_scaler(builder: Builder, scaler: Any, source: Source, where: str) -
 
 
 def _standardize(builder: Builder, vector: Vector, center: Any, scale: Any) -> Vector:
-    """Subtract the center and divide by the scale; None leaves either out."""
+    """Subtract the center and divide by the scale. None stands for no center, or for no scale."""
     if center is not None:
         vector = builder.dense(vector)
     return builder.add(steps.scale(vector.step, vector.names, subtract=center, divide=scale))
 
 
 def min_max_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
-    """Map to a range."""
+    """Map numbers to a range."""
     vector = builder.dense(builder.numbers(source, where))
     least, most = scaler.feature_range if scaler.clip else (None, None)
     return builder.add(
@@ -42,7 +42,7 @@ def min_max_scaler(builder: Builder, scaler: Any, source: Source, where: str) ->
 
 
 def max_abs_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
-    """Divide by the largest size."""
+    """Divide by the largest absolute value."""
     vector = builder.numbers(source, where)
     least, most = (-1.0, 1.0) if getattr(scaler, "clip", False) else (None, None)
     return builder.add(steps.scale(vector.step, vector.names, divide=scaler.scale_, least=least, most=most))
@@ -75,14 +75,14 @@ def binarizer(builder: Builder, transformer: Any, source: Source, where: str) ->
 def k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Vector:
     """Return the intervals of numbers."""
     vector = builder.dense(builder.numbers(source, where))
-    edges = [np.asarray(of_column, dtype=np.float64)[1:-1] for of_column in discretizer.bin_edges_]
+    edges = [np.asarray(column_edges, dtype=np.float64)[1:-1] for column_edges in discretizer.bin_edges_]
     one_hot = discretizer.encode != "ordinal"
     names = list(vector.names)
     if one_hot:
         names = [
             label
-            for name, own in zip(vector.names, edges, strict=True)
-            for label in interval_labels(name, own)
+            for name, column_edges in zip(vector.names, edges, strict=True)
+            for label in interval_labels(name, column_edges)
         ]
     return builder.add(
         steps.bins(
@@ -122,14 +122,14 @@ def simple_imputer(builder: Builder, imputer: Any, source: Source, where: str) -
 def polynomial_features(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Multiply features."""
     vector = builder.dense(builder.numbers(source, where))
-    listed = list(_combinations(transformer, len(vector.names)))
-    if len(listed) != transformer.n_output_features_:
+    factors = list(_list_factors(transformer, len(vector.names)))
+    if len(factors) != transformer.n_output_features_:
         refuse(where, "has other products than its parameters say: they were changed after the fit")
-    names = [" * ".join(vector.names[column] for column in columns) or "1" for columns in listed]
-    return builder.add(steps.products(vector.step, listed, names))
+    names = [" * ".join(vector.names[column] for column in columns) or "1" for columns in factors]
+    return builder.add(steps.products(vector.step, factors, names))
 
 
-def _combinations(transformer: Any, count: int) -> Iterator[tuple[int, ...]]:
+def _list_factors(transformer: Any, count: int) -> Iterator[tuple[int, ...]]:
     """Yield the columns that each product multiplies, in scikit-learn's order."""
     degree = transformer.degree
     least, most = (1, degree) if is_number(degree) else (max(1, degree[0]), degree[1])

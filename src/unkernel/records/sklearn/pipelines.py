@@ -17,7 +17,7 @@ from unkernel.records.sklearn.supported_steps import TRANSFORMERS, check_paramet
 _Translator = Callable[[Builder, Any, Source, str], Source]
 
 _TEXTS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "DictVectorizer", "FeatureHasher")
-# All others select features and share one translation.
+# Transformers that are not listed select features; `numbers.selector` translates all of them.
 TRANSLATORS: dict[str, _Translator] = {
     "OneHotEncoder": categories.one_hot_encoder,
     "OrdinalEncoder": categories.ordinal_encoder,
@@ -47,7 +47,7 @@ def plan_of_steps(named: Sequence[tuple[str, Any]], last: Any = None) -> Plan:
     named : sequence of (str, transformer)
         The steps of a ``Pipeline`` without the last.
     last : estimator, default=None
-        The last step, which knows the columns if no transformer does.
+        The last step; its columns are those of the plan if there are no transformers.
 
     Raises
     ------
@@ -61,11 +61,11 @@ def plan_of_steps(named: Sequence[tuple[str, Any]], last: Any = None) -> Plan:
         source: Source = Vector(len(builder.steps) - 1, first.steps[-1].names)
         required, whole, example = first.required, first.whole, first.example
     else:
-        columns = _columns(kept, last)
+        columns = _column_names(kept, last)
         builder = Builder(columns)
         source = Raw(range(len(columns)))
         required, whole, example = True, _takes_values(kept), {}
-    source = _pipeline(builder, kept, source, "")
+    source = _translate_in_turn(builder, kept, source, "")
     vector = builder.numbers(source, "before the classifier")
     if vector.step != len(builder.steps) - 1:
         builder.add(steps.concatenate([vector.step], vector.names))
@@ -73,7 +73,7 @@ def plan_of_steps(named: Sequence[tuple[str, Any]], last: Any = None) -> Plan:
 
 
 def _takes_values(named: Sequence[tuple[str, Any]]) -> bool:
-    """Return whether the pipeline takes texts or dicts themselves instead of tables."""
+    """Return whether a record of the pipeline is one text or dict, instead of a row of a table."""
     if not named:
         return False
     names = class_names(named[0][1])
@@ -84,7 +84,7 @@ def _takes_values(named: Sequence[tuple[str, Any]]) -> bool:
     return not names.isdisjoint(_TEXTS)
 
 
-def _columns(named: Sequence[tuple[str, Any]], last: Any) -> list[str]:
+def _column_names(named: Sequence[tuple[str, Any]], last: Any) -> list[str]:
     if _takes_values(named):
         return ["record"]
     first = named[0][1] if named else last
@@ -94,7 +94,9 @@ def _columns(named: Sequence[tuple[str, Any]], last: Any) -> list[str]:
     return [f"x{place}" for place in range(int(first.n_features_in_))]
 
 
-def _pipeline(builder: Builder, named: Sequence[tuple[str, Any]], source: Source, where: str) -> Source:
+def _translate_in_turn(
+    builder: Builder, named: Sequence[tuple[str, Any]], source: Source, where: str
+) -> Source:
     for name, transformer in named:
         source = _translate(builder, transformer, source, f"{where}{name!r}")
     return source
@@ -111,7 +113,7 @@ def _translate(builder: Builder, transformer: Any, source: Source, where: str) -
         refuse(label, "is not one that can be compiled")
     check_parameters(transformer, label)
     if "Pipeline" in names:
-        return _pipeline(builder, transformer.steps, source, where + " / ")
+        return _translate_in_turn(builder, transformer.steps, source, where + " / ")
     if "ColumnTransformer" in names:
         return _column_transformer(builder, transformer, source, where)
     if "FeatureUnion" in names:
@@ -125,21 +127,23 @@ def _translate(builder: Builder, transformer: Any, source: Source, where: str) -
 def _column_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     parts = []
     weights = transformer.transformer_weights or {}
-    for name, own, chosen in transformer.transformers_:
+    for name, part_transformer, chosen in transformer.transformers_:
         places = [int(place) for place in transformer._transformer_to_input_indices[name]]
-        if own == "drop" or not places:
+        if part_transformer == "drop" or not places:
             continue
         path = f"{where} / {name!r}"
-        if _takes_values([(name, own)]) and not isinstance(chosen, (str, int, np.integer)):
+        if _takes_values([(name, part_transformer)]) and not isinstance(chosen, (str, int, np.integer)):
             refuse(path, "takes one column, which must be given as a string or a number, not as a list")
-        part = builder.numbers(_translate(builder, own, _taken(builder, source, places), path), path)
-        parts.append(_weighted(builder, part, weights.get(name)))
+        part = builder.numbers(
+            _translate(builder, part_transformer, _select_columns(builder, source, places), path), path
+        )
+        parts.append(_multiply_by_weight(builder, part, weights.get(name)))
     if not parts:
         refuse(where, "drops every column")
     return builder.together(parts)
 
 
-def _taken(builder: Builder, source: Source, places: list[int]) -> Source:
+def _select_columns(builder: Builder, source: Source, places: list[int]) -> Source:
     if isinstance(source, Raw):
         columns = [source.columns[place] for place in places]
         return Raw(columns, {column: source.fills[column] for column in columns if column in source.fills})
@@ -154,16 +158,16 @@ def _taken(builder: Builder, source: Source, places: list[int]) -> Source:
 def _feature_union(builder: Builder, union: Any, source: Source, where: str) -> Vector:
     parts = []
     weights = union.transformer_weights or {}
-    for name, own in union.transformer_list:
-        if own == "drop":
+    for name, part_transformer in union.transformer_list:
+        if part_transformer == "drop":
             continue
         path = f"{where} / {name!r}"
-        part = builder.numbers(_translate(builder, own, source, path), path)
-        parts.append(_weighted(builder, part, weights.get(name)))
+        part = builder.numbers(_translate(builder, part_transformer, source, path), path)
+        parts.append(_multiply_by_weight(builder, part, weights.get(name)))
     return builder.together(parts)
 
 
-def _weighted(builder: Builder, vector: Vector, weight: float | None) -> Vector:
+def _multiply_by_weight(builder: Builder, vector: Vector, weight: float | None) -> Vector:
     if weight is None:
         return vector
     factors = np.full(len(vector.names), float(weight))

@@ -24,7 +24,7 @@ class Raw:
 
 @dataclass(frozen=True)
 class Vector:
-    """The result of a step."""
+    """The output of a step: its index in the plan, and the names of its features."""
 
     step: int
     names: Sequence[str]
@@ -59,7 +59,7 @@ class Builder:
         return self.add(steps.impute(vector.step, [fill for _, fill in fills], names, float(fills[0][0])))
 
     def dense(self, vector: Vector) -> Vector:
-        """Return the vector with all its columns, for steps that change zeros."""
+        """Return the vector with an entry for every column, for steps that change zeros."""
         if self._is_dense(vector.step):
             return vector
         return self.add(PlanStep("densify", {"input": vector.step}, vector.names))

@@ -34,9 +34,9 @@ class Parameter:
     accepts : callable
         Whether a value is supported.
     refused : sequence
-        Unsupported values; the tests try each, too.
+        Some unsupported values; the tests try each of them, too.
     why : str
-        Why they are unsupported, or what to do.
+        Why the refused values are unsupported, or what to do instead.
     """
 
     takes: str
@@ -418,7 +418,7 @@ TRANSFORMERS: dict[str, Supported] = {
 
 
 def check_parameters(transformer: Any, where: str) -> None:
-    """Refuse a transformer with a parameter, or a value, that is not in the table."""
+    """Refuse a transformer if the table has no such parameter or value."""
     name = type(transformer).__name__
     if name not in class_names(transformer) or name not in TRANSFORMERS:
         return
@@ -436,6 +436,6 @@ def _check(parameter: Parameter, name: str, value: Any, where: str) -> None:
 
 
 def _is_default(kind: type, parameter: str, value: Any) -> bool:
-    """Return whether a parameter of a later scikit-learn has its default value."""
+    """Return whether a parameter that the table lacks (of a later scikit-learn) has its default value."""
     found = inspect.signature(kind).parameters.get(parameter)
     return found is not None and _is_same(value, found.default)

@@ -39,8 +39,8 @@ def tfidf_transformer(builder: Builder, transformer: Any, source: Source, where:
 
 
 def hashing_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
-    """Count n-grams whose features are their hashes."""
-    table = _text_table(vectorizer, source, where) | _hash_spec(vectorizer)
+    """Count n-grams; the feature of an n-gram is its hash."""
+    table = _text_table(vectorizer, source, where) | _hash_options(vectorizer)
     names = NumberedNames("hash", int(vectorizer.n_features))
     return _normalize(builder, builder.add(PlanStep("text", table, names)), vectorizer.norm)
 
@@ -48,22 +48,24 @@ def hashing_vectorizer(builder: Builder, vectorizer: Any, source: Source, where:
 def dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
     words = list(vectorizer.feature_names_)
     ids = [int(vectorizer.vocabulary_[word]) for word in words]
-    table = {"columns": steps.int32([_column(source, where)]), "separator": vectorizer.separator}
+    table = {"columns": steps.int32([_single_column(source, where)]), "separator": vectorizer.separator}
     return builder.add(PlanStep("pairs", table | steps.vocabulary(words, ids), words))
 
 
 def feature_hasher(builder: Builder, hasher: Any, source: Source, where: str) -> Vector:
     """Return the entries of a dict, or the strings of a list, hashed."""
-    columns = steps.int32([_column(source, where)])
+    columns = steps.int32([_single_column(source, where)])
     names = NumberedNames("hash", int(hasher.n_features))
     if hasher.input_type == "dict":
         return builder.add(
-            PlanStep("pairs", {"columns": columns, "separator": "="} | _hash_spec(hasher), names)
+            PlanStep("pairs", {"columns": columns, "separator": "="} | _hash_options(hasher), names)
         )
-    return builder.add(PlanStep("strings", {"columns": columns, "binary": False} | _hash_spec(hasher), names))
+    return builder.add(
+        PlanStep("strings", {"columns": columns, "binary": False} | _hash_options(hasher), names)
+    )
 
 
-def _hash_spec(hasher: Any) -> dict[str, Any]:
+def _hash_options(hasher: Any) -> dict[str, Any]:
     empty = steps.vocabulary([])
     return empty | {
         "hashed": True,
@@ -78,7 +80,7 @@ def _normalize(builder: Builder, vector: Vector, norm: str | None) -> Vector:
     return builder.add(PlanStep("normalize", {"input": vector.step, "norm": norm}, vector.names))
 
 
-def _column(source: Source, where: str) -> int:
+def _single_column(source: Source, where: str) -> int:
     if isinstance(source, Vector) or len(source.columns) != 1:
         refuse(where, "takes one column of the record")
     if source.fills:
@@ -94,7 +96,7 @@ def _text_table(vectorizer: Any, source: Source, where: str) -> dict[str, Any]:
     shortest, longest = vectorizer.ngram_range
     stop_words = sorted(vectorizer.get_stop_words() or ()) if is_word else ()
     return steps.text_table(
-        _column(source, where),
+        _single_column(source, where),
         analyzer=vectorizer.analyzer,
         lowercase=bool(vectorizer.lowercase),
         strip_accents=vectorizer.strip_accents,
