@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from unkernel.engines.trees.classifier import TreeClassifier
     from unkernel.models import TreeModel
 
-_MAX_BYTES_CHECKED_AT_LOAD = 1 << 24  # of a model, without tables; larger ones are checked later
+# Size of a model without its tables; larger models are checked when they are first needed.
+_MAX_BYTES_CHECKED_AT_LOAD = 1 << 24
 
 
 def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
@@ -58,9 +59,9 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
     array([1])
     """
     with file_memory_limit.limit_file(path):
-        found = container.open_file(path)
-        classifier = make_classifier(name_of(path), found.arrays, found.settings, kind=found.kind)
-    classifier.mapped_file = found.file
+        opened = container.open_file(path)
+        classifier = make_classifier(name_of(path), opened.arrays, opened.settings, kind=opened.kind)
+    classifier.mapped_file = opened.file
     return classifier
 
 
@@ -69,14 +70,14 @@ def make_classifier(
 ) -> CompiledClassifier | TreeClassifier:
     """Make a classifier from the contents of the file `name`, and check them."""
     try:
-        found = model_from(name, kind, arrays, settings)
-        if found.kind == "tree":
+        any_model = model_from(name, kind, arrays, settings)
+        if any_model.kind == "tree":
             from unkernel.engines.trees.classifier import TreeClassifier
 
-            trees = TreeClassifier(cast("TreeModel", found))
+            trees = TreeClassifier(cast("TreeModel", any_model))
             file_memory_limit.claim(trees.bytes_to_come(), "the weights of subtrees")
             return trees
-        model = cast(Model, found)
+        model = cast(Model, any_model)
         if kind == COMPILED:
             return _make_compiled_classifier(name, model, arrays, settings).validate()
         return CompiledClassifier(model).validate()
@@ -100,14 +101,16 @@ def _make_compiled_classifier(
     candidates = settings.get("candidates")
     if not isinstance(candidates, list):
         raise FormatError(name, 0, 0, "the table of candidate engines is damaged")
-    own = {key.removeprefix(ENGINE): array for key, array in arrays.items() if key.startswith(ENGINE)}
-    tables = Tables.from_json(settings.get("tables"), own)
+    engine_arrays = {
+        key.removeprefix(ENGINE): array for key, array in arrays.items() if key.startswith(ENGINE)
+    }
+    tables = Tables.from_json(settings.get("tables"), engine_arrays)
     if tables.layout == INT16:
         tables = build_int16(model)
     compiled = CompiledClassifier(model, tables, [Candidate.from_json(stored) for stored in candidates])
     if compiled._engine.scores != model.decision.n_scores:
         raise FormatError(name, 0, 0, "the compiled tables do not fit the model")
-    # The engine of 16-bit weights reads the model itself, which checks it.
+    # The engine of 16-bit weights reads the model's own arrays, and checks them while it is built.
     return (
         compiled if tables.layout == INT16 else compiled.check_model(name, largest=_MAX_BYTES_CHECKED_AT_LOAD)
     )

@@ -84,12 +84,12 @@ def compile(
         Tree models have one engine, without options.
     memory : int or str, default=None
         Largest size of the tables in bytes, such as ``200_000_000`` or ``"200M"``; by default a quarter of
-        the free memory. While they are built, up to two and a half times as much is in use.
+        the free memory. Building the tables may take two and a half times their size.
     sample : rows or path, default=None
         Typical rows (records, for pipelines) to measure the engines on; by default the support vectors.
     rare : float, default=0.005
-        For "split": a feature is rare if fewer support vectors than this have it. A value below 1 is a share
-        of the support vectors. It affects memory and time, not the result.
+        For "split": a feature is rare if it occurs in fewer support vectors than this number. A value below
+        1 is a share of the support vectors. It affects memory and time, not the result.
     threshold : float, default=None
         For "pruned": conjunctions with a smaller absolute weight are dropped. For positive and negative
         weights it is scaled by the share of support vectors with that sign.
@@ -103,8 +103,8 @@ def compile(
         Whether to choose the engine by measured time. False chooses by rules, so that the same model and
         options always give the same tables; these may not be the fastest. A trie then needs ``trie_nodes``.
     cache : int, default=None
-        Number of rows whose scores are cached. This helps if most rows occur again. The cache is not stored
-        in files: use ``unkernel.load(path).with_cache(n)``.
+        Number of rows whose scores are cached. This helps if most rows occur more than once. The cache is not
+        stored in files: use ``unkernel.load(path).with_cache(n)``.
     classes : LabelEncoder or list, default=None
         What the labels 0, 1, ... of the model stand for, if a ``LabelEncoder`` made them. The classifier then
         returns the original labels.
@@ -165,16 +165,16 @@ def compile(
         return compile_model(replace_classes(find_model(source), classes), options, sample, trie)
     from unkernel.engines.records.pipelines import PipelineOptions, compile_pipeline
 
-    given = PipelineOptions(
+    pipeline_options = PipelineOptions(
         sample=sample, trie=trie, classes=classes, ignores_unknown_keys=unknown_keys == "ignore"
     )
-    return compile_pipeline(pipeline, given, partial(compile_model, options=options))
+    return compile_pipeline(pipeline, pipeline_options, partial(compile_model, options=options))
 
 
 def compile_model(
     model: Model | TreeModel, options: CompileOptions, sample: Any, trie: Any
 ) -> CompiledClassifier | TreeClassifier:
-    """Compile a model into its fastest classifier, with options that were checked before."""
+    """Compile a model into its fastest classifier, with options that have been checked."""
     if isinstance(model, TreeModel):
         from unkernel.engines.trees.classifier import TreeClassifier
 
@@ -188,7 +188,7 @@ def compile_model(
 
 
 def choose_default_engine(model: KernelModel) -> str:
-    """Choose the engine for support vectors that learners and their files use without measuring."""
+    """Choose the engine for models of support vectors that were not compiled, without measuring."""
     return "split" if model.binary else "inverted"
 
 
@@ -196,9 +196,11 @@ def make_chosen_classifier(model: Model, choice: Choice, options: CompileOptions
     """Make the classifier with the chosen tables; it lists all candidates that were tried."""
     if choice.fastest is None:
         memory = options.memory
-        tried = [trial.candidate.nbytes for trial in choice.trials]
-        least = min((nbytes for nbytes in tried if nbytes > memory), default=0)
-        needs = f"the smallest that was tried takes {least:,} bytes" if least else "the tables do not fit"
+        sizes = [trial.candidate.nbytes for trial in choice.trials]
+        smallest = min((nbytes for nbytes in sizes if nbytes > memory), default=0)
+        needs = (
+            f"the smallest that was tried takes {smallest:,} bytes" if smallest else "the tables do not fit"
+        )
         raise MemoryError(f"no engine fits into {memory:,.0f} bytes ({needs}); raise memory")
     table = [replace(trial.candidate, chosen=trial is choice.fastest) for trial in choice.trials]
     return CompiledClassifier(model, choice.fastest.tables, table, options.cache)

@@ -16,29 +16,29 @@ _ESTIMATOR_JOBS = "None means that of the estimator"
 def delegate(
     method: Callable[Concatenate[Any, _Arguments], _Result], to: str = "_fitted_model"
 ) -> Callable[Concatenate[Any, _Arguments], _Result]:
-    """Return a method with the name, signature and documentation of a method of the attribute `to`.
+    """Return a method that calls `method` of the object in the attribute `to`, with the same documentation.
 
-    ``n_jobs=None`` means the estimator's own number of threads.
+    ``n_jobs=None`` means the estimator's number of threads.
     """
     name = method.__name__
     has_jobs = "n_jobs" in inspect.signature(method).parameters
 
     @functools.wraps(method)
-    def call_held(self: Any, /, *args: _Arguments.args, **options: _Arguments.kwargs) -> _Result:
+    def call_method(self: Any, /, *args: _Arguments.args, **options: _Arguments.kwargs) -> _Result:
         if has_jobs and options.get("n_jobs") is None:
             options["n_jobs"] = self.n_jobs
         result: _Result = getattr(getattr(self, to), name)(*args, **options)
         return result
 
-    vars(call_held).pop("__isabstractmethod__", None)
-    call_held.__doc__ = (inspect.getdoc(method) or "").replace(_MODEL_JOBS, _ESTIMATOR_JOBS)
-    return call_held
+    vars(call_method).pop("__isabstractmethod__", None)
+    call_method.__doc__ = (inspect.getdoc(method) or "").replace(_MODEL_JOBS, _ESTIMATOR_JOBS)
+    return call_method
 
 
 def delegate_property(name: str, doc: str, to: str = "_fitted_model") -> Any:
-    """Return a property that reads an attribute of the attribute `to`."""
+    """Return a property that reads the attribute `name` of the object in the attribute `to`."""
 
-    def get_held(self: Any) -> Any:
+    def get_attribute(self: Any) -> Any:
         return getattr(getattr(self, to), name)
 
-    return property(get_held, doc=doc)
+    return property(get_attribute, doc=doc)

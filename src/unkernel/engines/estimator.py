@@ -1,8 +1,8 @@
 """Base of compiled classifiers: estimators of scikit-learn that do not import it.
 
-Compiled models are loaded where scikit-learn may be missing. Its tools ask an estimator for methods and
-tags, not for a base class, so these suffice for ``is_classifier``, ``check_is_fitted``,
-``clone``, pipelines, scorers and ``CalibratedClassifierCV(FrozenEstimator(...))``.
+Compiled models are loaded where scikit-learn may be missing. scikit-learn's tools look for
+methods and tags of an estimator, not for a base class. The methods here suffice for ``is_classifier``,
+``check_is_fitted``, ``clone``, pipelines, scorers and ``CalibratedClassifierCV(FrozenEstimator(...))``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _TYPES = {"regression": "regressor", "one_class": "outlier_detector"}  # all oth
 class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
     """An immutable model that predicts."""
 
-    _parameter_names: ClassVar[tuple[str, ...]]  # of the constructor
-    _takes_rows: ClassVar[bool] = True  # tables of numbers; otherwise lists of trees
+    _parameter_names: ClassVar[tuple[str, ...]]  # names of the constructor's parameters
+    _takes_rows: ClassVar[bool] = True  # False if the input is not a table of numbers
 
     model: Any
     mapped_file: container.MappedFile | None = None  # the file that holds the model
@@ -55,8 +55,8 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         ----------
         X : {array-like, sparse matrix, data frame, list of dicts, dict of columns, list of trees, Forest}
             Rows, records or trees, as the model takes them. Rows of models from files that do not store the
-            number of features may have any number of columns. For examples of a Dask collection, the result
-            is a lazy Dask array.
+            number of features may have any number of columns. If X is a Dask collection, the result is
+            a lazy Dask array.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors. The scores do not depend on it.
 
@@ -78,8 +78,8 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame, list of dicts, dict of columns, list of trees, Forest}
-            Rows, records or trees, as the model takes them. For those of a Dask collection, the result is a
-            lazy Dask array.
+            Rows, records or trees, as the model takes them. If X is a Dask collection, the result is a lazy
+            Dask array.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 
@@ -91,7 +91,7 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         raise NotImplementedError
 
     def to_model(self) -> Any:
-        """Return the model that this classifier was compiled from; of a pipeline, the model of rows.
+        """Return the model that was compiled; for a pipeline, the model of its last step.
 
         Returns
         -------
@@ -138,11 +138,13 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         FormatError
             If the file is damaged or holds something else. Use :func:`unkernel.load` for a file of any kind.
         """
-        read = container.open_file(path)
-        found = registry.kind_of(name_of(path), read.kind).load(name_of(path), read.arrays, read.settings)
+        opened = container.open_file(path)
+        found = registry.kind_of(name_of(path), opened.kind).load(
+            name_of(path), opened.arrays, opened.settings
+        )
         if not isinstance(found, cls):
             raise FormatError(name_of(path), 0, 0, f"holds a {type(found).__name__}, not a {cls.__name__}")
-        found.mapped_file = read.file
+        found.mapped_file = opened.file
         return found
 
     def set_params(self, **params: Any) -> Self:
@@ -165,7 +167,7 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Raise an error, because compiled models cannot be fitted.
 
-        The method exists because scikit-learn recognises estimators by it.
+        scikit-learn takes only objects with this method for estimators.
 
         Parameters
         ----------
@@ -204,13 +206,13 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
                 "this model ranks rows, so classes or values do not score it: ordered_pairs says how many "
                 "pairs decision_function(X) has in order, of each group"
             )
-        answers = self.predict(X)
-        right = _check_column(y, len(answers), "y")
-        weights = None if sample_weight is None else _check_weights(sample_weight, len(answers))
+        predictions = self.predict(X)
+        true_values = _check_column(y, len(predictions), "y")
+        weights = None if sample_weight is None else _check_weights(sample_weight, len(predictions))
         if decision.scheme == "regression":
-            return _compute_r_squared(right.astype(np.float64), answers, weights)
-        _check_comparable(right, answers)
-        return float(np.average(right == answers, weights=weights))
+            return _compute_r_squared(true_values.astype(np.float64), predictions, weights)
+        _check_comparable(true_values, predictions)
+        return float(np.average(true_values == predictions, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
@@ -232,7 +234,7 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         return copy.copy(self)  # a copy shares model and tables, which do not change
 
 
-class _Conditional:
+class _ConditionalMethod:
     def __init__(self, method: Callable[..., Any], check: Callable[[Any], None]) -> None:
         self._method = method
         self._check = check
@@ -247,22 +249,22 @@ class _Conditional:
 
 def available_if(check: Callable[[Any], None]) -> Callable[[Callable[..., Any]], Any]:
     """Hide a method from ``hasattr`` if `check` raises an ``AttributeError``, like scikit-learn's."""
-    return lambda method: _Conditional(method, check)
+    return lambda method: _ConditionalMethod(method, check)
 
 
-_Answering = TypeVar("_Answering", bound=Callable[..., Any])
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def lazy_for_collections(method: _Answering) -> _Answering:
-    """Make a method answer Dask collections lazily, on the workers that have the examples."""
+def lazy_for_collections(method: _Method) -> _Method:
+    """Make a method return lazy results for Dask collections: the workers that have the examples compute."""
 
     @functools.wraps(method)
-    def answer(self: Any, X: Any, *, n_jobs: int | None = None) -> Any:
+    def call_method(self: Any, X: Any, *, n_jobs: int | None = None) -> Any:
         if repr_html.is_lazy(X):
             return repr_html.ask("lazy_answers", self, method.__name__, X, n_jobs)
         return method(self, X, n_jobs=n_jobs)
 
-    return cast(_Answering, answer)
+    return cast(_Method, call_method)
 
 
 def _check_column(values: ArrayLike, count: int, name: str) -> NDArray[Any]:
@@ -283,15 +285,15 @@ def _check_weights(sample_weight: ArrayLike, count: int) -> NDArray[np.float64]:
     return _check_column(weights, count, "sample_weight")
 
 
-def _check_comparable(right: NDArray[Any], answers: NDArray[Any]) -> None:
+def _check_comparable(true_values: NDArray[Any], predictions: NDArray[Any]) -> None:
     """Raise a ``ValueError`` if text labels would be compared with numbers, or if a label is NaN."""
-    texts = [_is_text(labels) for labels in (right, answers)]
-    if len(right) and texts[0] != texts[1]:
+    texts = [_is_text(labels) for labels in (true_values, predictions)]
+    if len(true_values) and texts[0] != texts[1]:
         raise ValueError(
             f"y holds {'text' if texts[0] else 'numbers'} and the classes are "
             f"{'text' if texts[1] else 'numbers'}: give the labels as in training"
         )
-    if right.dtype.kind == "f" and np.isnan(right).any():
+    if true_values.dtype.kind == "f" and np.isnan(true_values).any():
         raise ValueError("Input y contains NaN")
 
 
@@ -302,8 +304,8 @@ def _is_text(labels: NDArray[Any]) -> bool:
 
 
 def _compute_r_squared(
-    right: NDArray[np.float64], answers: NDArray[np.float64], weights: NDArray[np.float64] | None
+    true_values: NDArray[np.float64], predictions: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> float:
-    error = np.average((right - answers) ** 2, weights=weights)
-    spread = np.average((right - np.average(right, weights=weights)) ** 2, weights=weights)
+    error = np.average((true_values - predictions) ** 2, weights=weights)
+    spread = np.average((true_values - np.average(true_values, weights=weights)) ** 2, weights=weights)
     return float(1 - error / spread) if spread > 0 else float(error == 0)

@@ -14,15 +14,15 @@ Model = KernelModel | LinearModel | ConjunctionModel
 
 
 def find_model(source: Any) -> Model | TreeModel:
-    """Return the plain model of a path, a model or an estimator."""
+    """Return the model in a file, a model itself, or the model of an estimator."""
     if isinstance(source, str | os.PathLike):
         from unkernel.models.formats import read_model
 
         return read_model(source)
-    found = source.to_model() if hasattr(source, "to_model") else source
-    if isinstance(found, KernelModel | LinearModel | ConjunctionModel | TreeModel):
-        return found
-    if hasattr(found, "parts_"):
+    model = source.to_model() if hasattr(source, "to_model") else source
+    if isinstance(model, KernelModel | LinearModel | ConjunctionModel | TreeModel):
+        return model
+    if hasattr(model, "parts_"):
         raise TypeError(f"the classifiers of a {type(source).__name__} are compiled already: use it as it is")
     from unkernel.models.sklearn import from_estimator
 
@@ -41,7 +41,7 @@ def replace_classes(model: Model | TreeModel, classes: Any) -> Any:
 
 
 def _map_labels(names: Any, labels: Any) -> Any:
-    """Return the names of integer labels."""
+    """Return the name of each integer label."""
     if names.ndim != 1 or len(np.unique(names)) != len(names):
         raise ValueError("classes must be a fitted LabelEncoder, or a list of different labels")
     if labels.dtype.kind not in "iu" or not len(labels):

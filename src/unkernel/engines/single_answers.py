@@ -1,4 +1,4 @@
-"""Answers for single rows and records: the scheme of a model selects the compiled call."""
+"""Answers for single rows and records: the scheme of a model selects a native call."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from unkernel.models import Decision
 from unkernel.models.curves import Curves, Sigmoid
 from unkernel.models.decision import Softmax
 
-AnswerOne = Callable[..., Any]  # from one row or record to its answer
+AnswerOne = Callable[..., Any]  # maps one row or record to its answer
 
 
 class SingleCalls(Protocol):
-    """The compiled calls of a scorer, each as a function of one row or record.
+    """The native calls of a scorer, each as a function of one row or record.
 
     The functions have fixed parameters, because Python calls them much faster than functions with ``*args``.
     """
@@ -29,10 +29,10 @@ class SingleCalls(Protocol):
         """Return one number per class, from the votes and scores of pairs."""
 
     def choose(self, labels: list[Any], zero_is_positive: bool) -> AnswerOne:
-        """Return the label of the largest score, or by the sign of a single one."""
+        """Return the label of the largest score, or the label that the sign of a single score selects."""
 
     def choose_by_pairs(self, labels: list[Any], by_sums: bool) -> AnswerOne:
-        """Return the label that wins most of its pairs."""
+        """Return the label with the most votes of pairs."""
 
     def convert(self, function: Callable[[Any], Any]) -> AnswerOne:
         """Return the result of a function of the raw scores."""

@@ -50,17 +50,17 @@ def compute_contributions(
 ) -> RowContributions:
     """Compute all conjunctions of a row, given by its ascending columns and their non-zero values."""
     model = simplify(model)
-    with np.errstate(over="ignore", invalid="ignore"):  # checked below, as for scores
+    with np.errstate(over="ignore", invalid="ignore"):  # the total is checked below
         if isinstance(model, LinearModel):
-            found = _split_linear_scores(model, columns, values)
+            contributions = _split_linear_scores(model, columns, values)
         elif isinstance(model, ConjunctionModel):
-            found = _split_conjunction_scores(model, columns, values)
+            contributions = _split_conjunction_scores(model, columns, values)
         else:
-            found = _split_kernel_scores(model, columns, values)
-        total = found.values.sum(axis=0) + found.intercept
+            contributions = _split_kernel_scores(model, columns, values)
+        total = contributions.values.sum(axis=0) + contributions.intercept
     if not np.isfinite(total).all():
         raise ValueError("a score is not finite: the values are too large for the kernel; scale them")
-    return found
+    return contributions
 
 
 def _split_linear_scores(
@@ -74,7 +74,7 @@ def _split_linear_scores(
 def _split_kernel_scores(
     model: KernelModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
-    """Expand the model over the columns of the row, whichever engine scores it."""
+    """Expand the model over the columns of the row only; this works for every engine."""
     if is_linear_of_pairs(model):
         assert isinstance(model.coefficients, PairCoefficients)
         weights = model.coefficients.multiply_transposed(model.vectors.select_columns(columns))
@@ -89,7 +89,7 @@ def _split_kernel_scores(
     size = len(columns) + (0 if ones and narrow.binary else model.kernel.degree)
     if sum(math.comb(size, k) for k in range(1, model.kernel.degree + 1)) > _MAX_CONJUNCTIONS:
         raise ValueError(f"a row of {len(columns):,} features has too many conjunctions to be explained")
-    if not ones:  # sets count with several powers of a value, monomials with only one
+    if not ones:  # the weight of a set adds monomials with different powers of a value
         narrow = _move_values(narrow, values)
     tables = builders.build_expanded(Machine(narrow), head=Head(0.0), sets=ones and narrow.binary)
     listed = tables.heaviest_conjunctions(top=_MAX_CONJUNCTIONS)
@@ -125,29 +125,31 @@ def _split_conjunction_scores(
     model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
     ranks, x = _rank_row(model, columns, values)
-    ones = bool((values == 1.0).all())  # then every set counts once
+    ones = bool((values == 1.0).all())  # then every conjunction contributes its weight
     size = len(ranks) + (0 if model.sets else model.degree)
     if sum(math.comb(size, k) for k in range(1, model.degree + 1)) > _MAX_CONJUNCTIONS:
         raise ValueError(f"a row of {len(ranks):,} features has too many conjunctions to be explained")
-    found, parts = [], []
+    columns_of_sizes, values_of_sizes = [], []
     for order in range(1, model.degree + 1):
         chosen = _list_combinations(len(ranks), order, model.sets)
         padded = np.full((len(chosen), 3), -1, np.int64)
         padded[:, :order] = ranks[chosen]
         keys = encode(padded, model.degree, model.sets)
-        at = np.searchsorted(model.keys, keys)
-        there = at < len(model.keys)
-        there[there] = model.keys[at[there]] == keys[there]
-        found.append(np.where(padded >= 0, model.columns[np.maximum(padded, 0)], -1)[there])
-        factors = np.ones(int(there.sum())) if ones else _compute_factors(model, x[chosen[there]])
-        parts.append(model.weights[at[there]] * factors[:, None])
-    return RowContributions(np.concatenate(found), np.concatenate(parts), model.intercept)
+        positions = np.searchsorted(model.keys, keys)
+        stored = positions < len(model.keys)
+        stored[stored] = model.keys[positions[stored]] == keys[stored]
+        columns_of_sizes.append(np.where(padded >= 0, model.columns[np.maximum(padded, 0)], -1)[stored])
+        factors = np.ones(int(stored.sum())) if ones else _compute_factors(model, x[chosen[stored]])
+        values_of_sizes.append(model.weights[positions[stored]] * factors[:, None])
+    return RowContributions(
+        np.concatenate(columns_of_sizes), np.concatenate(values_of_sizes), model.intercept
+    )
 
 
 def _rank_row(
     model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the model's ranks of a row, descending, and their values."""
+    """Return the ranks in the model of a row's columns, descending, and their values."""
     order = np.argsort(model.columns)
     if not len(order):
         return np.empty(0, np.int64), np.empty(0)
@@ -159,14 +161,14 @@ def _rank_row(
 
 
 def _list_combinations(count: int, order: int, sets: bool) -> NDArray[np.int64]:
-    """List all choices of `order` among `count` places, ascending; monomials may repeat places."""
+    """List all choices of `order` out of `count` positions, ascending; monomials may repeat a position."""
     choose = itertools.combinations if sets else itertools.combinations_with_replacement
     flat = np.fromiter(itertools.chain.from_iterable(choose(range(count), order)), np.int64)
     return flat.reshape(-1, order)
 
 
 def _compute_factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the factor of each conjunction: its product or, for sets, the mean of their monomials."""
+    """Compute the factor of each conjunction: a product or, for sets, a weighted mean of monomials."""
     product: NDArray[np.float64] = x.prod(axis=1)
     if not model.sets:
         return product
@@ -185,5 +187,5 @@ def _compute_factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray
 
 
 def _divide(part: np.float64, whole: np.float64) -> np.float64:
-    """Return the share of a monomial in its set; 0 if the constant of the whole set is 0."""
+    """Return the share of a monomial in the weight of its set; 0 if the set has the constant 0."""
     return part / whole if whole else np.float64(0.0)

@@ -22,11 +22,11 @@ from unkernel.models.curves import scores_per_member
 from unkernel.models.decision import pairs
 from unkernel.models.numbering import decode
 
-AND = " and "  # between the names of the features of a conjunction
+AND = " and "  # joins the names of the features of a conjunction
 
 # --- Results ------------------------------------------------------------------------------------------
 
-_MAX_WEIGHTS_AT_ONCE = 1 << 24  # limit for models with very many scores
+_MAX_WEIGHTS_AT_ONCE = 1 << 24  # models with very many scores are read in batches of columns
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Heavy:
     channel: str | None = None
 
     def __str__(self) -> str:
-        whom = "" if self.for_class is None else f"  for {self.for_class}"
-        return f"{self.weight:+.6g}  {self.label}{whom}"
+        class_text = "" if self.for_class is None else f"  for {self.for_class}"
+        return f"{self.weight:+.6g}  {self.label}{class_text}"
 
 
 @dataclass(frozen=True)
@@ -128,12 +128,12 @@ class Comparison:
     sign: float = 1.0
 
     def numbers(self, value: float | list[float]) -> tuple[float, ...]:
-        """Return the values that are shown, from one value per score."""
+        """Return the values of the shown scores, given one value per score."""
         values = value if isinstance(value, list) else [value]
         return tuple(self.sign * values[column] for column in self.columns)
 
     def sizes(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how much each row of values, (rows, scores), changes the comparison."""
+        """Return how much each row of `values` (rows, scores) changes the comparison."""
         shown = values[:, list(self.columns)]
         difference: NDArray[np.float64] = shown[:, 0] - (shown[:, 1] if len(self.columns) > 1 else 0.0)
         return np.abs(difference)
@@ -153,7 +153,7 @@ class Explanation(HtmlRepr):
     intercept : float or list of float
         Constant contribution to every row.
     contributions : list of Contribution
-        The contributions, those with the largest effect on the comparison first.
+        The contributions, sorted by their effect on the comparison, largest first.
     rest : float or list of float
         Sum of the contributions that are not listed.
     n_conjunctions : int
@@ -246,22 +246,24 @@ def explain(model: Model, row: Any, top: int | None, *, of: Any = None, names: A
     if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 0):
         raise ValueError(f"top must be a number of conjunctions, or None for all, got {top!r}")
     columns, values = _read_row(row, model)
-    found = compute_contributions(model, columns, values)
-    total = found.intercept + found.values.sum(axis=0)
+    all_contributions = compute_contributions(model, columns, values)
+    intercept, contributed = all_contributions.intercept, all_contributions.values
+    total = intercept + contributed.sum(axis=0)
     comparison = choose_comparison(model.decision, total, of)
-    largest = np.abs(found.values).max(axis=1, initial=0.0)
-    order = np.lexsort((-largest, -comparison.sizes(found.values)))
+    largest = np.abs(contributed).max(axis=1, initial=0.0)
+    order = np.lexsort((-largest, -comparison.sizes(contributed)))
     order = order[largest[order] > 0]
     shown = order[:top]
-    known = get_feature_names(model) if names is None else names
+    feature_names = get_feature_names(model) if names is None else names
     listed = [
-        _make_contribution(found.columns[place], found.values[place], known) for place in shown.tolist()
+        _make_contribution(all_contributions.columns[place], contributed[place], feature_names)
+        for place in shown.tolist()
     ]
     return Explanation(
         score=_to_plain(total),
-        intercept=_to_plain(found.intercept),
+        intercept=_to_plain(intercept),
         contributions=listed,
-        rest=_to_plain(found.values[order[len(shown) :]].sum(axis=0)),
+        rest=_to_plain(contributed[order[len(shown) :]].sum(axis=0)),
         n_conjunctions=len(order),
         comparison=comparison,
     )
@@ -337,11 +339,11 @@ def _name_feature(feature: int, names: Any) -> str:
 
 def _read_row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the non-zero columns, ascending, and their values."""
-    if hasattr(row, "to_numpy"):  # pandas: always values, never columns
+    if hasattr(row, "to_numpy"):  # a row of pandas has values, and never lists columns
         row = np.atleast_2d(row.to_numpy())
     elif isinstance(row, Iterator):
         row = list(row)
-    columns, values = _read_listing(row) if _is_listing(row) else _read_dense(row, model)
+    columns, values = _read_column_list(row) if _lists_columns(row) else _read_dense(row, model)
     if (columns < 0).any() or not np.isfinite(values).all():
         raise ValueError("a row has columns counted from 0, and finite values: no NaN, no infinity")
     order = np.argsort(columns)
@@ -353,8 +355,8 @@ def _read_row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.flo
     return columns[present], values[present]
 
 
-def _is_listing(row: Any) -> bool:
-    """Whether a row is given by its non-zero columns instead of by all its values."""
+def _lists_columns(row: Any) -> bool:
+    """Return whether a row lists its non-zero columns instead of all its values."""
     if is_sparse(row) or isinstance(row, str | bytes):
         return False
     if isinstance(row, np.ndarray):
@@ -362,7 +364,7 @@ def _is_listing(row: Any) -> bool:
     return isinstance(row, Mapping) or not any(isinstance(part, list | tuple | np.ndarray) for part in row)
 
 
-def _read_listing(row: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _read_column_list(row: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     try:
         columns = np.array([operator.index(column) for column in row], np.int64)
     except (TypeError, OverflowError):
@@ -391,13 +393,13 @@ def _read_dense(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.f
 
 
 def list_heaviest(model: Model, tables: Tables | None, top: Any) -> list[Heavy]:
-    """List the largest weights over all scores; with `tables`, those in the tables."""
+    """List the largest weights over all scores: those in `tables`, or those of the model without tables."""
     count = check_top(top)
     columns, weights = _find_heavy_rows(model, tables, count)
     sizes = np.abs(weights)
     order = np.argsort(-sizes, axis=None, kind="stable")[:count]
     names = get_feature_names(model)
-    found = []
+    heaviest = []
     for place, score in zip(*np.unravel_index(order, sizes.shape), strict=True):
         weight = float(weights[place, score])
         if weight == 0:
@@ -405,17 +407,17 @@ def list_heaviest(model: Model, tables: Tables | None, top: Any) -> list[Heavy]:
         features = _list_features(columns[place])
         label = AND.join(_name_feature(feature, names) for feature in features)
         for_class, against, signed = find_supported_class(model.decision, int(score), weight)
-        found.append(Heavy(label, signed, for_class, features, against))
-    return found
+        heaviest.append(Heavy(label, signed, for_class, features, against))
+    return heaviest
 
 
 def find_supported_class(decision: Decision, score: int, weight: float) -> tuple[Any, Any, float]:
-    """Return the class that a weight supports, the opposing class, and the weight in favour of the first."""
+    """Return the class that a weight supports, the opposing class, and the weight for the supported class."""
     classes = decision.classes.tolist()
     if decision.scheme in ("regression", "ordinal"):
         return None, None, weight
     if decision.scheme == "calibrated" and len(classes) > 2:
-        score %= len(classes)  # the scores of several classifiers in turn
+        score %= len(classes)  # the scores of the first classifier come first, then those of the second, ...
     if decision.scheme == "one_vs_rest" or (decision.scheme == "calibrated" and len(classes) > 2):
         return classes[score], None, weight
     first, second = (1, 0)
@@ -436,7 +438,7 @@ def check_top(top: Any) -> int:
 def _find_heavy_rows(
     model: Model, tables: Tables | None, top: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return columns (padded with -1) and weights of the conjunctions with the largest weights."""
+    """Return the conjunctions with the largest weights: their columns, padded with -1, and their weights."""
     if tables is not None and tables.layout == CONJUNCTIONS:
         listed = tables.heaviest_conjunctions(top)
         return np.asarray(listed["columns"]), np.asarray(listed["weights"])
@@ -465,9 +467,9 @@ def _find_heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64]
     step = max(1, _MAX_WEIGHTS_AT_ONCE // model.n_scores)
     used = np.unique(model.vectors.indices).astype(np.int64)
     for begin in range(0, len(used), step):
-        some = used[begin : begin + step]
-        more = model.coefficients.multiply_transposed(model.vectors.select_columns(some))  # type: ignore[union-attr]
-        columns, weights = np.concatenate([columns, some]), np.concatenate([weights, more])
+        batch = used[begin : begin + step]
+        batch_weights = model.coefficients.multiply_transposed(model.vectors.select_columns(batch))  # type: ignore[union-attr]
+        columns, weights = np.concatenate([columns, batch]), np.concatenate([weights, batch_weights])
         chosen = _choose_largest_rows(weights, top)
         columns, weights = columns[chosen], weights[chosen]
     return columns[:, None], weights
@@ -482,7 +484,7 @@ def _choose_largest_rows(weights: NDArray[np.float64], top: int) -> NDArray[np.i
 
 
 def compute_linear_weights(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Return weights (scores, columns) and intercepts (scores,) of a linear model; None for others."""
+    """Return weights (scores, columns) and intercepts (scores,) of a model; None if it is not linear."""
     if isinstance(model, KernelModel | LinearModel):
         known = isinstance(model, LinearModel) or model.kernel.name != "precomputed"
         plain = simplify(model) if known else model

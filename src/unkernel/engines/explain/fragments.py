@@ -27,7 +27,7 @@ class Fragment:
     occurrences : float
         Number of occurrences in the tree, divided by the norm of the tree; 0 in a list of weights.
     channel : str
-        Channel of the tree that contains it.
+        Channel of the tree that contains the fragment.
 
     See Also
     --------
@@ -57,11 +57,11 @@ class TreeExplanation(HtmlRepr):
     Attributes
     ----------
     score : float
-        Score of ``for_class``, less the score of ``against`` if there are more than two classes.
+        Score of ``for_class``, minus the score of ``against`` if there are more than two classes.
     for_class : label
         The class that the score supports.
     against : label or None
-        The class that it is compared with: the other one of two, or the runner-up.
+        The class that ``for_class`` is compared with: the other of two classes, or the runner-up.
     intercept : float
         Constant contribution to every tree.
     fragments : list of Fragment
@@ -104,7 +104,7 @@ class TreeExplanation(HtmlRepr):
         DataFrame
             One row per fragment, and rows for the intercept and the rest.
         """
-        parts = [(one.text, one.value) for one in self.fragments]
+        parts = [(fragment.text, fragment.value) for fragment in self.fragments]
         parts += [("(intercept)", self.intercept), ("(others)", self.rest)]
         return frame_of([{"part": text, f"for {self.for_class}": value} for text, value in parts])
 
@@ -117,32 +117,37 @@ class TreeExplanation(HtmlRepr):
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """A search of the fragments of a model's trees."""
+    """Searches a model's trees for the fragments with the largest weights."""
 
     machine: ExampleMachine
     channels: list[str]
     factor: float  # weight of the trees in a sum with vectors
 
     def heaviest(self, top: int, score: int) -> tuple[list[Fragment], bool]:
-        """Return the fragments with the largest weights, and whether that is certain."""
-        found = [
+        """Return the fragments with the largest weights, and whether these are certainly the largest."""
+        found_by_channel = [
             heaviest_fragments(self.machine, number, top, MAX_FRAGMENTS_EXAMINED, score)
             for number in range(len(self.channels))
         ]
-        parts = [[(text, weight, weight, 0.0) for text, weight, *_ in rows] for rows, _ in found]
-        return self._choose_largest(parts, top), all(proven for _, proven in found)
+        parts = [[(text, weight, weight, 0.0) for text, weight, *_ in rows] for rows, _ in found_by_channel]
+        return self._choose_largest(parts, top), all(proven for _, proven in found_by_channel)
 
     def decisive(self, examples: ExampleSet, top: int, score: int) -> tuple[list[Fragment], bool]:
-        """Return the fragments that contribute most to the first example, and whether that is certain."""
-        found = [
+        """Return the fragments that contribute most to the first example, and whether these certainly do."""
+        found_by_channel = [
             decisive_fragments(self.machine, examples, 0, number, top, MAX_FRAGMENTS_EXAMINED, score)
             for number in range(len(self.channels))
         ]
-        parts = [[(text, part, weight, times) for text, weight, times, part, _ in rows] for rows, _ in found]
-        return self._choose_largest(parts, top), all(proven for _, proven in found)
+        parts = [
+            [(text, part, weight, times) for text, weight, times, part, _ in rows]
+            for rows, _ in found_by_channel
+        ]
+        return self._choose_largest(parts, top), all(proven for _, proven in found_by_channel)
 
     def _choose_largest(self, parts: list[list[tuple[str, float, float, float]]], top: int) -> list[Fragment]:
-        """Return the fragments with the largest values: text, value, weight and occurrences by channel."""
+        """Return the fragments with the largest values; `parts` has rows of text, value, weight and
+        occurrences for each channel.
+        """
         fragments = [
             Fragment(text, self.factor * value, self.factor * weight, occurrences, channel)
             for channel, rows in zip(self.channels, parts, strict=True)

@@ -1,4 +1,4 @@
-"""Records that share most of their columns: the contribution of these columns is summed once."""
+"""Records that share most of their columns: the contribution of the shared columns is summed once."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class PlannedClassifier(Protocol):
 
     @property
     def _split_plan(self) -> Callable[[frozenset[str]], tuple[Part, Part] | None]:
-        """Return the function from shared columns to the plans of these and of all other columns.
+        """Return the function that splits the plan into parts for the shared and for all other columns.
 
-        It returns None if a step needs both together.
+        The function returns None if a step needs shared and other columns together.
         """
 
 
@@ -189,12 +189,12 @@ class BoundRecord(RecordAnswers):
         if names is None:
             raise TypeError("records must be a frame, a list of dicts or a dict of columns")
         if isinstance(X, list):
-            whole: Any = [self.shared | record for record in X]
+            records: Any = [self.shared | record for record in X]
         else:
             count = len(X[names[0]]) if names else 0
-            whole = {name: [value] * count for name, value in self.shared.items()}
-            whole |= {name: X[name] for name in names}
-        rows = self.classifier.plan.encode(whole)
+            records = {name: [value] * count for name, value in self.shared.items()}
+            records |= {name: X[name] for name in names}
+        rows = self.classifier.plan.encode(records)
         return self.classifier.classifier.score_csr(rows, 1)
 
     def __repr__(self) -> str:

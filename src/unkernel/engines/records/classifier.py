@@ -109,7 +109,7 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         Parameters
         ----------
         X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
-            The records. For those of a Dask data frame, the result is a lazy Dask array.
+            The records. For a Dask data frame, the result is a lazy Dask array.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 
@@ -118,8 +118,10 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         ndarray of shape (n_records, n_classes)
             The probabilities, in the order of ``classes_``.
         """
-        found: NDArray[np.float64] = self.classifier.predict_proba(self._rows(X, n_jobs), n_jobs=n_jobs)
-        return found
+        probabilities: NDArray[np.float64] = self.classifier.predict_proba(
+            self._rows(X, n_jobs), n_jobs=n_jobs
+        )
+        return probabilities
 
     def transform(self, X: Any, *, n_jobs: int | None = None) -> Any:
         """Encode records as the rows that the classifier scores.
@@ -196,8 +198,8 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
 
     @cached_property
     def _split_plan(self) -> Callable[[frozenset[str]], tuple[Part, Part] | None]:
-        """Return the function that splits the plan by columns, with a cache: most requests bind the same
-        columns.
+        """Return the function that splits the plan by columns. It caches its results, because most
+        requests bind the same columns.
         """
         return lru_cache(maxsize=_MAX_KEPT_SPLITS)(partial(split, self.plan))
 
@@ -242,14 +244,14 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
     def from_container(
         cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
     ) -> RecordClassifier:
-        inside = settings.get("classifier")
-        if not isinstance(inside, dict) or not isinstance(inside.get("settings"), dict):
+        stored = settings.get("classifier")
+        if not isinstance(stored, dict) or not isinstance(stored.get("settings"), dict):
             raise FormatError(name, 0, 0, "the model of records has no classifier")
         plan = Plan.from_container(
             name, {key: array for key, array in arrays.items() if key.startswith(_PLAN)}, settings.get("plan")
         )
         rows = {key.removeprefix(_ROWS): array for key, array in arrays.items() if key.startswith(_ROWS)}
-        classifier = make_classifier(name, rows, inside["settings"], kind=inside.get("kind"))
+        classifier = make_classifier(name, rows, stored["settings"], kind=stored.get("kind"))
         if not isinstance(classifier, CompiledClassifier) or not _is_wide_enough(plan, classifier.model):
             raise FormatError(name, 0, 0, "the plan does not fit the classifier")
         classifier.model.origin["feature_names"] = plan.feature_names
@@ -287,7 +289,7 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
 
 
 def _is_wide_enough(plan: Plan, model: Model) -> bool:
-    """Return whether the plan's rows have the width of the training rows, if the model knows it."""
+    """Return whether the plan's rows are as wide as the training rows; wider rows only if width is free."""
     known = model.n_features
     return plan.n_features == known if model.fixed_width else plan.n_features >= known
 

@@ -1,4 +1,4 @@
-"""Fold products of features into the model, so that the plan need not list them."""
+"""Fold products of features into the model, so that the plan does not list each product."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fold_products(plan: Plan, model: Any) -> tuple[Plan, Any]:
 
 
 def _can_fold(model: LinearModel) -> bool:
-    """Return whether a model of conjunctions can give the same answers."""
+    """Return whether a model of conjunctions can have this model's rule for predictions."""
     decision = model.decision
     return (
         decision.scheme in ("binary", "one_vs_rest")

@@ -13,14 +13,16 @@ from unkernel.records.plan import Plan
 from unkernel.records.record_generator import generate_records
 
 _TOLERANCE = 1e-9  # of scores, relative to their size
-_GENERATED_RECORDS = 24  # with known values, and as many with other values
+_GENERATED_RECORDS = 24  # with known values, and the same number with unseen and missing values
 _MIN_COMPARED_RECORDS = 4
 _MAX_CPU_SECONDS = 1.0  # after this, only a minimum of records is compared
 _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
 
 
-def check_answers(found: RecordClassifier, pipeline: Any, sample: Any, what: str = "of the sample") -> None:
-    """Compare with the answers of the pipeline; raise a ``ValueError`` if they differ.
+def check_answers(
+    compiled: RecordClassifier, pipeline: Any, sample: Any, what: str = "of the sample"
+) -> None:
+    """Compare predictions of a compiled classifier and its pipeline; raise a ``ValueError`` if they differ.
 
     Parameters
     ----------
@@ -32,49 +34,51 @@ def check_answers(found: RecordClassifier, pipeline: Any, sample: Any, what: str
     what : str
         Describes the records in messages.
     """
-    if not found.classifier.exact:
+    if not compiled.classifier.exact:
         return
-    scores, own_scores = _compute_scores(found, pipeline, sample)
-    limit = _TOLERANCE * max(1.0, float(np.abs(own_scores).max(initial=0.0)))
-    sure = _have_no_tied_pair(found, sample, limit)
-    if scores.shape != own_scores.shape or not np.allclose(
-        scores[sure], own_scores[sure], rtol=_TOLERANCE, atol=limit
+    scores, pipeline_scores = _compute_scores(compiled, pipeline, sample)
+    limit = _TOLERANCE * max(1.0, float(np.abs(pipeline_scores).max(initial=0.0)))
+    is_certain = _have_clear_votes(compiled, sample, limit)
+    if scores.shape != pipeline_scores.shape or not np.allclose(
+        scores[is_certain], pipeline_scores[is_certain], rtol=_TOLERANCE, atol=limit
     ):
         raise ValueError(
             f"the scores of the compiled pipeline differ from the pipeline's own on records {what}: this is "
             "a bug in unkernel, please report it"
         )
-    if found.decision.scheme == "regression":
+    if compiled.decision.scheme == "regression":
         return
-    ours, own = found.predict(sample), np.asarray(pipeline.predict(_copy(sample)))
-    own = found.classes_[np.searchsorted(pipeline.classes_, own)] if hasattr(pipeline, "classes_") else own
-    by_pairs = found.decision.scheme == "one_vs_one" and found.decision.decides_by_scores
-    wrong = np.asarray(ours != own) & sure & _is_sure(own_scores, limit, by_pairs=by_pairs)
+    predicted, expected = compiled.predict(sample), np.asarray(pipeline.predict(_copy(sample)))
+    if hasattr(pipeline, "classes_"):
+        expected = compiled.classes_[np.searchsorted(pipeline.classes_, expected)]
+    by_pairs = compiled.decision.scheme == "one_vs_one" and compiled.decision.decides_by_scores
+    wrong = np.asarray(predicted != expected) & is_certain
+    wrong &= _have_certain_label(pipeline_scores, limit, by_pairs=by_pairs)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise ValueError(
-            f"the compiled pipeline answers {ours[row]!r} and the pipeline {own[row]!r} for record {row} "
-            f"{what}: this is a bug in unkernel, please report it"
+            f"the compiled pipeline answers {predicted[row]!r} and the pipeline {expected[row]!r} for "
+            f"record {row} {what}: this is a bug in unkernel, please report it"
         )
 
 
-def _compute_scores(found: RecordClassifier, pipeline: Any, sample: Any) -> tuple[Any, Any]:
-    """Return our scores and the pipeline's: probabilities or regression values if it has no others."""
-    own = _copy(sample)
+def _compute_scores(compiled: RecordClassifier, pipeline: Any, sample: Any) -> tuple[Any, Any]:
+    """Return the scores of both; without scores, the probabilities or else the predicted values."""
+    pipeline_input = _copy(sample)
     if hasattr(pipeline, "decision_function"):
-        return found.decision_function(sample), np.asarray(pipeline.decision_function(own))
+        return compiled.decision_function(sample), np.asarray(pipeline.decision_function(pipeline_input))
     if hasattr(pipeline, "predict_proba"):
-        return found.predict_proba(sample), np.asarray(pipeline.predict_proba(own))
-    return found.predict(sample), np.asarray(pipeline.predict(own))
+        return compiled.predict_proba(sample), np.asarray(pipeline.predict_proba(pipeline_input))
+    return compiled.predict(sample), np.asarray(pipeline.predict(pipeline_input))
 
 
-def _have_no_tied_pair(found: RecordClassifier, sample: Any, limit: float) -> Any:
-    """Return whether rounding cannot change the vote of any pair of classes, and thus sums of votes."""
-    rows = found._rows(sample, None)
-    decision = found.decision
+def _have_clear_votes(compiled: RecordClassifier, sample: Any, limit: float) -> Any:
+    """Return for each record whether all pairs of classes have clear votes, which rounding cannot change."""
+    rows = compiled._rows(sample, None)
+    decision = compiled.decision
     if decision.scheme != "one_vs_one" or decision.decides_by_scores:
         return np.ones(rows.shape[0], dtype=bool)
-    return (np.abs(found.classifier._raw_scores(rows, None)) > limit).all(axis=1)
+    return (np.abs(compiled.classifier._raw_scores(rows, None)) > limit).all(axis=1)
 
 
 def _copy(sample: Any) -> Any:
@@ -82,24 +86,24 @@ def _copy(sample: Any) -> Any:
     return sample.copy() if hasattr(sample, "copy") else sample
 
 
-def _is_sure(scores: Any, limit: float, *, by_pairs: bool) -> Any:
-    """Return whether rounding cannot change the label, because the scores are not nearly tied.
+def _have_certain_label(scores: Any, limit: float, *, by_pairs: bool) -> Any:
+    """Return for each record whether the label is certain: no scores are so close that rounding decides.
 
-    `by_pairs`: each score is a vote for one of two classes, by its sign.
+    If `by_pairs`, the sign of each score is a vote for one of two classes.
     """
     if scores.ndim == 1:
         return np.abs(scores) > limit
     if by_pairs:
         return (np.abs(scores) > limit).all(axis=1)
-    two = np.sort(scores, axis=1)[:, -2:]
-    return two[:, 1] - two[:, 0] > limit
+    two_largest = np.sort(scores, axis=1)[:, -2:]
+    return two_largest[:, 1] - two_largest[:, 0] > limit
 
 
 # --- Generated records ----------------------------------------------------------------------------------
 
 
-def check_generated(found: RecordClassifier, pipeline: Any) -> int:
-    """Compare on records that are generated from the values in the plan.
+def check_generated(compiled: RecordClassifier, pipeline: Any) -> int:
+    """Compare predictions for records that are generated from the values in the plan.
 
     They include unseen and missing values if the pipeline accepts these. Slow pipelines get fewer records.
 
@@ -108,20 +112,19 @@ def check_generated(found: RecordClassifier, pipeline: Any) -> int:
     int
         Number of records that were compared.
     """
-    if not found.classifier.exact:
+    if not compiled.classifier.exact:
         return 0
     compared = 0
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for kinds in ({}, {"unseen": True, "missing": True}):
-            records = _generate_accepted(found.plan, pipeline, kinds)
+            records = _generate_accepted(compiled.plan, pipeline, kinds)
             for first, last in ((0, _MIN_COMPARED_RECORDS), (_MIN_COMPARED_RECORDS, len(records))):
                 if records[first:last] and (first == 0 or time.process_time() - began < _MAX_CPU_SECONDS):
-                    check_answers(
-                        found, pipeline, _make_table(found.plan, pipeline, records[first:last]), "made for it"
-                    )
-                    _check_single_records(found, pipeline, records[first:last])
+                    table = _make_table(compiled.plan, pipeline, records[first:last])
+                    check_answers(compiled, pipeline, table, "made for it")
+                    _check_single_records(compiled, pipeline, records[first:last])
                     compared += len(records[first:last])
     if not compared:
         warnings.warn(
@@ -133,21 +136,21 @@ def check_generated(found: RecordClassifier, pipeline: Any) -> int:
 
 
 def _generate_accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> list[list[Any]]:
-    """Generate records that the pipeline accepts: with all kinds of values, else with a single kind."""
+    """Generate records that the pipeline accepts, if possible with all `kinds` of values together."""
     for chosen in [kinds, *({name: True} for name in kinds)]:
         records = generate_records(plan, _GENERATED_RECORDS, **chosen)
-        if _can_read(pipeline, plan, records[:_MIN_COMPARED_RECORDS]) and _can_read(pipeline, plan, records):
+        if _accepts(pipeline, plan, records[:_MIN_COMPARED_RECORDS]) and _accepts(pipeline, plan, records):
             return records
     if kinds:
         return []
     return [
         record
         for record in generate_records(plan, _MIN_COMPARED_RECORDS)
-        if _can_read(pipeline, plan, [record])
+        if _accepts(pipeline, plan, [record])
     ]
 
 
-def _can_read(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
+def _accepts(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
     """Return whether the transformers accept the records; the last step does not run, as it may be slow."""
     try:
         rows = _make_table(plan, pipeline, records)
@@ -158,15 +161,15 @@ def _can_read(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
         return False
 
 
-def _check_single_records(found: RecordClassifier, pipeline: Any, records: list[list[Any]]) -> None:
-    """Compare the answers to single records with those to many records at once."""
-    if found.decision.scheme == "calibrated":
+def _check_single_records(compiled: RecordClassifier, pipeline: Any, records: list[list[Any]]) -> None:
+    """Compare the score of each record alone with its score in a batch."""
+    if compiled.decision.scheme == "calibrated":
         return
-    scores = np.asarray(found.decision_function(_make_table(found.plan, pipeline, records)))
+    scores = np.asarray(compiled.decision_function(_make_table(compiled.plan, pipeline, records)))
     limit = _TOLERANCE * max(1.0, float(np.abs(scores).max(initial=0.0)))
-    for record, own in zip(records, scores, strict=True):
-        one = found.score_one(record[0] if found.plan.whole else record)
-        if not np.allclose(one, own, rtol=_TOLERANCE, atol=limit):
+    for record, batch_score in zip(records, scores, strict=True):
+        single_score = compiled.score_one(record[0] if compiled.plan.whole else record)
+        if not np.allclose(single_score, batch_score, rtol=_TOLERANCE, atol=limit):
             raise ValueError(
                 "score_one differs from decision_function on a record made for it: this is a bug in "
                 "unkernel, please report it"
@@ -193,8 +196,8 @@ def _make_frame(columns: dict[str, list[Any]]) -> Any:
         import polars as pl
 
         return pl.DataFrame(columns, strict=False)
-    made = {}
+    series = {}
     for name, values in columns.items():
         is_number = all(isinstance(value, (int, float)) for value in values)
-        made[name] = pd.Series(values, dtype=np.float64 if is_number else object)
-    return pd.DataFrame(made)
+        series[name] = pd.Series(values, dtype=np.float64 if is_number else object)
+    return pd.DataFrame(series)

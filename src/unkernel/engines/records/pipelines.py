@@ -42,8 +42,8 @@ def compile_pipeline(
 
     check_is_fitted(pipeline)
     last = pipeline.steps[-1][1]
-    known, model = fold_products(plan_of_steps(pipeline.steps[:-1], last), find_model(last))
-    plan = _set_unknown_keys(known, given)
+    folded_plan, model = fold_products(plan_of_steps(pipeline.steps[:-1], last), find_model(last))
+    plan = _set_unknown_keys(folded_plan, given)
     rows = {
         name: None if records is None else plan.encode(records).to_scipy()
         for name, records in (("sample", given.sample), ("trie", given.trie))
@@ -51,17 +51,17 @@ def compile_pipeline(
     classifier = compile_model(replace_classes(model, given.classes), **rows)
     if not isinstance(classifier, CompiledClassifier):
         raise ValueError("the last step of the pipeline must be a classifier of rows")
-    found = RecordClassifier(plan, _name_features(classifier, plan))
+    compiled = RecordClassifier(plan, _add_feature_names(classifier, plan))
     if given.sample is not None:
-        check_answers(found, pipeline, given.sample)
+        check_answers(compiled, pipeline, given.sample)
     else:
-        check_generated(found, pipeline)
-    found.cache_clear()  # of the records that were compared
-    return found
+        check_generated(compiled, pipeline)
+    compiled.cache_clear()  # it has the records that were compared
+    return compiled
 
 
 def _set_unknown_keys(plan: Plan, given: PipelineOptions) -> Plan:
-    """Return the plan that ignores or refuses unknown keys, as given."""
+    """Return the plan that ignores or refuses unknown keys, as the options say."""
     if given.ignores_unknown_keys:
         return plan
     if plan.whole:
@@ -71,7 +71,7 @@ def _set_unknown_keys(plan: Plan, given: PipelineOptions) -> Plan:
     return replace(plan, ignores_unknown_keys=False)
 
 
-def _name_features(classifier: CompiledClassifier, plan: Plan) -> CompiledClassifier:
+def _add_feature_names(classifier: CompiledClassifier, plan: Plan) -> CompiledClassifier:
     model = classifier.model
     origin = dict(model.origin) | {"feature_names": plan.feature_names}
     named = replace(model, origin=origin)

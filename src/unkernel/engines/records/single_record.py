@@ -18,7 +18,7 @@ from unkernel.models import Decision
 
 
 class PartialRecordScorer:
-    """Scorer of records with given shared columns: combines both parts.
+    """Scorer of records that share some columns: adds the shared columns to the others of each record.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class PartialRecordScorer:
         return int(self._scorer.choose(self._merge(others), zero_is_positive))
 
     def choose_by_pairs(self, others: Any, n_classes: int, by_sums: bool) -> int:
-        """Return the index of the class that wins most of its pairs."""
+        """Return the index of the class with the most votes of pairs."""
         return int(self._scorer.choose_by_pairs(self._merge(others), n_classes, by_sums))
 
     def sum_votes(self, others: Any, n_classes: int) -> Any:
@@ -58,7 +58,7 @@ class PartialRecordScorer:
 
 
 class RecordCalls(SingleCalls):
-    """The compiled calls of a scorer, as functions of a record."""
+    """The native calls of a scorer, as functions of a record."""
 
     def __init__(self, scorer: RecordScorer | PartialRecordScorer) -> None:
         self._scorer = scorer
@@ -85,7 +85,7 @@ class RecordCalls(SingleCalls):
 
 
 def check_probabilities(answers: RecordAnswers) -> None:
-    """Raise the AttributeError that explains why there are no probabilities, if there are none."""
+    """Raise an ``AttributeError`` with the reason if the classifier has no probabilities."""
     _ = answers._row_classifier.predict_proba
 
 

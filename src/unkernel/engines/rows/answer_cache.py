@@ -1,4 +1,4 @@
-"""The cache of scores: its size and its counts."""
+"""The size of the cache of scores, and its counts of hits and misses."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class CacheInfo(NamedTuple):
 
 
 def check_cache(rows: int | None) -> None:
-    """Raise a ``ValueError`` unless this is a valid number of rows to cache, or None."""
-    whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
-    if rows is not None and not (whole and 1 <= rows <= _MAX_CACHED_ROWS):
+    """Raise a ``ValueError`` unless `rows` is None or a valid number of rows to cache."""
+    is_integer = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
+    if rows is not None and not (is_integer and 1 <= rows <= _MAX_CACHED_ROWS):
         raise ValueError(f"cache must be a whole number of rows from 1 to {_MAX_CACHED_ROWS:,}, got {rows!r}")
 
 

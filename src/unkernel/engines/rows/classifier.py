@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from unkernel.engines.explain.explanation import Explanation, Heavy
 
 Model = KernelModel | LinearModel | ConjunctionModel
-_Made = TypeVar("_Made")
+_Value = TypeVar("_Value")
 ENGINE = "engine."  # prefix of the tables in files
-_MANY_SCORES = 1000  # rows of models with more scores are predicted in batches
+_MANY_SCORES = 1000  # models with more scores than this predict in batches
 _MAX_SCORES_PER_BATCH = 1 << 24
 
 
@@ -59,7 +59,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     model : ConjunctionModel, KernelModel or LinearModel
         The model.
     tables : Tables, default=None
-        The tables that ``compile`` made; models of weights can do without.
+        The tables that ``compile`` made; models of weights need none.
     candidates : sequence of Candidate, default=()
         The engines that ``compile`` tried.
     cache : int, default=None
@@ -122,7 +122,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
 
     @cached_property
     def _default_engine(self) -> str:
-        """Name of the engine of a classifier that ``compile`` did not make."""
+        """Name of the engine if the classifier was not made by ``compile``."""
         if self.tables is not None:
             return INT16 if self.tables.layout == INT16 else "expanded"
         return INT16 if find_int16_obstacle(self.model) is None else "expanded"
@@ -139,8 +139,8 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
 
     @cached_property
     def _tables(self) -> Tables:
-        """Return tables that can list conjunctions, made at first use: an estimator that is only saved needs
-        none.
+        """Return tables that can list conjunctions. They are built at first use, because an estimator that
+        is only saved needs none.
         """
         if self.tables is not None and self.tables.layout != INT16:
             return self.tables
@@ -175,14 +175,14 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         limit = read_limit(self.tables.arrays)
         return PrefixTrie(self._engine, limit, self._check_rows) if limit else None
 
-    def _make_once(self, name: str, make: Callable[[], _Made]) -> _Made:
+    def _make_once(self, name: str, make: Callable[[], _Value]) -> _Value:
         """Make a value at its first use. Threads that request it at the same time get the same value."""
-        made: dict[str, _Made] = self.__dict__
+        made: dict[str, _Value] = self.__dict__
         return made[name] if name in made else made.setdefault(name, make())
 
     @property
-    def _sound_model(self) -> Model:
-        """Return the model, fully checked; may raise a ``FormatError`` if loading postponed the check."""
+    def _checked_model(self) -> Model:
+        """Return the model, all its numbers checked; raise a ``FormatError`` for impossible numbers."""
         if self._unchecked_file is not None and isinstance(self.model, ConjunctionModel):
             self.model.check(self._unchecked_file)
             self._unchecked_file = None
@@ -196,8 +196,8 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         file : str
             Name of the file in error messages.
         largest : float, default=inf
-            Larger models, in bytes, are checked when they are first needed: to explain, to list weights, to
-            be saved or compiled again.
+            Size in bytes above which the check waits until the model is first needed: to explain, to list
+            weights, to save or to compile it again.
 
         Returns
         -------
@@ -211,7 +211,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         """
         self._unchecked_file = file
         if self.model.nbytes <= largest:
-            _ = self._sound_model
+            _ = self._checked_model
         return self
 
     def check_answers(self, file: str) -> None:
@@ -263,7 +263,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         return self.decision.choose(self._raw_scores(X, n_jobs, until_decided=self.decision.chooses_largest))
 
     def _predict_in_batches(self, rows: CsrRows, n_jobs: int | None) -> NDArray[Any]:
-        """Predict rows whose scores do not fit into memory together."""
+        """Predict batch by batch, because the scores of all rows may not fit into memory."""
         step = max(1, _MAX_SCORES_PER_BATCH // self.model.n_scores)
         parts = [
             self.decision.choose(self.score_csr(rows[begin : begin + step], thread_count(n_jobs)))
@@ -279,7 +279,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array, dask data frame} of shape (n_samples, n_features)
-            The rows. For those of a Dask collection, the result is a lazy Dask array.
+            The rows. If X is a Dask collection, the result is a lazy Dask array.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 
@@ -307,16 +307,20 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         return rows
 
     def _check_names(self, X: Any) -> None:
-        """Check that a table, or one of its rows, has the column names of training, in the same order."""
-        trained = self.model.origin.get("feature_names")
+        """Check that a table, or a row of a table, has the column names of the training table, in order."""
+        training_names = self.model.origin.get("feature_names")
         is_row = getattr(X, "ndim", 2) == 1 and hasattr(X, "to_numpy")  # a Series of pandas
-        given = getattr(X, "index" if is_row else "columns", None)
-        if trained is None or given is None or not all(isinstance(name, str) for name in given):
+        given_names = getattr(X, "index" if is_row else "columns", None)
+        if (
+            training_names is None
+            or given_names is None
+            or not all(isinstance(name, str) for name in given_names)
+        ):
             return
-        if list(given) != list(trained):
+        if list(given_names) != list(training_names):
             raise ValueError(
                 "the columns of X do not have the names, in the order, that the model was trained with: "
-                f"{', '.join(trained[:5])}{', ...' if len(trained) > 5 else ''}"
+                f"{', '.join(training_names[:5])}{', ...' if len(training_names) > 5 else ''}"
             )
 
     def score_csr(self, rows: CsrRows, threads: int, *, until_decided: bool = False) -> NDArray[np.float64]:
@@ -383,7 +387,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     # --- Explanations ---------------------------------------------------------------------------------
 
     def _get_linear_model(self) -> Any:
-        return self._sound_model
+        return self._checked_model
 
     def explain(self, row: Any, top: int | None = 10, *, of: Any = None, names: Any = None) -> Explanation:
         """Explain the score of one row by its features and conjunctions.
@@ -398,7 +402,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
             The class whose score to explain. None explains the score of ``classes_[1]`` if there are two
             classes, and compares the predicted class with the runner-up if there are more.
         names : sequence or mapping, default=None
-            Names of the columns; by default those that the model holds.
+            Names of the columns; by default those in the model.
 
         Returns
         -------
@@ -418,7 +422,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         from unkernel.engines.explain.explanation import explain
 
         self._check_names(row)
-        return explain(self._sound_model, row, top, of=of, names=names)
+        return explain(self._checked_model, row, top, of=of, names=names)
 
     def heaviest(self, top: int = 10) -> list[Heavy]:
         """List the features and conjunctions with the largest weights.
@@ -438,7 +442,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         from unkernel.engines.explain.explanation import list_heaviest
 
         from_tables = isinstance(self.model, KernelModel) or not self.exact
-        return list_heaviest(self._sound_model, self.tables if from_tables else None, top)
+        return list_heaviest(self._checked_model, self.tables if from_tables else None, top)
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
         """Return the conjunctions with the largest weights in the tables, as arrays.
@@ -464,8 +468,8 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     def with_cache(self, rows: int | None) -> CompiledClassifier:
         """Return the same classifier with another cache of scores.
 
-        The cache finds rows that are equal in all columns and values; cached scores are equal to the last
-        bit. Threads share the cache without locks. It is not stored in files.
+        The cache finds rows that are equal in all columns and values; cached scores equal computed
+        scores to the last bit. Threads share the cache without locks. It is not stored in files.
 
         Parameters
         ----------
@@ -479,9 +483,9 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         """
         check_cache(rows)
         tables = None if self.tables is None else self._add_trie(self.tables)
-        made = CompiledClassifier(self.model, tables, self.candidates, rows)
-        made._unchecked_file = self._unchecked_file
-        return made
+        classifier = CompiledClassifier(self.model, tables, self.candidates, rows)
+        classifier._unchecked_file = self._unchecked_file
+        return classifier
 
     def cache_info(self) -> CacheInfo:
         """Return the numbers of cache hits and misses.
@@ -502,7 +506,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
         if self.tables is None:
             return self.model.kind, *self.model.to_container()
-        arrays, settings = model_part(self._sound_model)
+        arrays, settings = model_part(self._checked_model)
         tables = self._add_trie(self.tables)
         arrays |= {ENGINE + name: array for name, array in tables.file_arrays.items()}
         settings |= {
@@ -512,7 +516,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         return COMPILED, arrays, settings
 
     def to_model(self) -> Model:
-        return self._sound_model
+        return self._checked_model
 
     def _add_trie(self, tables: Tables) -> Tables:
         """Return the tables with the current state of the trie."""
@@ -522,9 +526,9 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
 
     def __reduce__(self) -> tuple[Any, ...]:
         tables = None if self.tables is None else self._add_trie(self.tables)
-        return type(self), (self._sound_model, tables, self.candidates, self.cache)
+        return type(self), (self._checked_model, tables, self.candidates, self.cache)
 
     def __repr__(self) -> str:
-        about = "" if self.exact else ", approximate"
+        approximate = "" if self.exact else ", approximate"
         classes = f", classes={len(self.classes_)}" if len(self.classes_) else ""
-        return f"CompiledClassifier({self.model.kind} model{classes}, engine={self.engine!r}{about})"
+        return f"CompiledClassifier({self.model.kind} model{classes}, engine={self.engine!r}{approximate})"

@@ -11,7 +11,7 @@ from unkernel.models import Decision
 
 
 class RowCalls(SingleCalls):
-    """The compiled calls of a worker, as functions of ids and values."""
+    """The native calls of a worker, as functions of ids and values."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker

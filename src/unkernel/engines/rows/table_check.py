@@ -1,7 +1,7 @@
 """Check that the compiled tables and the model in a file belong together.
 
-Some rows are scored by the engine and by the sum of the model, with numpy alone. The rows are drawn anew each
-time, so that a forged file cannot be correct only for these rows.
+Some rows are scored by the engine and, with numpy alone, by the model. Each check draws other rows, so that
+no forged file can be correct for the checked rows only.
 """
 
 from __future__ import annotations
@@ -49,22 +49,25 @@ def check_answers(model: Model, engine: Any, file: str, generator: np.random.Gen
     for row in _draw_rows(model, generator):
         with np.errstate(over="ignore", invalid="ignore"):
             expected = _sum_model(model, row)
-        if np.isfinite(expected.sizes).all() and not _answers_alike(engine, row, expected, model.n_features):
+        if np.isfinite(expected.sizes).all() and not _scores_agree(engine, row, expected, model.n_features):
             raise FormatError(
                 file, 0, 0, "the compiled tables and the model beside them give different scores"
             )
 
 
-def _answers_alike(engine: Any, row: Row, expected: Sum, n_features: int) -> bool:
-    """Return whether the engine scores a row like the model, in a batch and alone."""
+def _scores_agree(engine: Any, row: Row, expected: Sum, n_features: int) -> bool:
+    """Return whether the engine's scores of a row, in a batch and alone, are those of the model."""
     rows = CsrRows.of([0, len(row.columns)], row.columns, row.values, n_features)
     try:
-        many: Any = np.asarray(engine.score(rows, 1))[0]
-        one: Any = engine.one_row.score_one(row.columns, row.values.tolist())
+        batch_scores: Any = np.asarray(engine.score(rows, 1))[0]
+        single_scores: Any = engine.one_row.score_one(row.columns, row.values.tolist())
     except ValueError:  # a score that is not finite
         return False
     limit = _TOLERANCE * expected.sizes
-    return all((np.abs(np.ravel(found) - expected.scores) <= limit).all() for found in (many, one))
+    return all(
+        (np.abs(np.ravel(scores) - expected.scores) <= limit).all()
+        for scores in (batch_scores, single_scores)
+    )
 
 
 # --- Rows -------------------------------------------------------------------------------------------------
@@ -94,15 +97,15 @@ def _draw_conjunctions(model: ConjunctionModel, generator: np.random.Generator) 
 
 
 def _draw_columns(model: LinearModel, generator: np.random.Generator) -> Row:
-    """Draw a row of many columns, so that any wrong weight among them changes the score."""
-    most = max(1, _MAX_NUMBERS_AT_ONCE // model.n_scores)
-    first = int(generator.integers(max(1, model.n_features - most + 1)))
-    columns = np.arange(first, min(first + most, model.n_features), dtype=np.int64)
+    """Draw a row of many columns: a wrong weight of any of them changes the score."""
+    max_columns = max(1, _MAX_NUMBERS_AT_ONCE // model.n_scores)
+    first = int(generator.integers(max(1, model.n_features - max_columns + 1)))
+    columns = np.arange(first, min(first + max_columns, model.n_features), dtype=np.int64)
     return Row(columns, generator.uniform(1.0, 2.0, len(columns)))
 
 
 def _draw_vector(model: KernelModel, generator: np.random.Generator, *, whole: bool) -> Row:
-    """Draw a support vector, or half of one."""
+    """Draw a support vector, or about half of its entries."""
     place = generator.integers(model.n_support)
     begin, end = model.vectors.indptr[place : place + 2]
     kept = np.ones(end - begin, bool) if whole else generator.random(end - begin) < 0.5
@@ -110,17 +113,17 @@ def _draw_vector(model: KernelModel, generator: np.random.Generator, *, whole: b
     return Row(columns, model.vectors.data[begin:end][kept])
 
 
-# --- The model's own sums ---------------------------------------------------------------------------------
+# --- Scores by the model ---------------------------------------------------------------------------------
 
 
 def _sum_model(model: Model, row: Row) -> Sum:
     if isinstance(model, KernelModel):
         return _sum_vectors(model, row)
     if isinstance(model, LinearModel):
-        added = model.weights[row.columns] * row.values[:, None]
+        summands = model.weights[row.columns] * row.values[:, None]
     else:
-        added = compute_binary_contributions(model, row.columns).values
-    return Sum(added.sum(axis=0) + model.intercept, np.abs(added).sum(axis=0) + np.abs(model.intercept))
+        summands = compute_binary_contributions(model, row.columns).values
+    return Sum(summands.sum(axis=0) + model.intercept, np.abs(summands).sum(axis=0) + np.abs(model.intercept))
 
 
 def _sum_vectors(model: KernelModel, row: Row) -> Sum:
@@ -133,7 +136,7 @@ def _sum_vectors(model: KernelModel, row: Row) -> Sum:
     values, sizes = (np.concatenate(part)[None] for part in zip(*parts, strict=True))
     return Sum(
         (values @ model.coefficients)[0] + model.intercept,
-        (sizes @ _take_sizes(model.coefficients))[0] + np.abs(model.intercept),
+        (sizes @ _absolute_values(model.coefficients))[0] + np.abs(model.intercept),
     )
 
 
@@ -158,7 +161,7 @@ def _compute_kernel_values(kernel: Kernel, vectors: CsrRows, row: Row) -> tuple[
     return inner**kernel.degree, sizes**kernel.degree
 
 
-def _take_sizes(
+def _absolute_values(
     coefficients: NDArray[np.float64] | PairCoefficients,
 ) -> NDArray[np.float64] | PairCoefficients:
     if isinstance(coefficients, PairCoefficients):

@@ -31,9 +31,9 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 Weights = LinearModel | ConjunctionModel
 
-_SMALL_TABLE_BYTES, _LARGE_TABLE_BYTES = 4e6, 32e6  # of the dense table, if only one is tried
-_MAX_BYTES_BELOW_TRIE = 64e6  # of the dense table
-_MANY_WEIGHTS = 1_000_000  # for trained models with more weights, groups are tried first
+_SMALL_TABLE_BYTES, _LARGE_TABLE_BYTES = 4e6, 32e6  # sizes of the dense table where only one size is tried
+_MAX_BYTES_BELOW_TRIE = 64e6  # of a dense table below a trie
+_MANY_WEIGHTS = 1_000_000  # in models with more weights, groups of features are tried first
 # With more conjunctions per row and support vector, engines of support vectors are faster.
 _MAX_CONJUNCTIONS_PER_VECTOR = 10
 _TRIE_SIZES = (3_000_000, 1_000_000, 300_000, 100_000, 30_000, 10_000)
@@ -41,7 +41,7 @@ _WITH_TRIE = ("expanded", "split", "pruned")
 
 
 def try_candidates(model: KernelModel | Weights, bench: Bench, trie_rows: Any) -> Iterator[Trial]:
-    """Build and measure the candidates one by one: the engines, then prefix tries around the fastest one.
+    """Build and measure the candidates one by one: the engines, then prefix tries with the fastest engine.
 
     Without measuring, the first engine that fits into the memory ends the search.
     """
@@ -80,7 +80,7 @@ def _try_vector_engines(machine: Machine, bench: Bench) -> Iterable[Trial]:
     if engine == "bitsliced":
         return [_try_bitsliced(machine, bench)]
     if engine == "int16":
-        return [_try_int16(machine.model, bench)]  # raises an error that says why not
+        return [_try_int16(machine.model, bench)]  # raises an error that says why this is not possible
     return [_try_expansion(machine, bench)]
 
 
@@ -93,7 +93,7 @@ def _try_bitsliced(machine: Machine, bench: Bench) -> Trial:
 
 
 def _try_engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
-    """Try the most promising engine first; without measuring, the first one that fits is chosen."""
+    """Try engines without measuring, the most promising first; the first that fits is chosen."""
     is_hopeless = (
         machine.count_conjunctions(bench.sample) > _MAX_CONJUNCTIONS_PER_VECTOR * machine.model.n_support
     )
@@ -109,7 +109,7 @@ def _try_engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
 
 
 def _measure_engines(machine: Machine, bench: Bench) -> Iterator[Trial]:
-    """Measure engines in an order in which earlier times guide later choices."""
+    """Measure engines; the times measured first decide which engines to try next."""
     yield _try_inverted(machine, bench)
     if machine.binary:
         yield _try_bitsliced(machine, bench)
@@ -154,7 +154,7 @@ def _try_expansions(machine: Machine, bench: Bench) -> Iterator[Trial]:
 
 
 def _try_groups(machine: Machine, bench: Bench, search: LayoutSearch) -> Iterator[Trial]:
-    """Try groups for a large model: features are rare unless they are grouped or follow the grouped ones."""
+    """Try groups for a large model: a feature is rare unless it is among the most frequent `ranks`."""
     ordered = np.sort(machine.frequencies)[::-1]
     for ranks in GROUPED_RANKS:
         if ranks < len(ordered) and not search.is_late():
@@ -163,7 +163,7 @@ def _try_groups(machine: Machine, bench: Bench, search: LayoutSearch) -> Iterato
 
 
 def _try_expansion(machine: Machine, bench: Bench) -> Trial:
-    """Try the one expansion that was requested by name."""
+    """Try the expansion that was requested by its name."""
     engine, options = bench.options.engine, bench.options
     _check_expansion(machine, engine)
     below = machine.rare_below(options.rare) if engine == "split" else 0
@@ -204,20 +204,20 @@ def _check_expansion(machine: Machine, engine: str) -> None:
 
 
 def _note_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
-    """Note the cost of the approximation: the share of labels that agree with the exact model."""
+    """Add a note with the share of sample rows that get the exact model's label."""
     if trial.tables is None:
         return trial
     if sample.shape[0] == 0:
         return Trial(replace(trial.candidate, note="there are no rows to compare on"), trial.tables)
     decision = machine.model.decision
-    given, right = (
+    pruned_scores, exact_scores = (
         np.asarray(engine.score(sample, 1))
         for engine in (trial.tables.engine(), builders.build_inverted(machine).engine())
     )
     if decision.scheme == "regression":
-        note = f"values of the sample are off by at most {np.abs(given - right).max():.3g}"
+        note = f"values of the sample are off by at most {np.abs(pruned_scores - exact_scores).max():.3g}"
     else:
-        same = float(np.mean(decision.choose(given) == decision.choose(right)))
+        same = float(np.mean(decision.choose(pruned_scores) == decision.choose(exact_scores)))
         note = f"{100 * same:.2f} % of {sample.shape[0]:,} sample labels are the exact model's"
     return Trial(replace(trial.candidate, note=note), trial.tables)
 
@@ -244,7 +244,7 @@ def _try_int16(model: KernelModel | Weights, bench: Bench) -> Trial:
 
 
 def _try_weight_layouts(model: ConjunctionModel, bench: Bench) -> Iterator[Trial]:
-    """Try layouts of weights; without a sample to measure on, only the first that fits."""
+    """Try layouts of weights; without a sample to measure on, the first that fits is chosen."""
 
     def make(_: int, head: Head) -> Tables:
         return builders.build_conjunctions(
@@ -281,7 +281,7 @@ def _try_weight_layouts(model: ConjunctionModel, bench: Bench) -> Iterator[Trial
 def _try_tries(
     subject: Machine | Weights, fastest: Candidate | None, rows: Any, bench: Bench
 ) -> Iterator[Trial]:
-    """Try prefix tries around the fastest engine, or around an expansion if that engine cannot have one."""
+    """Try prefix tries with the fastest engine, or with an expansion if that engine cannot have a trie."""
     best = _choose_trie_base(subject, fastest, bench)
     size = min(max(best.head_bytes, _SMALL_TABLE_BYTES), _MAX_BYTES_BELOW_TRIE, bench.memory)
     base = replace(best, head_bytes=size, fused=0, grouped=0, nbytes=-1, microseconds=-1.0, chosen=False)
@@ -331,7 +331,7 @@ def _build_by_frequency(subject: Machine | Weights, head: Head, base: Candidate,
 
 
 def _try_trie_sizes(tables: Tables, base: Candidate, rows: Any, bench: Bench) -> Iterator[Trial]:
-    """Try one trie of the given number of nodes, or several sizes: grown once, then pruned."""
+    """Try one trie of the given number of nodes, or several sizes, pruned from one large trie."""
     engine, options = tables.engine(), bench.options
     limit = options.trie_nodes or _TRIE_SIZES[0]
     options.on_progress(f"{describe(base)}, growing a trie")

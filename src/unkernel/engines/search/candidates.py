@@ -17,7 +17,7 @@ _SECONDS_PER_REPETITION = 0.02
 _REPETITIONS = 5
 _MAX_BUILD_RATIO = 2.5  # ratio of memory during the build to memory of the tables
 _NEGLIGIBLE_BYTES = float(1 << 20)
-_ADDED_FIELDS = ("grouped", "trie_nodes")  # missing in the first files
+_ADDED_FIELDS = ("grouped", "trie_nodes")  # missing in files of early versions
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Candidate:
     engine : str
         Name of the engine.
     rare : int, default=0
-        Features with fewer support vectors were not expanded, for "split".
+        For "split": features that occur in fewer support vectors than this were not expanded.
     head_bytes : float, default=0.0
         Requested size of the dense table in bytes.
     fused : int, default=0
@@ -48,7 +48,7 @@ class Candidate:
     chosen : bool, default=False
         Whether this engine was chosen.
     note : str, default=""
-        Reason why it was not built.
+        Reason why the engine was not built.
 
     See Also
     --------
@@ -60,7 +60,7 @@ class Candidate:
     >>> from unkernel import PolySVC, compile
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
     >>> fast = compile(PolySVC(C=10, gamma=1).fit(X, y), engine="expanded", measure=False)
-    >>> [(one.engine, one.exact) for one in fast.candidates if one.chosen]
+    >>> [(candidate.engine, candidate.exact) for candidate in fast.candidates if candidate.chosen]
     [('expanded', True)]
     """
 
@@ -194,7 +194,7 @@ def describe_layout(candidate: Candidate) -> str:
 
 
 def measure(engine: Any, rows: Any, seconds: float = _SECONDS_PER_REPETITION) -> float:
-    """Measure microseconds per row on one thread: the best of a few runs, on as many rows as time allows."""
+    """Measure microseconds per row on one thread: the best of a few runs, on the rows that time allows."""
     if rows is None or rows.shape[0] == 0:
         return -1.0
     count = min(16, rows.shape[0])
@@ -218,14 +218,14 @@ def _time_scoring(engine: Any, rows: Any) -> float:
 
 @dataclass(frozen=True)
 class Choice:
-    """All trials, and the fastest of them; None if nothing fits into the memory."""
+    """All trials, and the fastest trial; None if nothing fits into the memory."""
 
     trials: list[Trial]
     fastest: Trial | None
 
 
 def choose(trials: Iterable[Trial], *, trie_required: bool = False) -> Choice:
-    """Choose the fastest trial, the first if several are equal; only its tables are kept, to save memory."""
+    """Choose the fastest trial, the first of equally fast ones. Only its tables are kept, to save memory."""
     kept: list[Trial] = []
     best: int | None = None
     for trial in trials:

@@ -16,13 +16,13 @@ from unkernel.engines.tables.compiled_tables import Tables
 MakeTables = Callable[[int, Head], Tables]  # takes the border of rare features, and the dense part
 
 _DENSE_BYTES = (1e6, 10e6, 100e6)  # sizes of the dense table
-_RARE_BORDERS = (8, 32, 128)  # features of fewer support vectors are rare
+_RARE_BORDERS = (8, 32, 128)  # a feature is rare if it occurs in fewer support vectors than this
 _FUSED_COUNTS = (4, 6)
 # By degree: the number of features to group and the bytes of their sums, the most promising first.
 _GROUPED = {2: ((256, 8e6), (512, 32e6)), 3: ((128, 60e6), (96, 16e6)), 4: ((48, 32e6), (64, 60e6))}
-# The number of ranks with their own weights beside groups; the others are left to the support vectors.
+# Beside groups, this number of the most frequent features have weights; support vectors serve the rest.
 GROUPED_RANKS = (384, 256)
-# With more conjunctions than this, counting repeats, only splits are tried: they were never slower.
+# With more conjunctions than this, counting repeats, only splits are tried: no expansion was faster.
 _MOST_OCCURRENCES = 2e7
 _PATIENCE_SECONDS = 2.0  # CPU time after which only the most promising layouts are tried
 
@@ -34,15 +34,19 @@ class LayoutSearch:
         self._bench = bench
         self._make = make
         self._seconds: dict[tuple[int, Head], float] = {}
-        self._all_dense: dict[int, float] = {}  # by border: the size from which on all conjunctions are dense
+        self._all_dense: dict[
+            int, float
+        ] = {}  # by border: the smallest size at which all conjunctions are dense
         self._began = time.process_time()  # CPU time, so that other processes on the machine do not count
 
     def is_late(self) -> bool:
-        """Whether the remaining gain is not worth more time."""
+        """Whether so much time is spent that a further gain is not worth more."""
         return self._bench.is_timed and time.process_time() - self._began > _PATIENCE_SECONDS
 
     def try_layouts(self, borders: list[int], fused: list[int]) -> Iterator[Trial]:
-        """Vary the border of rare features; for the two fastest, the dense part; then the fused features."""
+        """Vary the border of rare features; then, for the two fastest borders, the dense part and the fused
+        features.
+        """
         heads = [size for size in _DENSE_BYTES if size <= self._bench.memory] or [self._bench.memory]
         if self.is_late():  # a large model is fastest with a large dense part
             heads = heads[-1:]
@@ -56,13 +60,13 @@ class LayoutSearch:
                 yield from self.try_layout(border, Head(self.find_fastest_head(border).nbytes, count))
 
     def try_several(self, rare: int, heads: list[Head]) -> Iterator[Trial]:
-        """Try the first layout, and the others while there is time."""
+        """Try the first layout, and more layouts while there is time."""
         for tried, head in enumerate(heads):
             if not tried or not self.is_late():
                 yield from self.try_layout(rare, head)
 
     def try_layout(self, rare: int, head: Head) -> Iterator[Trial]:
-        """Make one trial, unless the same or an equivalent one was made before."""
+        """Make one trial, unless this layout or an equivalent one has been tried."""
         if (rare, head) in self._seconds or (
             not head.fused and not head.grouped and head.nbytes > self._all_dense.get(rare, np.inf)
         ):
@@ -107,7 +111,7 @@ def list_heads_beside_groups(machine: Machine, border: int, memory: float) -> li
 
 
 def dense_bytes(ranks: int, degree: int, scores: int) -> float:
-    """Return the size of a dense table of these ranks, limited to the number used beside groups."""
+    """Return the size of a dense table of `ranks` features, or of the most that are used beside groups."""
     return 8.0 * scores * builders.count_dense_entries(min(ranks, GROUPED_RANKS[0]), degree)
 
 
@@ -126,7 +130,7 @@ def list_rare_borders(machine: Machine, rare: float) -> list[int]:
     """List the numbers of support vectors below which a feature is not expanded; 0 expands all."""
     if not machine.sets:
         return [0]
-    several = {below for below in (*_RARE_BORDERS, machine.rare_below(rare)) if below > 1}
+    borders = {below for below in (*_RARE_BORDERS, machine.rare_below(rare)) if below > 1}
     least = int(machine.frequencies.min()) if len(machine.frequencies) else 0
-    tried = sorted(below for below in several if below > least)
+    tried = sorted(below for below in borders if below > least)
     return tried if tried and machine.occurrences() > _MOST_OCCURRENCES else [0, *tried]

@@ -31,13 +31,14 @@ class CompileOptions:
     engine : str
         One of ``ENGINES``.
     rare : float
-        For ``split``: the number of support vectors below which a feature is rare, or a share of them.
+        For ``split``: a feature is rare if it occurs in fewer support vectors than this number or share.
     threshold : float or None
         For ``pruned``: the weight below which conjunctions are dropped.
     memory : float
         Bytes that the tables may take.
     trie_nodes : int or None
-        Number of nodes of the trie; None measures several sizes and keeps the fastest, if it pays.
+        Number of nodes of the trie; None measures several sizes, and keeps the fastest if it is faster than
+        no trie.
     measure : bool
         Whether to choose by measured time instead of by rules.
     cache : int or None
@@ -72,7 +73,7 @@ def check_options(engine: str, rare: float, threshold: float | None) -> None:
 
 
 def check_unknown_keys(unknown_keys: str, *, is_pipeline: bool) -> None:
-    """Raise a ``ValueError`` for an unknown value, or if the model has no keys."""
+    """Raise a ``ValueError`` for an unknown value, or for a model whose input has no keys."""
     if unknown_keys not in UNKNOWN_KEYS:
         raise ValueError(f"unknown_keys must be one of {', '.join(UNKNOWN_KEYS)}, got {unknown_keys!r}")
     if unknown_keys == "error" and not is_pipeline:

@@ -13,8 +13,8 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel, model_ro
 
 Model = KernelModel | LinearModel | ConjunctionModel
 
-_HELD_OUT_STEP = 10  # one row in this many is used for measuring instead of growing the trie
-_MOST_SAMPLE_ROWS = 20_000
+_HELD_OUT_STEP = 10  # one row of ten measures the trie instead of growing it
+_MAX_SAMPLE_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -28,22 +28,22 @@ class MeasuredRows:
 def choose_rows(model: Model, sample: Any, trie: Any) -> MeasuredRows:
     """Choose the given rows or, without a sample, some rows of the trie or the support vectors.
 
-    Models of weights have no rows of their own: without any given, nothing is measured.
+    Models of weights have no rows: if neither a sample nor trie rows are given, nothing is measured.
     """
-    grown = None if trie is None else _read_rows(trie, model)
-    if grown is not None and grown.shape[0] == 0:
+    trie_rows = None if trie is None else _read_rows(trie, model)
+    if trie_rows is not None and trie_rows.shape[0] == 0:
         raise ValueError("trie has no rows to grow from")
     if sample is not None:
         typical = _read_rows(sample, model)
         if typical.shape[0] == 0:
             raise ValueError("the sample has no rows to measure on")
-    elif grown is not None:
-        grown, typical = _hold_out(grown)
+    elif trie_rows is not None:
+        trie_rows, typical = _hold_out(trie_rows)
     elif isinstance(model, KernelModel):
         typical = model.vectors
     else:
         return MeasuredRows()
-    return MeasuredRows(_thin_out(typical), grown)
+    return MeasuredRows(_thin_out(typical), trie_rows)
 
 
 def _read_rows(given: Any, model: Model) -> Any:
@@ -54,21 +54,21 @@ def _read_rows(given: Any, model: Model) -> Any:
 
 
 def _hold_out(given: Any) -> tuple[Any, Any]:
-    """Divide rows into those to grow a trie from and those to measure it on."""
+    """Divide rows into rows that grow a trie and rows that measure it."""
     if given.shape[0] < 2:
         raise ValueError("trie needs at least 2 rows, one to grow from and one to measure; or give a sample")
     places = np.arange(given.shape[0])
-    out = (
+    is_held_out = (
         places % _HELD_OUT_STEP == _HELD_OUT_STEP // 2
         if len(places) >= _HELD_OUT_STEP
         else places == len(places) - 1
     )
-    return given[~out], given[out]
+    return given[~is_held_out], given[is_held_out]
 
 
 def _thin_out(given: Any) -> Any:
-    """Return as many evenly spaced rows as are worth measuring."""
-    if given.shape[0] <= _MOST_SAMPLE_ROWS:
+    """Return evenly spaced rows, at most the number that is worth measuring."""
+    if given.shape[0] <= _MAX_SAMPLE_ROWS:
         return given
-    chosen = np.linspace(0, given.shape[0] - 1, _MOST_SAMPLE_ROWS).astype(np.int64)
+    chosen = np.linspace(0, given.shape[0] - 1, _MAX_SAMPLE_ROWS).astype(np.int64)
     return given[chosen]

@@ -31,13 +31,13 @@ from unkernel.models.pair_coefficients import PairCoefficients, find_pairs
 Model = KernelModel | LinearModel | ConjunctionModel
 
 LARGEST_EXPANDED_DEGREE = 4
-# A feature in more than 1/32 of the support vectors takes less memory as bits than as a list.
+# As bits, a feature in more than 1/32 of the support vectors takes less memory than as a list.
 _BITS_FROM_SHARE = 32
-# Above this value of gamma s^2, rounding errors of the squares are visible in kernel values.
+# If gamma times the square of a value exceeds this, rounding errors are visible in kernel values.
 _FAR_FROM_ZERO = 1e3
 _SMALL_TABLE_BYTES = 4_000_000  # a dense table up to this size is always worth its memory
-_WHOLE_PAIRS_SHARE = 0.75  # features whose blocks cover a larger share of the pairs store all pairs
-_MAX_DENSE_RATIO = 16.0  # of the dense table to the weights
+_WHOLE_PAIRS_SHARE = 0.75  # a feature with weights for a larger share of the pairs stores all pairs
+_MAX_DENSE_RATIO = 16.0  # size of the dense table, relative to the size of the weights
 
 
 def check_precomputed(model: Any) -> Any:
@@ -51,7 +51,7 @@ def check_precomputed(model: Any) -> Any:
 
 
 def simplify(model: Model) -> Model:
-    """Convert a model with a linear or constant kernel to a ``LinearModel``; return others unchanged."""
+    """Convert a model with a linear or constant kernel to a ``LinearModel``; return any other unchanged."""
     if not isinstance(model, KernelModel):
         return model
     kernel = check_precomputed(model).kernel
@@ -61,7 +61,7 @@ def simplify(model: Model) -> Model:
         gamma, coef0 = (kernel.gamma, kernel.coef0) if kernel.degree else (0.0, 1.0)
     else:
         return model
-    if isinstance(model.coefficients, PairCoefficients):  # one weight per feature and pair is too much
+    if isinstance(model.coefficients, PairCoefficients):  # a weight per feature and pair is too much
         return replace(model, kernel=Kernel("linear")) if (gamma, coef0) == (1.0, 0.0) else model
     if model.n_features > max(1 << 20, 8 * model.vectors.nnz):  # a file may use index 10^18
         return replace(model, kernel=Kernel("polynomial", 1, gamma, coef0))
@@ -95,7 +95,7 @@ class Head:
         Number of features fused into one.
     grouped : int
         Number of grouped features, whose conjunctions are replaced by sums over the states of groups; these
-        take ``sum_bytes``. Excludes fused features.
+        take ``sum_bytes``. Fused features are not counted.
     by_frequency : bool
         Whether ranks are ordered by frequency, as a prefix trie requires; then nothing is fused or grouped.
     """
@@ -126,7 +126,7 @@ class Machine:
 
     @cached_property
     def offsets(self) -> NDArray[np.int32]:
-        """Return the begin of each support vector."""
+        """Return the offset of each support vector in the entries."""
         offsets = self.model.vectors.indptr
         if offsets[-1] >= np.iinfo(np.int32).max:
             raise ValueError("the support vectors have more than 2^31 entries; no engine can hold them")
@@ -145,8 +145,8 @@ class Machine:
 
     @cached_property
     def by_class(self) -> Machine:
-        """Return the machine with its vectors grouped by class, if it is one against one and that saves
-        zeros.
+        """Return the machine with its vectors grouped by class if it is one against one and grouping saves
+        the storage of zeros; otherwise the machine itself.
         """
         model = self.model
         if model.decision.scheme != "one_vs_one" or isinstance(model.coefficients, PairCoefficients):
@@ -157,10 +157,11 @@ class Machine:
 
     @property
     def sets(self) -> bool:
-        """Whether conjunctions can be sets of features.
+        """Whether sets of features can stand for the kernel's monomials.
 
         Over binary support vectors, the weights of all monomials of the same features have fixed proportions,
-        so one set represents them for any values of a row, unless they cancel out.
+        so one set stands for all of them, whatever the values of a row; only weights that cancel out are
+        excluded.
         """
         return self.binary and self.model.kernel.gamma >= 0 and self.model.kernel.coef0 >= 0
 
@@ -190,7 +191,9 @@ class Machine:
         return total
 
     def rare_below(self, rare: float) -> int:
-        """Return the least number of support vectors of a common feature; `rare` may be a share."""
+        """Return the smallest number of support vectors in which a common feature occurs, from `rare`, which
+        may be a share of the support vectors.
+        """
         return int(np.ceil(rare * self.model.n_support)) if rare < 1 else int(min(rare, 2**32 - 1))
 
 
@@ -215,9 +218,11 @@ def build_expanded(
     threads: int = 1,
     sets: bool | None = None,
 ) -> Tables:
-    """Build weights of all conjunctions (``expanded``), common ones (``split``) or heavy ones (``pruned``).
+    """Build the weights of all conjunctions (``expanded``), of those of common features (``split``), or of
+    those with large weights (``pruned``).
 
-    `sets` defaults to the machine's own; it may be set if only rows of ones will be scored.
+
+    `sets` is by default ``machine.sets``. It may be True if all values of the rows will be 1.
     """
     model, kernel = machine.model, machine.model.kernel
     sets = machine.sets if sets is None else sets
@@ -243,27 +248,29 @@ def build_inverted(machine: Machine) -> Tables:
     machine = machine.by_class
     vectors = machine.model.n_support
     whole = _choose_whole_columns(machine)
-    order, ranks = _order_first(whole, machine)
+    order, ranks = _rank_chosen_first(whole, machine)
     holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
     values = machine.model.vectors.data[order]
-    in_whole = int(machine.frequencies[whole].sum())
+    n_whole_entries = int(machine.frequencies[whole].sum())
     file_memory_limit.claim(8.0 * int(whole.sum()) * vectors, "the columns that are stored with their zeros")
     columns = np.zeros((int(whole.sum()), vectors))
-    columns[np.repeat(np.arange(len(columns)), machine.frequencies[whole]), holders[:in_whole]] = values[
-        :in_whole
-    ]
-    built = _make_vector_sum(machine, np.bincount(holders[in_whole:], values[in_whole:] ** 2, vectors)) | {
+    columns[np.repeat(np.arange(len(columns)), machine.frequencies[whole]), holders[:n_whole_entries]] = (
+        values[:n_whole_entries]
+    )
+    built = _make_vector_sum(
+        machine, np.bincount(holders[n_whole_entries:], values[n_whole_entries:] ** 2, vectors)
+    ) | {
         "columns": machine.used[ranks],
         "whole": columns.reshape(-1),
         "list_begins": _compute_begins(machine.frequencies[ranks[len(columns) :]]),
-        "lists": np.ascontiguousarray(holders[in_whole:]),
-        "list_values": np.empty(0) if machine.binary else np.ascontiguousarray(values[in_whole:]),
+        "lists": np.ascontiguousarray(holders[n_whole_entries:]),
+        "list_values": np.empty(0) if machine.binary else np.ascontiguousarray(values[n_whole_entries:]),
     }
     return Tables.of(INVERTED, kernel_parameters(machine.model), built)
 
 
 def build_bitsliced(machine: Machine) -> Tables:
-    """Build one bit per support vector for each frequent feature, and lists for the others."""
+    """Build one bit per support vector for each frequent feature, and a list for each other feature."""
     if not machine.binary:
         raise ValueError(
             "the bitsliced engine needs support vectors whose values are all 1; use engine='inverted'"
@@ -271,16 +278,16 @@ def build_bitsliced(machine: Machine) -> Tables:
     machine = machine.by_class
     vectors = machine.model.n_support
     common = machine.frequencies * _BITS_FROM_SHARE >= max(vectors, 1)
-    order, ranks = _order_first(common, machine)
+    order, ranks = _rank_chosen_first(common, machine)
     holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
-    frequent, in_bits = int(common.sum()), int(machine.frequencies[common].sum())
+    frequent, n_bit_entries = int(common.sum()), int(machine.frequencies[common].sum())
     rank_of_bit = np.repeat(np.arange(frequent), machine.frequencies[common])
     built = _make_vector_sum(machine, compute_squared_norms(machine.model.vectors)) | {
         "frequent": frequent,
         "columns": machine.used[ranks],
-        "bits": _pack_bits(rank_of_bit, holders[:in_bits], frequent, vectors),
+        "bits": _pack_bits(rank_of_bit, holders[:n_bit_entries], frequent, vectors),
         "list_begins": _compute_begins(machine.frequencies[ranks[frequent:]]),
-        "lists": np.ascontiguousarray(holders[in_bits:]),
+        "lists": np.ascontiguousarray(holders[n_bit_entries:]),
     }
     return Tables.of(BITSLICED, kernel_parameters(machine.model), built)
 
@@ -295,7 +302,7 @@ def is_linear_of_pairs(model: Any) -> TypeGuard[KernelModel]:
 
 
 def build_pairs(model: KernelModel) -> Tables:
-    """Build the weights per feature and class in the pairs of that class; some features store all pairs."""
+    """Build the weights of each feature in the pairs of each class; some features store all pairs."""
     coefficients = model.coefficients
     assert isinstance(coefficients, PairCoefficients)
     columns, classes, blocks = _compute_pair_blocks(model.vectors, coefficients)
@@ -325,17 +332,19 @@ def _compute_pair_blocks(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Compute the weights of each feature in the pairs of each class, ordered by feature, then class."""
     columns, classes, blocks = [], [], []
-    for code, own in coefficients.by_class():
-        used = distinct(vectors[own].indices)
+    for code, rows in coefficients.by_class():
+        used = distinct(vectors[rows].indices)
         columns.append(used.astype(np.int64))
         classes.append(np.full(len(used), code))
-        blocks.append(vectors[own].select_columns(used).multiply_transposed(coefficients.values[own]))
+        blocks.append(vectors[rows].select_columns(used).multiply_transposed(coefficients.values[rows]))
     column, of_class = np.concatenate(columns), np.concatenate(classes)
     order = np.lexsort((of_class, column))
     return column[order], of_class[order], np.concatenate(blocks)[order]
 
 
-def _order_first(chosen: NDArray[np.bool_], machine: Machine) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _rank_chosen_first(
+    chosen: NDArray[np.bool_], machine: Machine
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return ranks with the chosen columns first, and the order of entries by rank, then support vector."""
     ranks = np.argsort(~chosen, kind="stable")
     rank_of = np.empty(len(ranks), np.int64)
@@ -344,7 +353,7 @@ def _order_first(chosen: NDArray[np.bool_], machine: Machine) -> tuple[NDArray[n
 
 
 def _choose_whole_columns(machine: Machine) -> NDArray[np.bool_]:
-    """Choose columns that take less memory, or give more accurate distances, if zeros are stored."""
+    """Choose the columns whose zeros are stored: this takes less memory, or gives more accurate distances."""
     vectors = machine.model.vectors
     if machine.binary:
         return np.zeros(len(machine.used), bool)
@@ -387,7 +396,7 @@ def build_linear(model: LinearModel) -> Tables:
     """Build the weights of single features, without those that are all zero."""
     used = np.flatnonzero(model.weights.any(axis=1))
     # At degree 1 a feature counts with its value: the same tables serve binary and real rows.
-    return _arrange(
+    return _arrange_weights(
         describe_map(True, 1, "kernel", 1.0, 0.0),
         ConjunctionWeights.of(
             used.astype(np.int64),
@@ -404,7 +413,7 @@ def build_conjunctions(
     model: ConjunctionModel, *, head: Head, sample: Any = None, threads: int = 1
 ) -> Tables:
     """Build tables of a trained model's weights; rows of the sample determine the groups of features."""
-    return _arrange(
+    return _arrange_weights(
         describe_map(model.sets, model.degree, model.feature_map, model.gamma, model.coef0),
         ConjunctionWeights.of(model.columns, model.keys, model.weights, model.intercept, model.n_features),
         head=head,
@@ -414,7 +423,7 @@ def build_conjunctions(
 
 
 def default_head(model: ConjunctionModel) -> Head:
-    """Return a head for all conjunctions if it is not much larger than a sparse table, else a small one.
+    """Return a head for all conjunctions, or a small head if that is much larger than a sparse table.
 
     A small model gets a small head: parsers have dozens of models.
     """
@@ -429,7 +438,7 @@ def count_dense_entries(ranks: int, degree: int) -> int:
 
 @dataclass(frozen=True)
 class HeadLayout:
-    """The head in the form that the core reads: its number of ranks, and the fused or grouped ones."""
+    """The head in the form that the core reads: numbers of ranks, of fused and of grouped features."""
 
     fused: int
     ranks: int
@@ -440,7 +449,7 @@ class HeadLayout:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of an expansion: excludes rare features and small weights, and limits the size of tables."""
+    """Limits of an expansion: bounds for rare features, for small weights and for the size of tables."""
 
     rare_below: int
     threshold: float
@@ -459,7 +468,7 @@ def _make_head_layout(head: Head, degree: int, sets: bool, scores: int, used: in
     )
 
 
-def _arrange(
+def _arrange_weights(
     parameters: dict[str, Any],
     weights: ConjunctionWeights,
     *,
@@ -481,7 +490,7 @@ def _arrange(
 
 
 def _estimate_bytes(weights: ConjunctionWeights, head: Head, layout: HeadLayout, degree: int) -> float:
-    """Estimate the memory of :func:`arrange`: the dense table, and twice the rest during the build."""
+    """Estimate the memory of :func:`arrange`: the dense table, and twice the memory of all else."""
     scores, used = len(weights.intercept), len(weights.columns)
     dense = min(head.nbytes, 8.0 * scores * math.comb(used + degree, degree))
     return dense + 2.0 * (8 * scores * max(used - layout.ranks, 0) + len(weights.keys) * (24 + 8 * scores))

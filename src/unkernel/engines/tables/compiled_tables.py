@@ -27,7 +27,7 @@ from unkernel.models.kernel import KERNELS
 CONJUNCTIONS, INVERTED, BITSLICED, INT16 = "conjunctions", "inverted", "bitsliced", "int16"
 PAIRS = "pairs"
 
-# For each layout: the parameters of its native engine, and the numbers among its tables.
+# For each layout: the parameters of its native engine, and the tables that are single numbers.
 _PARAMETERS = {
     CONJUNCTIONS: ("sets", "degree", "map", "gamma", "coef0"),
     INT16: ("sets", "degree", "map", "gamma", "coef0"),
@@ -50,7 +50,7 @@ class ConjunctionWeights:
 
     columns: NDArray[np.int64]
     keys: NDArray[np.uint64]
-    weights: NDArray[np.float64]  # keys x scores, flat
+    weights: NDArray[np.float64]  # (keys, scores), flattened
     intercept: NDArray[np.float64]
     n_features: int
 
@@ -94,7 +94,7 @@ def _make_int16_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
 
 
 def _estimate_int16_bytes(used: int, keys: int, scores: int) -> float:
-    """Estimate the memory of the engine: dense pairs, single features with their swings, other pairs."""
+    """Estimate the memory of the engine: dense pairs, single features, and pairs in hash tables."""
     few = (1 << 18) / (2 * max(scores, 1))
     dense = min(max(2.0 * keys, few), used * (used + 1) / 2)
     return 2.0 * scores * (dense + keys + used) + 8.0 * used + 32.0 * keys
@@ -129,7 +129,7 @@ class Tables:
     parameters : dict
         Parameters of the kernel and of conjunctions.
     numbers : dict
-        The begins of zones in the arrays.
+        Where zones of the arrays begin.
     arrays : dict of arrays
         In memory or mapped from a file.
     """
@@ -141,7 +141,7 @@ class Tables:
 
     @classmethod
     def of(cls, layout: str, parameters: dict[str, Any], built: Mapping[str, Any]) -> Tables:
-        """Sort the result of a native builder into numbers and arrays."""
+        """Divide the result of a native builder into numbers and arrays."""
         numbers = {name: int(built[name]) for name in _NUMBERS[layout]}
         arrays = {name: np.asarray(array) for name, array in built.items() if name not in numbers}
         return cls(layout, parameters, numbers, arrays)
@@ -164,7 +164,7 @@ class Tables:
 
     @property
     def file_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays in a file besides the model: none for ``int16``, which reads the model's."""
+        """Return the arrays that a file stores besides the model's: none for ``int16``."""
         return {} if self.layout == INT16 else self.arrays
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:

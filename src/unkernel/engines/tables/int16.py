@@ -1,6 +1,6 @@
 """The ``int16`` engine: weights of pairs in 16 bits each, as trained by online learners.
 
-It is built in memory from the model alone: its tables are the model's arrays, and a file stores none.
+The engine is built in memory from the model: its tables are the model's arrays, and files store no others.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def remove_trie(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 
 
 def restore_trie(engine: Engine, arrays: dict[str, NDArray[Any]]) -> None:
-    """Give an engine the trie in its tables, if there is one; raise a ``ValueError`` if it is invalid."""
+    """Give an engine the trie in its tables, if they have one; raise a ``ValueError`` if it is invalid."""
     if any(name.startswith(_PREFIX) for name in arrays):
         engine.set_trie({name: arrays[_PREFIX + name] for name in _ARRAYS if _PREFIX + name in arrays})
         read_limit(arrays)
@@ -58,28 +58,28 @@ def read_limit(arrays: dict[str, NDArray[Any]]) -> int:
 
 def check_limit(nodes: Any, name: str) -> int:
     """Return the number of nodes as an int; raise a ``ValueError`` if a trie cannot have this number."""
-    whole = isinstance(nodes, int | np.integer) and not isinstance(nodes, bool)
-    if not whole or not 1 <= nodes <= _MAX_NODES:
+    is_integer = isinstance(nodes, int | np.integer) and not isinstance(nodes, bool)
+    if not is_integer or not 1 <= nodes <= _MAX_NODES:
         raise ValueError(f"{name} must be a whole number from 1 to {_MAX_NODES:,}, got {nodes!r}")
     return int(nodes)
 
 
 def grow(engine: Engine, rows: Any, most_nodes: int, saving: str, threads: int) -> None:
-    """Add the prefixes of CSR rows, then remove the nodes that save least."""
+    """Add the prefixes of CSR rows, then remove the nodes that save least time."""
     engine.grow_trie(narrow(rows), most_nodes=int(most_nodes), saving=saving, threads=threads)
 
 
 _TRIES: weakref.WeakSet[PrefixTrie] = weakref.WeakSet()
 
 
-def _make_locks_anew() -> None:
-    """Replace all locks in the child of a fork, where the threads that held them do not exist."""
+def _replace_locks() -> None:
+    """Replace all locks in the child process after a fork: threads that held a lock do not exist there."""
     for trie in list(_TRIES):
         trie.make_locks()
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no forks
-    os.register_at_fork(after_in_child=_make_locks_anew)
+    os.register_at_fork(after_in_child=_replace_locks)
 
 
 class PrefixTrie:
@@ -130,8 +130,8 @@ class PrefixTrie:
         rows : {array-like, sparse matrix}
             Typical rows; labels are not needed.
         saving : {"counted", "entries"}, default="counted"
-            Estimate of a node's saving: the conjunctions of its last feature with earlier ones, or the table
-            entries read for them; in both cases times the number of rows that pass the node.
+            Estimate of a node's saving per row that passes it: the number of conjunctions of its last feature
+            with earlier features, or the number of table entries that are read for these conjunctions.
         n_jobs : int or None, default=None
             Threads; None means one, -1 all cores.
         """
@@ -143,7 +143,7 @@ class PrefixTrie:
         return self
 
     def sample(self, share: float, *, batch: int = 10_000) -> PrefixTrie:
-        """Grow from a share of all rows predicted from now on; 0 stops this.
+        """Grow the trie from a share of the rows that are predicted from now on; 0 stops the growth.
 
         A thread grows the trie in the background each time ``batch`` rows have arrived. Predictions never
         wait.
@@ -156,7 +156,7 @@ class PrefixTrie:
         return self
 
     def offer(self, rows: Any) -> None:
-        """Pass on scored CSR rows; the sampler keeps a share of them."""
+        """Give scored CSR rows to the sampler, which keeps a share of them."""
         if self._sampler is not None:
             self._sampler.offer(rows)
 
@@ -198,9 +198,9 @@ class _Sampler:
                 self._waiting.append(rows[chosen])
             idle = self._thread is None or not self._thread.is_alive()
             if idle and sum(part.shape[0] for part in self._waiting) >= self._batch:
-                together, self._waiting = stack_rows(self._waiting), []
-                # One thread: predictions need the other cores. Python waits for it at exit: a daemon thread
-                # would be ended inside the core, and would crash the process.
+                batch_rows, self._waiting = stack_rows(self._waiting), []
+                # One thread, because predictions need the other cores. It is no daemon: Python waits
+                # for it at exit, and a daemon would be stopped inside the core and crash the process.
                 options = {"n_jobs": 1}
-                self._thread = threading.Thread(target=self._trie.grow, args=(together,), kwargs=options)
+                self._thread = threading.Thread(target=self._trie.grow, args=(batch_rows,), kwargs=options)
                 self._thread.start()

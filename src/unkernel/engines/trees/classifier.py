@@ -21,7 +21,7 @@ from unkernel.models.tree import TreeModel
 if TYPE_CHECKING:
     from unkernel.engines.explain.explanation import Comparison, Heavy
 
-_MAX_KEPT_DIFFERENCES = 4  # cached machines of the difference of two classes
+_MAX_KEPT_DIFFERENCES = 4  # cached machines, each for the difference of two classes
 _NOT_FINITE = "a score is not finite: a tree is too large for the kernel's decay"
 
 
@@ -29,8 +29,8 @@ class TreeClassifier(CompiledEstimator):
     """Compiled classifier of trees: immutable and safe to use from many threads.
 
     :func:`unkernel.compile` and :func:`unkernel.load` return such classifiers. The support trees are merged
-    into weights of their subtrees. A tree is scored by the subtrees that it shares with them, instead of by a
-    sum over all support trees; the scores are the same.
+    into weights of their subtrees. A tree is scored by the subtrees that it shares with support trees, not by
+    a sum over all support trees. The scores are the same.
 
     All parameters are attributes, too.
 
@@ -88,8 +88,7 @@ class TreeClassifier(CompiledEstimator):
         support = self.model.support
         entries = 0.0
         for roots in support.trees.values():
-            # A tree has at most as many distinct subtrees as nodes, and none that comes after it in the
-            # table.
+            # A tree has at most one distinct subtree per node, and none that comes after it in the table.
             sizes = np.asarray(support.table.tree_sizes(roots))
             entries += float(np.minimum(sizes, roots + 1.0).sum())
         return 24.0 * entries + 16.0 * support.nodes * self.model.n_scores
@@ -101,8 +100,8 @@ class TreeClassifier(CompiledEstimator):
     def _make_machine(self, coefficients: NDArray[np.float64]) -> ExampleMachine:
         model = self.model
         examples = model.kernel.examples(model.support, indexed=True)
-        everyone = np.arange(model.n_support, dtype=np.int32)
-        return example_machine(model.kernel.core(), examples, everyone, np.ascontiguousarray(coefficients))
+        all_trees = np.arange(model.n_support, dtype=np.int32)
+        return example_machine(model.kernel.core(), examples, all_trees, np.ascontiguousarray(coefficients))
 
     # --- Many trees -----------------------------------------------------------------------------------
 
@@ -198,11 +197,11 @@ class TreeClassifier(CompiledEstimator):
         chosen = self.decision.choose(scores)[0] if of is None and self.model.n_scores == 1 else of
         shown = choose_comparison(self.decision, scores[0], chosen)
         examples = self.model.kernel.examples(forest, like=self.model.support)
-        found, complete = self._find_decisive(examples, shown, count)
+        fragments, complete = self._find_decisive(examples, shown, count)
         score, intercept = (_take_difference(shown, values) for values in (scores[0], self.model.intercept))
-        rest = score - intercept - sum(fragment.value for fragment in found)
+        rest = score - intercept - sum(fragment.value for fragment in fragments)
         return TreeExplanation(
-            score, shown.for_class, shown.against, intercept, found, rest, complete, scores[0].tolist()
+            score, shown.for_class, shown.against, intercept, fragments, rest, complete, scores[0].tolist()
         )
 
     def heaviest(self, top: int = 10, *, of: Any = None) -> list[Heavy]:
@@ -225,35 +224,37 @@ class TreeClassifier(CompiledEstimator):
         count = check_top(top)
         columns: Sequence[int] = range(self.model.n_scores)
         if of is not None:
-            columns = range(1) if self.model.n_scores == 1 else [self._place_of(of)]
+            columns = range(1) if self.model.n_scores == 1 else [self._index_of_class(of)]
         search = self._make_search(self._machine)
-        found = []
+        heaviest = []
         for column in columns:
-            for one in search.heaviest(count, column)[0]:
-                for_class, against, weight = find_supported_class(self.decision, column, one.weight)
-                found.append(Heavy(one.text, weight, for_class, None, against, one.channel))
-        return sorted(found, key=lambda one: -abs(one.weight))[:count]
+            for fragment in search.heaviest(count, column)[0]:
+                for_class, against, weight = find_supported_class(self.decision, column, fragment.weight)
+                heaviest.append(Heavy(fragment.text, weight, for_class, None, against, fragment.channel))
+        return sorted(heaviest, key=lambda heavy: -abs(heavy.weight))[:count]
 
     def _find_decisive(
         self, examples: ExampleSet, shown: Comparison, top: int
     ) -> tuple[list[Fragment], bool]:
         """Find the fragments that contribute most to the comparison."""
         if len(shown.columns) == 1:
-            found, complete = self._make_search(self._machine).decisive(examples, top, shown.columns[0])
+            fragments, complete = self._make_search(self._machine).decisive(examples, top, shown.columns[0])
             sign = shown.sign
-            return [replace(one, value=sign * one.value, weight=sign * one.weight) for one in found], complete
+            return [
+                replace(part, value=sign * part.value, weight=sign * part.weight) for part in fragments
+            ], complete
         return self._make_search(self._get_difference_machine(shown)).decisive(examples, top, 0)
 
     def _get_difference_machine(self, shown: Comparison) -> ExampleMachine:
         """Return a machine whose single score is the difference of two; the last few machines are cached."""
-        kept: dict[tuple[int, ...], ExampleMachine] = self.__dict__.setdefault("_differences", {})
-        if shown.columns not in kept:
-            while len(kept) >= _MAX_KEPT_DIFFERENCES:
-                kept.pop(next(iter(kept)), None)
-            kept[shown.columns] = self._make_machine(
+        cached: dict[tuple[int, ...], ExampleMachine] = self.__dict__.setdefault("_differences", {})
+        if shown.columns not in cached:
+            while len(cached) >= _MAX_KEPT_DIFFERENCES:
+                cached.pop(next(iter(cached)), None)
+            cached[shown.columns] = self._make_machine(
                 _take_difference(shown, self.model.coefficients.T)[:, None]
             )
-        return kept[shown.columns]
+        return cached[shown.columns]
 
     def _make_search(self, machine: ExampleMachine) -> Search:
         kernel = self.model.kernel
@@ -264,7 +265,7 @@ class TreeClassifier(CompiledEstimator):
         channels = ["all"] if kernel.tree_pairing == "all" else list(self.model.support.trees)
         return Search(machine, channels, kernel.tree_weight if kernel.combination == "sum" else 1.0)
 
-    def _place_of(self, label: Any) -> int:
+    def _index_of_class(self, label: Any) -> int:
         places = np.flatnonzero(self.classes_ == label)
         if not len(places):
             raise ValueError(f"{label!r} is not one of the classes {self.classes_.tolist()}")
@@ -283,7 +284,7 @@ class TreeClassifier(CompiledEstimator):
 
 
 def _take_difference(shown: Comparison, values: Any) -> Any:
-    """Return the shown score's value, minus that of the score it is compared with."""
+    """Return the value of the shown score; if two scores are compared, the difference of their values."""
     first, *others = (values[column] for column in shown.columns)
     return shown.sign * (first - others[0] if others else first)
 
@@ -295,7 +296,7 @@ class _ScoreFormat:
     intercept: list[float]
 
     def __call__(self, scores: list[float]) -> float | list[float]:
-        if len(scores) == 1:  # avoids lists, which take longer to make
+        if len(scores) == 1:  # faster, because no list is made
             score = scores[0] + self.intercept[0]
             if not math.isfinite(score):
                 raise ValueError(_NOT_FINITE)
@@ -313,8 +314,8 @@ class OneTreeWorker:
         model = classifier.model
         self._classifier = classifier
         self._format = _ScoreFormat(model.intercept.tolist())
-        plain = model.kernel.combination == "trees" and len(model.support.trees) == 1
-        self._scorer = OneTreeScorer(classifier._machine, model.kernel.normalize) if plain else None
+        is_single_tree = model.kernel.combination == "trees" and len(model.support.trees) == 1
+        self._scorer = OneTreeScorer(classifier._machine, model.kernel.normalize) if is_single_tree else None
 
     def score_one(self, tree: str) -> float | list[float]:
         """Return the scores of one tree in brackets."""

@@ -109,7 +109,7 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> TreeKernel:
-        """Store the trees that other trees will be compared with.
+        """Store the trees with which :meth:`transform` compares other trees.
 
         Parameters
         ----------
