@@ -1,4 +1,4 @@
-"""Classifiers with the averaged weights of online learners, and one that learns from fixed rows."""
+"""Classifiers with the averaged weights of online learners, and an online learner of fixed rows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ Weights = dict[str, NDArray[Any]]
 def average_parts(
     runs: Sequence[Sequence[Weights]], classes: Sequence[Sequence[int]], **options: Any
 ) -> list[CompiledClassifier | None]:
-    """Return a classifier per part with the mean of all runs; None for parts with a single class."""
+    """Return one classifier per part, whose weights are the mean of all runs; None for parts of one class."""
     return [
-        average_runs(own, classes=np.array(chosen), **options) if len(chosen) > 1 else None
-        for *own, chosen in zip(*runs, classes, strict=True)
+        average_runs(weights_of_runs, classes=np.array(part_classes), **options)
+        if len(part_classes) > 1
+        else None
+        for *weights_of_runs, part_classes in zip(*runs, classes, strict=True)
     ]
 
 
@@ -87,12 +89,12 @@ class LabelledRows:
 def index_known_features(
     features: NDArray[np.uint64], answers: NDArray[np.int32], known: NDArray[np.uint64]
 ) -> LabelledRows:
-    """Return rows with the places of features in `known`, which ascends; others are left out."""
+    """Return rows of the indices of features in the ascending `known`; unknown features are left out."""
     places = np.searchsorted(known, features)
-    found = np.zeros(features.shape, bool)
+    is_known = np.zeros(features.shape, bool)
     if len(known):
-        found = known[np.minimum(places, len(known) - 1)] == features
-    rows = [np.unique(row[one]) for row, one in zip(places, found, strict=True)]
+        is_known = known[np.minimum(places, len(known) - 1)] == features
+    rows = [np.unique(row[mask]) for row, mask in zip(places, is_known, strict=True)]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
     columns = np.concatenate([np.zeros(0, np.int64), *rows])
     return LabelledRows(offsets.astype(np.int64), columns.astype(np.int32), answers)
@@ -112,7 +114,7 @@ class RowLearner:
     def learn(
         self, name: str, rows: LabelledRows, dev: LabelledRows | None, *, classes: int, columns: int
     ) -> CompiledClassifier:
-        """Average all runs; each keeps its best epoch on the rows `dev`, or its last."""
+        """Return the mean of all runs, each after its best epoch on the rows `dev` or its last epoch."""
         runs = [
             self._run(f"{name}, run {number}", rows, dev, classes, seed)
             for number, seed in enumerate(self.seeds, 1)
@@ -129,7 +131,7 @@ class RowLearner:
         self, name: str, rows: LabelledRows, dev: LabelledRows | None, classes: int, seed: int
     ) -> dict[str, Any]:
         trainer = RowTrainer(degree=self.degree, classes=classes, min_updates=self.min_updates, seed=seed)
-        fewest = len(dev.answers) + 1 if dev is not None else 0
+        fewest_wrong = len(dev.answers) + 1 if dev is not None else 0
         for epoch in range(1, self.epochs + 1):
             wrong = trainer.run_epoch(*rows)
             words = f"{name}, epoch {epoch}: {wrong:,} of {len(rows.answers):,} wrong"
@@ -138,6 +140,6 @@ class RowLearner:
                 continue
             dev_wrong = trainer.count_wrong(*dev)
             self.report(f"{words}; dev {dev_wrong:,} of {len(dev.answers):,}")
-            if dev_wrong < fewest:
-                fewest, best = dev_wrong, trainer.weights()
+            if dev_wrong < fewest_wrong:
+                fewest_wrong, best = dev_wrong, trainer.weights()
         return trainer.weights() if dev is None else best

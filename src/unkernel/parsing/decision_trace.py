@@ -21,31 +21,33 @@ Row = NDArray[np.int32]
 def trace_trees(
     spec: ArcEagerSpec, engines: tuple[list[Any], list[Any]], bank: Treebank, beam: int
 ) -> Iterator[tuple[Decision, Row]]:
-    """Yield moves, each arc followed by its label; steps without a choice are left out."""
+    """Yield the moves; the label of an arc follows the move that makes the arc. Steps without a choice are
+    left out.
+    """
     decisions = spec.decisions(*engines, bank._text, beam=beam)
-    found = {name: np.asarray(array) for name, array in decisions.items()}
+    arrays = {name: np.asarray(array) for name, array in decisions.items()}
     moves, arcs = spec.move_classes, spec.arc_classes
-    offsets, columns = found.pop("offsets"), found.pop("columns")
+    offsets, columns = arrays.pop("offsets"), arrays.pop("columns")
     forms = cache(lambda sentence: bank[sentence].forms)
-    for number, values in enumerate(zip(*(array.tolist() for array in found.values()), strict=True)):
-        one = dict(zip(found, values, strict=True))
-        classes = (arcs if one["labels"] else moves)[one["parts"]]
+    for number, values in enumerate(zip(*(array.tolist() for array in arrays.values()), strict=True)):
+        fields = dict(zip(arrays, values, strict=True))
+        classes = (arcs if fields["labels"] else moves)[fields["parts"]]
         row = columns[offsets[number] : offsets[number + 1]]
-        yield _describe_tree_decision(one, classes, forms(one["sentences"])), row
+        yield _make_tree_decision(fields, classes, forms(fields["sentences"])), row
 
 
-def _describe_tree_decision(one: dict[str, int], classes: list[int], forms: list[str]) -> Decision:
-    words = (one["firsts"], one["seconds"])
-    kind = "label" if one["labels"] else "move"
-    allowed = one["valid"]
+def _make_tree_decision(fields: dict[str, int], classes: list[int], forms: list[str]) -> Decision:
+    words = (fields["firsts"], fields["seconds"])
+    kind = "label" if fields["labels"] else "move"
+    allowed = fields["valid"]
     return Decision(
-        one["sentences"],
+        fields["sentences"],
         kind,
         words,
         tuple(forms[word - 1] for word in words),
-        f"{kind}s.{one['parts']}",
-        classes.index(one["chosen"]),
-        None if one["labels"] else lambda place: bool(allowed >> classes[place] & 1),
+        f"{kind}s.{fields['parts']}",
+        classes.index(fields["chosen"]),
+        None if fields["labels"] else lambda place: bool(allowed >> classes[place] & 1),
     )
 
 
@@ -56,12 +58,12 @@ def trace_bunsetsu(
     number = 0
     for place, sentence in enumerate(parsed):
         stack: list[int] = []
-        for candidate in range(1, len(sentence) - 1):  # the remaining ones depend on the last
+        for candidate in range(1, len(sentence) - 1):  # those left on the stack depend on the last
             stack.append(candidate - 1)
             while stack:
                 depends = sentence.heads[stack[-1]] == candidate
                 pair = (stack[-1], candidate)
-                forms = tuple(sentence.surfaces[one] for one in pair)
+                forms = tuple(sentence.surfaces[bunsetsu] for bunsetsu in pair)
                 words = (pair[0] + 1, pair[1] + 1)
                 decision = Decision(place, "dependency", words, forms, part, int(depends), None)
                 yield decision, columns[offsets[number] : offsets[number + 1]]
@@ -92,14 +94,14 @@ def _enumerate_words(corpus: Sequence[Any]) -> Iterator[tuple[int, int, str]]:
 
 
 def trace_tags(
-    tagged: Treebank, columns: Sequence[Any], found: Sequence[NDArray[np.int32]]
+    tagged: Treebank, columns: Sequence[Any], predicted: Sequence[NDArray[np.int32]]
 ) -> Iterator[tuple[Decision, Row]]:
     """Yield the decisions of the classifiers of a tagger, column by column.
 
     Parameters
     ----------
     tagged : Treebank
-        The sentences with the tags that were found.
+        The sentences with predicted tags.
     columns : sequence of LearnedColumn
     found : sequence of ndarray of int32, shape (n_words,)
         The classes of all words, column by column.
@@ -109,13 +111,14 @@ def trace_tags(
         for place, sentence in enumerate(tagged)
         for word, form in enumerate(sentence.forms, 1)
     ]
-    for column, answers in zip(columns, found, strict=True):
+    for column, answers in zip(columns, predicted, strict=True):
         rows = column.features.rows(tagged._text, answers, backward=False)
         offsets, features = map(np.asarray, rows)
-        parts = {tuple(case): part for case, part in column.cases}
+        parts = {tuple(classes): part for classes, part in column.cases}
         certain = set(zip(column.certain.words, column.certain.parts.tolist(), strict=True))
         for number, (place, word, form) in enumerate(words):
-            part = parts.get(tuple(int(own[number]) for own in found[: column.split]), 0)
+            case = tuple(int(classes[number]) for classes in predicted[: column.split])
+            part = parts.get(case, 0)
             if column.classifiers[part] is None or (form, part) in certain:
                 continue
             chosen = column.classes[part].index(answers[number])

@@ -1,4 +1,4 @@
-"""Explain the decisions of parsers by the evidence for the winner and for the runner-up."""
+"""Explain the decisions of parsers by the evidence for the chosen class and for the runner-up."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class HeavyConjunction(Heavy):
     weight : float
         The weight.
     for_class : str
-        The class whose score it changes most.
+        The class whose score the conjunction changes most.
     columns : tuple of int or None, default=None
         Columns of the features.
     against : str, default=None
@@ -101,8 +101,9 @@ class ExplainedDecision:
     kind : {"move", "label", "dependency", "tag"}
         Kind of the decision.
     words : tuple of int
-        The words (or bunsetsu) that it concerns, counted from 1: the top of the stack and the next word for a
-        move; head and dependent for a label; modifier and candidate for a dependency; the word for a tag.
+        The words (or bunsetsu) that the decision concerns, counted from 1: the top of the stack and the next
+        word for a move; head and dependent for a label; modifier and candidate for a dependency; the word for
+        a tag.
     forms : tuple of str
         The words as they are written.
     part : str
@@ -110,15 +111,16 @@ class ExplainedDecision:
     chosen : str
         The chosen class.
     runner_up : str
-        The best of the other possible classes (for tags: with a lower score); empty if there is none.
+        The possible class with the highest score except the chosen class (for tags: of the classes with a
+        lower score); empty if there is none.
     scores : dict of str to float
         Scores of all classes. With two classes, the score of the first is the negative of the second.
     barred : tuple of str
-        Classes with a higher score that were not possible.
+        Classes with a higher score than the chosen class, which were not possible.
     evidence : list of Evidence
         The conjunctions, largest differences first.
     intercept : Evidence
-        Contribution that every decision gets.
+        Constant contribution to every decision.
     rest : Evidence
         Sum of the contributions that are not listed.
     n_conjunctions : int
@@ -168,7 +170,7 @@ class ExplainedDecision:
     def __str__(self) -> str:
         others = self.n_conjunctions - len(self.evidence)
         lines = [f"{self.question}: {self.answer}", f"  {self.intercept}(intercept)"]
-        lines += [f"  {one}" for one in self.evidence]
+        lines += [f"  {evidence}" for evidence in self.evidence]
         return "\n".join([*lines, f"  {self.rest}({others:,} others)"])
 
 
@@ -181,8 +183,9 @@ class Decision:
     words: tuple[int, ...]
     forms: tuple[str, ...]
     part: str
-    chosen: int  # its place among the classes
-    possible: Callable[[int], bool] | None  # by place; None: what has a lower score than the winner
+    chosen: int  # index of the class
+    # By index of a class; None stands for the classes with a lower score than `chosen`.
+    possible: Callable[[int], bool] | None
 
 
 def explain_decision(
@@ -198,8 +201,9 @@ def explain_decision(
         raise ValueError(
             "a pruned parser decides approximately: its contributions do not add up to its scores"
         )
-    found = compute_binary_contributions(classifier.model, np.asarray(row, np.int64))
-    values, intercept = _to_class_columns(found.values), _to_class_columns(found.intercept[None, :])[0]
+    contributions = compute_binary_contributions(classifier.model, np.asarray(row, np.int64))
+    values = _to_class_columns(contributions.values)
+    intercept = _to_class_columns(contributions.intercept[None, :])[0]
     scores = intercept + values.sum(axis=0)
     chosen, second, barred = _rank_classes(scores, decision)
     pair = np.zeros((len(values), 2))
@@ -208,7 +212,7 @@ def explain_decision(
         pair[:, 1] = values[:, second]
     order = _sort_by_difference(pair)
     listed = order if top is None else order[:top]
-    columns = [sorted(c for c in found.columns[place].tolist() if c >= 0) for place in listed]
+    columns = [sorted(c for c in contributions.columns[place].tolist() if c >= 0) for place in listed]
     rest = pair.sum(axis=0) - pair[listed].sum(axis=0)
     return ExplainedDecision(
         sentence=decision.sentence,
@@ -221,8 +225,8 @@ def explain_decision(
         scores=dict(zip(classes, scores.tolist(), strict=True)),
         barred=tuple(classes[place] for place in barred),
         evidence=[
-            Evidence(tuple(map(feature_name, own)), *pair[place].tolist())
-            for own, place in zip(columns, listed, strict=True)
+            Evidence(tuple(map(feature_name, features)), *pair[place].tolist())
+            for features, place in zip(columns, listed, strict=True)
         ],
         intercept=Evidence((), float(intercept[chosen]), 0.0 if second is None else float(intercept[second])),
         rest=Evidence((), *rest.tolist()),
@@ -244,7 +248,7 @@ def heavy_conjunctions(
     if classifier._tables.layout != CONJUNCTIONS:
         classifier = expand_model(classifier.model)
     listing = classifier._tables.heaviest_conjunctions(top)
-    found = []
+    heaviest = []
     for padded, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):
         by_class = [-weights[0], weights[0]] if len(weights) == 1 else weights
         place = max(range(len(by_class)), key=lambda k: (abs(by_class[k]), by_class[k]))
@@ -255,41 +259,41 @@ def heavy_conjunctions(
             reason = f"the classifier {part!r} has a column that no feature has: its file is damaged"
             raise ValueError(reason) from error
         label = AND.join(names)
-        found.append(
+        heaviest.append(
             HeavyConjunction(label, by_class[place], classes[place], columns, features=names, part=part)
         )
-    return found
+    return heaviest
 
 
 def expand_model(model: Any) -> CompiledClassifier:
     """Compile a model of support vectors into weights of conjunctions."""
     from unkernel.engines.compilation import compile
 
-    made = compile(model, "expanded", measure=False)
-    assert isinstance(made, CompiledClassifier)
-    return made
+    classifier = compile(model, "expanded", measure=False)
+    assert isinstance(classifier, CompiledClassifier)
+    return classifier
 
 
 def _to_class_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return one column per class; a model of two classes has only the score of the second."""
+    """Return one column per class; of two classes, a model only has the score of the second."""
     return np.hstack([-values, values]) if values.shape[1] == 1 else values
 
 
 def _rank_classes(scores: NDArray[np.float64], decision: Decision) -> tuple[int, int | None, list[int]]:
-    """Return the winner, the runner-up, and the classes with higher scores that were not possible."""
+    """Return the chosen class, the runner-up, and the impossible classes with higher scores."""
     chosen, possible = decision.chosen, decision.possible
     others = [place for place in np.argsort(-scores, kind="stable").tolist() if place != chosen]
     barred = [place for place in others if scores[place] > scores[chosen]]
     if possible is not None:
         barred = [place for place in barred if not possible(place)]
         others = [place for place in others if possible(place)]
-    left = [place for place in others if place not in barred]
-    return chosen, left[0] if left else None, barred
+    candidates = [place for place in others if place not in barred]
+    return chosen, candidates[0] if candidates else None, barred
 
 
 def _sort_by_difference(pair: NDArray[np.float64]) -> list[int]:
-    """Return the places of all nonzero contributions, largest differences first."""
+    """Return the indices of all nonzero contributions, largest differences first."""
     sizes = np.abs(pair[:, 0] - pair[:, 1])
     order = np.lexsort((np.arange(len(pair)), -np.abs(pair).max(axis=1, initial=0.0), -sizes))
-    found: list[int] = order[pair[order].any(axis=1)].tolist()
-    return found
+    nonzero: list[int] = order[pair[order].any(axis=1)].tolist()
+    return nonzero

@@ -37,7 +37,7 @@ class ArcFeatureNames:
     ----------
     section : {"moves", "labels"}
     templates : str
-        Their text.
+        The text of the templates.
     stored : mapping
         The stored tables of the specification.
     labels : sequence of str
@@ -64,7 +64,7 @@ class ArcFeatureNames:
         key = int(self._keys[column])
         places = self._templates[bisect_right(self._begins, column) - 1]
         named = []
-        for place in reversed(places):  # a key is a number whose last digit is the last value
+        for place in reversed(places):  # the last digit of a key, in a mixed base, is the last value
             values = self._values[place.rpartition(".")[2]]
             key, digit = divmod(key, len(values))
             named.append(f"{place}={values[digit]}")
@@ -72,13 +72,13 @@ class ArcFeatureNames:
 
 
 def _select_section(section: str, templates: str) -> list[str]:
-    found, inside = [], False
+    lines, is_inside = [], False
     for line in _strip_lines(templates):
         if line.startswith("["):
-            inside = line in (f"[{section}]", f"[beside {section}]")
-        elif inside:
-            found.append(line)
-    return found
+            is_inside = line in (f"[{section}]", f"[beside {section}]")
+        elif is_inside:
+            lines.append(line)
+    return lines
 
 
 class ChunkFeatureNames:
@@ -87,7 +87,7 @@ class ChunkFeatureNames:
     Parameters
     ----------
     templates : str
-        Their text.
+        The text of the templates.
     arrays : mapping
         The stored arrays of the features.
     count : int
@@ -109,7 +109,7 @@ class ChunkFeatureNames:
         values = {name: _read_values(arrays, number) for number, name in enumerate(attributes)} | {
             "tag": tags
         }
-        self._values = {name: [*self._CODES, *own] for name, own in values.items()}
+        self._values = {name: [*self._CODES, *names] for name, names in values.items()}
         self._count = count
         self._arrays = arrays
         self._templates = [line for section in sections for line in sorted(section, key=_has_tag)]

@@ -1,4 +1,4 @@
-"""Base classes of all estimators of this room: fitting, answering and files."""
+"""Base classes of all estimators of ``unkernel.parsing``: fitting, predicting and files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from unkernel.poly import PolyLogisticRegression, PolySVC
 
 _SUPPORT_VECTOR_ENGINES = ("inverted", "bitsliced", "split", "pruned")
 
-# The parameters that all estimators of words have, and those of online learners.
+# The parameters of all estimators of sentences, and the further parameters of online learners.
 RUN_CONSTRAINTS: dict[str, list[Any]] = {
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
@@ -43,7 +43,7 @@ Parser = TypeVar("Parser", bound=ParserModel)
 
 
 class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
-    """Base class of estimators that fit a :class:`SavedModel`, ``model_``, and answer with it.
+    """Base class of estimators that fit a :class:`SavedModel`, ``model_``, and predict with it.
 
     Subclasses implement :meth:`_read_corpus` and :meth:`_learn`.
     """
@@ -141,8 +141,8 @@ class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
             them, the forms, joined by spaces except after ``SpaceAfter=No``; ``# newpar`` and ``# newdoc``
             begin paragraphs.
         dev : path, open file or corpus, default=None
-            Development sentences. The fitted model is evaluated on them (``dev_result_``), and online
-            learners keep the epoch that is best on them.
+            Development sentences. They evaluate the fitted model (``dev_result_``), and online learners keep
+            the epoch with the best result on them.
 
         Returns
         -------
@@ -182,7 +182,7 @@ class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
         return self
 
     def _check_parameters(self) -> None:
-        """Raise ValueError for parameters that exclude each other, before anything is read."""
+        """Raise ValueError for parameters that exclude each other, before sentences are read."""
         thread_count(self.n_jobs)
 
     def _read_corpus(self, source: Source) -> Any:
@@ -201,7 +201,7 @@ class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
 
 
 class BaseParser(ModelEstimator[Source, Parser]):
-    """Base class of estimators that fit a :class:`ParserModel`, ``model_``, and answer with it."""
+    """Base class of estimators that fit a :class:`ParserModel`, ``model_``, and predict with it."""
 
     model_class: ClassVar[type[ParserModel]]
 
@@ -235,7 +235,7 @@ class BaseParser(ModelEstimator[Source, Parser]):
             )
 
     def _check_min_count(self, corpus: Any, features: int) -> None:
-        """Raise ValueError if `min_count` has left no feature; some templates give none at all."""
+        """Raise ValueError if `min_count` leaves no features; if it is 1, templates may give none."""
         if self.min_count > 1 and not features:
             raise ValueError(
                 f"{corpus.name}: no feature occurs {self.min_count} times in {len(corpus):,} "
@@ -259,7 +259,7 @@ class BaseParser(ModelEstimator[Source, Parser]):
 class ClusterParameter:
     """Mixin for estimators with the parameter `clusters`, which models store themselves.
 
-    A file does not depend on where its clusters came from, and a loaded estimator has them again.
+    A file contains the clusters, wherever they came from, and a loaded estimator has them as its parameter.
     """
 
     def _export_parameters(self) -> dict[str, Any]:

@@ -15,9 +15,9 @@ _TASKS_AHEAD_PER_THREAD = 2
 def map_in_order(
     work: Callable[[_Task], _Result], tasks: Iterable[_Task], threads: int
 ) -> Generator[_Result]:
-    """Yield the results of all tasks in order; only a few are in memory at a time.
+    """Yield the results of all tasks in order, with few tasks and results in memory at a time.
 
-    A task that is None is no work: pending results are yielded before the next task is taken.
+    A task that is None does no work: it makes all pending results be yielded before the next task is taken.
 
     >>> list(map_in_order(lambda number: number * number, range(4), threads=2))
     [0, 1, 4, 9]

@@ -24,7 +24,7 @@ class Parsed:
     n_sentences : int
         Number of sentences that were analysed.
     n_words : int
-        Number of their words or bunsetsu.
+        Number of words or bunsetsu of these sentences.
     skipped : list of FormatError
         The errors of malformed sentences. Their lines are in ``data`` as they were read, except for raw text.
 

@@ -1,4 +1,4 @@
-"""Base classes of all fitted models of this room: their files and decisions. Needs only NumPy."""
+"""Base classes of all fitted models of ``unkernel.parsing``: their files and decisions. Needs only NumPy."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class SavedFile(SavedObject, RestoredObject, ABC):
     Attributes
     ----------
     kind : str
-        The kind of its files.
+        The kind of the object's files.
     noun : str
-        Its name in messages.
+        The name of such objects in messages.
     """
 
     kind: ClassVar[str]
@@ -82,7 +82,7 @@ class SavedModel(HtmlRepr, SavedFile):
     Attributes
     ----------
     estimator : str
-        The name of the class that fits it.
+        The name of the class that fits the model.
     parameters : dict
         The parameters that its estimator was fitted with, as JSON values.
     """
@@ -268,7 +268,7 @@ class ParserModel(SavedModel):
 
     @abstractmethod
     def _annotate(self, corpus: Any, n_jobs: int | None) -> bytes:
-        """Return the text of a corpus with the answers filled in."""
+        """Return the text of a corpus with the predictions filled in."""
 
     def check_tags(self, corpus: Any) -> None:
         """Raise an error if a corpus lacks tags that the model needs, and warn if many are unknown.
@@ -295,8 +295,8 @@ class ParserModel(SavedModel):
         tags : lists of str, default=None
             Parts of speech, if the sentences are lists of words.
         top : int or None, default=10
-            How many conjunctions of features to list per decision, those first that made the largest
-            difference between the chosen class and the runner-up; None lists all.
+            How many conjunctions of features to list per decision; None lists all. Those with the largest
+            difference between the chosen class and the runner-up come first.
 
         Returns
         -------
@@ -342,10 +342,12 @@ class ParserModel(SavedModel):
         names = cache(self.feature_names)
         for part, classifier in self.parts_.items():
             kind = part.partition(".")[0]
-            found = heavy_conjunctions(part, classifier, self.class_names(part), names(kind), top)
-            by_kind.setdefault(kind, []).extend(found)
+            conjunctions = heavy_conjunctions(part, classifier, self.class_names(part), names(kind), top)
+            by_kind.setdefault(kind, []).extend(conjunctions)
         return [
-            one for found in by_kind.values() for one in sorted(found, key=lambda one: -abs(one.weight))[:top]
+            heavy
+            for conjunctions in by_kind.values()
+            for heavy in sorted(conjunctions, key=lambda heavy: -abs(heavy.weight))[:top]
         ]
 
 

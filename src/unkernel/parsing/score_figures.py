@@ -1,4 +1,4 @@
-"""Figures that all results share."""
+"""Percentages and rates, for results of all kinds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def percentage(part: int, whole: int, *, of_none: float = float("nan")) -> float:
-    """Return a share in percent; `of_none` if the whole is empty.
+    """Return a share in percent; `of_none` if `whole` is 0.
 
     >>> percentage(3, 4)
     75.0

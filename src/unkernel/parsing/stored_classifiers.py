@@ -1,7 +1,7 @@
 """Classifiers inside a parser's file: each has its arrays and settings under its own name.
 
-Weights that fit, such as those of online learners, take 16 bits each; if there are many zeros, only the
-others are stored. This is lossless and makes files several times smaller.
+Weights that fit into 16 bits, such as those of online learners, are stored so; if many weights are zero, only
+the nonzero weights are stored. This is lossless and makes files several times smaller.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _PLACES, _VALUES, _COUNTS = "weights.places", "weights.values", "weights.counts"
 _UNIT = "weights.unit"
 _KEYS, _STEPS, _LONG_STEPS = "keys", "keys.steps", "keys.long_steps"
 _MAX_WEIGHT_COLUMNS = 1 << 16
-_LONG_STEP = np.uint64(0xFFFF)  # marks a step that is stored among the long ones
+_LONG_STEP = np.uint64(0xFFFF)  # marks a step that is stored among the long steps
 _FINEST_UNIT = 2.0**-10
 
 
 def store_classifiers(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays of all classifiers, and the setting that lists them.
+    """Return the arrays of all classifiers, and the setting that lists the classifiers.
 
     >>> store_classifiers({})
     ({}, {'parts': {}})
@@ -38,10 +38,10 @@ def store_classifiers(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, 
     arrays: Arrays = {}
     stored = {}
     for name, classifier in parts.items():
-        kind, own, settings = classifier.to_container()
-        if classifier.chosen is not None:  # without measured times, by which files would differ
+        kind, classifier_arrays, settings = classifier.to_container()
+        if classifier.chosen is not None:  # without measured times, which would make files differ
             settings["candidates"] = [classifier.chosen.without_time().to_json()]
-        arrays |= {_make_prefix(name) + key: array for key, array in _pack(own).items()}
+        arrays |= {_make_prefix(name) + key: array for key, array in _pack(classifier_arrays).items()}
         stored[name] = {"kind": kind, "settings": settings}
     return arrays, {_PARTS: stored}
 
@@ -59,20 +59,22 @@ def restore_classifiers(
 def _restore_classifier(file: str, name: str, arrays: Arrays, part: Any) -> CompiledClassifier:
     if not isinstance(part, dict) or not isinstance(part.get("settings"), dict):
         raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is damaged")
-    own = select_arrays(arrays, _make_prefix(name))
-    classifier = make_classifier(file, _unpack(file, own), part["settings"], kind=part.get("kind"))
+    classifier_arrays = select_arrays(arrays, _make_prefix(name))
+    classifier = make_classifier(
+        file, _unpack(file, classifier_arrays), part["settings"], kind=part.get("kind")
+    )
     if not isinstance(classifier, CompiledClassifier):
         raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is a tree classifier")
     return classifier
 
 
 def select_arrays(arrays: Arrays, prefix: str) -> Arrays:
-    """Return the arrays whose names begin with a prefix, by the rest of their names."""
+    """Return the arrays whose names begin with a prefix, which is removed from the names."""
     return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
 
 
 def pack_strings(names: Sequence[str]) -> NDArray[np.uint8]:
-    """Return strings as bytes; a line feed ends each, and none contains one."""
+    """Return strings, which contain no line feed, as bytes; a line feed ends each string."""
     return np.frombuffer("".join(f"{name}\n" for name in names).encode(), dtype=np.uint8)
 
 
@@ -87,7 +89,7 @@ def _make_prefix(name: str) -> str:
 
 
 def _pack(arrays: Arrays) -> Arrays:
-    """Return keys as differences, and weights that fit as 16 bits, with or without their zeros."""
+    """Return the arrays with keys as differences and weights as 16 bits, if the weights fit."""
     short = _quantize(arrays.get(_WEIGHTS)) if _KEYS in arrays else None
     if short is None:
         return arrays
@@ -146,14 +148,14 @@ def _unpack(file: str, arrays: Arrays) -> Arrays:
 
 
 def _find_nonzero_places(file: str, arrays: Arrays, keys: int, values: int, scores: int) -> NDArray[np.int64]:
-    """Return the places of the values among the weights of all keys."""
+    """Return the index of each stored value among the weights of all keys."""
     counts = container.read_array(file, arrays, _COUNTS, [np.dtype("<u2")], 1)
     places = container.read_array(file, arrays, _PLACES, [np.dtype("<u2")], 1)
-    sound = len(counts) == keys and len(places) == values == counts.sum(dtype=np.int64)
-    if not sound or not (places < scores).all():
+    is_valid = len(counts) == keys and len(places) == values == counts.sum(dtype=np.int64)
+    if not is_valid or not (places < scores).all():
         raise _damage_error(file)
-    found: NDArray[np.int64] = np.repeat(np.arange(keys, dtype=np.int64) * scores, counts) + places
-    return found
+    indices: NDArray[np.int64] = np.repeat(np.arange(keys, dtype=np.int64) * scores, counts) + places
+    return indices
 
 
 def _unpack_keys(file: str, arrays: Arrays) -> NDArray[np.uint64]:
@@ -164,9 +166,8 @@ def _unpack_keys(file: str, arrays: Arrays) -> NDArray[np.uint64]:
     if np.count_nonzero(is_long) != len(long):
         raise _damage_error(file)
     steps[is_long] = long
-    return np.cumsum(
-        steps, dtype=np.uint64
-    )  # if damaged steps overflow, keys do not ascend, which is checked later
+    # If damaged steps overflow, the keys do not ascend; this is checked later.
+    return np.cumsum(steps, dtype=np.uint64)
 
 
 def _damage_error(file: str) -> FormatError:

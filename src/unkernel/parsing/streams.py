@@ -1,8 +1,8 @@
 """Parse streams of any length, sentence by sentence, in bounded memory.
 
 A thread reads ahead. All input that has arrived, up to a limit, is cut after its last whole sentence and
-parsed by the requested number of threads. So blocks are large if input is fast, and a typed sentence does not
-wait for the next one. The answers do not depend on where blocks begin and end.
+parsed by the requested number of threads. So blocks are large if input is fast, and a typed sentence is
+parsed before the next one is typed. The results do not depend on where blocks begin and end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from unkernel.parsing.text.text_parser import TextParser
     from unkernel.parsing.text.tokenizer import Tokenizer
 
-Answering = ParserModel | TextParserModel
+SentenceModel = ParserModel | TextParserModel
 
 BLOCK_BYTES = 1 << 20
 _PIECE_BYTES = 1 << 18
@@ -62,14 +62,14 @@ def parse_stream(
         The parser. A :class:`TextParser` and a :class:`Tokenizer` take raw text by
         paragraphs: text between blank lines, or a megabyte without any.
     source : path or open file
-        Plain or compressed. For a pipe, pass an unbuffered binary file, which does not wait for more than
-        there is.
+        Plain or compressed. For a pipe, pass an unbuffered binary file, which returns the bytes that are
+        there without waiting for more.
     format : {"conllu", "conllx"}, default="conllu"
         Format of treebanks.
     on_error : {"raise", "skip"}, default="raise"
-        What to do with malformed sentences. "raise" yields the sentences before the first one and then raises
-        a FormatError. "skip" passes malformed sentences through and lists them; paragraphs of raw text that
-        are not UTF-8 are left out.
+        What to do with malformed sentences. "raise" yields the sentences before the first malformed one and
+        then raises a FormatError. "skip" passes malformed sentences through and lists them; paragraphs of raw
+        text that are not UTF-8 are left out.
     given : {"text", "tokens", "tags"}, default="text"
         Input of a :class:`TextParser`: raw text, a treebank of words, or of words with tags.
     n_jobs : int, default=None
@@ -80,7 +80,7 @@ def parse_stream(
     Returns
     -------
     iterator of Parsed
-        The analysed sentences, some at a time.
+        The analysed sentences, block by block.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def parse_stream(
 
     See Also
     --------
-    Parsed : What the iterator yields.
+    Parsed : The blocks that the iterator yields.
 
     Examples
     --------
@@ -114,34 +114,40 @@ def parse_stream(
         pieces = _read_pieces(source, size, pauses=True)
         return parse_text_stream(model, pieces, name_of(source), skip=skip, threads=thread_count(jobs))
     assert isinstance(model, ParserModel | TextParserModel)
-    style = _choose_style(model, format)
-    return _parse_blocks(model, source, style, skip=skip, n_jobs=jobs, block_bytes=block_bytes)
+    sentence_format = _choose_sentence_format(model, format)
+    return _parse_blocks(model, source, sentence_format, skip=skip, n_jobs=jobs, block_bytes=block_bytes)
 
 
 def _parse_blocks(
-    model: Answering, source: Source, style: _Style, *, skip: bool, n_jobs: int | None, block_bytes: int
+    model: SentenceModel,
+    source: Source,
+    sentence_format: _SentenceFormat,
+    *,
+    skip: bool,
+    n_jobs: int | None,
+    block_bytes: int,
 ) -> Iterator[Parsed]:
     name, line = name_of(source), 1
     check = StreamCheck(name)
     with contextlib.closing(_read_pieces(source, block_bytes)) as pieces:
-        for corpus in style.read_corpora(pieces, name):
-            check(model.tag_faults(corpus), line, style.count_words(corpus))
-            parsed = style.annotate(model, corpus, _Place(name, line), n_jobs)
+        for corpus in sentence_format.read_corpora(pieces, name):
+            check(model.tag_faults(corpus), line, sentence_format.count_words(corpus))
+            parsed = sentence_format.annotate(model, corpus, _Place(name, line), n_jobs)
             if parsed.skipped and not skip:
-                yield _cut_before_error(parsed, line, style)
+                yield _keep_before_error(parsed, line, sentence_format)
                 raise parsed.skipped[0]
             yield parsed
             line += parsed.data.count(b"\n")
 
 
-def _cut_before_error(parsed: Parsed, first_line: int, style: _Style) -> Parsed:
-    """Return the sentences before the first bad one, whose line is the same in the answer."""
+def _keep_before_error(parsed: Parsed, first_line: int, sentence_format: _SentenceFormat) -> Parsed:
+    """Return the sentences before the first malformed one; its line is the same in input and output."""
     end = 0
     for _ in range(parsed.skipped[0].line - first_line):
         end = parsed.data.index(b"\n", end) + 1
-    data = parsed.data[: style.find_end(parsed.data[:end])]
+    data = parsed.data[: sentence_format.find_end(parsed.data[:end])]
     corpus = parsed._read(data)
-    return Parsed(data, len(corpus), style.count_words(corpus), [], parsed._read)
+    return Parsed(data, len(corpus), sentence_format.count_words(corpus), [], parsed._read)
 
 
 # --- Differences between the parsers -----------------------------------------------------------------
@@ -152,7 +158,7 @@ class _Place(NamedTuple):
     line: int
 
 
-class _Style:
+class _SentenceFormat:
     """Cuts, reads and writes the sentences of one kind of parser."""
 
     def read_corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[Any]:
@@ -171,7 +177,7 @@ class _Style:
     def read(self, data: bytes, place: _Place) -> Corpus:
         raise NotImplementedError
 
-    def annotate(self, model: Answering, corpus: Any, place: _Place, n_jobs: int | None) -> Parsed:
+    def annotate(self, model: SentenceModel, corpus: Any, place: _Place, n_jobs: int | None) -> Parsed:
         return Parsed(
             model._annotate(corpus, n_jobs),
             len(corpus),
@@ -181,7 +187,7 @@ class _Style:
         )
 
 
-class _Trees(_Style):
+class _TreebankFormat(_SentenceFormat):
     def __init__(self, format: TreebankFormat) -> None:
         self._format = format
 
@@ -195,7 +201,7 @@ class _Trees(_Style):
         return Treebank._of(ColumnText(data, place.file, self._format, 0, "none", True, place.line))
 
 
-class _Chunks(_Style):
+class _ChunkFormat(_SentenceFormat):
     def __init__(self, columns: int) -> None:
         self._columns = columns  # number of columns of the training text
 
@@ -211,7 +217,7 @@ class _Chunks(_Style):
         return ChunkCorpus._of(ColumnText(data, place.file, "chunks", 0, "none", True, place.line), True)
 
 
-class _Bunsetsu(_Style):
+class _BunsetsuFormat(_SentenceFormat):
     def read_corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[BunsetsuCorpus]:
         return split_parts(pieces, name, skip=True)
 
@@ -222,7 +228,7 @@ class _Bunsetsu(_Style):
         return corpus.n_bunsetsu
 
     def list_skipped(self, corpus: BunsetsuCorpus, place: _Place) -> list[FormatError]:
-        return [FormatError(place.file, *found) for found in corpus.skipped]
+        return [FormatError(place.file, *fault) for fault in corpus.skipped]
 
     def read(self, data: bytes, place: _Place) -> BunsetsuCorpus:
         return parse_corpus(data, place.file, line=place.line, skip=True)
@@ -235,15 +241,15 @@ def _get_model(parser: Any) -> SavedModel:
     raise TypeError(f"expected a parser of unkernel.parsing, got {type(parser).__name__}")
 
 
-def _choose_style(model: Answering, format: TreebankFormat) -> _Style:
+def _choose_sentence_format(model: SentenceModel, format: TreebankFormat) -> _SentenceFormat:
     if isinstance(model, ArcEagerModel | TaggerModel | TextParserModel):
         if format not in ("conllu", "conllx"):
             raise ValueError(f"format must be 'conllu' or 'conllx', got {format!r}")
-        return _Trees(format)
+        return _TreebankFormat(format)
     if isinstance(model, ChunkModel):
-        return _Chunks(model.columns)
+        return _ChunkFormat(model.columns)
     assert isinstance(model, BunsetsuModel)
-    return _Bunsetsu()
+    return _BunsetsuFormat()
 
 
 # --- Reading ahead ------------------------------------------------------------------------------------
@@ -254,28 +260,28 @@ class _ReadAhead:
 
     def __init__(self, source: Source) -> None:
         self.pieces: queue.Queue[bytes | BaseException | None] = queue.Queue(_PIECES_AHEAD)
-        self.unwanted = threading.Event()
+        self.stopped = threading.Event()
         # A thread that waits for input cannot be stopped: the process must be able to end without it.
         threading.Thread(target=self._read, args=(source,), name="unkernel-reader", daemon=True).start()
 
     def _read(self, source: Source) -> None:
         try:
             for piece in read_blocks(source, _PIECE_BYTES, wait=False):
-                if not self._give(piece):
+                if not self._put(piece):
                     return
-            self._give(None)
-        except BaseException as error:  # raised where the pieces are read
-            self._give(error)
+            self._put(None)
+        except BaseException as error:  # passed on to the thread that reads the pieces, and raised there
+            self._put(error)
 
-    def _give(self, piece: bytes | BaseException | None) -> bool:
-        while not self.unwanted.is_set():
+    def _put(self, piece: bytes | BaseException | None) -> bool:
+        while not self.stopped.is_set():
             with contextlib.suppress(queue.Full):
                 self.pieces.put(piece, timeout=0.1)
                 return True
         return False
 
     def take(self, size: int) -> tuple[bytes, bytes | BaseException | None]:
-        """Wait for input; return about `size` bytes at most of it, and its last piece or the end."""
+        """Wait for input; return about `size` bytes at most, and the last piece, or None or an error."""
         held: list[bytes] = []
         last = self.pieces.get()
         while isinstance(last, bytes):
@@ -301,4 +307,4 @@ def _read_pieces(source: Source, size: int, *, pauses: bool = False) -> Generato
         if last is not None:
             raise last
     finally:
-        ahead.unwanted.set()
+        ahead.stopped.set()

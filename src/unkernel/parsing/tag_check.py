@@ -1,4 +1,4 @@
-"""Checks that a text has the tags that a parser was trained with; otherwise answers are arbitrary."""
+"""Checks that a text has the tags that a parser was trained with; otherwise predictions are arbitrary."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from unkernel.errors import warn_caller
 
 MISSING = "_"
-MAX_UNKNOWN_SHARE = 0.1  # of tags; more cause a warning
+MAX_UNKNOWN_SHARE = 0.1  # larger shares of unknown tags cause a warning
 _MAX_EXAMPLES = 5
-_MAX_UNTAGGED_WORDS = 1000  # in a row, in the middle of a stream
+_MAX_UNTAGGED_WORDS = 1000  # consecutive words without tags in the middle of a stream
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class TagFault:
     """A fault of the tags of a text."""
 
     reason: str
-    fatal: bool  # no word has a tag: answers would be arbitrary
+    fatal: bool  # no word has a tag, so predictions would be arbitrary
 
 
 def find_tag_fault(
@@ -35,7 +35,7 @@ def find_tag_fault(
     column : str
         Its name in messages.
     codes : ndarray of int
-        The tag of each word, as a number in `names`.
+        The tag of each word, as an index into `names`.
     names : list of str
     known : iterable of str
         The tags of the training text.
@@ -63,7 +63,7 @@ def find_tag_fault(
 
 
 def check_faults(text: str, faults: Iterable[TagFault]) -> None:
-    """Raise ValueError for fatal faults, and warn of others; `text` is its name in messages."""
+    """Raise ValueError for fatal faults, and warn of others; `text` is the name of the text in messages."""
     for fault in faults:
         if fault.fatal:
             raise ValueError(f"{text}: {fault.reason}")
@@ -83,7 +83,7 @@ class StreamCheck:
         self._n_untagged = 0  # words in a row, in blocks without tags
 
     def __call__(self, faults: list[TagFault], line: int, words: int) -> None:
-        """Check a block that begins in a line."""
+        """Check a block of `words` words that begins in line `line`."""
         if not words:
             return
         fatal = [fault for fault in faults if fault.fatal]

@@ -11,7 +11,9 @@ from unkernel.errors import FormatError
 
 
 def read_templates(templates: str | os.PathLike[str], known: Mapping[str, str]) -> tuple[str, str]:
-    """Return the text of templates and their name in messages, from unkernel or from a file."""
+    """Read templates of unkernel (a name in `known`) or of a file; return their text and their name in
+    messages.
+    """
     if isinstance(templates, str) and templates in known:
         file = resources.files(__package__).joinpath("templates", known[templates])
         return file.read_text("utf-8"), f"templates {templates!r}"
@@ -19,7 +21,7 @@ def read_templates(templates: str | os.PathLike[str], known: Mapping[str, str]) 
     try:
         return path.read_text("utf-8-sig"), str(path)
     except FileNotFoundError as error:
-        ours = ", ".join(map(repr, known))
-        raise FileNotFoundError(f"there is no template file {str(path)!r}; ours are {ours}") from error
+        known_names = ", ".join(map(repr, known))
+        raise FileNotFoundError(f"there is no template file {str(path)!r}; ours are {known_names}") from error
     except UnicodeDecodeError as error:
         raise FormatError(str(path), 0, 0, "a template file is text in UTF-8") from error

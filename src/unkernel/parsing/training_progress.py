@@ -15,11 +15,11 @@ class Step:
     Attributes
     ----------
     words : str
-        Description of the step; empty within a step.
+        Description of a finished step; empty while a step is running.
     share : float or None, default=None
         Share of all steps that are done, if their number is known.
     progress : Progress or None, default=None
-        State of the solver within a step.
+        State of the solver while a step is running.
 
     See Also
     --------
@@ -45,7 +45,7 @@ OnStep = Callable[[Step], None]
 
 
 class Reporter:
-    """Passes messages about training to a callback or, without one, prints them as `verbose` says."""
+    """Passes messages about training to a callback, or prints those that `verbose` selects."""
 
     def __init__(self, name: str, verbose: int, on_progress: OnStep | None) -> None:
         self._name = name

@@ -127,7 +127,7 @@ def test_a_text_of_blanks_has_no_sentence(nlp, data):
 
 
 def test_a_long_run_of_blanks_is_kept(nlp, monkeypatch):
-    monkeypatch.setattr(text_stream, "_LONG", 1 << 18)
+    monkeypatch.setattr(text_stream, "_LONG_BYTES", 1 << 18)
     text = "Why" + " " * (3 * MEGABYTE // 2) + "not?"
     found = list(parse_stream(nlp.model_.tokenizer, io.BytesIO(text.encode())))
     assert "".join(original_text(part.corpus) for part in found) == text

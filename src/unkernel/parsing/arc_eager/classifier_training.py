@@ -20,8 +20,8 @@ from unkernel.parsing.averaged_perceptron import Weights, average_parts
 from unkernel.parsing.training_progress import Reporter
 
 Classifiers = list[CompiledClassifier | None]
-_GOLD_EPOCHS = 2  # before the online learner follows its own mistakes
-_GREEDY_EPOCH_SHARE = 0.5  # before the online learner searches with a beam
+_GOLD_EPOCHS = 2  # epochs before the online learner follows its own mistakes
+_GREEDY_EPOCH_SHARE = 0.5  # share of the epochs before the online learner searches with a beam
 _SAMPLE_ROWS = 4096
 
 
@@ -67,7 +67,7 @@ class OnlineLearner:
         return int(self.epochs * _GREEDY_EPOCH_SHARE)
 
     def _run(self, run: int, seed: int) -> tuple[list[Weights], list[Weights]]:
-        """Return the weights of moves and of labels per part, after the best epoch or the last."""
+        """Return the weights of moves and of labels for each part, after the best epoch or the last epoch."""
         trainer = OnlineTrainer(
             self.spec,
             self.bank._text,
@@ -82,12 +82,12 @@ class OnlineLearner:
         )
         best, best_epoch = -1.0, 0
         for number in range(1, self.epochs + 1):
-            seen = self._run_epoch(trainer, run, number)
+            statistics = self._run_epoch(trainer, run, number)
             last = number == self.epochs
             if self.beam > 1 and number <= self._greedy_epochs:
                 continue
-            if (self.dev is None and last) or seen.get("las", -1.0) > best:
-                best, best_epoch = seen.get("las", -1.0), number
+            if (self.dev is None and last) or statistics.get("las", -1.0) > best:
+                best, best_epoch = statistics.get("las", -1.0), number
                 moves = [trainer.move_weights(part) for part in range(len(self.spec.move_classes))]
                 labels = [trainer.arc_weights(part) for part in range(len(self.spec.arc_classes))]
         self.best_epochs.append(best_epoch)
@@ -97,27 +97,33 @@ class OnlineLearner:
         start = time.process_time()
         moves, wrong_moves, arcs, wrong_labels, sentences, wrong_sentences = trainer.run_epoch()
         which = f"run {run}, epoch {number}" if self.runs > 1 else f"epoch {number}"
-        seen: dict[str, float] = {"run": run, "epoch": number}
+        statistics: dict[str, float] = {"run": run, "epoch": number}
         if sentences:
-            seen |= {"wrong_sentences": wrong_sentences / sentences}
-            text = f"{which}: {seen['wrong_sentences']:.2%} of sentences wrong"
+            statistics |= {"wrong_sentences": wrong_sentences / sentences}
+            text = f"{which}: {statistics['wrong_sentences']:.2%} of sentences wrong"
         else:
-            seen |= {"wrong_moves": wrong_moves / max(moves, 1), "wrong_labels": wrong_labels / max(arcs, 1)}
-            text = f"{which}: {seen['wrong_moves']:.2%} of moves wrong, {seen['wrong_labels']:.2%} of labels"
+            statistics |= {
+                "wrong_moves": wrong_moves / max(moves, 1),
+                "wrong_labels": wrong_labels / max(arcs, 1),
+            }
+            shares = (
+                f"{statistics['wrong_moves']:.2%} of moves wrong, {statistics['wrong_labels']:.2%} of labels"
+            )
+            text = f"{which}: {shares}"
         if self.dev is not None:
             parsed = self.dev._with_trees(*trainer.parse(self.dev._text), list(self.spec.labels))
             result = score_trees(self.dev, parsed, 0.0)
-            seen |= {"uas": result.uas, "las": result.las}
+            statistics |= {"uas": result.uas, "las": result.las}
             text += f"; dev UAS {result.uas:.2f}, LAS {result.las:.2f}"
         done = ((run - 1) * self.epochs + number) / (self.runs * self.epochs)
         self.report(f"{text} ({time.process_time() - start:.1f} s)", share=done)
-        self.epochs_seen.append(seen)
-        return seen
+        self.epochs_seen.append(statistics)
+        return statistics
 
 
 @dataclass(frozen=True)
 class RowLearner:
-    """Trains one estimator of rows per part on the right decisions."""
+    """Trains one estimator of rows per part on the correct decisions."""
 
     spec: ArcEagerSpec
     new_estimator: Callable[[], Any]
@@ -134,22 +140,23 @@ class RowLearner:
         )
 
     def _train_parts(self, rows: Mapping[str, Any], classes: list[list[int]], columns: int) -> Classifiers:
-        offsets, found = np.asarray(rows["offsets"]), np.asarray(rows["columns"])
+        offsets, features = np.asarray(rows["offsets"]), np.asarray(rows["columns"])
         shape = (len(offsets) - 1, max(columns, 1))
-        X = sparse.csr_matrix((np.ones(len(found)), found, offsets), shape=shape)
-        parts, places = np.asarray(rows["parts"]), np.asarray(rows["classes"])
-        made: Classifiers = []
-        for part, own in enumerate(classes):
+        X = sparse.csr_matrix((np.ones(len(features)), features, offsets), shape=shape)
+        parts, class_indices = np.asarray(rows["parts"]), np.asarray(rows["classes"])
+        classifiers: Classifiers = []
+        for part, part_classes in enumerate(classes):
             chosen = np.flatnonzero(parts == part)
-            made.append(self._train_part(X[chosen], np.array(own)[places[chosen]], own))
+            labels = np.array(part_classes)[class_indices[chosen]]
+            classifiers.append(self._train_part(X[chosen], labels, part_classes))
             done = f"part {part + 1} of {len(classes)}"
-            self.report(f"{done}: {len(chosen):,} rows, {len(own)} classes", level=2)
-        return made
+            self.report(f"{done}: {len(chosen):,} rows, {len(part_classes)} classes", level=2)
+        return classifiers
 
     def _train_part(self, X: Any, y: NDArray[Any], classes: list[int]) -> CompiledClassifier | None:
         if len(classes) < 2:
             return None
-        missing = np.setdiff1d(classes, y)  # a label may be in the trees but on no row
+        missing = np.setdiff1d(classes, y)  # a label may occur in the trees but on no row
         if len(missing):
             X = sparse.vstack([X, sparse.csr_matrix((len(missing), X.shape[1]))], format="csr")
             y = np.concatenate([y, missing])

@@ -31,7 +31,7 @@ from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, get_clusters
 from unkernel.parsing.training_progress import Reporter
 
-# Added to the templates if there are clusters of words.
+# These lines are added to the templates if there are clusters of words.
 _CLUSTER_TEMPLATES = """
 [beside moves]
 stack.cluster
@@ -77,17 +77,18 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
     min_count : int, default=2
         Smallest number of occurrences of a feature in training; rarer features are ignored.
     min_updates : int, default=4
-        Smallest number of updates of a conjunction by the online learner; those with fewer are dropped.
+        Smallest number of updates of a conjunction by the online learner; conjunctions with fewer updates
+        are dropped.
     clusters : WordClusters, path or None, default=None
         Word clusters, or a file of text without trees to learn them from. They help with words that the
         treebank does not contain. See :class:`Tagger` for the kinds of files.
     split : {"labels", "both", "none"}, default="labels"
-        Which classifiers are split into one for each part of speech: that of the dependent for labels, that
-        of the next word (``xpos``) for moves, as in [2]_.
+        Which classifiers are split into one for each part of speech (``xpos``, as in [2]_): classifiers of
+        labels by the tag of the dependent, classifiers of moves by the tag of the next word.
     C : float, default=0.1
         Weight of the loss, for ``learner="svm"`` and ``learner="logistic"``.
     tol : float, default=0.01
-        Relative duality gap at which their training stops.
+        Relative duality gap at which training stops, for ``learner="svm"`` and ``learner="logistic"``.
     engine : str, default="auto"
         Engine of the compiled classifiers, as for :func:`unkernel.compile`, but chosen by rules instead of
         measurements. All engines except "auto" and "expanded" need support vectors: ``learner="svm"`` and a
@@ -107,7 +108,7 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
         Statistics of each epoch of each run of the online learner: shares of wrong moves and labels (of wrong
         sentences, with a beam) and, with a ``dev`` treebank, ``uas`` and ``las``.
     best_epochs_ : list of int
-        The epoch of each run that was kept.
+        For each run, the epoch whose weights were kept.
     dev_result_ : TreeResult or None
         Result on the ``dev`` treebank.
 

@@ -41,7 +41,7 @@ SPLITS = ("labels", "both", "none")
 _STRINGS = "strings."
 _KINDS_WITHOUT_CLUSTERS = 15  # kinds of strings in files of earlier versions
 _CLUSTERS = "clusters."
-_TAG_COLUMNS = {"upos": 3, "xpos": 4}  # and their places in the vocabulary
+_TAG_COLUMNS = {"upos": 3, "xpos": 4}  # columns, with their indices among the kinds of strings
 _TAG_ADVICE = (
     "give tagged CoNLL-U, or lists of words with their universal parts of speech as tags and, if the "
     "treebank has its own, those as xpos"
@@ -66,7 +66,7 @@ def new_spec(
     min_count: int = 1,
     clusters: WordClusters | None = None,
 ) -> ArcEagerSpec:
-    """Return a specification with templates that has not learned anything yet."""
+    """Return a specification that has templates, but has not learned anything yet."""
     if split not in SPLITS:
         raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
     return ArcEagerSpec(
@@ -86,7 +86,7 @@ class ArcEagerModel(ParserModel):
     Attributes
     ----------
     spec : ArcEagerSpec
-        Everything except the weights: strings, labels, features, and which classifier decides what.
+        Everything except the weights: strings, labels, features, and the classifier of each decision.
     templates : str
         Text of the feature templates.
     beam : int
@@ -154,7 +154,8 @@ class ArcEagerModel(ParserModel):
         Raises
         ------
         ValueError
-            If the parser was trained without a beam, so that its scores cannot be compared over sequences.
+            If the parser was trained without a beam: then scores of different sequences of moves cannot be
+            compared.
         """
         check_beam(beam)
         if beam > 1 and self.parameters.get("beam", 1) == 1:
@@ -232,22 +233,23 @@ class ArcEagerModel(ParserModel):
         self.check_tags(bank)
         self._engines()  # build them before the clock starts
         start = time.process_time()
-        answers, seconds = self._find_trees(bank, n_jobs), time.process_time() - start
-        return score_trees(bank, bank._with_trees(*answers, self.labels_), seconds)
+        trees = self._find_trees(bank, n_jobs)
+        seconds = time.process_time() - start
+        return score_trees(bank, bank._with_trees(*trees, self.labels_), seconds)
 
     def tag_faults(self, corpus: Treebank) -> list[TagFault]:
-        found = []
+        faults = []
         for column, attribute in _TAG_COLUMNS.items():
             known = self.spec.strings(attribute)
             if not known or not corpus.n_words or (column == "xpos" and not self._reads_xpos):
                 continue
             codes, names = corpus.symbols(column) if column == "upos" else _fill_in_tags(corpus)
-            found.append(find_tag_fault(column, codes, names, known=known, advice=_TAG_ADVICE))
-        return [fault for fault in found if fault is not None]
+            faults.append(find_tag_fault(column, codes, names, known=known, advice=_TAG_ADVICE))
+        return [fault for fault in faults if fault is not None]
 
     @cached_property
     def _reads_xpos(self) -> bool:
-        """Whether the training text had tags of its own: universal ones stand in for missing ones."""
+        """Whether the training text had xpos tags; where these are missing, universal tags replace them."""
         upos, xpos = (set(self.spec.strings(attribute)) for attribute in _TAG_COLUMNS.values())
         return bool(xpos - upos)
 
@@ -272,7 +274,7 @@ class ArcEagerModel(ParserModel):
         return list(map(engine, self.move_classifiers_)), list(map(engine, self.label_classifiers_))
 
     def _annotate(self, bank: Treebank, n_jobs: int | None) -> bytes:
-        """Return the text with trees; unlike the result of ``parse``, it is not read again."""
+        """Return the text with trees, without reading it again as ``parse`` does."""
         return bytes(bank._text.write_trees(*self._find_trees(bank, n_jobs), self.labels_))
 
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
@@ -314,13 +316,13 @@ class ArcEagerModel(ParserModel):
             label_classifiers_=[parts.get(f"labels.{k}") for k in range(len(spec.arc_classes))],
             parameters=parameters,
         )
-        model.parse([])  # ValueError if the classifiers are not those of the parts
+        model.parse([])  # raises a ValueError if the classifiers do not match the parts
         return model
 
 
 def _restore_clusters(name: str, arrays: Arrays) -> WordClusters | None:
-    own = select_arrays(arrays, _CLUSTERS)
-    return WordClusters.from_container(name, own, {}) if own else None
+    cluster_arrays = select_arrays(arrays, _CLUSTERS)
+    return WordClusters.from_container(name, cluster_arrays, {}) if cluster_arrays else None
 
 
 def _build_spec_table(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -333,17 +335,17 @@ def _build_spec_table(name: str, arrays: Arrays, settings: Mapping[str, Any]) ->
 
 
 def _fill_in_tags(bank: Treebank) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the treebank's own tag of each word, or its universal tag if it has none, as in training."""
-    own, names = bank.symbols("xpos")
-    universal, others = bank.symbols("upos")
-    missing = np.array([name == MISSING for name in names])[own]
-    places = {name: place for place, name in enumerate(dict.fromkeys([*names, *others]))}
-    stand_ins = np.array([places[name] for name in others], np.int32)[universal]
-    return np.where(missing, stand_ins, own), list(places)
+    """Return the xpos tag of each word; words without one get their universal tag, as in training."""
+    xpos, names = bank.symbols("xpos")
+    upos, upos_names = bank.symbols("upos")
+    missing = np.array([name == MISSING for name in names])[xpos]
+    places = {name: place for place, name in enumerate(dict.fromkeys([*names, *upos_names]))}
+    replacements = np.array([places[name] for name in upos_names], np.int32)[upos]
+    return np.where(missing, replacements, xpos), list(places)
 
 
 def as_treebank(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
-    """Return a treebank as it is, or read it from a file or lists of words."""
+    """Return a treebank unchanged, or read one from a file or lists of words."""
     if isinstance(source, list | tuple):
         return Treebank.from_words(source, tags, xpos=xpos)
     if tags is not None or xpos is not None:

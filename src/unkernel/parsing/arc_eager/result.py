@@ -24,11 +24,12 @@ class LabelResult:
     label : str
         The relation.
     count : int
-        Number of words that have it in the treebank.
+        Number of words that have the relation in the treebank.
     precision : float
-        Percentage of the words that were given the relation whose head and relation are correct.
+        Of the words that the parser gave the relation, the percentage whose head and relation are correct.
     recall : float
-        Percentage of the words that have the relation whose head and relation were found.
+        Of the words that have the relation in the treebank, the percentage whose head and relation are
+        correct.
 
     See Also
     --------
@@ -88,7 +89,7 @@ class TreeResult:
     ...     deprels=[["nsubj", "root", "obj"], ["nsubj", "root"]],
     ... )
     >>> result = ArcEagerParser(min_count=1, min_updates=1).fit(bank).evaluate(bank)
-    >>> result.uas, result.n_words, [one.label for one in result.per_label]
+    >>> result.uas, result.n_words, [label.label for label in result.per_label]
     (100.0, 5, ['nsubj', 'root', 'obj'])
     """
 
@@ -127,7 +128,7 @@ class TreeResult:
         DataFrame
             One row per relation.
         """
-        return frame_of([asdict(one) for one in self.per_label])
+        return frame_of([asdict(label) for label in self.per_label])
 
     def table(self) -> str:
         """Return the accuracy of the relations as a text table.
@@ -139,30 +140,30 @@ class TreeResult:
         """
         width = max([len("relation"), *(len(label.label) for label in self.per_label)])
         lines = [f"{'relation':{width}}   words  precision  recall"]
-        for one in self.per_label:
-            lines.append(f"{one.label:{width}}  {one.count:6,}  {one.precision:8.2f} %  {one.recall:5.2f} %")
+        for row in self.per_label:
+            lines.append(f"{row.label:{width}}  {row.count:6,}  {row.precision:8.2f} %  {row.recall:5.2f} %")
         return "\n".join(lines)
 
 
 def score_trees(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
     """Compare two treebanks of the same words."""
     codes, names = gold.symbols("deprel")
-    found, found_names = parsed.symbols("deprel")
+    predicted, predicted_names = parsed.symbols("deprel")
     place = {name: number for number, name in enumerate(names)}
-    extra = [name for name in found_names if name not in place]
+    extra = [name for name in predicted_names if name not in place]
     place |= {name: len(names) + number for number, name in enumerate(extra)}
-    labels = np.array([place[name] for name in found_names], dtype=np.int32)[found]
-    right_head = parsed.heads == gold.heads
-    right = right_head & (labels == codes)
+    labels = np.array([place[name] for name in predicted_names], dtype=np.int32)[predicted]
+    is_head_correct = parsed.heads == gold.heads
+    is_correct = is_head_correct & (labels == codes)
     counted = ~_find_punctuation(gold)
-    per_label = _score_labels([*names, *extra], codes, labels, right)
+    per_label = _score_labels([*names, *extra], codes, labels, is_correct)
     return TreeResult(
-        uas=compute_percent_true(right_head),
-        las=compute_percent_true(right),
-        uas_no_punct=compute_percent_true(right_head[counted]),
-        las_no_punct=compute_percent_true(right[counted]),
+        uas=compute_percent_true(is_head_correct),
+        las=compute_percent_true(is_correct),
+        uas_no_punct=compute_percent_true(is_head_correct[counted]),
+        las_no_punct=compute_percent_true(is_correct[counted]),
         exact=compute_percent_true(
-            np.logical_and.reduceat(right, gold.offsets[:-1]) if len(right) else right
+            np.logical_and.reduceat(is_correct, gold.offsets[:-1]) if len(is_correct) else is_correct
         ),
         n_sentences=len(gold),
         n_words=gold.n_words,
@@ -182,19 +183,19 @@ def _find_punctuation(bank: Treebank) -> NDArray[np.bool_]:
 
 
 def _score_labels(
-    names: list[str], gold: NDArray[np.int32], found: NDArray[np.int32], right: NDArray[np.bool_]
+    names: list[str], gold: NDArray[np.int32], predicted: NDArray[np.int32], is_correct: NDArray[np.bool_]
 ) -> tuple[LabelResult, ...]:
     size = len(names)
     counts = np.bincount(gold, minlength=size)
-    given = np.bincount(found, minlength=size)
-    hits = np.bincount(gold[right], minlength=size)
+    predicted_counts = np.bincount(predicted, minlength=size)
+    correct_counts = np.bincount(gold[is_correct], minlength=size)
     order = sorted(range(size), key=lambda number: (-counts[number], names[number]))
     return tuple(
         LabelResult(
             names[k],
             int(counts[k]),
-            percentage(hits[k], given[k]),
-            percentage(hits[k], counts[k]),
+            percentage(correct_counts[k], predicted_counts[k]),
+            percentage(correct_counts[k], counts[k]),
         )
         for k in order
     )

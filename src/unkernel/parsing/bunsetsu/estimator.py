@@ -27,7 +27,7 @@ from unkernel.poly import PolyLogisticRegression, PolySVC
 
 _SVM_C = {1: 0.1, 2: 2.5e-3, 3: 6e-5, 4: 3e-6}  # tuned on newspaper text; degree 4 is a guess
 _LOGISTIC_C = {1: 1.0, 2: 1.0, 3: 1.0}
-_MOST_SAMPLE_ROWS = 20_000
+_MAX_SAMPLE_ROWS = 20_000
 
 
 def default_cost(learner: str, degree: int) -> float:
@@ -64,8 +64,8 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
     memory : int or str, default="280M"
         Largest size of the compiled tables in bytes.
     rare : float, default=0.005
-        Features that fewer support vectors have may be summed over support vectors; a share of them, or a
-        number. It affects memory and time, not the result.
+        A feature is rare if it occurs in fewer support vectors than this number, or share, of them; rare
+        features may be summed over support vectors. It affects memory and time, not the result.
     threshold : float, default=None
         Weights with a smaller absolute value are dropped, for ``engine="pruned"``.
     trie : path, file object or BunsetsuCorpus, default=None
@@ -200,7 +200,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
         return self._new_row_learner(C=C, gamma=1.0, verbose=max(0, int(self.verbose) - 1))
 
     def _compile(self, trained: Any, X: Any, features: Any) -> BunsetsuModel:
-        step = max(1, X.shape[0] // _MOST_SAMPLE_ROWS)
+        step = max(1, X.shape[0] // _MAX_SAMPLE_ROWS)
         options: dict[str, Any] = {
             "memory": self.memory,
             "sample": X[::step],
@@ -213,11 +213,12 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
             assert isinstance(classifier, CompiledClassifier)
             return BunsetsuModel(features, classifier, X.shape[0], self._export_parameters())
 
-        made = model(compile(trained, self.engine, **options, measure=False))  # the same data, the same file
+        # Not measured, so that the same data give the same file.
+        compiled = model(compile(trained, self.engine, **options, measure=False))
         if self.trie is None:
-            return made
-        decisions = made.decision_rows(made.parse(self.trie))  # on the heads that the parser finds
-        options |= {"trie": _build_matrix(decisions, made.n_features_)[0], "trie_nodes": self.trie_nodes}
+            return compiled
+        decisions = compiled.decision_rows(compiled.parse(self.trie))  # for the heads that the parser finds
+        options |= {"trie": _build_matrix(decisions, compiled.n_features_)[0], "trie_nodes": self.trie_nodes}
         return model(compile(trained, self.engine, **options, measure=self.trie_nodes is None))
 
     def _export_parameters(self) -> dict[str, Any]:

@@ -153,11 +153,11 @@ class BunsetsuModel(ParserModel):
         return np.asarray(offsets), np.asarray(columns), np.asarray(labels)
 
     def tag_faults(self, corpus: BunsetsuCorpus) -> list[TagFault]:
-        count, asked, examples = self.features.unknown_pos(corpus._text, most_examples=6)
-        if count < max(MAX_UNKNOWN_SHARE * asked, 1):
+        count, total, examples = self.features.unknown_pos(corpus._text, most_examples=6)
+        if count < max(MAX_UNKNOWN_SHARE * total, 1):
             return []
         reason = (
-            f"the last words of {count / asked:.0%} of the bunsetsu have parts of speech that were not in "
+            f"the last words of {count / total:.0%} of the bunsetsu have parts of speech that were not in "
             f"the training text ({format_examples(list(examples))}): expect poor answers; use the "
             "morphological analyser that the training text was made with"
         )

@@ -71,17 +71,17 @@ class BunsetsuResult:
 
 
 def score_heads(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float) -> BunsetsuResult:
-    """Compare heads with those of the corpus; the last bunsetsu of a sentence does not count."""
+    """Compare heads with the heads of the corpus; the last bunsetsu of a sentence does not count."""
     first = corpus.first_bunsetsu
-    begins = first[:-1][np.diff(first) > 0]  # of sentences that are not empty
-    right = np.asarray(heads == corpus.heads)
-    right[first[1:][np.diff(first) > 0] - 1] = True
-    dependencies = len(right) - len(begins)
-    wrong = int((~right).sum())
-    whole = int(np.logical_and.reduceat(right, begins).sum()) if len(begins) else 0
+    begins = first[:-1][np.diff(first) > 0]  # the first bunsetsu of each nonempty sentence
+    is_correct = np.asarray(heads == corpus.heads)
+    is_correct[first[1:][np.diff(first) > 0] - 1] = True
+    dependencies = len(is_correct) - len(begins)
+    wrong = int((~is_correct).sum())
+    n_correct_sentences = int(np.logical_and.reduceat(is_correct, begins).sum()) if len(begins) else 0
     return BunsetsuResult(
         dependency_accuracy=percentage(dependencies - wrong, dependencies, of_none=100.0),
-        sentence_accuracy=percentage(whole, len(begins)),
+        sentence_accuracy=percentage(n_correct_sentences, len(begins)),
         n_dependencies=dependencies,
         n_sentences=len(begins),
         seconds=seconds,

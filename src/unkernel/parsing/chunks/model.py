@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 ChunkSource = Source | ChunkCorpus
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
 DIRECTIONS = ("forward", "backward")
-ENGINES = ("auto", "inverted", "bitsliced", "expanded", "split")  # exact ones
+ENGINES = ("auto", "inverted", "bitsliced", "expanded", "split")  # engines whose scores are exact
 _FEATURES = "features."
 _TAGS = "tags"
 _POS_COLUMN = 1
 FEATURE_SOURCES: dict[str, Any] = {"word_column": 0, "columns": [("pos", _POS_COLUMN)]}
 _POS_ADVICE = "give the part of speech of each word in its second column, or lists of words with tags"
 _TAG = re.compile("O|[BIES](-.*)?")
-# Features of fewer support vectors are summed over support vectors: their conjunctions, with one weight per
-# tag, would fill most of the tables. A smaller number makes the tables larger but not faster, a larger one
-# makes them slower.
+# A feature that occurs in fewer support vectors is summed over support vectors: the conjunctions of such
+# features, with one weight per tag, would fill most of the tables. A smaller limit makes the tables larger
+# but not faster; a larger limit makes them slower.
 _MIN_SUPPORT_VECTORS = 32
 _PEAK_MEMORY_FACTOR = 2  # memory while tables are built, relative to their size
 
@@ -61,9 +61,9 @@ def compile_unmeasured(
     """Compile a model without measuring, so that the same model always gives the same tables."""
     if engine == "auto":
         engine = "split" if isinstance(model, KernelModel) and model.kernel.degree > 1 else "expanded"
-    made = compile(model, engine=engine, rare=_MIN_SUPPORT_VECTORS, memory=memory, n_jobs=n_jobs)
-    assert isinstance(made, CompiledClassifier)
-    return made
+    classifier = compile(model, engine=engine, rare=_MIN_SUPPORT_VECTORS, memory=memory, n_jobs=n_jobs)
+    assert isinstance(classifier, CompiledClassifier)
+    return classifier
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,8 +197,8 @@ class ChunkModel(ParserModel):
         self.check_tags(corpus)
         _ = self.classifier_._engine  # build it before the clock starts
         start = time.process_time()
-        found = self.tags(corpus, n_jobs)
-        return score_tags(corpus, found, self.types, time.process_time() - start)
+        predicted = self.tags(corpus, n_jobs)
+        return score_tags(corpus, predicted, self.types, time.process_time() - start)
 
     def tag_faults(self, corpus: ChunkCorpus) -> list[TagFault]:
         check_pos(self.features, corpus)
@@ -225,7 +225,7 @@ class ChunkModel(ParserModel):
             One number per word, an index into ``tag_names``.
         """
         check_pos(self.features, corpus)
-        found = chunk_text(
+        tags = chunk_text(
             corpus._text,
             self.features,
             self.classifier_._engine,
@@ -235,10 +235,10 @@ class ChunkModel(ParserModel):
             beam=self.beam,
             threads=thread_count(n_jobs),
         )
-        return np.asarray(found)
+        return np.asarray(tags)
 
     def _annotate(self, corpus: ChunkCorpus, n_jobs: int | None) -> bytes:
-        """Return the text with tags; unlike the result of ``parse``, it is not read again."""
+        """Return the text with tags, without reading it again as ``parse`` does."""
         return corpus._write_tags(self.tags(corpus, n_jobs), self.tag_names)
 
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
@@ -291,11 +291,11 @@ class ChunkModel(ParserModel):
     ) -> Self:
         templates = container.read_setting(name, settings, "templates", str)
         count = container.read_setting(name, settings, "features", int, lambda number: 0 <= number < 2**31)
-        own = {key: np.asarray(array) for key, array in select_arrays(arrays, _FEATURES).items()}
+        feature_arrays = {key: np.asarray(array) for key, array in select_arrays(arrays, _FEATURES).items()}
         engine = container.read_setting(name, settings, "engine", str, ENGINES.__contains__)
         model = cls(
             templates=templates,
-            features=restored_sequence_features(templates, name, own, count, **FEATURE_SOURCES),
+            features=restored_sequence_features(templates, name, feature_arrays, count, **FEATURE_SOURCES),
             types=container.read_setting(name, settings, "types", list, _are_names),
             classes=np.array(container.read_array(name, arrays, "classes", [np.dtype(np.int32)], 1)),
             scheme=container.read_setting(name, settings, "scheme", str, SCHEMES.__contains__),
@@ -310,7 +310,7 @@ class ChunkModel(ParserModel):
             model.tag_names
         ):
             raise FormatError(name, 0, 0, "the chunker's tags are not those of its types")
-        model.tags(ChunkCorpus.from_words([]))  # ValueError if the classifier has other tags
+        model.tags(ChunkCorpus.from_words([]))  # raises a ValueError if the classifier has other tags
         return model
 
 
@@ -320,15 +320,17 @@ def _compile_within_limit(model: Any, engine: str) -> CompiledClassifier:
     if allowed is None:
         return compile_unmeasured(model, engine)
     try:
-        made = compile_unmeasured(model, engine, memory=max(int(allowed.left) // _PEAK_MEMORY_FACTOR, 1))
+        classifier = compile_unmeasured(
+            model, engine, memory=max(int(allowed.left) // _PEAK_MEMORY_FACTOR, 1)
+        )
     except MemoryError as error:
         raise allowed.refusal("the tables of its classifier would take more memory", np.inf) from error
-    file_memory_limit.claim(made.nbytes, "the tables of its classifier")
-    return made
+    file_memory_limit.claim(classifier.nbytes, "the tables of its classifier")
+    return classifier
 
 
 def _read_model(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Any:
-    model = model_from(name, COMPILED, arrays, dict(settings))  # the one inside
+    model = model_from(name, COMPILED, arrays, dict(settings))  # the model inside the chunker
     if isinstance(model, TreeModel):
         raise FormatError(name, 0, 0, "a chunker's model must not be a tree model")
     return model
@@ -366,7 +368,7 @@ def read_nonempty(source: ChunkSource) -> ChunkCorpus:
 
 
 def mark_tag_column(text: ColumnText, columns: int) -> ChunkCorpus:
-    """Return a corpus to tag: if it has `columns` columns, the tags in the last one are replaced."""
+    """Return a corpus to tag; if it has `columns` columns, the tags in its last column will be replaced."""
     if text.columns > columns:
         raise ValueError(
             f"{text.file} has {text.columns} columns, and the training text had {columns}; a text has one "

@@ -17,9 +17,9 @@ from unkernel.parsing.score_figures import per_second, percentage
 
 @dataclass(frozen=True)
 class ChunkCounts:
-    """Numbers of chunks that were found, that should be found, and that are correct.
+    """Numbers of chunks in the output, in the annotated text, and in both.
 
-    A chunk is correct if its words and its type are.
+    A chunk is correct if its words and its type are correct.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class ChunkResult:
     ----------
     f1 : float
         Harmonic mean of precision and recall of chunks, in percent. A chunk is correct if its first word, its
-        last word and its type are.
+        last word and its type are correct.
     precision : float
         Percentage of the found chunks that are correct.
     recall : float
@@ -134,13 +134,14 @@ class ChunkResult:
         """
         return frame_of(
             [
-                {"type": name, "precision": one.precision, "recall": one.recall, "f1": one.f1} | asdict(one)
-                for name, one in self.per_type.items()
+                {"type": name, "precision": counts.precision, "recall": counts.recall, "f1": counts.f1}
+                | asdict(counts)
+                for name, counts in self.per_type.items()
             ]
         )
 
     def __str__(self) -> str:
-        """Give a table, as the task's scorer does."""
+        """Return a table like that of the task's scorer."""
         lines = [
             f"{self.tokens:,} words in {self.sentences:,} sentences, {self.right:,} chunks: "
             f"{self.found:,} found, {self.correct:,} of them right",
@@ -206,7 +207,7 @@ def compare_chunks(right: ChunkCorpus, found: ChunkCorpus) -> ChunkResult:
 
 
 def read_tags(corpus: ChunkCorpus, types: list[str]) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the tags of a corpus as IOB2 and all their types, beginning with the known `types`."""
+    """Return the tags of a corpus in IOB2, and all types of chunks, beginning with the known `types`."""
     if not len(corpus):
         return np.empty(0, np.int32), types
     if not corpus.tagged:
@@ -216,11 +217,11 @@ def read_tags(corpus: ChunkCorpus, types: list[str]) -> tuple[NDArray[np.int32],
 
 
 def score_tags(
-    corpus: ChunkCorpus, found: NDArray[np.int32], types: list[str], seconds: float = 0.0
+    corpus: ChunkCorpus, predicted: NDArray[np.int32], types: list[str], seconds: float = 0.0
 ) -> ChunkResult:
-    """Score tags in IOB2, whose types are `types`, against those of a corpus."""
-    right, all_types = read_tags(corpus, types)
-    counted: tuple[Any, int] = count_chunks(corpus.offsets, right, found, len(all_types))
+    """Score tags in IOB2, whose types are `types`, against the tags of a corpus."""
+    gold_tags, all_types = read_tags(corpus, types)
+    counted: tuple[Any, int] = count_chunks(corpus.offsets, gold_tags, predicted, len(all_types))
     counts, equal = np.asarray(counted[0]), counted[1]
     total = ChunkCounts(*(int(number) for number in counts.sum(axis=0)))
     seen = [i for i in range(len(all_types)) if counts[i].any()]

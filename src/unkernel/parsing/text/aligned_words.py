@@ -1,7 +1,7 @@
 """Aligned words of two annotations of a text, by the rules of the CoNLL 2018 shared task.
 
 Words are aligned if they cover the same characters. Words of multiword tokens, whose characters are not in
-the text, are aligned if a longest common subsequence of their forms contains both.
+the text, are aligned by a longest common subsequence of their forms.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ class AlignedTexts:
         self.gold, self.found = _read_treebank(gold), _read_treebank(found)
         _check_same_text(self.gold, self.found)
         self.pairs = list(_align_words(self.gold.words, self.found.words))
-        self._ours = {id(theirs): ours for ours, theirs in self.pairs}
+        self._gold_of = {id(found_word): gold_word for gold_word, found_word in self.pairs}
 
-    def same_head(self, ours: AlignedWord, theirs: AlignedWord) -> bool:
+    def same_head(self, gold_word: AlignedWord, found_word: AlignedWord) -> bool:
         """Return whether the heads of two words are aligned, too."""
-        if theirs.head is None or ours.head is None:
-            return theirs.head is ours.head
-        return self._ours.get(id(theirs.head)) is ours.head
+        if found_word.head is None or gold_word.head is None:
+            return found_word.head is gold_word.head
+        return self._gold_of.get(id(found_word.head)) is gold_word.head
 
 
 @dataclass(eq=False)
 class AlignedWord:
-    """A word, and its place among all characters except blanks."""
+    """A word, and its span among all characters except blanks."""
 
     span: Span
     in_multiword: bool
@@ -48,12 +48,12 @@ class AlignedWord:
         return self.columns[1].lower()
 
 
-WordPair = tuple[AlignedWord, AlignedWord]  # of the treebank and of the answer
+WordPair = tuple[AlignedWord, AlignedWord]  # of the treebank and of the output
 
 
 @dataclass
 class _Text:
-    """The content of a treebank that is compared."""
+    """The content of a treebank for the comparison."""
 
     characters: str = ""
     tokens: list[Span] = field(default_factory=list)
@@ -90,13 +90,13 @@ def _read_treebank(bank: Treebank) -> _Text:
 def _check_same_text(gold: _Text, found: _Text) -> None:
     if gold.characters == found.characters:
         return
-    both = zip(gold.characters, found.characters, strict=False)
+    pairs = zip(gold.characters, found.characters, strict=False)
     shorter = min(len(gold.characters), len(found.characters))
-    place = next((k for k, (ours, theirs) in enumerate(both) if ours != theirs), shorter)
-    shown = [one.characters[max(place - 10, 0) : place + 20] for one in (gold, found)]
+    place = next((k for k, (one, other) in enumerate(pairs) if one != other), shorter)
+    excerpts = [text.characters[max(place - 10, 0) : place + 20] for text in (gold, found)]
     raise ValueError(
-        f"the texts differ, blanks left out, after {place} characters: {shown[0]!r} in the treebank, "
-        f"{shown[1]!r} in the answer"
+        f"the texts differ, blanks left out, after {place} characters: {excerpts[0]!r} in the treebank, "
+        f"{excerpts[1]!r} in the answer"
     )
 
 
@@ -125,7 +125,7 @@ def _begin_of_region(gold: list[AlignedWord], i: int, found: list[AlignedWord], 
 
 
 def _end_of_region(gold: list[AlignedWord], i: int, found: list[AlignedWord], j: int) -> tuple[int, int]:
-    """Return the end of the words that overlap with a multiword token, and with tokens that overlap these."""
+    """Return the ends of the words that overlap with a multiword token, or with tokens that overlap it."""
     end = max(
         (words[k].span[1] for words, k in ((gold, i), (found, j)) if _is_in_multiword(words, k)), default=0
     )

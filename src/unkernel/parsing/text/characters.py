@@ -11,23 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BLANK, LINE_END = 0, 1  # runs of blanks may be line ends, single characters are not
+BLANK, LINE_END = 0, 1  # LINE_END is a kind of runs of blanks, not of single characters
 _OTHER, _UPPER, _LOWER, _LETTER, _DIGIT, _MARK = range(6)  # shapes
 _SHAPES = {"Lu": _UPPER, "Lt": _UPPER, "Ll": _LOWER, "Lm": _LETTER, "Lo": _LETTER}
 _SHAPES |= {"Nd": _DIGIT, "Mn": _MARK, "Mc": _MARK, "Me": _MARK}
 _OWN_KINDS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")  # scripts of letters with kinds of their own
 _MAX_KINDS = 256
-_MIN_COUNT = 10  # of punctuation with a kind of its own
+_MIN_COUNT = 10  # occurrences of a punctuation character that has a kind of its own
 _PAGE_SIZE = 256
 
 
 def build_character_tables(text: str) -> dict[str, NDArray[Any]]:
-    """Return the kinds of all characters; frequent punctuation of this text has kinds of its own."""
+    """Return the kinds of all characters; frequent punctuation of the text has kinds of its own."""
     names, kinds = _find_general_kinds()
     kinds = kinds.copy()
     shapes = [_OTHER, _OTHER, *(_SHAPES.get(name[:2], _OTHER) for name in names)]
-    often = [c for c, times in Counter(text).most_common() if times >= _MIN_COUNT]
-    for character in often:
+    frequent = [c for c, times in Counter(text).most_common() if times >= _MIN_COUNT]
+    for character in frequent:
         makes_words = unicodedata.category(character) in _SHAPES
         if len(shapes) < _MAX_KINDS and kinds[ord(character)] != BLANK and not makes_words:
             kinds[ord(character)] = len(shapes)
@@ -68,7 +68,7 @@ def _name_kind(character: str) -> str:
 
 @cache
 def _list_cases() -> NDArray[np.uint32]:
-    """Return pairs of a character and its lower case, one after another."""
+    """Return pairs of a character and its lower case, flattened into one array."""
     pairs = [(code, ord(chr(code).lower())) for code in range(128, sys.maxunicode + 1) if _has_lower(code)]
     return np.array(pairs, np.uint32).reshape(-1)
 
@@ -82,5 +82,5 @@ def lower(text: str, cases: NDArray[np.uint32]) -> str:
     """Return the text in lower case, character by character, by the table `cases`."""
     if text.isascii():
         return text.lower()
-    own = dict(zip(cases[::2].tolist(), cases[1::2].tolist(), strict=True))
-    return "".join(c.lower() if ord(c) < 128 else chr(own.get(ord(c), ord(c))) for c in text)
+    lower_of = dict(zip(cases[::2].tolist(), cases[1::2].tolist(), strict=True))
+    return "".join(c.lower() if ord(c) < 128 else chr(lower_of.get(ord(c), ord(c))) for c in text)

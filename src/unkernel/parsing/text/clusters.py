@@ -31,8 +31,8 @@ _PLAIN = str.maketrans(
     string.ascii_uppercase + string.digits, string.ascii_lowercase + "0" * len(string.digits)
 )
 _END, _RARE = 0, 1  # tokens without a cluster: the end of a sentence, a rare word
-_SNIFFED_BYTES = 1 << 12  # to distinguish a model from text
-_MIN_MOVED_SHARE = 0.002  # training ends when fewer words move
+_SNIFFED_BYTES = 1 << 12  # bytes that tell a model from text
+_MIN_MOVED_SHARE = 0.002  # training ends when a smaller share of the words moves
 
 
 def plain_form(word: str) -> str:
@@ -48,7 +48,7 @@ def plain_form(word: str) -> str:
 class WordClusters(SavedFile):
     """Clusters of words that occur between the same neighbours.
 
-    They tell a :class:`Tagger` or a parser about words that its treebank does not contain. They are the
+    Clusters help a :class:`Tagger` or a parser with words that its treebank does not contain. They are the
     classes of a class bigram model, found by the exchange algorithm [1]_. ``clusters[word]`` is the number of
     the cluster of a word, or None.
 
@@ -160,7 +160,7 @@ class WordClusters(SavedFile):
         clusters : list of str
             Their clusters.
         """
-        return self.words, [str(one) for one in self.clusters.tolist()]
+        return self.words, [str(cluster) for cluster in self.clusters.tolist()]
 
     @classmethod
     def from_lexicon(cls, lexicon: Lexicon) -> Self:
@@ -203,7 +203,7 @@ def get_clusters(
     bank: Treebank,
     on_progress: Callable[[str], None] | None = None,
 ) -> WordClusters | None:
-    """Return clusters as they are, load them, or learn them from a text and the treebank."""
+    """Return given clusters, load them from a file, or learn them from a text and the treebank."""
     if given is None or isinstance(given, WordClusters):
         return given
     if _is_model(given):
@@ -248,10 +248,10 @@ def _split_sentence(sentence: str | Iterable[str]) -> list[str]:
 def _read_file(file: Source) -> _Words:
     name = name_of(file)
     is_treebank = ".conllu" in PurePath(name).suffixes
-    found = _read_words(read_conllu(file) if is_treebank else read_text(file).split("\n"))
-    if not found.names:
+    words = _read_words(read_conllu(file) if is_treebank else read_text(file).split("\n"))
+    if not words.names:
         raise FormatError(name, 0, 0, "has no words to learn clusters from")
-    return found
+    return words
 
 
 def _count_words(texts: list[_Words], min_count: int) -> tuple[NDArray[np.int32], list[str]]:
@@ -263,12 +263,17 @@ def _count_words(texts: list[_Words], min_count: int) -> tuple[NDArray[np.int32]
         ]
         for text in texts
     ]
-    counts = sum((np.bincount(own, minlength=len(known)) for own in codes), np.zeros(len(known), np.int64))
+    counts = sum(
+        (np.bincount(text_codes, minlength=len(known)) for text_codes in codes),
+        np.zeros(len(known), np.int64),
+    )
     order = np.argsort(-counts, kind="stable")
     order = order[counts[order] >= min_count]
     rank = np.full(len(known), len(order) + _RARE, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     end = np.int32(len(order) + _END)
-    tokens = [np.insert(rank[own], text.begins, end) for own, text in zip(codes, texts, strict=True)]
+    tokens = [
+        np.insert(rank[text_codes], text.begins, end) for text_codes, text in zip(codes, texts, strict=True)
+    ]
     names = list(known)
     return np.concatenate([*tokens, np.array([end], np.int32)]), [names[word] for word in order.tolist()]

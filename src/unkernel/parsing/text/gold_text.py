@@ -19,7 +19,7 @@ from unkernel.parsing.text.characters import is_blank
 TOKEN, SENTENCE = 1, 2  # kinds of ends
 _PARAGRAPH = ("newpar", "newdoc")
 _LINE_WIDTH = 80
-_MAX_LAYOUT_SENTENCES = 20  # in one layout; longer paragraphs change it
+_MAX_LAYOUT_SENTENCES = 20  # sentences of a paragraph before its layout changes
 
 
 class GoldToken(NamedTuple):
@@ -62,9 +62,9 @@ class GoldText:
 def read_gold_sentences(bank: Treebank) -> list[GoldSentence]:
     """Read the sentences of a treebank with their tokens, and blanks from ``# text`` or ``SpaceAfter``.
 
-    A ``# text`` that contradicts its tokens is ignored with a ``UserWarning``.
+    A comment ``# text`` that contradicts the tokens is ignored with a ``UserWarning``.
     """
-    found, contradicted = [], []
+    sentences, contradicted = [], []
     for sentence in bank:
         if not len(sentence):
             continue
@@ -73,16 +73,18 @@ def read_gold_sentences(bank: Treebank) -> list[GoldSentence]:
         aligned = _align(tokens, text) if text else tokens
         if aligned is None:
             contradicted.append(sentence)
-        found.append(GoldSentence(_clean(aligned or tokens), begins_paragraph))
+        sentences.append(GoldSentence(_strip_forms(aligned or tokens), begins_paragraph))
     if contradicted:
         _warn_of_contradictions(bank.name, contradicted)
-    return found
+    return sentences
 
 
 def check_tells_blanks(bank: Treebank, sentences: Sequence[GoldSentence]) -> None:
     """Warn if a treebank has punctuation but no information about blanks before it."""
     tokens = [token for sentence in sentences for token in sentence.tokens]
-    if not all(token.blank_follows for token in tokens) or any(_read_comments(one)[1] for one in bank):
+    if not all(token.blank_follows for token in tokens) or any(
+        _read_comments(sentence)[1] for sentence in bank
+    ):
         return
     if any(_is_punctuation(token.form) for token in tokens):
         warn_caller(
@@ -136,22 +138,22 @@ def read_gold_tokens(sentence: Sentence) -> list[GoldToken]:
 
 
 def _align(tokens: list[GoldToken], text: str) -> list[GoldToken] | None:
-    """Return the tokens with the blanks of the text; None if the text has other tokens."""
-    found, at = [], 0
+    """Return the tokens, marked where a blank follows in the text; None if the text has other tokens."""
+    aligned, at = [], 0
     for token in tokens:
         if not text.startswith(token.form, at):
             return None
         at = end = at + len(token.form)
         while at < len(text) and is_blank(text[at]):
             at += 1
-        found.append(token._replace(blank_follows=at > end))
+        aligned.append(token._replace(blank_follows=at > end))
     if at < len(text):
         return None
-    found[-1] = found[-1]._replace(blank_follows=tokens[-1].blank_follows)
-    return found
+    aligned[-1] = aligned[-1]._replace(blank_follows=tokens[-1].blank_follows)
+    return aligned
 
 
-def _clean(tokens: Iterable[GoldToken]) -> list[GoldToken]:
+def _strip_forms(tokens: Iterable[GoldToken]) -> list[GoldToken]:
     """Strip blanks from forms, and drop forms that consist of blanks."""
     stripped = (token._replace(form=token.form.strip()) for token in tokens)
     return [token for token in stripped if token.form]
@@ -160,8 +162,8 @@ def _clean(tokens: Iterable[GoldToken]) -> list[GoldToken]:
 def build_gold_text(sentences: Sequence[GoldSentence], *, layouts: Sequence[int] = (0,)) -> GoldText:
     """Join sentences into a text, with a blank between them and a blank line before a paragraph.
 
-    Paragraphs, or parts of long ones, have `layouts` in turn: 0 has no line ends, 1 has one after each
-    sentence, 2 breaks lines of more than some width.
+    Paragraphs, or parts of long ones, have `layouts` in turn: 0 has no line ends, 1 has a line end after each
+    sentence, 2 breaks long lines.
     """
     pieces: list[str] = []
     ends, boundaries, words = [], [], []
@@ -221,8 +223,8 @@ _ESCAPES = {"s": " ", "t": "\t", "n": "\n", "r": "\r", "0": "\0", "p": "|", "\\"
 def original_text(bank: Treebank) -> str:
     """Restore the text that a tokenizer split, with all its blanks.
 
-    Blanks are taken from ``SpacesBefore=`` and ``SpacesAfter=``. There is none after ``SpaceAfter=No``, and
-    otherwise one space.
+    Blanks are taken from ``SpacesBefore=`` and ``SpacesAfter=``. Without these, no blank follows a token
+    with ``SpaceAfter=No``, and one space follows any other.
 
     Parameters
     ----------
@@ -267,11 +269,11 @@ def text_tokens(sentence: Sentence) -> Iterator[TextToken]:
         if line.startswith("#") or len(columns) < 2 or "." in first or (not last and int(first) <= until):
             continue
         until = int(last or first)
-        misc = dict(one.partition("=")[::2] for one in columns[-1].split("|"))
+        misc = dict(item.partition("=")[::2] for item in columns[-1].split("|"))
         after = "" if misc.get("SpaceAfter") == "No" else _unescape(misc.get("SpacesAfter", " "))
         before = _unescape(misc.get("SpacesBefore", ""))
         yield TextToken(before, columns[1], after, range(int(first) - 1, until))
 
 
 def _unescape(blanks: str) -> str:
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), blanks)
+    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), blanks)

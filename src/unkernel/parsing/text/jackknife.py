@@ -14,13 +14,13 @@ from unkernel.parsing.text.learned_column import find_tagged_columns
 from unkernel.parsing.text.tagger import Tagger
 from unkernel.parsing.training_progress import Reporter
 
-_MAX_EPOCHS = 4  # half of the default costs a few tenths of a point
+_MAX_EPOCHS = 4  # half the default epochs of a tagger; accuracy falls by a few tenths of a point
 
 
 def jackknife_tags(
     bank: Treebank, tagger: Tagger, columns: Sequence[str], *, folds: int, report: Reporter
 ) -> Treebank:
-    """Divide a treebank into `folds` parts, and tag each by a tagger that was trained on the others.
+    """Divide a treebank into `folds` parts, and tag each part by a tagger trained on the other parts.
 
     A parser that learns from gold tags trusts tags too much, because predicted tags contain errors. Parts
     consist of neighbouring sentences, which share words. Only `columns` are tagged. A treebank of fewer than
@@ -31,17 +31,19 @@ def jackknife_tags(
         return bank
     pieces = []
     for number, (begin, end) in enumerate(pairwise(ends), 1):
-        own, others = bank[begin:end], bank[[*range(begin), *range(end, len(bank))]]
-        pieces.append(_tag_fold(own, others, tagger, columns).to_bytes())
+        fold, rest = bank[begin:end], bank[[*range(begin), *range(end, len(bank))]]
+        pieces.append(_tag_fold(fold, rest, tagger, columns).to_bytes())
         report(f"part {number} of {len(ends) - 1} tagged", share=number / (len(ends) - 1))
     return Treebank._of(parse_text(b"".join(pieces), "conllu", name=bank.name))
 
 
-def _tag_fold(own: Treebank, others: Treebank, tagger: Tagger, columns: Sequence[str]) -> Treebank:
-    """Tag some sentences by a tagger trained on others; return them as they are if those have no tags."""
-    found = [name for name in find_tagged_columns(others) if name in columns]
-    if not found:
-        return own
+def _tag_fold(fold: Treebank, rest: Treebank, tagger: Tagger, columns: Sequence[str]) -> Treebank:
+    """Tag the sentences of a fold by a tagger trained on the rest; return them unchanged if the rest has no
+    tags.
+    """
+    trained_columns = [name for name in find_tagged_columns(rest) if name in columns]
+    if not trained_columns:
+        return fold
     learner: Tagger = clone(tagger)
-    learner.set_params(columns=found, epochs=min(int(tagger.epochs), _MAX_EPOCHS), verbose=0)
-    return learner.fit(others).tag(own)
+    learner.set_params(columns=trained_columns, epochs=min(int(tagger.epochs), _MAX_EPOCHS), verbose=0)
+    return learner.fit(rest).tag(fold)

@@ -62,16 +62,16 @@ class LearnedColumn:
     templates : str
         The text of the feature templates.
     before : tuple of str
-        The columns that are filled before it, which its features use.
+        The columns that are filled before this one, which its features use.
     features : SequenceFeatures
     lexicons : list
         Lexicons of words: name, words and values.
     names : list of str
         The classes: tags, or edits that make lemmas.
     split : int
-        Number of the first columns that split its decisions into parts.
+        How many of the earlier columns split the decisions into parts.
     cases : list of (list of int, int)
-        Classes of those columns, and the part that decides for them.
+        Combinations of classes of these columns, and the part that decides for each.
     classes : list of list of int
         The classes that each part chooses among.
     classifiers : list of CompiledClassifier or None
@@ -116,7 +116,7 @@ class LearnedColumn:
 
     def engines(self) -> list[Any]:
         """Return the engines, part by part."""
-        return [None if one is None else one._engine for one in self.classifiers]
+        return [None if part is None else part._engine for part in self.classifiers]
 
     def store(self) -> tuple[Arrays, dict[str, Any]]:
         """Return the arrays and the settings of the column, without its classifiers."""
@@ -153,11 +153,11 @@ def restore_column(
         (lexicon, _restore_lexicon(file, _make_lexicon_prefix(name, lexicon), arrays))
         for lexicon in map(str, stored["lexicons"])
     ]
-    own = {
+    feature_arrays = {
         key: np.ascontiguousarray(array) for key, array in select_arrays(arrays, f"{name}.features.").items()
     }
     features = restored_sequence_features(
-        templates, file, own, int(stored["features"]), **feature_sources(before, lexicons)
+        templates, file, feature_arrays, int(stored["features"]), **feature_sources(before, lexicons)
     )
     names = unpack_strings(file, arrays, f"{name}.names")
     if name == LEMMA and not all(map(_EDIT.fullmatch, names)):
@@ -170,15 +170,15 @@ def restore_column(
         lexicons=lexicons,
         names=names,
         split=int(stored["split"]),
-        cases=[([int(one) for one in classes], int(part)) for classes, part in stored["cases"]],
-        classes=[[int(one) for one in own] for own in stored["classes"]],
+        cases=[(list(map(int, classes)), int(part)) for classes, part in stored["cases"]],
+        classes=[list(map(int, part_classes)) for part_classes in stored["classes"]],
         classifiers=[parts.get(f"{name}.{number}") for number in range(len(stored["classes"]))],
         certain=_restore_certain(file, f"{name}.certain", arrays),
     )
 
 
 def _make_lexicon_prefix(column: str, lexicon: str) -> str:
-    """Return the prefix of the names of its arrays."""
+    """Return the prefix of the names of a lexicon's arrays."""
     return lexicon if lexicon == CLUSTER else f"{column}.{lexicon}"
 
 
@@ -190,7 +190,7 @@ def _restore_lexicon(file: str, prefix: str, arrays: Arrays) -> tuple[list[str],
 
 
 def _restore_certain(file: str, prefix: str, arrays: Arrays) -> CertainClasses:
-    if f"{prefix}.words" not in arrays:  # in files of the first version, classifiers decide everything
+    if f"{prefix}.words" not in arrays:  # files of the first version have no certain words
         return CertainClasses([], np.zeros(0, np.int32), np.zeros(0, np.int32))
     integers = [np.dtype("<i4")]
     return CertainClasses(

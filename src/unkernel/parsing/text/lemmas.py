@@ -2,7 +2,7 @@
 
 An edit takes the word as it is, in lower case or with a capital first letter, cuts letters off both ends and
 adds others: ``running`` becomes ``run`` by cutting four letters off its end. One edit serves many words, also
-ones that did not occur in training.
+words that did not occur in training.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def find_edit(form: str, lemma: str) -> str:
     >>> find_edit("running", "run"), find_edit("Dogs", "dog"), find_edit("gemacht", "machen")
     ('k:0:4:0:', 'l:0:1:0:', 'k:2:1:0:en')
     """
-    found = [_find_edit_with_case(case, change(form), lemma) for case, change in _CASES.items()]
-    possible = [edit for edit in found if edit is not None]
+    edits = [_find_edit_with_case(case, change(form), lemma) for case, change in _CASES.items()]
+    possible = [edit for edit in edits if edit is not None]
     return min(possible, key=len) if possible else _WHOLE + lemma
 
 

@@ -1,7 +1,7 @@
 """Accuracy of splitting, tagging and parsing: the measures of the CoNLL 2018 shared task.
 
-A tag or a head is correct if it is that of the aligned word. F1 is the harmonic mean of the shares of correct
-words among those of the answer and among those of the treebank.
+A tag or a head is correct if the aligned word has the same. F1 is the harmonic mean of precision (the share
+of correct words among all words of the output) and recall (their share among all words of the treebank).
 """
 
 from __future__ import annotations
@@ -115,9 +115,9 @@ class TextResult:
     ufeats : Score
         Words with the correct universal features.
     all_tags : Score
-        Words for which these three are correct.
+        Words whose ``upos``, ``xpos`` and ``ufeats`` are correct.
     lemmas : Score
-        Words with the correct lemma; words without one in the treebank count as correct.
+        Words with the correct lemma; words that have no lemma in the treebank count as correct.
     uas : Score
         Words with the correct head.
     las : Score
@@ -125,7 +125,7 @@ class TextResult:
     seconds : float, default=nan
         CPU time; NaN if it was not measured.
     measured : tuple of str, default=all
-        Names of the scores that are meaningful: those that were predicted and are in the treebank.
+        Names of the scores that are meaningful, because the values were predicted and are in the treebank.
     answer : Treebank or None, default=None
         The annotation that was compared with the treebank.
 
@@ -183,8 +183,8 @@ class TextResult:
         """
         return frame_of(
             [
-                {"measure": name, "precision": one.precision, "recall": one.recall, "f1": one.f1}
-                for name, one in self.scores().items()
+                {"measure": name, "precision": score.precision, "recall": score.recall, "f1": score.f1}
+                for name, score in self.scores().items()
             ]
         )
 
@@ -259,30 +259,28 @@ def compare_text(
     """
     bank, answer = as_treebank(gold), as_treebank(found)
     check_not_empty(bank.name, len(bank))
-    both = AlignedTexts(bank, answer)
-    same_head = both.same_head
+    texts = AlignedTexts(bank, answer)
+    same_head = texts.same_head
     annotated = list_measures(find_tagged_columns(bank), trees=bool((bank.heads >= 0).any()))
 
-    def score(is_right: Callable[[AlignedWord, AlignedWord], bool]) -> Score:
-        count = sum(is_right(ours, theirs) for ours, theirs in both.pairs)
-        return Score(len(both.gold.words), len(both.found.words), count)
+    def score(is_correct: Callable[[AlignedWord, AlignedWord], bool]) -> Score:
+        count = sum(is_correct(gold, found) for gold, found in texts.pairs)
+        return Score(len(texts.gold.words), len(texts.found.words), count)
 
     def same(read: Callable[[AlignedWord], Any]) -> Callable[[AlignedWord, AlignedWord], bool]:
-        return lambda ours, theirs: read(ours) == read(theirs)
+        return lambda gold, found: read(gold) == read(found)
 
     return TextResult(
-        tokens=_score_spans(both.gold.tokens, both.found.tokens),
-        sentences=_score_spans(both.gold.sentences, both.found.sentences),
-        words=score(lambda ours, theirs: True),
+        tokens=_score_spans(texts.gold.tokens, texts.found.tokens),
+        sentences=_score_spans(texts.gold.sentences, texts.found.sentences),
+        words=score(lambda gold, found: True),
         upos=score(same(lambda word: word.columns[3])),
         xpos=score(same(lambda word: word.columns[4])),
         ufeats=score(same(_list_universal_features)),
         all_tags=score(same(lambda word: (*word.columns[3:5], _list_universal_features(word)))),
-        lemmas=score(lambda ours, theirs: ours.columns[2] in ("_", theirs.columns[2])),
+        lemmas=score(lambda gold, found: gold.columns[2] in ("_", found.columns[2])),
         uas=score(same_head),
-        las=score(
-            lambda ours, theirs: same_head(ours, theirs) and _get_relation(ours) == _get_relation(theirs)
-        ),
+        las=score(lambda gold, found: same_head(gold, found) and _get_relation(gold) == _get_relation(found)),
         seconds=seconds,
         measured=tuple(name for name in measures if name in annotated),
         answer=answer,
@@ -298,9 +296,9 @@ class ComparedTrees:
     relations : ndarray of str, shape (n_words,)
         The correct relation of each word, without its subtype.
     aligned_relations : ndarray of str, shape (n_words,)
-        The relation of the aligned word of the answer; ``NO_WORD`` if there is none.
+        The relation of the aligned word of the output; ``NO_WORD`` if there is none.
     predicted_relations : ndarray of str
-        The relations of all words of the answer.
+        The relations of all words of the output.
     correct_heads : ndarray of bool, shape (n_words,)
         Whether the head is correct.
     lengths : ndarray of int, shape (n_words,)
@@ -319,17 +317,15 @@ NO_WORD = "(no such word)"
 
 def compare_trees(gold: Treebank, found: Treebank) -> ComparedTrees:
     """Compare the trees of two treebanks of the same text."""
-    both = AlignedTexts(gold, found)
-    theirs_of = {id(ours): theirs for ours, theirs in both.pairs}
-    beside = [(ours, theirs_of.get(id(ours))) for ours in both.gold.words]
+    texts = AlignedTexts(gold, found)
+    found_word_of = {id(gold_word): found_word for gold_word, found_word in texts.pairs}
+    pairs = [(word, found_word_of.get(id(word))) for word in texts.gold.words]
     return ComparedTrees(
-        np.array([_get_relation(ours) for ours, _ in beside], dtype=object),
-        np.array(
-            [NO_WORD if theirs is None else _get_relation(theirs) for _, theirs in beside], dtype=object
-        ),
-        np.array([_get_relation(theirs) for theirs in both.found.words], dtype=object),
-        np.array([theirs is not None and both.same_head(ours, theirs) for ours, theirs in beside]),
-        np.array([0 if ours.head is None else abs(ours.head.number - ours.number) for ours, _ in beside]),
+        np.array([_get_relation(word) for word, _ in pairs], dtype=object),
+        np.array([NO_WORD if other is None else _get_relation(other) for _, other in pairs], dtype=object),
+        np.array([_get_relation(word) for word in texts.found.words], dtype=object),
+        np.array([other is not None and texts.same_head(word, other) for word, other in pairs]),
+        np.array([0 if word.head is None else abs(word.head.number - word.number) for word, _ in pairs]),
     )
 
 
@@ -342,4 +338,6 @@ def _get_relation(word: AlignedWord) -> str:
 
 
 def _list_universal_features(word: AlignedWord) -> list[str]:
-    return sorted(one for one in word.columns[5].split("|") if one.partition("=")[0] in _UNIVERSAL_FEATURES)
+    return sorted(
+        feature for feature in word.columns[5].split("|") if feature.partition("=")[0] in _UNIVERSAL_FEATURES
+    )

@@ -32,7 +32,7 @@ class _Entry:
 
 
 def spacy_columns(sentences: Iterable[Sentence]) -> dict[str, list[Any]]:
-    """Return the columns that make a ``Doc``, by their names there."""
+    """Return the arguments that make a ``Doc``: its columns, by name."""
     entries: list[_Entry] = []
     for sentence in sentences:
         begin = len(entries)
@@ -45,20 +45,20 @@ def spacy_columns(sentences: Iterable[Sentence]) -> dict[str, list[Any]]:
 def _add_sentence(sentence: Sentence, entries: list[_Entry]) -> None:
     rows = _Rows(sentence)
     place_of: dict[int, int] = {}  # the entry of each word
-    made: list[tuple[_Entry, int]] = []  # entries, each with the word that has its head
+    entries_with_words: list[tuple[_Entry, int]] = []  # entries, each with the word that has its head
     for token in text_tokens(sentence):
         if token.before:
             entries.append(_Entry.of_blanks(token.before, len(entries) + 1))
         for words in rows.parts_of(token):
             entry, top = rows.entry(token.form, words)
             place_of |= dict.fromkeys(words, len(entries))
-            made.append((entry, top))
+            entries_with_words.append((entry, top))
             entries.append(entry)
         last = len(entries) - 1
         entries[last].spaces = token.after.startswith(" ")
         if blanks := token.after.removeprefix(" "):
             entries.append(_Entry.of_blanks(blanks, last))
-    for entry, top in made:
+    for entry, top in entries_with_words:
         head = sentence.heads[top]
         entry.heads = place_of[head - 1] if head else place_of[top]
 
@@ -78,26 +78,28 @@ class _Rows:
         }
 
     def parts_of(self, token: TextToken) -> list[range]:
-        """Return the words of a token one by one if they are its parts, otherwise all together."""
+        """Return the words of a token one by one if they make up the token, otherwise together."""
         if "".join(self._forms[word] for word in token.words) != token.form:
             return [token.words]
         return [range(word, word + 1) for word in token.words]
 
     def entry(self, form: str, words: range) -> tuple[_Entry, int]:
-        """Return an entry for words, and the topmost of them, whose head it has, to avoid cycles."""
+        """Return an entry for words, and the topmost of these words. The entry gets the head of that word, so
+        that heads have no cycles.
+        """
         top = min(words, key=self._depth)
         values: dict[str, Any] = {name: column[top] for name, column in self._tags.items()}
         if len(words) > 1:
-            values["tags"] = "_".join(self._all("tags", words))
-            values["lemmas"] = " ".join(self._all("lemmas", words))
-            values["morphs"] = _merge_features(self._all("morphs", words))
+            values["tags"] = "_".join(self._list_values("tags", words))
+            values["lemmas"] = " ".join(self._list_values("lemmas", words))
+            values["morphs"] = _merge_features(self._list_values("morphs", words))
         else:
             form = self._forms[top]
         if not self._heads[top]:
             values["deps"] = _ROOT
         return _Entry(form, **values), top
 
-    def _all(self, name: str, words: range) -> list[str]:
+    def _list_values(self, name: str, words: range) -> list[str]:
         return [self._tags[name][word] for word in words if self._tags[name][word]]
 
     def _depth(self, word: int) -> int:
@@ -108,7 +110,7 @@ class _Rows:
 
 
 def _merge_features(features: list[str]) -> str:
-    """Merge the features of several words: each name once, with the values of all."""
+    """Merge the features of several words: each feature once, with the values of all words."""
     values: dict[str, set[str]] = {}
     for feature in "|".join(features).split("|"):
         name, _, several = feature.partition("=")

@@ -11,15 +11,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-Word = tuple[int, int, str, str]  # begin, end, added characters, the same in capitals
+Word = tuple[int, int, str, str]  # begin, end, added characters, added characters in capitals
 Rule = tuple[Word, ...]
 WHOLE = -1  # no rule
 LONGEST_TOKEN = 64
-_MAX_CONTEXT = 2  # characters before the part that is split off
+_MAX_CONTEXT = 2  # longest context in characters, before the part that is split off
 _MAX_ENDING = 12
-_MIN_TOKENS = 2  # different tokens that an ending is learned from
-_MIN_CORRECT_SHARE = 0.9  # of these tokens, for its rule
-_MAX_EXCEPTION_SHARE = 0.03  # of splits, or of whole tokens, that are ignored
+_MIN_TOKENS = 2  # an ending is learned from this number of different tokens at least
+_MIN_CORRECT_SHARE = 0.9  # share of these tokens for which the rule must be correct
+_MAX_EXCEPTION_SHARE = 0.03  # a smaller share of splits, or of whole tokens, is ignored
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Splits:
     ----------
     rules : list of Rule
     tokens : dict of int
-        Tokens in lower case: twice the number of their rule, or of ``WHOLE``, plus 1 if the words around them
-        decide.
+        For tokens in lower case: twice the number of the token's rule (or ``WHOLE``), plus 1 if the words
+        around it decide whether it is split.
     endings : dict of int
         Endings in lower case, and their rules.
     """
@@ -48,7 +48,7 @@ class Splits:
 def learn_splits(
     tokens: Iterable[tuple[str, Sequence[str]]], lower: Callable[[str], str] = str.lower
 ) -> Splits:
-    """Learn from tokens and their words; a token that is one word has none."""
+    """Learn rules from tokens and their words; a token that is one word has an empty list."""
     seen: dict[str, Counter[Rule | None]] = defaultdict(Counter)
     for form, words in tokens:
         if 1 < len(form) <= LONGEST_TOKEN:
@@ -66,8 +66,8 @@ def learn_splits(
 
     for form, counts in seen.items():
         if len(counts) > (None in counts):
-            rule, ask = _choose_rule(counts)
-            learnt.tokens[form] = 2 * number(rule) + ask
+            rule, is_ambiguous = _choose_rule(counts)
+            learnt.tokens[form] = 2 * number(rule) + is_ambiguous
     for ending, rule in _learn_endings(seen).items():
         learnt.endings[ending] = number(rule)
     _add_exceptions(learnt, seen)
@@ -95,7 +95,8 @@ def find_rule(form: str, words: Sequence[str], lower: Callable[[str], str] = str
         until = begin + _count_common_prefix(small[begin:end], lower(word))
         rest = word[until - begin :]
         rest = lower(rest) if form.isupper() else rest
-        place = until - size - 1 if last == 0 else until  # a stem of any length, or so many characters
+        # Counted from the end of the token for a stem of any length, else from its beginning.
+        place = until - size - 1 if last == 0 else until
         head.append((begin, place, rest, rest.upper()))
         begin = until
     return tuple(head + tail)
@@ -110,7 +111,7 @@ def _count_common_prefix(one: str, other: str) -> int:
 def _choose_rule(counts: Mapping[Rule | None, int]) -> tuple[Rule | None, bool]:
     """Return the rule of a token that was split, and whether the words around it decide."""
     whole, total = counts.get(None, 0), sum(counts.values())
-    rule = max((one for one in counts if one is not None), key=lambda one: (counts[one], one))
+    rule = max((rule for rule in counts if rule is not None), key=lambda rule: (counts[rule], rule))
     if whole <= _MAX_EXCEPTION_SHARE * total:
         return rule, False
     return (None, False) if total - whole <= _MAX_EXCEPTION_SHARE * total else (rule, True)
@@ -125,18 +126,20 @@ def _learn_endings(seen: Mapping[str, Counter[Rule | None]]) -> dict[str, Rule |
         if rule is not None and rule[0][1] < 0
         for length in _list_lengths(-rule[0][1] - 1, len(form))
     }
-    found: dict[str, Counter[Rule | None]] = defaultdict(Counter)
+    counts_of_ending: dict[str, Counter[Rule | None]] = defaultdict(Counter)
     for form, counts in seen.items():
-        usual = max(counts, key=lambda one: (counts[one], one is not None))
+        usual = max(counts, key=lambda rule: (counts[rule], rule is not None))
         for length in range(1, min(len(form) - 1, _MAX_ENDING) + 1):
             if form[-length:] in candidates:
-                found[form[-length:]][usual] += 1
+                counts_of_ending[form[-length:]][usual] += 1
     kept: dict[str, Rule | None] = {}
-    for ending in sorted(found, key=len):
-        rule, times = max(found[ending].items(), key=lambda one: (one[1], one[0] is not None))
+    for ending in sorted(counts_of_ending, key=len):
+        rule, times = max(counts_of_ending[ending].items(), key=lambda item: (item[1], item[0] is not None))
         shorter = next((kept[ending[k:]] for k in range(1, len(ending)) if ending[k:] in kept), None)
-        sure = times >= _MIN_TOKENS and times >= _MIN_CORRECT_SHARE * sum(found[ending].values())
-        if sure and rule != shorter:
+        is_reliable = times >= _MIN_TOKENS and times >= _MIN_CORRECT_SHARE * sum(
+            counts_of_ending[ending].values()
+        )
+        if is_reliable and rule != shorter:
             kept[ending] = rule
     return kept
 

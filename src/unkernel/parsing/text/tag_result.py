@@ -76,10 +76,10 @@ class TagResult:
 
 def score_columns(gold: Treebank, found: Treebank, columns: Sequence[str], seconds: float) -> TagResult:
     """Compare some columns of two treebanks of the same words."""
-    right = {name: _compare_column(gold, found, name) for name in columns}
+    is_correct = {name: _compare_column(gold, found, name) for name in columns}
     return TagResult(
-        accuracy={name: compute_percent_true(own) for name, own in right.items()},
-        all=compute_percent_true(np.logical_and.reduce(list(right.values()))),
+        accuracy={name: compute_percent_true(values) for name, values in is_correct.items()},
+        all=compute_percent_true(np.logical_and.reduce(list(is_correct.values()))),
         n_sentences=len(gold),
         n_words=gold.n_words,
         seconds=seconds,
@@ -87,10 +87,10 @@ def score_columns(gold: Treebank, found: Treebank, columns: Sequence[str], secon
 
 
 def _compare_column(gold: Treebank, found: Treebank, column: str) -> NDArray[np.bool_]:
-    """Return which words have the correct value."""
+    """Return for each word whether its value is correct."""
     codes, names = gold.symbols(column)
-    other, other_names = found.symbols(column)
+    predicted, predicted_names = found.symbols(column)
     place = {name: number for number, name in enumerate(names)}
-    numbers = np.array([place.get(name, -1) for name in other_names], np.int32)
-    same: NDArray[np.bool_] = numbers[other] == codes
+    numbers = np.array([place.get(name, -1) for name in predicted_names], np.int32)
+    same: NDArray[np.bool_] = numbers[predicted] == codes
     return same

@@ -34,7 +34,7 @@ from unkernel.parsing.text.tagger_model import TaggerModel
 from unkernel.parsing.training_progress import Reporter
 
 _TEMPLATES = {"first": "tagger.txt", "next": "tagger_next.txt", LEMMA: "tagger_lemma.txt"}
-# Added before and after the others if there are clusters of words, except for lemmas.
+# Templates to add before and after all others if there are clusters of words; lemmas use no clusters.
 _CLUSTER_TEMPLATES = {
     "first": ("cluster[0]\ncluster[1]\n", "cluster[-2]\ncluster[-1]\ncluster[2]\n"),
     "next": ("cluster[0]\ncluster[1]\n", "cluster[-1]\n"),
@@ -65,7 +65,7 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
     min_count : int, default=2
         Smallest number of occurrences of a feature in training; rarer features are ignored.
     min_updates : int, default=4
-        Smallest number of updates of a conjunction; those with fewer are dropped.
+        Smallest number of updates of a conjunction; conjunctions with fewer updates are dropped.
     clusters : WordClusters, path or None, default=None
         Word clusters, or a file of text without tags to learn them from. They help with words that the
         treebank does not contain. A path names a ``.uk`` file of clusters, or text: one sentence per line,
@@ -176,7 +176,7 @@ class _ColumnLearner:
     ) -> None:
         self.tagger, self.bank, self.dev, self.clusters, self.report = tagger, bank, dev, clusters, report
         self.columns: list[LearnedColumn] = []
-        self._before: list[Numbers] = []  # the correct answers of these columns
+        self._before: list[Numbers] = []  # the correct classes in these columns
         self._dev_before: list[Numbers] = []
 
     def learn(self, name: str) -> None:
@@ -194,7 +194,7 @@ class _ColumnLearner:
             [("seen", collect_seen_tags(self.bank, answers, at_least)), *lexicons]
             for at_least in (MIN_KNOWN_COUNT, 1)
         )
-        templates += "".join(f"{one}[0]\n" for one in before)
+        templates += "".join(f"{column}[0]\n" for column in before)
         features = SequenceFeatures(templates, file, **feature_sources(before, frequent))
         features.learn(self.bank._text, answers.numbers, backward=False, min_count=int(self.tagger.min_count))
         split = min(_MAX_SPLIT_COLUMNS.get(name, 0), len(before))
@@ -228,7 +228,7 @@ class _ColumnLearner:
     def _runs(
         self, name: str, features: SequenceFeatures, answers: Numbers, task: ColumnTask
     ) -> list[list[Weights]]:
-        """Return the weights of each part, run by run, after the best dev epoch or the last."""
+        """Return the weights of each part, run by run, after the best dev epoch or the last epoch."""
         tagger = self.tagger
         seeds = check_random_state(tagger.random_state).randint(2**31, size=int(tagger.runs))
         score = None if self.dev is None else self._dev_score(name, self.dev, task)
@@ -249,13 +249,13 @@ class _ColumnLearner:
         return runs
 
     def _dev_score(self, name: str, dev: Treebank, task: ColumnTask) -> Callable[[SequenceTrainer], float]:
-        """Return a function that gives the accuracy of a trainer on the dev treebank, in percent."""
-        right = Answers.of(dev, name).numbers_in(task.names)
-        given = task.to_answer(dev, self._dev_before)
+        """Return a function that computes the accuracy of a trainer on the dev treebank, in percent."""
+        gold = Answers.of(dev, name).numbers_in(task.names)
+        known_and_parts = task.to_answer(dev, self._dev_before)
 
         def score(trainer: SequenceTrainer) -> float:
-            found = np.asarray(trainer.answers(dev._text, *given))
-            return percentage(int(np.count_nonzero(found == right)), len(found))
+            predicted = np.asarray(trainer.answers(dev._text, *known_and_parts))
+            return percentage(int(np.count_nonzero(predicted == gold)), len(predicted))
 
         return score
 
@@ -271,11 +271,12 @@ class _ColumnLearner:
             start = time.process_time()
             words, wrong = trainer.run_epoch()
             text = f"{which}, epoch {epoch}: {percentage(wrong, max(words, 1)):.2f} % wrong"
-            right = 0.0 if epoch == int(self.tagger.epochs) else -1.0  # without a dev treebank: the last
+            # Without a dev treebank, the last epoch is the best.
+            accuracy = 0.0 if epoch == int(self.tagger.epochs) else -1.0
             if score is not None:
-                right = score(trainer)
-                text += f"; dev {right:.2f} % right"
-            if right > best:
-                best, weights = right, [trainer.weights(part) for part in range(parts)]
+                accuracy = score(trainer)
+                text += f"; dev {accuracy:.2f} % right"
+            if accuracy > best:
+                best, weights = accuracy, [trainer.weights(part) for part in range(parts)]
             self.report(f"{text} ({time.process_time() - start:.1f} s)")
         return weights

@@ -82,8 +82,8 @@ class TaggerModel(ParserModel):
     @property
     def clusters(self) -> WordClusters | None:
         """The word clusters, if the tagger uses them, otherwise None."""
-        found = dict(self.columns[0].lexicons).get(CLUSTER)
-        return None if found is None else WordClusters.from_lexicon(found)
+        lexicon = dict(self.columns[0].lexicons).get(CLUSTER)
+        return None if lexicon is None else WordClusters.from_lexicon(lexicon)
 
     @property
     def n_features_(self) -> int:
@@ -103,7 +103,7 @@ class TaggerModel(ParserModel):
     def class_names(self, part: str) -> list[str]:
         name, _, number = part.partition(".")
         column = self._column(name)
-        return [column.names[one] for one in column.classes[int(number)]]
+        return [column.names[name_index] for name_index in column.classes[int(number)]]
 
     def feature_names(self, part: str) -> Callable[[int], str]:
         column = self._column(part.partition(".")[0])
@@ -143,34 +143,36 @@ class TaggerModel(ParserModel):
         for column in self.columns:
             column.engines()  # build them before the clock starts
         start = time.process_time()
-        found = self.tag(bank, n_jobs=n_jobs)
+        tagged = self.tag(bank, n_jobs=n_jobs)
         seconds = time.process_time() - start
-        return score_columns(bank, found, measured, seconds)
+        return score_columns(bank, tagged, measured, seconds)
 
     def tag_faults(self, corpus: Treebank) -> list[TagFault]:
         return []
 
     def _find_classes(self, bank: Treebank, n_jobs: int | None = None) -> list[NDArray[np.int32]]:
         """Return the classes of all words, column by column."""
-        found = tag_text(
+        classes = tag_text(
             bank._text,
             [column.native for column in self.columns],
             [column.engines() for column in self.columns],
             threads=thread_count(n_jobs),
         )
-        return [np.asarray(own) for own in found]
+        return [np.asarray(column_classes) for column_classes in classes]
 
     def _annotate(self, bank: Treebank, n_jobs: int | None) -> bytes:
         return self._write_tags(bank, self._find_classes(bank, n_jobs)) if bank.n_words else bank.to_bytes()
 
-    def _write_tags(self, bank: Treebank, found: list[NDArray[np.int32]]) -> bytes:
+    def _write_tags(self, bank: Treebank, classes: list[NDArray[np.int32]]) -> bytes:
         values = []
-        for column, own in zip(self.columns, found, strict=True):
+        for column, class_of_word in zip(self.columns, classes, strict=True):
             numbers, names = (
-                (own, column.names) if column.name != LEMMA else _apply_edits(bank, own, column.names)
+                (class_of_word, column.names)
+                if column.name != LEMMA
+                else _apply_edits(bank, class_of_word, column.names)
             )
             values.append((COLUMNS.index(column.name), numbers, names))
-        return bytes(bank._text.write_columns(sorted(values, key=lambda one: one[0])))
+        return bytes(bank._text.write_columns(sorted(values, key=lambda value: value[0])))
 
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
         from unkernel.parsing.decision_trace import trace_tags
@@ -178,9 +180,9 @@ class TaggerModel(ParserModel):
         bank = as_treebank(source)
         if not bank.n_words:
             return iter(())
-        found = self._find_classes(bank)
-        tagged = Treebank._of(parse_again(bank._text, self._write_tags(bank, found)))
-        return trace_tags(tagged, self.columns, found)
+        classes = self._find_classes(bank)
+        tagged = Treebank._of(parse_again(bank._text, self._write_tags(bank, classes)))
+        return trace_tags(tagged, self.columns, classes)
 
     # --- Files ----------------------------------------------------------------------------------------
 
@@ -188,8 +190,8 @@ class TaggerModel(ParserModel):
         arrays, settings = store_classifiers(self.parts_)
         stored = []
         for column in self.columns:
-            own, description = column.store()
-            arrays |= own
+            column_arrays, description = column.store()
+            arrays |= column_arrays
             stored.append(description)
         return arrays, settings | {"columns": stored}
 
@@ -200,14 +202,14 @@ class TaggerModel(ParserModel):
         stored = container.read_setting(name, settings, "columns", list, _are_columns)
         parts = restore_classifiers(name, arrays, settings)
         model = cls([], parameters)
-        for one in stored:
-            model.columns.append(restore_column(name, one, model.columns_, arrays, parts))
-        model._find_classes(as_treebank([]))  # ValueError if the classifiers are not those of the parts
+        for description in stored:
+            model.columns.append(restore_column(name, description, model.columns_, arrays, parts))
+        model._find_classes(as_treebank([]))  # raises a ValueError if the classifiers do not match the parts
         return model
 
 
 def _are_columns(columns: list[Any]) -> bool:
-    names = [one.get("name") for one in columns if isinstance(one, dict)]
+    names = [column.get("name") for column in columns if isinstance(column, dict)]
     return 0 < len(names) == len(columns) == len(set(names)) and set(names) <= set(TAGGED)
 
 

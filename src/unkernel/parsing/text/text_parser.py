@@ -25,14 +25,19 @@ from unkernel.parsing.text.text_parser_model import TextParserModel
 from unkernel.parsing.text.tokenizer import Tokenizer
 from unkernel.parsing.training_progress import OnStep, Reporter, Step
 
-_SHARES = {"tokenizer": 0.1, "tagger": 0.4, "tags": 0.6, "parser": 1.0}  # of training, at the end of parts
+_SHARES = {
+    "tokenizer": 0.1,
+    "tagger": 0.4,
+    "tags": 0.6,
+    "parser": 1.0,
+}  # share of the training that is done at the end of each part
 
 
 class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
     """Parser of raw text: a tokenizer, a tagger and a dependency parser in one.
 
     All three are trained on one treebank. The parser is trained on predicted tags, which are as accurate as
-    those of new text: each sentence is tagged by a tagger that was trained without it (jack-knifing).
+    the tags of new text: each sentence is tagged by a tagger that was trained without it (jack-knifing).
 
     Parameters
     ----------
@@ -117,7 +122,7 @@ class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
         self._parts()[2]._check_parameters()
 
     def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TextParserModel:
-        tokenizer, tagger, parser = (clone(own).set_params(verbose=0) for own in self._parts())
+        tokenizer, tagger, parser = (clone(part).set_params(verbose=0) for part in self._parts())
         self._share_clusters(tagger, parser, bank, report)
         tokenizer.fit_reporting(bank, dev, on_progress=_report_part("tokenizer", report))
         tagger.fit_reporting(bank, dev, on_progress=_report_part("tagger", report))
@@ -137,7 +142,7 @@ class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
     def _share_clusters(
         self, tagger: Tagger, parser: ArcEagerParser, bank: Treebank, report: Reporter
     ) -> None:
-        """Make clusters ready once, not for every tagger."""
+        """Load or learn the clusters once, instead of once per tagger."""
         given = tagger.clusters if self.clusters is None else self.clusters
         clusters = get_clusters(given, bank, lambda words: report(f"clusters: {words}"))
         tagger.set_params(clusters=clusters)

@@ -41,7 +41,7 @@ _PARTS: dict[str, type[SavedModel]] = {
 }
 _Model = TypeVar("_Model")
 _BATCH_BYTES = 1 << 17  # short texts are parsed together
-_NEW_TEXT = b"# newdoc\n"  # separates such texts; no answer contains this line
+_NEW_TEXT = b"# newdoc\n"  # separates short texts; no parsed text contains this line
 
 
 class _LazyModel(Generic[_Model]):
@@ -62,7 +62,7 @@ class TextParserModel(SavedModel):
     """Trained parser of raw text, made by ``TextParser`` or loaded from a file.
 
     A file stays mapped into memory. Each of its models is checked and prepared when it is first needed;
-    damage is reported as a ``FormatError`` then. :meth:`check_model` checks all of them at once.
+    if it is damaged, a ``FormatError`` is raised then. :meth:`check_model` checks all of them at once.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class TextParserModel(SavedModel):
         Returns
         -------
         Document
-            The parsed text; every character of the text is in it.
+            The parsed text, with every character of the text.
         """
         return Document._from_conllu(self._annotate_text(encode_text(text), n_jobs))
 
@@ -195,7 +195,7 @@ class TextParserModel(SavedModel):
         texts : iterable of str
             The texts, which are read as they are needed.
         n_jobs : int, default=None
-            Number of threads, each of which parses other texts; None means 1 and -1 means all processors. The
+            Number of threads, which parse different texts; None means 1 and -1 means all processors. The
             results do not depend on it.
 
         Returns
@@ -214,10 +214,10 @@ class TextParserModel(SavedModel):
     def _parse_batch(self, texts: list[bytes]) -> list[Document]:
         """Split short texts one by one, and tag and parse them together."""
         split = [self.tokenizer._tokenize(text, 1) for text in texts]
-        parsed = self._annotate(_read_words(b"".join(_NEW_TEXT + one for one in split if one)), 1)
-        between = b"\n" + _NEW_TEXT  # the first line end is that of the blank line above
-        answers = iter((b"\n" + parsed).removesuffix(b"\n").split(between)[1:])
-        return [Document._from_conllu(next(answers) + b"\n" if one else one) for one in split]
+        parsed = self._annotate(_read_words(b"".join(_NEW_TEXT + tokens for tokens in split if tokens)), 1)
+        between = b"\n" + _NEW_TEXT  # the first line end belongs to the blank line after the previous text
+        documents = iter((b"\n" + parsed).removesuffix(b"\n").split(between)[1:])
+        return [Document._from_conllu(next(documents) + b"\n" if tokens else tokens) for tokens in split]
 
     def explain(self, source: str | Treebank, *, top: int | None = 10) -> list[ExplainedDecision]:
         """Explain how the words of a text get their tags and heads, decision by decision.
@@ -238,11 +238,15 @@ class TextParserModel(SavedModel):
         words = self.tokenizer.tokenize(source) if isinstance(source, str) else source
         if not words.n_words:
             return []
-        found = {
+        explained = {
             "tagger": self.tagger.explain(words, top=top),
             "parser": self.parser.explain(self.tagger.tag(words), top=top),
         }
-        return [replace(one, part=f"{name}.{one.part}") for name, own in found.items() for one in own]
+        return [
+            replace(decision, part=f"{name}.{decision.part}")
+            for name, decisions in explained.items()
+            for decision in decisions
+        ]
 
     def tag_faults(self, corpus: Treebank) -> list[TagFault]:
         """Return an empty list, because the model only needs words.
@@ -277,8 +281,8 @@ class TextParserModel(SavedModel):
         source : path, open file or Treebank
             Sentences with the correct annotation.
         given : {"text", "tokens", "tags"}, default="text"
-            What to take from the treebank: only its text (that of its comments ``# text``, with a blank line
-            before each paragraph); its sentences and words; or also their tags.
+            Input of the parser: only the text of the treebank (from its comments ``# text``, with a blank
+            line before each paragraph); its sentences and words; or also their tags.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 
@@ -293,11 +297,11 @@ class TextParserModel(SavedModel):
         self._annotate_text(b"", 1)  # build the engines before the clock starts
         start = time.process_time()
         if given == "text":
-            found = self._annotate_text(text, n_jobs)
+            parsed = self._annotate_text(text, n_jobs)
         else:
-            found = (self if given == "tokens" else self.parser)._annotate(bank, n_jobs)
+            parsed = (self if given == "tokens" else self.parser)._annotate(bank, n_jobs)
         seconds = time.process_time() - start
-        answer = Treebank._of(parse_text(found, "conllu"))
+        answer = Treebank._of(parse_text(parsed, "conllu"))
         return compare_text(bank, answer, seconds=seconds, measures=list_measures(self.tagger.columns_))
 
     # --- Files ----------------------------------------------------------------------------------------
@@ -350,7 +354,7 @@ def _read_model(name: str, model: type[SavedModel], content: NDArray[np.uint64],
 
 
 def check_given(given: str) -> str:
-    """Return `given`; ValueError if it is not one of the three."""
+    """Return `given`; ValueError if it is not in ``GIVEN``."""
     if given not in GIVEN:
         raise ValueError(f"given must be one of {', '.join(GIVEN)}, got {given!r}")
     return given

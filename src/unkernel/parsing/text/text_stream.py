@@ -20,7 +20,8 @@ from unkernel.parsing.text.tokenizer_model import TokenizerModel
 
 TextModel = TextParserModel | TokenizerModel
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n\s*")
-_LONG = 1 << 22  # bytes; the end of a longer run of blanks is searched after each doubling
+# In longer input without a paragraph's end, the end is searched again only after the input has doubled.
+_LONG_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class _Block:
     ----------
     data : bytes
     line : int
-        Its first line in the file.
+        The first line of the block in the file.
     begins_paragraph : bool
     """
 
@@ -47,7 +48,7 @@ def parse_text_stream(
 
     A paragraph that is not UTF-8 ends the stream or, with `skip`, is left out and listed.
     """
-    answer = partial(_answer, model, name, skip)
+    answer = partial(_parse_block, model, name, skip)
     with closing(pieces), closing(map_in_order(answer, _cut_blocks(model, pieces), threads)) as answers:
         for parsed in answers:
             if parsed.skipped and not skip:
@@ -70,7 +71,7 @@ def _cut_blocks(model: TextModel, pieces: Iterator[bytes]) -> Iterator[_Block | 
             line += held.count(b"\n", 0, end)
             del held[:end]
             begins_paragraph = ends_paragraph
-        wanted = 2 * len(held) if len(held) > _LONG else 0
+        wanted = 2 * len(held) if len(held) > _LONG_BYTES else 0
     if held:
         yield _Block(bytes(held), line, begins_paragraph)
 
@@ -86,7 +87,7 @@ def _strip_byte_order_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
     yield from pieces
 
 
-def _answer(model: TextModel, name: str, skip: bool, block: _Block) -> Parsed:
+def _parse_block(model: TextModel, name: str, skip: bool, block: _Block) -> Parsed:
     text, skipped = _drop_unreadable(block, name, skip=skip)
     tokenizer = model.tokenizer if isinstance(model, TextParserModel) else model
     begins_paragraph = block.begins_paragraph or bool(skipped)
@@ -100,22 +101,22 @@ def _read(data: bytes) -> Treebank:
 
 
 def _drop_unreadable(block: _Block, name: str, *, skip: bool) -> tuple[bytes, list[FormatError]]:
-    """Return the paragraphs in UTF-8 and the errors of others; without `skip`, up to the first error."""
+    """Return the paragraphs in UTF-8, and the errors of all others; without `skip`, stop at the first."""
     data, line = block.data, block.line
     if _find_error(data, line, name) is None:
         return data, []
-    good, errors = [], []
+    readable, errors = [], []
     ends = [found.end() for found in _BLANK_LINE.finditer(data)]
     for begin, end in zip([0, *ends], [*ends, len(data)], strict=True):
         error = _find_error(data[begin:end], line, name)
         line += data.count(b"\n", begin, end)
         if error is None:
-            good.append(data[begin:end])
+            readable.append(data[begin:end])
             continue
         errors.append(error)
         if not skip:
             break
-    return b"".join(good), errors
+    return b"".join(readable), errors
 
 
 def _find_error(paragraph: bytes, line: int, name: str) -> FormatError | None:

@@ -23,7 +23,7 @@ from unkernel.parsing.text.splits import Splits, learn_splits
 from unkernel.parsing.text.tokenizer_model import TokenizerModel, new_multiwords
 from unkernel.parsing.training_progress import Reporter
 
-_LAYOUTS = (0, 0, 1, 0, 0, 2)  # some paragraphs have line ends
+_LAYOUTS = (0, 0, 1, 0, 0, 2)  # layouts of paragraphs in turn, see `build_gold_text`
 _N_BOUNDARIES, _N_SPLITS = 3, 2  # classes
 
 
@@ -48,7 +48,7 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
     min_count : int, default=1
         Smallest number of occurrences of a feature in training; rarer features are ignored.
     min_updates : int, default=2
-        Smallest number of updates of a conjunction; those with fewer are dropped.
+        Smallest number of updates of a conjunction; conjunctions with fewer updates are dropped.
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=0
@@ -120,8 +120,8 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
         tokens = [(token.form, token.words) for sentence in sentences for token in sentence.tokens]
         splits = learn_splits(tokens, partial(lower, cases=arrays["cases"]))
         arrays |= _split_arrays(spec, splits)
-        questions = _SplitQuestions(spec, new_multiwords(splits.rules, arrays, splits.longest_ending))
-        split, arrays["split_features"] = self._learn_splits(questions, text, dev_text, learner)
+        split_decisions = _SplitDecisions(spec, new_multiwords(splits.rules, arrays, splits.longest_ending))
+        split, arrays["split_features"] = self._learn_splits(split_decisions, text, dev_text, learner)
         return TokenizerModel.of(
             arrays,
             splits.rules,
@@ -131,16 +131,16 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
         )
 
     def _learn_splits(
-        self, questions: _SplitQuestions, text: GoldText, dev: GoldText | None, learner: RowLearner
+        self, split_decisions: _SplitDecisions, text: GoldText, dev: GoldText | None, learner: RowLearner
     ) -> tuple[CompiledClassifier | None, NDArray[np.uint64]]:
         """Train the classifier of ambiguous tokens, if there are any; return it and its features."""
-        features, answers = questions.of(text)
+        features, answers = split_decisions.of(text)
         names, counts = np.unique(features, return_counts=True)
         known = names[counts >= self.min_count]
         if len(answers) == 0:
             return None, known
         rows = index_known_features(features, answers, known)
-        dev_rows = None if dev is None else index_known_features(*questions.of(dev), known)
+        dev_rows = None if dev is None else index_known_features(*split_decisions.of(dev), known)
         dev_rows = dev_rows if dev_rows is not None and len(dev_rows.answers) else None
         return learner.learn("multiword tokens", rows, dev_rows, classes=_N_SPLITS, columns=len(known)), known
 
@@ -162,18 +162,18 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
 
 
 @dataclass(frozen=True)
-class _SplitQuestions:
-    """Tokens of a text that are split in some places and not in others."""
+class _SplitDecisions:
+    """Decisions about ambiguous tokens, which are split in some places and not in others."""
 
     spec: TokenizerSpec
     multiwords: Multiwords
 
     def of(self, given: GoldText) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Return their features, one row each, and whether they are split."""
-        found = split_rows(self.spec, self.multiwords, given.text, given.ends, given.boundaries)
-        tokens = np.asarray(found["tokens"])
+        """Return the features of the ambiguous tokens of a text, one row each, and whether each is split."""
+        rows = split_rows(self.spec, self.multiwords, given.text, given.ends, given.boundaries)
+        tokens = np.asarray(rows["tokens"])
         answers = np.array([len(given.words[token]) > 1 for token in tokens], np.int32)
-        features = np.asarray(found["features"])
+        features = np.asarray(rows["features"])
         return features.reshape(len(tokens), -1 if len(tokens) else 0), answers
 
 

@@ -113,7 +113,7 @@ class TokenizerModel(SavedModel):
         Returns
         -------
         Treebank
-            Sentences with the columns ID, FORM and MISC. Every character of the text is in them;
+            Sentences with the columns ID, FORM and MISC. They contain every character of the text;
             :func:`original_text` restores it.
 
         Raises
@@ -128,9 +128,9 @@ class TokenizerModel(SavedModel):
         text = plain_text(bank).encode()
         self._engines()  # build them before the clock starts
         start = time.process_time()
-        found = self._tokenize(text, n_jobs)
+        tokenized = self._tokenize(text, n_jobs)
         seconds = time.process_time() - start
-        answer = Treebank._of(parse_text(found, "conllu"))
+        answer = Treebank._of(parse_text(tokenized, "conllu"))
         return compare_text(bank, answer, seconds=seconds, measures=SPLITTING)
 
     def _tokenize(self, text: bytes, n_jobs: int | None, *, begins_paragraph: bool = True) -> bytes:
@@ -158,7 +158,7 @@ class TokenizerModel(SavedModel):
     def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
-        own = {
+        model_arrays = {
             key: np.array(container.read_array(name, arrays, key, [np.dtype(kind)], 1))
             for key, kind in (_CHARACTERS | _LEARNT | _MULTIWORDS).items()
         }
@@ -167,8 +167,8 @@ class TokenizerModel(SavedModel):
             name, settings, "longest_ending", int, lambda k: 0 <= k <= LONGEST_TOKEN
         )
         parts = restore_classifiers(name, arrays, settings)
-        made = [tuple((word[0], word[1], word[2], word[3]) for word in rule) for rule in rules]
-        return cls.of(own, made, longest, parts, parameters)
+        rule_tuples = [tuple((word[0], word[1], word[2], word[3]) for word in rule) for rule in rules]
+        return cls.of(model_arrays, rule_tuples, longest, parts, parameters)
 
     @classmethod
     def of(
@@ -210,12 +210,12 @@ class TokenizerModel(SavedModel):
         spec = TokenizerSpec({key: arrays[key] for key in _CHARACTERS | _LEARNT})
         multiwords = new_multiwords(rules, arrays, longest_ending)
         model = cls(spec, multiwords, arrays, rules, longest_ending, boundaries, splits, parameters)
-        model._tokenize(b"", None)  # ValueError if the classifiers have other classes
+        model._tokenize(b"", None)  # raises a ValueError if the classifiers have other classes
         return model
 
 
 def new_multiwords(rules: list[Rule], arrays: Mapping[str, NDArray[Any]], longest_ending: int) -> Multiwords:
-    """Return the multiword tokens of these arrays."""
+    """Make the rules for multiword tokens from these arrays."""
     table = {key: arrays[key] for key in _MULTIWORDS}
     return Multiwords([list(rule) for rule in rules], table, longest_ending=longest_ending)
 
@@ -244,7 +244,7 @@ def _is_word(word: Any) -> bool:
     if not isinstance(word, list) or len(word) != 4:
         return False
     places, rests = word[:2], word[2:]
-    return all(_is_place(one) for one in places) and all(isinstance(rest, str) for rest in rests)
+    return all(map(_is_place, places)) and all(isinstance(rest, str) for rest in rests)
 
 
 def _is_place(place: Any) -> bool:
