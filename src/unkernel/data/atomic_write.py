@@ -1,9 +1,9 @@
-"""Replace files in one step: either all is written, or nothing changes.
+"""Replace files in one step: either the whole file is written, or the old one stays unchanged.
 
-On Linux a file is written without a name, and gets one when it is complete: a killed process leaves nothing
-behind. File systems without nameless files get a locked file with a hidden name beside the target. The lock
-ends with the process, and the next writer to the folder removes unlocked files. Windows has neither: there, a
-killed process leaves its hidden file behind.
+On Linux a file is written without a name, and gets a name when it is complete: a killed process leaves
+nothing behind. On file systems without nameless files, a locked file with a hidden name beside the target is
+written. The lock ends with the process, and the next writer to the folder removes unlocked files. Windows has
+neither nameless files nor such locks: there, a killed process leaves its hidden file behind.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _BEGIN, _END = ".unkernel-", ".tmp"
-_BINARY = getattr(os, "O_BINARY", 0)  # Windows would write two bytes for a line feed
+_BINARY = getattr(os, "O_BINARY", 0)  # without it, Windows writes two bytes for a line feed
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -36,7 +36,7 @@ _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 def replace_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Yield a file that replaces the target when the ``with`` block ends without an error.
 
-    Write errors name the target, even if the system does not.
+    Errors while writing name the target, even if the error of the system names no file.
     """
     from pathlib import Path
 
@@ -98,7 +98,7 @@ def _lock(descriptor: int, *, wait: bool) -> bool:
 
 
 def _set_mode(descriptor: int, of: os.stat_result) -> None:
-    """Copy the permissions of another file, if the system has any."""
+    """Copy the permissions of another file, if the system has file permissions."""
     if hasattr(os, "fchmod"):
         os.fchmod(descriptor, stat.S_IMODE(of.st_mode))
 
@@ -121,7 +121,7 @@ class _Temporary(NamedTuple):
     def _give_name(self) -> None:
         try:
             _link(self.descriptor, self.name)
-        except OSError:  # not allowed here: copy the file, which may hold hours of work
+        except OSError:  # links are not allowed here: copy the file, which may hold hours of work
             with open(self.descriptor, "rb", closefd=False) as source, self.name.open("xb") as copy:
                 _lock(copy.fileno(), wait=True)
                 source.seek(0)

@@ -1,4 +1,4 @@
-"""XXH64 of bytes and arrays, which detects damage, not malice."""
+"""XXH64 checksums of bytes and arrays, which detect damage, but not malicious changes."""
 
 from __future__ import annotations
 

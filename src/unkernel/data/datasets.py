@@ -170,8 +170,8 @@ def folder() -> Path | None:
     """
     if named := os.environ.get(_VARIABLE):
         return Path(named)
-    beside = (Path("../shared/data"), *(root / "../shared/data" for root in _find_project_root()))
-    return next((path for path in beside if path.is_dir()), None)
+    candidates = (Path("../shared/data"), *(root / "../shared/data" for root in _find_project_root()))
+    return next((path for path in candidates if path.is_dir()), None)
 
 
 def path(name: str, part: str = "train") -> Path:
@@ -276,9 +276,9 @@ def verify(name: str) -> None:
     """
     for part, expected in describe(name).parts.items():
         with path(name, part).open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != expected.sha256:
-            raise ValueError(f"{expected.file} has the sha256 {found}, not {expected.sha256}; get it again")
+            actual = hashlib.file_digest(file, "sha256").hexdigest()
+        if actual != expected.sha256:
+            raise ValueError(f"{expected.file} has the sha256 {actual}, not {expected.sha256}; get it again")
 
 
 def _find_part(dataset: Dataset, part: str) -> DatasetFile:

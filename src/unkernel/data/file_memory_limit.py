@@ -2,9 +2,9 @@
 
 A number in a small file, such as a count of columns or classes, must not cause a large allocation. So readers
 claim memory before they allocate it. The claims of a file are limited to ``BASE_BYTES`` plus
-``BYTES_PER_FILE_BYTE`` times its size; more raises a :class:`LimitError`, unless the caller (``limit=``) or
-the environment (``UNKERNEL_LIMIT``) allows more. The limit applies to the file that this thread is reading;
-without one, all claims are granted.
+``BYTES_PER_FILE_BYTE`` times its size; larger claims raise a :class:`LimitError`, unless the caller
+(``limit=``) or the environment (``UNKERNEL_LIMIT``) allows more. The limit applies to the file that this
+thread is reading; if it is reading no file, all claims are granted.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Allowance:
     ----------
     file : str
         The name of the file; empty for tables that are built from a model in memory.
-    granted : float
-        Bytes that it may take in total.
+    limit : float
+        Bytes that the file may take in total.
     """
 
     file: str
@@ -70,7 +70,7 @@ _current: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
 
 
 def claim(nbytes: float, what: str) -> None:
-    """Claim memory for `what` before it is allocated; raise an error if that exceeds the limit."""
+    """Claim memory for `what` before it is allocated; raise an error if the claim exceeds the limit."""
     allowance = _current.get()
     if allowance is not None:
         allowance.claim(nbytes, what)
@@ -85,7 +85,7 @@ def get_allowance() -> Allowance | None:
 def limit_file(path: str | os.PathLike[str], limit: float | str | None = None) -> Iterator[None]:
     """Limit the memory of a file while it is read, by its size or by `limit`.
 
-    A nested call keeps the allowance of the outer one.
+    A nested call keeps the allowance of the outer call.
     """
     if _current.get() is not None:
         yield

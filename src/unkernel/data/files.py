@@ -15,8 +15,8 @@ Source = str | os.PathLike[str] | IO[bytes] | IO[str]
 
 BLOCK_BYTES = 1 << 22
 
-# Zstandard does not limit the output of a call. Four bytes expand to at most 128 KB of text, so this much
-# input never becomes more than 64 MB.
+# Zstandard does not limit the output of a call. Four bytes expand to at most 128 KB of text, so input of
+# this size never becomes more than 64 MB.
 _ZSTD_INPUT_BYTES = 1 << 11
 
 _SUFFIX_OF_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -37,7 +37,7 @@ def name_of(source: Source) -> str:
 def read_blocks(source: Source, size: int = BLOCK_BYTES, *, wait: bool = True) -> Iterator[bytes]:
     """Yield the bytes of a file, decompressed, in blocks of about `size`; only the last may be shorter.
 
-    With ``wait=False``, blocks may be shorter: each holds the bytes that have already come through a pipe.
+    With ``wait=False``, blocks may be shorter: each holds the bytes that a pipe has delivered so far.
     A compressed file that is damaged or truncated raises a :class:`~unkernel.errors.FormatError`.
     """
     with _open_stream(source, wait) as stream:

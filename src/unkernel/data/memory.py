@@ -12,10 +12,10 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 def parse_bytes(words: str, argument: str = "memory") -> float:
     """Return the bytes of a text such as ``200M`` or ``1.5 GB``; K, M, G and T are powers of 1000."""
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]?)B?\s*", words, re.ASCII | re.IGNORECASE
     )
-    amount = float(found[1]) * _UNITS[found[2].upper()] if found else 0.0
+    amount = float(match[1]) * _UNITS[match[2].upper()] if match else 0.0
     if not 0 < amount < math.inf:
         raise ValueError(f"{argument} must be bytes, such as 200M, 1.5G or 1000000, got {words!r}")
     return amount

@@ -1,7 +1,7 @@
 """HTML for notebooks, and reports of models.
 
-Rooms above register functions for this by name, because they need libraries that loading a model and
-predicting do not need.
+Subpackages that import this one register functions for such tasks by name: the functions need libraries that
+loading a model and predicting do not need.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from unkernel._lazy import import_object
 
-_PICTURED_SENTENCES = 3
+_DRAWN_SENTENCES = 3
 
 _places: dict[str, str] = {}
 
@@ -39,10 +39,10 @@ class Page(Protocol):
         """Return the whole page."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file, which is replaced in one step."""
+        """Write the page to a file, which is replaced in one step."""
 
     def to_frame(self) -> Any:
-        """Return its measures as a data frame."""
+        """Return the measures in the page as a data frame."""
 
 
 class Reportable:
@@ -73,7 +73,7 @@ class Reportable:
         return page
 
     def _report_subject(self) -> Any:
-        """Return the subject of the report; a dict also gives its name."""
+        """Return the subject of the report, or a dict that maps its name to the subject."""
         return self
 
 
@@ -90,7 +90,7 @@ def corpus_html(corpus: Sequence[Any]) -> str:
     """Return a summary of a corpus and drawings of its first sentences, as HTML."""
     import html
 
-    pictures = "".join(sentence._repr_html_() for sentence in corpus[:_PICTURED_SENTENCES])
-    more = len(corpus) - _PICTURED_SENTENCES
+    drawings = "".join(sentence._repr_html_() for sentence in corpus[:_DRAWN_SENTENCES])
+    more = len(corpus) - _DRAWN_SENTENCES
     rest = f"<p>and {more:,} more</p>" if more > 0 else ""
-    return f"<p>{html.escape(repr(corpus))}</p>{pictures}{rest}"
+    return f"<p>{html.escape(repr(corpus))}</p>{drawings}{rest}"

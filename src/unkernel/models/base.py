@@ -59,7 +59,7 @@ class Model(HtmlRepr, RestoredObject, ABC):
 
     @abstractmethod
     def _arrays(self) -> list[Any]:
-        """Return the arrays that take memory: anything with ``nbytes``."""
+        """Return the parts that take memory, as arrays or objects with ``nbytes``."""
 
     def __repr__(self) -> str:
         facts = [self._about(), f"{len(self.classes)} classes" if len(self.classes) else self.decision.scheme]
@@ -92,7 +92,7 @@ class Model(HtmlRepr, RestoredObject, ABC):
         arrays : dict of str to ndarray
             The arrays of the model.
         settings : dict
-            Everything else, ready for JSON.
+            Everything except the arrays, as values that JSON can hold.
         """
 
     @classmethod
@@ -107,7 +107,7 @@ class Model(HtmlRepr, RestoredObject, ABC):
     @classmethod
     @abstractmethod
     def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
-        """Make a model like :meth:`from_container`; inconsistent parts may raise a ``ValueError``."""
+        """Make a model, like :meth:`from_container`; may raise a ``ValueError`` for inconsistent parts."""
 
 
 class DecidedModel(Model):

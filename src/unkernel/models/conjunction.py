@@ -24,7 +24,7 @@ from unkernel.models.decision import (
 from unkernel.models.model_rows import distinct
 from unkernel.models.numbering import numbers_of
 
-_SORT_RATIO = 64  # columns per used column beyond which sorting takes less memory than marking
+_SORT_RATIO = 64  # with more columns per used column, sorting takes less memory than marking
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,8 +43,8 @@ class ConjunctionModel(Model):
         Whether the training data were binary, so that conjunctions are sets of features. Otherwise they are
         monomials, in which a feature may occur repeatedly.
     feature_map : {"kernel", "plain"}
-        The feature map that the weights belong to. If ``sets`` is true, only rows that are not binary need
-        it.
+        The feature map that the weights belong to. If ``sets`` is true, it matters only for rows that are
+        not binary.
     gamma : float
         Factor of the inner product in the kernel.
     coef0 : float
@@ -60,7 +60,8 @@ class ConjunctionModel(Model):
     intercept : ndarray of float64, shape (n_scores,)
         Weights of the constant.
     classes : ndarray of shape (n_classes,)
-        Class labels. Two classes share one score (positive means the second class); more have one score each.
+        Class labels. Two classes share one score (positive means the second class); of more than two, each
+        has a score.
     origin : dict, default={}
         How the model was trained.
     probability : Softmax, Curves or None, default=None
@@ -68,8 +69,8 @@ class ConjunctionModel(Model):
     ranking : Decision or None, default=None
         How to read the score of a ranking or a regression; None for a classifier.
     calibrated : bool, default=False
-        Whether the most probable class wins. The scores may be those of several classifiers, one after the
-        other, whose probabilities are averaged; `probability` has one curve for each.
+        Whether the most probable class wins. There may be scores of several classifiers, one classifier after
+        the other, whose probabilities are averaged; `probability` has one curve for each score.
 
     See Also
     --------
@@ -234,21 +235,23 @@ def _are_distinct(columns: NDArray[np.int64], end: int) -> bool:
 def _read_ranking(name: str, settings: dict[str, Any]) -> Decision | None:
     if "ranking" not in settings:
         return None
-    found = Decision.from_json(name, settings["ranking"])
+    ranking = Decision.from_json(name, settings["ranking"])
     if (
-        found.scheme not in ("regression", "ordinal")
-        or found.probability is not None
+        ranking.scheme not in ("regression", "ordinal")
+        or ranking.probability is not None
         or "probability" in settings
     ):
         raise FormatError(name, 0, 0, "the model's setting 'ranking' is damaged")
-    return found
+    return ranking
 
 
 def _is_calibrated(name: str, settings: dict[str, Any]) -> bool:
-    found = settings.get("calibrated", False)
-    if not isinstance(found, bool) or (found and not isinstance(_read_probability(name, settings), Curves)):
+    calibrated = settings.get("calibrated", False)
+    if not isinstance(calibrated, bool) or (
+        calibrated and not isinstance(_read_probability(name, settings), Curves)
+    ):
         raise FormatError(name, 0, 0, "the model's setting 'calibrated' is damaged")
-    return found
+    return calibrated
 
 
 def _read_probability(name: str, settings: dict[str, Any]) -> Softmax | Curves | None:
@@ -256,9 +259,9 @@ def _read_probability(name: str, settings: dict[str, Any]) -> Softmax | Curves |
         return None
     damaged = FormatError(name, 0, 0, "the model's setting 'probability' is damaged")
     try:
-        found = probability_from_json(settings["probability"])
+        probability = probability_from_json(settings["probability"])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise damaged from error
-    if not isinstance(found, Softmax | Curves):
+    if not isinstance(probability, Softmax | Curves):
         raise damaged
-    return found
+    return probability

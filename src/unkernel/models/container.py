@@ -1,10 +1,9 @@
 """The ``.uk`` container: a safetensors file with our own metadata.
 
 There is no code in such a file. A file is mapped into memory after its header has been checked against the
-file's size; nothing is allocated because the header claims it. The model checks the meaning of the arrays.
-
-The metadata hold a digest of the header and of each array (XXH64, which detects damage but not malice), and
-the SHA-256 of all arrays. Files of earlier versions have no digests.
+file's size; no memory is allocated for sizes that the header only claims. The model checks the meaning of the
+arrays. The metadata hold a digest of the header and of each array (XXH64, which detects damage but not
+malice), and the SHA-256 of all arrays. Files of earlier versions have no digests.
 """
 
 from __future__ import annotations
@@ -32,9 +31,10 @@ _MAX_HEADER_BYTES = 1 << 24
 _MAX_RANK = 3
 _HEADER_ALIGNMENT = 64
 _PREFIX_BYTES = 256
-_MAX_LAZY_BYTES = 1 << 26  # limit for arrays that are compared with their digests whenever a file is read
+# Arrays up to this size in total are compared with their digests whenever a file is read.
+_MAX_LAZY_BYTES = 1 << 26
 _DIGESTS = frozenset({"digest", "digests", "sha256"})  # a file has either all of them or none
-_NO_DIGEST = "0" * 16  # replaces the header's digest while that is computed
+_NO_DIGEST = "0" * 16  # in place of the header's digest while the digest is computed
 _REMEDY = "copy or train it again"
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -54,7 +54,7 @@ Verify = Literal["lazy"] | bool
 
 
 def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> None:
-    """Write a model file completely or not at all; the same model gives the same bytes."""
+    """Write a model file in one step; the same model always gives the same bytes."""
     pieces = _encode(name_of(path), kind, arrays, settings)
     with replace_file(path) as file:
         for piece in pieces:
@@ -120,7 +120,7 @@ class MappedFile(NamedTuple):
     Attributes
     ----------
     path : str
-        Absolute.
+        The absolute path.
     digest : str
         Digest of the header, which contains all other digests, so it identifies the file.
     """
@@ -136,7 +136,7 @@ class Contents(NamedTuple):
     ----------
     kind : str
     arrays : dict
-        Read-only; arrays of a mapped file are not yet in memory.
+        Read-only arrays. If the file is mapped, they are read into memory when they are used.
     settings : dict
     digests : dict or None
         The digest of each array according to the file; None for files without digests.
@@ -169,8 +169,9 @@ def open_file(path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bo
     ----------
     path : path
     verify : "lazy" or bool, default="lazy"
-        Which arrays to compare with their digests: smaller ones, up to 64 MB in total; all, also with the
-        SHA-256; or none. The header is always compared. Files of earlier versions have no digests.
+        Which arrays to compare with their digests. "lazy": the smallest arrays, up to 64 MB in total; True:
+        all arrays, also with the SHA-256; False: none. The header is always compared. Files of earlier
+        versions have no digests.
     mmap : bool, default=True
         Whether to map the file into memory, where processes share it. A mapped file must not be changed in
         place while it is in use. If False, the file is read completely and may be changed.
@@ -182,13 +183,13 @@ def open_file(path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bo
     name = name_of(path)
     with open(path, "rb") as file:  # noqa: PTH123 (any PathLike, not only Path)
         size = os.fstat(file.fileno()).st_size
-        contents = partial(_read_body, name, file, size, mmap=mmap)
-        found, digest = _decode(name, file, size, contents)
+        read_body = partial(_read_body, name, file, size, mmap=mmap)
+        contents, digest = _decode(name, file, size, read_body)
     if verify is not False:
-        _verify(name, found, everything=verify is True)
+        _verify(name, contents, everything=verify is True)
     if mmap and digest is not None:
-        found = found._replace(file=MappedFile(os.path.abspath(path), digest))  # noqa: PTH100 (any PathLike)
-    return found
+        contents = contents._replace(file=MappedFile(os.path.abspath(path), digest))  # noqa: PTH100 (any PathLike)
+    return contents
 
 
 def read_nested(
@@ -203,11 +204,11 @@ def read_nested(
 
 
 def _decode(
-    name: str, file: IO[bytes], size: int, contents: Callable[[int], NDArray[np.uint8]]
+    name: str, file: IO[bytes], size: int, read_body: Callable[[int], NDArray[np.uint8]]
 ) -> tuple[Contents, str | None]:
     """Read a file of `size` bytes; return its contents and the digest of its header.
 
-    `contents` returns the bytes after the header.
+    `read_body` returns the bytes after the header.
     """
     header, start = _read_header(name, file.read(8), file, size)
     metadata = header.pop("__metadata__", None)
@@ -215,7 +216,7 @@ def _decode(
     digests = _read_digests(name, metadata, header)
     places = {key: _locate_array(name, key, entry, size - start) for key, entry in header.items()}
     _check_gaps(name, places.values(), size - start)
-    body = contents(start)
+    body = read_body(start)
     arrays = {key: _view_array(body, place) for key, place in places.items()}
     sha256 = metadata.get("sha256") if digests is not None else None
     return Contents(kind, arrays, settings, digests, sha256), metadata.get("digest")
@@ -235,30 +236,30 @@ def _read_body(name: str, file: IO[bytes], size: int, start: int, *, mmap: bool)
 
 
 def _sha256(arrays: Iterable[NDArray[Any]]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for array in arrays:
-        found.update(array.reshape(-1).view(np.uint8).data)
-    return found.hexdigest()
+        digest.update(array.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
-def _verify(name: str, found: Contents, *, everything: bool) -> None:
+def _verify(name: str, contents: Contents, *, everything: bool) -> None:
     """Compare arrays with their digests: all arrays, or only the small ones."""
-    if found.digests is None:
+    if contents.digests is None:
         return
-    room = sum(array.nbytes for array in found.arrays.values()) if everything else _MAX_LAZY_BYTES
-    for key, array in sorted(found.arrays.items(), key=lambda item: item[1].nbytes):
-        room -= array.nbytes
-        if room < 0:
+    bytes_left = sum(array.nbytes for array in contents.arrays.values()) if everything else _MAX_LAZY_BYTES
+    for key, array in sorted(contents.arrays.items(), key=lambda item: item[1].nbytes):
+        bytes_left -= array.nbytes
+        if bytes_left < 0:
             break
-        if hexadecimal_checksum(array) != found.digests[key]:
+        if hexadecimal_checksum(array) != contents.digests[key]:
             raise _error(name, f"array {key!r} is damaged: its digest does not match; {_REMEDY}")
-    if everything and _sha256(found.arrays.values()) != found.sha256:
+    if everything and _sha256(contents.arrays.values()) != contents.sha256:
         raise _error(name, f"the SHA-256 of the arrays does not match; {_REMEDY}")
 
 
 def _check_canonical(name: str, text: bytes, header: dict[str, Any], digest: Any) -> None:
-    """Check that a file with a digest has exactly the bytes that `write` makes, so that it has a single
-    reading.
+    """Check that a file with a digest has exactly the bytes that `write` makes, so that two
+    readers cannot understand it differently.
     """
     if not isinstance(digest, str) or len(digest) != len(_NO_DIGEST):
         raise _error(name, f"the header is damaged: its digest is malformed; {_REMEDY}")
@@ -305,8 +306,8 @@ def _read_header(name: str, prefix: bytes, file: Any, size: int) -> tuple[dict[s
         raise _error(name, f"not a model file: it is shorter than a header; {_REMEDY}")
     length = int.from_bytes(prefix, "little")
     if length > min(_MAX_HEADER_BYTES, size - 8):
-        cut = begins_as_model(prefix + file.read(_PREFIX_BYTES))
-        raise _error(name, f"the model has been cut short; {_REMEDY}" if cut else "not a model file")
+        is_cut = begins_as_model(prefix + file.read(_PREFIX_BYTES))
+        raise _error(name, f"the model has been cut short; {_REMEDY}" if is_cut else "not a model file")
     text = file.read(length)
     try:
         header = json.loads(text.decode("utf-8"), object_pairs_hook=_refuse_duplicates)
@@ -323,10 +324,10 @@ def _read_header(name: str, prefix: bytes, file: Any, size: int) -> tuple[dict[s
 
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    table = dict(pairs)
+    if len(table) != len(pairs):
         raise ValueError("a name comes twice")
-    return found
+    return table
 
 
 def _read_metadata(name: str, metadata: Any) -> tuple[str, dict[str, Any]]:

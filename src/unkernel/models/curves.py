@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import sigmoid as native_sigmoid
 
-_JUST_ABOVE_1 = 1.0 + 1e-5  # scikit-learn treats probabilities up to this as 1
+_JUST_ABOVE_1 = 1.0 + 1e-5  # scikit-learn treats probabilities from 1 up to this as 1
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Sigmoid:
 
 @dataclass(frozen=True, eq=False)
 class Interpolated:
-    """Linear interpolation between points (x, y), constant outside; x ascends."""
+    """Linear interpolation between points (x, y) with ascending x; constant before and after the points."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -45,9 +45,9 @@ Curve = Sigmoid | Interpolated
 class Curves:
     """Probabilities by one curve per score.
 
-    With two classes, each score supports the second class. With more, each class has a score, and the values
-    of the curves are divided by their sum, or see `uniform` if all are 0. If there are more scores than that,
-    they belong to several members in turn, whose probabilities are averaged.
+    With two classes, each score supports the second class. With more than two, each class has a score, and
+    the values of the curves are divided by their sum; `uniform` says what happens if all are 0. If there are
+    further scores, they belong to more classifiers (members), whose probabilities are averaged.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Curves:
     uniform: bool = True
 
     def members(self, n_classes: int) -> int:
-        """Return the number of classifiers with scores."""
+        """Return the number of classifiers (members) whose probabilities are averaged."""
         return len(self.of_scores) // scores_per_member(n_classes)
 
     def check(self, n_classes: int, n_scores: int) -> None:
@@ -140,7 +140,7 @@ def _curve_from_json(stored: Any) -> Curve:
 
 
 def reals(stored: Any) -> NDArray[np.float64]:
-    """Return a list of numbers from a file as an array; raise a ``TypeError`` if it is not one."""
+    """Return a list of numbers from a file as an array; raise a ``TypeError`` for anything else."""
     if not isinstance(stored, list) or not all(type(value) in (int, float) for value in stored):
         raise TypeError("not a list of numbers")
     return np.array(stored, dtype=np.float64)

@@ -33,8 +33,8 @@ class Platt:
     b : ndarray of float64, shape (n_pairs,)
         Offsets.
     coupled : bool, default=False
-        Whether to run the iteration that couples many pairs also for two classes. LIBSVM uses the sigmoid
-        itself; scikit-learn contains an older version, which stops within 0.005 of it.
+        Whether to run the iteration that couples many pairs also for two classes. LIBSVM uses the value of
+        the sigmoid; scikit-learn contains an older LIBSVM, whose iteration stops within 0.005 of that value.
 
     See Also
     --------
@@ -56,7 +56,7 @@ class Platt:
 
 @dataclass(frozen=True)
 class Softmax:
-    """Probabilities in proportion to exp(score); the single score f of two classes stands for 0 and f."""
+    """Probabilities in proportion to exp(score); a single score f stands for two scores, 0 and f."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Decision:
           wins.
         - ``"one_class"``: one score; above 0 means 1, otherwise -1.
         - ``"regression"``: the score is the prediction.
-        - ``"ordinal"``: one score; ``classes[k]`` if it is above k of the thresholds.
+        - ``"ordinal"``: one score; if it is above k of the thresholds, it means ``classes[k]``.
         - ``"calibrated"``: the most probable class wins; there may be scores of several classifiers.
     classes : ndarray of shape (n_classes,)
         Class labels; [-1, 1] for one class, empty for regression.
@@ -83,7 +83,7 @@ class Decision:
         What :meth:`decide` returns for "one_vs_one" with more than two classes: the scores of the pairs, or
         one score per class, computed as in scikit-learn.
     break_ties : bool, default=False
-        Whether to break ties between classes with equally many votes by those scores per class.
+        Whether to break ties between classes with equally many votes by their scores per class.
     probability : Platt, Softmax, Curves or None, default=None
         How scores become probabilities: by sigmoids for pairs of classes, by a log-linear model, or by one
         calibration curve per score.
@@ -192,7 +192,7 @@ class Decision:
         return self.break_ties and self.shape == "ovr" and len(self.classes) > 2
 
     def decide(self, scores: Scores) -> Scores:
-        """Compute what ``decision_function`` returns.
+        """Compute the result of ``decision_function`` from the scores.
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ class Decision:
         return np.asarray(self.merits(scores).argmax(axis=1))
 
     def merits(self, scores: Scores) -> NDArray[Any]:
-        """Compute one number per class, of which the first largest wins.
+        """Compute one number per class; the class with the largest number wins, the first of equal ones.
 
         Parameters
         ----------
@@ -478,8 +478,8 @@ def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
         # einsum fuses multiplications and additions on some machines, which would change the last bit.
         Qp = (Q[active] * p[active][:, None, :]).sum(axis=2)
         pQp = (p[active] * Qp).sum(axis=1)
-        far = np.abs(Qp - pQp[:, None]).max(axis=1) >= 0.005 / count
-        active, Qp, pQp = active[far], Qp[far], pQp[far]
+        has_not_converged = np.abs(Qp - pQp[:, None]).max(axis=1) >= 0.005 / count
+        active, Qp, pQp = active[has_not_converged], Qp[has_not_converged], pQp[has_not_converged]
         if not len(active):
             break
         p[active] = _sweep(Q[active], p[active], Qp, pQp)
@@ -489,7 +489,7 @@ def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
 def _sweep(
     Q: NDArray[np.float64], p: NDArray[np.float64], Qp: NDArray[np.float64], pQp: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Update each p_t in turn to its optimum, keeping the proportions of the others."""
+    """Update each p_t in turn to its optimum; the other p keep their proportions."""
     for t in range(p.shape[1]):
         step = (pQp - Qp[:, t]) / Q[:, t, t]
         p[:, t] += step
@@ -501,7 +501,7 @@ def _sweep(
 
 
 def log_softmax(scores: Scores) -> Scores:
-    """Return the log-probabilities of a log-linear model; one score f stands for 0 and f."""
+    """Return the log-probabilities of a log-linear model; a single score f stands for the scores 0 and f."""
     if scores.shape[1] == 1:
         scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
     shifted = scores - scores.max(axis=1, keepdims=True)

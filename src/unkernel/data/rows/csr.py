@@ -1,6 +1,6 @@
 """Rows in compressed form, with numpy alone.
 
-Models and engines need the arrays of a sparse matrix, not its arithmetic. They keep them in
+Models and engines need the arrays of a sparse matrix, not its arithmetic. They keep the arrays in
 :class:`CsrRows`, so that a compiled model loads and predicts without scipy. :func:`canonical_rows` converts
 matrices and arrays to such rows.
 """
@@ -32,7 +32,7 @@ class CsrRows:
     indices : (entries,) of the same type
         The columns of the entries, strictly ascending in each row.
     data : (entries,) float64
-        Their values.
+        The values of the entries.
     shape : (rows, columns)
 
     Examples
@@ -51,7 +51,7 @@ class CsrRows:
 
     @classmethod
     def of(cls, indptr: Any, indices: Any, data: Any, n_columns: int) -> CsrRows:
-        """Return rows made of valid arrays; indices become 32-bit integers if these suffice."""
+        """Return rows made of valid arrays; indices become 32-bit integers if all numbers fit."""
         narrow = len(indices) <= _LARGEST_INT32 and n_columns <= _LARGEST_INT32
         index_type = np.int32 if narrow else np.int64
         return cls(
@@ -143,7 +143,7 @@ class CsrRows:
 
 
 def stack_rows(parts: Sequence[CsrRows]) -> CsrRows:
-    """Return the rows of all parts, one part below the other, as wide as the widest."""
+    """Return the rows of all parts, one part below the other; the result is as wide as the widest part."""
     counts = np.concatenate([[0], *(np.diff(part.indptr) for part in parts)])
     return CsrRows.of(
         np.cumsum(counts, dtype=np.int64),
@@ -156,7 +156,8 @@ def stack_rows(parts: Sequence[CsrRows]) -> CsrRows:
 def narrow(rows: Any) -> CsrRows:
     """Return rows with 32-bit indices, for engines that only look up known columns.
 
-    Columns beyond 32 bits become the largest 32-bit number; more entries than that raise a ``ValueError``.
+    Columns beyond 32 bits become the largest 32-bit number; if there are more entries
+    than that number, a ``ValueError`` is raised.
     """
     if rows.nnz > _LARGEST_INT32:
         raise ValueError("rows with more than 2^31 entries are too many at once; split them")
@@ -176,7 +177,7 @@ def canonical_rows(X: Any) -> CsrRows:
     Parameters
     ----------
     X : CsrRows, array or sparse matrix of shape (rows, columns)
-        ``CsrRows`` are returned unchanged. A matrix that has this form already is not copied.
+        ``CsrRows`` are returned unchanged. A matrix that already has this form is not copied.
     """
     if isinstance(X, CsrRows):
         return X
@@ -184,12 +185,12 @@ def canonical_rows(X: Any) -> CsrRows:
 
 
 def _from_dense(X: NDArray[np.float64]) -> CsrRows:
-    if len(X) == 1:  # fewer steps, whose overhead exceeds the work on one row
+    if len(X) == 1:  # a short path: for one row, overhead takes longer than the work
         row: NDArray[np.float64] = X[0]
         (columns,) = row.nonzero()
         return CsrRows.of(np.array([0, len(columns)]), columns, row[columns], len(row))
     present = X != 0
-    if present.all():  # searching for the columns takes the longest
+    if present.all():  # skips the search for nonzero columns, which is the slowest step
         columns = np.tile(np.arange(X.shape[1], dtype=np.int32), len(X))
         return CsrRows.of(X.shape[1] * np.arange(len(X) + 1), columns, X.flatten(), X.shape[1])
     indptr = np.zeros(len(X) + 1, np.int64)
@@ -217,7 +218,7 @@ def _from_sparse(X: Any) -> CsrRows:
 
 
 def check_sparse(X: Any) -> None:
-    """Check a sparse matrix before scipy converts it: scipy would read and write out of bounds.
+    """Check a sparse matrix before scipy converts it; scipy reads and writes out of bounds if it is invalid.
 
     Raises
     ------
@@ -253,8 +254,8 @@ def _check_compressed(X: Any) -> None:
     if len(block) != 2 or 0 in block or any(X.shape[axis] % block[axis] for axis in (0, 1)):
         raise ValueError("the sparse matrix is malformed: its blocks do not fit its shape")
     offsets = X.indptr
-    sound = _is_integral(offsets) and len(offsets) == X.shape[major] // block[major] + 1
-    if not sound or offsets[0] != 0 or offsets[-1] > len(X.indices) or (offsets[1:] < offsets[:-1]).any():
+    is_valid = _is_integral(offsets) and len(offsets) == X.shape[major] // block[major] + 1
+    if not is_valid or offsets[0] != 0 or offsets[-1] > len(X.indices) or (offsets[1:] < offsets[:-1]).any():
         raise ValueError("the sparse matrix's index pointer does not fit its entries")
     _check_length(X.data, X.indices)
     _check_numbers(X.indices[: offsets[-1]], X.shape[minor] // block[minor], ("row", "column")[minor])
@@ -275,5 +276,5 @@ def _check_numbers(numbers: Any, size: int, what: str) -> None:
     if not _is_integral(numbers):
         raise ValueError(f"the sparse matrix is malformed: its {what} numbers are not integers")
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < size:
-        wrong = numbers.min() if numbers.min() < 0 else numbers.max()
-        raise ValueError(f"the sparse matrix is malformed: it has a {what} {wrong}, and {size} {what}s")
+        invalid = numbers.min() if numbers.min() < 0 else numbers.max()
+        raise ValueError(f"the sparse matrix is malformed: it has a {what} {invalid}, and {size} {what}s")

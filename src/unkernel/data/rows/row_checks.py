@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows, canonical_rows, check_sparse, is_sparse
 
-_DOUBLE_BYTES = 8  # bytes
+_DOUBLE_BYTES = 8
 
 
 def check_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
@@ -43,10 +43,10 @@ def check_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
 
 
 def plain_rows(X: Any, width: int | None = None) -> CsrRows | None:
-    """Return the rows of a caller if they are a plain table of finite numbers (of that width), else None.
+    """Return the rows of a caller if they are a plain table of finite numbers (of this width), else None.
 
-    None asks for the full checks, which convert values and explain errors. They take many times as long as a
-    prediction for a single row.
+    After None, the caller runs the full checks, which convert values and explain errors, but take many times
+    as long as a prediction for a single row.
 
     >>> plain_rows(np.array([[0.0, 2.0]])).indices.tolist()
     [1]
@@ -70,7 +70,7 @@ def _from_list(X: Any) -> NDArray[Any] | None:
         return None
     try:
         return np.asarray(X)
-    except (ValueError, TypeError, OverflowError):  # the full checks explain it
+    except (ValueError, TypeError, OverflowError):  # the full checks explain the error
         return None
 
 

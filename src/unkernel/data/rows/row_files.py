@@ -78,8 +78,8 @@ def open_rows(
 ) -> RowFile:
     """Open svmlight files of any size as rows to learn from.
 
-    They are read once, in bounded memory, and packed into a file (docs/formats/rows.md). Later calls use that
-    file again unless the size or the modification time of a source has changed.
+    Sources are read once, in bounded memory, and packed into a file (docs/formats/rows.md). Later calls
+    use that file again unless the size or the modification time of a source has changed.
 
     Parameters
     ----------
@@ -110,9 +110,9 @@ def open_rows(
     index_range(n_features, zero_based)  # checks the options, even if no source is read
     _check_to_overwrite(target, paths)
     current = [_make_stamp(path, target) for path in paths]
-    found = _find_reusable(target, current, paths, options)
-    if found is not None:
-        return found
+    reusable = _find_reusable(target, current, paths, options)
+    if reusable is not None:
+        return reusable
     _build(target, paths, options, on_progress)
     with target.open("rb") as file:
         return _make_row_file(OpenRows(str(target), file), target, paths, options)
@@ -141,8 +141,8 @@ def source_paths(sources: PathLike | Sequence[PathLike]) -> list[Path]:
 
 
 def _make_stamp(path: Path, target: Path) -> SourceStamp:
-    """Return the stamp of a source. Its path is relative to the target's folder, so that both can move
-    together.
+    """Return the stamp of a source. Its path is relative to the target's folder, so that source and target
+    can be moved together.
     """
     status = path.stat()
     relative = os.path.relpath(os.path.realpath(path), os.path.dirname(os.path.realpath(target)))  # noqa: PTH120
@@ -180,7 +180,7 @@ def _find_reusable(
         footer = opened.footer
         if list(footer.sources) != current or footer.rounded:
             return None
-        # Another pass over the sources names the line of the error.
+        # The sources are read again, to find the line of the error.
         if options.zero_based is False and footer.has_zero_index:
             return None
         return _make_row_file(opened, target, paths, options)
@@ -285,14 +285,14 @@ def _get_position(file: IO[bytes]) -> int:
 
 @contextlib.contextmanager
 def _open_rows_file(target: Path) -> Iterator[IO[bytes]]:
-    """Open a file that replaces the target when it is complete; write errors advise on what to do."""
-    begun = False
+    """Open a file that replaces the target when it is complete; errors while writing say what to do."""
+    has_begun = False
     try:
         with replace_file(target) as file:
-            begun = True
+            has_begun = True
             yield file
     except OSError as error:
-        if not begun:
+        if not has_begun:
             raise _with_remedy(error, target, "cannot be written here") from error
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
@@ -301,4 +301,4 @@ def _open_rows_file(target: Path) -> Iterator[IO[bytes]]:
 
 def _with_remedy(error: OSError, target: Path, problem: str) -> OSError:
     reason = f"{error.strerror}; packed rows {problem}: name a file elsewhere with cache="
-    return OSError(error.errno, reason, str(target))  # OSError picks the subclass by the number
+    return OSError(error.errno, reason, str(target))  # OSError chooses its subclass by the error number

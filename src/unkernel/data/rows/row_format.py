@@ -52,8 +52,8 @@ class Footer:
     blocks: int
     entries: int
     has_queries: bool
-    n_features: int  # the largest index + 1, whether indices start at 0 or at 1
-    largest_index_file: str  # the file that contains it
+    n_features: int  # the largest index + 1, also if indices start at 1
+    largest_index_file: str  # the source file with the largest index
     largest_index_line: int
     has_zero_index: bool
     rounded: bool  # earlier versions rounded values to single precision
@@ -84,8 +84,8 @@ class RowWriter:
         return bool(self._queries)
 
     def finish(self, **others: Any) -> None:
-        """Write the arrays and the footer; `others` are fields of the footer that do not follow from the
-        rows.
+        """Write the arrays and the footer; `others` are the fields of the footer that cannot be computed from
+        the rows.
         """
         self._packer.finish()
         self._file.write(self._packer.take().data)
@@ -153,13 +153,13 @@ class OpenRows:
         raise self.error("the footer is not one of this version")
 
     def _parse_footer(self, content: dict[str, Any]) -> Footer:
-        """Return the footer, after checking all types and signs, including those of `sources`."""
+        """Return the footer, after checking the types and signs of its fields and of its `sources`."""
         try:
             sources = tuple(SourceStamp(**source) for source in content["sources"])
             footer = Footer(**{name: content[name] for name in Footer.__annotations__} | {"sources": sources})
         except (KeyError, TypeError) as error:
             raise self.error("the footer is incomplete") from error
-        if not all(_is_proper(item, kind) for item, kind in _list_items(footer)):
+        if not all(_is_valid_field(item, kind) for item, kind in _list_items(footer)):
             raise self.error("the footer has an impossible value")
         return footer
 
@@ -182,8 +182,8 @@ class OpenRows:
         arrays: dict[str, NDArray[Any]] = {}
         for name in _list_arrays(footer.has_queries):
             arrays[name] = np.fromfile(self._file, "<f8" if name == "labels" else "<i8", counts[name])
-            known = self._sums.get(name) if isinstance(self._sums, dict) else None
-            if len(arrays[name]) != counts[name] or known != hexadecimal_checksum(arrays[name]):
+            expected = self._sums.get(name) if isinstance(self._sums, dict) else None
+            if len(arrays[name]) != counts[name] or expected != hexadecimal_checksum(arrays[name]):
                 raise self.error(f"the {name} are damaged")
         if not np.isfinite(arrays["labels"]).all():
             raise self.error("a label is not finite")
@@ -207,7 +207,7 @@ def _list_items(footer: Footer) -> Iterator[tuple[Any, str]]:
                 yield getattr(record, name), kind
 
 
-def _is_proper(item: Any, kind: str) -> bool:
+def _is_valid_field(item: Any, kind: str) -> bool:
     if kind == "int":
         return type(item) is int and 0 <= item < 2**63
     return type(item) is {"bool": bool, "str": str}[kind]

@@ -66,7 +66,7 @@ class SvmlightData:
     comments: int
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield X and y, always these two."""
+        """Yield X and y, but not ``qid``."""
         return iter((self.X, self.y))
 
 
@@ -271,7 +271,7 @@ def _make_parser(
 ) -> SvmlightParser:
     smallest, largest = index_range(n_features, zero_based)
     threads = thread_count(n_jobs)
-    # A thread parses what its cache holds at a time, or its share of a block.
+    # One thread parses pieces that fit into its cache; several threads share each block.
     piece_bytes = _CACHED_BYTES if threads == 1 else max(_CACHED_BYTES, BLOCK_BYTES // threads)
     return SvmlightParser(name, threads, piece_bytes, smallest, largest)
 
@@ -303,7 +303,7 @@ def index_range(n_features: int | None, zero_based: ZeroBased) -> tuple[int, int
 def _count_columns(parser: SvmlightParser, name: str, n_features: int | None, first_index: int) -> int:
     used = max(0, parser.largest_index - first_index + 1)
     if n_features is not None and used > n_features:
-        # Only at the end of the file is it known that its indices start at 0.
+        # Whether indices start at 0 is known only at the end of the file.
         reason = (
             f"index {parser.largest_index} is beyond {n_features - 1}, the last that n_features={n_features} "
             "allows in a file with an index 0; allow more features"
@@ -329,5 +329,5 @@ def _to_csr(offsets: Int64s, indices: Int64s, values: npt.NDArray[Any], columns:
     X.has_sorted_indices = True
     X.has_canonical_format = True
     if values.dtype != np.float64:
-        X.eliminate_zeros()  # values too small for the narrower type
+        X.eliminate_zeros()  # values that became 0 in the narrower type
     return X

@@ -117,7 +117,7 @@ def _check_queries(qid: npt.ArrayLike | None) -> npt.NDArray[np.int64]:
 
 
 def _split_rows(offsets: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Yield ranges of rows, each with about as many labels and entries as one call should format."""
+    """Yield ranges of rows; one call formats the labels and entries of one range."""
     items = offsets.astype(np.int64) + np.arange(len(offsets))
     cuts = np.searchsorted(items, np.arange(0, items[-1], _ITEMS_PER_WRITE))
     bounds = np.unique(np.append(cuts, len(offsets) - 1)).tolist()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unkernel.errors import FormatError
 from unkernel.models.formats._text import TextLines, quote, read_numbers
 
-LARGEST_COUNT = 2**53  # up to here every integer is a double
+LARGEST_COUNT = 2**53  # up to this size, a double holds every integer exactly
 
 
 class _Entry(NamedTuple):
@@ -28,8 +28,10 @@ class KeyedHeader:
     text : TextLines
     program : str
         The program that wrote the file, for error messages.
-    known : the keys there may be
-    end : the line that ends the header
+    known : collection of bytes
+        The allowed keys.
+    end : bytes
+        The line that ends the header.
     """
 
     def __init__(self, text: TextLines, program: str, known: Collection[bytes], end: bytes) -> None:
@@ -61,7 +63,7 @@ class KeyedHeader:
         return entry.line if entry else 0
 
     def choice(self, key: bytes, choices: Collection[str]) -> str:
-        """Return the value of a key, which must be one of these."""
+        """Return the value of a key, which must be one of `choices`."""
         entry = self._entry(key)
         value = entry.value.strip()
         if value.decode("ascii", "replace") not in choices:
@@ -86,7 +88,7 @@ class KeyedHeader:
         return values
 
     def integers(self, key: bytes, count: int, least: int, why: str = "") -> NDArray[np.int64]:
-        """Return the integers of a key, none below `least`."""
+        """Return the integers of a key, which must be at least `least`."""
         values = self.reals(key, count, why)
         wrong = np.flatnonzero(
             (values != np.floor(values)) | (values < least) | (np.abs(values) > LARGEST_COUNT)

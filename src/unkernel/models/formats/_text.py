@@ -20,7 +20,7 @@ from unkernel.errors import FormatError
 _LONGEST_HEADER_LINE = 1 << 24
 LARGEST_INDEX = 2**62 - 2
 PIECE_BYTES = 1 << 17
-_FOLD = 8  # bytes of arrays per byte of text: '0' and its line end become a label and an offset
+_ARRAY_BYTES_PER_TEXT_BYTE = 8  # '0' and its line end (2 bytes) become a label and an offset (16 bytes)
 _SHOWN_CHARACTERS = 40
 _FOREIGN = re.compile(rb"[#\x80-\xff]")  # comments and byte order marks, which the native reader skips
 _BLANKS_TO_NEWLINES = bytes.maketrans(b" \t\r\v\f", b"\n" * 5)
@@ -60,9 +60,9 @@ class TextLines:
     def word_error(
         self, text: bytes, number: int, reason: str, *, line: int | None = None, before: int = 0
     ) -> FormatError:
-        """Return an error at a word of `text`, counted from 0; `before` characters of its line come first."""
-        found = next(islice(re.finditer(rb"\S+", text), number, None), None)
-        word, column = (b"", len(text) + 1) if found is None else (found[0], found.start() + 1)
+        """Return an error at a word of `text`, counted from 0; `before` characters precede it in the line."""
+        match = next(islice(re.finditer(rb"\S+", text), number, None), None)
+        word, column = (b"", len(text) + 1) if match is None else (match[0], match.start() + 1)
         return self.error(f"{quote(word)} {reason}", line=line, column=before + column)
 
     def peek(self) -> bytes:
@@ -98,12 +98,12 @@ class TextLines:
     def rest(self) -> Iterator[bytes]:
         """Yield all remaining lines, in blocks of whole lines, each with its newline.
 
-        Their memory is claimed, since a compressed file may hold far more than its size suggests.
+        Memory for the lines is claimed: a compressed file may hold far more than its size suggests.
         """
         unfinished = self._text[self._at :]
         self._text, self._at = b"", 0
         for block in self._blocks:
-            file_memory_limit.claim(_FOLD * len(block), "the numbers in it")
+            file_memory_limit.claim(_ARRAY_BYTES_PER_TEXT_BYTE * len(block), "the numbers in it")
             end = block.rfind(b"\n") + 1
             if end:
                 yield unfinished + block[:end]
@@ -125,7 +125,7 @@ class TextLines:
 
 
 def read_numbers(name: str, text: bytes) -> tuple[NDArray[np.float64], int | None]:
-    """Return the numbers of a text, separated by blanks, and the place of the first other word.
+    """Return the numbers in a text, separated by blanks, and the index of the first word that is no number.
 
     The native reader checks that numbers are finite.
     """

@@ -32,24 +32,24 @@ class Vectors(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """The header's information about the lines that follow it."""
+    """The header's statements about the lines of support vectors."""
 
     vectors: int | None  # None if the header gives no number
     coefficients: int  # per line
-    said_by: str  # the header's name for the number of vectors
+    count_name: str  # the header's name for the number of vectors
     comments: bool  # whether a line may have a comment
-    fewer: int = 0  # by how much the number may be too large
+    max_missing: int = 0  # by how much the header's number may be too large
 
 
 def read_vectors(text: TextLines, expected: Expected) -> Vectors:
-    """Read the rest of a file; nothing is allocated because the header claims it."""
+    """Read the rest of a file; no memory is allocated for a number that the header only claims."""
     return _Reader(text, expected).read()
 
 
 class _Reader:
     """Passes the lines to the native reader, with blank lines in place of the header.
 
-    So its errors have the file's line and column numbers.
+    So the errors of the native reader have the line and column numbers of the file.
     """
 
     def __init__(self, text: TextLines, expected: Expected) -> None:
@@ -86,14 +86,14 @@ class _Reader:
         self._check_too_many(block, before)
         if self._parser.ignored_fields:
             self._check_named_field(block)
-        self._check_ascending(block)
+        self._check_ascending_indices(block)
 
     def _check_named_field(self, block: bytes) -> None:
         if (named := _NAMED_FIELD.search(block)) is not None:
             raise self._error_at(block, named.start(), f"{quote(named[0])} is no part of a support vector")
 
     def _take_first_coefficients(self, block: bytes) -> bytes:
-        """Keep all coefficients of a line but the last, and return the lines with blanks in their place."""
+        """Take all but the last coefficient of each line, and return the lines with blanks in their place."""
         extra = self._expected.coefficients - 1
         lines = block.split(b"\n")[:-1]
         words: list[bytes] = []
@@ -129,23 +129,23 @@ class _Reader:
         filled = [number for number, line in enumerate(block.split(b"\n")) if line.strip()]
         raise self._error_in(
             filled[self._expected.vectors - before],
-            f"more support vectors than the {self._expected.vectors} that {self._expected.said_by} says: "
+            f"more support vectors than the {self._expected.vectors} that {self._expected.count_name} says: "
             "correct it, or get or write the file anew",
         )
 
     def _check_too_few(self) -> None:
         if (
             self._expected.vectors is not None
-            and self._parser.rows < self._expected.vectors - self._expected.fewer
+            and self._parser.rows < self._expected.vectors - self._expected.max_missing
         ):
             raise self._text.error(
-                f"{self._parser.rows} support vectors, and {self._expected.said_by} says "
+                f"{self._parser.rows} support vectors, and {self._expected.count_name} says "
                 f"{self._expected.vectors}: the file has been cut short; download or write it again",
                 line=self._line,
             )
 
-    def _check_ascending(self, block: bytes) -> None:
-        """Check that the indices of a line ascend: other programs rely on this without checking."""
+    def _check_ascending_indices(self, block: bytes) -> None:
+        """Check that the indices of a line ascend; other programs rely on this without a check."""
         characters = np.frombuffer(block, dtype=np.uint8)
         colons = np.flatnonzero(characters == ord(":"))
         line_of_colon = np.searchsorted(np.flatnonzero(characters == ord("\n")), colons)
@@ -167,7 +167,7 @@ class _Reader:
 
 
 def _number_before(characters: NDArray[np.uint8], ends: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return the integers whose digits end before these places; the native reader has checked them."""
+    """Return the integers whose digits end before these offsets; the native reader has checked the digits."""
     result = np.zeros(len(ends), dtype=np.int64)
     alive = np.arange(len(ends))
     scale = 1

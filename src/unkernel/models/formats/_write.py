@@ -22,7 +22,7 @@ def numbers(values: NDArray[np.float64]) -> str:
 
 
 def labels_as_integers(classes: NDArray[Any]) -> list[int]:
-    """Return class labels as integers, for a format without other labels."""
+    """Return class labels as integers, for formats whose labels are integers."""
     if classes.dtype.kind in "iuf" and (classes == np.floor(classes)).all():
         labels = [int(label) for label in classes.tolist()]
         if max(map(abs, labels)) <= _LARGEST_LABEL:

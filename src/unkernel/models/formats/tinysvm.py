@@ -27,6 +27,6 @@ def read(text: TextLines) -> KernelModel:
     vectors = header.integer("number of SVs", 0, most_numbers=4)
     threshold = header.real("threshold b")
     # TinySVM itself counts one too many; other programs that write its format may not.
-    said = Expected(vectors, 1, "the number of SVs", comments=True, fewer=1)
+    expected = Expected(vectors, 1, "the number of SVs", comments=True, max_missing=1)
     origin = {"format": "tinysvm", "version": version.decode("ascii", "backslashreplace")}
-    return make_signed_model(text, kernel, threshold, said, origin)
+    return make_signed_model(text, kernel, threshold, expected, origin)
