@@ -73,14 +73,14 @@ auto without_lock(const Work& work) {
 }
 
 // Calls run(call), where call(monitor) calls work(monitor), and returns the result of the work.
-template <class Given, class Run, class Work>
+template <class MonitorReference, class Run, class Work>
 auto run_for_result(const Run& run, const Work& work) {
-  using Result = std::invoke_result_t<const Work&, Given>;
+  using Result = std::invoke_result_t<const Work&, MonitorReference>;
   if constexpr (std::is_void_v<Result>) {
     run(work);
   } else {
     Result result{};
-    run([&](Given monitor) { result = work(monitor); });
+    run([&](MonitorReference monitor) { result = work(monitor); });
     return result;
   }
 }

@@ -68,7 +68,7 @@ class AnswerCache {
   // Returns whether the scores of the row are stored; if so, writes them to `out`. With `decision_only`, also
   // finds scores that are only valid for a decision.
   bool find(const Key& key, bool decision_only, double* out);
-  // `generation` is the value from before the row was scored.
+  // Stores the scores of a row. `generation` must have been read before the row was scored.
   void store(const Key& key, bool decision_only, std::uint32_t generation, const double* scores);
 
   // Rows of an earlier generation are not found. Clearing begins the next generation, and resets the counts.
@@ -78,7 +78,7 @@ class AnswerCache {
   // Each thread adds to its own counter; if there are more threads than counters, some share one.
   std::size_t new_counter() { return counters_.fetch_add(1, std::memory_order_relaxed); }
   void count(std::size_t counter, std::uint64_t hits, std::uint64_t misses);
-  // Exact when no row is being scored.
+  // Returns the counts, which are exact while no row is being scored.
   Counts counts() const;
 
  private:

@@ -86,7 +86,7 @@ class LinearLoss {
   double low_, high_;
   double steep_, flat_;  // the slopes of g to the left and to the right of its kink
   double overlap_;       // length of the interval in which both costs are paid
-  double overlaps_;      // 1 or 0
+  double overlaps_;      // 1 if the interval is not empty, else 0
 };
 
 class SquaredLoss {

@@ -1,8 +1,7 @@
 // Kernel SVMs over examples of trees by sampled cutting planes: approximate, for millions of examples.
 //
 // Problem   min_w  1/2 |w|^2 + C/Z sum_i z_i max(0, 1 - y_i w'phi(x_i)),   Z = sum_i z_i   (importances z_i)
-//           phi has a constant feature if an intercept is requested; its weight is regularised like the
-//           others
+//           phi has a constant feature if an intercept is requested; its weight is regularised, too
 // Method    Yu & Joachims (2008), Severyn & Moschitti (2011), Algorithm 2: each round draws r examples,
 //           example i with a probability proportional to z_i (by rejection, their Algorithm 3), and those
 //           inside the margin form a cut,

@@ -4,8 +4,8 @@
 // three zones:
 //
 //   [0, head)      all conjunctions of these most frequent features, in dense tables
-//   [head, rare)   the conjunctions that occur, in a trie: an owner's partners b, their partners c < b, and
-//                  so on
+//   [head, rare)   the conjunctions that occur, in a trie: below an owner a, its partners b < a; below each
+//                  pair (a, b), the partners c < b; and so on
 //   [rare, used)   not expanded: the support vectors s that contain the owner a, truncated there. The sum
 //                  over the conjunctions owned by a is sum_s coefficient [f(c+1) - f(c)] with c = |x ∩ s ∩ {0
 //                  .. a-1}|, since f(c) is the sum over all subsets of the overlap.

@@ -389,12 +389,15 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   Ranking ranking_;
   SetFactors set_factors_;
   std::vector<std::int32_t> intercept_;
-  LargeVector<Weight> triangle_;  // of the core: feature x (smaller ranks and itself) x scores
-  LargeVector<Weight> sides_;  // of dense features outside the core: feature x (the core and itself) x scores
-  LargeVector<Weight> single_weights_;  // of later features alone, x scores
-  PartnerBuckets buckets_;              // of later features
-  LargeVector<Weight> weights_;         // of their places x scores
-  // For each later feature: the most by which its weights can change the difference of two scores.
+  LargeVector<Weight>
+      triangle_;  // of the core: feature x (pairs with smaller ranks, the feature alone) x scores
+  LargeVector<Weight>
+      sides_;  // of other dense features: feature x (pairs with the core, the feature alone) x scores
+  LargeVector<Weight> single_weights_;  // of features that are not dense, alone: feature x scores
+  PartnerBuckets buckets_;              // of features that are not dense
+  LargeVector<Weight> weights_;         // by place in the buckets x scores
+  // For each feature that is not dense: the most by which its weights can change the difference of two
+  // scores.
   std::vector<std::int64_t> swings_;
 };
 

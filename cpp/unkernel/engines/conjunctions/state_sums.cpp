@@ -60,25 +60,25 @@ class StateSumFiller {
     }
   }
 
-  // Computes R_(j+1) from R_j, whose sets have at most `most` ranks.
+  // Computes R_(j+1) from R_j, whose sets have at most `max_ranks` ranks.
   template <class From>
-  void sum_up(std::size_t group, std::size_t state, std::size_t most, const From& from, Rest& to) {
+  void sum_up(std::size_t group, std::size_t state, std::size_t max_ranks, const From& from, Rest& to) {
     const std::size_t begin = arrays_.group_begins[group];
-    for (std::size_t m = 0; m < most; ++m) to[m].assign(choose(begin, m) * scores_, 0.0);
+    for (std::size_t m = 0; m < max_ranks; ++m) to[m].assign(choose(begin, m) * scores_, 0.0);
     Rank ranks[most_degree];
-    add_sets<1>(arrays_.states[index_.first(group) + state], begin, ranks, most, from, to);
+    add_sets<1>(arrays_.states[index_.first(group) + state], begin, ranks, max_ranks, from, to);
   }
 
   // Visits all S with at least `Size` ranks: the ranks already chosen, extended by descending ranks from
   // `mask`.
   template <std::size_t Size, class From>
-  void add_sets(std::uint64_t mask, std::size_t begin, Rank (&ranks)[most_degree], std::size_t most,
+  void add_sets(std::uint64_t mask, std::size_t begin, Rank (&ranks)[most_degree], std::size_t max_ranks,
                 const From& from, Rest& to) {
     while (mask != 0) {
       const int bit = 63 - std::countl_zero(mask);
       mask ^= std::uint64_t{1} << bit;
       ranks[Size - 1] = static_cast<Rank>(begin) + static_cast<Rank>(bit);
-      for (std::size_t m = 0; m + Size <= most; ++m) {
+      for (std::size_t m = 0; m + Size <= max_ranks; ++m) {
         std::size_t number = 0;
         for (std::size_t i = 0; i < Size; ++i) number += choose(ranks[i], Size - i + m);
         const double* source = from(m + Size).data() + number * scores_;
@@ -86,7 +86,7 @@ class StateSumFiller {
         for (std::size_t k = 0; k < to[m].size(); ++k) target[k] += source[k];
       }
       if constexpr (Size < most_degree) {
-        if (Size < most) add_sets<Size + 1>(mask, begin, ranks, most, from, to);
+        if (Size < max_ranks) add_sets<Size + 1>(mask, begin, ranks, max_ranks, from, to);
       }
     }
   }

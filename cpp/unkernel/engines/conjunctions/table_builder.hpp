@@ -16,7 +16,7 @@ struct Zones {
   std::uint32_t fused = 0;
   std::uint32_t head = 0;
   std::uint32_t rare = 0;
-  std::vector<std::int64_t> columns;  // rank -> index in the given list
+  std::vector<std::int64_t> columns;  // rank -> column, an index into the frequencies
   FeatureGroups groups;               // of the first ranks, if any
 };
 

@@ -163,11 +163,11 @@ class PartialTrees {
   // A placement of the next node.
   struct Candidate {
     std::int32_t label;
-    std::size_t placement;  // a placement with the path above it
+    std::size_t placement;  // index of a placement with the path above the node
     Stop parent;
     Stop child;
     double value;
-    double gain;  // the largest gain from later nodes; 0 if there can be none
+    double gain;  // the largest gain from later nodes; 0 if no node can follow
   };
   struct Part {
     Sums sums;
@@ -187,7 +187,7 @@ class PartialTrees {
           gains_(kernel, side, sides.tree != nullptr, labels_of(sides, labels)),
           parts_(labels) {}
 
-    // Restricts later candidates to the labels that the other side has.
+    // Restricts later candidates to the labels that the candidates of the other side have.
     void keep_within(const Placing& other) { within_ = &other; }
 
     void find_roots() {
