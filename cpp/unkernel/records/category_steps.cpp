@@ -189,7 +189,7 @@ std::int32_t Categories::code(const Record& record, std::size_t column) const {
   const Cell& cell = record.cells[column];
   const std::int32_t code = find(cell);
   if (code != forbidden) return code;
-  if (cell.kind() == CellKind::absent) record.fail(column, "the record does not have it");
+  if (cell.kind() == CellKind::absent) record.fail(column, "the record does not have this column");
   if (cell.kind() == CellKind::strings || cell.kind() == CellKind::pairs)
     record.fail(column, "expected one category, got a list or a dict");
   if (cell.kind() == CellKind::moment) record.fail(column, "expected a category, got a date");

@@ -83,8 +83,7 @@ class Scale final : public Step {
     apply(scaling_.add, out, [](double& value, double by) { value += by; });
     for (double& value : out.values) {
       if (scaling_.least && value < *scaling_.least) value = *scaling_.least;
-      if (scaling_.most && value > *scaling_.most)
-        value = *scaling_.most;
+      if (scaling_.most && value > *scaling_.most) value = *scaling_.most;
     }
   }
 
@@ -126,7 +125,7 @@ class Indicate final : public Step {
       : Step({width_of(columns), false}), input_(input), missing_(missing), columns_(std::move(columns)) {
     const auto outside = [&](std::int32_t column) { return column < 0 || column >= input.shape.width; };
     check_plan(input.shape.dense && std::none_of(columns_.begin(), columns_.end(), outside),
-               "flags are of columns that do not exist");
+               "an indicated column does not exist");
   }
 
   void run(const Record&, std::span<const Block> blocks, Block& out) const override {

@@ -82,7 +82,7 @@ class Text final : public Step {
       case CellKind::strings:
         for (const std::string_view gram : cell.strings()) vocabulary_.add(gram, 1.0, out);
         break;
-      case CellKind::absent: record.fail(column_, "the record does not have it");
+      case CellKind::absent: record.fail(column_, "the record does not have this column");
       default: record.fail(column_, "expected a text, got another type");
     }
     merge(out, analyzer_.options().binary);

@@ -113,7 +113,7 @@ BlockFile::BlockFile(const BlockRegion& region, std::size_t features, std::span<
     end = aligned_position(entry.position + bytes);
   }
   if (end != region.end)
-    throw FormatError(file_, 0, 0, std::string("the blocks do not fill their place") + remedy);
+    throw FormatError(file_, 0, 0, std::string("the blocks do not end where the index says") + remedy);
   checked_ = std::make_unique<std::atomic<bool>[]>(places_.size());
 }
 
@@ -128,7 +128,7 @@ void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_positio
   const bool fits = entry.position == expected_position && entry.rows > 0 && entry.rows < available / 8 &&
                     entry.entries >= 0 && entry.entries <= available / entry_size &&
                     static_cast<std::int64_t>(block_bytes(entry.rows, entry.entries, layout)) <= available;
-  if (!fits) fail(k, "does not lie where it should");
+  if (!fits) fail(k, "is not at the position that follows from the blocks before it");
   places_.push_back({entry.position, rows_, entry.rows, entry.entries, layout, entry.checksum});
   rows_ += entry.rows;
   entries_ += entry.entries;

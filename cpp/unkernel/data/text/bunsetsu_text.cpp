@@ -133,7 +133,7 @@ void BunsetsuText::read_sentence(std::span<const Line> lines) {
     }
   }
   if (count > 0 && first_morphemes_.back() == first_morphemes_[first_morphemes_.size() - 2]) {
-    fail(lines.back(), 0, "the bunsetsu before has no morphemes");
+    fail(lines.back(), 0, "the previous bunsetsu has no morphemes");
   }
 }
 
@@ -141,7 +141,7 @@ bool BunsetsuText::read_bunsetsu(const Line& line, std::int32_t number) {
   Header header;
   if (!read_header(line.text, '*', header)) return false;
   if (number > 0 && first_morphemes_.back() == first_morphemes_[first_morphemes_.size() - 2]) {
-    fail(line, 0, "the bunsetsu before has no morphemes");
+    fail(line, 0, "the previous bunsetsu has no morphemes");
   }
   std::int32_t read = 0;
   if (!read_integer(header.number, read) || read != number) {
@@ -203,12 +203,12 @@ void BunsetsuText::check_heads(std::span<const std::int32_t> heads, std::string_
     const std::size_t first = first_bunsetsu(s);
     const auto count = static_cast<std::int32_t>(first_bunsetsu(s + 1) - first);
     for (std::int32_t b = 0; b < count; ++b) {
-      const std::size_t lines = first + static_cast<std::size_t>(b);
-      const bool is_head = (heads[lines] >= no_head && heads[lines] < count) || heads[lines] == heads_[lines];
-      if (is_head && is_type(types[lines])) continue;
+      const std::size_t index = first + static_cast<std::size_t>(b);
+      const bool is_head = (heads[index] >= no_head && heads[index] < count) || heads[index] == heads_[index];
+      if (is_head && is_type(types[index])) continue;
       throw std::invalid_argument("bunsetsu " + std::to_string(b) + " of sentence " + std::to_string(s) +
-                                  " can depend on one of its " + std::to_string(count) +
-                                  ", or on -1, in a way from A to Z");
+                                  ": its head must be one of the " + std::to_string(count) +
+                                  " bunsetsu or -1, and its type a letter from A to Z");
     }
   }
 }

@@ -62,10 +62,10 @@ NameTable NameTable::of(std::string_view bytes, std::span<const std::int64_t> en
       throw std::invalid_argument("the names of a table overlap, or lie beyond its end");
     const std::size_t known = table.size();
     table.add(bytes.substr(begin, next - begin));
-    if (table.size() == known) throw std::invalid_argument("a name of a table comes twice");
+    if (table.size() == known) throw std::invalid_argument("a name of a table occurs twice");
     begin = next;
   }
-  if (begin != bytes.size()) throw std::invalid_argument("there is something behind the names of a table");
+  if (begin != bytes.size()) throw std::invalid_argument("there are bytes after the last name of a table");
   return table;
 }
 

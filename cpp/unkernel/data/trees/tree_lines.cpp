@@ -136,7 +136,7 @@ std::size_t TreeLines::read_section(std::string_view text, std::size_t at) {
   }
   if (!mark.begins) {
     if (mark.kind == "V" && vectors_in_line_ == 0) return read_vectors(text, at);  // one empty vector
-    fail(at, "there is nothing that this could end");
+    fail(at, "this mark ends a part of the line that has not begun");
   }
   if (mark.kind == "T") return read_trees(text, at + mark.size, mark.named ? mark.name : std::string_view());
   if (mark.kind == "V")
@@ -186,7 +186,7 @@ std::size_t TreeLines::read_vectors(std::string_view text, std::size_t at) {
     if (at == text.size() || text[at] == '#' || mark.size > 0) {
       end_vector(at, false);
       if (mark.size == 0) return text.size();
-      if (mark.kind != "V") fail(at, "vectors stand behind the trees, and end with |EV|");
+      if (mark.kind != "V") fail(at, "vectors come after the trees and end with |EV|");
       at += mark.size;
       if (!mark.begins) return at;
     } else {
@@ -238,7 +238,7 @@ void TreeLines::check_not_repeated(std::size_t at, std::span<const std::int32_t>
                                    std::span<const std::int64_t> ends) const {
   const auto line_channels = channels.subspan(ends.empty() ? 0 : static_cast<std::size_t>(ends.back()));
   if (std::ranges::count(line_channels, line_channels.back()) > 1)
-    fail(at, "this line has two of the same name");
+    fail(at, "this line has two trees or two vectors of the same name");
 }
 
 // Ends a vector. Named features may come in any order, and may be repeated: then their values are added.

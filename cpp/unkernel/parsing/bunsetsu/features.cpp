@@ -23,7 +23,7 @@ BunsetsuFeatures::BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, Name
   if (begins_.size() != templates_.size() + 1 || begins_.front() != 0 || !std::ranges::is_sorted(begins_) ||
       static_cast<std::size_t>(begins_.back()) != values_.size()) {
     throw std::invalid_argument(
-        "where the columns of each template begin does not fit the number of columns");
+        "the templates do not begin at ascending columns from 0 to the number of columns");
   }
   table_.assign(symbols_.size() * templates_.size(), no_column);
   for (std::size_t t = 0; t < templates_.size(); ++t) {

@@ -61,7 +61,7 @@ std::vector<ChunkTag> read_chunk_tags(const data::ColumnText& text, int column, 
       if (!tag) {
         throw text.fault(token, column,
                          std::string("'").append(name).append(
-                             "' is no tag of a chunk: those are O, or B, I, E or S and a type, as B-NP"));
+                             "' is no tag of a chunk: write O, or B, I, E or S and a type, such as B-NP"));
       }
       if (types.size() > static_cast<std::size_t>(most_chunk_types))
         throw text.fault(token, column, "there are too many types of chunks");

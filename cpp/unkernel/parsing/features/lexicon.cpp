@@ -21,7 +21,7 @@ void Lexicon::check() const {
   const auto known = static_cast<std::int32_t>(values.size());
   if (value_of.size() != words.size() ||
       std::ranges::any_of(value_of, [&](std::int32_t value) { return value < 0 || value >= known; }))
-    throw std::invalid_argument("a lexicon has not one value per word");
+    throw std::invalid_argument("a lexicon must have one value per word");
 }
 
 }  // namespace unkernel::parsing

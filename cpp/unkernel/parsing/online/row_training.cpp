@@ -16,7 +16,8 @@ void check_rows(const LabelledRows& rows, std::size_t classes) {
     consistent = consistent && gold >= 0 && static_cast<std::size_t>(gold) < classes;
   for (const std::int32_t column : rows.columns)
     consistent = consistent && column >= 0 && column < AveragedWeights::most_columns;
-  if (!consistent) throw std::invalid_argument("these are no rows with answers");
+  if (!consistent)
+    throw std::invalid_argument("the offsets, columns or classes of the rows are out of range");
 }
 
 std::span<const std::int32_t> row_of(const LabelledRows& rows, std::size_t row) {
