@@ -14,7 +14,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "blocks are used as they lie in the file");
 
-constexpr const char* remedy = "; delete the file, and it is made anew from its sources";
+constexpr const char* remedy = "; delete the file, and it will be made again from its sources";
 
 Layout layout_of(std::int64_t code) {
   return {static_cast<ColumnKind>(code % 2), static_cast<ValueKind>(code / 2)};

@@ -113,7 +113,7 @@ std::string index_too_large(std::string_view digits) {
 
 std::string index_too_small(std::uint64_t index, std::int64_t smallest) {
   return "index " + std::to_string(index) + " is below " + std::to_string(smallest) +
-         ", where the indices of this file were said to start; read it as zero-based";
+         ", the first index that this file may have; read it as zero-based";
 }
 
 std::string index_beyond(std::uint64_t index, std::int64_t largest) {

@@ -62,9 +62,9 @@ void BracketReader::close(std::size_t at) {
   if (children.empty() && forest_.labels().name(node.label).empty()) {
     throw BracketError(at, "there is nothing in this pair of brackets");
   }
-  const NodeId made = forest_.add_node(node.label, children);
+  const NodeId new_node = forest_.add_node(node.label, children);
   children_.resize(node.first_child);
-  children_.push_back(made);
+  children_.push_back(new_node);
   open_.pop_back();
 }
 

@@ -202,20 +202,20 @@ class BeamSearch {
   template <class Choice>
   Beam::Extension extension(const BeamItem& item, std::size_t number, Move move, double move_score,
                             const Choice& choice) {
-    Beam::Extension made{item.score + move_score, number, move, no_label, false};
-    if (!makes_arc(move)) return made;
+    Beam::Extension extended{item.score + move_score, number, move, no_label, false};
+    if (!makes_arc(move)) return extended;
     const Arc arc = arc_of(item.state, move);
     const std::size_t part = spec_.arc_part(arc, symbols_);
     const auto& classes = spec_.arcs().classes(part);
-    made.label = classes.front();
-    if (classes.size() == 1) return made;
+    extended.label = classes.front();
+    if (classes.size() == 1) return extended;
     spec_.arc_features().extract(of_arc(item.state, symbols_, arc), row_);
     const auto scores = buffers_.label_scores.of(
         part, row_.columns, [&](std::size_t of, auto columns) { return scorer_.label_scores(of, columns); });
     const std::size_t chosen = choice.label(arc, classes, scores);
-    made.score += scores[chosen];
-    made.label = classes[chosen];
-    return made;
+    extended.score += scores[chosen];
+    extended.label = classes[chosen];
+    return extended;
   }
 
   template <class Choice>

@@ -185,72 +185,74 @@ void BunsetsuRows::load(std::size_t sentence) {
   columns_.clear();
   std::int32_t openings = 0, closings = 0;
   for (std::size_t b = 0; b < size(); ++b) {
-    Bunsetsu& made = bunsetsu_[b];
-    read_morphemes(text.first_morpheme(first + b), text.first_morpheme(first + b + 1), made);
-    made.openings_before = openings;
-    made.closings_before = closings;
-    openings += made.openings;
-    closings += made.closings;
+    Bunsetsu& bunsetsu = bunsetsu_[b];
+    read_morphemes(text.first_morpheme(first + b), text.first_morpheme(first + b + 1), bunsetsu);
+    bunsetsu.openings_before = openings;
+    bunsetsu.closings_before = closings;
+    openings += bunsetsu.openings;
+    closings += bunsetsu.closings;
     for (std::size_t role = 0; role < bunsetsu_roles; ++role)
-      fill_part(b, static_cast<BunsetsuRole>(role), made);
-    made.competing.begin = static_cast<std::uint32_t>(columns_.size());
-    if (competing_template_ < categories_.size()) add_particles(competing_template_, made);
-    made.competing.end = static_cast<std::uint32_t>(columns_.size());
+      fill_part(b, static_cast<BunsetsuRole>(role), bunsetsu);
+    bunsetsu.competing.begin = static_cast<std::uint32_t>(columns_.size());
+    if (competing_template_ < categories_.size()) add_particles(competing_template_, bunsetsu);
+    bunsetsu.competing.end = static_cast<std::uint32_t>(columns_.size());
   }
 }
 
-void BunsetsuRows::read_morphemes(std::size_t begin, std::size_t end, Bunsetsu& made) {
+void BunsetsuRows::read_morphemes(std::size_t begin, std::size_t end, Bunsetsu& bunsetsu) {
   const BunsetsuText& text = symbols_.text();
   using Class = BunsetsuSymbols::Class;
-  made = {};
-  std::ranges::fill(made.words, no_morpheme);
-  made.particles.begin = static_cast<std::uint32_t>(particles_.size());
+  bunsetsu = {};
+  std::ranges::fill(bunsetsu.words, no_morpheme);
+  bunsetsu.particles.begin = static_cast<std::uint32_t>(particles_.size());
   for (std::size_t m = begin; m < end; ++m) {
     const std::int32_t pos = text.symbol(m, MorphemeField::pos);
     if (symbols_.is(pos, Class::mark)) {
       const std::int32_t subpos = text.symbol(m, MorphemeField::subpos);
-      made.comma |= symbols_.is(subpos, Class::comma);
-      made.period |= symbols_.is(subpos, Class::period);
-      made.openings += symbols_.is(subpos, Class::opening);
-      made.closings += symbols_.is(subpos, Class::closing);
+      bunsetsu.comma |= symbols_.is(subpos, Class::comma);
+      bunsetsu.period |= symbols_.is(subpos, Class::period);
+      bunsetsu.openings += symbols_.is(subpos, Class::opening);
+      bunsetsu.closings += symbols_.is(subpos, Class::closing);
       continue;
     }
-    made.words[static_cast<std::size_t>(BunsetsuWord::function)] = static_cast<std::int64_t>(m);
+    bunsetsu.words[static_cast<std::size_t>(BunsetsuWord::function)] = static_cast<std::int64_t>(m);
     if (symbols_.is(pos, Class::particle)) {
       const std::int32_t symbol = symbols_.known(text.symbol(m, MorphemeField::surface));
       if (symbol >= 0) particles_.push_back(symbol);
     } else {
-      made.words[static_cast<std::size_t>(BunsetsuWord::content)] = static_cast<std::int64_t>(m);
+      bunsetsu.words[static_cast<std::size_t>(BunsetsuWord::content)] = static_cast<std::int64_t>(m);
     }
   }
-  made.words[static_cast<std::size_t>(BunsetsuWord::first)] = static_cast<std::int64_t>(begin);
-  made.words[static_cast<std::size_t>(BunsetsuWord::last)] = static_cast<std::int64_t>(end) - 1;
-  const std::int64_t content = made.words[static_cast<std::size_t>(BunsetsuWord::content)];
-  made.content =
+  bunsetsu.words[static_cast<std::size_t>(BunsetsuWord::first)] = static_cast<std::int64_t>(begin);
+  bunsetsu.words[static_cast<std::size_t>(BunsetsuWord::last)] = static_cast<std::int64_t>(end) - 1;
+  const std::int64_t content = bunsetsu.words[static_cast<std::size_t>(BunsetsuWord::content)];
+  bunsetsu.content =
       content == no_morpheme ? -1 : text.symbol(static_cast<std::size_t>(content), MorphemeField::surface);
   // Ascending symbols give ascending columns.
-  const auto begin_of_particles = particles_.begin() + made.particles.begin;
+  const auto begin_of_particles = particles_.begin() + bunsetsu.particles.begin;
   std::sort(begin_of_particles, particles_.end());
   particles_.erase(std::unique(begin_of_particles, particles_.end()), particles_.end());
-  made.particles.end = static_cast<std::uint32_t>(particles_.size());
+  bunsetsu.particles.end = static_cast<std::uint32_t>(particles_.size());
 }
 
-void BunsetsuRows::fill_part(std::size_t number, BunsetsuRole role, Bunsetsu& made) {
+void BunsetsuRows::fill_part(std::size_t number, BunsetsuRole role, Bunsetsu& bunsetsu) {
   const auto place = static_cast<std::size_t>(role);
   const auto templates = symbols_.features().templates();
-  Range& part = made.parts[place];
+  Range& part = bunsetsu.parts[place];
   part.begin = static_cast<std::uint32_t>(columns_.size());
   for (std::size_t t = first_template_[place]; t < first_template_[place + 1]; ++t) {
     const Categories& columns = categories_[t];
     switch (templates[t].kind) {
-      case BunsetsuKind::word: add_word(t, templates[t], made); break;
+      case BunsetsuKind::word: add_word(t, templates[t], bunsetsu); break;
       case BunsetsuKind::beginning: add(number == 0 ? columns.yes : columns.no); break;
       case BunsetsuKind::end: add(number + 1 == size() ? columns.yes : columns.no); break;
-      case BunsetsuKind::brackets: add(columns.brackets[bracket_state(made.openings, made.closings)]); break;
-      case BunsetsuKind::punctuation:
-        add(columns.punctuation[(made.comma ? 1 : 0) + (made.period ? 2 : 0)]);
+      case BunsetsuKind::brackets:
+        add(columns.brackets[bracket_state(bunsetsu.openings, bunsetsu.closings)]);
         break;
-      case BunsetsuKind::particles: add_particles(t, made); break;
+      case BunsetsuKind::punctuation:
+        add(columns.punctuation[(bunsetsu.comma ? 1 : 0) + (bunsetsu.period ? 2 : 0)]);
+        break;
+      case BunsetsuKind::particles: add_particles(t, bunsetsu); break;
       case BunsetsuKind::distance:
       case BunsetsuKind::same: break;  // for pairs only
     }

@@ -132,8 +132,8 @@ class BunsetsuRows {
     std::int32_t brackets[4], punctuation[4], distances[3];
   };
 
-  void read_morphemes(std::size_t begin, std::size_t end, Bunsetsu& made);
-  void fill_part(std::size_t number, BunsetsuRole role, Bunsetsu& made);
+  void read_morphemes(std::size_t begin, std::size_t end, Bunsetsu& bunsetsu);
+  void fill_part(std::size_t number, BunsetsuRole role, Bunsetsu& bunsetsu);
   void add(std::int32_t column) {
     if (column != no_column) columns_.push_back(column);
   }

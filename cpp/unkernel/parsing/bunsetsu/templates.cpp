@@ -111,8 +111,8 @@ std::vector<std::string> bunsetsu_template_names(const std::string& file, std::s
   std::vector<std::string> names;
   for (const TemplateLine& line : read.lines()) {
     const std::string name = line.heading.empty() ? joined_text(line) : std::string(line.heading);
-    BunsetsuTemplate made = new_template(name);
-    if (!line.heading.empty() || !read_path(line.paths.front(), made))
+    BunsetsuTemplate bunsetsu_template = new_template(name);
+    if (!line.heading.empty() || !read_path(line.paths.front(), bunsetsu_template))
       read.fail(line, line.column, no_such_template(name));
     if (std::ranges::find(names, name) != names.end())
       read.fail(line, line.column, message({"the template '", name, "' occurs twice"}));

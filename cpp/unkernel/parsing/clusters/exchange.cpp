@@ -139,19 +139,20 @@ bool ExchangeClusters::move(std::int32_t word) {
 // Computes for each cluster how much the log-likelihood grows if the word, which is in no cluster now, joins
 // it. Pairs of the word with itself and with words of that cluster count once, not once for each side.
 void ExchangeClusters::list_gains() {
-  for (std::size_t own = 0; own < clusters_; ++own)
-    gains_[own] = -2.0 * (f(totals_[own] + occurrences_) - f(totals_[own]));
+  for (std::size_t cluster = 0; cluster < clusters_; ++cluster)
+    gains_[cluster] = -2.0 * (f(totals_[cluster] + occurrences_) - f(totals_[cluster]));
   for (const auto& [side, table] : {std::pair(&right_, &reversed_), std::pair(&left_, &pairs_)}) {
     for (const std::int32_t other : side->clusters) {
       const Count* known = table->data() + static_cast<std::size_t>(other) * classes_;
       const Count added = side->times[static_cast<std::size_t>(other)];
-      for (std::size_t own = 0; own < clusters_; ++own) gains_[own] += f(known[own] + added) - f(known[own]);
+      for (std::size_t cluster = 0; cluster < clusters_; ++cluster)
+        gains_[cluster] += f(known[cluster] + added) - f(known[cluster]);
     }
   }
-  for (std::size_t own = 0; own < clusters_; ++own) {
-    const Count known = pairs_[own * classes_ + own];
-    const Count right = right_.times[own], left = left_.times[own];
-    gains_[own] += f(known + right + left + self_pairs_) - f(known + right) - f(known + left) + f(known);
+  for (std::size_t cluster = 0; cluster < clusters_; ++cluster) {
+    const Count known = pairs_[cluster * classes_ + cluster];
+    const Count right = right_.times[cluster], left = left_.times[cluster];
+    gains_[cluster] += f(known + right + left + self_pairs_) - f(known + right) - f(known + left) + f(known);
   }
 }
 

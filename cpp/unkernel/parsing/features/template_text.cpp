@@ -156,9 +156,9 @@ TemplatePath read_template_path(std::string_view text, const TemplateLimits& lim
 }
 
 std::string message(std::initializer_list<std::string_view> texts) {
-  std::string made;
-  for (const std::string_view text : texts) made.append(text);
-  return made;
+  std::string joined;
+  for (const std::string_view text : texts) joined.append(text);
+  return joined;
 }
 
 std::string joined_text(const TemplateLine& line) {

@@ -121,10 +121,10 @@ void list_characters(const Position& position, FeatureList& list) {
   const std::size_t at = position.at;
   for (std::size_t k = 0; k < 4; ++k) list.add(at >= k ? position.code(at - k) : 0);
   for (std::size_t k = 1; k < 5; ++k) list.add(position.code(at + k));
-  const std::uint64_t left = position.kind_before(1), own = position.kind(at);
+  const std::uint64_t left = position.kind_before(1), middle = position.kind(at);
   const std::uint64_t right = position.kind(at + 1), second = position.kind(at + 2);
-  list.add(left, own, right);
-  list.add(position.kind_before(2) << 8 | left, own, right << 8 | second);
+  list.add(left, middle, right);
+  list.add(position.kind_before(2) << 8 | left, middle, right << 8 | second);
   list.add(right, second, position.kind(at + 3));
 }
 
