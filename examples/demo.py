@@ -32,7 +32,7 @@ PARTS = (
 
 
 def main(folder: Path = FOLDER, parts: Sequence[str] = PARTS) -> None:
-    """All parts, then commands to try."""
+    """Run all parts, then show commands to try."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, part in enumerate(parts, start=1):
         script = Path(__file__).parent / part
@@ -45,7 +45,7 @@ def main(folder: Path = FOLDER, parts: Sequence[str] = PARTS) -> None:
 
 
 def title_of(script: Path) -> str:
-    """The first line of its text."""
+    """Return the first line of the docstring of a script."""
     return script.read_text(encoding="utf-8").split("\n", 2)[1]
 
 
@@ -59,7 +59,7 @@ def run(script: Path, picture: Path) -> None:
 
 
 def write_people(path: Path) -> None:
-    """Records in which two columns together decide."""
+    """Write records whose class depends on two columns together."""
     people = [{"age": 20 + k % 50, "job": ("clerk", "pilot", "smith")[k % 3]} for k in range(300)]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, ["age", "job", "income"])
@@ -80,7 +80,7 @@ def commands(folder: Path) -> list[str]:
 
 
 def program() -> str:
-    """The command as it can be typed: with the path of this environment where it is not on the PATH."""
+    """Return the command `unkernel`, with its path in this environment if it is not on the PATH."""
     if shutil.which("unkernel"):
         return "unkernel"
     return os.path.relpath(Path(sys.executable).parent / "unkernel")

@@ -1,4 +1,4 @@
-"""Ctrl-C works in every native loop that may be long: scores, parses, tables."""
+"""Ctrl-C ends every long native loop: scores, parses, tables."""
 
 from __future__ import annotations
 

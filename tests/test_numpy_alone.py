@@ -78,7 +78,7 @@ ASK_TREES = BLOCK + textwrap.dedent("""
 """)
 
 
-def asked_without(program: str, rows: Path, paths: list[Path]) -> dict[str, dict]:
+def predict_without_packages(program: str, rows: Path, paths: list[Path]) -> dict[str, dict]:
     done = subprocess.run(
         [sys.executable, "-c", program, rows, *paths], capture_output=True, text=True, check=False
     )
@@ -116,7 +116,7 @@ def test_models_of_rows(tmp_path):
     learner = unkernel.PolySVC(degree=2).fit(dense > 0, np.arange(20) % 3)
     learner.save(tmp_path / "learned.uk")
     made[tmp_path / "learned.uk"] = unkernel.load(tmp_path / "learned.uk")
-    for path, found in asked_without(ASK_ROWS, tmp_path / "rows.npy", list(made)).items():
+    for path, found in predict_without_packages(ASK_ROWS, tmp_path / "rows.npy", list(made)).items():
         fast = made[Path(path)]
         X = dense[:, : fast.n_features_in_]
         X = np.pad(X, ((0, 0), (0, fast.n_features_in_ - X.shape[1])))
@@ -145,7 +145,7 @@ def test_models_of_trees(tmp_path):
         unkernel.compile(model).save(tmp_path / f"{name}.uk")
     assert len(made) > 20
     tree = "(S (NP (D the) (N dog)) (VP (V sees) (NP (N cats))))"
-    for path, found in asked_without(ASK_TREES, tmp_path, list(made)).items():
+    for path, found in predict_without_packages(ASK_TREES, tmp_path, list(made)).items():
         fast = made[Path(path)]
         forest = unkernel.Forest({name: [tree] for name in fast.model.support.trees} or [tree])
         np.testing.assert_array_equal(np.array(found["scores"]), fast.decision_function(forest))

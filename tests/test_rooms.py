@@ -54,8 +54,8 @@ def named_above(path: Path, room: str) -> list[str]:
     """Return the places where a file names rooms above its own, or commands."""
     order = layers()
     (level,) = [number for number, rooms in enumerate(order) if room in rooms]
-    beside = [other for other in order[level] if other != room]
-    others = [other for rooms in order[:level] for other in rooms] + beside
+    same_floor = [other for other in order[level] if other != room]
+    others = [other for rooms in order[:level] for other in rooms] + same_floor
     above = "|".join(other for other in others if other not in PUBLIC_NAMES.get(room, ()))
     found = re.compile(rf"\bunkernel[./]({above})\b")
     commands = "train|tune|predict|compile|inspect|explain|bench|parse|evaluate|serve"

@@ -111,7 +111,7 @@ def test_an_allowance_ends_with_its_file(tmp_path):
     small_claims.columns_without_weights(path, 2, 3)
     load(path)
     assert file_memory_limit.get_allowance() is None
-    file_memory_limit.claim(1e18, "whatever")  # nothing is being read, so it is granted
+    file_memory_limit.claim(1e18, "whatever")  # no file is being read, so no limit applies
     with pytest.raises(LimitError), file_memory_limit.limit_file(path):
         file_memory_limit.claim(3e7, "one thing")
         file_memory_limit.claim(3e7, "another")
@@ -188,7 +188,7 @@ def doubled(first, times):
     ids=["numbers", "one_hot", "words", "hashed"],
 )
 def test_vectors_that_are_used_twice_again_and_again(tmp_path, first):
-    """29 steps of a few bytes would take gigabytes per record."""
+    """29 steps, each stored in a few bytes, would take gigabytes per record."""
     with pytest.raises(LimitError, match=r"the vectors of a record would take [\d.e+]+ GB"):
         reread(tmp_path, doubled(first, 28))
     again = reread(tmp_path, doubled(first, 4))

@@ -104,7 +104,7 @@ def test_nightly_steps_continue_after_a_failure_and_report_it(tmp_path: Path) ->
     (tmp_path / ".ci").mkdir()
     (tmp_path / ".ci" / "nightly").write_text(script)
     (tmp_path / ".ci" / "common").write_text((ROOT / ".ci" / "common").read_text(encoding="utf-8"))
-    for words, code, told in (
+    for words, code, message in (
         ((), 1, ["FAILED bad", "passed good", "FAILED other"]),
         (("good",), 0, ["passed good"]),
         (("goo", "ba"), 1, ["FAILED bad", "passed good"]),
@@ -114,7 +114,7 @@ def test_nightly_steps_continue_after_a_failure_and_report_it(tmp_path: Path) ->
         )
         assert done.returncode == code, done.stdout + done.stderr
         assert "never" not in done.stdout
-        assert re.sub(r" +\d+ s +", " ", done.stdout).splitlines()[-len(told) :] == told
+        assert re.sub(r" +\d+ s +", " ", done.stdout).splitlines()[-len(message) :] == message
     assert (tmp_path / "build" / "nightly" / "good.txt").read_text() == "fine\n"
 
 

@@ -1,4 +1,4 @@
-"""Check that all version numbers are those of a release.
+"""Check that all version numbers agree with the tag of a release.
 
     python tools/check_release.py v0.2.0
 

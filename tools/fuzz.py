@@ -43,7 +43,7 @@ MODELS += ("fuzz_tagger_files", "fuzz_tokenizer_files", "fuzz_tree_models", "fuz
 RUNS_AT_ONCE = 2_000_000
 FIRST_RUNS = 10_000
 
-# The files that input passes first: text to data, arrays to data. Not code that writes, packs or allocates.
+# Files that parse input: text or arrays become data. Code that writes, packs or allocates is left out.
 READERS = (
     *(
         f"data/{name}"
@@ -202,7 +202,7 @@ def passes(target: str, path: Path) -> bool:
 
 
 def campaign(target: str, runs: int, seed: int, count: Count, log: Path | None) -> None:
-    """Make `runs` more runs of one target, in parts, each with a line in the log."""
+    """Fuzz one target `runs` more times; each part of the runs adds a line to the log."""
     wanted = count.runs + runs
     while count.runs < wanted and not count.failures:
         before = count.runs
@@ -272,7 +272,7 @@ def merge(arguments: argparse.Namespace) -> int:
         merged = BUILD / "merged" / target
         shutil.rmtree(merged, ignore_errors=True)
         merged.mkdir(parents=True)
-        # By edges, not by how often each is taken: this keeps a tenth of the files.
+        # Inputs are compared by the edges that they reach, not by counts: a tenth of the files is kept.
         flags = ["-set_cover_merge=1", "-use_counters=0", f"-max_len={LONGEST_OF.get(target, LONGEST)}"]
         environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}
         command = [str(program(target)), *flags, str(merged), *inputs_of(target)]

@@ -49,13 +49,13 @@ from unkernel.data import file_memory_limit  # noqa: E402
 
 FAILURES = ROOT / "build" / "fuzz" / "failures" / "models"
 MOST_SECONDS = 1.0  # of processor time
-MOST_ADDRESSES = 1 << 30  # bytes beyond those at the start of a child: protects the machine
+MOST_ADDRESSES = 1 << 30  # bytes that a child may allocate: protects the machine
 SHARE_UNCHANGED = 0.1
 SHARE_READ_TWICE = 0.1
 QUESTIONS_EACH = 3
 BATCH = 500  # inputs per child
-MOST_FAILURES = 20  # per kind, after which the search ends
-LIKE_EACH = 3  # stored failures with the same last line
+MOST_FAILURES = 20  # failures per kind, after which the search ends
+MAX_SIMILAR = 3  # stored failures with the same last line
 
 
 class Tally:
@@ -138,10 +138,10 @@ class Trial:
 
     def input(self, rng: Random) -> Input:
         if rng.random() < SHARE_UNCHANGED:
-            said, content = change_nothing(self.parts, rng)
-            return Input(said, content, same=True)
-        said, parts = change(self.parts, rng)
-        return Input(said, parts.content(), same=False)
+            output, content = change_nothing(self.parts, rng)
+            return Input(output, content, same=True)
+        output, parts = change(self.parts, rng)
+        return Input(output, parts.content(), same=False)
 
     def rng(self, number: int) -> Random:
         return Random(f"{self.seed} {self.specimen.name} {number}")
@@ -176,7 +176,7 @@ class Trial:
 
 
 def check_refusal(error: FormatError, made: Input) -> None:
-    """Check that valid files are not refused, and that memory is refused before it is allocated."""
+    """Check that valid files are not refused, and that excessive memory is refused before it is allocated."""
     if made.same:
         raise AssertionError(f"a sound file is refused ({made.said}): {error}")
     if isinstance(error, LimitError) and "there is not enough memory" in str(error):
@@ -239,7 +239,7 @@ class Campaign:
         self.chosen, self.seed, self.log = chosen, seed, log
         self.each = -(-runs // max(len(chosen), 1))
         self.counts = {specimen.name: Count() for specimen in chosen}
-        self.like: Counter[str] = Counter()
+        self.similar: Counter[str] = Counter()
         self.tally = Tally()
         self.path = (
             Path("/dev/shm" if Path("/dev/shm").is_dir() else "/tmp") / f"fuzz-models-{os.getpid()}.uk"
@@ -276,7 +276,7 @@ class Campaign:
             if status == 0:
                 rest = range(0)
             else:  # it ended during an input
-                self.keep_death(trial, self.tally.number, status)
+                self.keep_crash(trial, self.tally.number, status)
                 rest = range(self.tally.number + 1, numbers.stop)
             ran = (rest.start if status else numbers.stop) - numbers.start
             count.add(self.tally, ran)
@@ -292,8 +292,8 @@ class Campaign:
             os.close(reader)
             self.be_child(trial, numbers, writer)
         os.close(writer)
-        with os.fdopen(reader) as said:
-            for line in said:
+        with os.fdopen(reader) as output:
+            for line in output:
                 failure = json.loads(line)
                 self.keep(trial, failure["number"], failure["problem"])
         ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -312,7 +312,7 @@ class Campaign:
             traceback.print_exc()
             os._exit(1)
 
-    def keep_death(self, trial: Trial, number: int, status: int) -> None:
+    def keep_crash(self, trial: Trial, number: int, status: int) -> None:
         if status == signal.SIGPROF:
             problem = f"took more than {MOST_SECONDS:g} s of the processor's time"
         else:
@@ -320,11 +320,11 @@ class Campaign:
         self.keep(trial, number, problem)
 
     def keep(self, trial: Trial, number: int, problem: str) -> None:
-        """Record a failure, and keep its file unless there are some like it."""
+        """Record a failure, and keep its file unless enough similar failures are stored."""
         name = trial.specimen.name
         last = problem.strip().splitlines()[-1][:200]
-        self.like[f"{name} {last[:80]}"] += 1
-        if self.like[f"{name} {last[:80]}"] > LIKE_EACH:
+        self.similar[f"{name} {last[:80]}"] += 1
+        if self.similar[f"{name} {last[:80]}"] > MAX_SIMILAR:
             return
         made = trial.input(trial.rng(number))
         place = FAILURES / f"{name.replace(' ', '-').replace(',', '')}-{self.seed}-{number}.uk"

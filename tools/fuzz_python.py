@@ -36,10 +36,10 @@ from fuzz_readers import readers  # noqa: E402
 from reference import damage  # noqa: E402
 from reference.parser_damage import change_a_setting  # noqa: E402
 from reference.resigned_files import Parts, change  # noqa: E402
-from reference.small_models import SOUND  # noqa: E402
+from reference.small_models import VALID_MODELS  # noqa: E402
 
-ROOMS = ("data", "models", "engines", "records", "parsing")
-TRACED = tuple(str(Path(unkernel.__file__).parent / room) for room in ROOMS)
+SUBPACKAGES = ("data", "models", "engines", "records", "parsing")
+TRACED = tuple(str(Path(unkernel.__file__).parent / room) for room in SUBPACKAGES)
 FAILURES = ROOT / "build" / "fuzz_python"
 MOST_MEMORY = 4 << 30
 MOST_SECONDS = 1.0
@@ -150,7 +150,9 @@ def mutated_file(content: bytes, pool: Sequence[bytes], rng: random.Random) -> b
             return change(Parts.of(content), rng)[1].content()
         return bytes(kind(content, numbers)[1])
     except (LookupError, AttributeError, ValueError, TypeError):
-        return mutated_header(content, pool, rng)  # that damage needs a file of another kind, or a valid one
+        return mutated_header(
+            content, pool, rng
+        )  # this kind of damage needs a file of another kind, or a valid file
 
 
 # --- Questions ----------------------------------------------------------------------------------------
@@ -219,7 +221,8 @@ class Target:
 def targets() -> dict[str, Target]:
     """Return a target for each format of other programs, and each kind of `.uk` file."""
     found = {
-        f"format {name}": Target(unkernel.read_model, mutated_text, [text]) for name, text in SOUND.items()
+        f"format {name}": Target(unkernel.read_model, mutated_text, [text])
+        for name, text in VALID_MODELS.items()
     }
     trees = [
         ROOT / "tests" / "golden" / f"svmlight-tk-{name}.model"

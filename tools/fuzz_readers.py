@@ -1,4 +1,4 @@
-"""Readers for tools/fuzz_python.py besides models of other programs: how to read, use and check their files.
+"""Readers that tools/fuzz_python.py fuzzes, besides those of models: how to read, use and check their files.
 
 Files of records, texts, templates, and `.uk` files of parsers and of models with plans of records. A reader
 raises a ValueError for refused input; an AssertionError means a broken promise.

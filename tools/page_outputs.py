@@ -41,7 +41,7 @@ PATIENCE_SECONDS = 600
 LONGEST_LINES = 20
 LONGEST_LINE = 110
 FEWER_LINES = re.compile(r"<!-- outputs have at most (\d+) lines -->")
-# A table of measured engines, below its head, which differs between machines.
+# The rows of a table of measured engines, which differ between machines.
 MEASURED = re.compile(r"(^candidates\n[^\n]*\n)(?: [^\n]*\n)+", re.M)
 
 FENCE = re.compile(
@@ -58,7 +58,7 @@ VARYING_UNIT = (
 )
 NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
 EXACT_UP_TO = 50  # smaller whole numbers are counts that should not change
-CLOSE = 0.02  # relatively: training stops within a tolerance of the optimum
+CLOSE = 0.02  # relative difference: training stops within a tolerance of the optimum
 PIECE = re.compile(
     rf"\.\.\.|(?P<gap>\bgap:? ?{NUMBER})|(?<![\w.])(?P<number>{NUMBER})(?P<unit> ?{VARYING_UNIT})?"
 )

@@ -156,9 +156,9 @@ def run_native_tests(result: Result, folder: Path | None = None) -> None:
     result.seconds["native tests"] = round(time.monotonic() - started)
 
 
-def counts_of_ctest(said: str) -> dict[str, int]:
+def counts_of_ctest(output: str) -> dict[str, int]:
     """Return how many tests passed and failed, from the last lines of ctest."""
-    found = re.search(r"(\d+) tests? failed out of (\d+)", said)
+    found = re.search(r"(\d+) tests? failed out of (\d+)", output)
     if found is None:
         raise FailedError("ctest does not say how many tests ran")
     failed, total = int(found[1]), int(found[2])

@@ -52,7 +52,7 @@ for degree in (2, 3):
 # --------------
 #
 # The accuracy is the same, and ``SVC`` trains faster. With more values per row the difference grows, since
-# the number of pairs grows with its square. Use something else than ``PolySVC`` where
+# the number of pairs grows with its square. Use another learner than ``PolySVC`` where
 #
 # - rows are few, or dense with thousands of values each: ``SVC``;
 # - single features are enough: ``LinearSVC``, or :class:`~unkernel.CuttingPlaneSVC` for very many rows;

@@ -51,7 +51,7 @@ for C, size, accuracy in list(zip(Cs, sizes, accuracies, strict=True))[::3]:
 
 
 def weights(model):
-    """The weights of a model that are not 0; those that speak for the first class are negative."""
+    """Return the nonzero weights of a model; negative weights favour the first class."""
     named = unkernel.compile(make_pipeline(encoder, model))  # knows the names of the columns
     return {
         one.label: one.weight if one.for_class == model.classes_[1] else -one.weight

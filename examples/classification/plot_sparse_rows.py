@@ -37,7 +37,7 @@ N_TRAIN, N_TEST, N_FEATURES = 4000, 1000, 100
 
 
 def generated(n_frequent, n_voters, seed):
-    """Rows, and classes for which some pairs of the most frequent features vote."""
+    """Return rows, and classes decided by votes of pairs of the most frequent features."""
     rng = np.random.default_rng(seed)
     frequency = np.arange(1, N_FEATURES + 1) ** -0.7
     X = rng.random((N_TRAIN + N_TEST, N_FEATURES)) < 15 * frequency / frequency.sum()
@@ -82,14 +82,14 @@ except ImportError:
 
 
 def cpu_seconds(function, *arguments):
-    """The result of a function, and the CPU time that it took."""
+    """Return the result of a function, and its CPU time."""
     began = time.process_time()
     result = function(*arguments)
     return result, time.process_time() - began
 
 
 def measure(model, X_test, y_test):
-    """The accuracy, and the microseconds that one row of many takes."""
+    """Return the accuracy, and the microseconds per row of a prediction of many rows."""
     model.predict(X_test)
     answers, taken = cpu_seconds(model.predict, X_test)
     return (answers == y_test).mean(), 1e6 * taken / X_test.shape[0]

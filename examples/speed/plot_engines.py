@@ -42,9 +42,9 @@ for degree, svc in machines.items():
 # -----------
 #
 # ``inverted`` and ``bitsliced`` sum over support vectors, ``expanded`` has one weight per conjunction, and
-# ``split`` has weights for the conjunctions of common features only. ``rare`` says which features are rare:
-# those of fewer support vectors than this share. ``pruned`` drops conjunctions of small weight. It is the
-# only engine that is approximate.
+# ``split`` has weights for the conjunctions of common features only. Features are rare if
+# they occur in a smaller share of the support vectors than ``rare``. ``pruned`` drops conjunctions of small
+# weight. It is the only engine that is approximate.
 
 engines = {
     "inverted": {"engine": "inverted"},
@@ -57,7 +57,7 @@ engines = {
 
 
 def microseconds_per_row(function, repeats):
-    """The CPU time of one row, the best of some calls that score all test rows."""
+    """Return the CPU time per test row, in the fastest of several calls."""
     times = []
     for _ in range(repeats):
         began = time.process_time()

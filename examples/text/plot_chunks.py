@@ -53,7 +53,7 @@ KINDS = {  # of the name behind a verb and a preposition
 
 
 def sentences(count, names, seed):
-    """Words and their tags: B- begins a name, I- goes on with it, O is none."""
+    """Return words and tags: B- begins a name, I- continues it, O is outside of names."""
     choose = random.Random(seed).choice
     words, tags = [], []
     for _ in range(count):

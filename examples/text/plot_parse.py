@@ -53,17 +53,20 @@ test = treebank(300, seed=1)
 sizes = (100, 200, 400, 800, 1600)
 
 
-def right_phrases(parser):
-    """The share of test sentences whose last word has the right head."""
+def attachment_accuracy(parser):
+    """Return the share of test sentences whose last word has the gold head."""
     return np.mean(
-        [found.heads[-1] == right.heads[-1] for found, right in zip(parser.parse(test), test, strict=True)]
+        [
+            predicted.heads[-1] == gold.heads[-1]
+            for predicted, gold in zip(parser.parse(test), test, strict=True)
+        ]
     )
 
 
 accuracy = {}
 for degree in (1, 2):
     parsers = [ArcEagerParser(degree).fit(treebank(size, seed=0)) for size in sizes]
-    accuracy[degree] = [right_phrases(parser) for parser in parsers]
+    accuracy[degree] = [attachment_accuracy(parser) for parser in parsers]
     print(f"degree {degree}: {accuracy[degree][-1]:.1%} of the phrases are attached correctly")
 parser = parsers[-1]
 

@@ -56,7 +56,7 @@ def conllu(story):
 
 
 def stories(count, seed):
-    """A treebank of stories, and who acts in each."""
+    """Return a treebank of stories, and the agent of each story."""
     choose = random.Random(seed).choice
     lines, actors = [], []
     for _ in range(count):

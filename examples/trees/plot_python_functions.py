@@ -31,7 +31,7 @@ PACKAGES = ("asyncio", "email", "importlib", "unittest", "xml")
 
 
 def functions(path):
-    """The functions of a file that are neither tiny nor huge."""
+    """Return the functions of a file that are neither very short nor very long."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of odd escapes in old sources
         module = ast.parse(path.read_bytes())
@@ -60,7 +60,7 @@ print(f"{(~test).sum():,} functions to train on, {test.sum()} to test on")
 
 
 class Nameless(ast.NodeTransformer):
-    """Puts an underscore in the place of every name."""
+    """Replaces every name by an underscore."""
 
     def generic_visit(self, node):
         for field in ("id", "attr", "arg", "name", "module", "value"):

@@ -58,10 +58,10 @@ def test_a_logged_model(fast, tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file://{tmp_path / 'runs'}")
     mlflow.set_tracking_uri(f"file://{tmp_path / 'runs'}")
     with mlflow.start_run():
-        told = flavour.log_model(fast, name="income")
-    assert "unkernel" in told.flavors
-    assert (flavour.load_model(told.model_uri).predict(FRAME) == fast.predict(FRAME)).all()
-    assert (mlflow.pyfunc.load_model(told.model_uri).predict(FRAME) == fast.predict(FRAME)).all()
+        message = flavour.log_model(fast, name="income")
+    assert "unkernel" in message.flavors
+    assert (flavour.load_model(message.model_uri).predict(FRAME) == fast.predict(FRAME)).all()
+    assert (mlflow.pyfunc.load_model(message.model_uri).predict(FRAME) == fast.predict(FRAME)).all()
 
 
 def test_rows_and_trees(tmp_path):

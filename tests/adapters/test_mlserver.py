@@ -67,9 +67,9 @@ def test_records(runtime, fast):
 
 
 def test_inputs_and_outputs_of_the_model_are_described(runtime):
-    told = asyncio.run(runtime.metadata())
-    assert [(one.name, one.datatype) for one in told.inputs] == [("age", "FP64"), ("job", "BYTES")]
-    assert [one.name for one in told.outputs] == ["predict", "scores", "probabilities"]
+    message = asyncio.run(runtime.metadata())
+    assert [(one.name, one.datatype) for one in message.inputs] == [("age", "FP64"), ("job", "BYTES")]
+    assert [one.name for one in message.outputs] == ["predict", "scores", "probabilities"]
 
 
 def test_only_requested_outputs_are_returned(runtime):

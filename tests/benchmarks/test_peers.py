@@ -57,13 +57,13 @@ def test_an_archive_is_built(tmp_path, capsys):
 def test_peers_that_cannot_be_built_are_left_out_and_named(archive, reason):
     import peers
 
-    told = peers.Program("Learner", "1.0", "http://home", ("learn",), archive).install()
-    assert told.startswith("left out") and reason in told
+    message = peers.Program("Learner", "1.0", "http://home", ("learn",), archive).install()
+    assert message.startswith("left out") and reason in message
 
 
 def test_failed_builds_are_reported(tmp_path):
     import peers
 
     packed = archive_of(tmp_path, "all:\n\tfalse\n")
-    told = peers.Program("Learner", "1.0", "http://home", ("learn",), packed.as_uri()).install()
-    assert told.startswith("left out") and "make" in told
+    message = peers.Program("Learner", "1.0", "http://home", ("learn",), packed.as_uri()).install()
+    assert message.startswith("left out") and "make" in message

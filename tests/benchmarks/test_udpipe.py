@@ -19,15 +19,15 @@ def udpipe():
 @pytest.fixture
 def learnt(udpipe, monkeypatch, tmp_path):
     """Return the trained models, as the options of each stage."""
-    asked = []
+    calls = []
 
     def learn(data, options):
-        asked.append(options)
+        calls.append(options)
         return str(options).encode()
 
     monkeypatch.setenv("UNKERNEL_PEERS", str(tmp_path))
     monkeypatch.setattr(udpipe, "_learnt", learn)
-    return asked
+    return calls
 
 
 def test_each_stage_is_trained_on_top_of_those_before(udpipe, learnt):

@@ -26,13 +26,13 @@ def main() -> int:
     given = parser.parse_args()
     os.fsync = lambda _: None  # type: ignore[assignment]  # files of models need not outlast a power cut
     numbers = [given.model] if given.model is not None else range(-(-given.cases // RECORDS))
-    found, told = 0, time.monotonic()
+    found, message = 0, time.monotonic()
     for number in numbers:
         for difference in run_model(number, given.seed):
             found += 1
             print(f"model {number}: {difference}", flush=True)
-        if time.monotonic() - told > EVERY_SECONDS:
-            told = time.monotonic()
+        if time.monotonic() - message > EVERY_SECONDS:
+            message = time.monotonic()
             print(f"{(number + 1) * RECORDS:,} cases, {found:,} differences", flush=True)
     print(f"{len(numbers) * RECORDS:,} cases, {found:,} differences")
     return int(found > 0)

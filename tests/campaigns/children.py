@@ -152,9 +152,9 @@ class Child:
         """Wait for its end."""
         self.moment.wait(self.number)
         with os.fdopen(self.output, "rb") as pipe:
-            said = pipe.read().decode(errors="replace")
+            output = pipe.read().decode(errors="replace")
         _, status = os.waitpid(self.number, 0)
-        return Ended(os.waitstatus_to_exitcode(status), said)
+        return Ended(os.waitstatus_to_exitcode(status), output)
 
 
 def start(work: Work, folder: Path, moment: Moment = NEVER) -> Child:

@@ -49,7 +49,7 @@ def check_refused(trial: Trial, folder: Path, ended: Ended) -> None:
 
 
 def check_full_disk(trial: Trial, moment: Moment) -> bool:
-    """Return whether the work failed at all: it may need fewer bytes."""
+    """Return whether the work failed; it succeeds if it needs fewer bytes than the disk has."""
     folder = copied(trial.place / "old", trial.place / "now")
     ended = run(trial.task.work, folder, moment)
     if ended.code == 0:

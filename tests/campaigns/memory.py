@@ -36,16 +36,16 @@ WHILE_COMPILING = 2.5  # times the memory that tables may take (docs/compile.md)
 Work = Callable[[], object]
 
 
-def taken() -> int:
+def address_space_bytes() -> int:
     """Return the bytes of this process's address space."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
 
 
 def holds(work: Work, budget: float, factor: float) -> str | None:
-    """Return None if the work succeeds within budget times factor, else the last line of its error."""
+    """Run the work with a limit of budget times factor; return None, or the last line of its error."""
 
     def limited(_: Path) -> None:
-        most = taken() + SLACK + int(factor * budget)
+        most = address_space_bytes() + SLACK + int(factor * budget)
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         work()
 
@@ -64,7 +64,7 @@ def random_rows(rows: int, features: int, ones: int, seed: int = 0) -> tuple[spa
     return X, np.where(rng.random(rows) < 0.5, -1, 1)
 
 
-# --- The works ---------------------------------------------------------------------------------------------
+# --- Tasks -------------------------------------------------------------------------------------------------
 
 
 def compiling(scale: float) -> Iterator[tuple[str, Work, float]]:
@@ -85,7 +85,7 @@ def compiling(scale: float) -> Iterator[tuple[str, Work, float]]:
 
 
 def compile_alike(model: Any, budget: float, expected: Any) -> None:
-    """Compile, and check that exactly the engines beyond the budget are omitted."""
+    """Compile, and check that the engines larger than the budget, and no others, are omitted."""
     assert compile(model, memory=budget, measure=False).candidates == expected, "fewer engines were built"
 
 

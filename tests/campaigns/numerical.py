@@ -84,7 +84,9 @@ def objective(
     return float(size + C * (slack**2).sum()), float(size + C * (terms**2).sum())
 
 
-def complaints(learner: Any, warned: bool, own: tuple[float, float], others: list[float]) -> Iterator[str]:
+def find_false_claims(
+    learner: Any, warned: bool, own: tuple[float, float], others: list[float]
+) -> Iterator[str]:
     """Return the false claims of a fitted learner about itself."""
     value, terms = own
     allowed = ROUNDING * terms
@@ -118,7 +120,7 @@ def linear(rng: Random) -> Iterator[str]:
         own_weights = np.append(own_weights, learner.intercept_[0])
         weights = np.append(weights, their.intercept_[0])
     others = [objective(w, X, y, C, loss)[0] for w in (weights, 0 * weights)]
-    yield from complaints(learner, warned, objective(own_weights, X, y, C, loss), others)
+    yield from find_false_claims(learner, warned, objective(own_weights, X, y, C, loss), others)
 
 
 def kernel_map(rng: Random) -> dict[str, Any]:
@@ -162,7 +164,7 @@ def l2(rng: Random) -> Iterator[str]:
     w, columns = mapped(learner, X, options, l1=False)
     weights = weights_of_peer(peer, Phi, y)
     others = [objective(v, Phi, y, C, loss)[0] for v in (weights, 0 * weights)]
-    yield from complaints(learner, warned, objective(w, columns, y, C, loss), others)
+    yield from find_false_claims(learner, warned, objective(w, columns, y, C, loss), others)
 
 
 def l1(rng: Random) -> Iterator[str]:
@@ -182,7 +184,7 @@ def l1(rng: Random) -> Iterator[str]:
     w, columns = mapped(learner, X, options, l1=True)
     weights = weights_of_peer(peer, Phi, y)
     others = [objective(v, Phi, y, C, loss, penalty="l1")[0] for v in (weights, 0 * weights)]
-    yield from complaints(learner, warned, objective(w, columns, y, C, loss, penalty="l1"), others)
+    yield from find_false_claims(learner, warned, objective(w, columns, y, C, loss, penalty="l1"), others)
 
 
 def ranking(rng: Random) -> Iterator[str]:
@@ -199,7 +201,7 @@ def ranking(rng: Random) -> Iterator[str]:
     peer = LinearSVC(loss="hinge", C=scale, fit_intercept=False, tol=1e-8, max_iter=3000)
     weights = np.zeros(X.shape[1]) if len(set(sides)) < 2 else weights_of_peer(peer, differences, sides)
     values = [objective(w, differences, sides, scale, "hinge") for w in (learner.coef_, weights, 0 * weights)]
-    yield from complaints(learner, warned, values[0], [value for value, _ in values[1:]])
+    yield from find_false_claims(learner, warned, values[0], [value for value, _ in values[1:]])
 
 
 def engines(rng: Random) -> Iterator[str]:

@@ -41,8 +41,8 @@ def usage(process: int) -> tuple[int, int]:
     return private, len(list(Path(f"/proc/{process}/fd").iterdir()))
 
 
-class Asker(threading.Thread):
-    """Sends requests until told to end."""
+class RequestSender(threading.Thread):
+    """A thread that sends requests until it is stopped."""
 
     def __init__(self, address: str) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ def campaign(reloads: int, folder: Path) -> list[str]:
     faults: list[str] = []
     with started(served, "--workers", "2", "--watch", "0.2") as server:
         threading.Thread(target=lambda: list(server.process.stderr or ()), daemon=True).start()
-        askers = [Asker(server.address) for _ in range(2)]
+        askers = [RequestSender(server.address) for _ in range(2)]
         for asker in askers:
             asker.start()
         try:
@@ -87,14 +87,14 @@ def campaign(reloads: int, folder: Path) -> list[str]:
             for asker in askers:
                 asker.ended.set()
                 asker.join()
-    faults += compared(before, after)
+    faults += compare_usage(before, after)
     counts = [asker.statuses for asker in askers]
     faults += [f"requests: {count}" for count in counts if set(count) != {200}]
     print(f"{reloads:,} reloads, {sum(sum(count.values()) for count in counts):,} requests; {before} {after}")
     return faults
 
 
-def compared(before: dict[int, tuple[int, int]], after: dict[int, tuple[int, int]]) -> list[str]:
+def compare_usage(before: dict[int, tuple[int, int]], after: dict[int, tuple[int, int]]) -> list[str]:
     if len(before) != 2 or set(before) != set(after):
         return [f"workers {sorted(before)} became {sorted(after)}"]
     faults = []

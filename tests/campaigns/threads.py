@@ -130,7 +130,7 @@ def fork_and_answer(shared: Shared) -> None:
 
 
 def ask_elsewhere(way: str, shared: Shared, processes: int) -> None:
-    """Start processes of one kind, each of which answers."""
+    """Start processes by one method, and check the predictions of each."""
     if way == "fork":
         for _ in range(processes):
             fork_and_answer(shared)

@@ -31,7 +31,7 @@ SETTINGS = {
     "distributed.worker.multiprocessing-method": "forkserver",
     "distributed.comm.timeouts.connect": PATIENCE,
     "distributed.comm.timeouts.tcp": PATIENCE,
-    "distributed.scheduler.allowed-failures": 1000,  # one worker may be lost again and again
+    "distributed.scheduler.allowed-failures": 1000,  # the same worker may be lost repeatedly
 }
 
 

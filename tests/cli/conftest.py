@@ -77,7 +77,7 @@ def exclusive_or(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sloped(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows, and a number for each that a linear model nearly gives."""
+    """Return rows, and a target for each that a linear model predicts closely."""
     X = np.random.default_rng(seed).random((rows, 8)).round(3)
     return X, X @ np.arange(-3.5, 4.5) + 0.1 * np.random.default_rng(seed + 1).normal(size=rows)
 
@@ -157,7 +157,7 @@ def people_records() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def people_file(tmp_path_factory, people_records) -> Path:
-    """Return these records as CSV."""
+    """Return the path of `people_records` as CSV."""
     path = tmp_path_factory.mktemp("records") / "people.csv"
     lines = [
         f"{one['age']},{one['job']},{str(one['member']).lower()},{one['rich']}" for one in people_records
@@ -168,7 +168,7 @@ def people_file(tmp_path_factory, people_records) -> Path:
 
 @pytest.fixture(scope="session")
 def people_model(people_file) -> Path:
-    """Return a model of these records."""
+    """Return a model trained on `people_file`."""
     path = people_file.with_name("rich.uk")
     assert main(["train", "poly", str(people_file), "--target", "rich", "-o", str(path), "--quiet"]) == 0
     return path

@@ -95,7 +95,7 @@ def test_models_without_a_trie_are_reported_as_such(run, compiled_file, test_fil
 
 
 def test_groups_are_shown(run, tmp_path):
-    """Slots with one of several values each, as groups require."""
+    """Groups need features that exclude each other, such as the values of a slot."""
     rng = np.random.default_rng(0)
     words = rng.integers(0, 8, (400, 6)) + 8 * np.arange(6) + 1
     labels = np.where((words[:, 0] + words[:, 1]) % 3 == 0, 1, -1)

@@ -77,8 +77,8 @@ def test_models_of_many_classes_explain_the_two_highest_scores(run, tmp_path):
     first, second = np.argsort(found["score"])[:-3:-1].tolist()
     assert (found["prediction"], found["for_class"], found["against"]) == (first, first, second)
     assert found["shown"]["score"] == [found["score"][first], found["score"][second]]
-    told = run(*command).out
-    assert f"for {first}" in told and f"for {second}" in told
+    message = run(*command).out
+    assert f"for {first}" in message and f"for {second}" in message
     of_three = run(*command, "--of", "3", "--json").json
     assert (of_three["for_class"], of_three["shown"]["score"]) == (3, [of_three["score"][3]])
     assert "--of must be one of 0, 1" in run(*command, "--of", "8").error()
@@ -92,8 +92,8 @@ def test_features_are_named_by_the_model(run, tmp_path):
     assert "height and width" in run("explain", tmp_path / "m.uk", tmp_path / "rows").out
     assert "height and width" in run("inspect", tmp_path / "m.uk", "--top", "3").out
     (tmp_path / "names").write_text("tall\nwide\n")
-    told = run("explain", tmp_path / "m.uk", tmp_path / "rows", "--features", tmp_path / "names").out
-    assert "tall and wide" in told
+    message = run("explain", tmp_path / "m.uk", tmp_path / "rows", "--features", tmp_path / "names").out
+    assert "tall and wide" in message
 
 
 def test_a_pruned_file_explains_the_exact_model(run, golden, tmp_path):

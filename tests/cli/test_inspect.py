@@ -150,8 +150,8 @@ def test_conjunctions_of_uncompiled_models_are_listed(run, golden, name):
     scores = run("predict", path, rows, "-o", "-", "--scores", "-q").out.splitlines()
     active = [set(X[row].indices + 1) for row in range(2)]
     added = [
-        sum(entry["weights"][0] for entry in found["top"] if there.issuperset(entry["features"]))
-        for there in active
+        sum(entry["weights"][0] for entry in found["top"] if columns.issuperset(entry["features"]))
+        for columns in active
     ]
     # The constant of a kernel model contains a part of every support vector, so it is cancelled by a
     # difference.

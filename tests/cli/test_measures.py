@@ -134,13 +134,13 @@ def test_rankings(run, rank_files, tmp_path):
 def test_evaluate_needs_labels(run, model_file, people_model, people_file, tmp_path):
     """Like in reports: without labels nothing is measured, and that is an error."""
     (tmp_path / "rows").write_text("0 1:1\n0 3:1\n")
-    told = run("evaluate", model_file, tmp_path / "rows").error()
-    assert told.startswith(f"{tmp_path / 'rows'}: nothing can be measured: 2 rows of 2 have labels")
+    message = run("evaluate", model_file, tmp_path / "rows").error()
+    assert message.startswith(f"{tmp_path / 'rows'}: nothing can be measured: 2 rows of 2 have labels")
     lines = [line.rpartition(",")[0] for line in people_file.read_text().splitlines()]
     (tmp_path / "new.csv").write_text("\n".join(lines) + "\n")
     for option in ("--json",), ():
-        told = run("evaluate", people_model, tmp_path / "new.csv", *option).error()
-        assert "nothing can be measured: not all records have a label in column 'rich'" in told
+        message = run("evaluate", people_model, tmp_path / "new.csv", *option).error()
+        assert "nothing can be measured: not all records have a label in column 'rich'" in message
     assert run("predict", people_model, tmp_path / "new.csv").code == 0
 
 
@@ -152,5 +152,5 @@ def test_a_table_without_records(run, people_model, tmp_path):
     assert (
         run("predict", people_model, tmp_path / "none.csv", "--json").json["rows_per_second"]["scoring"] == 0
     )
-    told = run("evaluate", people_model, tmp_path / "none.csv").error()
-    assert "nothing can be measured: there is no record" in told
+    message = run("evaluate", people_model, tmp_path / "none.csv").error()
+    assert "nothing can be measured: there is no record" in message

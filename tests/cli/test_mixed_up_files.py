@@ -69,34 +69,34 @@ def files(made, monkeypatch):
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("command", MODEL_FIRST)
 def test_data_in_place_of_a_model_is_refused(run, files, command, name):
-    told = f"{name} holds {DATA[name][1]}, not a model: the MODEL comes first: {MODEL_FIRST[command]}"
-    assert run(command, name, "poly.uk").error() == told
+    message = f"{name} holds {DATA[name][1]}, not a model: the MODEL comes first: {MODEL_FIRST[command]}"
+    assert run(command, name, "poly.uk").error() == message
 
 
 @pytest.mark.parametrize("name", DATA)
 def test_data_given_to_commands_that_read_only_a_model_is_refused(run, files, name):
     _, held, kind = DATA[name]
-    told = f"{name} holds {held}, not a model: train one first: unkernel train {kind} {name} -o model.uk"
-    assert run("inspect", name).error() == told
-    assert run("compile", name, "-o", "x.uk").error() == told
+    message = f"{name} holds {held}, not a model: train one first: unkernel train {kind} {name} -o model.uk"
+    assert run("inspect", name).error() == message
+    assert run("compile", name, "-o", "x.uk").error() == message
 
 
 def test_records_in_place_of_a_model_or_other_data_are_refused(run, files, people_file):
-    told = f"{people_file} holds records, not a model: "
+    message = f"{people_file} holds records, not a model: "
     assert (
         run("predict", people_file, "poly.uk").error()
-        == f"{told}the MODEL comes first: {MODEL_FIRST['predict']}"
+        == f"{message}the MODEL comes first: {MODEL_FIRST['predict']}"
     )
     trained = f"unkernel train poly {people_file} --target COLUMN -o model.uk"
-    assert run("inspect", people_file).error() == f"{told}train one first: {trained}"
+    assert run("inspect", people_file).error() == f"{message}train one first: {trained}"
     for kind, unit in (("rank", "rows"), ("tree", "trees")):
         error = run("train", kind, people_file, "-o", "x.uk").error()
         assert error.startswith(f"{people_file}: holds records, and train {kind} takes {unit}; ")
 
 
 def test_swapped_arguments_are_refused_and_the_output_is_not_written(run, files):
-    told = "rows.svm holds rows, not a model: the MODEL comes first: unkernel predict MODEL DATA"
-    assert run("predict", "rows.svm", "poly.uk", "-o", "out.txt", "--json").error() == told
+    message = "rows.svm holds rows, not a model: the MODEL comes first: unkernel predict MODEL DATA"
+    assert run("predict", "rows.svm", "poly.uk", "-o", "out.txt", "--json").error() == message
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def test_swapped_arguments_are_refused_and_the_output_is_not_written(run, files)
 def test_models_in_place_of_training_data_are_refused(run, files, kind):
     expected = {"tree": "trees", "parser": "sentences", "bunsetsu": "sentences", "chunker": "sentences"}
     held = expected.get(kind, "rows")
-    told = f"poly.uk is a model of unkernel, not {held}; name the file with the {held}"
-    assert run("train", kind, "poly.uk").error() == told
-    assert run("train", kind, "poly.uk", "-o", "x.uk").error() == told
-    assert run("tune", kind, "poly.uk").error() == told
+    message = f"poly.uk is a model of unkernel, not {held}; name the file with the {held}"
+    assert run("train", kind, "poly.uk").error() == message
+    assert run("train", kind, "poly.uk", "-o", "x.uk").error() == message
+    assert run("tune", kind, "poly.uk").error() == message
 
 
 @pytest.mark.parametrize(
@@ -134,21 +134,21 @@ def test_models_in_place_of_training_data_are_refused(run, files, kind):
     ],
 )
 def test_models_in_place_of_data_are_refused(run, files, command, expected):
-    told = f"tree.uk is a model of unkernel, not {expected}; name the file with the {expected}"
-    assert run(*command.split()).error() == told
+    message = f"tree.uk is a model of unkernel, not {expected}; name the file with the {expected}"
+    assert run(*command.split()).error() == message
 
 
 def test_models_of_other_programs_in_place_of_training_data_are_refused(run, files):
     model = GOLDEN / "libsvm-poly2.model"
-    told = f"{model} is a model of another program, not rows; name the file with the rows"
-    assert run("train", "poly", model, "-o", "x.uk").error() == told
+    message = f"{model} is a model of another program, not rows; name the file with the rows"
+    assert run("train", "poly", model, "-o", "x.uk").error() == message
 
 
 @pytest.mark.parametrize("command", ["evaluate parser.uk", "explain parser.uk", "parse parser.uk"])
 def test_rows_are_refused_as_sentences(run, files, command):
-    told = "rows.svm holds rows, not sentences; name the file with the sentences"
-    assert run(*command.split(), "rows.svm").error() == told
-    assert run("train", "parser", "rows.svm", "-o", "x.uk").error() == told
+    message = "rows.svm holds rows, not sentences; name the file with the sentences"
+    assert run(*command.split(), "rows.svm").error() == message
+    assert run("train", "parser", "rows.svm", "-o", "x.uk").error() == message
 
 
 def test_the_content_of_files_is_detected():
@@ -275,8 +275,8 @@ def test_files_without_permission_are_named(run, files, locked, tmp_path, comman
     path = tmp_path / "locked"
     (tmp_path / "rows").write_text(ROWS)
     (tmp_path / "rows").rename(path)
-    told = f"{path}: no permission to open it; change its permissions, or name another file"
-    assert run(*words(command, str(path))).error() == told
+    message = f"{path}: no permission to open it; change its permissions, or name another file"
+    assert run(*words(command, str(path))).error() == message
 
 
 @pytest.mark.parametrize("command", WRITING + DRAWING)
@@ -344,20 +344,20 @@ def test_pictures_that_would_replace_an_input_are_refused(run, files, tmp_path):
     for name in ("in.svg", "in.html"):
         path = tmp_path / name
         path.write_text(treebank(1, 0))
-        told = f"{path}: is also an input; give the output another name"
-        assert run("parse", "parser.uk", path, "--svg", path, "--force").error() == told
+        message = f"{path}: is also an input; give the output another name"
+        assert run("parse", "parser.uk", path, "--svg", path, "--force").error() == message
     for name, command in (
         ("in.svg", ["compile", "poly.uk", "-o", tmp_path / "x.uk", "--sample"]),
         ("in.svg", ["tune", "poly"]),
     ):
         path = tmp_path / name
         path.write_text(ROWS)
-        told = f"{path}: is also an input; give the output another name"
-        assert run(*command, path, "--plot", path, "--force").error() == told
+        message = f"{path}: is also an input; give the output another name"
+        assert run(*command, path, "--plot", path, "--force").error() == message
     numbered = tmp_path / "000001.svg"
     numbered.write_text(treebank(1, 0))
-    told = f"{tmp_path}: has an input among its pictures; name another folder"
-    assert run("parse", "parser.uk", numbered, "--svg", tmp_path, "--force").error() == told
+    message = f"{tmp_path}: has an input among its pictures; name another folder"
+    assert run("parse", "parser.uk", numbered, "--svg", tmp_path, "--force").error() == message
 
 
 def test_an_output_that_is_the_file_of_stdin_is_refused(run, files, tmp_path):
@@ -368,8 +368,8 @@ def test_an_output_that_is_the_file_of_stdin_is_refused(run, files, tmp_path):
         os.dup2(file.fileno(), 0)
     try:
         for command in (["predict", "poly.uk", "-"], ["train", "poly", "-"], ["parse", "parser.uk"]):
-            told = f"{path}: is also an input; give the output another name"
-            assert run(*command, "-o", path, "--force").error() == told
+            message = f"{path}: is also an input; give the output another name"
+            assert run(*command, "-o", path, "--force").error() == message
     finally:
         os.dup2(kept, 0)
         os.close(kept)
@@ -391,8 +391,8 @@ def test_two_outputs_of_the_same_name_are_refused(run, files, command):
 
 
 def test_a_model_in_place_of_the_packed_rows_is_not_replaced(run, files):
-    told = "rows.svm.rows: is the name of two outputs; give each its own"
-    assert run("train", "linear", "rows.svm", "-o", "rows.svm.rows", "--out-of-core").error() == told
+    message = "rows.svm.rows: is the name of two outputs; give each its own"
+    assert run("train", "linear", "rows.svm", "-o", "rows.svm.rows", "--out-of-core").error() == message
 
 
 # --- Help ---------------------------------------------------------------------------------------------
@@ -455,8 +455,8 @@ def test_trees_without_marks_are_refused_with_a_hint_at_the_marks(run, tmp_path,
     """Such a table is not a table of records: its first line names no columns."""
     text = b"DESC\t(S (NP a) (VP b))\nABBR\t(S (NP c) (VP d))\n" * 5
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
-    told = run("train", kind, tmp_path / name, "-o", tmp_path / "m.uk").error()
-    assert told == (
+    message = run("train", kind, tmp_path / name, "-o", tmp_path / "m.uk").error()
+    assert message == (
         f"{tmp_path / name}: has a label and a tree on each line; put the trees between |BT| and |ET|, "
         "as in: DESC |BT| (S (NP a) (VP b)) |ET|"
     )
@@ -471,9 +471,11 @@ def test_headers_with_brackets_are_not_taken_for_trees(run, tmp_path):
 @pytest.mark.parametrize("command", ["train", "tune"])
 def test_missing_and_misspelt_kinds_are_named(run, command):
     for kind, words in (((), "Say what to learn: one of poly, "), (("polly",), "No such command 'polly'")):
-        told = run(command, *kind).error()
-        assert told.startswith(words)
-        assert f"as in: unkernel {command} poly train.svm -o model.uk (see unkernel {command} --help)" in told
+        message = run(command, *kind).error()
+        assert message.startswith(words)
+        assert (
+            f"as in: unkernel {command} poly train.svm -o model.uk (see unkernel {command} --help)" in message
+        )
 
 
 def test_limits_of_numbers_are_in_the_help(run, monkeypatch):
@@ -483,10 +485,10 @@ def test_limits_of_numbers_are_in_the_help(run, monkeypatch):
 
 
 def test_plain_text_is_refused_as_training_data_without_misleading_hints(run, tmp_path):
-    """The hint names a way that does not lead back to this error."""
+    """The hint must not lead back to this error."""
     (tmp_path / "s.txt").write_text("This is plain text.\nAnd more of it.\n")
-    told = run("train", "text", tmp_path / "s.txt", "-o", tmp_path / "m.uk").error()
-    assert "this is plain text" in told
+    message = run("train", "text", tmp_path / "s.txt", "-o", tmp_path / "m.uk").error()
+    assert "this is plain text" in message
 
 
 def test_messages_list_all_commands_that_take_a_parser(run, tmp_path):
@@ -498,7 +500,7 @@ def test_messages_list_all_commands_that_take_a_parser(run, tmp_path):
     ArcEagerParser(min_count=1, min_updates=1).fit(bank).save(tmp_path / "p.uk")
     WordClusters.learn(bank).save(tmp_path / "c.uk")
     (tmp_path / "rows").write_text("1 1:1\n")
-    told = run("predict", tmp_path / "p.uk", tmp_path / "rows").error()
-    assert "the commands unkernel parse, evaluate, explain, report, serve and inspect take it" in told
-    told = run("predict", tmp_path / "c.uk", tmp_path / "rows").error()
-    assert told.endswith("unkernel train text --clusters takes it")
+    message = run("predict", tmp_path / "p.uk", tmp_path / "rows").error()
+    assert "the commands unkernel parse, evaluate, explain, report, serve and inspect take it" in message
+    message = run("predict", tmp_path / "c.uk", tmp_path / "rows").error()
+    assert message.endswith("unkernel train text --clusters takes it")

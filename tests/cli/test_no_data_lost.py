@@ -124,7 +124,7 @@ def content_of(option: Any, words: tuple[str, ...], data: Path) -> bytes:
     return resources.files("unkernel.parsing").joinpath("templates", names[words[-1]]).read_bytes()
 
 
-def needed_beside(words: tuple[str, ...], output: Any, given: str = "") -> list[str]:
+def required_options(words: tuple[str, ...], output: Any, given: str = "") -> list[str]:
     """Return options that an output requires and that are not given."""
     if words[0] == "report" and given != "test":
         return ["--test", "poly.data"]
@@ -153,10 +153,10 @@ def cases(among: set[str]) -> list[Any]:
 
 @pytest.mark.parametrize(("words", "option"), cases(OUTPUTS))
 def test_outputs_that_are_inputs_are_refused(files, capfd, words, option):
-    """For any order of the arguments, any name of the file, and with --force as well."""
+    """The arguments can have any order, the file any spelling, and --force does not help."""
     inputs = inputs_of(words)
     suffix = ".svg" if option.name in PICTURES else ""
-    others = needed_beside(words, option)
+    others = required_options(words, option)
     forces = [[], ["--force"]] if options(words, {"force"}) else [[]]
     names = [name for given in inputs for name in spellings(given, suffix)]
     before = contents(files)
@@ -175,7 +175,7 @@ def test_outputs_that_are_inputs_are_refused(files, capfd, words, option):
 
 @pytest.mark.parametrize(("words", "option"), cases(INPUTS))
 def test_outputs_that_an_option_reads_are_refused(files, capfd, words, option):
-    """As above, for inputs given by options."""
+    """The same as the previous test, for inputs given by options."""
     inputs = inputs_of(words)
     files.joinpath("other").write_bytes(content_of(option, words, files.joinpath(inputs[-1])))
     if option.name == "schema":
@@ -185,21 +185,31 @@ def test_outputs_that_an_option_reads_are_refused(files, capfd, words, option):
         suffix = ".svg" if output.name in PICTURES else ""
         names = spellings("other", suffix)
         kept = contents(files)
-        others = needed_beside(words, output, option.name)
+        others = required_options(words, output, option.name)
         for name in names:
-            told = [*words, *inputs, option.opts[0], "other", output.opts[0], name, *others, "--force", "-q"]
+            message = [
+                *words,
+                *inputs,
+                option.opts[0],
+                "other",
+                output.opts[0],
+                name,
+                *others,
+                "--force",
+                "-q",
+            ]
             capfd.readouterr()
-            assert main(told) == 2, told
-            assert contents(files) == kept, told
+            assert main(message) == 2, message
+            assert contents(files) == kept, message
             err = capfd.readouterr().err
-            assert any(reason in err for reason in REASONS), (told, err)
+            assert any(reason in err for reason in REASONS), (message, err)
 
 
 @pytest.mark.parametrize(("words", "option"), cases(OUTPUTS))
 def test_outputs_that_cannot_be_written(files, capfd, words, option):
     inputs = inputs_of(words)
     suffix = ".svg" if option.name in PICTURES else ".uk"
-    others = needed_beside(words, option)
+    others = required_options(words, option)
     before = contents(files)
     places = [f"missing/new{suffix}"] if option.name != "checkpoint" else []
     for place in [*places, *([] if option.name in FOLDERS else ["folder"])]:
@@ -211,7 +221,7 @@ def test_outputs_that_cannot_be_written(files, capfd, words, option):
 
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words != ("serve",)], ids=" ".join)
 def test_no_order_of_files_changes_any_of_them(files, capfd, words):
-    """Whatever a command makes of its files, it leaves all of them unchanged. (A server does not end.)"""
+    """Commands that succeed and commands that fail leave their inputs unchanged. (A server does not end.)"""
     before = contents(files)
     inputs = inputs_of(words)
     codes = []

@@ -68,13 +68,13 @@ def test_the_heaviest_conjunctions_of_engines_without_conjunctions_are_listed(ru
 
 def test_a_sentence_is_explained(run, trained):
     _, path, train = trained
-    told = run("explain", path, train, "--row", "2", "--top", "2", "--json")
-    assert (told.code, told.err) == (0, "")
+    message = run("explain", path, train, "--row", "2", "--top", "2", "--json")
+    assert (message.code, message.err) == (0, "")
     parser = unkernel.load(path)
     corpus = parser.parse(train)[2:3]
     expected = parser.explain(corpus, top=2)
-    assert [one["chosen"] for one in told.json["decisions"]] == [one.chosen for one in expected]
-    for one, decision in zip(told.json["decisions"], expected, strict=True):
+    assert [one["chosen"] for one in message.json["decisions"]] == [one.chosen for one in expected]
+    for one, decision in zip(message.json["decisions"], expected, strict=True):
         assert one["scores"] == decision.scores
         assert len(one["evidence"]) <= 2
         total = one["intercept"]["chosen"] + one["rest"]["chosen"]
@@ -93,8 +93,10 @@ def test_text_without_tags_is_explained(run, tmp_path):
     (tmp_path / "raw").write_text(chunks(3, 1, tags=False))
     (tmp_path / "tagged").write_text(chunks(3, 1))
     assert run("train", "chunker", tmp_path / "train", "-o", tmp_path / "m.uk", "-q").code == 0
-    told = [run("explain", tmp_path / "m.uk", tmp_path / name, "--json").json for name in ("raw", "tagged")]
-    assert told[0]["decisions"] == told[1]["decisions"] != []
+    message = [
+        run("explain", tmp_path / "m.uk", tmp_path / name, "--json").json for name in ("raw", "tagged")
+    ]
+    assert message[0]["decisions"] == message[1]["decisions"] != []
 
 
 def test_options_of_models_of_rows_and_missing_sentences_are_refused(run, trained, tmp_path):

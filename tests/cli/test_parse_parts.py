@@ -73,12 +73,12 @@ def test_workers_give_the_same_output(run, models, texts, tmp_path) -> None:
 
 def test_a_failed_run_resumes_at_the_first_unfinished_file(run, models, texts, tmp_path) -> None:
     out, command = tmp_path / "out", ["parse", models["trees"], texts / "*.conllu", "-o", tmp_path / "out"]
-    right = (texts / "1.conllu").read_bytes()
+    original = (texts / "1.conllu").read_bytes()
     (texts / "1.conllu").write_text("1\tbad\n\n")
     assert "1.conllu" in run(*command).error()
     assert set(contents(out)) == {"0.conllu"}
     (out / "0.conllu").write_text("kept as it is")
-    (texts / "1.conllu").write_bytes(right)
+    (texts / "1.conllu").write_bytes(original)
     assert "3 files, 1 answered before: 13 sentences" in run(*command).err
     assert (out / "0.conllu").read_text() == "kept as it is"
     assert "3 files, 3 answered before: 0 sentences" in run(*command).err

@@ -259,8 +259,8 @@ def test_sentences_are_answered_while_the_pipe_stays_open(model, bank):
         process.stdin.write(lines)
         process.stdin.flush()
         expected = parser.parse([sentence.forms], [sentence.upos])[0].heads
-        told = [process.stdout.readline() for _ in lines.splitlines()]
-        assert [int(line.split(b"\t")[6]) for line in told if line[:1].isdigit()] == expected
+        message = [process.stdout.readline() for _ in lines.splitlines()]
+        assert [int(line.split(b"\t")[6]) for line in message if line[:1].isdigit()] == expected
     assert finish(process) == (0, b"", "")
 
 
@@ -280,10 +280,10 @@ def test_an_endless_stream_is_parsed_in_bounded_memory(model, bank):
     for _ in range(60):  # 25 MB
         written = 0
         while written < len(block):
-            told, ready, _ = select.select([process.stdout], [process.stdin], [])
+            message, ready, _ = select.select([process.stdout], [process.stdin], [])
             if ready:
                 written += os.write(process.stdin.fileno(), block[written : written + 4096])
-            if told:
+            if message:
                 os.read(process.stdout.fileno(), 1 << 20)
         largest = max(largest, int(status.read_text().split()[1]) * resource.getpagesize())
     process.stdout.close()

@@ -79,8 +79,8 @@ def test_the_parser_does_not_depend_on_threads(run, files, tmp_path):
 
 def test_epochs_are_reported(run, bank, tmp_path):
     arguments = ("train", "parser", bank, "-o", tmp_path / "m.uk", "--dev", bank, "--epochs", "2")
-    told = run(*arguments, "--verbose").err.splitlines()
-    of_epochs = [line for line in told if line.startswith("run")]
+    message = run(*arguments, "--verbose").err.splitlines()
+    of_epochs = [line for line in message if line.startswith("run")]
     expected = [f"run {run}, epoch {epoch}" for run in (1, 2) for epoch in (1, 2)]
     assert [line.split(":")[0] for line in of_epochs] == expected
     assert all("dev UAS" in line for line in of_epochs)
@@ -337,8 +337,8 @@ def test_training_files_of_another_kind_of_parser_are_named(run, files, tmp_path
     task, train, _ = files
     if kind == KIND_OF[task]:
         return
-    told = run("train", kind, train, "-o", tmp_path / "m.uk", "-q").error()
-    assert f"unkernel train {KIND_OF[task]}" in told
+    message = run("train", kind, train, "-o", tmp_path / "m.uk", "-q").error()
+    assert f"unkernel train {KIND_OF[task]}" in message
     assert not (tmp_path / "m.uk").exists()
 
 

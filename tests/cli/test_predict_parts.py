@@ -96,7 +96,7 @@ def test_local_workers_keep_memory() -> None:
         assert set(client.run(os.getenv, "MALLOC_MMAP_THRESHOLD_").values()) == {str(1 << 30)}
 
 
-# A program that is killed just before, while or after it records a part.
+# A program that is killed before, during or after the record of a part in the journal.
 KILLED = """
     import os, signal, sys
     from unkernel.cli import main, batch_files
@@ -175,12 +175,12 @@ def test_a_scheduler_that_is_lost_is_named(monkeypatch):
 
 def test_a_failed_run_resumes_at_the_first_unfinished_file(run, model, parts, tmp_path):
     out, command = tmp_path / "out", ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
-    right = (parts / "part-1.csv").read_bytes()
+    original = (parts / "part-1.csv").read_bytes()
     (parts / "part-1.csv").write_text("nothing\nof\nthe\nkind\n")
     assert "part-1.csv" in run(*command).error()
     assert set(contents(out)) == {"part-0.csv"}
     (out / "part-0.csv").write_text("kept as it is")
-    (parts / "part-1.csv").write_bytes(right)
+    (parts / "part-1.csv").write_bytes(original)
     found = run(*command, "--json").json
     assert (found["parts"], found["done_before"], found["rows"]) == (3, 1, 40)
     assert (out / "part-0.csv").read_text() == "kept as it is"
@@ -268,7 +268,7 @@ def test_unreadable_models_leave_no_output(run, model, parts, tmp_path):
 
 
 def test_a_run_without_results_does_not_block_the_next(run, model, parts, tmp_path):
-    """The first file is bad, and the options were, too."""
+    """The first run fails at a bad file; the next one may use other options."""
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
     good = (parts / "part-0.csv").read_bytes()
     (parts / "part-0.csv").write_bytes(b"")
@@ -279,7 +279,7 @@ def test_a_run_without_results_does_not_block_the_next(run, model, parts, tmp_pa
 
 
 def test_a_link_to_no_file_is_named(run, model, parts, tmp_path):
-    """Otherwise it would be skipped silently."""
+    """A pattern would otherwise skip such a link silently."""
     (parts / "part-7.csv").symlink_to(parts / "gone.csv")
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
     assert run(*command).error() == f"{parts / 'part-7.csv'}: The link leads to no file"

@@ -101,8 +101,8 @@ def test_a_signal_during_training_leaves_no_files(endless_training, tmp_path, nu
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert out == ""
-    told = [line for line in err.splitlines() if line and not line.startswith(("training", "expanding"))]
-    assert told == [f"unkernel: {words}"]
+    message = [line for line in err.splitlines() if line and not line.startswith(("training", "expanding"))]
+    assert message == [f"unkernel: {words}"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.svm"]
 
 
@@ -153,7 +153,7 @@ def little_room() -> None:
 
 
 def test_stdout_on_a_disk_that_is_full_half_way(model_file, test_file, tmp_path):
-    """Includes an unbuffered Python, which does not check how much a write has written."""
+    """Unbuffered output of Python does not check how many bytes were written."""
     for buffers in ({}, {"PYTHONUNBUFFERED": "1"}):
         with (tmp_path / "predictions").open("w") as place:
             done = call(

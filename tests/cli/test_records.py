@@ -311,9 +311,9 @@ def test_predicting_needs_no_pandas(people_model, people_file):
 
 def test_evaluate_and_predict_report_the_same_measures(run, people_model, people_file):
     found = run("evaluate", people_model, people_file, "--json").json
-    said = run("predict", people_model, people_file, "--json").json
+    predicted = run("predict", people_model, people_file, "--json").json
     for name in ("accuracy", "f1", "roc_area", "log_loss", "rows"):
-        assert found[name] == said[name]
+        assert found[name] == predicted[name]
     assert "log loss" in run("evaluate", people_model, people_file).out
 
 

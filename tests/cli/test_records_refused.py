@@ -21,8 +21,10 @@ def train(run, tmp_path):
 
     def trained(data: str | bytes, *options, name: str = "d.csv", target: str | None = "rich") -> str:
         (tmp_path / name).write_bytes(data.encode() if isinstance(data, str) else data)
-        asked = [] if target is None else ["--target", target]
-        line = run("train", "poly", tmp_path / name, *asked, "-o", tmp_path / "m.uk", *options).error()
+        target_options = [] if target is None else ["--target", target]
+        line = run(
+            "train", "poly", tmp_path / name, *target_options, "-o", tmp_path / "m.uk", *options
+        ).error()
         assert not (tmp_path / "m.uk").exists()
         assert sorted(path.name for path in tmp_path.iterdir() if path.suffix == ".tmp") == []
         return line.removeprefix(f"{tmp_path}/")

@@ -60,10 +60,10 @@ def test_a_linear_baseline_and_no_records(run, model_file, train_file, test_file
 def test_existing_files_are_replaced_only_by_force(run, model_file, test_file, tmp_path):
     page = tmp_path / "report.html"
     page.write_text("my own words")
-    told = ("report", model_file, "--test", test_file, "-o", page, "--top", "0", "--mistakes", "0")
-    assert run(*told).error() == f"{page}: exists; name another file, or replace it with --force"
+    message = ("report", model_file, "--test", test_file, "-o", page, "--top", "0", "--mistakes", "0")
+    assert run(*message).error() == f"{page}: exists; name another file, or replace it with --force"
     assert page.read_text() == "my own words"
-    assert run(*told, "--force", "--quiet").out == ""
+    assert run(*message, "--force", "--quiet").out == ""
     assert page.read_text().startswith("<!DOCTYPE html>")
 
 
@@ -140,8 +140,8 @@ def test_a_page_about_a_parser(run, tmp_path):
 
 
 def test_options_of_parsers_are_refused_for_models_of_rows(run, model_file, test_file, tmp_path):
-    told = ("report", model_file, "--test", test_file, "-o", tmp_path / "x.html", "--from", "text")
-    assert "--from is for parsers, and this is a model of rows, records or trees" in run(*told).error()
+    message = ("report", model_file, "--test", test_file, "-o", tmp_path / "x.html", "--from", "text")
+    assert "--from is for parsers, and this is a model of rows, records or trees" in run(*message).error()
 
 
 def test_parsers_and_models_of_rows_are_not_compared(run, model_file, test_file, tmp_path):

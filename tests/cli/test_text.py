@@ -106,14 +106,14 @@ def test_refuses_parts_that_are_bad(*, run, folder, tmp_path, monkeypatch, optio
 
 def test_a_beam_needs_a_parser_that_was_trained_with_one(run, folder):
     for command, data in (("parse", "notes.txt"), ("evaluate", "train.conllu")):
-        told = run(command, folder / "en.uk", folder / data, "--beam", 4).error()
-        assert "--beam 4 needs a parser that was trained with a beam" in told
-        assert "give its training --beam 8" in told
-        told = run(command, folder / "en.uk", folder / data, "--beam", 65).error()
-        assert "beam must be a number from 1 to 64" in told
+        message = run(command, folder / "en.uk", folder / data, "--beam", 4).error()
+        assert "--beam 4 needs a parser that was trained with a beam" in message
+        assert "give its training --beam 8" in message
+        message = run(command, folder / "en.uk", folder / data, "--beam", 65).error()
+        assert "beam must be a number from 1 to 64" in message
         assert run(command, folder / "en.uk", folder / data, "--beam", 1).code == 0
-    told = run("parse", folder / "tags.uk", folder / "train.conllu", "--beam", 4).error()
-    assert "--beam is for parsers of dependency trees and raw text, and this is a tagger" in told
+    message = run("parse", folder / "tags.uk", folder / "train.conllu", "--beam", 4).error()
+    assert "--beam is for parsers of dependency trees and raw text, and this is a tagger" in message
 
 
 def test_the_output_describes_the_trained_parser(run, folder, tmp_path):
@@ -136,8 +136,8 @@ def test_files_that_are_not_treebanks_are_refused(run, folder, tmp_path):
 def test_a_single_sentence_is_too_few(run, tmp_path):
     few = tmp_path / "few.conllu"
     few.write_text("1\tHi\t_\tINTJ\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
-    told = run("train", "text", few, "-o", tmp_path / "x.uk").error()
-    assert f"{few}: no feature occurs 2 times in 1 sentence: give more sentences" in told
+    message = run("train", "text", few, "-o", tmp_path / "x.uk").error()
+    assert f"{few}: no feature occurs 2 times in 1 sentence: give more sentences" in message
     assert not (tmp_path / "x.uk").exists()
 
 
@@ -204,8 +204,8 @@ def test_starts_from_words_and_tags(run, folder, model):
     ran = run("parse", folder / "en.uk", train, "--from", "tags", "-q")
     assert ran.out.encode() == model.parser.parse(BANK).to_bytes()
     assert "give --from tokens" in run("parse", folder / "en.uk", train).error()
-    told = run("parse", folder / "en.uk", folder / "notes.txt", "--from", "tags").error()
-    assert told == f"{folder / 'notes.txt'} holds plain text, not words in columns: leave out --from"
+    message = run("parse", folder / "en.uk", folder / "notes.txt", "--from", "tags").error()
+    assert message == f"{folder / 'notes.txt'} holds plain text, not words in columns: leave out --from"
 
 
 def test_bytes_that_are_not_text_stop_the_run_or_are_skipped(run, folder, model, tmp_path):
@@ -260,7 +260,7 @@ def test_files_that_cannot_be_read_stop_the_run_or_are_left_out(run, folder, mod
     good.write_text("Why not?", encoding="utf-8")
     bad.write_bytes(gzip.compress(b"Why not?\n\nDogs saw it.\n\n" * 9)[:-9])
     ran = run("parse", folder / "en.uk", good, missing)
-    assert (ran.code, ran.out) == (2, "")  # nothing is parsed in vain
+    assert (ran.code, ran.out) == (2, "")  # no text is parsed before the options are checked
     assert f"{missing}: No such file" in ran.err
     ran = run("parse", folder / "en.uk", good, bad)
     assert (ran.code, ran.out.count("newdoc")) == (2, 1)
@@ -278,17 +278,17 @@ def test_a_tokenizer_or_a_tagger_can_be_used_alone(run, folder, model):
     tagged = run("parse", folder / "tags.uk", folder / "train.conllu", "-q")
     assert tagged.out.encode() == model.tagger.tag(BANK).to_bytes()
     assert "a tokenizer takes raw text" in run("parse", folder / "tokens.uk", folder / "train.conllu").error()
-    told = run("parse", folder / "tags.uk", folder / "train.conllu", "--from", "tokens").error()
-    assert "--from is for parsers of raw text, and this is a tagger" in told
+    message = run("parse", folder / "tags.uk", folder / "train.conllu", "--from", "tokens").error()
+    assert "--from is for parsers of raw text, and this is a tagger" in message
 
 
 @pytest.mark.parametrize("name", ["en.uk", "tokens.uk"])
 def test_conllx_is_no_text(run, folder, name):
-    told = run("parse", folder / name, folder / "notes.txt", "--format", "conllx").error()
-    assert "--format is for dependency trees" in told
+    message = run("parse", folder / name, folder / "notes.txt", "--format", "conllx").error()
+    assert "--format is for dependency trees" in message
 
 
-# --- Measuring and looking --------------------------------------------------------------------------------
+# --- Evaluation and inspection ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("start", ["text", "tokens", "tags"])
@@ -311,8 +311,8 @@ def test_gold_trees_must_be_trees(run, folder, tmp_path, name):
         ("evaluate", folder / name, bad),
         ("report", folder / name, "--test", bad, "-o", tmp_path / "r"),
     ):
-        told = run(*command).error()
-        assert told == f"{bad}:2:23: the heads go round in a circle, 1 → 2 → 1"
+        message = run(*command).error()
+        assert message == f"{bad}:2:23: the heads go round in a circle, 1 → 2 → 1"
 
 
 def test_gold_text_without_trees_is_measured_without_them(run, folder, tmp_path):
@@ -330,8 +330,8 @@ def test_shows_the_measures(run, folder):
     assert "Words" in shown
     assert "LAS" not in shown
     assert "upos" in run("evaluate", folder / "tags.uk", folder / "train.conllu").out
-    told = run("evaluate", folder / "trees.uk", folder / "train.conllu", "--from", "text").error()
-    assert "--from is for parsers of raw text" in told
+    message = run("evaluate", folder / "trees.uk", folder / "train.conllu", "--from", "text").error()
+    assert "--from is for parsers of raw text" in message
 
 
 @pytest.mark.parametrize("name", ["en.uk", "tokens.uk", "tags.uk"])
@@ -394,8 +394,8 @@ def test_clusters_are_no_parser(run, folder, tmp_path, command):
         tmp_path / "words.uk"
     )
     data = [] if command == "inspect" else [folder / "train.conllu"]
-    told = run(command, tmp_path / "words.uk", *data).error()
-    assert "a clustering of words, not a parser: unkernel train text --clusters takes it" in told
+    message = run(command, tmp_path / "words.uk", *data).error()
+    assert "a clustering of words, not a parser: unkernel train text --clusters takes it" in message
 
 
 def test_written_trees_are_read_as_a_treebank(run, folder, model):

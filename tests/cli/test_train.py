@@ -68,8 +68,8 @@ def test_a_model_of_support_vectors_is_ready_to_load(run, tmp_path):
     assert found["support_vectors"] == expected.to_model().n_support
     np.testing.assert_array_equal(load(path).decision_function(X), expected.decision_function(X))
     assert run("predict", path, rows).code == 0
-    said = run("train", "poly", rows, "-o", path, *options).out
-    assert re.search(r"model +\d+ support vectors, kernel of degree 2", said)
+    output = run("train", "poly", rows, "-o", path, *options).out
+    assert re.search(r"model +\d+ support vectors, kernel of degree 2", output)
 
 
 def test_the_text_output_is_as_expected(run, train_file, test_file, tmp_path):

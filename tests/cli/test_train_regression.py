@@ -15,7 +15,7 @@ from unkernel import PolyRegressor, read_svmlight
 
 @pytest.fixture
 def flats(tmp_path):
-    """A table of flats, whose rent depends on the area and the town together."""
+    """Return a table of flats, whose rent depends on the product of area and town."""
     draw = random.Random(0)
     prices = {"Oslo": 20, "Bonn": 12, "Lyon": 14}
     lines = ["area,town,rent"]

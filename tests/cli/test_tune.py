@@ -80,7 +80,7 @@ def test_settings_are_grouped_into_paths_of_ascending_cost():
 
 
 def test_cross_validation_equals_that_of_scikit_learn(run, train_file):
-    """Cold fits: a single value of C has no earlier solution to start from."""
+    """A grid with a single value of C has no warm starts."""
     found = run("tune", "poly", train_file, "--degree", "1,2", "--C", "0.5", "--cv", "4", "--json").json
     X, y = read_svmlight(train_file)
     folds = StratifiedKFold(4, shuffle=True, random_state=0)

@@ -163,7 +163,7 @@ def test_a_run_that_is_killed_while_it_removes_its_checkpoint(folder, monkeypatc
 
 @pytest.mark.parametrize("problem", [0, 1, 2])
 def test_runs_of_many_classes_resume(problem, folder, kill_after, monkeypatch):
-    """Continues from the class that was being learned; earlier classes stay unchanged."""
+    """The run resumes in the class where it was killed; earlier classes stay unchanged."""
     X, y = make_rows(3)
     options = HARD | {"loss": "squared_hinge"}
     alone = CuttingPlaneSVC(checkpoint=folder, **options)

@@ -9,7 +9,7 @@ from scipy import sparse
 from unkernel._core import Bundle, margin_oracle, minimise, pack_rows, train_dual
 from unkernel.cutplane.options import DualOptions, LoopOptions
 
-ROWS = 70_000  # more than one block per part, and more than one part
+ROWS = 70_000  # several parts of several blocks each
 
 
 @pytest.fixture(scope="module")

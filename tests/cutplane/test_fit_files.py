@@ -164,11 +164,11 @@ def test_warm_starts_on_files(svm):
 
 def test_reading_reports_its_progress(svm):
     path, _, y = svm
-    told = []
+    message = []
     CuttingPlaneSVC().fit_reporting(
-        path, None, None, on_progress=None, on_reading=lambda *news: told.append(news)
+        path, None, None, on_progress=None, on_reading=lambda *news: message.append(news)
     )
-    assert told[-1] == (1.0, len(y))
+    assert message[-1] == (1.0, len(y))
 
 
 def test_names_of_columns_are_forgotten(svm):

@@ -21,7 +21,7 @@ from reference.loops import (
 from unkernel import _core
 from unkernel.cutplane.options import DualOptions
 
-# --- Rows by themselves ------------------------------------------------------------------------------
+# --- Losses of single rows ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("squared", [False, True])
@@ -187,7 +187,7 @@ def test_a_list_of_cuts_reaches_the_optimum_of_its_dual(seed, C):
     assert np.sum((found["weights"] - masses @ gradients) ** 2) <= 4e-9 * found["objective"] + 1e-12
 
 
-# --- Rows elsewhere ----------------------------------------------------------------------------------
+# --- Distant rows ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("steps_at_once", [1, 5])

@@ -119,7 +119,7 @@ def test_a_bundle_refuses_arrays_of_wrong_length():
         minimise(X, _core.margin_oracle(y[1:], squared=False))
 
 
-# --- The outside -------------------------------------------------------------------------------------
+# --- Observers, threads and progress -----------------------------------------------------------------
 
 
 def test_exceptions_of_observers_are_passed_on():
@@ -178,7 +178,7 @@ def test_problems_without_costs_are_solved_at_once():
 
 @pytest.mark.parametrize("X", [np.zeros((4, 2)), np.ones((4, 1))])
 def test_equal_rows_have_zero_weights(X):
-    """Cuts without a gradient: the risk is the same everywhere, and so is the bound."""
+    """Rows of equal values have cuts without a gradient: risk and bound are constant."""
     found = minimise(X, _core.margin_oracle(np.array([1.0, -1.0, 1.0, -1.0]), squared=False), C=0.5)
     assert found["converged"]
     assert found["objective"] == pytest.approx(2.0)
@@ -197,7 +197,7 @@ def test_objectives_that_are_not_finite_are_refused(squared):
 
 
 def test_an_oracle_can_be_used_repeatedly():
-    """State left by one run must not affect the next."""
+    """Cached state of one run must not affect the next run."""
     X, y, _ = make_rows(12)
     oracle = _core.margin_oracle(y, squared=False)
     first = minimise(X, oracle)

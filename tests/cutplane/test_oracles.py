@@ -463,7 +463,7 @@ def test_weights_stand_for_repeated_rows():
 @pytest.mark.parametrize("width", [1.0, 3.0, 65.0, 300.0, 1e6])
 @pytest.mark.parametrize("count", [2, 13, 600, 5000])
 def test_cuts_from_bins_agree_with_sorting_and_fall_back_to_it(width, accuracy, count):
-    """Bins that are too coarse are refined, and dropped if there would be too many."""
+    """Bins that are too coarse are refined; if too many would be needed, scores are sorted."""
     rng = np.random.default_rng(count)
     rows = 5000
     ranks = rng.permutation(np.arange(rows) * count // rows)

@@ -194,7 +194,7 @@ def test_an_interrupted_fit_leaves_no_attributes():
             ask(X)
 
 
-# --- Among scikit-learn's tools ------------------------------------------------------------------------
+# --- With tools of scikit-learn ------------------------------------------------------------------------
 
 
 def test_works_in_pipelines():
@@ -234,7 +234,7 @@ def test_groups_are_routed_through_pipelines():
         assert pipeline.score(X, y, qid=qid) == expected.score(scaled, y, qid)
 
 
-# --- What does not fit ---------------------------------------------------------------------------------
+# --- Invalid arguments ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_equal_rows_have_zero_weights():
 
 
 def test_huge_costs_do_not_yield_false_certificates():
-    """Terms of 1e34 that cancel leave no digit of a bound, which must be reported."""
+    """Terms of 1e34 that cancel leave no correct digit of the bound; the gap must show that."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 5))
     y = X[:, 0] + rng.normal(size=100) > 0
@@ -352,7 +352,7 @@ def test_huge_costs_do_not_yield_false_certificates():
 
 
 def test_a_tiny_cost_still_gives_a_direction():
-    """Zero weights would be within the gap, but give no order."""
+    """Zero weights would satisfy the gap, but would not order any rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 8))
     assert RankSVM(C=1e-12).fit(X, X[:, 0]).score(X, X[:, 0]) > 0.9

@@ -84,7 +84,7 @@ def test_no_weights_have_an_objective_below_the_bound(seed, rows, C, degree, bin
     assume(sum(v for _, _, v in pairs) > 0)
     ranker = RankSVM(C=C, degree=degree, tol=1e-6, max_iter=10_000, **MAP).fit(X, y, qid)
     mapped = expand(X, degree=degree, **MAP)
-    # The best weights with these scores, up to a constant, which pairs cannot see.
+    # The weights of least norm with these scores up to a constant, which cancels out in pairs.
     scores = ranker.decision_function(X)
     w = np.linalg.lstsq(mapped - mapped.mean(axis=0), scores - scores.mean(), rcond=None)[0]
 
@@ -224,7 +224,7 @@ def test_heaviest_and_explain_name_conjunctions():
         _ = ranker.coef_
 
 
-# --- Starts --------------------------------------------------------------------------------------------
+# --- Warm starts and checkpoints -----------------------------------------------------------------------
 
 
 def test_a_path_is_the_same_as_one_fit_after_the_other():
@@ -261,7 +261,7 @@ def test_a_killed_run_resumes(tmp_path):
         ranker.set_params(gamma=0.123).fit(X, y, qid)
 
 
-# --- What does not fit ---------------------------------------------------------------------------------
+# --- Invalid arguments ---------------------------------------------------------------------------------
 
 
 def test_rows_in_files_are_refused(tmp_path):

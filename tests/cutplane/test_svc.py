@@ -299,7 +299,7 @@ def test_works_in_pipelines_and_grid_searches():
     assert search.score(X, y) > 0.7
 
 
-# --- What does not fit --------------------------------------------------------------------------------
+# --- Invalid arguments --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

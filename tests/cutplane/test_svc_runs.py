@@ -129,9 +129,9 @@ def test_slow_cutting_planes_name_the_other_solver():
     X, y = large_problem(rows=300)
     with pytest.warns(ConvergenceWarning, match="solver='dual'"):
         CuttingPlaneSVC(C=100, solver="cutting_plane", max_iter=2).fit(X, y)
-    with pytest.warns(ConvergenceWarning) as said:
+    with pytest.warns(ConvergenceWarning) as caught:
         CuttingPlaneSVC(C=100, objective="f1", max_iter=2).fit(X, y)
-    assert "dual" not in str(said[0].message)
+    assert "dual" not in str(caught[0].message)
 
 
 @pytest.mark.parametrize("estimator", [CuttingPlaneSVC, RankSVM])

@@ -85,7 +85,7 @@ def test_temporary_files_of_other_writers_are_kept(tmp_path, kind):
 
 
 def test_a_new_file_that_another_writer_removed_is_created_again(tmp_path, monkeypatch):
-    """Between creation and lock, another writer may remove the file; then a new one is made."""
+    """Another writer may remove the file before it is locked; then a new file is created."""
     monkeypatch.setattr(atomic_write, "_open_nameless", lambda folder: None)
     lock, removed = atomic_write._lock, []
 

@@ -108,7 +108,7 @@ def test_open_files_are_not_closed_and_are_named_in_errors(tmp_path):
 
 @given(st.binary(max_size=300), st.lists(st.integers(1, 50), min_size=1), st.booleans())
 def test_each_read_of_a_pipe_is_passed_on_at_once(data, lengths, compressed):
-    """Each read of a pipe is a separate block; all blocks together are the file."""
+    """Each read of a pipe gives one block; the blocks together equal the file."""
     stored = gzip.compress(data) if compressed else b"x" * 6 + data
 
     class Pipe:

@@ -192,7 +192,7 @@ def test_threads_share_the_cache(engine):
     fast = FAST[engine]
     pool = np.random.default_rng(3).random((60, 12)) < 0.4
     rows = [np.flatnonzero(row).astype(np.int32) for row in pool]
-    right = [fast.score_one(row) for row in rows]
+    expected = [fast.score_one(row) for row in rows]
     cached = fast.with_cache(20)
     X = repeated(sparse.csr_matrix(pool * 1.0), times=20)
     batch = fast.decision_function(X)
@@ -200,7 +200,7 @@ def test_threads_share_the_cache(engine):
     def ask(seed):
         score = cached.worker().score_one
         order = np.random.default_rng(seed).integers(0, len(rows), 3000)
-        wrong = sum(score(rows[k]) != right[k] for k in order)
+        wrong = sum(score(rows[k]) != expected[k] for k in order)
         return wrong + np.count_nonzero(cached.decision_function(X, n_jobs=2) != batch)
 
     with ThreadPoolExecutor(4) as threads:

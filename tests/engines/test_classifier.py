@@ -294,10 +294,12 @@ def test_many_threads_can_score_at_once(sets):
     X = sparse.vstack([X] * 20, format="csr")
     expected = CompiledClassifier(model).decision_function(X)
     for _ in range(3):
-        ask = CompiledClassifier(model).decision_function  # new, so that threads meet while it makes tables
+        ask = CompiledClassifier(
+            model
+        ).decision_function  # a new classifier, so that all threads arrive while it builds its tables
         with ThreadPoolExecutor(8) as pool:
-            asked = [pool.submit(ask, X, n_jobs=1 + k % 2) for k in range(16)]
-        assert all(np.array_equal(answer.result(), expected) for answer in asked)
+            futures = [pool.submit(ask, X, n_jobs=1 + k % 2) for k in range(16)]
+        assert all(np.array_equal(answer.result(), expected) for answer in futures)
 
 
 @pytest.mark.parametrize("offset", [-1, 1_000_000])

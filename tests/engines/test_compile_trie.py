@@ -30,7 +30,7 @@ def test_an_explicit_trie_is_kept(engine, nodes):
     X = rows_like(MODEL)
     assert_scores(fast.decision_function(X), MODEL, X)
     tried = [candidate for candidate in fast.candidates if not candidate.trie_nodes]
-    assert tried  # the engines without are still listed
+    assert tried  # engines without a trie are still listed
 
 
 def test_pruned_engines_can_have_a_trie():

@@ -103,7 +103,7 @@ NEWER += ("state_pair_sums", "state_triple_sums", "state_quadruple_sums")
 every_layout = pytest.mark.parametrize("layout", LAYOUTS)
 
 
-# --- There and back ------------------------------------------------------------------------------------
+# --- Round trips ---------------------------------------------------------------------------------------
 
 
 @every_source
@@ -227,7 +227,7 @@ def test_many_more_kinds_of_damage_are_refused_or_harmless(layout, seed, tmp_pat
     damage.run(damage, [small(layout, tmp_path)], tmp_path / "work", seed, count=5000)
 
 
-def asked_elsewhere(path):
+def predict_in_subprocess(path):
     """Load a file and predict rows in another process: 'refused', 'answered', or a failed test."""
     program = """if True:
         import sys, numpy as np, unkernel
@@ -253,7 +253,7 @@ def test_rare_features_of_real_support_vectors(tmp_path):
     """Postings are for sets: monomials would look up rare owners where there are none."""
     path = small("rare", tmp_path)
     damage.rewrite(path, lambda settings, _: settings["tables"]["parameters"].update(sets=False))
-    assert asked_elsewhere(path) == "refused"
+    assert predict_in_subprocess(path) == "refused"
 
 
 @pytest.mark.parametrize("degree", [2, 3, 4])
@@ -386,7 +386,7 @@ def test_missing_arrays_are_refused(layout, tmp_path):
 
 @every_layout
 def test_files_of_the_first_version_are_read(layout, tmp_path):
-    """They lack the newer arrays and some information about candidates."""
+    """Such files lack the newer arrays and some fields of candidates."""
     path = small(layout, tmp_path)
     expected = load(path)
 
@@ -405,7 +405,7 @@ def test_files_of_the_first_version_are_read(layout, tmp_path):
 
 
 def test_files_without_arrays_of_groups_give_the_same_scores(tmp_path):
-    """The dense table contains everything that they sum up."""
+    """The sums of groups are computed from the dense table, which remains in the file."""
     path = small("grouped", tmp_path)
     before = load(path)
     damage.rewrite(path, lambda settings, arrays: [arrays.pop(f"engine.{name}") for name in NEWER[1:]])

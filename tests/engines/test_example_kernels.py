@@ -157,7 +157,7 @@ def test_results_do_not_depend_on_threads_and_pieces(combination):
     assert_values(matrix(kernel, forest[:7], forest), alone[:7])
 
 
-# --- Sums: what a model's score is ------------------------------------------------------------------
+# --- Scores of models: sums of kernels --------------------------------------------------------------
 
 
 def machine_scores(kernel, support, coefficients, examples, threads=1):
@@ -210,7 +210,7 @@ def test_machines_without_examples_score_zero():
     assert TreeClassifier(model).decision_function(forest).tolist() == [0.5, 0.5]
 
 
-# --- What is refused --------------------------------------------------------------------------------
+# --- Refused inputs ---------------------------------------------------------------------------------
 
 
 def core_set(**changes):

@@ -152,7 +152,7 @@ def test_linear_models(scores):
     assert_adds_up(found)
 
 
-# --- What is listed ------------------------------------------------------------------------------------
+# --- Listed contributions ------------------------------------------------------------------------------
 
 MODEL = make_kernel_model(1, polynomial(3))
 FAST = unkernel.compile(MODEL, "split")
@@ -251,7 +251,7 @@ def test_explanations_of_negative_scores_name_the_favoured_class():
     assert "negative" not in str(FAST.explain(ROW, of=winner))
 
 
-# --- What is refused -----------------------------------------------------------------------------------
+# --- Refused inputs ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -290,7 +290,7 @@ def test_a_vector_of_very_many_rare_features(rare, as_records):
         assert engine.one_row.score_one(row[:count]) == pytest.approx(model.scores(asked)[0, 0], rel=1e-12)
 
 
-# --- Around them ---------------------------------------------------------------------------------------
+# --- Listings, memory and choice -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

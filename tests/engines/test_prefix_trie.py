@@ -474,7 +474,9 @@ def test_the_queue_of_sampled_rows_is_bounded():
     trie._sampler._thread.join()
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a fork while threads run, which is intended
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning"
+)  # Python warns of a fork while threads run, which is intended
 def test_locks_that_are_held_at_a_fork_are_free_in_the_child():
     fast = with_trie(make_slots_model(3, 2))
     fast.trie.sample(1.0, batch=5)

@@ -304,10 +304,10 @@ def test_workers_in_threads(engine, real):
         return [scorer.score_one(ids, values if real else None) for ids, values in rows]
 
     with ThreadPoolExecutor(8) as pool:
-        own = [pool.submit(ask, fast.worker()) for _ in range(8)]
+        futures = [pool.submit(ask, fast.worker()) for _ in range(8)]
         shared = [pool.submit(ask, fast) for _ in range(8)]
         batches = [pool.submit(fast.decision_function, X, n_jobs=1 + k % 3) for k in range(8)]
-    assert all(answer.result() == expected for answer in own + shared)
+    assert all(answer.result() == expected for answer in futures + shared)
     assert all(answer.result().tolist() == expected for answer in batches)
 
 

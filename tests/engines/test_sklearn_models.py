@@ -88,7 +88,7 @@ def test_the_accuracy_equals_scikit_learns():
 
 
 def test_break_ties_makes_a_difference():
-    """Otherwise the first test would not test it."""
+    """Otherwise the first test would pass without breaking ties."""
     X, y = data(5)
     for kernel in KERNELS.values():
         tied, broken = (SVC(**kernel, break_ties=b).fit(X, y).predict(FAR) for b in (False, True))

@@ -111,8 +111,8 @@ def test_sentences_in_one_forest_and_in_two(kind, scores):
     model = make_model(forest[:60], scores=scores, tree=kind)
     fast = TreeClassifier(model)
     expected = expected_scores(model, as_trees(texts[60:]))
-    for asked in (texts[60:], forest[60:], list(forest[60:])):
-        assert_scores(fast.decision_function(asked), expected)
+    for inputs in (texts[60:], forest[60:], list(forest[60:])):
+        assert_scores(fast.decision_function(inputs), expected)
     assert_scores([fast.score_one(one) for one in texts[60:]], expected)
 
 
@@ -120,7 +120,7 @@ def test_sentences_in_one_forest_and_in_two(kind, scores):
 def test_trees_with_unseen_parts_are_scored(kind):
     model = make_model(["(S (A x) (B y))", "(S (A y) (B y))", "(A x)"], tree=kind)
     fast = TreeClassifier(model)
-    asked = [
+    inputs = [
         "(New new)",
         "(New (A x))",
         "(S (A new) (B y))",
@@ -131,9 +131,9 @@ def test_trees_with_unseen_parts_are_scored(kind):
         "(S (A (x deeper)) (B y))",
     ]
     value = kernel_by_fragments if kind == "st" else kernel
-    expected = expected_scores(model, as_trees(asked), value)
-    assert_scores(fast.decision_function(asked), expected)
-    assert_scores([fast.score_one(one) for one in asked], expected)
+    expected = expected_scores(model, as_trees(inputs), value)
+    assert_scores(fast.decision_function(inputs), expected)
+    assert_scores([fast.score_one(one) for one in inputs], expected)
     assert fast.score_one("(New new)") == pytest.approx(model.intercept[0])
 
 
@@ -202,7 +202,7 @@ def test_several_channels():
 
 
 class TreeKernelSum:
-    """Both channels of test_several_channels, computed by the twins."""
+    """The kernel sum of test_several_channels, computed by the twins."""
 
     def __init__(self, texts):
         self.first, self.second = as_trees(texts), as_trees(texts[::-1])
@@ -232,9 +232,9 @@ def test_workers_in_threads():
         return [worker.score_one(one) for one in texts]
 
     with ThreadPoolExecutor(4) as pool:
-        own = [pool.submit(ask, fast.worker()) for _ in range(4)]
+        futures = [pool.submit(ask, fast.worker()) for _ in range(4)]
         batches = [pool.submit(fast.decision_function, texts, n_jobs=2) for _ in range(4)]
-    assert all(one.result() == expected for one in own)
+    assert all(one.result() == expected for one in futures)
     for batch in batches:
         np.testing.assert_allclose(batch.result(), expected, rtol=1e-12)
 
@@ -324,6 +324,6 @@ def test_extending_the_forest_does_not_change_a_model(kind):
     fast = TreeClassifier(make_model(forest[:], tree=kind))
     before = fast.decision_function(texts)
     forest.extend(["(Q (R s) (T u))", "(V w)", *make_problem(10, 20)[0]])
-    for asked in (texts, forest[:20]):
-        np.testing.assert_allclose(fast.decision_function(asked), before, rtol=1e-12)
+    for inputs in (texts, forest[:20]):
+        np.testing.assert_allclose(fast.decision_function(inputs), before, rtol=1e-12)
     assert [fast.score_one(one) for one in texts] == pytest.approx(before.tolist(), rel=1e-12)

@@ -43,7 +43,7 @@ def test_the_history_ends_with_the_solution_and_is_the_same_again(learner, tmp_p
     assert history.passes[-1] <= model.n_iter_
     assert history.objective[-1] == pytest.approx(model.objective_, rel=1e-12)
     assert history.gap[-1] <= model.gap_ + 1e-12
-    if model.get_params().get("solver") != "sampled":  # which only knows the problem of its cuts
+    if model.get_params().get("solver") != "sampled":  # the bound is that of the problem of its cuts only
         assert (history.bound[-1] <= history.objective + 1e-9).all()
     again = fitted(learner, n_jobs=2).history_
     assert history.to_json() == again.to_json()
@@ -92,7 +92,7 @@ def test_reports_draw_the_history():
     model = fitted(LEARNERS[0])
     for classifier in (model, unkernel.compile(model)):
         text = classifier.report(X, y).html()
-        assert "mathdefault" not in text  # as the numbers of logarithmic axes would be, without markup
+        assert "mathdefault" not in text  # ticks of logarithmic axes would need markup
         pictures = Page(text).of("svg")
         drawn = [words for one in pictures if "by pass" in (words := one["aria-label"] or "")]
         assert len(drawn) == 2

@@ -116,7 +116,7 @@ def test_masked_values_are_refused(learner):
             call()
 
 
-# --- Sparse matrices that are malformed ---------------------------------------------------------------
+# --- Malformed sparse matrices ------------------------------------------------------------------------
 
 
 def broken(kind: str, **arrays: Any) -> Any:

@@ -44,7 +44,7 @@ KINDS = ["s", "np", "x"] * 3
 
 @every_row_estimator
 def test_parameters_can_be_numpy_numbers(estimator):
-    """Like those of a grid made by np.logspace."""
+    """Grids made by np.logspace contain such numbers."""
     X, y = rows()
     if "random_state" in estimator.get_params():
         estimator = clone(estimator).set_params(random_state=0)
@@ -99,11 +99,11 @@ def test_a_loaded_tree_learner_is_the_saved_one(tmp_path):
 
 
 def test_files_without_parameters_restore_those_that_the_model_stores(tmp_path):
-    """Like files of the first versions."""
+    """Files of the first versions have no list of parameters."""
     X, y = rows()
     model = PolySVC(degree=3, gamma=0.5, C=0.25, loss="squared_hinge").fit(X, y).to_model()
-    told = {name: model.origin[name] for name in ("C", "loss", "penalty", "objective", "gap")}
-    replace(model, origin=told).save(tmp_path / "old.uk")
+    message = {name: model.origin[name] for name in ("C", "loss", "penalty", "objective", "gap")}
+    replace(model, origin=message).save(tmp_path / "old.uk")
     loaded = PolySVC.load(tmp_path / "old.uk")
     assert (loaded.degree, loaded.gamma, loaded.C, loaded.loss) == (3, 0.5, 0.25, "squared_hinge")
     assert not hasattr(loaded, "n_iter_")

@@ -84,17 +84,17 @@ def test_measures_of_three_classes(iris, weighted):
     X, y = iris
     found = studied(PolyLogisticRegression(degree=2).fit(X, y), X, y)
     counts = np.random.default_rng(0).integers(0, 3, len(y)) if weighted else np.ones(len(y), dtype=int)
-    values, said = found.values(counts), found.predictions.decision.classes[found.predictions.predicted]
+    values, predicted = found.values(counts), found.predictions.decision.classes[found.predictions.predicted]
     expected = {
-        named.ACCURACY: metrics.accuracy_score(y, said, sample_weight=counts),
-        named.BALANCED: metrics.balanced_accuracy_score(y, said, sample_weight=counts),
-        named.MACRO_F1: metrics.f1_score(y, said, average="macro", sample_weight=counts),
-        named.CORRELATION: metrics.matthews_corrcoef(y, said, sample_weight=counts),
+        named.ACCURACY: metrics.accuracy_score(y, predicted, sample_weight=counts),
+        named.BALANCED: metrics.balanced_accuracy_score(y, predicted, sample_weight=counts),
+        named.MACRO_F1: metrics.f1_score(y, predicted, average="macro", sample_weight=counts),
+        named.CORRELATION: metrics.matthews_corrcoef(y, predicted, sample_weight=counts),
         named.LOG_LOSS: metrics.log_loss(y, found.predictions.probabilities, sample_weight=counts),
     }
     assert {name: values[name] for name in expected} == pytest.approx(expected)
     assert named.ROC_AREA not in values
-    assert (found.confusion == metrics.confusion_matrix(y, said)).all()
+    assert (found.confusion == metrics.confusion_matrix(y, predicted)).all()
 
 
 def test_measures_of_two_classes(iris):
@@ -102,14 +102,14 @@ def test_measures_of_two_classes(iris):
     two = np.where(y == "a", "a", "b")
     y = np.where(np.arange(len(two)) % 9 == 0, "a", two)  # some that cannot be predicted
     found = studied(PolyLogisticRegression(degree=2).fit(X, y), X, y)
-    said, positive = (
+    predicted, positive = (
         found.predictions.decision.classes[found.predictions.predicted],
         found.predictions.probabilities[:, 1],
     )
     expected = {
-        named.PRECISION: metrics.precision_score(y, said, pos_label="b"),
-        named.RECALL: metrics.recall_score(y, said, pos_label="b"),
-        named.F1: metrics.f1_score(y, said, pos_label="b"),
+        named.PRECISION: metrics.precision_score(y, predicted, pos_label="b"),
+        named.RECALL: metrics.recall_score(y, predicted, pos_label="b"),
+        named.F1: metrics.f1_score(y, predicted, pos_label="b"),
         named.ROC_AREA: metrics.roc_auc_score(y, positive),
         named.AVERAGE_PRECISION: metrics.average_precision_score(y, positive, pos_label="b"),
         named.BRIER: metrics.brier_score_loss(y, positive, pos_label="b"),

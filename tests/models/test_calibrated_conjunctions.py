@@ -50,12 +50,12 @@ def test_probabilities_are_those_of_scikit_learn(tmp_path, kind, n_classes, meth
     assert isinstance(fast.to_model(), ConjunctionModel)
     fast.save(tmp_path / "fast.uk")
     loaded = unkernel.load(tmp_path / "fast.uk")
-    for asked in (X, rows_of("numbers", 40)):  # including rows that are not binary
-        check_scores(fast, own, asked)
-        if method == "sigmoid" or asked is not X:  # steps of isotonic curves are at the scores of these rows
-            check_alike(fast, own, asked)
-        np.testing.assert_array_equal(loaded.predict_proba(asked), fast.predict_proba(asked))
-        assert (loaded.predict(asked) == fast.predict(asked)).all()
+    for inputs in (X, rows_of("numbers", 40)):  # including rows that are not binary
+        check_scores(fast, own, inputs)
+        if method == "sigmoid" or inputs is not X:  # steps of isotonic curves are at the scores of these rows
+            check_alike(fast, own, inputs)
+        np.testing.assert_array_equal(loaded.predict_proba(inputs), fast.predict_proba(inputs))
+        assert (loaded.predict(inputs) == fast.predict(inputs)).all()
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
@@ -65,8 +65,8 @@ def test_degrees_and_maps(degree, options):
     own = CalibratedClassifierCV(PolySVC(degree=degree, **options), cv=2).fit(X, y)
     fast = unkernel.compile(own, measure=False)
     assert fast.to_model().sets == ("coef0" not in options)  # the folds have the same map
-    for asked in (X, rows_of("numbers", 40)):
-        check_alike(fast, own, asked)
+    for inputs in (X, rows_of("numbers", 40)):
+        check_alike(fast, own, inputs)
 
 
 def test_folds_can_lack_features():

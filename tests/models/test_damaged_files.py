@@ -26,7 +26,7 @@ pytestmark = pytest.mark.hostile
 FUZZ_ROUNDS = int(os.environ.get("UNKERNEL_FUZZ", "500"))
 
 
-def refuse(path, content, match=None):
+def check_refused(path, content, match=None):
     """Check that the file is refused by name."""
     path.write_bytes(content)
     with pytest.raises(FormatError, match=match) as caught:
@@ -35,7 +35,7 @@ def refuse(path, content, match=None):
     assert caught.value.reason in str(caught.value)
 
 
-def refuse_or_answer(path, content):
+def check_refused_or_predicts(path, content):
     """Check that the file is refused, or that the loaded model predicts. Return whether it does."""
     path.write_bytes(content)
     try:
@@ -63,12 +63,12 @@ def test_a_file_cut_anywhere(path):
     content = path.read_bytes()
     assert len(content) < 1500
     for length in range(len(content)):
-        refuse(path, content[:length])
+        check_refused(path, content[:length])
 
 
 def test_a_file_with_something_after_it(path):
     for extra in (b"\0", b"\0" * 8, uk_bytes(SMALL)):
-        refuse(path, uk_bytes(SMALL) + extra, "after the arrays")
+        check_refused(path, uk_bytes(SMALL) + extra, "after the arrays")
 
 
 def test_any_byte_of_the_header_changed(path):
@@ -77,7 +77,9 @@ def test_any_byte_of_the_header_changed(path):
     answered = 0
     for place in range(header):
         for byte in {content[place] ^ 1, content[place] ^ 128, ord("9")} - {content[place]}:
-            answered += refuse_or_answer(path, content[:place] + bytes([byte]) + content[place + 1 :])
+            answered += check_refused_or_predicts(
+                path, content[:place] + bytes([byte]) + content[place + 1 :]
+            )
     assert answered < header  # a label, a space, a digit of gamma: most changes are noticed
 
 
@@ -86,7 +88,7 @@ def test_any_byte_of_the_arrays_changed(path):
     header = 8 + int.from_bytes(content[:8], "little")
     for place in range(header, len(content)):
         for byte in {content[place] ^ 1, content[place] ^ 128, 255} - {content[place]}:
-            refuse_or_answer(path, content[:place] + bytes([byte]) + content[place + 1 :])
+            check_refused_or_predicts(path, content[:place] + bytes([byte]) + content[place + 1 :])
 
 
 NUMBERS = [0, -1, 1, 2, 3.5, 2**31, 2**53, 2**63, 2**64, 10**400, 1e308, float("nan"), float("inf")]
@@ -132,7 +134,7 @@ def mutated_bytes(rng):
             [b"", rng.randbytes(1), rng.randbytes(8), bytes(content[begin : begin + 30]), b"[[[[", b"9" * 30]
         )
         content[begin:end] = piece
-    if rng.random() < 0.5:  # so that the damage is not only a wrong length
+    if rng.random() < 0.5:  # equal lengths, so that other checks than that of the length are tested
         end = content.find(b"}}", 8) + 2
         content[:8] = max(end - 8, 0).to_bytes(8, "little")
     return bytes(content)
@@ -142,7 +144,7 @@ def mutated_bytes(rng):
 def test_fuzz(mutated, path):
     for seed in range(FUZZ_ROUNDS):
         try:
-            refuse_or_answer(path, mutated(random.Random(seed)))
+            check_refused_or_predicts(path, mutated(random.Random(seed)))
         except BaseException:
             print(f"seed {seed}")
             raise
@@ -161,7 +163,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key in REFUSED for value in REFUSED[key]])
 def test_a_setting_out_of_range(key, value, path):
-    refuse(path, uk_bytes(SMALL, settings={key: value}))
+    check_refused(path, uk_bytes(SMALL, settings={key: value}))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +182,7 @@ def test_a_setting_out_of_range(key, value, path):
     ids=repr,
 )
 def test_a_setting_within_its_range(settings, path):
-    assert refuse_or_answer(path, uk_bytes(SMALL, settings=settings))
+    assert check_refused_or_predicts(path, uk_bytes(SMALL, settings=settings))
 
 
 def test_a_setting_that_is_missing(path):
@@ -188,7 +190,7 @@ def test_a_setting_that_is_missing(path):
         settings = settings_of(SMALL)
         del settings[key]
         arrays = arrays_of(SMALL)
-        refuse(
+        check_refused(
             path,
             file_of(header_of(arrays, settings), data_of(arrays)),
             key if key != "classes" else "class labels",
@@ -228,7 +230,7 @@ def test_a_setting_that_is_missing(path):
     ids=lambda classes: json.dumps(classes)[:60],
 )
 def test_invalid_labels_are_refused(classes, path):
-    refuse(path, uk_bytes(SMALL, settings={"classes": classes}), "class")
+    check_refused(path, uk_bytes(SMALL, settings={"classes": classes}), "class")
 
 
 @pytest.mark.parametrize(
@@ -257,19 +259,19 @@ def test_invalid_labels_are_refused(classes, path):
 def test_metadata_of_other_programs_are_refused(metadata, reason, path):
     arrays = arrays_of(SMALL)
     header = header_of(arrays, **{"settings": settings_of(SMALL)} | metadata)
-    refuse(path, file_of(header, data_of(arrays)), reason)
+    check_refused(path, file_of(header, data_of(arrays)), reason)
 
 
 @pytest.mark.parametrize("metadata", [None, [], "unkernel", 1])
 def test_metadata_that_are_not_a_table_are_refused(metadata, path):
     arrays = arrays_of(SMALL)
     header = header_of(arrays, settings_of(SMALL)) | {"__metadata__": metadata}
-    refuse(path, file_of(header, data_of(arrays)), "not one of unkernel's models")
+    check_refused(path, file_of(header, data_of(arrays)), "not one of unkernel's models")
 
 
 def test_a_plain_safetensors_file(path):
     save_file({"weights": np.zeros((3, 4))}, path)
-    refuse(path, path.read_bytes(), "a safetensors file, but not one of unkernel's models")
+    check_refused(path, path.read_bytes(), "a safetensors file, but not one of unkernel's models")
 
 
 @pytest.mark.parametrize(
@@ -286,7 +288,7 @@ def test_a_plain_safetensors_file(path):
     ],
 )
 def test_files_of_other_kinds_are_refused(content, path):
-    refuse(path, content, "not a model file")
+    check_refused(path, content, "not a model file")
 
 
 @pytest.mark.parametrize(
@@ -294,7 +296,7 @@ def test_files_of_other_kinds_are_refused(content, path):
     [b"", b"[]", b"null", b"1", b'"x"', b"{", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 50_000, b"9" * 10_000],
 )
 def test_headers_that_are_not_a_table_are_refused(text, path):
-    refuse(path, file_of(text, b"\0" * 64), "not a model file")
+    check_refused(path, file_of(text, b"\0" * 64), "not a model file")
 
 
 def with_entry(name, **changes):
@@ -341,7 +343,7 @@ def with_entry(name, **changes):
 def test_arrays_that_contradict_the_header_are_refused(name, changes, path):
     if name == "keys" and changes == {"dtype": "I64"}:
         changes = {"dtype": "F64"}
-    refuse(path, with_entry(name, **changes))
+    check_refused(path, with_entry(name, **changes))
 
 
 def test_overlapping_arrays_and_gaps_are_refused(path):
@@ -351,15 +353,15 @@ def test_overlapping_arrays_and_gaps_are_refused(path):
     overlapping = copy.deepcopy(header)
     begin, end = header["keys"]["data_offsets"]
     overlapping["keys"]["data_offsets"] = [begin - 8, end - 8]
-    refuse(path, file_of(overlapping, data), "overlap")
+    check_refused(path, file_of(overlapping, data), "overlap")
     apart = copy.deepcopy(header)
     for name in ("weights", "constants"):
         apart[name]["data_offsets"] = [offset + 8 for offset in apart[name]["data_offsets"]]
     begin = apart["weights"]["data_offsets"][0]
-    refuse(path, file_of(apart, data[: begin - 8] + b"\0" * 8 + data[begin - 8 :]), "between them")
+    check_refused(path, file_of(apart, data[: begin - 8] + b"\0" * 8 + data[begin - 8 :]), "between them")
     same = copy.deepcopy(header)
     same["another"] = same["keys"]
-    refuse(path, file_of(same, data), "overlap")
+    check_refused(path, file_of(same, data), "overlap")
 
 
 def test_arrays_in_another_order_are_fine(path):
@@ -373,12 +375,12 @@ def test_a_header_that_is_not_padded(path):
     arrays = arrays_of(SMALL)
     text = json.dumps(header_of(arrays, settings_of(SMALL))).encode()
     text += b" " * (-len(text) % 8 + 1)
-    refuse(path, len(text).to_bytes(8, "little") + text + data_of(arrays), "padded")
+    check_refused(path, len(text).to_bytes(8, "little") + text + data_of(arrays), "padded")
 
 
 @pytest.mark.parametrize("name", ["columns", "keys", "weights", "constants"])
 def test_an_array_that_is_missing(name, path):
-    refuse(path, uk_bytes(SMALL, arrays={name: None}), f"no proper array '{name}'")
+    check_refused(path, uk_bytes(SMALL, arrays={name: None}), f"no proper array '{name}'")
 
 
 @pytest.mark.parametrize(
@@ -401,7 +403,7 @@ def test_an_array_that_is_missing(name, path):
     ids=lambda arrays: "-".join(f"{k}{v.shape}{v.dtype}" for k, v in arrays.items()),
 )
 def test_arrays_that_do_not_fit_together(arrays, path):
-    refuse(
+    check_refused(
         path, uk_bytes(SMALL, arrays={name: np.ascontiguousarray(array) for name, array in arrays.items()})
     )
 

@@ -151,7 +151,7 @@ def rewritten(path: Path, change: Any) -> None:
 def test_no_file_can_be_read_in_two_ways(change: Any, reason: str, tmp_path: Path) -> None:
     path = saved("linear", tmp_path)
     rewritten(path, lambda text: text)
-    unkernel.load(path, verify=True)  # otherwise the test changes more than intended
+    unkernel.load(path, verify=True)  # the test must change a single file
     rewritten(path, change)
     with pytest.raises(FormatError, match=reason):
         unkernel.load(path)

@@ -62,7 +62,7 @@ def uk_bytes(model, *, arrays=None, settings=None, kind=None):
     return file_of(header, data_of(all_arrays))
 
 
-def refuse(path, content, match=None):
+def check_refused(path, content, match=None):
     path.write_bytes(content)
     for read in (load_model, read_model):
         with pytest.raises(FormatError, match=match) as caught:
@@ -174,7 +174,7 @@ KERNEL_ARRAYS = {
 
 @pytest.mark.parametrize(("arrays", "match"), KERNEL_ARRAYS.values(), ids=KERNEL_ARRAYS)
 def test_arrays_of_a_kernel_model(arrays, match, path):
-    refuse(path, uk_bytes(kernel_model(), arrays=arrays), match)
+    check_refused(path, uk_bytes(kernel_model(), arrays=arrays), match)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_arrays_of_a_kernel_model(arrays, match, path):
     ids=str,
 )
 def test_arrays_of_a_linear_model(arrays, path):
-    refuse(path, uk_bytes(linear_model(), arrays=arrays))
+    check_refused(path, uk_bytes(linear_model(), arrays=arrays))
 
 
 SETTINGS = {
@@ -211,13 +211,13 @@ SETTINGS = {
 @pytest.mark.parametrize("key", SETTINGS)
 def test_settings(key, path):
     for value in SETTINGS[key]:
-        refuse(path, uk_bytes(kernel_model(), settings={key: value}))
+        check_refused(path, uk_bytes(kernel_model(), settings={key: value}))
         if key in ("n_features", "fixed_width", "decision", "origin"):
-            refuse(path, uk_bytes(linear_model(), settings={key: value}))
+            check_refused(path, uk_bytes(linear_model(), settings={key: value}))
 
 
 def test_a_negative_gamma_of_rbf(path):
-    refuse(path, uk_bytes(kernel_model(), settings={"kernel": "rbf", "gamma": -1.0}), "negative")
+    check_refused(path, uk_bytes(kernel_model(), settings={"kernel": "rbf", "gamma": -1.0}), "negative")
 
 
 @pytest.mark.hostile
@@ -231,10 +231,10 @@ def test_a_file_cut_anywhere(model, path):
 
 
 def test_kinds_are_not_mixed_up(path):
-    refuse(path, uk_bytes(kernel_model(), kind="linear"))
-    refuse(path, uk_bytes(linear_model(), kind="kernel"))
-    refuse(path, uk_bytes(linear_model(), kind="conjunctions"))
-    refuse(path, uk_bytes(linear_model(), kind="trees"), "which this unkernel does not know")
+    check_refused(path, uk_bytes(kernel_model(), kind="linear"))
+    check_refused(path, uk_bytes(linear_model(), kind="kernel"))
+    check_refused(path, uk_bytes(linear_model(), kind="conjunctions"))
+    check_refused(path, uk_bytes(linear_model(), kind="trees"), "which this unkernel does not know")
 
 
 @pytest.mark.hostile

@@ -59,7 +59,7 @@ def small():
 ASKED = ["(S (NP a) (VP b))", "(S (NP a) (VP (NP c)))", "(R x)", "(New)"]
 
 
-def asked():
+def prediction_inputs():
     forest = Forest({"syntax": ASKED, "role": ASKED[::-1]}, vectors={"v": np.eye(4)})
     forest.features = ["two", "one", "four", "three"]
     return forest
@@ -70,7 +70,7 @@ def path(tmp_path):
     return tmp_path / "model.uk"
 
 
-# --- There and back ---------------------------------------------------------------------------------
+# --- Round trips ------------------------------------------------------------------------------------
 
 
 def assert_same_model(found, model):
@@ -95,14 +95,14 @@ def assert_same_model(found, model):
 @pytest.mark.parametrize("scores", [1, 3])
 def test_models_are_read_back(combination, scores, path):
     model = make_model(scores=scores, combination=combination)
-    expected = TreeClassifier(model).decision_function(asked())
+    expected = TreeClassifier(model).decision_function(prediction_inputs())
     for save in (model.save, TreeClassifier(model).save):
         save(path)
         for loaded in (load_model(path), read_model(path), unkernel.load(path).model):
             assert_same_model(loaded, model)
         for fast in (unkernel.load(path), unkernel.compile(path)):
             assert isinstance(fast, TreeClassifier)
-            assert np.array_equal(fast.decision_function(asked()), expected)
+            assert np.array_equal(fast.decision_function(prediction_inputs()), expected)
 
 
 def test_the_bytes_are_the_same_each_time(path, tmp_path):
@@ -214,14 +214,14 @@ def uk_bytes(arrays, model_settings):
     return file_of(header, b"".join(array.tobytes() for array in ordered.values()))
 
 
-def refuse(path, content, match=None):
+def check_refused(path, content, match=None):
     path.write_bytes(content)
     with pytest.raises(FormatError, match=match) as caught:
         unkernel.load(path)
     assert caught.value.file == str(path)
 
 
-def refuse_or_answer(path, content):
+def check_refused_or_predicts(path, content):
     """Check that the file is refused, or that the loaded model predicts. Return whether it does."""
     path.write_bytes(content)
     try:
@@ -249,7 +249,7 @@ def test_a_file_cut_anywhere(path):
     small().save(path)
     content = path.read_bytes()
     for length in [*range(0, len(content), 7), len(content) - 1]:
-        refuse(path, content[:length])
+        check_refused(path, content[:length])
 
 
 @pytest.mark.hostile
@@ -257,7 +257,7 @@ def test_any_byte_changed(path):
     content = uk_bytes(*parts_of(small()))
     answered = 0
     for place in range(0, len(content), 3):
-        answered += refuse_or_answer(
+        answered += check_refused_or_predicts(
             path, content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
         )
     assert 0 < answered < len(content) // 3  # a digit of a coefficient, or of a name
@@ -266,14 +266,18 @@ def test_any_byte_changed(path):
 @pytest.mark.parametrize("name", sorted(parts_of(small())[0]))
 def test_an_array_that_is_missing_or_of_another_kind(name, path):
     arrays, model_settings = parts_of(small())
-    refuse(path, uk_bytes({key: array for key, array in arrays.items() if key != name}, model_settings))
+    check_refused(
+        path, uk_bytes({key: array for key, array in arrays.items() if key != name}, model_settings)
+    )
     for other in (np.float64, np.int64, np.int32, np.uint8):
         if arrays[name].dtype != other:
-            refuse(path, uk_bytes(arrays | {name: np.zeros(arrays[name].shape, other)}, model_settings))
-    refuse(path, uk_bytes(arrays | {name: arrays[name][..., None]}, model_settings))
+            check_refused(
+                path, uk_bytes(arrays | {name: np.zeros(arrays[name].shape, other)}, model_settings)
+            )
+    check_refused(path, uk_bytes(arrays | {name: arrays[name][..., None]}, model_settings))
     shorter = arrays[name][:-1]
     if len(arrays[name]):
-        refuse(path, uk_bytes(arrays | {name: shorter}, model_settings))
+        check_refused(path, uk_bytes(arrays | {name: shorter}, model_settings))
 
 
 def changed_array(name, place, value):
@@ -315,7 +319,7 @@ def changed_array(name, place, value):
     ],
 )
 def test_numbers_out_of_range_are_refused(name, place, value, path):
-    refuse(path, changed_array(name, place, value))
+    check_refused(path, changed_array(name, place, value))
 
 
 def test_repeated_nodes_are_refused(path):
@@ -334,7 +338,7 @@ def test_repeated_nodes_are_refused(path):
         "child_begins": np.append(arrays["child_begins"], arrays["child_begins"][-1:] + 1),
         "children": np.append(arrays["children"], arrays["children"][-1:]),
     }
-    refuse(path, uk_bytes(twice, model_settings), "trees are damaged")
+    check_refused(path, uk_bytes(twice, model_settings), "trees are damaged")
 
 
 KERNEL = {
@@ -371,7 +375,7 @@ KERNEL = {
 def test_invalid_kernels_are_refused(key, value, path):
     arrays, model_settings = parts_of(small())
     kernel = model_settings["kernel"] | {key: value}
-    refuse(path, uk_bytes(arrays, model_settings | {"kernel": kernel}), "kernel")
+    check_refused(path, uk_bytes(arrays, model_settings | {"kernel": kernel}), "kernel")
 
 
 SETTINGS = {
@@ -395,14 +399,16 @@ SETTINGS = {
 )
 def test_invalid_settings_are_refused(key, value, path):
     arrays, model_settings = parts_of(small())
-    refuse(path, uk_bytes(arrays, model_settings | {key: value}))
+    check_refused(path, uk_bytes(arrays, model_settings | {key: value}))
 
 
 def test_settings_that_are_missing(path):
     arrays, model_settings = parts_of(small())
     for key in model_settings:
         if key != "features":
-            refuse(path, uk_bytes(arrays, {name: v for name, v in model_settings.items() if name != key}))
+            check_refused(
+                path, uk_bytes(arrays, {name: v for name, v in model_settings.items() if name != key})
+            )
 
 
 # --- Fuzzing ----------------------------------------------------------------------------------------
@@ -457,7 +463,7 @@ def test_fuzz(changed, path):
     answered = 0
     for seed in range(FUZZ_ROUNDS):
         try:
-            answered += refuse_or_answer(path, changed(random.Random(seed)))
+            answered += check_refused_or_predicts(path, changed(random.Random(seed)))
         except BaseException:
             print(f"seed {seed}")
             raise

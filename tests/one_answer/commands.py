@@ -40,9 +40,9 @@ def predict(session: Session, data: Path, run: Any, answers: str = "answers.json
     """Return the answers in the file that ``unkernel predict`` writes."""
     output = session.folder / answers
     arguments = ["predict", str(session.file), str(data), "-o", str(output), "--scores", "--force", "-q"]
-    code, told = run(arguments + (["--probability"] if session.has_probabilities else []))
+    code, message = run(arguments + (["--probability"] if session.has_probabilities else []))
     if code:
-        raise ValueError(_reason(told, data))
+        raise ValueError(_reason(message, data))
     rows = _rows_of(output)
     classes = {str(label): label for label in session.model.classes_.tolist()}
     found = []

@@ -88,7 +88,7 @@ def differences(session: Session, way: Way, records: list[Record]) -> Iterator[D
         for part in ([one for one in records if one not in refused], *([one] for one in refused)):
             yield from differences(session, way, part)
         return
-    for record, wanted, found in zip(said, expected, asked(session, way, said), strict=True):
+    for record, wanted, found in zip(said, expected, predict_or_refuse(session, way, said), strict=True):
         if wanted != found and not (
             isinstance(found, Refusal)
             and isinstance(wanted, Refusal)
@@ -128,7 +128,7 @@ def _column_of(refusal: Refusal, record: Record) -> str | None:
     return next(large, None)
 
 
-def asked(session: Session, way: Way, said: list[Record]) -> list[Outcome | str]:
+def predict_or_refuse(session: Session, way: Way, said: list[Record]) -> list[Outcome | str]:
     """Return the answers of an interface, or the reason why there are none."""
     try:
         return list(way.ask(session, said))

@@ -129,7 +129,7 @@ def _some(rng: Random, names: list[str], least: int = 1) -> list[str]:
     return [name for name in names if name in chosen]
 
 
-# --- Ours ---------------------------------------------------------------------------------------------
+# --- Encoders and learners of unkernel ----------------------------------------------------------------
 
 
 def _ours(rng: Random, n_classes: int) -> tuple[Any, Any, dict[str, str]]:

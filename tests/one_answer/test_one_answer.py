@@ -60,7 +60,7 @@ def test_reviews_in_twenty_languages_have_one_answer(session: Session, way: Way)
 
 
 def test_scores_of_reviews_depend_on_their_words(session: Session) -> None:
-    """So that the compared scores depend on the words."""
+    """Scores that do not depend on the words would make the comparison empty."""
     found = [ask_one(session.model, item) for item in session.items(RECORDS)]
     answers = [one for one in found if isinstance(one, Answer)]
     assert len(answers) == REVIEWS

@@ -112,7 +112,7 @@ class Way:
     takes_whole: bool = False
 
 
-# --- What formats say ---------------------------------------------------------------------------------
+# --- Records as formats express them ------------------------------------------------------------------
 
 
 def say_as_it_is(session: Session, records: list[Record]) -> list[Record]:
@@ -193,7 +193,7 @@ def varied(table: Any) -> Any:
     return pa.concat_tables([table.slice(0, 1), table.slice(1)])
 
 
-# --- Asking -------------------------------------------------------------------------------------------
+# --- Predictions --------------------------------------------------------------------------------------
 
 
 def _ask_by_position(session: Session, records: list[Record]) -> list[Answer]:

@@ -173,7 +173,7 @@ def test_impossible_moves_are_marked():
         assert one.scores[one.chosen] >= one.scores.get(one.runner_up, -np.inf)
 
 
-# --- Bunsetsu and chunks, against theirs --------------------------------------------------------------
+# --- Bunsetsu and chunks, against their twins ---------------------------------------------------------
 
 
 @settings(max_examples=30)

@@ -46,11 +46,11 @@ MODELS = [model for model, _, _ in KINDS.values()]
 def test_the_type_of_load_lists_all_kinds(tmp_path):
     kinds = [CompiledClassifier, RecordClassifier, TreeClassifier, WordClusters, *MODELS]
     names = {kind.__name__: kind for kind in kinds}
-    told = set(typing.get_args(typing.get_type_hints(unkernel.load, localns=names)["return"]))
-    assert told == set(kinds)
+    message = set(typing.get_args(typing.get_type_hints(unkernel.load, localns=names)["return"]))
+    assert message == set(kinds)
     PolySVC().fit([[0, 1], [1, 0]], [0, 1]).save(tmp_path / "rows.uk")
     TreeSVC().fit(["(A (B b))", "(A (C c))"], [0, 1]).save(tmp_path / "trees.uk")
-    assert {type(unkernel.load(tmp_path / name)) for name in ("rows.uk", "trees.uk")} <= told
+    assert {type(unkernel.load(tmp_path / name)) for name in ("rows.uk", "trees.uk")} <= message
 
 
 @pytest.mark.parametrize("estimator", KINDS)

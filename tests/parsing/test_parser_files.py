@@ -67,7 +67,7 @@ def check_same(parser, other, bank=BANK):
     assert parser.n_features_ == other.n_features_
 
 
-# --- There and back ---------------------------------------------------------------------------------
+# --- Round trips ------------------------------------------------------------------------------------
 
 
 @settings(max_examples=30)
@@ -221,7 +221,7 @@ def test_settings_that_do_not_fit_are_refused(what, small_parser, tmp_path):
 
 
 def test_rewriting_a_file_without_changes_keeps_the_parser(templates, tmp_path):
-    """Shows that the tests above fail because of their changes, not because of any change."""
+    """The damage of the other tests, and not the rewriting itself, makes files refused."""
     path = tmp_path / "one.uk"
     parser = small(templates)
     parser.save(path)

@@ -73,7 +73,7 @@ def test_files_are_the_same_byte_for_byte(task, estimator, options, mad_clock, t
 
 
 def test_the_replaced_clock_changes_every_measurement(mad_clock):
-    """Otherwise the test above could not fail."""
+    """With an ordinary clock, the test of equal files could not fail."""
     parser = BunsetsuParser(4).fit(corpus_of("bunsetsu"))
     rows, _ = parser.decisions(corpus_of("bunsetsu"))
     model = parser.classifier_.model

@@ -17,7 +17,7 @@ FILE = "parser.uk"
 
 
 def classifier(*, share: float = 0.6, scale: float = 1.0, unit: float = 1 / 64) -> CompiledClassifier:
-    """Return a classifier of pairs; a `share` of the conjunctions has a weight."""
+    """Return a classifier of pairs in which the given share of conjunctions has a weight."""
     model = make_model(5, degree=2, sets=True, used=60, n_features=70, classes=range(5), share=share)
     weights = scale * unit * np.round(model.weights / unit)
     weights[np.random.default_rng(1).random(weights.shape) > share] = 0.0

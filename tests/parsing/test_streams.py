@@ -27,7 +27,7 @@ BAD = {
     "chunks": "a DT B-NP\ntwo\n\n",
     "bunsetsu": "# S-ID:bad\n* 0 -1D\nEOS\n",
 }
-FAULT = {"trees": 2, "chunks": 2, "bunsetsu": 3}  # the line of the bad sentence that is wrong
+FAULT = {"trees": 2, "chunks": 2, "bunsetsu": 3}  # the line in the bad sentence with the error
 
 
 def fitted(task: str):

@@ -165,8 +165,8 @@ def test_xpos_is_ignored_if_training_had_none(parsers):
         warnings.simplefilter("error")
         parsed = parser.parse(text)
         assert parser.evaluate(text).las == parser.evaluate(corpus("trees", plain)).las
-        told = [str(one) for one in parser.explain(text[:2])]
-    assert told == [str(one) for one in parser.explain(corpus("trees", plain)[:2])]
+        message = [str(one) for one in parser.explain(text[:2])]
+    assert message == [str(one) for one in parser.explain(corpus("trees", plain)[:2])]
     assert parsed.to_bytes().replace(b"\t_38\t", b"\t_\t") == parser.parse(corpus("trees", plain)).to_bytes()
 
 

@@ -59,7 +59,7 @@ def test_unknown_alternatives_are_refused():
 
 @pytest.mark.parametrize("storage", ["on_the_fly", "condensed"])
 def test_rows_at_their_bound_are_not_finished_in_kernel_space(storage):
-    """Nearly all rows rest at their bound and fall asleep in the same epoch."""
+    """Nearly all rows reach their bound and are set aside in the same epoch."""
     X, y = sets(5000, 60, 0.4)
     clf = Told(3, C=1e-4, gamma=1.0, storage=storage, random_state=0).fit(X, y)
     assert clf.gap_ <= clf.tol

@@ -78,7 +78,7 @@ def test_auto_chooses_it_for_few_rows_with_long_maps():
     X, y = dense(60, 120)
     assert estimate(X, 3)["kernel_pays"]
     assert PolySVC(3).fit(X, y).storage_ == "kernel"
-    assert not estimate(X, 2)["kernel_pays"]  # 7,381 weights cost nothing
+    assert not estimate(X, 2)["kernel_pays"]  # 7,381 weights take little memory
     assert PolySVC(2).fit(X, y).storage_ == "on_the_fly"
     assert not estimate(np.tile(X, (40, 1)) + np.arange(2400)[:, None], 2, problems=100)["kernel_pays"]
     assert not estimate((X > 0).astype(float), 3)["kernel_pays"]  # weights predict faster

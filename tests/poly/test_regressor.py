@@ -77,7 +77,7 @@ def optimum(K: Any, y: Any, C: float, loss: str, *, epsilon: float = 0.0, quanti
     bounds = [(0.0, None if squared else above * size)] * n + [(0.0, None if squared else below * size)] * n
     options = {"maxiter": 10**5, "maxfun": 10**6, "ftol": 1e-16, "gtol": 1e-10, "maxcor": 50}
     found = minimize(negative, np.zeros(2 * n), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    for _ in range(200):  # started anew, it goes on where it seemed to have ended
+    for _ in range(200):  # a further run continues from the apparent end
         again = minimize(negative, found.x, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         if found.fun - again.fun <= 1e-9 * abs(found.fun):
             break

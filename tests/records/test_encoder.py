@@ -216,11 +216,11 @@ def test_clone_and_pickle() -> None:
 def test_categories_that_are_nearly_all_numbers_warn(make):
     ages = [str(18 + place % 60) for place in range(500)]
     for values, warned in ((ages, False), ([*ages[1:], "abc"], True), ([*ages[1:], "NA"], False)):
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             RecordEncoder().fit(make({"age": values, "job": ["clerk", "pilot"] * 250}))
             RecordEncoder(kinds={"age": "category"}).fit(make({"age": values}))
         words = (
             "column 'age' is taken for categories: 60 of its 61 different values are numbers, but not 'abc'"
         )
-        assert [str(one.message).startswith(words) for one in told] == [True] * warned
+        assert [str(one.message).startswith(words) for one in caught] == [True] * warned

@@ -101,8 +101,10 @@ def number_steps(draw: Any, first: int) -> list[PlanStep]:
     made.append(steps.scale(first + 1, names("n", 2), **scale, **clip))
     made.append(steps.indicate(first, [1, 0], names("f", 2)))
     edges = [np.unique(draw(st.lists(st.floats(-4, 4), max_size=4))).astype(float) for _ in range(2)]
-    missing = [draw(st.sampled_from([-1, 0, len(own) + 1])) for own in edges]
-    width = sum(max(len(own) + 1, code + 1) for own, code in zip(edges, missing, strict=True))
+    missing = [draw(st.sampled_from([-1, 0, len(column_edges) + 1])) for column_edges in edges]
+    width = sum(
+        max(len(column_edges) + 1, code + 1) for column_edges, code in zip(edges, missing, strict=True)
+    )
     made.append(steps.bins(first, edges, missing, names("b", width), columns=["age", "gain"]))
     made.append(PlanStep("binarize", {"input": first + 2, "threshold": 0.25}, names("z", 2)))
     made.append(steps.products(first + 2, draw(factors(2, 5)), names("q", 5)))

@@ -92,8 +92,8 @@ def test_products_are_multiplied_natively(first, last):
     fast = unkernel.compile(pipeline, sample=X, measure=False)
     assert isinstance(fast.to_model(), LinearModel)
     for row in (0, 7):
-        own = pipeline.predict(X[row : row + 1])[0]
-        assert fast.predict_one(X.iloc[row].to_dict()) == own
+        expected = pipeline.predict(X[row : row + 1])[0]
+        assert fast.predict_one(X.iloc[row].to_dict()) == expected
 
 
 def test_plans_of_older_files_have_powers():
@@ -117,15 +117,15 @@ def test_classes_of_a_label_encoder(tmp_path):
     names = np.array(["none", "red", "flat", "both"])[y]
     encoder = LabelEncoder().fit(names)
     pipeline = make_pipeline(one_hot(), LogisticRegression()).fit(X, encoder.transform(names))
-    own = encoder.inverse_transform(pipeline.predict(X))
+    expected = encoder.inverse_transform(pipeline.predict(X))
     for classes in (encoder, encoder.classes_, encoder.classes_.tolist()):
         fast = unkernel.compile(pipeline, sample=X, classes=classes, measure=False)
         fast.save(tmp_path / "model.uk")
         for model in (fast, unkernel.load(tmp_path / "model.uk")):
-            np.testing.assert_array_equal(model.predict(X), own)
-            assert model.predict_one(X.iloc[0].to_dict()) == own[0]
+            np.testing.assert_array_equal(model.predict(X), expected)
+            assert model.predict_one(X.iloc[0].to_dict()) == expected[0]
     rows = unkernel.compile(pipeline[-1], classes=encoder, measure=False)
-    np.testing.assert_array_equal(rows.predict(pipeline[:-1].transform(X)), own)
+    np.testing.assert_array_equal(rows.predict(pipeline[:-1].transform(X)), expected)
 
 
 @pytest.mark.parametrize("classes", [["a", "b"], ["a", "b", "a", "c"], [["a"]]])

@@ -168,7 +168,7 @@ def is_refused(arrays: Any, settings: Any) -> bool:
 
 
 def test_damaged_settings_are_refused(plain: RecordClassifier) -> None:
-    """All changes except other names, switches and codes of categories, which could be valid."""
+    """Changed names, switches and codes of categories are left out, because they could be valid."""
     _, arrays, settings = plain.to_container()
     settings = json.loads(json.dumps(settings))
     taken = set()
@@ -215,7 +215,7 @@ def text_table_of(settings: Any) -> Any:
 def test_unknown_token_patterns_in_files_are_refused(
     plain: RecordClassifier, pattern: str, analyzer: str
 ) -> None:
-    """The first would take years for forty letters."""
+    """The first pattern would take years on forty letters."""
     _, arrays, settings = plain.to_container()
     settings = copy.deepcopy(settings)
     text_table_of(settings).update(token_pattern=pattern, analyzer=analyzer)

@@ -46,8 +46,10 @@ class State:
 
     def children(self, word):
         """Return the children on the left and on the right, the outermost first."""
-        own = [child for child, head in enumerate(self.heads, start=1) if head == word]
-        return [child for child in own if child < word], [child for child in reversed(own) if child > word]
+        children = [child for child, head in enumerate(self.heads, start=1) if head == word]
+        return [child for child in children if child < word], [
+            child for child in reversed(children) if child > word
+        ]
 
     def valid(self, move):
         if move == SHIFT:
@@ -188,7 +190,7 @@ class Frame:
                     self.arcs.count(self.arc_case((head, child), sentence), self.labels.index(label))
         self.moves.settle(SHIFT, self._order_of_cases("xpos"))
         self.arcs.settle(self.labels.index(self.root_label), self._order_of_cases("upos"))
-        self.columns = {section: self._numbered(own, min_count) for section, own in counts.items()}
+        self.columns = {section: self._numbered(children, min_count) for section, children in counts.items()}
 
     def _order_of_cases(self, column):
         """Return tags in the order of their first appearance, for each side."""

@@ -71,8 +71,8 @@ def own_values(sentence, number, what):
         case "brackets":
             return {brackets(own.marks("括弧始"), own.marks("括弧終"))}
         case "punctuation":
-            there = [name for name, mark in (("comma", "読点"), ("period", "句点")) if own.marks(mark)]
-            return {" and ".join(there) or "none"}
+            present = [name for name, mark in (("comma", "読点"), ("period", "句点")) if own.marks(mark)]
+            return {" and ".join(present) or "none"}
         case "particles":
             return own.particles()
     raise AssertionError(what)
@@ -90,7 +90,7 @@ def between_values(sentence, modifier, candidate, heads, what):
 
 
 def features(sentence, modifier, candidate, heads, templates):
-    """Return the names of the features of a pair, given the heads found so far."""
+    """Return the names of the features of a modifier and a candidate head, given the heads decided so far."""
     numbers = {"before": modifier - 1, "modifier": modifier, "candidate": candidate, "after": candidate + 1}
     present = {role: number for role, number in numbers.items() if 0 <= number < len(sentence)}
     found = set()

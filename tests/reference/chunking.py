@@ -54,11 +54,11 @@ def valid(tags: Tags, scheme: str) -> bool:
 
 
 def scores_of(
-    right: Sequence[Tags], found: Sequence[Tags]
+    gold: Sequence[Tags], predicted: Sequence[Tags]
 ) -> tuple[Counter[str], Counter[str], Counter[str]]:
-    """Return the chunks of each type: found, correct, and both."""
+    """Return for each type the numbers of predicted, gold and correct chunks."""
     counts: tuple[Counter[str], Counter[str], Counter[str]] = (Counter(), Counter(), Counter())
-    for own, given in zip(right, found, strict=True):
+    for own, given in zip(gold, predicted, strict=True):
         sets = (chunks_of(given), chunks_of(own), chunks_of(given) & chunks_of(own))
         for counter, chunks in zip(counts, sets, strict=True):
             counter.update(kind for _, _, kind in chunks)

@@ -165,11 +165,11 @@ def change_a_number(content, rng):
 
 def change_several(content, rng):
     """Change several numbers, which may be wrong alone but consistent together."""
-    told = []
+    message = []
     for _ in range(rng.integers(2, 4)):
         what, content = rng.choice([change_a_number, change_an_array])(content, rng)
-        told.append(what)
-    return ", ".join(told), content
+        message.append(what)
+    return ", ".join(message), content
 
 
 def retype_an_array(content, rng):
@@ -212,15 +212,15 @@ def ask(fast, rows):
 
 
 class Way(NamedTuple):
-    """How files of one sort are damaged, what they are refused with, and what is asked of the rest."""
+    """How to damage files of one kind, the error that refuses them, and how to use files that load."""
 
     kinds: list
     refusal: type
-    questions: Callable  # from a random generator to a function that uses the loaded object
+    questions: Callable  # maps a random generator to a function that uses the loaded object
 
 
 def damage_one(path, folder, rng, count, way):
-    """Return how many damaged files were refused, and how many answered."""
+    """Return how many damaged files were refused, and how many loaded models gave predictions."""
     content, ask = without_digests(Path(path).read_bytes()), way.questions(rng)
     damaged, trying = Path(folder) / "damaged.uk", Path(folder) / "trying"
     refused = answered = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import string
 
-ABSENT = "(absent)"  # what a word that is not there has for a string
+ABSENT = "(absent)"  # the string value of a missing word
 ADDRESS = re.compile(r"(stack|input|head|dependent)(?:\[(-?\d+)\])?")
 CAPITALS_AND_DIGITS = str.maketrans(string.ascii_uppercase + string.digits, string.ascii_lowercase + "0" * 10)
 COLUMNS = ("form", "lemma", "upos", "xpos", "feats")

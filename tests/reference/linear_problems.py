@@ -9,7 +9,7 @@ EXACT = {"tol": 1e-7, "max_iter": 10_000}
 
 
 def make_problem(seed, *, rows=120, features=6, classes=2):
-    """Return rows with noisy labels, some of which no weights can get right."""
+    """Return rows with noisy labels, which no weights separate."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < 0.7)
     value = X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=rows)
@@ -25,7 +25,7 @@ def large_problem(classes=2, rows=1500):
 
 
 def imbalanced_problem(rows=1500):
-    """Return rows of which one in ten is positive, not all of which can be found."""
+    """Return rows of which one in ten is positive; no linear model finds all positive rows."""
     rng = np.random.default_rng(7)
     X = rng.normal(size=(rows, 8))
     value = X[:, 0] + 0.5 * X[:, 1] + 0.8 * rng.normal(size=rows)

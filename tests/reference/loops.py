@@ -48,7 +48,7 @@ def minimise_distant(risk, dimension, **options):
 
 
 def make_rows(seed, *, rows=80, features=6):
-    """Return rows with noisy labels, some of which no weights can get right."""
+    """Return rows with noisy labels, which no weights separate."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < 0.7)
     y = np.where(X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=rows) > 0.1, 1.0, -1.0)
@@ -64,7 +64,7 @@ def check_outcome(found, X, C, risk, tolerance):
 
 
 def check_optimum(found, optimum, tolerance):
-    """Check the result; `optimum` is an objective from another solver, slightly above the true one."""
+    """Check the result against `optimum`, an objective of another solver, slightly above the true optimum."""
     assert found["bound"] <= optimum * (1 + 1e-9)
     assert found["objective"] <= optimum / (1 - tolerance) + 1e-9 * optimum
 

@@ -11,7 +11,7 @@ from reference.arc_eager import LEFT_ARC, RIGHT_ARC, SHIFT, State, beginning, co
 from reference.conjunctions import number
 
 MASK = 2**64 - 1
-GOLD_WIDTH = 4  # width of the beam confined to the gold tree
+GOLD_WIDTH = 4  # width of the beam that is confined to the gold tree
 
 
 class Random:

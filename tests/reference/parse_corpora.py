@@ -8,7 +8,7 @@ DETERMINERS, NOUNS, VERBS = ("the", "a"), ("dog", "cat", "man", "tree"), ("saw",
 
 
 def treebank(sentences: int, seed: int) -> str:
-    """Return subject, verb, object, and sometimes a phrase attached to one of them."""
+    """Return sentences of subject, verb and object; a phrase may be attached to the verb or the object."""
     draw = random.Random(seed)
     return "".join(_tree(draw, number) for number in range(sentences))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-# Seconds until something counts as hung. Nothing takes that long: with a limit that a busy machine could
-# reach, tests would depend on the clock.
+# Seconds after which a wait counts as hung: far more than any wait takes on a busy machine, so that no test
+# depends on the clock.
 PATIENCE = 600
 
 

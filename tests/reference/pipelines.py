@@ -190,7 +190,7 @@ def number_imputers(draw: Any) -> Any:
 
 
 def chained(steps: list[Any]) -> Any:
-    """Return the steps as a pipeline; a single one stays alone."""
+    """Return the only step, or a pipeline of several."""
     if len(steps) == 1:
         return steps[0]
     return Pipeline([(f"{place} é", step) for place, step in enumerate(steps)])
@@ -215,7 +215,7 @@ def table_pipelines(draw: Any) -> Case:
     hole = draw(st.sampled_from([np.nan, None]))
     kinds = {"hole": hole, "holes": holes, "text": text}
     X = table(rng, ROWS, unseen=False, **kinds)
-    asked = table(rng, ASKED, unseen=draw(st.booleans()), **kinds)
+    X_test = table(rng, ASKED, unseen=draw(st.booleans()), **kinds)
     parts: list[tuple[str, Any, Any]] = []
     names = draw(st.sampled_from([["colour", "stadt"], ["stadt"], ["grade"], ["flag", "grade"]]))
     fill = (
@@ -260,18 +260,18 @@ def table_pipelines(draw: Any) -> Case:
         after = draw(st.sampled_from([after, [StandardScaler()], [MinMaxScaler()], [RobustScaler()]]))
     count = draw(st.sampled_from([2, 3]))
     steps = [("columns", columns), *((f"after {k}", step) for k, step in enumerate(after))]
-    return Case(Pipeline([*steps, ("last", draw(classifiers(count)))]), X, classes(rng, count), asked)
+    return Case(Pipeline([*steps, ("last", draw(classifiers(count)))]), X, classes(rng, count), X_test)
 
 
 @st.composite
 def number_pipelines(draw: Any) -> Case:
     """Draw arrays of numbers, and chains and unions of transformers."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    X, asked = np.round(rng.normal(size=(ROWS, 3)) * 4), np.round(rng.normal(size=(ASKED, 3)) * 9, 1)
+    X, X_test = np.round(rng.normal(size=(ROWS, 3)) * 4), np.round(rng.normal(size=(ASKED, 3)) * 9, 1)
     steps: list[Any] = []
     if draw(st.booleans()):
         missing = draw(st.sampled_from([np.nan, 0]))
-        for values in (X, asked):
+        for values in (X, X_test):
             values[rng.random(values.shape) < 0.2] = missing
         steps.append(draw(number_imputers()).set_params(missing_values=missing))
     steps += draw(st.lists(number_transformers(), min_size=1, max_size=3))
@@ -281,7 +281,7 @@ def number_pipelines(draw: Any) -> Case:
         steps.append(FeatureUnion(parts, transformer_weights=draw(st.sampled_from([None, {"two": 2.0}]))))
     count = draw(st.sampled_from([2, 3]))
     named = [(f"step {place}", step) for place, step in enumerate(steps)]
-    return Case(Pipeline([*named, ("last", draw(classifiers(count)))]), X, classes(rng, count), asked)
+    return Case(Pipeline([*named, ("last", draw(classifiers(count)))]), X, classes(rng, count), X_test)
 
 
 # --- Texts and dicts ---------------------------------------------------------------------------------------
@@ -392,7 +392,7 @@ def dict_pipelines(draw: Any) -> Case:
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     kind = draw(st.sampled_from(["vectorizer", "dict", "string"]))
     hashing = {"n_features": draw(st.sampled_from([1, 8, 50])), "alternate_sign": draw(st.booleans())}
-    X, asked = _dicts(rng, ROWS), _dicts(rng, ASKED)
+    X, X_test = _dicts(rng, ROWS), _dicts(rng, ASKED)
     if kind == "vectorizer":
         first: Any = DictVectorizer(
             separator=draw(st.sampled_from(["=", "", "é"])),
@@ -401,13 +401,14 @@ def dict_pipelines(draw: Any) -> Case:
         )
     elif kind == "dict":
         first = FeatureHasher(**hashing)
-        X, asked = [
-            [{k: v for k, v in one.items() if not isinstance(v, list)} for one in many] for many in (X, asked)
+        X, X_test = [
+            [{k: v for k, v in one.items() if not isinstance(v, list)} for one in many]
+            for many in (X, X_test)
         ]
     else:
         first = FeatureHasher(input_type="string", **hashing)
-        X, asked = [[rng.choice(STRINGS, rng.integers(1, 6)).tolist() for _ in many] for many in (X, asked)]
+        X, X_test = [[rng.choice(STRINGS, rng.integers(1, 6)).tolist() for _ in many] for many in (X, X_test)]
     count = draw(st.sampled_from([2, 3]))
     steps = [first, *draw(st.lists(after_words(), max_size=1))]
     named = [(f"step {place}", step) for place, step in enumerate(steps)]
-    return Case(Pipeline([*named, ("last", draw(classifiers(count)))]), X, classes(rng, count), asked)
+    return Case(Pipeline([*named, ("last", draw(classifiers(count)))]), X, classes(rng, count), X_test)

@@ -21,7 +21,7 @@ def kind_of(name: str, values: Any) -> str:
     if isinstance(values, np.ndarray):
         return "binned"
     kinds = set(map(type, values)) - {type(None)}
-    if any(issubclass(kind, float) for kind in kinds):  # about which NaN says nothing
+    if any(issubclass(kind, float) for kind in kinds):  # NaN does not determine the kind
         kinds = {type(value) for value in values if not is_missing(value)}
     if kinds and all(dates.moment_of(value) for value in values if not is_missing(value)):
         return "date"

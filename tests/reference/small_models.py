@@ -92,7 +92,7 @@ OPAL_MANY = b"""opal # $Id: of some version $
 0.5 0 -0.5 1:1 3:1
 -0.5 0.25 0.25 2:1
 """
-SOUND = {
+VALID_MODELS = {
     "opal": OPAL,
     "opal of many classes": OPAL_MANY,
     "libsvm": LIBSVM,

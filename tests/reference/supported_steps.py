@@ -202,7 +202,7 @@ def categories() -> Any:
 
 
 def frame() -> Any:
-    """Return numbers and strings by name."""
+    """Return a frame with two columns of numbers, one of strings and one of fractions."""
     X = pd.DataFrame(numbers(), columns=["x", "y"])
     X["colour"] = categories()[:, 0]
     X["rest"] = np.arange(ROWS) / 7.0

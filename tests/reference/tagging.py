@@ -106,7 +106,7 @@ class Column:
         }
 
     def _learnt(self, case, words):
-        """Return the classes of a part that several words have, or one word ambiguously."""
+        """Return the classes of a part that have several words, or a word with several classes."""
         forms, doubted = {}, set()
         for word in words:
             forms.setdefault(word[self.name], set()).add(word["form"])

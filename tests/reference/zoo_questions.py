@@ -211,5 +211,5 @@ def ask_one(question: Question, model: Any) -> str:
 
 
 def some_of(questions: list[Question], most: int, rng: Random) -> list[Question]:
-    """Return at most `most` of the questions, in random order."""
+    """Return a random sample of at most `most` questions."""
     return questions if len(questions) <= most else rng.sample(questions, most)

@@ -72,8 +72,8 @@ def test_a_page_can_be_read_by_all(records):
     assert all(f'href="#{one["id"]}"' in text for one in page.of("section"))
     assert "prefers-color-scheme: dark" in text
     assert "@media print" in text
-    own = [one["id"] for _, one in page.elements if one.get("id")]
-    assert len(own) == len(set(own))
+    element_ids = [one["id"] for _, one in page.elements if one.get("id")]
+    assert len(element_ids) == len(set(element_ids))
     assert "#010203" not in text  # text of figures has the page's colour
 
 

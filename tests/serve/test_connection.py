@@ -147,9 +147,9 @@ OTHERS = {
 def test_answers_are_those_of_asgi(app: Application, name: str):
     asked = (REQUESTS | OTHERS)[name]
     wanted, _ = answers(app, asked, count=1, kind=HttpToolsProtocol)
-    found, told = answers(app, asked, count=1)
+    found, message = answers(app, asked, count=1)
     assert found == wanted
-    assert told == (name in OTHERS)
+    assert message == (name in OTHERS)
 
 
 def test_a_request_in_pieces_goes_the_way_of_asgi(app: Application):
@@ -157,9 +157,9 @@ def test_a_request_in_pieces_goes_the_way_of_asgi(app: Application):
     wanted, _ = answers(app, asked, count=1)
     body = asked.index(b"\r\n\r\n") + 4
     for place in [3, body - 1, body, body + 1, len(asked) - 1]:
-        found, told = answers(app, asked[:place], asked[place:], count=1)
+        found, message = answers(app, asked[:place], asked[place:], count=1)
         assert found == wanted
-        assert told == (place >= body)  # if head and body arrive together, it is short
+        assert message == (place >= body)  # if head and body arrive together, it is short
 
 
 def test_pipelined_requests_are_answered_in_order(app: Application):
@@ -185,10 +185,10 @@ def test_clients_that_do_not_read_are_served_through_asgi(app: Application, monk
 
 def test_failures_are_answered_with_status_500(app: Application, monkeypatch):
     monkeypatch.setattr(Application, "_check_request", lambda *_: 1 / 0)
-    found, told = answers(app, REQUESTS["one"], count=1)
+    found, message = answers(app, REQUESTS["one"], count=1)
     assert b"500 Internal Server Error" in found[0]
     assert b"the server failed" in found[0]
-    assert told == 0
+    assert message == 0
 
 
 def test_http_1_0_requests_are_answered_through_asgi(app: Application):

@@ -118,7 +118,7 @@ def test_late_heads_are_refused_only_if_the_same_request_is_waiting():
 
 @pytest.mark.parametrize("how", ["length", "chunks"])
 def test_bodies_that_are_too_large_are_answered_before_the_connection_ends(files, how):
-    """Includes clients that send everything before they read."""
+    """Clients that send everything before they read get the answer, too."""
     with started(files["people"], "--max-body", "100k") as server:
         part, count = b"x" * 1_000_000, 50
         with connected(server) as connection:
@@ -265,8 +265,8 @@ def test_a_worker_that_cannot_start_ends_the_server(files: dict[str, Path]):
     with started(files["people"], patch=patch) as server:
         assert server.process.wait(PATIENCE) == 2
         assert server.process.stderr is not None
-        told = server.process.stderr.read().splitlines()[-1]
-        assert told == "unkernel: error: a worker could not start; the log says why"
+        message = server.process.stderr.read().splitlines()[-1]
+        assert message == "unkernel: error: a worker could not start; the log says why"
 
 
 @pytest.mark.parametrize("kept", [False, True])

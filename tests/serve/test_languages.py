@@ -76,7 +76,7 @@ def wanted(model: Any, text: str) -> tuple[Any, float]:
 
 
 def test_reviews_are_texts(model: Any):
-    """Otherwise the other tests would use categories."""
+    """The model must treat reviews as texts, not as categories."""
     assert next(step.kind for step in model.plan.steps) == "text"
     assert model.score_one({"text": "très"}) != model.score_one({"text": "tres"})
 

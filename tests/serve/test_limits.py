@@ -230,7 +230,7 @@ INFER_TREE = {"inputs": [{"name": "tree", "datatype": "BYTES", "shape": [1], "da
     ],
 )
 def test_slow_models_do_not_hold_up_the_event_loop(files, monkeypatch, path, body):
-    """Otherwise requests to other models would wait for them."""
+    """Requests to other models must not wait for a slow model."""
     raw, threads = TreeAnswerer._compute_scores, []
 
     def noted(self, items):

@@ -56,8 +56,8 @@ def test_a_port_that_is_taken_is_named(files, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["serve", str(files["people"]), "--port", str(port)]) == 2
-    told = capsys.readouterr().err
-    assert f"cannot listen on 127.0.0.1, port {port}: Address already in use" in " ".join(told.split())
+    message = capsys.readouterr().err
+    assert f"cannot listen on 127.0.0.1, port {port}: Address already in use" in " ".join(message.split())
 
 
 # --- Running ------------------------------------------------------------------------------------------

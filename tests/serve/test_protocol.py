@@ -115,10 +115,10 @@ def test_tensors_can_be_bytes(client: Client):
         headers={"inference-header-content-length": str(len(head))},
     )
     length = int(found.headers["inference-header-content-length"])
-    told = json.loads(found.content[:length])
-    assert told["outputs"][0]["parameters"]["binary_data_size"] == len(found.content) - length
+    message = json.loads(found.content[:length])
+    assert message["outputs"][0]["parameters"]["binary_data_size"] == len(found.content) - length
     assert found.content[length:] == b"".join(struct.pack("<I", len(one)) + one.encode() for one in LABELS)
-    assert "data" in told["outputs"][1]
+    assert "data" in message["outputs"][1]
     cut = client.post(
         "/v2/models/people/infer",
         content=head + ages + towns[:-1],

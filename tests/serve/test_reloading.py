@@ -53,11 +53,11 @@ def score(models: ServedModels) -> float:
 def test_new_models_are_warmed_up_before_requests(pair, monkeypatch: pytest.MonkeyPatch):
     _, worker, _ = pair
     kind = type(worker.get("people").answerer)
-    asked = []
-    monkeypatch.setattr(kind, "answer_one", lambda self, item: asked.append((self, item)))
+    calls = []
+    monkeypatch.setattr(kind, "answer_one", lambda self, item: calls.append((self, item)))
     worker.reload("people")
     served = worker.get("people").answerer
-    assert asked == [(served, served.example)]
+    assert calls == [(served, served.example)]
 
 
 @pytest.mark.parametrize(

@@ -370,7 +370,7 @@ def test_imbalance_trades_precision_for_recall(solver):
     assert precision_score(truth, found) < 0.9
 
 
-# --- Copies, files, words ---------------------------------------------------------------------------
+# --- Copies, files and messages ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("classes", [2, 3])

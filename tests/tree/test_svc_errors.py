@@ -17,7 +17,7 @@ class EnoughError(Exception):
     """Raised by a test to end a training."""
 
 
-# --- Ends that are not the optimum ------------------------------------------------------------------
+# --- Trainings that end early -----------------------------------------------------------------------
 
 
 def test_fits_that_do_not_converge_warn():
@@ -80,7 +80,7 @@ def test_progress_is_shown(solver):
     assert seen[-1].epoch >= seen[0].epoch
 
 
-# --- What is refused --------------------------------------------------------------------------------
+# --- Refused inputs ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", ["exact", "sampled"])

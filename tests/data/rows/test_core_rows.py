@@ -50,7 +50,7 @@ def at_odd_address(array):
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_arrays_at_unaligned_addresses_are_accepted(index):
-    """Processors differ in how they handle these; sanitizers refuse them (``make test-sanitized``)."""
+    """Unaligned reads behave differently on different processors, and sanitizers report them."""
     rows = given()
     odd = given(
         indptr=at_odd_address(rows.indptr.astype(index)),

@@ -66,7 +66,7 @@ def names_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-# --- What is read --------------------------------------------------------------------------------------
+# --- Reading -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("binary", [True, False])
@@ -133,7 +133,7 @@ def test_n_features_can_exceed_the_largest_index(svm):
     assert open_rows(svm, n_features=500).store.features == 501
 
 
-# --- When it is rebuilt -------------------------------------------------------------------------------
+# --- Rebuilding ---------------------------------------------------------------------------------------
 
 
 def made_anew(*arguments, **options):
@@ -193,7 +193,7 @@ def test_sources_and_packed_rows_can_be_moved_together(svm, tmp_path):
     assert not made_anew(folder / "rows.svm")
 
 
-# --- What is refused -----------------------------------------------------------------------------------
+# --- Refused inputs ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_a_folder_that_cannot_be_written(svm):
         svm.parent.chmod(0o700)
 
 
-# --- What a failed build leaves behind -----------------------------------------------------------------
+# --- Failed builds -------------------------------------------------------------------------------------
 
 
 def fail_with(error):
@@ -339,8 +339,8 @@ def test_damaged_packed_files_are_refused_or_read_unchanged(queries):
         path.unlink()
         path.write_bytes(damaged(content, rng))
         try:
-            for found, right in zip(answers(queries), expected, strict=True):
-                np.testing.assert_array_equal(found, right)
+            for found, expected_answer in zip(answers(queries), expected, strict=True):
+                np.testing.assert_array_equal(found, expected_answer)
         except FormatError as error:
             named += 1
             assert error.file == str(path) and "elete" in error.reason
@@ -421,7 +421,7 @@ print("survived")
 
 @pytest.mark.hostile
 def test_a_file_that_is_cut_in_the_middle_of_a_pass(tmp_path):
-    """At any moment: the result, or an error. A mapped file would crash the process."""
+    """A file truncated at any moment gives the result or an error; a mapped file would crash the process."""
     source = tmp_path / "large.svm"
     write_svmlight(source, *random_rows(rows=60_000))
     assert output_of(CUT_WHILE_READ, str(source), str(tmp_path / "cache.rows")).strip() == "survived"

@@ -157,7 +157,7 @@ def test_open_text_files_and_lines_longer_than_a_block():
     assert out.getvalue() == TWO
 
 
-# --- As a sequence ----------------------------------------------------------------------------------
+# --- Indices and slices -----------------------------------------------------------------------------
 
 
 def bank_of(count, newline="\n"):

@@ -189,7 +189,7 @@ def kelp_words(grct):
 
 
 def as_kelp(tree):
-    """Return our tree with the marks of KeLP's file."""
+    """Return our tree with labels marked like in KeLP's file."""
     prefixes = {"=": "LEX##", "/": "POS##", "@": "SYNT##"}
     done = []
     for label, arity in zip(reversed(tree.labels), reversed(tree.arities), strict=True):

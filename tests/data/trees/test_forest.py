@@ -123,7 +123,7 @@ def test_a_malformed_tree_does_not_change_the_forest():
     assert forest.brackets() == SMALL
 
 
-# --- As a sequence ----------------------------------------------------------------------------------
+# --- Indices and slices -----------------------------------------------------------------------------
 
 
 @given(LISTS, st.data())
@@ -225,7 +225,7 @@ def test_repr_gives_sizes_and_channels():
     assert repr(Forest()) == "Forest(0 examples, 0 subtrees)"
 
 
-# --- What trees can be ------------------------------------------------------------------------------
+# --- Accepted trees ---------------------------------------------------------------------------------
 
 
 def test_trees_of_every_kind():

@@ -18,7 +18,7 @@ from reference.tree_files import SMALL
 from unkernel import Forest, TreeKernel
 from unkernel._core import Forest as SubtreeTable
 
-# --- Large ------------------------------------------------------------------------------------------
+# --- Large trees ------------------------------------------------------------------------------------
 
 LARGE = {
     "deep": chain(100_000),

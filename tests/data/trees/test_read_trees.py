@@ -283,7 +283,7 @@ def test_wrong_conllu():
     refuse(CONLLU.replace("\t2\tnsubj", "\t7\tnsubj"), 1, 23, "7", format="conllu")
 
 
-# --- Which format -----------------------------------------------------------------------------------
+# --- Detection of the format ------------------------------------------------------------------------
 
 
 def test_the_format_is_detected_from_the_first_character():

@@ -19,7 +19,7 @@ from unkernel._core import Forest as SubtreeTable
 from unkernel._core import TreeLines
 from unkernel.data import files
 
-# --- Lines that are refused -------------------------------------------------------------------------
+# --- Refused lines ----------------------------------------------------------------------------------
 
 MALFORMED = [
     # line, column, a piece of the message; all in the second line of a file
@@ -91,7 +91,7 @@ def test_queries_for_some_lines_only(lines, line, column, reason):
     refuse(lines, line, column, reason)
 
 
-# --- Hostile ----------------------------------------------------------------------------------------
+# --- Hostile files ----------------------------------------------------------------------------------
 
 
 def test_bytes_that_are_not_text_are_refused():

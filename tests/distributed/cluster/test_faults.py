@@ -46,9 +46,11 @@ def fitted(kind: str, client: Any, data: Any) -> Any:
     if kind == "trees":
         blocks = [dask.delayed((TREES, [0, 1, 1, 0] * 5)) for _ in range(5)]
         return DaskTreeSVC(random_state=0, client=client).fit(blocks)
-    labels, beside = (data.ranks, ()) if kind != "groups" else (data.ranks, (data.groups,))
+    labels, other_columns = (data.ranks, ()) if kind != "groups" else (data.ranks, (data.groups,))
     rows = np.array_split(np.arange(600), 10)
-    blocks = [dask.delayed((data.X[some], labels[some], *(own[some] for own in beside))) for some in rows]
+    blocks = [
+        dask.delayed((data.X[some], labels[some], *(own[some] for own in other_columns))) for some in rows
+    ]
     return LEARNERS[kind](C=0.03, client=client).fit(blocks)
 
 
@@ -180,9 +182,9 @@ def test_a_run_whose_scheduler_was_lost_resumes_from_its_checkpoint(
             os.kill(process, signal.SIGKILL)
 
     ours = learner(C=0.03, tol=1e-6, checkpoint=folder, client=doomed)
-    beside = {"qid": None} if learner is DaskRankSVM else {}
+    other_columns = {"qid": None} if learner is DaskRankSVM else {}
     with pytest.raises(SchedulerLostError, match=rf"scheduler was lost.*from the checkpoint {folder}"):
-        ours.fit_reporting(data.X, data.ranks > 1, sample_weight=None, **beside, on_progress=kill)
+        ours.fit_reporting(data.X, data.ranks > 1, sample_weight=None, **other_columns, on_progress=kill)
     again = ours.set_params(client=client).fit(data.X, data.ranks > 1)
     assert again.gap_ <= 1e-6
 

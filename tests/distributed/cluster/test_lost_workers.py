@@ -118,7 +118,7 @@ def test_cancelled_tasks_are_submitted_again(
 def test_a_worker_that_is_stopped_is_replaced(
     process_client: Any, data: Any, when: str, by_client: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It neither ends nor answers: its silence or its delay reveals it."""
+    """A stopped process does not end and does not answer; the client notices its silence."""
     monkeypatch.setattr(coordinator, "_MAX_BYTES_BY_CLIENT", by_client)
     if when == "aim":
         monkeypatch.setattr(workers, "_MAX_SILENCE_SECONDS", 3.0)
@@ -170,7 +170,7 @@ def test_repeated_tasks_do_not_change_results(data: Any) -> None:
     restore_scores(lost, rounds[1], here, second)
     np.testing.assert_allclose(answer(lost, look_ahead, rounds[1], second), expected[0], atol=1e-8)
     np.testing.assert_allclose(answer(lost, cut_at_step, rounds[1], 0.3), expected[1], atol=1e-9)
-    # A late task of the previous round: no answer is better than a wrong one.
+    # A late task of the previous round gets no answer, rather than a wrong one.
     assert look_ahead(lost, Round(problem, 2, 0.25), second).unprepared == ()
     assert cut_at_step(lost, rounds[0], 0.3).unprepared == (0,)
     other = Problem("q", problem.classes, 0, np.ones(2), squared=True)

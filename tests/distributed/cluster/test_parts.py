@@ -29,7 +29,7 @@ TOL = 1e-3
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Treat few entries as many."""
+    """Lower the size from which rows are divided into several parts."""
     monkeypatch.setattr(gathered_blocks, "_LARGE_PART_ROWS", 0)
     monkeypatch.setattr(gathered_blocks, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
     monkeypatch.setattr(row_sources, "_LARGE_BLOCK_ENTRIES", 1)
@@ -63,10 +63,10 @@ def test_rankings_in_several_parts(
     client: Any, data: Any, grouped: bool, small_parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)
-    beside = [data.groups] if grouped else []
-    several = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *beside))
+    group_columns = [data.groups] if grouped else []
+    several = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *group_columns))
     monkeypatch.setattr(DaskRankSVM, "_max_parts_per_worker", 1)
-    one = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *beside))
+    one = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *group_columns))
     assert (one.n_parts_, several.n_parts_) == (3, 12)
     assert several.objective_ == pytest.approx(one.objective_, rel=2 * TOL)
 
@@ -125,7 +125,7 @@ def test_parts_move_to_workers_that_have_less_to_do() -> None:
     assert set(moves.values()) == {"c"}
     assert len(moves) == 2
     assert {places[k] for k in moves} == {"a", "b"}
-    # A single part cannot be shared, and a move that only changes which worker is idle is useless.
+    # A single part cannot be shared; moving it would only make the other worker idle.
     assert plan_moves(["a"], [1], {"a": 1, "b": 1}) == {}
     assert plan_moves(["a", "a", "b"], [1, 1, 1], {"a": 1, "b": 1}) == {}
     # Threads count.
@@ -137,7 +137,7 @@ def test_parts_move_to_workers_that_have_less_to_do() -> None:
 
 @pytest.fixture
 def growing() -> Iterator[tuple[Any, Any]]:
-    """Yield a cluster of one worker, which another may join."""
+    """Yield a cluster of one worker; a second worker can join."""
     options = {"processes": False, "n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as workers, Client(workers, set_as_default=False) as client:
         yield workers, client

@@ -55,7 +55,7 @@ def test_the_result_equals_that_of_one_machine(
 def test_the_objective_is_that_of_all_pairs(
     client: Any, counting: None, large_C: float, shift: float
 ) -> None:
-    """Includes scores far from 0: only their differences count."""
+    """The objective depends on differences of scores only, also for scores far from 0."""
     X, y, _ = make_ranking(3)
     ours = DaskRankSVM(large_C, tol=1e-4).fit(np.c_[X, np.full(len(X), shift)], y)
     least = solve_pairs(X, large_C, *listed_pairs(y))
@@ -216,12 +216,12 @@ def test_groups_of_any_kind(client: Any, data: Any, kind: str) -> None:
         case _:
             groups = np.r_[np.arange(1000, 1250), data.groups[250:]]  # the first 250 rows have a group each
     ours = DaskRankSVM(C, tol=TOL).fit(X, data.ranks, groups)
-    told = np.asarray(groups.compute() if kind == "dask array" else groups)
-    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, told))
+    message = np.asarray(groups.compute() if kind == "dask array" else groups)
+    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, message))
 
 
 def test_groups_are_gathered_by_moving_few_rows(client: Any, data: Any) -> None:
-    """Contiguous groups are divided only at the bounds of parts, so no others move."""
+    """Only groups at the boundary of two parts are divided, so only their rows move."""
     groups = np.sort(data.groups)
     bounds = [0, 130, 307, 451, 600]
     blocks = [

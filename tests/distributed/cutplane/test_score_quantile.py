@@ -16,7 +16,7 @@ from unkernel.distributed.cluster.row_parts import Packing, Part
 from unkernel.distributed.cutplane import score_quantile
 
 
-class HereCluster:
+class LocalCluster:
     """Parts in this process."""
 
     def __init__(self, parts: list[Part]) -> None:
@@ -43,7 +43,7 @@ def divided(scores: np.ndarray, below: int, few: int, monkeypatch: pytest.Monkey
         Part([make_block(piece[:, None], np.zeros(len(piece)))], Packing(k, 0, 1, 0.0, 1))
         for k, piece in enumerate(pieces)
     ]
-    cluster: Any = HereCluster(parts)
+    cluster: Any = LocalCluster(parts)
     return score_quantile.find_score_quantile(cluster, np.ones(1), below), cluster.traffic["counts"]
 
 

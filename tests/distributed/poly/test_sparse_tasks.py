@@ -22,7 +22,7 @@ from unkernel.poly.options import SparseOptions
 MAP: dict[str, Any] = {"gamma": 0.5, "coef0": 1.5}
 
 
-class PartsHere(SparseShards):
+class LocalParts(SparseShards):
     """Parts in this process."""
 
     def __init__(self, parts: list[Any]) -> None:
@@ -59,7 +59,7 @@ class Case:
         options = SparseOptions(loss, 1.0 - l2, l2, 0.7, 0.0, 1e-3, 100, 0, 1)
         self.map = {"degree": degree, "kind": "kernel", **MAP}
         self.problem = tasks.SparseProblem("p", 0, options, self.map, [1.0] * classes)
-        self.shards = PartsHere(self.parts)
+        self.shards = LocalParts(self.parts)
         self.solver = SparseSolver(self.shards, self.problem, self.numbering, lambda _: None)
         self.kind = "softmax" if self.problem.outputs > 1 else loss
         order = conjunctions.numbered(6, degree, binary)

@@ -20,10 +20,10 @@ from reference.small_models import (
     OPAL,
     OPAL_MANY,
     PRECOMPUTED,
-    SOUND,
     SVMLIGHT,
     SVR,
     TINYSVM,
+    VALID_MODELS,
 )
 from unkernel import FormatError, LimitError, compile
 from unkernel.models import Kernel, read_model
@@ -38,7 +38,7 @@ def path(tmp_path):
     return tmp_path / "model"
 
 
-def refuse(path, content, match, line):
+def check_refused(path, content, match, line):
     """Check that the file is refused, with name and line."""
     path.write_bytes(content)
     with pytest.raises(FormatError, match=match or None) as caught:
@@ -50,7 +50,7 @@ def refuse(path, content, match, line):
     return caught.value
 
 
-@pytest.mark.parametrize("content", SOUND.values(), ids=SOUND)
+@pytest.mark.parametrize("content", VALID_MODELS.values(), ids=VALID_MODELS)
 def test_valid_small_models_are_read(content, path):
     path.write_bytes(content)
     assert read_model(path).n_scores in (1, 3)
@@ -111,12 +111,12 @@ LIBSVM_NEEDED = [
 
 @pytest.mark.parametrize("key", [*LIBSVM_NEEDED[1:], "nr_sv", "probA", "probB"])
 def test_a_missing_line_of_libsvm(key, path):
-    refuse(path, without(LIBSVM, key.encode()), f"no line '{key}'", 0)
+    check_refused(path, without(LIBSVM, key.encode()), f"no line '{key}'", 0)
 
 
 @pytest.mark.parametrize("key", ["nr_class", "label", "nr_feature", "bias"])
 def test_a_missing_line_of_liblinear(key, path):
-    refuse(path, without(LIBLINEAR, key.encode()), f"no line '{key}'", 0)
+    check_refused(path, without(LIBLINEAR, key.encode()), f"no line '{key}'", 0)
 
 
 def test_opal_with_a_fitted_sigmoid(path):
@@ -134,23 +134,23 @@ def test_opal_with_many_classes(path):
 
 
 def test_labels_of_opal(path):
-    refuse(path, OPAL_MANY.replace(b"7 8 9", b"7 7 9"), "different labels", 2)
-    refuse(path, OPAL_MANY.replace(b"7 8 9", b"7"), "different labels", 2)
-    refuse(path, OPAL_MANY.replace(b"0 0 0 #", b"0 0 #"), "threshold", 7)
-    refuse(path, OPAL_MANY.replace(b"0.5 0 -0.5 1:1", b"0.5 1:1"), "", 8)
+    check_refused(path, OPAL_MANY.replace(b"7 8 9", b"7 7 9"), "different labels", 2)
+    check_refused(path, OPAL_MANY.replace(b"7 8 9", b"7"), "different labels", 2)
+    check_refused(path, OPAL_MANY.replace(b"0 0 0 #", b"0 0 #"), "threshold", 7)
+    check_refused(path, OPAL_MANY.replace(b"0.5 0 -0.5 1:1", b"0.5 1:1"), "", 8)
 
 
 @pytest.mark.parametrize("name", ["svmlight", "tinysvm"])
 def test_a_missing_line_of_a_commented_header(name, path):
-    lines = SOUND[name].splitlines(keepends=True)
+    lines = VALID_MODELS[name].splitlines(keepends=True)
     for number in range(1, len(lines) - 2):
-        refuse(path, b"".join(lines[:number] + lines[number + 1 :]), "expected a line", number + 1)
+        check_refused(path, b"".join(lines[:number] + lines[number + 1 :]), "expected a line", number + 1)
 
 
 @pytest.mark.parametrize("key", [*LIBSVM_NEEDED, "nr_sv", "probA"])
 def test_a_repeated_line(key, path):
     line = next(line for line in LIBSVM.splitlines(keepends=True) if line.startswith(key.encode()))
-    refuse(path, LIBSVM.replace(line, line + line), "a second line", None)
+    check_refused(path, LIBSVM.replace(line, line + line), "a second line", None)
 
 
 LIBSVM_CHANGES = {
@@ -228,9 +228,9 @@ LIBSVM_CHANGES = {
 @pytest.mark.parametrize(("old", "new", "match", "line"), LIBSVM_CHANGES.values(), ids=LIBSVM_CHANGES)
 def test_a_changed_model_of_libsvm(old, new, match, line, path):
     assert LIBSVM.count(old) == 1
-    refuse(path, LIBSVM.replace(old, new), match, line)
+    check_refused(path, LIBSVM.replace(old, new), match, line)
     crlf = LIBSVM.replace(old, new).replace(b"\n", b"\r\n")
-    refuse(path, crlf, match, line)
+    check_refused(path, crlf, match, line)
 
 
 OTHER_CHANGES = {
@@ -290,22 +290,22 @@ OTHER_CHANGES = {
 def test_changed_models_of_other_programs_are_refused(change, path):
     content, old, new, match, line = change
     assert content.count(old) == 1
-    refuse(path, content.replace(old, new), match, line)
+    check_refused(path, content.replace(old, new), match, line)
 
 
 def test_columns_are_those_of_the_file(path):
-    assert refuse(path, LIBSVM.replace(b"rho 0.1 0.2", b"rho 0.1 x.2"), "x.2", 8).column == 9
-    assert refuse(path, LIBSVM.replace(b"3:2.5", b"3:y"), "y", 14).column == 16
-    assert refuse(path, LIBSVM.replace(b"1:1 2:-1", b"2:1 1:-1"), "ascend", 16).column == 13
-    assert refuse(path, LIBSVM.replace(b"-0.25 -1", b"  z -1"), "'z'", 17).column == 3
-    assert refuse(path, LIBLINEAR.replace(b"-1 0 2", b"-1 0 q"), "'q'", 8).column == 6
+    assert check_refused(path, LIBSVM.replace(b"rho 0.1 0.2", b"rho 0.1 x.2"), "x.2", 8).column == 9
+    assert check_refused(path, LIBSVM.replace(b"3:2.5", b"3:y"), "y", 14).column == 16
+    assert check_refused(path, LIBSVM.replace(b"1:1 2:-1", b"2:1 1:-1"), "ascend", 16).column == 13
+    assert check_refused(path, LIBSVM.replace(b"-0.25 -1", b"  z -1"), "'z'", 17).column == 3
+    assert check_refused(path, LIBLINEAR.replace(b"-1 0 2", b"-1 0 q"), "'q'", 8).column == 6
 
 
 def test_two_classes_have_one_coefficient(path):
     two = LIBSVM.replace(b"nr_class 3", b"nr_class 2").replace(b"rho 0.1 0.2 0.3", b"rho 0.1")
     two = two.replace(b"label 5 -1 2", b"label 5 -1").replace(b"nr_sv 1 2 1", b"nr_sv 2 2")
     two = two.replace(b"probA -1 -2 -3\nprobB 0 0.5 1\n", b"")
-    refuse(path, two, "0.25", 12)
+    check_refused(path, two, "0.25", 12)
 
 
 @pytest.mark.parametrize(
@@ -326,13 +326,13 @@ def test_two_classes_have_one_coefficient(path):
     ids=lambda value: str(value)[:20],
 )
 def test_files_of_a_few_bytes_are_refused(content, match, path):
-    refuse(path, content, match, None)
+    check_refused(path, content, match, None)
 
 
-@pytest.mark.parametrize("name", [name for name in SOUND if "opal" not in name])  # it stores no number
+@pytest.mark.parametrize("name", [name for name in VALID_MODELS if "opal" not in name])  # it stores no number
 def test_files_truncated_anywhere_are_refused(name, path):
     """Only truncation to a shorter number at the very end is not noticed."""
-    content = SOUND[name]
+    content = VALID_MODELS[name]
     read = []
     for length in range(len(content)):
         path.write_bytes(content[:length])
@@ -356,13 +356,13 @@ def test_a_line_of_megabytes(key, path):
     """Work that is quadratic in the length of a line would not end."""
     for filler in (b"x" * (3 << 20), b" 1" * (3 << 19), b" " * (3 << 20) + b"x", b"1 " * (20 << 20)):
         old = next((line for line in LIBSVM.splitlines() if line.split()[0] == key), b"gamma 0.5")
-        refuse(path, LIBSVM.replace(old, key + b" " + filler), "", None)
+        check_refused(path, LIBSVM.replace(old, key + b" " + filler), "", None)
 
 
 def test_a_file_of_one_endless_line(path):
-    refuse(path, b"svm_type " + b"y" * (20 << 20), "a header line of", 1)
-    refuse(path, b"solver_type L2R_LR\n" * 3, "a second line", 2)
-    refuse(path, b"SVM-light Version " + b"6" * (1 << 20), "ends before", 1)
+    check_refused(path, b"svm_type " + b"y" * (20 << 20), "a header line of", 1)
+    check_refused(path, b"solver_type L2R_LR\n" * 3, "a second line", 2)
+    check_refused(path, b"SVM-light Version " + b"6" * (1 << 20), "ends before", 1)
 
 
 def test_coefficients_of_very_many_pairs(path):
@@ -468,7 +468,7 @@ SPLICES = [
 ]
 
 
-def read_or_refuse(path, content):
+def read_or_check_format_error(path, content):
     path.write_bytes(content)
     try:
         model = read_model(path)
@@ -495,7 +495,7 @@ def damaged_models(draw):
 @given(content=damaged_models())
 @settings(max_examples=FUZZ_ROUNDS)
 def test_fuzz_splices_and_cuts(tmp_path_factory, content):
-    read_or_refuse(tmp_path_factory.mktemp("fuzz") / "model", content)
+    read_or_check_format_error(tmp_path_factory.mktemp("fuzz") / "model", content)
 
 
 def test_fuzz_bytes_and_lines(path):
@@ -503,14 +503,14 @@ def test_fuzz_bytes_and_lines(path):
     rng = random.Random(0)
     read = 0
     for _ in range(4 * FUZZ_ROUNDS):
-        content = bytearray(rng.choice(list(SOUND.values())))
+        content = bytearray(rng.choice(list(VALID_MODELS.values())))
         for _ in range(rng.choice([1, 1, 2, 5])):
             content[rng.randrange(len(content))] = rng.choice(b"0123456789 .:-#\n\0\xffeESVw")
         lines = bytes(content).splitlines(keepends=True)
         if rng.random() < 0.5:
             a, b = rng.randrange(len(lines)), rng.randrange(len(lines))
             lines[a] = rng.choice([b"", lines[b], lines[a] + lines[b], lines[a] * 2])
-        read += read_or_refuse(path, b"".join(lines))
+        read += read_or_check_format_error(path, b"".join(lines))
     assert 0 < read < 4 * FUZZ_ROUNDS
 
 

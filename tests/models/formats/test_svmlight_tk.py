@@ -163,7 +163,7 @@ def read(path, content):
     return read_model(path)
 
 
-def refuse(path, content, match, line):
+def check_refused(path, content, match, line):
     """Check that the file is refused, with name and line."""
     path.write_bytes(content)
     with pytest.raises(FormatError, match=match) as caught:
@@ -279,8 +279,8 @@ CHANGES = {
 @pytest.mark.parametrize(("old", "new", "match", "line"), CHANGES.values(), ids=CHANGES)
 def test_a_changed_model(old, new, match, line, path):
     assert SMALL.count(old) == 1
-    refuse(path, SMALL.replace(old, new), match, line)
-    refuse(path, SMALL.replace(old, new).replace(b"\n", b"\r\n"), match, line)
+    check_refused(path, SMALL.replace(old, new), match, line)
+    check_refused(path, SMALL.replace(old, new).replace(b"\n", b"\r\n"), match, line)
 
 
 @pytest.mark.parametrize(
@@ -291,26 +291,26 @@ def test_an_rbf_kernel_that_the_program_gets_wrong(normalization, pairing, match
     assert read(path, content).kernel.vector == Kernel("rbf", gamma=1.0)
     content = content.replace(b"1 # kernel parameter -N", b"%d # kernel parameter -N" % normalization)
     content = content.replace(b"S # kernel parameter -V", pairing.encode() + b" # kernel parameter -V")
-    refuse(path, content, match, 12)
+    check_refused(path, content, match, 12)
 
 
 def test_a_missing_line(path):
     lines = SMALL.splitlines(keepends=True)
     for number in range(1, 21):
-        refuse(path, b"".join(lines[:number] + lines[number + 1 :]), "expected a line", number + 1)
+        check_refused(path, b"".join(lines[:number] + lines[number + 1 :]), "expected a line", number + 1)
 
 
 def test_a_file_cut_short(path):
     lines = SMALL.splitlines(keepends=True)
     for number in range(1, 21):
-        refuse(path, b"".join(lines[:number]), "cut short", number)
+        check_refused(path, b"".join(lines[:number]), "cut short", number)
     for length in range(len(SMALL) - len(lines[-1])):
         path.write_bytes(SMALL[:length])
         with pytest.raises(FormatError):
             read_model(path)
 
 
-def read_or_refuse(path, content):
+def read_or_check_format_error(path, content):
     path.write_bytes(content)
     try:
         model = read_model(path)
@@ -356,7 +356,7 @@ def damaged_models(draw):
 @pytest.mark.hostile
 @given(content=damaged_models())
 def test_fuzz_splices_and_cuts(tmp_path_factory, content):
-    read_or_refuse(tmp_path_factory.mktemp("fuzz") / "model", content)
+    read_or_check_format_error(tmp_path_factory.mktemp("fuzz") / "model", content)
 
 
 @pytest.mark.hostile
@@ -371,5 +371,5 @@ def test_fuzz_bytes_and_lines(path):
         if rng.random() < 0.5:
             a, b = rng.randrange(len(lines)), rng.randrange(len(lines))
             lines[a] = rng.choice([b"", lines[b], lines[a] + lines[b], lines[a] * 2])
-        outcomes.add(read_or_refuse(path, b"".join(lines)))
+        outcomes.add(read_or_check_format_error(path, b"".join(lines)))
     assert outcomes == {True, False}

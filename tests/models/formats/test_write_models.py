@@ -161,7 +161,7 @@ def test_density_marks_are_kept(tmp_path):
 
 
 def test_invalid_origins_do_not_prevent_writing(tmp_path):
-    """It may come from any .uk file."""
+    """The origin may come from any .uk file, so its values can be of any type."""
     odd = {
         "svm_type": "x\ny",
         "version": 3,

@@ -168,7 +168,7 @@ def test_two_roots_are_refused_in_conllu():
         ArcEagerParser().fit(io.BytesIO(FOREST))
 
 
-# --- What is refused --------------------------------------------------------------------------------
+# --- Refused inputs ---------------------------------------------------------------------------------
 
 
 def test_parsers_must_be_fitted_before_use():

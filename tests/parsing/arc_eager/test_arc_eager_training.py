@@ -54,7 +54,7 @@ def same(parser, other):
     return parser.labels_ == other.labels_ and weights_of(parser) == weights_of(other)
 
 
-# --- What it learns ---------------------------------------------------------------------------------
+# --- Learnable patterns -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("split", ["none", "labels"])
@@ -71,7 +71,7 @@ def test_degree_2_learns_patterns_that_degree_1_cannot(learner, bank, split, wor
     assert las(1) < 100
 
 
-def by_heart(n_sentences, n_words, seed):
+def make_memorisable_treebank(n_sentences, n_words, seed):
     """Return sentences of words that occur only once, with random projective trees."""
     rng = np.random.default_rng(seed)
     words, heads, labels = [], [], []
@@ -96,7 +96,7 @@ def hang(heads, span, head, rng):
 @pytest.mark.parametrize(("learner", "beam"), [("online", 1), ("online", 4), ("svm", 1), ("logistic", 1)])
 def test_small_treebanks_are_reproduced_exactly(learner, beam, split):
     # All digits are equal, so the words must differ in letters.
-    bank = by_heart(1, 10, seed=3)
+    bank = make_memorisable_treebank(1, 10, seed=3)
     parser = ArcEagerParser(
         learner=learner, beam=beam, split=split, min_count=1, min_updates=1, epochs=30, C=10
     ).fit(bank)
@@ -105,7 +105,7 @@ def test_small_treebanks_are_reproduced_exactly(learner, beam, split):
 
 
 def test_frequent_features_only():
-    bank = by_heart(4, 8, seed=1)
+    bank = make_memorisable_treebank(4, 8, seed=1)
     sizes = [ArcEagerParser(min_count=min_count, epochs=1).fit(bank).n_features_ for min_count in (1, 2, 5)]
     assert sizes == sorted(sizes, reverse=True) and sizes[0] > sizes[-1]
     with pytest.raises(ValueError, match="no feature occurs 1000000000 times in 4 sentences: give more"):
@@ -113,7 +113,7 @@ def test_frequent_features_only():
 
 
 def test_conjunctions_that_were_corrected_often_only():
-    bank = by_heart(4, 8, seed=1)
+    bank = make_memorisable_treebank(4, 8, seed=1)
     sizes = [
         sum(len(part.model.keys) for part in parser.move_classifiers_ if part is not None)
         for parser in (ArcEagerParser(min_updates=least, epochs=3).fit(bank) for least in (1, 3, 2**30))
@@ -121,7 +121,7 @@ def test_conjunctions_that_were_corrected_often_only():
     assert sizes[0] > sizes[1] > sizes[2] == 0
 
 
-# --- What decides -----------------------------------------------------------------------------------
+# --- Random state and threads -----------------------------------------------------------------------
 
 
 @settings(max_examples=15)
@@ -147,13 +147,13 @@ def test_the_parser_depends_on_the_seed_and_not_on_threads(bank, learner, seed):
 
 
 def test_other_seeds_give_other_parsers():
-    bank = by_heart(20, 8, seed=1)
+    bank = make_memorisable_treebank(20, 8, seed=1)
     one, other = (ArcEagerParser(random_state=seed, epochs=3).fit(bank) for seed in (1, 2))
     assert not same(one, other)
 
 
 def test_fitting_again_starts_from_scratch():
-    first, second = by_heart(5, 8, seed=1), by_heart(3, 6, seed=2)
+    first, second = make_memorisable_treebank(5, 8, seed=1), make_memorisable_treebank(3, 6, seed=2)
     parser = ArcEagerParser(min_count=1, split="both").fit(first).set_params(split="labels").fit(second)
     assert same(parser, ArcEagerParser(min_count=1).fit(second))
 
@@ -202,7 +202,7 @@ def test_averages_parse_as_compiled_engines_do(
 
 
 def test_the_best_epoch_on_dev_is_kept():
-    train, dev = by_heart(20, 8, seed=1), by_heart(10, 8, seed=2)
+    train, dev = make_memorisable_treebank(20, 8, seed=1), make_memorisable_treebank(10, 8, seed=2)
     parser = ArcEagerParser(min_count=1, min_updates=1, epochs=6, runs=1).fit(train, dev=dev)
     las = [epoch["las"] for epoch in parser.epochs_]
     assert len(las) == 6
@@ -215,7 +215,7 @@ def test_the_best_epoch_on_dev_is_kept():
 
 
 def test_each_run_keeps_its_best_epoch():
-    train, dev = by_heart(20, 8, seed=1), by_heart(10, 8, seed=2)
+    train, dev = make_memorisable_treebank(20, 8, seed=1), make_memorisable_treebank(10, 8, seed=2)
     parser = ArcEagerParser(min_count=1, min_updates=1, epochs=4, runs=3).fit(train, dev=dev)
     assert [(seen["run"], seen["epoch"]) for seen in parser.epochs_] == [
         (run, epoch) for run in (1, 2, 3) for epoch in (1, 2, 3, 4)
@@ -226,7 +226,7 @@ def test_each_run_keeps_its_best_epoch():
 
 
 def test_a_beam_keeps_an_epoch_that_had_one():
-    train, dev = by_heart(20, 8, seed=1), by_heart(10, 8, seed=2)
+    train, dev = make_memorisable_treebank(20, 8, seed=1), make_memorisable_treebank(10, 8, seed=2)
     parser = ArcEagerParser(beam=3, min_count=1, min_updates=1, epochs=5, runs=1).fit(train, dev=dev)
     greedy, searched = parser.epochs_[:2], parser.epochs_[2:]
     assert all({"wrong_moves", "wrong_labels"} < seen.keys() for seen in greedy)
@@ -238,14 +238,14 @@ def test_a_beam_keeps_an_epoch_that_had_one():
 
 
 def test_dev_measures_other_learners():
-    bank = by_heart(2, 6, seed=1)
+    bank = make_memorisable_treebank(2, 6, seed=1)
     parser = ArcEagerParser(learner="svm", min_count=1).fit(bank, dev=bank)
     assert parser.epochs_ == [] and parser.best_epochs_ == []
     assert parser.dev_result_.n_words == 12
 
 
 def test_verbose_prints_the_epochs(capsys):
-    bank = by_heart(2, 6, seed=1)
+    bank = make_memorisable_treebank(2, 6, seed=1)
     ArcEagerParser(epochs=2, verbose=1).fit(bank, dev=bank)
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("[ArcEagerParser] ") for line in lines)
@@ -284,14 +284,14 @@ def test_stops_promptly_on_ctrl_c():
 
 
 def test_interrupted_trainings_leave_no_parser(monkeypatch):
-    parser = ArcEagerParser(epochs=1).fit(by_heart(2, 6, seed=1))
+    parser = ArcEagerParser(epochs=1).fit(make_memorisable_treebank(2, 6, seed=1))
 
     def stop(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(classifier_training.OnlineLearner, "_run_epoch", stop)
     with pytest.raises(KeyboardInterrupt):
-        parser.fit(by_heart(3, 7, seed=2))
+        parser.fit(make_memorisable_treebank(3, 7, seed=2))
     with pytest.raises(NotFittedError):
         parser.parse([["a"]])
     monkeypatch.undo()
@@ -299,7 +299,7 @@ def test_interrupted_trainings_leave_no_parser(monkeypatch):
 
 
 def test_a_refused_treebank_does_not_change_the_parser():
-    bank = by_heart(2, 6, seed=1)
+    bank = make_memorisable_treebank(2, 6, seed=1)
     parser = ArcEagerParser(epochs=1).fit(bank)
     expected = parser.parse(bank).to_bytes()
     with pytest.raises(ValueError, match="no sentences"):

@@ -104,9 +104,9 @@ def test_chunks_do_not_go_over_the_end_of_a_sentence():
 
 
 def test_shares_by_hand():
-    right = corpus_of(["B-NP", "I-NP", "B-VP", "B-NP", "O"], ["B-PP", "B-NP"])
-    found = corpus_of(["B-NP", "I-NP", "B-VP", "I-VP", "O"], ["B-PP", "B-NP"])
-    result = compare_chunks(right, found)
+    gold = corpus_of(["B-NP", "I-NP", "B-VP", "B-NP", "O"], ["B-PP", "B-NP"])
+    predicted = corpus_of(["B-NP", "I-NP", "B-VP", "I-VP", "O"], ["B-PP", "B-NP"])
+    result = compare_chunks(gold, predicted)
     assert (result.found, result.right, result.correct) == (4, 5, 3)
     assert result.precision == 75.0
     assert result.recall == 60.0
@@ -130,9 +130,9 @@ def test_precision_and_recall_without_found_chunks_are_zero():
     st.lists(any_tags.flatmap(lambda a: st.tuples(st.just(a), st.permutations(a))), min_size=1, max_size=5)
 )
 def test_counts_are_those_of_the_slow_twin(pairs):
-    right, found = [list(a) for a, _ in pairs], [list(b) for _, b in pairs]
-    result = compare_chunks(corpus_of(*right), corpus_of(*found))
-    slow = scores_of(right, found)
+    gold, predicted = [list(a) for a, _ in pairs], [list(b) for _, b in pairs]
+    result = compare_chunks(corpus_of(*gold), corpus_of(*predicted))
+    slow = scores_of(gold, predicted)
     assert (result.found, result.right, result.correct) == tuple(sum(counter.values()) for counter in slow)
     for name, counts in result.per_type.items():
         assert (counts.found, counts.right, counts.correct) == tuple(counter[name] for counter in slow)

@@ -216,8 +216,8 @@ def test_tags_do_not_depend_on_the_number_of_threads(chunker):
 def test_evaluate_counts_the_chunks_that_parse_finds(chunker):
     result = chunker.evaluate(TEST)
     parsed = chunker.parse(TEST)
-    right = sum(len(chunks_of(a.tags) & chunks_of(b.tags)) for a, b in zip(TEST, parsed, strict=True))
-    assert result.correct == right
+    n_correct = sum(len(chunks_of(a.tags) & chunks_of(b.tags)) for a, b in zip(TEST, parsed, strict=True))
+    assert result.correct == n_correct
     assert (result.sentences, result.tokens) == (len(TEST), TEST.n_words)
     assert result.tokens_per_second > 0
     assert "words, " in str(result)
@@ -254,7 +254,7 @@ def test_features_below_the_minimum_are_left_out():
         Chunker(min_count=10**6).fit(CORPUS)
 
 
-# --- What is refused ------------------------------------------------------------------------------------
+# --- Refused inputs -------------------------------------------------------------------------------------
 
 
 def test_texts_that_do_not_fit_are_refused(chunker, tmp_path):
@@ -325,7 +325,7 @@ def test_unfitted_chunkers_are_refused():
             use(Chunker())
 
 
-# --- Manners --------------------------------------------------------------------------------------------
+# --- Conventions of estimators --------------------------------------------------------------------------
 
 
 def test_parameters_clone_and_repr():

@@ -69,7 +69,7 @@ def tokens_of(bank):
     return [[word.form for word in sentence] for sentence in bank]
 
 
-# --- What it finds ----------------------------------------------------------------------------------------
+# --- Results ----------------------------------------------------------------------------------------------
 
 
 def test_the_training_text_is_reproduced(tokenizer):
@@ -118,9 +118,9 @@ def test_treebanks_without_marks_of_blanks_warn(tmp_path):
     (tmp_path / "a.conllu").write_text("\n".join([*lines, "", ""]) * 9, encoding="utf-8")
     with pytest.warns(
         UserWarning, match=r'a\.conllu: .* neither "# text" nor SpaceAfter=No: .* punctuation'
-    ) as told:
+    ) as caught:
         Tokenizer(epochs=1).fit(read_conllu(tmp_path / "a.conllu"))
-    assert len(told) == 1
+    assert len(caught) == 1
     spaced = read_conllu(iter_bytes(["# text = ab .", *lines, ""] * 9))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -139,9 +139,9 @@ def test_words_count_where_the_text_contradicts_them(tmp_path):
     right = "# text = ab.\n1\ta{0}\tSpaceAfter=No\n2\tb{0}\tSpaceAfter=No\n3\t.{0}\t_\n\n".format("\t_" * 7)
     (tmp_path / "a.conllu").write_text(right + 2 * right.replace("= ab.", "= abc."), encoding="utf-8")
     bank = read_conllu(tmp_path / "a.conllu")
-    with pytest.warns(UserWarning, match=r"a\.conllu:6: .* contradicts .* and 1 more like it") as told:
+    with pytest.warns(UserWarning, match=r"a\.conllu:6: .* contradicts .* and 1 more like it") as caught:
         assert plain_text(bank) == "ab. ab. ab.\n"
-    assert len(told) == 1
+    assert len(caught) == 1
     with pytest.warns(UserWarning, match="it is ignored"):
         assert Tokenizer(epochs=1).fit(bank).evaluate(bank).tokens.n_gold == 9
     with warnings.catch_warnings():
