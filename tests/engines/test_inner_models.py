@@ -103,7 +103,7 @@ def test_columns_are_few_or_many():
         replace(model, n_features=n_features).check("file")
         twice = np.array(model.columns)
         twice[1] = twice[0]
-        with pytest.raises(FormatError, match="there twice"):
+        with pytest.raises(FormatError, match="or repeated"):
             replace(model, n_features=n_features, columns=twice).check("file")
 
 

@@ -18,7 +18,9 @@ from unkernel.distributed.cluster.workers import wait_for_worker
 
 
 def cluster_constraints(local: Any, *dropped: str) -> dict[str, list[Any]]:
-    """Return the constraints of a local estimator's parameters, without those only for one machine."""
+    """Return the constraints of a local estimator's parameters, without `dropped` parameters, and with
+    ``client``.
+    """
     kept = {name: allowed for name, allowed in local._parameter_constraints.items() if name not in dropped}
     return kept | {"client": "no_validation"}
 
@@ -50,8 +52,8 @@ class OnCluster:
         Number of requests repeated because a worker was lost.
     """
 
-    # Several parts per worker can be shared with workers that join later. One is better for learners whose
-    # parts cost more than their rows.
+    # Of several parts per worker, some can move to workers that join later. One part is better for learners
+    # with a high cost per part.
     _max_parts_per_worker: ClassVar[int] = 1
 
     def _get_client(self) -> Client:
@@ -76,25 +78,25 @@ class OnCluster:
         sources = open_sources(client, X, beside, zero_based, self._max_parts_per_worker)
         return sources, gather_blocks(client, sources, identify, self._max_parts_per_worker)
 
-    def _merge_labels(self, found: GatheredBlocks, of_files: bool) -> tuple[Any, Any]:
+    def _merge_labels(self, gathered: GatheredBlocks, of_files: bool) -> tuple[Any, Any]:
         """Return the checked distinct labels, and the total weight of each label's rows."""
-        labels, totals, _ = merge_labels(found.surveys)
+        labels, totals, _ = merge_labels(gathered.surveys)
         labels = to_whole_labels(labels) if of_files else labels
         check_classification_targets(labels)
         return labels, totals
 
-    def _describe_rows(self, found: GatheredBlocks) -> TrainingRows:
-        features = found.n_features
+    def _describe_rows(self, gathered: GatheredBlocks) -> TrainingRows:
+        features = gathered.n_features
         self.n_features_in_ = features
         identity = {
-            "shape": [sum(seen.rows for seen in found.surveys), features],
-            "entries": sum(seen.entries for seen in found.surveys),
-            "fingerprint": sum(seen.fingerprint for seen in found.surveys) % 2**64,
+            "shape": [sum(survey.rows for survey in gathered.surveys), features],
+            "entries": sum(survey.entries for survey in gathered.surveys),
+            "fingerprint": sum(survey.fingerprint for survey in gathered.surveys) % 2**64,
         }
         return TrainingRows(cast(Any, _Columns(features)), features, np.arange(features), identity)
 
-    def _pack_parts(self, found: GatheredBlocks, intercept: float) -> Cluster:
-        cluster = found.pack_parts(intercept, self._worker_threads())
+    def _pack_parts(self, gathered: GatheredBlocks, intercept: float) -> Cluster:
+        cluster = gathered.pack_parts(intercept, self._worker_threads())
         cluster.checkpoint = self.checkpoint  # type: ignore[attr-defined]
         return cluster
 
@@ -102,7 +104,7 @@ class OnCluster:
         n_jobs = self.n_jobs  # type: ignore[attr-defined]
         return None if n_jobs is None or n_jobs < 0 else max(int(n_jobs), 1)
 
-    def _note_traffic(self, cluster: Cluster) -> None:
+    def _record_traffic(self, cluster: Cluster) -> None:
         self.traffic_ = dict(cluster.traffic)
         self.n_parts_ = len(cluster.parts)
         self.n_recoveries_ = cluster.recoveries

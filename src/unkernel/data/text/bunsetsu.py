@@ -57,7 +57,7 @@ class Morpheme(NamedTuple):
 
 
 class SkippedSentence(NamedTuple):
-    """A sentence that was skipped: the place and the reason of the error."""
+    """A sentence that was skipped: where the error is, and its reason."""
 
     line: int
     column: int
@@ -73,7 +73,7 @@ class BunsetsuSentence(DrawnSentence):
     bunsetsu : tuple of tuples of Morpheme
         The morphemes of each bunsetsu.
     heads : tuple of int
-        For each bunsetsu the number of the bunsetsu it depends on, counted from 0; -1 for the root.
+        For each bunsetsu the number of its head, counted from 0; -1 for the root.
     types : str
         For each bunsetsu one letter, the type of its dependency (D, P, I or A).
     source : str
@@ -109,7 +109,7 @@ class BunsetsuSentence(DrawnSentence):
     @cached_property
     def surfaces(self) -> tuple[str, ...]:
         """The text of each bunsetsu."""
-        return tuple("".join(morpheme.surface for morpheme in own) for own in self.bunsetsu)
+        return tuple("".join(morpheme.surface for morpheme in morphemes) for morphemes in self.bunsetsu)
 
     @property
     def text(self) -> str:
@@ -208,7 +208,10 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
         number = range(len(self))[index]
         begin, end = self.first_bunsetsu[number : number + 2]
         return BunsetsuSentence(
-            tuple(tuple(Morpheme(*fields) for fields in own) for own in self._text.morphemes_of(number)),
+            tuple(
+                tuple(Morpheme(*fields) for fields in morphemes)
+                for morphemes in self._text.morphemes_of(number)
+            ),
             tuple(self.heads[begin:end].tolist()),
             self.types[begin:end].decode(),
             self._lines(number).decode(errors="surrogateescape"),
@@ -227,7 +230,7 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
     @property
     def skipped(self) -> list[SkippedSentence]:
         """The sentences that ``on_error="skip"`` skipped, each with its line and the reason."""
-        return [SkippedSentence(*found) for found in self._text.skipped]
+        return [SkippedSentence(*fault) for fault in self._text.skipped]
 
     def with_heads(self, heads: ArrayLike, types: bytes | None = None) -> BunsetsuCorpus:
         """Return a copy of the corpus with other dependencies.
@@ -251,10 +254,10 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
             )
         if given.size and not np.array_equal(given, given.astype(np.int32)):
             raise ValueError("heads are numbers of bunsetsu, and some of them are too large")
-        own = given.astype(np.int32)
-        letters = b"D" * len(own) if types is None else types
-        self._text.check_heads(own, letters)
-        return BunsetsuCorpus(self._text, own, letters, self.name)
+        new_heads = given.astype(np.int32)
+        letters = b"D" * len(new_heads) if types is None else types
+        self._text.check_heads(new_heads, letters)
+        return BunsetsuCorpus(self._text, new_heads, letters, self.name)
 
     def to_bytes(self) -> bytes:
         return self._text.with_heads(self.heads, self.types)
@@ -351,10 +354,10 @@ def split_parts(
     pieces: Iterable[bytes], name: str, *, skip: bool, longest: int = LONGEST_SENTENCE
 ) -> Iterator[BunsetsuCorpus]:
     """Yield corpora of whole sentences from a file that arrives in pieces of any length."""
-    line, held, seen = 1, b"", 0
+    line, held, n_searched = 1, b"", 0
     for block in pieces:
         held += block
-        end = whole_bunsetsu_sentences(held, seen)
+        end = whole_bunsetsu_sentences(held, n_searched)
         if not end and len(held) > longest:
             raise FormatError(name, line, 0, f"a sentence of more than {longest} bytes; EOS ends a sentence")
         if end:
@@ -362,7 +365,7 @@ def split_parts(
             line += corpus._text.lines
             yield corpus
         held = held[end:]
-        seen = len(held)
+        n_searched = len(held)
     if held:
         yield parse_corpus(held, name, line=line, skip=skip)
 

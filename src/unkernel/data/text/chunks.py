@@ -206,7 +206,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         return self._with_tags(*number_names(flatten_values(tags, np.diff(self.offsets), "tags")))
 
     def _with_tags(self, numbers: NDArray[np.int32], names: list[str]) -> Self:
-        """Return a copy with other tags, given as an array over all words; a tag is an index of `names`."""
+        """Return a copy with other tags; `numbers` has the index into `names` of each word's tag."""
         return self._of(parse_again(self._text, self._write_tags(numbers, names)), True)
 
     def _write_tags(self, numbers: NDArray[np.int32], names: list[str]) -> bytes:
@@ -244,7 +244,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         lengths = sentence_lengths(words)
         all_columns = (words, *columns) if tags is None else (words, *columns, tags)
         for number, column in enumerate(all_columns[1:], start=1):
-            check_lengths([len(own) for own in column], lengths, f"entries of column {number}")
+            check_lengths([len(values) for values in column], lengths, f"entries of column {number}")
         lines = (_lines(i, [column[i] for column in all_columns]) for i in range(len(words)))
         return cls._of(parse_text("".join(lines).encode(), "chunks"), tags is not None)
 

@@ -43,7 +43,7 @@ def parse_text(data: bytes, format: Format, *, name: str = _MEMORY_NAME) -> Colu
 
 
 def parse_again(text: ColumnText, data: bytes) -> ColumnText:
-    """Parse `data`, a text with replaced columns, with the same options: bad sentences are skipped again."""
+    """Parse `data`, a text with replaced columns, with the options of `text`."""
     skip, trees = text.skip_bad_sentences, text.trees if text.skip_bad_sentences else "none"
     again = ColumnText(data, text.file, text.format, 0, trees, skip, text.first_line)
     if again.sentences != text.sentences:
@@ -84,7 +84,7 @@ def read_column_blocks(
     size : int, default=1 MiB
         Approximate number of bytes per block.
     longest : int, default=64 MiB
-        Longer sentences (in bytes) raise a FormatError, whatever `on_error` is.
+        Sentences of more bytes raise a FormatError, also with ``on_error="skip"``.
 
     Yields
     ------
@@ -95,8 +95,8 @@ def read_column_blocks(
     >>> import io
     >>> from unkernel.data.text.columns import read_column_blocks
     >>> text = b"He PRP B-NP\nsaw VBD B-VP\n\nNo DT B-NP\n\n"
-    >>> found = read_column_blocks(io.BytesIO(text), "chunks", size=30)
-    >>> [(block.first_line, block.sentences, block.text) for block in found]
+    >>> blocks = read_column_blocks(io.BytesIO(text), "chunks", size=30)
+    >>> [(block.first_line, block.sentences, block.text) for block in blocks]
     [(1, 1, b'He PRP B-NP\nsaw VBD B-VP\n\n'), (4, 1, b'No DT B-NP\n\n')]
     """
     skip = check_on_error(on_error)
@@ -108,8 +108,8 @@ def split_blocks(
 ) -> Iterator[ColumnText]:
     """Yield blocks of whole sentences from a file that arrives in pieces of any length."""
     held, line, columns = b"", 1, 0
-    for read in pieces:
-        held += read
+    for piece in pieces:
+        held += piece
         end = len(held) if held.isspace() else whole_sentences(held, format)
         if not end and len(held) > longest:
             reason = f"a sentence of more than {longest} bytes; an empty line ends a sentence"
@@ -315,7 +315,7 @@ class ColumnCorpus(Corpus[_Sentence]):
 def flatten_values(values: Any, lengths: NDArray[np.int64], what: str) -> Any:
     """Return one value per word; lists of values per sentence are concatenated."""
     if len(values) and not isinstance(values[0], str | Number):
-        check_lengths([len(own) for own in values], lengths.tolist(), what)
+        check_lengths([len(sentence_values) for sentence_values in values], lengths.tolist(), what)
         values = list(chain.from_iterable(values))
     if len(values) != lengths.sum():
         raise ValueError(f"{len(values)} {what} for {lengths.sum()} words")
@@ -332,12 +332,12 @@ def sentence_lengths(words: Any) -> list[int]:
     return lengths
 
 
-def check_lengths(found: list[int], expected: list[int], what: str) -> None:
-    if len(found) != len(expected):
-        raise ValueError(f"{what} of {len(found)} sentences, but there are {len(expected)}")
-    for sentence, (own, words) in enumerate(zip(found, expected, strict=True)):
-        if own != words:
-            raise ValueError(f"sentence {sentence} has {words} words and {own} {what}")
+def check_lengths(lengths: list[int], expected: list[int], what: str) -> None:
+    if len(lengths) != len(expected):
+        raise ValueError(f"{what} of {len(lengths)} sentences, but there are {len(expected)}")
+    for sentence, (length, words) in enumerate(zip(lengths, expected, strict=True)):
+        if length != words:
+            raise ValueError(f"sentence {sentence} has {words} words and {length} {what}")
 
 
 def number_names(names: Iterable[str]) -> tuple[NDArray[np.int32], list[str]]:

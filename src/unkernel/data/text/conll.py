@@ -29,7 +29,7 @@ from unkernel.data.text.conll_sentence import COLUMN_NUMBERS, COLUMNS, Sentence
 _ENDS_A_FIELD = re.compile(r"[\t\n\r\0]")
 
 TreebankFormat = Literal["conllu", "conllx"]
-# Sentences of UD have one root; those of CoNLL-X may have several.
+# Sentences of CoNLL-U have one root; sentences of CoNLL-X may have several.
 _TREES: dict[TreebankFormat, str] = {"conllu": "tree", "conllx": "forest"}
 
 
@@ -100,7 +100,7 @@ class Treebank(ColumnCorpus[Sentence]):
         """Check that the heads of every sentence form a tree.
 
         Every word must have a head, and heads must not form a cycle. Sentences of CoNLL-U must have exactly
-        one root; those of CoNLL-X may have several.
+        one root; sentences of CoNLL-X may have several.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class Treebank(ColumnCorpus[Sentence]):
         return self._with_trees(head_numbers(flatten_values(heads, lengths, "heads")), relations, names)
 
     def _with_trees(self, heads: NDArray[np.int32], relations: NDArray[np.int32], names: list[str]) -> Self:
-        """Return a copy with other trees, given as arrays over all words; relations index `names`."""
+        """Return a copy with other trees; `relations` has the index into `names` of each word's relation."""
         return self._of(parse_again(self._text, self._text.write_trees(heads, relations, names)))
 
     @classmethod
@@ -176,10 +176,10 @@ class Treebank(ColumnCorpus[Sentence]):
         ['INTJ']
         """
         lengths = sentence_lengths(words)
-        given = {"tags": tags, "xpos": xpos, "lemmas": lemmas, "heads": heads, "deprels": deprels}
-        for what, values in given.items():
+        annotations = {"tags": tags, "xpos": xpos, "lemmas": lemmas, "heads": heads, "deprels": deprels}
+        for what, values in annotations.items():
             if values is not None:
-                check_lengths([len(own) for own in values], lengths, what)
+                check_lengths([len(sentence_values) for sentence_values in values], lengths, what)
         columns = (words, lemmas, tags, xpos, None, heads, deprels, None, None)
         lines = (_lines(i, [None if c is None else c[i] for c in columns]) for i in range(len(words)))
         return cls._of(parse_text("".join(lines).encode(), "conllu"))
@@ -252,7 +252,7 @@ def read_conllu(source: Source, *, trees: bool = False, on_error: OnError = "rai
 def read_conllx(source: Source, *, trees: bool = False, on_error: OnError = "raise") -> Treebank:
     r"""Read a treebank in the CoNLL-X format.
 
-    The format is that of CoNLL-U without multiword tokens and empty nodes.
+    The format is like CoNLL-U, without multiword tokens and empty nodes.
 
     Parameters
     ----------
@@ -299,7 +299,8 @@ def read_conllu_parts(
     source : path, or open binary or text file
         UTF-8 text, plain or compressed, as for :func:`~unkernel.read_conllu`.
     on_error : {"raise", "skip"}, default="raise"
-        What to do with malformed sentences, as for :func:`~unkernel.read_conllu`. Each part lists its own.
+        What to do with malformed sentences, as for :func:`~unkernel.read_conllu`. Each part lists its skipped
+        sentences.
     size : int, default=1048576
         Approximate number of bytes per part.
 

@@ -37,7 +37,7 @@ class Word(NamedTuple):
     xpos : str
         Part of speech of the treebank's own tag set (POSTAG in CoNLL-X).
     head : int
-        Number of the word it depends on, counted from 1; 0 for the root, -1 if the file gives none.
+        Number of the word that this word depends on, counted from 1; 0 for the root, -1 if not given.
     deprel : str
         Dependency relation to that word.
     feats : str, default="_"
@@ -198,12 +198,12 @@ def _restore_sentence(lines: bytes, file: str, format: str, line: int) -> Senten
 def sentence_to_json(sentence: Sentence) -> dict[str, Any]:
     """Return the comments, words and multiword tokens (with an `id` such as "2-3"), without empty fields."""
     rows = [line.split("\t") for line in str(sentence).split("\n") if line and not line.startswith("#")]
-    found: dict[str, Any] = {"text": sentence.text} | sentence.metadata
-    found["words"] = [_word_to_json(row) for row in rows if "-" not in row[0]]
-    found["multiwords"] = [_word_to_json(row) for row in rows if "-" in row[0]]
-    return found
+    stored: dict[str, Any] = {"text": sentence.text} | sentence.metadata
+    stored["words"] = [_word_to_json(row) for row in rows if "-" not in row[0]]
+    stored["multiwords"] = [_word_to_json(row) for row in rows if "-" in row[0]]
+    return stored
 
 
 def _word_to_json(row: list[str]) -> dict[str, Any]:
-    given = {name: value for name, value in zip(COLUMNS, row, strict=True) if value != "_" or name == "form"}
-    return given | {name: int(given[name]) for name in ("id", "head") if given.get(name, "-").isdigit()}
+    fields = {name: value for name, value in zip(COLUMNS, row, strict=True) if value != "_" or name == "form"}
+    return fields | {name: int(fields[name]) for name in ("id", "head") if fields.get(name, "-").isdigit()}

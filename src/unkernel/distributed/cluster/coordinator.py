@@ -1,5 +1,5 @@
-"""The client's side of a cluster: sends requests to the parts on all workers, and sums or lists their
-answers.
+"""The client's side of a cluster: sends requests to the parts on all workers, and sums or lists the
+results.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from unkernel.distributed.cluster.workers import (
     wait_until_done,
 )
 
-Arguments = Callable[[int], tuple[Any, ...]]  # from a part's number to a task's other arguments
+Arguments = Callable[[int], tuple[Any, ...]]  # maps a part's number to the task's arguments after the part
 Merge = Callable[..., Any]  # merges several answers into one
-WorkerFutures = dict[str, Future]  # by worker
-Restore = Callable[[Sequence[int]], None]  # gives parts back their lost state
+WorkerFutures = dict[str, Future]  # futures by worker
+Restore = Callable[[Sequence[int]], None]  # restores the lost state of parts
 
 _TREE_FAN_OUT = 4  # of the trees that broadcast weights and sum gradients
-_MAX_BYTES_BY_CLIENT = 1 << 23  # limit up to which the client sends weights and sums gradients without a tree
-_MAX_BYTES_WITH_TASKS = 1 << 18  # limit up to which weights are sent with each task instead of along a tree
+_MAX_BYTES_BY_CLIENT = 1 << 23  # larger weights and gradients are sent along a tree
+_MAX_BYTES_WITH_TASKS = 1 << 18  # smaller weights are sent with each task
 
 
 @dataclass(eq=False)
@@ -81,7 +81,9 @@ class Cluster:
     def ask(
         self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None = None
     ) -> list[Any]:
-        """Ask all parts, or some, and return their answers. Arguments may contain a :class:`Broadcast`."""
+        """Run a task with all parts, or some, and return the results. Arguments may contain a
+        :class:`Broadcast`.
+        """
 
         def ask() -> list[Any]:
             groups = self.parts_by_worker(parts)
@@ -97,10 +99,10 @@ class Cluster:
         parts: Sequence[int] | None = None,
         restore: Restore | None = None,
     ) -> list[Any]:
-        """Ask like :meth:`ask`, but without the scheduler, in a fifth of the time.
+        """Do the same as :meth:`ask`, but without the scheduler, in a fifth of the time.
 
         This suits learners with frequent short requests; messages pass through the client. With `restore`,
-        parts that answer None have lost their state: they are restored, and the request is repeated.
+        parts that return None have lost their state: it is restored, and the request is repeated.
         """
 
         def ask() -> list[Any]:
@@ -121,7 +123,7 @@ class Cluster:
         purpose: str,
         restore: Restore | None = None,
     ) -> Vector:
-        """Ask all parts, and return the sum of their vectors, summed on each worker first.
+        """Run a task with all parts, and return the sum of their vectors, which each worker sums first.
 
         Large vectors are reduced on the workers, along a tree. Parts that have lost their state are restored,
         and the request is repeated.
@@ -153,8 +155,8 @@ class Cluster:
 
     def submit(self, task: Callable[..., Any], *arguments: Any, worker: str) -> Future:
         """Submit a task to one worker."""
-        tied = {"workers": [worker], "allow_other_workers": False}
-        return self.client.submit(task, *arguments, pure=False, **tied)
+        placement = {"workers": [worker], "allow_other_workers": False}
+        return self.client.submit(task, *arguments, pure=False, **placement)
 
     def submit_to_workers(
         self,
@@ -232,7 +234,7 @@ class Cluster:
     # --- Lost workers ------------------------------------------------------------------------------------
 
     def retry_until_answered(self, ask: Callable[[], list[Any]]) -> list[Any]:
-        """Ask, and retry after rebuilding the parts of lost workers elsewhere."""
+        """Call `ask`; if workers are lost, rebuild their parts elsewhere and call it again."""
         try:
             self._placement.balance(self.rows)
             while True:
@@ -268,7 +270,7 @@ class Cluster:
             check_workers()
         try:
             return fetch_patiently(self.client, futures, check_workers)
-        except CancelledError as error:  # lost together with their worker, which may be back already
+        except CancelledError as error:  # the results were lost with their worker, which may have restarted
             raise DaskTimeout from error
 
 
@@ -297,13 +299,13 @@ class Broadcast:
 def list_by_part(
     groups: dict[str, list[int]], answers: Sequence[Sequence[Any]], parts: Sequence[int] | None = None
 ) -> list[Any]:
-    """Return the answers in the order of the parts, given those of each worker."""
-    found = {
+    """Return the results in the order of the parts, given the lists of each worker."""
+    answer_of_part = {
         k: answer
-        for numbers, some in zip(groups.values(), answers, strict=True)
-        for k, answer in zip(numbers, some, strict=True)
+        for numbers, worker_answers in zip(groups.values(), answers, strict=True)
+        for k, answer in zip(numbers, worker_answers, strict=True)
     }
-    return [found[k] for k in (range(len(found)) if parts is None else parts)]
+    return [answer_of_part[k] for k in (range(len(answer_of_part)) if parts is None else parts)]
 
 
 # --- Tasks -----------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ class GatheredBlocks:
 
     @property
     def first_index(self) -> int:
-        """Return the number of the first column: 0 if any file uses it."""
+        """Return the number of the first column: 0 if at least one file counts from 0."""
         return min(seen.first_index for seen in self.surveys)
 
     @property
@@ -53,7 +53,7 @@ class GatheredBlocks:
 
 
 def gather_blocks(client: Client, sources: Sources, identify: bool, max_parts: int = 1) -> GatheredBlocks:
-    """Have the workers read, check and survey their blocks, for at most this number of parts per worker."""
+    """Have the workers read, check and survey their blocks, for at most `max_parts` parts per worker."""
     placed = place_blocks(client, sources, max_parts)
     surveys = fetch_results(
         client, [client.submit(survey, blocks, identify, pure=False) for _, blocks in placed]
@@ -69,7 +69,7 @@ def place_blocks(client: Client, sources: Sources, max_parts: int = 1) -> list[t
     wait_for_worker(client)
     blocks = []
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sending large graph")  # contains the client's rows, once
+        warnings.filterwarnings("ignore", "Sending large graph")  # the graph contains the client's rows, once
         for worker, chosen in sources.assign_to_workers(client, max_parts):
             part = dask.delayed(list_blocks)(chosen)
             blocks.append((worker, client.compute(part, workers=[worker], allow_other_workers=True)))
@@ -88,7 +88,7 @@ def _merge_small_parts(client: Client, parts: list[PlacedPart]) -> GatheredBlock
     blocks = [
         group[0][1]
         if len(group) == 1
-        else client.submit(list_blocks, [own for _, own, _ in group], pure=False)
+        else client.submit(list_blocks, [blocks for _, blocks, _ in group], pure=False)
         for group in groups
     ]
     surveys = [_merge_surveys([seen for _, _, seen in group]) for group in groups]
@@ -122,7 +122,7 @@ def merge_labels(surveys: Sequence[Survey]) -> tuple[Any, Any, Any]:
 
 
 def _merge_surveys(surveys: Sequence[Survey]) -> Survey:
-    """Return the survey of several parts as one."""
+    """Merge the surveys of several parts into one."""
     labels, totals, counts = merge_labels(surveys)
     return Survey(
         rows=sum(seen.rows for seen in surveys),

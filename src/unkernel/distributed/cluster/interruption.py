@@ -12,15 +12,15 @@ class Interrupted(Exception):  # noqa: N818 (it is no error)
 
 
 def run_interruptibly(work: Callable[[], dict[str, Any]], stopped: threading.Event) -> dict[str, Any]:
-    """Return the result of work on another thread. Ctrl-C reaches this thread even while the other waits."""
-    ended: dict[str, Any] = {}
+    """Run `work` on another thread and return its result. Ctrl-C interrupts this thread meanwhile."""
+    outcome: dict[str, Any] = {}
     finished = threading.Event()
 
     def run() -> None:
         try:
-            ended["result"] = work()
+            outcome["result"] = work()
         except BaseException as error:
-            ended["error"] = error
+            outcome["error"] = error
         finally:
             finished.set()
 
@@ -33,7 +33,7 @@ def run_interruptibly(work: Callable[[], dict[str, Any]], stopped: threading.Eve
         stopped.set()
         finished.wait()  # not join: in Python 3.11, a thread counts as ended after an interrupted join
         raise
-    if "error" in ended and not isinstance(ended["error"], Interrupted):
-        raise ended["error"]
-    result: dict[str, Any] = ended["result"]
+    if "error" in outcome and not isinstance(outcome["error"], Interrupted):
+        raise outcome["error"]
+    result: dict[str, Any] = outcome["result"]
     return result

@@ -21,11 +21,11 @@ def count_bytes(payload: Any, scalar_bytes: int = 0) -> int:
 
 
 class Payload:
-    """Arrays to send, as the fields of a dataclass."""
+    """Base of dataclasses whose fields are arrays to send."""
 
     @property
     def nbytes(self) -> int:
-        """Return the number of bytes to send, except for a few."""
+        """Return the approximate number of bytes to send."""
         return count_bytes(vars(self))
 
     def __sizeof__(self) -> int:
@@ -35,7 +35,7 @@ class Payload:
 
 @dataclass(frozen=True, eq=False)
 class PackedVector(Payload):
-    """A vector of doubles, or only its nonzero entries with their places if that is smaller.
+    """A vector of doubles, stored whole or as its nonzero entries and their indices, whichever is smaller.
 
     It has 8 bytes per entry, or 12 per nonzero entry (16 from 2^32 entries on).
     """
@@ -60,7 +60,7 @@ class PackedVector(Payload):
 
 
 def pack_vector(vector: Vector) -> PackedVector:
-    """Return the smaller form of a vector."""
+    """Pack a vector in the form that takes less memory."""
     place_type = np.dtype(np.uint32 if len(vector) <= 2**32 else np.int64)
     used = int(np.count_nonzero(vector))
     if used * (vector.itemsize + place_type.itemsize) >= vector.nbytes:

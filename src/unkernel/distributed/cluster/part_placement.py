@@ -1,4 +1,4 @@
-"""The workers that hold the parts: finds them, replaces lost ones, and balances their load."""
+"""The workers that hold the parts: finds the workers, replaces lost ones, and balances their load."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class AnswerTimes:
         self._seconds: dict[str, float] = {}
 
     def find_late(self) -> set[str]:
-        """Return the workers that take far longer than half of the others."""
+        """Return the workers that take far longer than the median of the workers that have finished."""
         elapsed = time.monotonic() - self._start
         for worker, answer in self._answers.items():
             if answer.done():
@@ -81,7 +81,7 @@ class PartPlacement:
             time.sleep(0.1)
 
     def check_workers(self, times: AnswerTimes) -> None:
-        """Raise the error that prevents workers from answering; DaskTimeout if others should be asked."""
+        """Raise an error if workers cannot finish: DaskTimeout if the request can be repeated on others."""
         self.raise_if_stopped()
         if not self._has_all_parts():
             raise DaskTimeout
@@ -100,7 +100,7 @@ class PartPlacement:
         return True
 
     def _has_all_parts(self) -> bool:
-        """Return whether every part is on its worker; a worker may return at its address without the part."""
+        """Return whether every part is on its worker; a restarted worker has the old address, but no part."""
         with explain_losses(self._client):
             holders = self._client.who_has(self._parts)
             alive = set(self._client.nthreads())

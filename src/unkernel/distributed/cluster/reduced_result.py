@@ -1,4 +1,4 @@
-"""Results that one worker computes from the answers of all parts and keeps."""
+"""A result that one worker computes from the results of all parts, and keeps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unkernel.distributed.cluster.coordinator import (
 
 
 class ReducedResult:
-    """A result that the worker of one part computes from the answers of all parts; recomputed if it is lost.
+    """A result that the worker of one part computes from the results of all parts, again if it is lost.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class ReducedResult:
         self._results: dict[tuple[str, ...], Future] = {}  # by the places of the parts
 
     def fetch(self, view: Callable[..., Any] = return_unchanged) -> Any:
-        """Fetch the result, or a view of it."""
+        """Fetch the result, or `view` of the result."""
         cluster = self._cluster
 
         def ask() -> list[Any]:

@@ -15,11 +15,11 @@ from unkernel.distributed.cluster.row_blocks import Block, list_blocks
 from unkernel.distributed.cluster.workers import fetch_results
 
 Keys = NDArray[Any]
-Moves = dict[tuple[int, int], Keys]  # groups, by the parts that send and receive them
+Moves = dict[tuple[int, int], Keys]  # groups to move, by the sending and the receiving part
 
 
 def gather_groups(found: GatheredBlocks) -> GatheredBlocks:
-    """Return the same rows, with each group in the part that has most of its rows."""
+    """Move each group to the part that has most of its rows."""
     client = found.client
     seen = fetch_results(client, [client.submit(count_groups, part, pure=False) for part in found.blocks])
     parts = np.repeat(np.arange(len(seen)), [len(groups) for groups, _ in seen])
@@ -38,7 +38,7 @@ def gather_groups(found: GatheredBlocks) -> GatheredBlocks:
 
 
 def _find_owners(codes: Keys, parts: Keys, rows: Keys) -> Keys:
-    """Return the part with most rows of each group; of several, the first."""
+    """Return the part with most rows of each group, the first of equal ones."""
     order = np.lexsort((-parts, rows, codes))
     last_of_group = np.r_[codes[order][1:] != codes[order][:-1], True]
     return np.asarray(parts[order][last_of_group])
@@ -46,10 +46,10 @@ def _find_owners(codes: Keys, parts: Keys, rows: Keys) -> Keys:
 
 def _plan_moves(senders: Keys, receivers: Keys, groups: Keys) -> Moves:
     order = np.lexsort((receivers, senders))
-    ways, first = np.unique(np.stack([senders, receivers])[:, order], axis=1, return_index=True)
+    routes, first = np.unique(np.stack([senders, receivers])[:, order], axis=1, return_index=True)
     pieces = np.split(groups[order], first[1:])
     return {
-        (sender, receiver): piece for (sender, receiver), piece in zip(ways.T.tolist(), pieces, strict=True)
+        (sender, receiver): piece for (sender, receiver), piece in zip(routes.T.tolist(), pieces, strict=True)
     }
 
 
@@ -57,13 +57,15 @@ def _move_groups(client: Client, parts: Sequence[Future], moves: Moves) -> list[
     result = []
     for number, part in enumerate(parts):
         leaving = [groups for (sender, _), groups in moves.items() if sender == number]
-        stays = client.submit(drop_groups, part, np.concatenate(leaving), pure=False) if leaving else part
+        remaining = client.submit(drop_groups, part, np.concatenate(leaving), pure=False) if leaving else part
         arriving = [
             client.submit(select_groups, parts[sender], groups, pure=False)
             for (sender, receiver), groups in moves.items()
             if receiver == number
         ]
-        result.append(client.submit(list_blocks, [stays, *arriving], pure=False) if arriving else stays)
+        result.append(
+            client.submit(list_blocks, [remaining, *arriving], pure=False) if arriving else remaining
+        )
     return result
 
 
@@ -71,7 +73,7 @@ def _move_groups(client: Client, parts: Sequence[Future], moves: Moves) -> list[
 
 
 def count_groups(blocks: list[Block]) -> tuple[Keys, Keys]:
-    """Return the groups of a part, and their numbers of rows there."""
+    """Return the groups of a part, and the number of rows of each group in the part."""
     return np.unique(np.concatenate([_get_groups(block) for block in blocks]), return_counts=True)
 
 

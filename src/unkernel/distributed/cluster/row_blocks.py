@@ -21,7 +21,7 @@ from unkernel.data.rows.svmlight import ZeroBased
 from unkernel.distributed.cluster.packed_vectors import Vector
 from unkernel.learners.targets import check_weights
 
-_MAX_HASHED_ROWS = 1 << 14  # hashed at a time, because hashes take memory
+_MAX_HASHED_ROWS = 1 << 14  # rows hashed at a time, because hashes take memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def _check_weights(weights: NDArray[Any], rows: Any) -> Vector:
 
 
 def make_block_of_tuple(block: Any) -> Block:
-    """Return the block of a tuple (X, y[, qid[, weights]])."""
+    """Make a block of a tuple (X, y[, qid[, weights]])."""
     if isinstance(block, Block):
         return block
     if not isinstance(block, tuple | list) or not 2 <= len(block) <= 4:
@@ -83,8 +83,8 @@ def make_blocks_of_partition(partition: Any) -> list[Block]:
 def read_block(path: str, zero_based: ZeroBased) -> Block:
     """Read an svmlight file from any address that fsspec can open."""
     with open_if_remote(path) as file:
-        found = read_svmlight(file, zero_based=zero_based)
-    return Block(canonical_rows(found.X), found.y, found.qid, None, 0 if found.zero_based else 1)
+        data = read_svmlight(file, zero_based=zero_based)
+    return Block(canonical_rows(data.X), data.y, data.qid, None, 0 if data.zero_based else 1)
 
 
 @contextlib.contextmanager
@@ -100,7 +100,7 @@ def open_if_remote(path: str) -> Iterator[Any]:
 
 
 def list_blocks(blocks: Sequence[Block | list[Block]]) -> list[Block]:
-    """Return the blocks that become one part."""
+    """Return all blocks, some of which are in lists, as one list."""
     return [block for item in blocks for block in (item if isinstance(item, list) else [item])]
 
 
@@ -133,17 +133,17 @@ class Survey:
     entries: int
     end_index: int  # one more than the largest index
     first_index: int
-    labels: NDArray[Any]  # distinct
+    labels: NDArray[Any]  # the distinct labels
     totals: Vector  # the total weight of the rows of each label
     counts: NDArray[Any]  # number of rows with a weight
     has_qid: bool
     has_weights: bool
-    fingerprint: int  # a sum over rows
+    fingerprint: int  # the sum of the fingerprints of the blocks
 
 
 def survey(blocks: list[Block], identify: bool) -> Survey:
     """Survey the blocks of a part, with a fingerprint if they must be identified."""
-    _check_alike(blocks)
+    _check_same_targets(blocks)
     labels = np.concatenate([block.y for block in blocks])
     known, codes = np.unique(labels, return_inverse=True)
     weights = concatenate_known([block.weights for block in blocks])
@@ -162,21 +162,24 @@ def survey(blocks: list[Block], identify: bool) -> Survey:
 
 
 def fingerprint(block: Block) -> int:
-    """Return a number that changes with any row, label, group or weight, but not with the blocks.
+    """Return a number that depends on all rows, labels, groups and weights, but not on their order.
 
-    It is the sum of hashes of the rows, each of which is a hash of the sum of hashes of its entries.
+    It is the sum of the hashes of the rows, so it does not depend on how blocks divide them. The hash of a
+    row is a hash of the sum of the hashes of its entries.
     """
-    beside = [_hash_values(own) for own in (block.y, block.qid, block.weights) if own is not None]
+    target_hashes = [
+        _hash_values(values) for values in (block.y, block.qid, block.weights) if values is not None
+    ]
     total = 0
     for begin in range(0, len(block.y), _MAX_HASHED_ROWS):
-        some = slice(begin, begin + _MAX_HASHED_ROWS)
-        X = block.X[some]
+        batch = slice(begin, begin + _MAX_HASHED_ROWS)
+        X = block.X[batch]
         columns = _mix_bits(X.indices.astype(np.uint64) + np.uint64(block.first_index))
         entries = _mix_bits(columns + np.ascontiguousarray(X.data, np.float64).view(np.uint64))
         before = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
         rows = np.diff(before[X.indptr])
-        for hashes in beside:
-            rows = _mix_bits(rows) + hashes[some]
+        for hashes in target_hashes:
+            rows = _mix_bits(rows) + hashes[batch]
         total += int(_mix_bits(rows).sum(dtype=np.uint64))
     return total % 2**64
 
@@ -185,8 +188,8 @@ def _hash_values(values: NDArray[Any]) -> NDArray[np.uint64]:
     if values.dtype.kind in "biuf":
         return _mix_bits(values.astype(np.float64).view(np.uint64))
     known, codes = np.unique(values, return_inverse=True)
-    found = [compute_checksum([np.frombuffer(str(value).encode(), np.uint8)]) for value in known]
-    return np.array(found, np.uint64)[codes]
+    hashes = [compute_checksum([np.frombuffer(str(value).encode(), np.uint8)]) for value in known]
+    return np.array(hashes, np.uint64)[codes]
 
 
 def _mix_bits(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -196,7 +199,7 @@ def _mix_bits(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return numbers ^ (numbers >> np.uint64(31))
 
 
-def _check_alike(blocks: list[Block]) -> None:
+def _check_same_targets(blocks: list[Block]) -> None:
     for name in ("qid", "weights"):
         if len({getattr(block, name) is None for block in blocks}) > 1:
             raise ValueError(f"some blocks have {name} and some have none: all have them, or none has")

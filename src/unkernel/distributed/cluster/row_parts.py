@@ -42,7 +42,7 @@ class Part:
         self._intercept = packing.intercept
         rows = align_rows(blocks, packing.first_index, packing.n_features)
         self._store: RowStore = pack_rows(rows, threads=self.threads)
-        self.state: Any = None  # of the current round; a rebuilt part has none
+        self.state: Any = None  # the state of the current round; a rebuilt part has none
         self.lock = threading.Lock()
 
     def __sizeof__(self) -> int:
@@ -67,12 +67,12 @@ def worker_threads(threads: int | None) -> int:
 
 
 def get_targets(part: Part) -> tuple[NDArray[Any], NDArray[Any] | None, Vector | None]:
-    """Return the labels, groups and weights, for oracles that need all rows together."""
+    """Return the part's labels, groups and weights, for oracles that need all rows together."""
     return part.labels, part.groups, part.weights
 
 
 def score_rows(part: Part, weights: PackedVector) -> Vector:
-    """Return the scores, for oracles that need all rows together."""
+    """Return the scores of the part's rows, for oracles that need the scores of all rows together."""
     return part.scores(weights.unpack())
 
 

@@ -29,7 +29,7 @@ from unkernel.distributed.cluster.row_blocks import (
     read_block,
 )
 
-_LARGE_BLOCK_ENTRIES = 1 << 20  # of the client's rows; from this size, a worker gets several blocks
+_LARGE_BLOCK_ENTRIES = 1 << 20  # if the client's rows have more entries, a worker gets several blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Sources:
     blocks : list of Delayed
         Each creates a Block, or a list of Blocks.
     sizes : list of float
-        Their sizes, if known; only the ratios matter.
+        The sizes of the blocks, if known; only ratios of sizes matter.
     holders : list of Future, or None
         The source of each block, if it is already on a worker.
     own_labels : bool
@@ -54,9 +54,9 @@ class Sources:
     own_labels: bool = False
 
     def assign_to_workers(self, client: Client, max_parts: int) -> list[tuple[str, list[Any]]]:
-        """Return the worker and the blocks of each part, for at most this number of parts per worker.
+        """Return the worker and the blocks of each part, for at most `max_parts` parts per worker.
 
-        Blocks on a worker stay there; the others are assigned in order, with neighbours together.
+        Blocks on a worker stay there; all other blocks are assigned in order, with neighbours together.
         """
         workers = sorted(client.nthreads())
         chosen: dict[str, list[int]] = {}
@@ -66,8 +66,8 @@ class Sources:
             chosen.setdefault(holder or workers[place], []).append(k)
         return [
             (worker, [self.blocks[k] for k in part])
-            for worker, own in chosen.items()
-            for part in self._divide(own, max_parts)
+            for worker, worker_blocks in chosen.items()
+            for part in self._divide(worker_blocks, max_parts)
         ]
 
     def _divide(self, blocks: list[int], max_parts: int) -> list[list[int]]:
@@ -153,7 +153,7 @@ def _from_files(names: list[str], beside: dict[str, Any], zero_based: ZeroBased)
 
 
 def guess_file_size(name: str) -> float:
-    """Return the size of a file for :class:`Sources`; 1 if the client does not know it."""
+    """Return the size of a file for :class:`Sources`; 1 if the client cannot see the file."""
     size = os.path.getsize(name) if os.path.exists(name) else 1  # noqa: PTH110, PTH202
     return float(size or 1)
 

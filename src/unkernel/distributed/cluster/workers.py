@@ -24,9 +24,9 @@ from dask.utils import format_bytes
 
 POLL_SECONDS = 0.5  # between two checks of the workers during a request
 _FIRST_FETCH_SECONDS = 5.0  # the first timeout for fetching results; it doubles with each attempt
-_MAX_SILENCE_SECONDS = 60.0  # without a sign of life, or paused, after which a worker is considered unusable
-_WARNING_SECONDS = 10.0  # without workers, after which a warning is shown
-_MAX_ABSENCE_SECONDS = 300.0  # without workers, after which an error is raised
+_MAX_SILENCE_SECONDS = 60.0  # a worker that is silent or paused for longer is unusable
+_WARNING_SECONDS = 10.0  # after this time without workers, a warning is shown
+_MAX_ABSENCE_SECONDS = 300.0  # after this time without workers, an error is raised
 
 _REMEDY = "use more workers, give them more memory (memory_limit), or have smaller blocks or files"
 
@@ -50,7 +50,7 @@ class Worker:
 
 
 class WorkerMonitor:
-    """Distinguishes usable workers from those that are excluded, silent or paused."""
+    """Distinguishes usable workers from excluded, silent and paused workers."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -70,9 +70,9 @@ class WorkerMonitor:
         Raises
         ------
         MemoryError
-            If there are none because all have full memory.
+            If there are no usable workers because the memory of all is full.
         ConnectionError
-            If there have been none for long, or the scheduler is lost.
+            If there have been no usable workers for long, or the scheduler is lost.
         """
         workers = list_workers(self._client)
         now = time.monotonic()
@@ -80,8 +80,8 @@ class WorkerMonitor:
         self._paused_since = {name: self._paused_since.get(name, now) for name in paused}
         full = {name for name, since in self._paused_since.items() if now - since >= _MAX_SILENCE_SECONDS}
         self.exclude(full)
-        # Only workers that are silent twice in a row: a scheduler that was suspended itself has not heard
-        # from any worker at first.
+        # Only workers that are silent in two checks: a scheduler that was suspended has not heard from any
+        # worker when it resumes.
         silent = {name for name, worker in workers.items() if worker.silence >= _MAX_SILENCE_SECONDS}
         refused = self._excluded | (silent & self._silent)
         self._silent = silent
@@ -228,9 +228,9 @@ def fetch_results(client: Client, futures: Sequence[Future]) -> list[Any]:
 
 
 def rebuild_at(client: Client, moves: Mapping[Any, Collection[str]], usable: Collection[str]) -> None:
-    """Rebuild each result that none of its named workers has or is about to compute.
+    """Rebuild each result at its workers in `moves`, unless one of them has it or is computing it.
 
-    Dependencies that no usable worker has are rebuilt, too. Results without named workers are unchanged.
+    Dependencies that no usable worker has are rebuilt, too. Results without workers in `moves` are unchanged.
     """
     named = {key: set(workers) for key, workers in moves.items() if workers}
     with explain_losses(client):
@@ -254,15 +254,15 @@ def _rebuild_at(moves: dict[Any, set[str]], usable: set[str], dask_scheduler: An
 
 
 def _find_missing(wanted: Any, usable: set[str]) -> list[Any]:
-    """Return a task and those of its dependencies that no usable worker has."""
-    found = {wanted.key: wanted}
+    """Return a task and its dependencies that no usable worker has."""
+    missing = {wanted.key: wanted}
     pending = [wanted]
     while pending:
         for task in pending.pop().dependencies or ():
-            if task.key not in found and task.run_spec is not None and not _is_at(task, usable):
-                found[task.key] = task
+            if task.key not in missing and task.run_spec is not None and not _is_at(task, usable):
+                missing[task.key] = task
                 pending.append(task)
-    return list(found.values())
+    return list(missing.values())
 
 
 def _is_at(task: Any, workers: set[str]) -> bool:

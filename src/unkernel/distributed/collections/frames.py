@@ -1,8 +1,9 @@
 """Records of Dask data frames and arrays: counted on the workers, and encoded lazily.
 
 The workers merge the counts of partitions along a tree. Strings are counted exactly, and so are the numbers
-of columns with at most ``MAX_NUMBER_GROUPS`` distinct numbers. If there are more, as few of the last bits as
-possible are ignored to reach this number of groups. The result does not depend on the partitions.
+of columns with at most ``MAX_NUMBER_GROUPS`` distinct numbers. If there are more, numbers that
+differ only in their last bits are counted together; the smallest number of bits is ignored that gives few
+enough groups. The result does not depend on the partitions.
 """
 
 from __future__ import annotations
@@ -54,11 +55,14 @@ class LazyRecords:
     def summaries(self, kinds: Kinds) -> Iterable[ColumnSummary | None]:
         """Return the summaries of the columns, or None for dropped columns."""
         names = list(self.names)
-        found = [dask.delayed(_count_block)(block, names, kinds) for block in _list_blocks(self.X)]
-        while len(found) > 1:
-            groups = [found[k : k + _TREE_FAN_OUT] for k in range(0, len(found), _TREE_FAN_OUT)]
-            found = [dask.delayed(_merge_counts)(group, names, kinds) for group in groups]
-        counts = found[0].compute()
+        counts_of_blocks = [dask.delayed(_count_block)(block, names, kinds) for block in _list_blocks(self.X)]
+        while len(counts_of_blocks) > 1:
+            groups = [
+                counts_of_blocks[k : k + _TREE_FAN_OUT]
+                for k in range(0, len(counts_of_blocks), _TREE_FAN_OUT)
+            ]
+            counts_of_blocks = [dask.delayed(_merge_counts)(group, names, kinds) for group in groups]
+        counts = counts_of_blocks[0].compute()
         if counts.rows == 0:
             raise ValueError(
                 "Found array with 0 sample(s) (shape=(0, ...)) while a minimum of 1 is required."
@@ -96,14 +100,17 @@ def _count_block(block: Any, names: list[str], kinds: Kinds) -> Counts:
     return Counts(records.n_rows, _save_states(records.summaries(kinds), names, kinds))
 
 
-def _merge_counts(some: Sequence[Counts], names: list[str], kinds: Kinds) -> Counts:
+def _merge_counts(counts_to_merge: Sequence[Counts], names: list[str], kinds: Kinds) -> Counts:
     return Counts(
-        sum(counts.rows for counts in some), _save_states(_merge_states(some, names, kinds), names, kinds)
+        sum(counts.rows for counts in counts_to_merge),
+        _save_states(_merge_states(counts_to_merge, names, kinds), names, kinds),
     )
 
 
-def _merge_states(some: Sequence[Counts], names: list[str], kinds: Kinds) -> list[ColumnSummary | None]:
-    columns = zip(*(counts.states for counts in some), strict=True)
+def _merge_states(
+    counts_to_merge: Sequence[Counts], names: list[str], kinds: Kinds
+) -> list[ColumnSummary | None]:
+    columns = zip(*(counts.states for counts in counts_to_merge), strict=True)
     return [_merge_column(states, name, kinds[name]) for name, states in zip(names, columns, strict=True)]
 
 

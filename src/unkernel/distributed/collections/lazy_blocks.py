@@ -64,8 +64,7 @@ def _map_chunks(X: Any, work: Any, shared: Any, empty: Any) -> Any:
 def _map_partitions(X: Any, work: Any, shared: Any, empty: Any) -> Any:
     """Return one chunk of results, of unknown size, for each partition.
 
-    Dask's ``map_partitions`` sometimes fails to fuse tasks if there is another one besides those of the
-    frame.
+    Dask's ``map_partitions`` sometimes fails to fuse tasks if there is a task that is not of the frame.
     """
     partitions = X.to_delayed()
     name = f"{work.keywords['function'].__name__.strip('_')}-{tokenize(X, shared, work)}"

@@ -41,7 +41,7 @@ def open_model(path: str, digest: str) -> WorkerModel:
 
 
 def lazy_answers(classifier: CompiledEstimator, method: str, X: Any, n_jobs: int | None) -> Any:
-    """Return the answers of a method for a Dask array or data frame, as a Dask array."""
+    """Return the results of a method for a Dask array or data frame, as a lazy Dask array."""
     empty = _make_empty_answers(classifier, method, X)  # checks X before anything runs
     options = {"method": method, "n_jobs": n_jobs}
     known = _select_known_columns(classifier, X)
@@ -59,7 +59,7 @@ def _make_model_task(classifier: Any) -> Any:
 
 
 def _make_empty_answers(classifier: Any, method: str, X: Any) -> Any:
-    """Return an empty array of the answers' type, derived from the answer for an artificial row."""
+    """Return an empty array of the type of the results, which is found by predicting an artificial row."""
     if hasattr(classifier, "plan"):
         classifier.plan.encode(X._meta if is_frame(X) else np.empty((0, *X.shape[1:]), X.dtype), 1)
         row: Any = sparse.csr_matrix((1, classifier.plan.n_features))
@@ -73,7 +73,7 @@ def _make_empty_answers(classifier: Any, method: str, X: Any) -> Any:
 
 
 def _select_known_columns(classifier: Any, X: Any) -> Any:
-    """Select the columns of a frame that a model of records reads, so that others need not be loaded."""
+    """Select the columns of a frame that a model of records reads, so that no others are loaded."""
     if not hasattr(classifier, "plan") or not hasattr(X, "columns"):
         return X
     return X[[name for name in X.columns if name in set(classifier.plan.columns)]]

@@ -143,7 +143,7 @@ class DaskRankSVM(OnCluster, RankSVM):
 
     def _train_on(self, minimiser: Any, ranking: Any, *given: Any, **options: Any) -> Solution:
         solution = super()._train_on(minimiser, ranking, *given, **options)
-        self._note_traffic(minimiser.cluster)
+        self._record_traffic(minimiser.cluster)
         return solution
 
     @staticmethod

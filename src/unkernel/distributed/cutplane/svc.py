@@ -122,7 +122,7 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
             labels = np.concatenate([part[0] for part in cluster.ask(get_targets, lambda _: ())])
             codes = np.searchsorted(self.classes_, labels).astype(np.int32)
             solutions, shifts = self._solve_problems(minimiser, options, codes, None, start)
-        self._note_traffic(cluster)
+        self._record_traffic(cluster)
         self._keep_solutions(rows, solutions, shifts)
         return follow_start(start, solutions)
 

@@ -45,7 +45,7 @@ class SparseOnCluster(PolyOnCluster):
             cluster.columns = solver.longest_sum
             found.append(solver.solve(None if start is None else start[k]))
         self.n_rounds_ = sum(len(solution.progress) for solution in found)
-        self._note_traffic(cluster)
+        self._record_traffic(cluster)
         self._finish_fit(
             [self._outcome(solution) for solution in found],
             partial(self._make_sparse_model, found, problems[0].map, l1, numbering),

@@ -132,7 +132,7 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
         model = certified.fetch_model()
         self.storage_ = certified.storage
         self.n_rounds_ = len(certified.history)
-        self._note_traffic(cluster)
+        self._record_traffic(cluster)
         self._finish_fit(
             certified.outcomes(float(self.tol)),
             lambda origin: replace(model, origin=origin),

@@ -101,7 +101,7 @@ class DaskTreeSVC(ClassifierOnCluster, TreeSVC):
 
     def _train_on(self, examples: Any, start: Any, on_progress: OnProgress | None) -> None:
         super()._train_on(examples, start, on_progress)
-        self._note_traffic(examples.cluster)
+        self._record_traffic(examples.cluster)
 
     def _make_tree_kernel(self) -> ExampleKernel:
         return ExampleKernel(

@@ -10,7 +10,7 @@ from unkernel.data.text.drawing._input import replace_controls
 def draw_chunks(words: Sequence[str], tags: Sequence[str]) -> str:
     """Draw words on one line, with their chunks in brackets; tags can have any scheme.
 
-    B and S begin a chunk, and so does any tag after O, E, S or another type.
+    The tags B and S begin a chunk, and so does any tag (except O) after O, E, S or a tag of another type.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def draw_chunks(words: Sequence[str], tags: Sequence[str]) -> str:
     '[the old sea]'
     """
     parts: list[str] = []
-    around = ["O", *tags, "O"]
-    for word, tag, before, after in zip(words, tags, around[:-2], around[2:], strict=True):
+    padded_tags = ["O", *tags, "O"]
+    for word, tag, before, after in zip(words, tags, padded_tags[:-2], padded_tags[2:], strict=True):
         kind = replace_controls(tag.partition("-")[2])
         begin = f"[{kind} " if kind else "["
         ends = tag != "O" and (after == "O" or _begins(tag, after))

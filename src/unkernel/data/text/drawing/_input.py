@@ -24,7 +24,7 @@ class Dependencies:
 
 
 def dependencies(words: Any, heads: Any, labels: Any, tags: Any, base: int) -> Dependencies:
-    """Check the arguments of both drawings: a sentence with columns, or lists."""
+    """Check the arguments of a drawing: a sentence of a treebank, or lists."""
     if heads is None:
         if not hasattr(words, "forms"):
             raise TypeError("give a sentence of a treebank, or words and heads")
@@ -36,7 +36,10 @@ def dependencies(words: Any, heads: Any, labels: Any, tags: Any, base: int) -> D
     count = len(words)
     own_labels, own_tags = (_column(column, count) for column in (labels, tags))
     return Dependencies(
-        [replace_controls(str(word)) for word in words], _places(heads, count, base), own_labels, own_tags
+        [replace_controls(str(word)) for word in words],
+        _head_positions(heads, count, base),
+        own_labels,
+        own_tags,
     )
 
 
@@ -52,7 +55,7 @@ def _column(values: Sequence[str] | None, count: int) -> list[str]:
     return ["" if value == "_" else replace_controls(str(value)) for value in values]
 
 
-def _places(heads: Sequence[int], count: int, base: int) -> list[int]:
+def _head_positions(heads: Sequence[int], count: int, base: int) -> list[int]:
     if len(heads) != count:
         raise ValueError(f"{len(heads)} heads for {count} words")
     places = [int(head) - base for head in heads]
@@ -64,10 +67,10 @@ def _places(heads: Sequence[int], count: int, base: int) -> list[int]:
 
 def replace_controls(text: str) -> str:
     """Return the text without characters that control the terminal or change the direction of text."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if _acts(character) else character for character in text)
+    return "".join("\N{REPLACEMENT CHARACTER}" if _is_control(character) else character for character in text)
 
 
-def _acts(character: str) -> bool:
+def _is_control(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or ord(character) in _DIRECTIONS
 
 

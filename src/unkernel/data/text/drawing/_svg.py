@@ -1,8 +1,9 @@
 """Arcs over the words, as SVG.
 
-An arc goes from the head up, across and down to the dependent, where it has its arrow. Shorter arcs are drawn
-first, and each arc is above all arcs that it spans. Labels interrupt their own arc, and words are far enough
-apart for them. So labels never overlap. Arcs meet only where dependencies cross, and labels move aside there.
+An arc goes up from the head, across, and down to the dependent, where it ends in an arrow. Shorter arcs are
+drawn first, and each arc is above all arcs that it spans. A label interrupts its arc, and words are far
+enough apart for labels. So labels never overlap. Arcs meet only where dependencies cross; there, labels move
+aside.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _WORD_GAP = 14
 _MARGIN = 12
 _CORNER = 9
 _ARROW = 6
-_MAX_CROSSINGS = 100  # words below an arc for which its label moves aside
+_MAX_CROSSINGS = 100  # with more crossings, the label of an arc does not move aside
 # Greys and a blue that are legible on white and on black; words have the colour of the surrounding text.
 _ARC_COLOUR, _LABEL_COLOUR, _TAG_COLOUR = "#8a949e", "#4a86c8", "#8a949e"
 _NARROW, _WIDE = frozenset("iIjlftr.,:;'\"!|()[]{}-` "), frozenset("mwMW@%—…")
@@ -85,10 +86,10 @@ class _Picture:
         self._base = _MARGIN + _LABEL_SIZE / 2 + self._levels * _LEVEL_HEIGHT
         self._offsets: dict[tuple[_Arc, int], float] = {}
         self._root_offsets: dict[int, float] = {}
-        self._standing: list[list[tuple[int, float]]] = []  # for each word: legs as (level, offset)
+        self._legs_of_word: list[list[tuple[int, float]]] = []  # for each word: legs as (level, offset)
         self._set_legs()
-        self._tops = np.array([max((level for level, _ in legs), default=0) for legs in self._standing])
-        reach = [len(legs) / 2 * _LEG_SPACING for legs in self._standing]
+        self._tops = np.array([max((level for level, _ in legs), default=0) for legs in self._legs_of_word])
+        reach = [len(legs) / 2 * _LEG_SPACING for legs in self._legs_of_word]
         texts = zip(sentence.words, sentence.tags, strict=True)
         halves = [max(_width(word, _WORD_SIZE), _width(tag, _TAG_SIZE)) / 2 for word, tag in texts]
         self._halves = [max(pair) for pair in zip(halves, reach, strict=True)]
@@ -119,24 +120,25 @@ class _Picture:
     def _set_legs(self) -> None:
         """Set the offset of each arc from the middle of its words.
 
-        From the left: arcs to the left, the lowest first, the root, arcs to the right, the lowest last.
+        From left to right: arcs to the left, the lowest first; the line of a root; arcs to the right, the
+        lowest last.
         """
-        on: list[list[tuple[float, _Arc | None]]] = [[] for _ in self._sentence.words]
+        legs_of: list[list[tuple[float, _Arc | None]]] = [[] for _ in self._sentence.words]
         for word in self._roots:
-            on[word].append((0.0, None))
+            legs_of[word].append((0.0, None))
         for arc in self._arcs:
             first, last = arc.ends
-            on[first].append((1 / arc.level, arc))
-            on[last].append((-1 / arc.level, arc))
-        for word, legs in enumerate(on):
-            self._standing.append([])
-            for place, (_, own) in enumerate(sorted(legs, key=lambda leg: leg[0])):
+            legs_of[first].append((1 / arc.level, arc))
+            legs_of[last].append((-1 / arc.level, arc))
+        for word, legs in enumerate(legs_of):
+            self._legs_of_word.append([])
+            for place, (_, leg_arc) in enumerate(sorted(legs, key=lambda leg: leg[0])):
                 offset = (place - (len(legs) - 1) / 2) * _LEG_SPACING
-                self._standing[word].append((self._levels if own is None else own.level, offset))
-                if own is None:
+                self._legs_of_word[word].append((self._levels if leg_arc is None else leg_arc.level, offset))
+                if leg_arc is None:
                     self._root_offsets[word] = offset
                 else:
-                    self._offsets[own, word] = offset
+                    self._offsets[leg_arc, word] = offset
 
     def _centres(self) -> list[float]:
         """Return the middle of each word, as far left as earlier words and labels allow."""
@@ -179,7 +181,7 @@ class _Picture:
         crossing = np.flatnonzero(self._tops[first + 1 : last] > arc.level) + first + 1
         if not arc.label or len(crossing) > _MAX_CROSSINGS:
             return []
-        legs = [(word, *leg) for word in crossing.tolist() for leg in self._standing[word]]
+        legs = [(word, *leg) for word in crossing.tolist() for leg in self._legs_of_word[word]]
         return sorted(self._x[word] + offset for word, level, offset in legs if level > arc.level)
 
     def _height(self, level: int) -> float:
@@ -229,7 +231,7 @@ class _Picture:
 
 
 def _arcs(sentence: Dependencies) -> list[_Arc]:
-    """Return the arcs, shorter ones first, each one level above the highest arc that it spans."""
+    """Return the arcs, shorter arcs first; each arc is one level above the highest arc that it spans."""
     ends = [(min(word, head), max(word, head), word) for word, head in enumerate(sentence.heads) if head >= 0]
     skyline = np.zeros(len(sentence.words), np.int64)  # the highest level over the gap after each word
     arcs = []
@@ -241,11 +243,11 @@ def _arcs(sentence: Dependencies) -> list[_Arc]:
 
 
 def _width(text: str, size: float) -> float:
-    """Return an upper estimate of the width of a text, as fonts differ."""
-    return size * sum(map(_em, text))
+    """Return an upper estimate of the width of a text; widths differ between fonts."""
+    return size * sum(map(_relative_width, text))
 
 
-def _em(character: str) -> float:
+def _relative_width(character: str) -> float:
     if not character.isascii():
         return (0.0, 0.68, 1.05)[character_cells(character)]
     if character in _NARROW:

@@ -12,7 +12,7 @@ from typing import Any
 
 from unkernel.data.text.drawing._input import ROOT, Dependencies, cells, character_cells, dependencies
 
-# By the sides to which a cell is connected: up, down, left, right.
+# Box-drawing characters, by the sides to which they connect: up, down, left, right.
 _JOINTS = {
     (False, True, False, True): "╭",
     (True, False, False, True): "╰",
@@ -21,7 +21,7 @@ _JOINTS = {
     (True, False, True, True): "┴",
     (True, True, True, True): "┼",
 }
-_MAX_LEVELS = 60  # further heads are given by their numbers
+_MAX_LEVELS = 60  # heads that need more levels are given by their numbers
 _ELLIPSIS = "…"
 
 
@@ -36,7 +36,7 @@ def draw_text(
 ) -> str:
     """Draw a dependency tree for the terminal: one word per line, its head to the left.
 
-    Arcs that do not fit and heads in a cycle are given by numbers (``← 7``).
+    If an arc does not fit, or is part of a cycle, the number of the head is given instead (``← 7``).
 
     Parameters
     ----------
@@ -113,11 +113,11 @@ def _spans(heads: list[int]) -> dict[int, tuple[int, int, list[int]]]:
     for word, head in enumerate(heads):
         if head >= 0:
             dependents.setdefault(head, []).append(word)
-    return {head: (min(head, own[0]), max(head, own[-1]), own) for head, own in dependents.items()}
+    return {head: (min(head, words[0]), max(head, words[-1]), words) for head, words in dependents.items()}
 
 
 def _dependents_first(heads: list[int]) -> list[int]:
-    """Return words with heads after their dependents, except cycles and the words above them."""
+    """Return the words, heads after their dependents, without words in cycles and their ancestors."""
     waiting_for = [0] * len(heads)
     for head in heads:
         if head >= 0:
