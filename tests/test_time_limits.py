@@ -15,7 +15,7 @@ from unkernel.data import Treebank
 from unkernel.data.rows.csr import CsrRows
 from unkernel.parsing import Tokenizer
 
-AT_ONCE_SECONDS = 1e-9
+EXPIRED_SECONDS = 1e-9
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +34,8 @@ def rows_of(count: int) -> CsrRows:
 
 
 @pytest.mark.parametrize("count", [1, 100])
-def test_calls_after_the_end_fail(fast, tokenizer, count):
-    with TimeLimit(AT_ONCE_SECONDS):
+def test_calls_after_the_time_limit_fail(fast, tokenizer, count):
+    with TimeLimit(EXPIRED_SECONDS):
         with pytest.raises(TimeoutError, match="longer than the 1e-09 seconds that it may take"):
             fast.decision_function(rows_of(count))
         with pytest.raises(TimeoutError):
@@ -60,20 +60,20 @@ def test_long_scores_end_in_time(fast):
 
 
 def test_the_earlier_end_counts(tokenizer):
-    with TimeLimit(AT_ONCE_SECONDS):
+    with TimeLimit(EXPIRED_SECONDS):
         with TimeLimit(math.inf), pytest.raises(TimeoutError):
             tokenizer.tokenize("They bark")
         with pytest.raises(TimeoutError):
             tokenizer.tokenize("They bark")
     with TimeLimit(1000):
-        with TimeLimit(AT_ONCE_SECONDS), pytest.raises(TimeoutError):
+        with TimeLimit(EXPIRED_SECONDS), pytest.raises(TimeoutError):
             tokenizer.tokenize("They bark")
         tokenizer.tokenize("They bark")
 
 
 def test_a_limit_is_that_of_a_thread(tokenizer):
     found = []
-    with TimeLimit(AT_ONCE_SECONDS):
+    with TimeLimit(EXPIRED_SECONDS):
         thread = threading.Thread(target=lambda: found.append(tokenizer.tokenize("They bark")[0].forms))
         thread.start()
         thread.join()

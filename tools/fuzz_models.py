@@ -220,7 +220,7 @@ def limit_addresses() -> None:
 def peak_bytes() -> int:
     """Return the peak memory of this process.
 
-    Since no valid input comes close to the limit, it reveals every input beyond it.
+    No valid input comes close to the limit, so a peak above the limit always exposes a bad input.
     """
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 

@@ -47,7 +47,7 @@ def summary_of(module: Path) -> str:
 
 
 def python_tables(project: Path = ROOT / "pyproject.toml", source: Path = SOURCE) -> Iterator[str]:
-    """Yield a table per container of the contracts, and one of the folders in rooms."""
+    """Yield one table per package in the layer contracts, then a table of the folders inside packages."""
     for contract in layer_contracts(project):
         for container in contract.get("containers", [""]):
             folder = source.joinpath(*container.split("."))

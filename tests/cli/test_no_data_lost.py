@@ -48,7 +48,7 @@ NEITHER = {
 REASONS = (
     "is also an input",
     "is one of the sources",
-    "--checkpoint is a folder, and this is a file",
+    "--checkpoint must name a folder, and this is a file",
     "is for rows in the svmlight format",
 )
 

@@ -55,7 +55,7 @@ def test_options_that_are_refused(run, linear_files, tmp_path, options, reason):
 def test_bad_places_of_checkpoints_and_caches_are_refused(run, linear_files, tmp_path):
     data, test = linear_files
     command = ["train", "linear", data, "-o", tmp_path / "m.uk", "--out-of-core"]
-    assert "is a folder, and this is a file" in run(*command, "--checkpoint", test).error()
+    assert "must name a folder, and this is a file" in run(*command, "--checkpoint", test).error()
     assert "is also an input" in run(*command, "--cache", data).error()
     before = test.read_bytes()
     assert "not a file of rows" in run(*command, "--cache", test).error()

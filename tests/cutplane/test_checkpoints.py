@@ -422,13 +422,13 @@ def test_damaged_settings_are_refused(killed, folder, change):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", ["weights", "masses", "offsets"])
-@pytest.mark.parametrize("how", ["nan", "less", "negative"])
+@pytest.mark.parametrize("how", ["nan", "too short", "negative"])
 def test_damaged_arrays_are_refused(killed, folder, name, how):
     learner, X, y = killed
     path = folder / "problem-0" / "state.uk"
     header, arrays = parts(path.read_bytes())
     numbers = np.frombuffer(arrays[name]).copy()
-    numbers = {"nan": numbers * np.nan, "less": numbers[1:], "negative": -np.abs(numbers) - 1}[how]
+    numbers = {"nan": numbers * np.nan, "too short": numbers[1:], "negative": -np.abs(numbers) - 1}[how]
     arrays[name] = numbers.tobytes()
     path.unlink()
     path.write_bytes(joined(header, arrays))

@@ -310,7 +310,7 @@ def test_listings_are_the_same(head):
 
 
 def test_memory_is_counted():
-    """Only existing sums of states count; a plan that could have more is not refused."""
+    """Only sums of states that exist count towards the limit, however many the plan could have."""
     model = make_slots_model(4, 3)
     tables = grouped(model, 9, 1e9, most_bytes=3e6)
     assert groups_of(tables)

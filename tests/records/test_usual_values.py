@@ -65,7 +65,7 @@ def test_models_are_served_with_usual_values(tmp_path: Path):
     assert "prediction" in answerer.answer_one(answerer.example)
 
 
-def test_dates_of_files_without_usual_values_are_dates():
+def test_old_files_without_usual_values_still_show_a_valid_date():
     plan = ENCODER.fit(ROWS).plan_
     arrays, settings = plan.to_container("plan.")
     del settings["example"]

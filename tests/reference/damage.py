@@ -251,7 +251,7 @@ def environment():
 
 
 def run(program, paths, folder, seed, count):
-    """Run the module `program`, this one or one that calls it, and return its counts."""
+    """Run the module `program` (this one, or one that calls this one) and return its counts."""
     folder.mkdir()
     command = [sys.executable, program.__file__, str(folder), str(seed), str(count), *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)

@@ -83,7 +83,7 @@ class Numbering {
   std::uint64_t features_;
   std::uint64_t own_;
   std::vector<std::vector<Key>>
-      counts_;  // [size][n]: conjunctions of exactly `size` that the first n ranks form
+      counts_;  // [size][n]: conjunctions of exactly `size` features among the first n ranks
 };
 
 inline double factorial(int n) { return n <= 1 ? 1.0 : n * factorial(n - 1); }

@@ -28,7 +28,7 @@ class AnswerCache {
   // Longer rows are not stored.
   static constexpr std::size_t longest_row = 1024;
 
-  // A bit of stored hashes, set if the row was found since it was stored. The hashes of keys do not use this
+  // A flag in each stored hash, set once a lookup has found the row. The hashes of keys do not use this
   // bit.
   static constexpr std::uint64_t was_found = 1;
 

@@ -115,7 +115,7 @@ def _choose3(n: Ranks) -> Ranks:
 
 
 def _last_block_at_or_before(keys: Ranks, degree: int, sets: bool) -> Ranks:
-    # block(a) is a^degree / degree! and lower terms, which shift the root by less than 3.
+    # block(a) is a^degree / degree! plus lower-order terms, which shift the root by less than 3.
     root = (math.factorial(degree) * keys.astype(np.float64)) ** (1.0 / degree)
     a: Ranks = np.maximum(root - 4, 0).astype(np.uint64)
     while (short := _block(a + 1, degree, sets) <= keys).any():

@@ -148,7 +148,7 @@ def test_bytes_that_are_not_utf8(bad, reader):
 
 
 @given(st.binary(max_size=30), st.integers(0, 12))
-def test_utf8_is_checked_as_by_python(text, plain):
+def test_utf8_check_agrees_with_python(text, plain):
     word = b"a" * plain + text.translate(None, b" \t\n\r\0\v\f") + b"z"
     try:
         expected = word.decode()

@@ -180,7 +180,7 @@ def test_the_line_of_an_error_in_a_later_part():
 def test_heads_are_checked():
     corpus = read(TWO)
     for heads in ([1], [1, 2], [-2, -1], [[1, -1]], [0.5, 1], [2**40, -1]):
-        with pytest.raises(ValueError, match=r"heads|depend"):
+        with pytest.raises(ValueError, match=r"head"):
             corpus.with_heads(heads)
     for types in (b"D", b"dD", b"DDD"):
         with pytest.raises(ValueError, match=r"types|A to Z"):

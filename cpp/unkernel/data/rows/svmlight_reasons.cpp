@@ -43,7 +43,7 @@ std::string_view without_digits(std::string_view text) {
   return text;
 }
 
-// Only for text that was refused as a number: a decimal number among it was too large for a double.
+// Call only with text that was refused as a number. If it is a decimal number, it was too large for a double.
 bool is_decimal(std::string_view text) {
   const std::string_view number = without_sign(text);
   std::string_view rest = without_digits(number);

@@ -78,9 +78,9 @@ void for_each_pair(const ConjunctionWeights& model, const Visit& visit) {
 
 // --- Ranks -----------------------------------------------------------------------------------------
 
-// The engine numbers features in four zones: dense features of the core; dense features outside the core,
-// which form pairs with the core only; other features of the core; other features outside the core. Each zone
-// is sorted by descending frequency.
+// The engine assigns numbers to features in four zones: dense features of the core; dense features outside
+// the core, which form pairs with the core only; other features of the core; other features outside the core.
+// Each zone is sorted by descending frequency.
 struct Order {
   Rank core = 0;                      // dense features of the core
   Rank dense = 0;                     // dense features

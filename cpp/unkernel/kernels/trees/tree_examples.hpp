@@ -39,7 +39,8 @@ struct ExampleKernel {
 
 struct ExampleSet {
   std::shared_ptr<const Forest> forest;
-  std::vector<NodeId> order;  // nodes_in_order; needed on the right side of a matrix and in a machine
+  std::vector<NodeId>
+      order;  // nodes_in_order; needed for columns of kernel matrices and for support examples
   std::size_t size = 0;
   std::vector<TreeCounts> trees;    // one per channel
   std::vector<VectorRows> vectors;  // one per channel

@@ -135,7 +135,7 @@ def _check_checkpoint(checkpoint: str | None) -> None:
         return
     folder = Path(checkpoint)
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder}: --checkpoint is a folder, and this is a file")
+        raise ValueError(f"{folder}: --checkpoint must name a folder, and this is a file")
     check_place(folder / "cuts" if folder.is_dir() else folder)
 
 

@@ -34,7 +34,7 @@ class Block:
     y : array of labels
     qid, weights : array, or None
     first_index : int
-        The number of column 0: 1 for files that count from 1.
+        The number by which files refer to the first column: 1 if they count from 1.
     """
 
     X: Any

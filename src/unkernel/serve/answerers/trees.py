@@ -16,7 +16,7 @@ _MAX_TREE_NODES = 10_000  # the time of tree kernels grows with the square of th
 
 
 class TreeAnswerer(ScoreAnswerer):
-    """A model of trees in brackets."""
+    """A model of trees, which requests give in bracket notation."""
 
     input = "tree"
 

@@ -1,7 +1,7 @@
 """Trees for the terminal.
 
 Words are listed from top to bottom. A word with dependents has a vertical bar, which spans the word and all
-its dependents. A horizontal line leads from the bar of its head, through its own bar, to the word. The bars
+its dependents. A horizontal line leads to each word: from the bar of its head, through its own bar. The bars
 of heads are to the left of the bars of their dependents, so that moving left means moving up the tree.
 """
 
