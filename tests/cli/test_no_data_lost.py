@@ -31,15 +31,16 @@ INPUTS = {
 }  # fmt: skip
 NEITHER = {
     "C", "beam", "by", "cache_rows", "calibrate", "class_weight", "coef0", "combine", "costs", "cv", "dask",
-    "decay", "degree", "direction", "drain", "draw", "drop", "duration", "engine", "epochs", "exploration",
-    "feature_map", "folds", "force", "format", "gamma", "given", "host", "imbalance", "intercept",
-    "intercept_scaling", "jobs", "json", "k", "kernel", "l1_ratio", "labels", "learner", "log_requests",
+    "decay", "degree", "direction", "drain", "draw", "drop", "duration", "engine", "epochs", "epsilon",
+    "exploration", "feature_map", "folds", "force", "format", "gamma", "given", "host", "imbalance",
+    "intercept", "intercept_scaling", "jobs", "json", "k", "kernel", "l1_ratio", "labels", "learner",
+    "log_requests",
     "loss", "max_batch", "max_body", "max_connections", "max_cuts", "max_iter", "max_requests",
     "max_seconds", "measure", "memory", "min_count", "min_updates", "mistakes", "n_bins", "n_features",
     "ndcg_at", "no_records", "normalize",
     "normalize_vectors", "objective", "of", "on_error", "out_of_core", "pair_weight", "penalty", "port",
-    "probability", "quiet", "rare", "row", "runs", "sample_size", "scheme", "scores", "seed", "solver",
-    "split", "storage", "target", "threshold", "thresholds", "title", "tol", "top", "tree_pairing",
+    "probability", "quantile", "quiet", "rare", "row", "runs", "sample_size", "scheme", "scores", "seed",
+    "solver", "split", "storage", "target", "threshold", "thresholds", "title", "tol", "top", "tree_pairing",
     "tree_weight", "trie_nodes", "unknown_keys", "vector_kernel", "verbose", "watch", "width_decay",
     "workers", "zero_based",
 }  # fmt: skip
