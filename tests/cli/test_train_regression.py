@@ -106,7 +106,7 @@ def test_targets_that_are_no_numbers_are_refused(run, tmp_path, text, words):
     [
         (["--epsilon", "1"], "--epsilon is for --loss epsilon_insensitive"),
         (["--quantile", "0.9"], "--quantile is for --loss quantile"),
-        (["--calibrate", "3"], "--calibrate is for classes"),
+        (["--calibrate", "3"], "--calibrate"),
         (["--loss", "huber"], "huber"),
     ],
 )

@@ -162,6 +162,16 @@ def test_sets_and_real_values_agree() -> None:
     np.testing.assert_allclose(sets.predict(X), values.predict(2 * X), atol=1e-4)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_split_finds_the_same_values(loss: str) -> None:
+    X = sparse.csr_matrix((np.random.default_rng(9).random((300, 40)) < 0.2).astype(float))
+    y = 3 * X[:, 0].toarray().ravel() + np.random.default_rng(10).normal(size=300)
+    plain = PolyRegressor(2, loss=loss, **LOSSES[loss], tol=1e-6, max_iter=10**5).fit(X, y)
+    split = clone(plain).set_params(storage="split").fit(X, y)
+    assert split.storage_ == "split"
+    np.testing.assert_allclose(split.predict(X), plain.predict(X), atol=1e-2)
+
+
 def test_a_warm_start_saves_epochs(rows: Any, targets: Any) -> None:
     reg = PolyRegressor(2, C=1.0, tol=1e-6, max_iter=10**5, warm_start=True, random_state=0)
     first = reg.fit(rows, targets).n_iter_
@@ -239,6 +249,8 @@ def test_it_works_in_a_grid_search(rows: Any, targets: Any) -> None:
     [
         ({"y": [1.0, np.nan]}, "NaN"),
         ({"y": [1.0, np.inf]}, "infinity"),
+        ({"y": [1.0, None]}, "NaN"),
+        ({"y": [1.0, 1e200]}, "beyond 1e"),
         ({"y": ["a", "b"]}, "could not convert"),
         ({"y": [1.0]}, "inconsistent"),
         ({"sample_weight": [0.0, 0.0]}, "non-zero"),

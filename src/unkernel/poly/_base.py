@@ -323,6 +323,8 @@ class PolyLearner(PreparedLearner, RowLearner):
         super()._restore(model)
         assert isinstance(model, ConjunctionModel | KernelModel)
         self.gamma_ = model.gamma if isinstance(model, ConjunctionModel) else model.kernel.gamma
+        if isinstance(storage := model.origin.get("storage"), str):
+            self.storage_ = storage
 
 
 class PolyClassifier(ClassifierMixin, PolyLearner):  # type: ignore[misc]

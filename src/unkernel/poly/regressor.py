@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unkernel._core import DistinctRows, PolySolution
 from unkernel.data.rows.csr import CsrRows
-from unkernel.learners.base import Model
 from unkernel.learners.progress import OnProgress
 from unkernel.models import ConjunctionModel, Decision, KernelModel
 from unkernel.poly._base import PolyLearner, Start
@@ -21,6 +20,7 @@ from unkernel.poly._base import PolyLearner, Start
 _LINEAR = ("absolute_error", "epsilon_insensitive", "quantile")
 _WITH_EPSILON = ("epsilon_insensitive", "squared_epsilon_insensitive")
 _LOSSES = {"squared_error", "squared_epsilon_insensitive", *_LINEAR}
+_LARGEST_TARGET = 1e100
 _VALUES = Decision("regression", np.empty(0, dtype=np.int64))
 
 
@@ -75,8 +75,8 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
     max_iter : int, default=1000
         Largest number of passes over the rows.
     warm_start : bool, default=False
-        Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched row by
-        row, for rows with the same targets.
+        Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched by
+        rows and by the order of their targets, so use it for the same rows and targets.
     n_jobs : int, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -203,7 +203,7 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
     def _make_training_set(
         self, rows: CsrRows, targets: NDArray[Any], weights: NDArray[np.float64] | None
     ) -> RegressionSet:
-        targets = np.asarray(targets, dtype=np.float64)
+        targets = _check_targets(np.asarray(targets, dtype=np.float64))
         row_weights = np.ones(len(targets)) if weights is None else weights
         self._centre = self._choose_centre(targets, row_weights)
         values = np.unique(targets[row_weights > 0])
@@ -255,7 +255,11 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
             facts["epsilon"] = float(self.epsilon)
         return facts | ({"quantile": float(self.quantile)} if self.loss == "quantile" else {})
 
-    def _restore(self, model: Model) -> None:
-        super()._restore(model)
-        if isinstance(storage := model.origin.get("storage"), str):
-            self.storage_ = storage
+
+def _check_targets(targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the targets; ValueError if one is missing, or if its square could overflow."""
+    if not np.isfinite(targets).all():
+        raise ValueError("Input y contains NaN or infinity: a regression needs a number for each row")
+    if np.abs(targets).max() > _LARGEST_TARGET:
+        raise ValueError(f"Input y has values beyond {_LARGEST_TARGET:g}: divide y by a number")
+    return targets

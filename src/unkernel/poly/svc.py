@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import StrOptions
 
 from unkernel._core import PolySolution
-from unkernel.learners.base import Model
 from unkernel.learners.progress import OnProgress
 from unkernel.poly._base import PolyClassifier, Start, TrainingSet
 
@@ -178,8 +177,3 @@ class PolySVC(PolyClassifier):
 
     def _training_facts(self) -> dict[str, Any]:
         return {"loss": self.loss, "penalty": self.penalty, "storage": self.storage_}
-
-    def _restore(self, model: Model) -> None:
-        super()._restore(model)
-        if isinstance(storage := model.origin.get("storage"), str):
-            self.storage_ = storage

@@ -110,12 +110,13 @@ def record_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
         return {}
     from unkernel.cli.learners.record_training import encoder_options
 
+    with_probabilities = {} if learner.predicts_values else {"calibrate": (train_options.Calibrate, None)}
     return {
         "target": (train_options.Target, None),
         "schema": (train_options.Schema, None),
         "drop": (train_options.Drop, None),
         **derive_parts(encoder_options(), {}, train_options.RECORDS_PANEL),
-        "calibrate": (train_options.Calibrate, None),
+        **with_probabilities,
     }
 
 

@@ -57,9 +57,7 @@ class RegressionLearner(Learner):
     """
 
     def check(self) -> None:
-        """Refuse parameters of other losses, and probabilities."""
-        if "calibrate" in self.given:
-            raise ValueError("--calibrate is for classes; numbers have no probabilities")
+        """Refuse parameters of other losses."""
         loss = self.given.get("loss", self.default("loss"))
         for option, losses in _LOSSES_OF_OPTION.items():
             if option in self.given and loss not in losses:
