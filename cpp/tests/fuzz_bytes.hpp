@@ -38,10 +38,11 @@ class FuzzBytes {
     const std::uint8_t first = byte();
     return first < special.size() ? special[first] : (first - 128) / 8.0;
   }
-  std::string text(std::size_t longest) {
-    std::string read;
-    for (std::size_t left = below(longest + 1); left > 0; --left) read.push_back(static_cast<char>(byte()));
-    return read;
+  std::string text(std::size_t max_length) {
+    std::string decoded;
+    for (std::size_t left = below(max_length + 1); left > 0; --left)
+      decoded.push_back(static_cast<char>(byte()));
+    return decoded;
   }
 
   // Returns a number that is next to `old`, at an end of its range, small, or arbitrary.
@@ -59,9 +60,9 @@ class FuzzBytes {
         if constexpr (std::is_floating_point_v<T>) {
           return static_cast<T>(real());
         } else {
-          std::uint64_t any = 0;
-          for (std::size_t k = 0; k < sizeof(T); ++k) any = any * 256 + byte();
-          return static_cast<T>(any);
+          std::uint64_t bits = 0;
+          for (std::size_t k = 0; k < sizeof(T); ++k) bits = bits * 256 + byte();
+          return static_cast<T>(bits);
         }
     }
   }
@@ -72,18 +73,18 @@ class FuzzBytes {
     using T = typename Array::value_type;
     std::vector<T> changed(array.begin(), array.end());
     const std::uint8_t kind = byte();
-    const std::size_t place = below(changed.size());
+    const std::size_t position = below(changed.size());
     switch (kind % 8) {
-      case 0: changed.resize(place); break;
+      case 0: changed.resize(position); break;
       case 1: changed.insert(changed.end(), 1U + kind / 64, number(T{})); break;
       case 2:
-        if (!changed.empty()) std::swap(changed[place], changed[below(changed.size())]);
+        if (!changed.empty()) std::swap(changed[position], changed[below(changed.size())]);
         break;
       case 3:
-        if (!changed.empty()) changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(place));
+        if (!changed.empty()) changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(position));
         break;
       default:
-        if (!changed.empty()) changed[place] = number(changed[place]);
+        if (!changed.empty()) changed[position] = number(changed[position]);
     }
     array = Array(changed.begin(), changed.end());
   }

@@ -36,10 +36,10 @@ void test_the_error_is_below_the_stated_bound() {
 }
 
 void test_extreme_arguments() {
-  const double least = std::numeric_limits<double>::denorm_min();
+  const double smallest = std::numeric_limits<double>::denorm_min();
   const std::vector<double> computed = exponentials_of(
       {0.0, -0.0, -infinity, -std::numeric_limits<double>::max(), -745.0, -745.14, -746.0, -1e4}, 1.0);
-  CHECK((computed == std::vector{1.0, 1.0, 0.0, 0.0, least, 0.0, 0.0, 0.0}));
+  CHECK((computed == std::vector{1.0, 1.0, 0.0, 0.0, smallest, 0.0, 0.0, 0.0}));
   for (const double nan : exponentials_of({std::nan(""), -std::nan("")}, 1.0)) CHECK(std::isnan(nan));
 }
 
@@ -54,8 +54,9 @@ void test_results_do_not_depend_on_the_position_in_the_array() {
   unkernel::Random random(2);
   std::vector<double> values;
   for (int k = 0; k < 37; ++k) values.push_back(-800.0 * random.below(1'000'001) / 1e6);
-  const std::vector<double> together = exponentials_of(values, 1.0);
-  for (std::size_t k = 0; k < values.size(); ++k) CHECK(exponentials_of({values[k]}, 1.0)[0] == together[k]);
+  const std::vector<double> all_at_once = exponentials_of(values, 1.0);
+  for (std::size_t k = 0; k < values.size(); ++k)
+    CHECK(exponentials_of({values[k]}, 1.0)[0] == all_at_once[k]);
 }
 
 }  // namespace

@@ -17,13 +17,13 @@ History make_history(std::int64_t count) {
   return history;
 }
 
-void test_few_passes_are_all_kept() {
+void test_a_short_history_keeps_every_pass() {
   const History history = make_history(100);
   CHECK(history.passes().size() == 100);
   CHECK(history.passes()[41].number == 41 && history.passes()[41].objective == 1.0 / 42.0);
 }
 
-void test_many_passes_are_thinned_out_and_the_last_is_kept() {
+void test_a_long_history_is_thinned_out_but_keeps_the_last_pass() {
   for (const std::int64_t count : {257, 1000, 1001, 100'000}) {
     const History history = make_history(count);
     const auto& passes = history.passes();
@@ -45,8 +45,8 @@ void test_noting_a_pass_again_replaces_it() {
 }  // namespace
 
 int main() {
-  test_few_passes_are_all_kept();
-  test_many_passes_are_thinned_out_and_the_last_is_kept();
+  test_a_short_history_keeps_every_pass();
+  test_a_long_history_is_thinned_out_but_keeps_the_last_pass();
   test_noting_a_pass_again_replaces_it();
   return 0;
 }

@@ -17,8 +17,8 @@ using unkernel::LargeVector;
 void leave_dirty_memory(std::size_t bytes) {
   std::vector<char> memory(bytes);
   std::memset(memory.data(), 0xab, bytes);
-  void* volatile kept = memory.data();
-  (void)kept;
+  void* volatile used = memory.data();  // otherwise the compiler may remove the call of memset
+  (void)used;
 }
 
 void test_new_arrays_are_zero() {

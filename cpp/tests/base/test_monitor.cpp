@@ -19,7 +19,7 @@ using unkernel::supervise;
 
 void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
-void test_work_runs_on_a_thread_of_its_own() {
+void test_work_runs_on_a_separate_thread() {
   Monitor monitor;
   std::thread::id worker;
   supervise(monitor, [&] { worker = std::this_thread::get_id(); }, [](const Progress&) {});
@@ -83,11 +83,11 @@ void test_supervise_waits_for_work_that_stops_late() {
 
 void test_the_callback_receives_the_latest_report() {
   Monitor monitor;
-  std::atomic<bool> seen{false};
+  std::atomic<bool> received{false};
   const auto work = [&] {
     Progress progress;
     progress.stage = "testing";
-    for (progress.epoch = 1; !seen; ++progress.epoch) {
+    for (progress.epoch = 1; !received; ++progress.epoch) {
       monitor.report(progress);
       pause();
     }
@@ -95,11 +95,11 @@ void test_the_callback_receives_the_latest_report() {
   std::int64_t epoch = 0;
   supervise(monitor, work, [&](const Progress& progress) {
     CHECK(progress.stage == "testing" &&
-          progress.epoch >= epoch);  // >=: on a busy machine, the same report may be received twice
+          progress.epoch >= epoch);  // not >, because the same report may be received twice
     epoch = progress.epoch;
-    seen = epoch > 30;
+    received = epoch > 30;
   });
-  CHECK(seen);
+  CHECK(received);
 }
 
 // Even if the work ends immediately, the callback receives its last report.
@@ -123,13 +123,13 @@ void test_the_callback_receives_the_last_report() {
 
 void test_the_callback_receives_the_first_report_during_the_work() {
   Monitor monitor;
-  std::atomic<bool> seen{false};
+  std::atomic<bool> received{false};
   const auto work = [&] {
     monitor.report(Progress{});
-    while (!seen) pause();
+    while (!received) pause();
   };
-  supervise(monitor, work, [&](const Progress&) { seen = true; });
-  CHECK(seen);
+  supervise(monitor, work, [&](const Progress&) { received = true; });
+  CHECK(received);
 }
 
 void test_exceptions_of_the_last_callback_are_rethrown() {
@@ -185,7 +185,7 @@ void test_a_callback_on_the_callers_thread_stops_all_threads() {
 
 int main() {
   test_a_callback_on_the_callers_thread_stops_all_threads();
-  test_work_runs_on_a_thread_of_its_own();
+  test_work_runs_on_a_separate_thread();
   test_exceptions_of_the_work_are_rethrown();
   test_a_callback_that_throws_stops_the_work();
   test_supervise_waits_for_work_that_stops_late();

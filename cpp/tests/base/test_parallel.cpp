@@ -62,8 +62,8 @@ std::vector<double> sums_of_pieces(int threads) {
 }
 
 void test_results_do_not_depend_on_threads() {
-  const std::vector<double> alone = sums_of_pieces(1);
-  for (const int threads : {2, 3, 16}) CHECK(sums_of_pieces(threads) == alone);
+  const std::vector<double> on_one_thread = sums_of_pieces(1);
+  for (const int threads : {2, 3, 16}) CHECK(sums_of_pieces(threads) == on_one_thread);
 }
 
 void test_an_exception_is_rethrown_and_cancels_later_tasks() {
@@ -155,17 +155,17 @@ void test_a_failing_task_does_not_block_later_turns() {
 // If the system provides no more threads, the existing ones do the work.
 void test_work_completes_if_threads_cannot_be_created() {
 #if !defined(UNDER_SANITIZER) && !defined(_WIN32)
-  rlimit before{};
-  CHECK(getrlimit(RLIMIT_AS, &before) == 0);
-  rlimit tight = before;
-  tight.rlim_cur = rlim_t{256} << 20;  // enough for some stacks of 8 MiB, but not for a thousand
-  CHECK(setrlimit(RLIMIT_AS, &tight) == 0);
+  rlimit original_limit{};
+  CHECK(getrlimit(RLIMIT_AS, &original_limit) == 0);
+  rlimit lowered_limit = original_limit;
+  lowered_limit.rlim_cur = rlim_t{256} << 20;  // enough for some stacks of 8 MiB, but not for a thousand
+  CHECK(setrlimit(RLIMIT_AS, &lowered_limit) == 0);
   std::vector<std::atomic<int>> runs(1000);
   parallel_for(1000, 1000, [&](std::int64_t i) {
     ++runs[static_cast<std::size_t>(i)];
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   });
-  CHECK(setrlimit(RLIMIT_AS, &before) == 0);
+  CHECK(setrlimit(RLIMIT_AS, &original_limit) == 0);
   for (const auto& run : runs) CHECK(run == 1);
 #endif
 }

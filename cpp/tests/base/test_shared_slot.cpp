@@ -27,19 +27,19 @@ void test_get_returns_the_object_that_was_set() {
   {
     SharedSlot<const Pair> slot;
     CHECK(slot.get() == nullptr);
-    std::shared_ptr<const Pair> held;
-    slot.refresh(held);
-    CHECK(held == nullptr);
+    std::shared_ptr<const Pair> cached;
+    slot.refresh(cached);
+    CHECK(cached == nullptr);
     slot.set(std::make_shared<const Pair>(1, alive));
-    slot.refresh(held);
-    CHECK(held->first == 1 && slot.get() == held);
+    slot.refresh(cached);
+    CHECK(cached->first == 1 && slot.get() == cached);
     slot.set(std::make_shared<const Pair>(2, alive));
-    CHECK(held->first == 1 && slot.get()->first == 2 && alive == 2);
-    slot.refresh(held);
-    CHECK(held->first == 2 && alive == 1);
+    CHECK(cached->first == 1 && slot.get()->first == 2 && alive == 2);
+    slot.refresh(cached);
+    CHECK(cached->first == 2 && alive == 1);
     slot.set(nullptr);
-    slot.refresh(held);
-    CHECK(held == nullptr && alive == 0);
+    slot.refresh(cached);
+    CHECK(cached == nullptr && alive == 0);
     slot.set(std::make_shared<const Pair>(3, alive));
   }
   CHECK(alive == 0);
@@ -52,10 +52,10 @@ void run_while_threads_use(SharedSlot<const Pair>& slot, std::atomic<int>& alive
   std::vector<std::thread> threads;
   for (int reader = 0; reader < 4; ++reader)
     threads.emplace_back([&] {
-      std::shared_ptr<const Pair> held;
+      std::shared_ptr<const Pair> cached;
       while (!done) {
-        slot.refresh(held);
-        CHECK(held->first == -held->second);
+        slot.refresh(cached);
+        CHECK(cached->first == -cached->second);
       }
     });
   threads.emplace_back([&] {

@@ -75,9 +75,10 @@ void test_all_layouts() {
   for (const Layout& layout : layouts) {
     const bool narrow = layout.columns == ColumnKind::narrow;
     for (const double intercept : {0.0, 1.0, -2.5}) {
-      check_passes(layout, {1, narrow ? 3 : most_narrow + 1, 3}, intercept);
-      check_passes(layout, {2049, narrow ? most_narrow : most_narrow + 1, 9}, intercept);
-      check_passes(layout, {narrow ? 40'000 : 6200, narrow ? 11 : most_narrow + 1, narrow ? 9U : 350U},
+      check_passes(layout, {1, narrow ? 3 : max_narrow_features + 1, 3}, intercept);
+      check_passes(layout, {2049, narrow ? max_narrow_features : max_narrow_features + 1, 9}, intercept);
+      check_passes(layout,
+                   {narrow ? 40'000 : 6200, narrow ? 11 : max_narrow_features + 1, narrow ? 9U : 350U},
                    intercept);
     }
   }

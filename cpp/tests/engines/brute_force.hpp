@@ -19,26 +19,27 @@ using unkernel::kernels::Key;
 
 using Ranks = std::vector<std::uint64_t>;  // descending
 
-// Appends all conjunctions of `size` members that begin with `begun`, whose last member is candidates[last].
-inline void complete(const Ranks& candidates, std::size_t last, std::size_t size, std::size_t own,
-                     Ranks& begun, std::vector<Ranks>& list) {
-  if (begun.size() == size) return list.push_back(begun);
-  for (std::size_t next = 0; next < last + own; ++next) {
-    begun.push_back(candidates[next]);
-    complete(candidates, next, size, own, begun, list);
-    begun.pop_back();
+// Appends to `list` all conjunctions of `size` members that begin with `prefix`, which ends with
+// candidates[last]. `may_repeat` is 1 if a feature may occur repeatedly (monomials), and 0 otherwise (sets).
+inline void complete(const Ranks& candidates, std::size_t last, std::size_t size, std::size_t may_repeat,
+                     Ranks& prefix, std::vector<Ranks>& list) {
+  if (prefix.size() == size) return list.push_back(prefix);
+  for (std::size_t next = 0; next < last + may_repeat; ++next) {
+    prefix.push_back(candidates[next]);
+    complete(candidates, next, size, may_repeat, prefix, list);
+    prefix.pop_back();
   }
 }
 
 // Returns all conjunctions of `candidates` (ascending) with at most `degree` members, in the order of their
 // numbers.
 inline std::vector<Ranks> conjunctions(const Ranks& candidates, int degree, Basis basis) {
-  const std::size_t own = basis == Basis::monomials ? 1 : 0;
+  const std::size_t may_repeat = basis == Basis::monomials ? 1 : 0;
   std::vector<Ranks> list{{}};
   for (std::size_t a = 0; a < candidates.size(); ++a) {
     for (std::size_t size = 1; size <= static_cast<std::size_t>(degree); ++size) {
-      Ranks begun{candidates[a]};
-      complete(candidates, a, size, own, begun, list);
+      Ranks prefix{candidates[a]};
+      complete(candidates, a, size, may_repeat, prefix, list);
     }
   }
   return list;
@@ -54,34 +55,36 @@ inline std::vector<Ranks> all_conjunctions(std::uint64_t features, int degree, B
 class Numbering {
  public:
   Numbering(std::uint64_t features, int degree, Basis basis)
-      : features_(features), own_(basis == Basis::monomials ? 1 : 0) {
+      : features_(features), may_repeat_(basis == Basis::monomials ? 1 : 0) {
     counts_.emplace_back(features + 2, 1);
     for (int size = 1; size <= degree; ++size) {
       std::vector<Key> of_size{0};
-      for (std::uint64_t a = 0; a <= features; ++a) of_size.push_back(of_size[a] + counts_.back()[a + own_]);
+      for (std::uint64_t a = 0; a <= features; ++a)
+        of_size.push_back(of_size[a] + counts_.back()[a + may_repeat_]);
       counts_.push_back(std::move(of_size));
     }
   }
 
   Key operator()(const Ranks& ranks) const {
     if (ranks.empty()) return 0;
-    Key before = formed_by(ranks[0]);
-    for (std::size_t size = 1; size < ranks.size(); ++size) before += counts_[size - 1][ranks[0] + own_];
+    Key before = count_of_first(ranks[0]);
+    for (std::size_t size = 1; size < ranks.size(); ++size)
+      before += counts_[size - 1][ranks[0] + may_repeat_];
     for (std::size_t i = 1; i < ranks.size(); ++i) before += counts_[ranks.size() - i][ranks[i]];
     return before;
   }
-  Key count() const { return formed_by(features_); }
+  Key count() const { return count_of_first(features_); }
 
  private:
   // Returns the number of conjunctions of the first n ranks.
-  Key formed_by(std::uint64_t n) const {
+  Key count_of_first(std::uint64_t n) const {
     Key total = 0;
     for (const auto& of_size : counts_) total += of_size[n];
     return total;
   }
 
   std::uint64_t features_;
-  std::uint64_t own_;
+  std::uint64_t may_repeat_;
   std::vector<std::vector<Key>>
       counts_;  // [size][n]: conjunctions of exactly `size` features among the first n ranks
 };
@@ -110,18 +113,17 @@ inline double squared_constant(const FeatureMap& map, const std::vector<int>& ex
 inline void for_each_exponents(int size, int degree,
                                const std::function<void(const std::vector<int>&)>& visit) {
   std::vector<int> exponents(static_cast<std::size_t>(size), 1);
-  const std::function<void(std::size_t, int)> fill = [&](std::size_t place, int left) {
+  const std::function<void(std::size_t, int)> fill = [&](std::size_t place, int remaining) {
     if (place == exponents.size()) return visit(exponents);
-    const int others = size - static_cast<int>(place) - 1;
-    for (exponents[place] = 1; exponents[place] + others <= left; ++exponents[place]) {
-      fill(place + 1, left - exponents[place]);
+    const int min_others = size - static_cast<int>(place) - 1;
+    for (exponents[place] = 1; exponents[place] + min_others <= remaining; ++exponents[place]) {
+      fill(place + 1, remaining - exponents[place]);
     }
   };
   fill(0, degree);
 }
 
-// Returns c^2 of a conjunction: of its monomial or, for sets, the sum over all monomials with the same
-// members.
+// Returns c^2 of a monomial or, for sets, the sum of c^2 over all monomials with the same members.
 inline double squared_constant(const FeatureMap& map, Basis basis, const Ranks& ranks) {
   if (basis == Basis::sets) {
     double sum = 0.0;
@@ -144,7 +146,7 @@ inline double squared_constant(const FeatureMap& map, Basis basis, const Ranks& 
 // sets, the weighted mean over the monomials of the set.
 inline double factor(const FeatureMap& map, Basis basis, const std::vector<double>& values) {
   double total = 0.0;
-  double share = 0.0;
+  double total_weight = 0.0;
   const auto add = [&](const std::vector<int>& exponents) {
     double product = 1.0;
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -152,14 +154,14 @@ inline double factor(const FeatureMap& map, Basis basis, const std::vector<doubl
     }
     const double weight = basis == Basis::sets ? squared_constant(map, exponents) : 1.0;
     total += weight * product;
-    share += weight;
+    total_weight += weight;
   };
   if (basis == Basis::sets) {
     for_each_exponents(static_cast<int>(values.size()), map.degree, add);
   } else {
     add(std::vector<int>(values.size(), 1));
   }
-  return total / share;
+  return total / total_weight;
 }
 
 }  // namespace brute_force

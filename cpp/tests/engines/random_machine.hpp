@@ -57,8 +57,8 @@ struct RandomMachine {
   scoring::Sum product(const scoring::Row& row, std::size_t vector) const {
     scoring::Sum sum;
     for (std::size_t k = vectors.begin(vector); k < vectors.end(vector); ++k) {
-      const auto found = row.find(vectors.columns[k]);
-      if (found != row.end()) sum.add(vectors.values[k] * found->second);
+      const auto match = row.find(vectors.columns[k]);
+      if (match != row.end()) sum.add(vectors.values[k] * match->second);
     }
     return sum;
   }

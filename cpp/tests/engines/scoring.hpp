@@ -56,8 +56,8 @@ void add_entries(const Entries& entries, Rows<Index>& rows) {
   rows.offsets.push_back(static_cast<Index>(rows.columns.size()));
 }
 
-// Adds the row in random order. Some entries are split into two entries, and columns that no model has are
-// added.
+// Adds a row with its entries in random order. Some entries are split into two, and columns that no model has
+// are added.
 template <class Index>
 void add_unordered_row(Entries entries, std::int64_t unknown_column, Random& random, Rows<Index>& rows) {
   for (std::size_t k = 0, count = entries.size(); k < count; ++k) {
@@ -80,10 +80,10 @@ std::vector<double> scores_of(const Engine& engine, const Rows<Index>& rows, int
   return out;
 }
 
-inline void check_near(std::span<const double> found, const Sums& expected, double tolerance) {
-  CHECK(found.size() == expected.size());
+inline void check_near(std::span<const double> scores, const Sums& expected, double tolerance) {
+  CHECK(scores.size() == expected.size());
   for (std::size_t s = 0; s < expected.size(); ++s) {
-    CHECK(std::abs(found[s] - expected[s].value) <= tolerance * expected[s].size);
+    CHECK(std::abs(scores[s] - expected[s].value) <= tolerance * expected[s].size);
   }
 }
 
@@ -102,26 +102,26 @@ inline void check_decision(std::span<const double> decision, const Sums& expecte
   }
 }
 
-// Compares with slow(Row), which returns Sums. Scores all rows at once, and one by one with one worker, which
-// also decides between scores.
+// Compares the engine's scores with slow(Row), which returns Sums: the scores of all rows in one call, and
+// those of single rows, whose decisions (score_until_decided) are also checked.
 template <class Index, class Slow>
 void check_scores(const Engine& engine, const Rows<Index>& rows, double tolerance, const Slow& slow) {
-  const std::size_t width = engine.scores();
-  const std::vector<double> together = scores_of(engine, rows, 1);
+  const std::size_t n_scores = engine.scores();
+  const std::vector<double> all_scores = scores_of(engine, rows, 1);
   const auto worker = engine.worker();
-  std::vector<double> alone(width);
+  std::vector<double> row_scores(n_scores);
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows.size()); ++row) {
     const Sums expected = slow(row_of(rows, row));
-    check_near(std::span(together).subspan(row * width, width), expected, tolerance);
+    check_near(std::span(all_scores).subspan(row * n_scores, n_scores), expected, tolerance);
     const SparseRow<Index> view{
         std::span(rows.columns).subspan(rows.begin(row), rows.end(row) - rows.begin(row)),
         rows.values.data() + rows.begin(row)};
     if constexpr (sizeof(Index) == sizeof(std::int32_t)) {
-      engine.score_until_decided(view, *worker, alone.data());
-      check_decision(alone, expected, tolerance);
+      engine.score_until_decided(view, *worker, row_scores.data());
+      check_decision(row_scores, expected, tolerance);
     }
-    engine.score(view, *worker, alone.data());
-    check_near(alone, expected, tolerance);
+    engine.score(view, *worker, row_scores.data());
+    check_near(row_scores, expected, tolerance);
   }
 }
 

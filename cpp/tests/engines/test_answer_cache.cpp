@@ -15,10 +15,10 @@ using unkernel::engines::AnswerCache;
 
 using Columns = std::vector<std::int32_t>;
 
-Columns random_columns(Random& random, std::size_t most) {
+Columns random_columns(Random& random, std::size_t max_columns) {
   Columns columns;
   std::int32_t column = -1;
-  const std::size_t count = random.below(most + 1);
+  const std::size_t count = random.below(max_columns + 1);
   for (std::size_t k = 0; k < count; ++k) {
     column += 1 + static_cast<std::int32_t>(random.below(3));
     columns.push_back(column);
@@ -53,48 +53,48 @@ bool find_or_store(AnswerCache& cache, const Columns& columns, const double* val
 
 void test_cached_scores_were_stored_before() {
   Random random(1);
-  for (const std::size_t most_rows : {1, 2, 7, 8, 9, 100, 1000}) {
-    AnswerCache cache(most_rows, scores);
+  for (const std::size_t max_rows : {1, 2, 7, 8, 9, 100, 1000}) {
+    AnswerCache cache(max_rows, scores);
     std::map<std::pair<Columns, std::vector<double>>, bool>
-        seen;  // whether all scores were stored, not only the decision
+        stored_all;  // true if all scores were stored, false if only the decision
     for (int k = 0; k < 3000; ++k) {
       const Columns columns = random_columns(random, 5);
       const bool valued = !columns.empty() && random.below(3) == 0, decision_only = random.below(2) == 0;
       std::vector<double> values(valued ? columns.size() : 0);
       for (double& value : values) value = static_cast<double>(random.below(2)) + 0.5;
-      const auto known = seen.find({columns, values});
+      const auto stored = stored_all.find({columns, values});
       const bool found = find_or_store(cache, columns, valued ? values.data() : nullptr, decision_only);
-      if (found) CHECK(known != seen.end() && (known->second || decision_only));
-      if (!found) seen[{columns, values}] = !decision_only;
+      if (found) CHECK(stored != stored_all.end() && (stored->second || decision_only));
+      if (!found) stored_all[{columns, values}] = !decision_only;
     }
-    CHECK(cache.counts().rows <= most_rows);
+    CHECK(cache.counts().rows <= max_rows);
   }
 }
 
-// Frequently requested rows stay, whatever else is stored.
+// Frequently requested rows stay cached while many other rows are stored.
 void test_frequent_rows_stay_cached() {
   Random random(2);
   AnswerCache cache(8, scores);
   const Columns first_frequent{1, 2, 3}, second_frequent{4, 5};
-  std::size_t found = 0;
+  std::size_t hits = 0;
   for (int k = 0; k < 1000; ++k) {
-    found += find_or_store(cache, first_frequent, nullptr, false);
-    found += find_or_store(cache, second_frequent, nullptr, false);
+    hits += find_or_store(cache, first_frequent, nullptr, false);
+    hits += find_or_store(cache, second_frequent, nullptr, false);
     find_or_store(cache, {k, k + 1}, nullptr, false);
   }
-  CHECK(found >= 1990);
+  CHECK(hits >= 1990);
 }
 
 void test_scores_of_earlier_generations_are_not_stored() {
   AnswerCache cache(10, scores);
   const Columns row{3, 5};
   CHECK(!find_or_store(cache, row, nullptr, false) && find_or_store(cache, row, nullptr, false));
-  const std::uint32_t before = cache.generation();
+  const std::uint32_t old_generation = cache.generation();
   cache.clear();
   CHECK(cache.counts().rows == 0);
   double out[scores] = {};
   CHECK(!cache.find({row, nullptr}, false, out));
-  cache.store({row, nullptr}, false, before, out);  // the scores are older than the last clear()
+  cache.store({row, nullptr}, false, old_generation, out);
   CHECK(!cache.find({row, nullptr}, false, out));
   CHECK(!find_or_store(cache, row, nullptr, false) && find_or_store(cache, row, nullptr, false));
 }
@@ -108,7 +108,7 @@ void test_counters_of_threads_are_added() {
 // Threads write rows of different lengths to the same few slots, read them, and sometimes clear the cache.
 void test_threads_share_a_cache() {
   AnswerCache cache(16, scores);
-  std::atomic<std::uint64_t> found = 0;
+  std::atomic<std::uint64_t> total_hits = 0;
   std::vector<std::thread> threads;
   for (std::uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
@@ -119,11 +119,11 @@ void test_threads_share_a_cache() {
         hits += find_or_store(cache, columns, nullptr, random.below(2) == 0);
         if (k % 5000 == 4999 && t == 0) cache.clear();
       }
-      found += hits;
+      total_hits += hits;
     });
   }
   for (auto& thread : threads) thread.join();
-  CHECK(found > 1000);
+  CHECK(total_hits > 1000);
 }
 
 }  // namespace

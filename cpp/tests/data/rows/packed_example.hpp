@@ -26,7 +26,7 @@ inline constexpr std::array<Layout, 6> layouts = {{{ColumnKind::narrow, ValueKin
                                                    {ColumnKind::wide, ValueKind::single},
                                                    {ColumnKind::wide, ValueKind::full}}};
 
-inline constexpr std::int64_t most_narrow = 65'536;
+inline constexpr std::int64_t max_narrow_features = 65'536;
 
 inline double value_for(ValueKind kind, Random& random) {
   if (kind == ValueKind::ones) return 1.0;
@@ -37,7 +37,7 @@ inline double value_for(ValueKind kind, Random& random) {
 struct Shape {
   std::int64_t rows;
   std::int64_t features;
-  std::uint32_t longest;
+  std::uint32_t max_row_size;
 };
 
 // Makes random rows. The first row has the last column, and some rows are empty.
@@ -47,14 +47,14 @@ inline Rows<std::int32_t> rows_for(const Layout& layout, const Shape& shape, std
   rows.features = shape.features;
   for (std::int64_t i = 0; i < shape.rows; ++i) {
     std::set<std::int32_t> columns;
-    for (auto left = random.below(shape.longest + 1); left > 0; --left) {
+    for (auto left = random.below(shape.max_row_size + 1); left > 0; --left) {
       columns.insert(static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(shape.features))));
     }
     if (i == 0) columns.insert(static_cast<std::int32_t>(shape.features - 1));
-    const std::vector<std::int32_t> listed(columns.begin(), columns.end());
+    const std::vector<std::int32_t> row(columns.begin(), columns.end());
     std::vector<double> values;
-    for (std::size_t k = 0; k < listed.size(); ++k) values.push_back(value_for(layout.values, random));
-    rows.add(listed, values);
+    for (std::size_t k = 0; k < row.size(); ++k) values.push_back(value_for(layout.values, random));
+    rows.add(row, values);
   }
   return rows;
 }

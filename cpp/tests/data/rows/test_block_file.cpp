@@ -44,7 +44,7 @@ Examples part_of(const Examples& rows, std::size_t begin, std::size_t end) {
   return part;
 }
 
-Blocks packed(const Examples& rows, std::size_t rows_per_part) {
+Blocks pack_blocks(const Examples& rows, std::size_t rows_per_part) {
   BlockPacker packer;
   Blocks blocks;
   blocks.bytes.resize(static_cast<std::size_t>(block_alignment));
@@ -61,7 +61,7 @@ Blocks packed(const Examples& rows, std::size_t rows_per_part) {
   return blocks;
 }
 
-std::unique_ptr<BlockFile> opened(const TemporaryFile& file, const Blocks& blocks) {
+std::unique_ptr<BlockFile> open_file(const TemporaryFile& file, const Blocks& blocks) {
   return std::make_unique<BlockFile>(BlockRegion{"rows.file", file.descriptor(), blocks.end}, blocks.features,
                                      blocks.index);
 }
@@ -83,10 +83,10 @@ std::vector<double> random_numbers(std::size_t count, Random& random) {
   return numbers;
 }
 
-void check_equal_passes(const RowStore& one, const RowStore& other, Random& random) {
+void check_equal_passes(const RowStore& expected_store, const RowStore& other_store, Random& random) {
   const Monitor monitor;
-  const auto weights = random_numbers(one.features() + 1, random);
-  const auto coefficients = random_numbers(static_cast<std::size_t>(one.rows()), random);
+  const auto weights = random_numbers(expected_store.features() + 1, random);
+  const auto coefficients = random_numbers(static_cast<std::size_t>(expected_store.rows()), random);
   const auto compute_passes = [&](const RowStore& store, int threads) {
     Passes passes(store, 1.5, {threads, &monitor});
     std::vector<double> scores(coefficients.size()), sums(weights.size());
@@ -95,8 +95,8 @@ void check_equal_passes(const RowStore& one, const RowStore& other, Random& rand
     scores.insert(scores.end(), sums.begin(), sums.end());
     return scores;
   };
-  const auto expected = compute_passes(one, 1);
-  for (const int threads : {1, 2, 3}) CHECK(compute_passes(other, threads) == expected);
+  const auto expected = compute_passes(expected_store, 1);
+  for (const int threads : {1, 2, 3}) CHECK(compute_passes(other_store, threads) == expected);
 }
 
 void test_rows_in_a_file_equal_rows_in_memory() {
@@ -104,10 +104,10 @@ void test_rows_in_a_file_equal_rows_in_memory() {
   for (const RowKind& kind : {RowKind{50, 12, true}, RowKind{50, 12, false}, RowKind{70'000, 40, true},
                               RowKind{70'000, 9, false}}) {
     const Examples rows = random_rows(5000, kind, random);
-    const Blocks blocks = packed(rows, 700);
+    const Blocks blocks = pack_blocks(rows, 700);
     const TemporaryFile file;
     file.write(blocks.bytes);
-    const auto stored = opened(file, blocks);
+    const auto stored = open_file(file, blocks);
     const PackedRows memory = pack(rows.view(), 1);
     CHECK(stored->blocks() == memory.blocks() && stored->entries() == memory.entries());
     check_equal_passes(memory, *stored, random);
@@ -117,10 +117,10 @@ void test_rows_in_a_file_equal_rows_in_memory() {
 void test_blocks_do_not_depend_on_the_parts_that_were_added() {
   Random random(4);
   const Examples rows = random_rows(5000, {300, 20, false}, random);
-  const Blocks expected = packed(rows, 5000);
+  const Blocks expected = pack_blocks(rows, 5000);
   CHECK(static_cast<std::int64_t>(expected.bytes.size()) == expected.end);
   for (const std::size_t rows_per_part : {1u, 17u, 2048u, 4999u})
-    CHECK(packed(rows, rows_per_part).bytes == expected.bytes);
+    CHECK(pack_blocks(rows, rows_per_part).bytes == expected.bytes);
 }
 
 void test_blocks_are_small_except_for_long_rows() {
@@ -132,13 +132,13 @@ void test_blocks_are_small_except_for_long_rows() {
     for (std::size_t k = 0; k < size; ++k) columns[k] = static_cast<std::int32_t>(k);
     rows.add(columns, random_numbers(size, random));
   }
-  const Blocks blocks = packed(rows, 2);
+  const Blocks blocks = pack_blocks(rows, 2);
   std::vector<std::int64_t> counts;
   for (const BlockEntry& entry : blocks.index) counts.push_back(entry.rows);
   CHECK((counts == std::vector<std::int64_t>{2, 1, 1, 2}));
   const TemporaryFile file;
   file.write(blocks.bytes);
-  const auto stored = opened(file, blocks);
+  const auto stored = open_file(file, blocks);
   const Monitor monitor;
   const PackedRows memory = pack(rows.view(), 1);
   const auto weights = random_numbers(blocks.features, random);
@@ -167,7 +167,7 @@ void test_the_packer_refuses_invalid_columns_and_values() {
 
 Blocks small_blocks() {
   Random random(6);
-  return packed(random_rows(4500, {60, 6, false}, random), 4500);
+  return pack_blocks(random_rows(4500, {60, 6, false}, random), 4500);
 }
 
 void lease_all(const BlockFile& file) {
@@ -185,14 +185,14 @@ void update_checksums(Blocks& blocks) {
 }
 
 template <class Number>
-void set(Blocks& blocks, std::size_t place, Number number) {
-  std::memcpy(blocks.bytes.data() + place, &number, sizeof(number));
+void overwrite(Blocks& blocks, std::size_t offset, Number number) {
+  std::memcpy(blocks.bytes.data() + offset, &number, sizeof(number));
 }
 
 void check_refused(const Blocks& blocks) {
   const TemporaryFile file;
   file.write(blocks.bytes);
-  CHECK_THROWS(lease_all(*opened(file, blocks)), FormatError);
+  CHECK_THROWS(lease_all(*open_file(file, blocks)), FormatError);
 }
 
 void test_damaged_indices_are_refused() {
@@ -206,12 +206,12 @@ void test_damaged_indices_are_refused() {
       check_refused(blocks);
     }
   }
-  Blocks fewer = small_blocks();
-  fewer.index.pop_back();
-  check_refused(fewer);
-  Blocks longer = small_blocks();
-  longer.end += 64;
-  check_refused(longer);
+  Blocks without_last_entry = small_blocks();
+  without_last_entry.index.pop_back();
+  check_refused(without_last_entry);
+  Blocks region_too_long = small_blocks();
+  region_too_long.end += 64;
+  check_refused(region_too_long);
 }
 
 void test_damaged_blocks_are_refused() {
@@ -221,7 +221,7 @@ void test_damaged_blocks_are_refused() {
   const std::size_t columns = values + 8 * static_cast<std::size_t>(valid.index[0].entries);
   const auto check_number_is_refused = [&](std::size_t place, auto number) {
     Blocks blocks = valid;
-    set(blocks, place, number);
+    overwrite(blocks, place, number);
     check_refused(blocks);
     update_checksums(blocks);
     check_refused(blocks);
@@ -240,11 +240,11 @@ void test_shortened_files_are_refused() {
   const Blocks blocks = small_blocks();
   const TemporaryFile file;
   file.write(blocks.bytes);
-  const auto stored = opened(file, blocks);
+  const auto stored = open_file(file, blocks);
   lease_all(*stored);
   file.shorten(blocks.end / 2);
   CHECK_THROWS(lease_all(*stored), FormatError);
-  CHECK_THROWS(opened(file, blocks), FormatError);
+  CHECK_THROWS(open_file(file, blocks), FormatError);
 }
 
 void test_random_damage_is_refused_or_harmless() {
@@ -258,7 +258,7 @@ void test_random_damage_is_refused_or_harmless() {
     const TemporaryFile file;
     file.write(blocks.bytes);
     try {
-      const auto stored = opened(file, blocks);
+      const auto stored = open_file(file, blocks);
       const Monitor monitor;
       Passes passes(*stored, 0.0, {1, &monitor});
       std::vector<double> scores(static_cast<std::size_t>(stored->rows()), 1.0),

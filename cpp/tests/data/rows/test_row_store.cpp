@@ -62,8 +62,8 @@ void test_values_are_stored_in_the_smallest_exact_kind() {
 }
 
 void test_columns_are_narrow_if_they_fit() {
-  const PackedRows narrow = pack(one_row({0, 65'535}, {1.0, 1.0}, most_narrow).view(), 1);
-  const PackedRows wide = pack(one_row({0, 65'536}, {1.0, 1.0}, most_narrow + 1).view(), 1);
+  const PackedRows narrow = pack(one_row({0, 65'535}, {1.0, 1.0}, max_narrow_features).view(), 1);
+  const PackedRows wide = pack(one_row({0, 65'536}, {1.0, 1.0}, max_narrow_features + 1).view(), 1);
   CHECK(narrow.whole().layout.columns == ColumnKind::narrow &&
         entries_of(narrow.whole(), 0)[1].first == 65'535);
   CHECK(wide.whole().layout.columns == ColumnKind::wide && entries_of(wide.whole(), 0)[1].first == 65'536);
@@ -71,28 +71,29 @@ void test_columns_are_narrow_if_they_fit() {
 
 // Columns that exceed int32 are packed; columns that exceed uint32 are refused.
 void test_columns_of_64_bits() {
-  const std::int64_t far = std::numeric_limits<std::uint32_t>::max();
-  const PackedRows packed = pack(one_row<std::int64_t>({5, far - 1}, {1.0, 2.0}, far).view(), 1);
-  CHECK(packed.features() == static_cast<std::size_t>(far) &&
-        entries_of(packed.whole(), 0)[1].first == far - 1);
-  CHECK_THROWS(pack(one_row<std::int64_t>({5}, {1.0}, far + 1).view(), 1), std::invalid_argument);
+  const std::int64_t max_features = std::numeric_limits<std::uint32_t>::max();
+  const PackedRows packed =
+      pack(one_row<std::int64_t>({5, max_features - 1}, {1.0, 2.0}, max_features).view(), 1);
+  CHECK(packed.features() == static_cast<std::size_t>(max_features) &&
+        entries_of(packed.whole(), 0)[1].first == max_features - 1);
+  CHECK_THROWS(pack(one_row<std::int64_t>({5}, {1.0}, max_features + 1).view(), 1), std::invalid_argument);
 }
 
 // Invalid entries are found in each of the pieces that threads check separately.
 void test_invalid_columns_and_values_are_refused() {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   const auto rows = rows_for(layouts[2], {50'000, 20, 6}, 1);
-  for (const std::size_t place : {std::size_t{0}, rows.columns.size() / 2, rows.columns.size() - 1}) {
+  for (const std::size_t position : {std::size_t{0}, rows.columns.size() / 2, rows.columns.size() - 1}) {
     for (const int threads : {1, 3}) {
       for (const std::int32_t column : {-1, 20, std::numeric_limits<std::int32_t>::min()}) {
-        auto wrong = rows;
-        wrong.columns[place] = column;
-        CHECK_THROWS(pack(wrong.view(), threads), std::invalid_argument);
+        auto invalid = rows;
+        invalid.columns[position] = column;
+        CHECK_THROWS(pack(invalid.view(), threads), std::invalid_argument);
       }
       for (const double value : {infinite, -infinite, std::numeric_limits<double>::quiet_NaN()}) {
-        auto wrong = rows;
-        wrong.values[place] = value;
-        CHECK_THROWS(pack(wrong.view(), threads), std::invalid_argument);
+        auto invalid = rows;
+        invalid.values[position] = value;
+        CHECK_THROWS(pack(invalid.view(), threads), std::invalid_argument);
       }
     }
   }
@@ -100,7 +101,7 @@ void test_invalid_columns_and_values_are_refused() {
 
 void test_blocks_contain_every_row_once() {
   for (const Layout& layout : layouts) {
-    const std::int64_t features = layout.columns == ColumnKind::narrow ? 30 : most_narrow + 30;
+    const std::int64_t features = layout.columns == ColumnKind::narrow ? 30 : max_narrow_features + 30;
     for (const std::int64_t count : {1, 2048, 2049, 5000}) {
       const auto rows = rows_for(layout, {count, features, 5}, 2);
       const PackedRows packed = pack(rows.view(), 2);
@@ -140,7 +141,7 @@ void test_a_store_without_rows() {
 // The view for the dual solver has the same rows.
 void test_linear_rows_equal_the_packed_rows() {
   for (const Layout& layout : layouts) {
-    const std::int64_t features = layout.columns == ColumnKind::narrow ? 10 : most_narrow + 10;
+    const std::int64_t features = layout.columns == ColumnKind::narrow ? 10 : max_narrow_features + 10;
     const auto rows = rows_for(layout, {40, features, 6}, 4);
     const PackedRows packed = pack(rows.view(), 1);
     for (const double intercept : {0.0, 0.5}) {

@@ -35,11 +35,11 @@ void test_decimals_are_correctly_rounded() {
   Random random(1);
   for (int i = 0; i < 200'000; ++i) {
     std::string text;
-    const std::uint32_t whole = random.below(12);
-    const std::uint32_t fraction = random.below(20);
-    for (std::uint32_t j = 0; j < whole; ++j) text += static_cast<char>('0' + random.below(10));
-    if (fraction > 0 || whole == 0) text += '.';
-    for (std::uint32_t j = 0; j < std::max(fraction, whole == 0 ? 1U : 0U); ++j) {
+    const std::uint32_t whole_digits = random.below(12);
+    const std::uint32_t fraction_digits = random.below(20);
+    for (std::uint32_t j = 0; j < whole_digits; ++j) text += static_cast<char>('0' + random.below(10));
+    if (fraction_digits > 0 || whole_digits == 0) text += '.';
+    for (std::uint32_t j = 0; j < std::max(fraction_digits, whole_digits == 0 ? 1U : 0U); ++j) {
       text += static_cast<char>('0' + random.below(10));
     }
     if (random.below(3) == 0) text += "e" + std::to_string(static_cast<int>(random.below(640)) - 330);

@@ -54,8 +54,9 @@ void add(const BunsetsuText& text, Outcome& outcome) {
     outcome.sentences.append(text.sentence_text(s)).append(std::to_string(text.sentence_line(s)));
   for (std::size_t m = 0; m < text.morphemes(); ++m)
     outcome.fields.append(text.field(m, MorphemeField::cform)).append("|");
-  for (const auto& bad : text.skipped())
-    outcome.skipped.push_back(std::to_string(bad.line) + ":" + std::to_string(bad.column) + ":" + bad.reason);
+  for (const auto& sentence : text.skipped())
+    outcome.skipped.push_back(std::to_string(sentence.line) + ":" + std::to_string(sentence.column) + ":" +
+                              sentence.reason);
 }
 
 Outcome read_whole(std::string_view text) {
@@ -67,21 +68,21 @@ Outcome read_whole(std::string_view text) {
 Outcome read_parts(std::string_view text, Random& random) {
   Outcome outcome;
   std::string unread;
-  std::size_t seen = 0;
+  std::size_t searched = 0;
   std::int64_t line = 1;
   while (!text.empty()) {
     const std::size_t size = 1 + random.below(static_cast<std::uint32_t>(text.size()));
     unread.append(text.substr(0, size));
     text.remove_prefix(size);
-    const std::size_t end = size_of_whole_sentences(unread, seen);
-    CHECK(end <= unread.size());
-    if (end > 0) {
-      const BunsetsuText part(unread.substr(0, end), "fuzz", line, BadSentence::skip);
+    const std::size_t complete = size_of_whole_sentences(unread, searched);
+    CHECK(complete <= unread.size());
+    if (complete > 0) {
+      const BunsetsuText part(unread.substr(0, complete), "fuzz", line, BadSentence::skip);
       line += part.lines();
       add(part, outcome);
-      unread.erase(0, end);
+      unread.erase(0, complete);
     }
-    seen = unread.size();
+    searched = unread.size();
   }
   if (!unread.empty()) add(BunsetsuText(unread, "fuzz", line, BadSentence::skip), outcome);
   return outcome;

@@ -37,9 +37,9 @@ std::vector<std::string> content(const ColumnText& text) {
 }
 
 std::vector<std::string> errors(const ColumnText& text) {
-  std::vector<std::string> found;
-  for (std::size_t i = 0; i < text.skipped().size(); ++i) found.emplace_back(text.why_skipped(i).what());
-  return found;
+  std::vector<std::string> messages;
+  for (std::size_t i = 0; i < text.skipped().size(); ++i) messages.emplace_back(text.why_skipped(i).what());
+  return messages;
 }
 
 void check_tokens(const ColumnText& text, std::int64_t sentence) {
@@ -85,8 +85,8 @@ struct ColumnCopy {
   std::vector<std::string> names;
 };
 
-bool has_return(const ColumnCopy& own) {
-  return std::ranges::any_of(own.names,
+bool has_return(const ColumnCopy& values) {
+  return std::ranges::any_of(values.names,
                              [](const std::string& name) { return name.find('\r') != std::string::npos; });
 }
 
@@ -106,12 +106,12 @@ void check_new_trees(const ColumnText& text, Random& random) {
     }
   }
   const std::vector<std::string> names{"x"};
-  const ColumnText again =
+  const ColumnText reread =
       read_again(text, write_trees(text, heads, {std::vector<std::int32_t>(heads.size(), 0), names}));
-  CHECK(std::ranges::equal(again.heads(), heads) && again.tokens() == text.tokens());
+  CHECK(std::ranges::equal(reread.heads(), heads) && reread.tokens() == text.tokens());
   for (std::int64_t token = 0; token < text.tokens(); ++token) {
-    CHECK(again.field(token, conll::deprel) == "x" &&
-          again.field(token, conll::misc) == text.field(token, conll::misc));
+    CHECK(reread.field(token, conll::deprel) == "x" &&
+          reread.field(token, conll::misc) == text.field(token, conll::misc));
   }
 }
 
@@ -125,10 +125,10 @@ void check_writing(const ColumnText& text, Random& random) {
     if (has_return(last)) return;
     CHECK(write_column(text, text.columns() - 1, last) == text.text());
     if (!text.skipped().empty()) return;  // a skipped sentence may be valid with one more column
-    const ColumnText more = read_again(text, write_column(text, text.columns(), last));
-    CHECK(more.columns() == text.columns() + 1 && more.tokens() == text.tokens());
+    const ColumnText extended = read_again(text, write_column(text, text.columns(), last));
+    CHECK(extended.columns() == text.columns() + 1 && extended.tokens() == text.tokens());
     for (std::int64_t token = 0; token < text.tokens(); ++token) {
-      CHECK(more.field(token, text.columns()) == text.field(token, text.columns() - 1));
+      CHECK(extended.field(token, text.columns()) == text.field(token, text.columns() - 1));
     }
   }
 }
@@ -138,12 +138,12 @@ void check_writing(const ColumnText& text, Random& random) {
 void check_blocks(const ColumnText& whole, Random& random) {
   const std::string& text = whole.text();
   ColumnOptions options = whole.options();
-  std::vector<std::string> lines, faults;
+  std::vector<std::string> lines, block_messages;
   std::string unread;
-  const auto take = [&](std::size_t size) {
+  const auto read_block = [&](std::size_t size) {
     const ColumnText block(unread.substr(0, size), "fuzz", options);
     std::ranges::move(content(block), std::back_inserter(lines));
-    std::ranges::move(errors(block), std::back_inserter(faults));
+    std::ranges::move(errors(block), std::back_inserter(block_messages));
     options.first_line +=
         std::count(unread.begin(), unread.begin() + static_cast<std::ptrdiff_t>(size), '\n');
     options.columns = block.columns();
@@ -153,16 +153,16 @@ void check_blocks(const ColumnText& whole, Random& random) {
     const std::size_t size = 1 + random.below(static_cast<std::uint32_t>(text.size() - at));
     unread.append(text, at, size);
     at += size;
-    if (const std::size_t end = size_of_whole_sentences(unread, options.format)) take(end);
+    if (const std::size_t end = size_of_whole_sentences(unread, options.format)) read_block(end);
   }
-  take(unread.size());
-  CHECK(lines == content(whole) && faults.size() == whole.skipped().size());
+  read_block(unread.size());
+  CHECK(lines == content(whole) && block_messages.size() == whole.skipped().size());
   // In texts of chunks, the number of columns is known only after the first valid sentence.
-  CHECK(options.format == ColumnFormat::chunks || faults == errors(whole));
+  CHECK(options.format == ColumnFormat::chunks || block_messages == errors(whole));
 }
 
 // Trees that were checked when they were read pass the check again; other trees pass or fail with a line.
-void check_tree_check(const ColumnText& text, TreeCheck trees) {
+void check_trees_again(const ColumnText& text, TreeCheck trees) {
   text.check_trees(trees);
   try {
     text.check_trees(TreeCheck::tree);
@@ -173,7 +173,7 @@ void check_format(std::string_view bytes, ColumnFormat format, TreeCheck trees, 
   ColumnOptions options{format, 0, trees, true, 1};
   const ColumnText skipping(std::string(bytes), "fuzz", options);
   check_invariants(skipping);
-  if (format != ColumnFormat::chunks) check_tree_check(skipping, trees);
+  if (format != ColumnFormat::chunks) check_trees_again(skipping, trees);
   // Only for texts that were read without a tree check, because written texts have the bad sentences, too.
   if (trees == TreeCheck::none && fuzz_also(random.next(), 4)) check_writing(skipping, random);
   if (fuzz_also(random.next(), 8)) check_blocks(skipping, random);

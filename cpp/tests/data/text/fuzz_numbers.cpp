@@ -21,10 +21,10 @@ void check_decimal(const std::string& line) {
   const char* const end = line.data() + line.size();
   double value = 0.0;
   const char* const after = data::read_decimal(line.data(), end, value);
-  double longer = 0.0;
-  CHECK(data::read_long_decimal(line.data(), end, longer) == after);
+  double long_value = 0.0;
+  CHECK(data::read_long_decimal(line.data(), end, long_value) == after);
   if (after == nullptr) return;
-  CHECK(after > line.data() && after < end && std::isfinite(value) && value == longer);
+  CHECK(after > line.data() && after < end && std::isfinite(value) && value == long_value);
   const std::string number(line.data(), after);
   CHECK(std::strtod(number.c_str(), nullptr) == value);
 }
@@ -46,17 +46,18 @@ void check_moment(std::string_view text) {
 void check_characters(std::string_view text) {
   const std::size_t bad = data::first_bad_byte(text);
   CHECK(bad <= text.size());
-  const std::string_view good = text.substr(0, bad);
-  if (data::first_bad_byte(good) != bad) return;  // the last character is cut off
-  const std::size_t count = data::count_characters(good);
-  CHECK(count <= good.size());
-  for (const std::size_t some : {std::size_t{0}, std::size_t{2}, count}) {
-    const std::string_view first = data::first_characters(good, some);
-    const std::string_view last = data::last_characters(good, some);
-    CHECK(good.starts_with(first) && good.ends_with(last));
-    CHECK(data::count_characters(first) == std::min(some, count) &&
+  const std::string_view valid = text.substr(0, bad);
+  if (data::first_bad_byte(valid) != bad) return;  // the last character is cut off
+  const std::size_t count = data::count_characters(valid);
+  CHECK(count <= valid.size());
+  for (const std::size_t length : {std::size_t{0}, std::size_t{2}, count}) {
+    const std::string_view first = data::first_characters(valid, length);
+    const std::string_view last = data::last_characters(valid, length);
+    CHECK(valid.starts_with(first) && valid.ends_with(last));
+    CHECK(data::count_characters(first) == std::min(length, count) &&
           data::first_bad_byte(first) == first.size());
-    CHECK(data::count_characters(last) == std::min(some, count) && data::first_bad_byte(last) == last.size());
+    CHECK(data::count_characters(last) == std::min(length, count) &&
+          data::first_bad_byte(last) == last.size());
   }
 }
 

@@ -18,10 +18,11 @@ constexpr std::size_t count = 20'000;
 // Random names need fewer than 200 probes.
 constexpr std::size_t max_probe = 1000;
 
+// Returns the multiplicative inverse of an odd number modulo 2^64, by Newton's method.
 std::uint64_t inverse(std::uint64_t odd) {
-  std::uint64_t found = odd;
-  for (int k = 0; k < 6; ++k) found *= 2 - odd * found;
-  return found;
+  std::uint64_t result = odd;
+  for (int k = 0; k < 6; ++k) result *= 2 - odd * result;
+  return result;
 }
 
 std::string bytes_of(std::uint64_t word) {

@@ -58,10 +58,10 @@ void check_brackets(std::string_view text) {
         for (const bool bracket_leaves : {false, true}) {
           const std::string written = to_brackets(forest, root, bracket_leaves);
           std::size_t end = 0;
-          const NodeId again = BracketReader(forest, WordStyle::apart).read(written, end);
+          const NodeId reread = BracketReader(forest, WordStyle::apart).read(written, end);
           CHECK(end == written.size());
           // In joined style, a word with a blank in it looks like two words.
-          CHECK(again == root || style == WordStyle::joined);
+          CHECK(reread == root || style == WordStyle::joined);
         }
       }
     } catch (const BracketError& error) { CHECK(error.offset <= text.size()); }
@@ -164,10 +164,10 @@ void check_lines(std::string_view text, Random& random) {
   const Outcome outcome = read_lines(whole);
   if (!fuzz_also(random.next(), 4)) return;
   std::vector<std::string_view> blocks;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t size = random.below(static_cast<std::uint32_t>(rest.size() + 1));
-    blocks.push_back(rest.substr(0, size));
-    rest.remove_prefix(size);
+  for (std::string_view unread = text; !unread.empty();) {
+    const std::size_t size = random.below(static_cast<std::uint32_t>(unread.size() + 1));
+    blocks.push_back(unread.substr(0, size));
+    unread.remove_prefix(size);
   }
   CHECK(read_lines(blocks) == outcome);
 }

@@ -35,19 +35,19 @@ using Ids = std::vector<std::int32_t>;
 
 void test_names_get_consecutive_numbers() {
   NameTable names;
-  std::map<std::string, std::int32_t> known;
+  std::map<std::string, std::int32_t> numbers;
   Random random(1);
   for (int i = 0; i < 50'000; ++i) {
     // Short names, names with a multiple of eight bytes, and names that differ in a zero byte.
     std::string name(random.below(20), static_cast<char>(random.below(3)));
     if (random.below(2) == 0) name += std::to_string(random.below(20'000));
-    const bool is_new = !known.contains(name);
+    const bool is_new = !numbers.contains(name);
     CHECK((names.find(name) < 0) == is_new);
     const std::int32_t number = names.add(name);
-    CHECK(number == known.try_emplace(name, static_cast<std::int32_t>(known.size())).first->second);
-    CHECK(names.size() == known.size());
+    CHECK(number == numbers.try_emplace(name, static_cast<std::int32_t>(numbers.size())).first->second);
+    CHECK(names.size() == numbers.size());
   }
-  for (const auto& [name, number] : known) CHECK(names.name(number) == name && names.find(name) == number);
+  for (const auto& [name, number] : numbers) CHECK(names.name(number) == name && names.find(name) == number);
   CHECK(names.find("nobody") < 0);
   CHECK(names.memory() >= names.bytes().size());
 }
@@ -75,11 +75,11 @@ void test_equal_subtrees_are_one_node() {
             random.below(static_cast<std::uint32_t>(std::min<std::size_t>(forest.size(), 60)))));
       }
     }
-    const auto known = nodes.find({label, children});
-    CHECK(forest.find_node(label, children) == (known == nodes.end() ? -1 : known->second));
+    const auto existing = nodes.find({label, children});
+    CHECK(forest.find_node(label, children) == (existing == nodes.end() ? -1 : existing->second));
     const std::size_t before = forest.size();
     const NodeId node = forest.add_node(label, children);
-    CHECK(node == (known == nodes.end() ? static_cast<NodeId>(before) : known->second));
+    CHECK(node == (existing == nodes.end() ? static_cast<NodeId>(before) : existing->second));
     nodes[{label, children}] = node;
     CHECK(forest.label(node) == label && std::ranges::equal(forest.children(node), children));
     CHECK(forest.is_leaf(node) == children.empty());
@@ -208,20 +208,20 @@ void test_absorb_copies_only_the_given_trees() {
   std::vector<NodeId> roots;
   for (int i = 0; i < 200; ++i) roots.push_back(add(source, random_tree(random, {4, 3, 3, true})));
   roots[7] = -1;
-  const std::span<const NodeId> some = std::span(roots).first(20);
+  const std::span<const NodeId> selected = std::span(roots).first(20);
   Forest target;
   add(target, "(Z (A a))");
-  const std::vector<NodeId> copies = absorb(target, source, some);
-  Forest alone;
-  for (std::size_t i = 0; i < some.size(); ++i) {
-    CHECK((copies[i] < 0) == (some[i] < 0));
-    if (some[i] < 0) continue;
-    CHECK(to_brackets(target, copies[i], true) == to_brackets(source, some[i], true));
-    add(alone, to_brackets(source, some[i], true));
+  const std::vector<NodeId> copies = absorb(target, source, selected);
+  Forest expected;
+  for (std::size_t i = 0; i < selected.size(); ++i) {
+    CHECK((copies[i] < 0) == (selected[i] < 0));
+    if (selected[i] < 0) continue;
+    CHECK(to_brackets(target, copies[i], true) == to_brackets(source, selected[i], true));
+    add(expected, to_brackets(source, selected[i], true));
   }
-  CHECK(target.size() <= alone.size() + 3 && target.size() < source.size());
-  CHECK(absorb(target, source, some) == copies);
-  CHECK(absorb(source, source, some) == std::vector<NodeId>(some.begin(), some.end()));
+  CHECK(target.size() <= expected.size() + 3 && target.size() < source.size());
+  CHECK(absorb(target, source, selected) == copies);
+  CHECK(absorb(source, source, selected) == std::vector<NodeId>(selected.begin(), selected.end()));
 }
 
 void test_restored_arrays_give_an_equal_forest() {

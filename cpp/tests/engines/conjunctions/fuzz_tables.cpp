@@ -29,7 +29,7 @@ struct ValidTables {
   PrefixTrie trie;
 };
 
-ValidTables made(const RandomMachine& machine, const ExpansionPlan& plan) {
+ValidTables make_valid_tables(const RandomMachine& machine, const ExpansionPlan& plan) {
   Monitor monitor;
   ValidTables valid{expand(machine.view(), plan, 1, monitor), {}};
   try {
@@ -50,11 +50,11 @@ const std::vector<ValidTables>& valid_tables() {
       const std::size_t scores = degree % 2 == 0 ? 1 : 2;
       const RandomMachine ones(8, {features, 6, true}, scores, random);
       const RandomMachine reals(8, {features, 6, false}, scores, random);
-      list.push_back(made(ones, {map, Basis::sets, {0, 0, true}, {0, 0.0}, 3, 0.0, 1e9}));
-      list.push_back(made(ones, {map, Basis::sets, {2, 5, false}, {0, 0.0}, 3, 0.0, 1e9}));
-      list.push_back(made(ones, {map, Basis::sets, {0, 12, true}, {0, 0.0}, 0, 0.0, 1e9}));
-      list.push_back(made(ones, {map, Basis::sets, {0, 12, false}, {8, 400.0}, 2, 0.0, 1e9}));
-      list.push_back(made(reals, {map, Basis::monomials, {0, 3, false}, {0, 0.0}, 0, 0.0, 1e9}));
+      list.push_back(make_valid_tables(ones, {map, Basis::sets, {0, 0, true}, {0, 0.0}, 3, 0.0, 1e9}));
+      list.push_back(make_valid_tables(ones, {map, Basis::sets, {2, 5, false}, {0, 0.0}, 3, 0.0, 1e9}));
+      list.push_back(make_valid_tables(ones, {map, Basis::sets, {0, 12, true}, {0, 0.0}, 0, 0.0, 1e9}));
+      list.push_back(make_valid_tables(ones, {map, Basis::sets, {0, 12, false}, {8, 400.0}, 2, 0.0, 1e9}));
+      list.push_back(make_valid_tables(reals, {map, Basis::monomials, {0, 3, false}, {0, 0.0}, 0, 0.0, 1e9}));
     }
     return list;
   }();

@@ -27,14 +27,14 @@ struct Model {
   std::vector<std::uint64_t> keys;
   std::vector<double> weights;
   std::vector<double> intercept;
-  bool whole;  // all weights are small integers
+  bool has_small_integers;  // as weights and intercept
 
   explicit Model(FuzzBytes& bytes)
       : basis(bytes.flag() ? Basis::monomials : Basis::sets),
         map{1 + static_cast<int>(bytes.below(4)), FeatureMap::Kind::kernel, 0.5, 1.0} {
     if (bytes.byte() > 240) map.degree = static_cast<int>(bytes.byte()) - 128;
     if (bytes.flag()) map.kind = FeatureMap::Kind::plain;
-    whole = bytes.flag();
+    has_small_integers = bytes.flag();
     const std::size_t scores = bytes.below(4);
     const std::size_t used = bytes.below(9);
     for (std::size_t rank = 0; rank < used; ++rank)
@@ -50,7 +50,7 @@ struct Model {
     if (bytes.byte() > 240) bytes.damage_one(columns, keys, weights, intercept);
   }
 
-  double weight(FuzzBytes& bytes) const { return whole ? bytes.byte() - 128.0 : bytes.real(); }
+  double weight(FuzzBytes& bytes) const { return has_small_integers ? bytes.byte() - 128.0 : bytes.real(); }
   ConjunctionWeights view() const { return {basis, map, features, columns, keys, weights, intercept}; }
 };
 
@@ -93,7 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const ConjunctionArrays arrays = arrange(model.view(), head, groups, sample.view(), 1);
     const auto engine = make_conjunction_engine(borrow(arrays));
     const auto pairs = make_int16_pair_engine(model.view(), bytes.below(32));
-    if (pairs != nullptr && model.whole) compare(*engine, *pairs, bytes);
+    if (pairs != nullptr && model.has_small_integers) compare(*engine, *pairs, bytes);
     use_engine(*engine, bytes, features);
     if (pairs != nullptr) use_engine(*pairs, bytes, features);
   } catch (const std::invalid_argument&) {}

@@ -35,11 +35,11 @@ struct RandomModel {
   std::vector<Key> keys;
   std::vector<double> weights;
   std::vector<double> intercept;
-  std::map<Ranks, std::size_t> places;            // row of weights of each conjunction
+  std::map<Ranks, std::size_t> weight_rows;       // row of weights of each conjunction
   std::map<std::int64_t, std::uint64_t> rank_of;  // by column
 
   // Makes distinct columns in random order. Weights are added by add().
-  RandomModel(const ModelShape& like, Random& random) : shape(like) {
+  RandomModel(const ModelShape& model_shape, Random& random) : shape(model_shape) {
     const auto stride = static_cast<std::uint64_t>(shape.features) / shape.used;
     for (std::uint64_t rank = 0; rank < shape.used; ++rank)
       columns.push_back(static_cast<std::int64_t>(rank * stride));
@@ -56,7 +56,7 @@ struct RandomModel {
       if (!ranks.empty()) by_key.emplace(number(ranks), std::move(ranks));
     }
     for (auto& [key, ranks] : by_key) {
-      places.emplace(std::move(ranks), keys.size());
+      weight_rows.emplace(std::move(ranks), keys.size());
       keys.push_back(key);
       for (std::size_t s = 0; s < shape.scores; ++s) weights.push_back(uniform(random));
     }
@@ -76,23 +76,23 @@ struct RandomModel {
   scoring::Sums slow_scores(const scoring::Row& row) const {
     std::map<std::uint64_t, double> present;  // by rank
     for (const auto& [column, value] : row) {
-      const auto known = rank_of.find(column);
-      if (known != rank_of.end() && value != 0.0) present[known->second] = value;
+      const auto known_rank = rank_of.find(column);
+      if (known_rank != rank_of.end() && value != 0.0) present[known_rank->second] = value;
     }
     Ranks candidates;
     for (const auto& entry : present) candidates.push_back(entry.first);
     scoring::Sums sums(shape.scores);
     for (std::size_t s = 0; s < shape.scores; ++s) sums[s].add(intercept[s]);
     for (const Ranks& ranks : brute_force::conjunctions(candidates, shape.map.degree, shape.basis)) {
-      const auto place = places.find(ranks);
-      if (place != places.end()) add_conjunction(ranks, place->second, present, sums);
+      const auto weight_row = weight_rows.find(ranks);
+      if (weight_row != weight_rows.end()) add_conjunction(ranks, weight_row->second, present, sums);
     }
     return sums;
   }
 
  private:
-  void add_conjunction(const Ranks& ranks, std::size_t place, const std::map<std::uint64_t, double>& present,
-                       scoring::Sums& sums) const {
+  void add_conjunction(const Ranks& ranks, std::size_t weight_row,
+                       const std::map<std::uint64_t, double>& present, scoring::Sums& sums) const {
     std::vector<double> values, sizes;
     for (const auto rank : ranks) {
       values.push_back(present.at(rank));
@@ -101,13 +101,13 @@ struct RandomModel {
     const double factor = brute_force::factor(shape.map, shape.basis, values);
     const double factor_size = brute_force::factor(shape.map, shape.basis, sizes);
     for (std::size_t s = 0; s < sums.size(); ++s) {
-      const double weight = weights[place * shape.scores + s];
+      const double weight = weights[weight_row * shape.scores + s];
       sums[s].add(factor * weight, factor_size * std::abs(weight));
     }
   }
 };
 
-inline brute_force::Ranks some_ranks(std::uint64_t used, std::size_t size, unkernel::Random& random) {
+inline brute_force::Ranks draw_ranks(std::uint64_t used, std::size_t size, unkernel::Random& random) {
   std::set<std::uint64_t> ranks;
   while (ranks.size() < std::min<std::uint64_t>(size, used)) {
     ranks.insert(random.below(static_cast<std::uint32_t>(used)));
@@ -136,7 +136,7 @@ std::vector<brute_force::Ranks> add_rows(const RandomModel& model, std::size_t r
   std::vector<brute_force::Ranks> all;
   rows.features = model.shape.features;
   for (int row = 0; row < 10; ++row) {
-    all.push_back(row == 5 ? brute_force::Ranks{} : some_ranks(model.shape.used, row_size, random));
+    all.push_back(row == 5 ? brute_force::Ranks{} : draw_ranks(model.shape.used, row_size, random));
     const Values values = row % 2 == 0 ? Values::ones : Values::mixed;
     scoring::Entries entries = entries_of(model, all.back(), values, random);
     if (unordered) {

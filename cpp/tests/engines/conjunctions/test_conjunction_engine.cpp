@@ -69,7 +69,7 @@ std::vector<Ranks> some_conjunctions(const std::vector<Ranks>& rows, const Model
     for (Ranks& conjunction : brute_force::conjunctions(ranks, shape.map.degree, shape.basis)) {
       if (random.below(2) == 0) chosen.push_back(std::move(conjunction));
     }
-    chosen.push_back(some_ranks(shape.used, 1, random));
+    chosen.push_back(draw_ranks(shape.used, 1, random));
   }
   return chosen;
 }
@@ -80,7 +80,8 @@ void check_random_model(const ModelShape& shape, std::size_t row_size, std::vect
   RandomModel model(shape, random);
   Rows<Index> ordered, unordered;
   std::vector<Ranks> ranks = add_rows(model, row_size, false, random, ordered);
-  for (Ranks& more : add_rows(model, row_size, true, random, unordered)) ranks.push_back(std::move(more));
+  for (Ranks& other_ranks : add_rows(model, row_size, true, random, unordered))
+    ranks.push_back(std::move(other_ranks));
   model.add(some_conjunctions(ranks, shape, random), random);
   for (const HeadPlan plan : plans) {
     check_model(model, plan, ordered);
@@ -119,7 +120,7 @@ void test_equals_the_sum_with_many_features() {
   }
 }
 
-// Some conjunctions have so many partners that these are stored in hash tables.
+// The partners of some conjunctions are so many that they are stored in hash tables.
 void test_owners_with_many_partners() {
   Random random(3);
   for (const Basis basis : {Basis::sets, Basis::monomials}) {
@@ -164,11 +165,11 @@ void test_results_do_not_depend_on_threads() {
   }
   model.add(std::move(chosen), random);
   const ConjunctionArrays arrays = arrange(model.view(), {2, 100, false}, {0, 0.0}, {}, 1);
-  const ConjunctionArrays by_two = arrange(model.view(), {2, 100, false}, {0, 0.0}, {}, 2);
+  const ConjunctionArrays arrays_by_two_threads = arrange(model.view(), {2, 100, false}, {0, 0.0}, {}, 2);
   const auto engine = make_conjunction_engine(borrow(arrays));
-  const std::vector<double> alone = scores_of(*engine, rows, 1);
-  for (const int threads : {2, 5}) CHECK(scores_of(*engine, rows, threads) == alone);
-  CHECK(scores_of(*make_conjunction_engine(borrow(by_two)), rows, 1) == alone);
+  const std::vector<double> expected = scores_of(*engine, rows, 1);
+  for (const int threads : {2, 5}) CHECK(scores_of(*engine, rows, threads) == expected);
+  CHECK(scores_of(*make_conjunction_engine(borrow(arrays_by_two_threads)), rows, 1) == expected);
 }
 
 // A column that a row has twice with the value 1 has the value 2, whatever other rows there are. In a row

@@ -45,7 +45,7 @@ FeatureMap kernel_map(int degree, double gamma, double coef0) {
   return {degree, FeatureMap::Kind::kernel, gamma, coef0};
 }
 
-ConjunctionArrays expanded(const RandomMachine& machine, const ExpansionPlan& plan, int threads = 1) {
+ConjunctionArrays expand_machine(const RandomMachine& machine, const ExpansionPlan& plan, int threads = 1) {
   Monitor monitor;
   return expand(machine.view(), plan, threads, monitor);
 }
@@ -59,7 +59,7 @@ std::vector<HeadPlan> head_plans(Basis basis) {
 
 template <class Index>
 void check_expansion(const RandomMachine& machine, const ExpansionPlan& plan, const Rows<Index>& rows) {
-  const ConjunctionArrays arrays = expanded(machine, plan);
+  const ConjunctionArrays arrays = expand_machine(machine, plan);
   const auto engine = make_conjunction_engine(borrow(arrays));
   const KernelFunction kernel{KernelFunction::Type::polynomial, plan.map.degree, plan.map.gamma,
                               plan.map.coef0};
@@ -148,8 +148,8 @@ void test_results_do_not_depend_on_threads() {
       const std::uint32_t rare_below = basis == Basis::sets ? 3 : 0;
       const ExpansionPlan plan{
           kernel_map(3, 0.5, 1.0), basis, head, {0, 0.0}, rare_below, threshold, unlimited};
-      const ConjunctionArrays alone = expanded(machine, plan);
-      for (const int threads : {2, 5}) CHECK(same_arrays(expanded(machine, plan, threads), alone));
+      const ConjunctionArrays expected = expand_machine(machine, plan);
+      for (const int threads : {2, 5}) CHECK(same_arrays(expand_machine(machine, plan, threads), expected));
     }
   }
 }
@@ -187,7 +187,7 @@ Weights weights_of(const ConjunctionArrays& arrays) {
     const auto* columns = listing.columns.data() + i * most_degree;
     const auto* first = listing.weights.data() + i * scores;
     const std::vector<std::int64_t> key(columns, columns + most_degree);
-    CHECK(weights.emplace(key, std::vector(first, first + scores)).second);  // each once
+    CHECK(weights.emplace(key, std::vector(first, first + scores)).second);  // no conjunction is listed twice
   }
   return weights;
 }
@@ -209,9 +209,9 @@ struct Thresholds {
     }
   }
 
-  // Returns the largest relative distance by which a weight exceeds its threshold; negative if none exceeds
-  // it.
-  double passed_by(const std::vector<double>& weights) const {
+  // Returns by how much a weight exceeds its threshold, relative to the threshold: the largest excess of all
+  // weights, which is negative if no weight exceeds its threshold.
+  double relative_excess(const std::vector<double>& weights) const {
     double best = -1.0;
     for (std::size_t s = 0; s < weights.size(); ++s) {
       best = std::max(best, std::abs(weights[s]) / (weights[s] > 0.0 ? above[s] : below[s]) - 1.0);
@@ -221,20 +221,20 @@ struct Thresholds {
 };
 
 void check_pruned(const RandomMachine& machine, const FeatureMap& map, HeadPlan head, double threshold) {
-  const Weights kept =
-      weights_of(expanded(machine, {map, Basis::sets, head, {0, 0.0}, 0, threshold, unlimited}));
+  const Weights pruned_weights =
+      weights_of(expand_machine(machine, {map, Basis::sets, head, {0, 0.0}, 0, threshold, unlimited}));
   const Thresholds thresholds(machine, threshold);
   std::size_t matched = 0;
   for (const auto& [columns, weights] : slow_expansion(machine, map)) {
-    const double margin = thresholds.passed_by(weights);
+    const double margin = thresholds.relative_excess(weights);
     if (std::abs(margin) < 1e-9) continue;  // rounding decides
-    const auto place = kept.find(columns);
-    CHECK((place != kept.end()) == (margin > 0.0));
-    if (place == kept.end()) continue;
+    const auto stored = pruned_weights.find(columns);
+    CHECK((stored != pruned_weights.end()) == (margin > 0.0));
+    if (stored == pruned_weights.end()) continue;
     ++matched;
-    for (std::size_t s = 0; s < weights.size(); ++s) CHECK(close(place->second[s], weights[s]));
+    for (std::size_t s = 0; s < weights.size(); ++s) CHECK(close(stored->second[s], weights[s]));
   }
-  CHECK(matched == kept.size());
+  CHECK(matched == pruned_weights.size());
 }
 
 void test_conjunctions_below_the_threshold_are_pruned() {
@@ -254,8 +254,7 @@ void test_conjunctions_below_the_threshold_are_pruned() {
   }
 }
 
-// --- Memory and interruption
-// ----------------------------------------------------------------------------------------
+// --- Memory and interruption --------------------------------------------------------------------------
 
 void test_too_little_memory_is_an_error() {
   Random random(6);
@@ -263,10 +262,10 @@ void test_too_little_memory_is_an_error() {
   for (const HeadPlan head : {HeadPlan{0, 0, false}, HeadPlan{0, 60, false}, HeadPlan{8, 20, false}}) {
     for (const int threads : {1, 2}) {
       const ExpansionPlan plan{kernel_map(3, 0.5, 1.0), Basis::sets, head, {0, 0.0}, 0, 0.0, 20'000.0};
-      CHECK_THROWS(expanded(machine, plan, threads), NotEnoughMemory);
+      CHECK_THROWS(expand_machine(machine, plan, threads), NotEnoughMemory);
     }
     const ConjunctionArrays arrays =
-        expanded(machine, {kernel_map(3, 0.5, 1.0), Basis::sets, head, {0, 0.0}, 0, 0.0, 1e8});
+        expand_machine(machine, {kernel_map(3, 0.5, 1.0), Basis::sets, head, {0, 0.0}, 0, 0.0, 1e8});
     CHECK(static_cast<double>(bytes(borrow(arrays))) <= 1e8);
   }
 }

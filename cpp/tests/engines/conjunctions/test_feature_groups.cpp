@@ -29,12 +29,12 @@ struct Table {
     items.insert(items.end(), row.begin(), row.end());
     begins.push_back(static_cast<std::uint32_t>(items.size()));
   }
-  FeatureGroups groups(std::uint32_t features, double most_sums, int degree) const {
-    return group_features({begins, items}, GroupPlan{features, most_sums}, degree);
+  FeatureGroups groups(std::uint32_t features, double max_sums, int degree) const {
+    return group_features({begins, items}, GroupPlan{features, max_sums}, degree);
   }
 };
 
-// Makes rows of slots: of the four features of a slot, a row has one or none.
+// Makes rows of slots: a row has at most one of the four features of each slot.
 Table rows_of_slots(std::uint32_t slots, int count, Random& random) {
   Table table;
   for (int row = 0; row < count; ++row) {
@@ -63,22 +63,23 @@ std::map<std::uint64_t, std::uint32_t> count_states(const Table& table,
   return counts;
 }
 
-void check_groups(const Table& table, const FeatureGroups& found, std::uint32_t features, double most_sums,
+void check_groups(const Table& table, const FeatureGroups& groups, std::uint32_t n_features, double max_sums,
                   int degree) {
-  std::vector<std::uint32_t> all(found.order);
-  std::sort(all.begin(), all.end());
-  CHECK(all.size() == features && std::adjacent_find(all.begin(), all.end()) == all.end() &&
-        all.back() == features - 1);
-  CHECK(found.begins.size() == found.state_begins.size() && found.begins.size() - 1 <= most_groups);
-  CHECK(count_state_sums(found, degree) <= most_sums);
-  for (std::size_t g = 0; g + 1 < found.begins.size(); ++g) {
+  std::vector<std::uint32_t> features_in_order(groups.order);
+  std::sort(features_in_order.begin(), features_in_order.end());
+  CHECK(features_in_order.size() == n_features &&
+        std::adjacent_find(features_in_order.begin(), features_in_order.end()) == features_in_order.end() &&
+        features_in_order.back() == n_features - 1);
+  CHECK(groups.begins.size() == groups.state_begins.size() && groups.begins.size() - 1 <= most_groups);
+  CHECK(count_state_sums(groups, degree) <= max_sums);
+  for (std::size_t g = 0; g + 1 < groups.begins.size(); ++g) {
     const auto counts = count_states(
-        table, std::span(found.order).subspan(found.begins[g], found.begins[g + 1] - found.begins[g]));
-    std::uint32_t before = std::numeric_limits<std::uint32_t>::max();
-    for (std::uint32_t s = found.state_begins[g]; s < found.state_begins[g + 1]; ++s) {
-      const auto state = counts.find(found.states[s]);
-      CHECK(state != counts.end() && state->second <= before);  // the most frequent first
-      before = state->second;
+        table, std::span(groups.order).subspan(groups.begins[g], groups.begins[g + 1] - groups.begins[g]));
+    std::uint32_t previous_count = std::numeric_limits<std::uint32_t>::max();
+    for (std::uint32_t s = groups.state_begins[g]; s < groups.state_begins[g + 1]; ++s) {
+      const auto state = counts.find(groups.states[s]);
+      CHECK(state != counts.end() && state->second <= previous_count);  // the most frequent first
+      previous_count = state->second;
     }
   }
 }
@@ -88,10 +89,10 @@ void test_groups_have_the_states_of_the_rows() {
   for (int degree = 1; degree <= 4; ++degree) {
     for (const std::uint32_t slots : {1U, 3U, 6U, 15U}) {
       const Table table = rows_of_slots(slots, 300, random);
-      for (const double most_sums : {1.0, 30.0, 1e3, 1e5, std::numeric_limits<double>::infinity()}) {
-        const FeatureGroups found = table.groups(4 * slots, most_sums, degree);
-        if (!found.order.empty()) check_groups(table, found, 4 * slots, most_sums, degree);
-        CHECK(!found.order.empty() || slots == 15);
+      for (const double max_sums : {1.0, 30.0, 1e3, 1e5, std::numeric_limits<double>::infinity()}) {
+        const FeatureGroups groups = table.groups(4 * slots, max_sums, degree);
+        if (!groups.order.empty()) check_groups(table, groups, 4 * slots, max_sums, degree);
+        CHECK(!groups.order.empty() || slots == 15);
       }
     }
   }
@@ -102,11 +103,11 @@ void test_merging_slots_reduces_the_number_of_sums() {
   Random random(2);
   const Table table = rows_of_slots(10, 2000, random);
   const std::vector<double> single(40, 1.0);
-  const double most = 9000.0;
-  CHECK(count_state_sums(single, 3) > most);
-  const FeatureGroups found = table.groups(40, most, 3);
-  CHECK(!found.order.empty());
-  check_groups(table, found, 40, most, 3);
+  const double sum_limit = 9000.0;
+  CHECK(count_state_sums(single, 3) > sum_limit);
+  const FeatureGroups groups = table.groups(40, sum_limit, 3);
+  CHECK(!groups.order.empty());
+  check_groups(table, groups, 40, sum_limit, 3);
 }
 
 void test_degenerate_inputs_give_no_groups() {
@@ -129,12 +130,12 @@ void test_degenerate_inputs_give_no_groups() {
 // Every conjunction of states has a unique number, and all numbers are used.
 void check_numbers(const std::vector<std::uint32_t>& begins, int degree) {
   const StateIndex index(begins, degree);
-  std::vector<std::set<std::size_t>> seen(static_cast<std::size_t>(degree));
+  std::vector<std::set<std::size_t>> numbers(static_cast<std::size_t>(degree));
   const auto visit = [&](const auto& self, std::size_t size, std::size_t row, std::size_t path,
                          std::size_t place, std::size_t end) -> void {
     for (std::size_t g = 0; g < end; ++g) {
       for (std::size_t s = 0; s < index.states(g); ++s) {
-        CHECK(seen[size - 1].insert(row + index.first(g) + s).second);
+        CHECK(numbers[size - 1].insert(row + index.first(g) + s).second);
         if (static_cast<int>(size) == degree) continue;
         const std::size_t longer = size == 1 ? g : path * index.groups() + g;
         const std::size_t below = size == 1 ? s : place * index.states(g) + s;
@@ -146,9 +147,9 @@ void check_numbers(const std::vector<std::uint32_t>& begins, int degree) {
   std::vector<double> counts;
   for (std::size_t g = 0; g < index.groups(); ++g) counts.push_back(static_cast<double>(index.states(g)));
   double total = 0.0;
-  for (std::size_t k = 0; k < seen.size(); ++k) {
-    CHECK(seen[k].size() == index.count(k));
-    CHECK(seen[k].empty() || *seen[k].rbegin() + 1 == index.count(k));
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    CHECK(numbers[k].size() == index.count(k));
+    CHECK(numbers[k].empty() || *numbers[k].rbegin() + 1 == index.count(k));
     total += static_cast<double>(index.count(k));
   }
   CHECK(count_state_sums(counts, degree) == total);

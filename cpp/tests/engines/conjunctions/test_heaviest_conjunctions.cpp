@@ -31,15 +31,15 @@ using unkernel::engines::most_degree;
 using unkernel::kernels::Basis;
 using unkernel::kernels::FeatureMap;
 
-constexpr std::size_t everything = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 constexpr HeadPlan head_plans[] = {{0, 0, false},  {0, 6, false}, {0, 6, true},  {0, 14, true},
                                    {0, 14, false}, {1, 1, false}, {3, 8, false}, {8, 14, false}};
 
-struct Weighed {
+struct WeightedConjunction {
   std::vector<std::int64_t> columns;  // ascending, then -1
   std::vector<double> weights;
 
-  double size() const {
+  double magnitude() const {
     double largest = 0.0;
     for (const double weight : weights) largest = std::max(largest, std::abs(weight));
     return largest;
@@ -47,36 +47,38 @@ struct Weighed {
 };
 
 // Lists all conjunctions by descending weight. No two have the same weight.
-std::vector<Weighed> slow_listing(const RandomModel& model) {
-  std::vector<Weighed> list;
-  for (const auto& [ranks, place] : model.places) {
-    Weighed conjunction;
+std::vector<WeightedConjunction> slow_listing(const RandomModel& model) {
+  std::vector<WeightedConjunction> list;
+  for (const auto& [ranks, weight_row] : model.weight_rows) {
+    WeightedConjunction conjunction;
     for (const auto rank : ranks) conjunction.columns.push_back(model.columns[rank]);
     std::sort(conjunction.columns.begin(), conjunction.columns.end());
     conjunction.columns.resize(most_degree, -1);
-    const double* weights = model.weights.data() + place * model.shape.scores;
+    const double* weights = model.weights.data() + weight_row * model.shape.scores;
     conjunction.weights.assign(weights, weights + model.shape.scores);
-    if (conjunction.size() > 0.0) list.push_back(std::move(conjunction));
+    if (conjunction.magnitude() > 0.0) list.push_back(std::move(conjunction));
   }
-  std::sort(list.begin(), list.end(), [](const Weighed& a, const Weighed& b) { return a.size() > b.size(); });
+  std::sort(list.begin(), list.end(), [](const WeightedConjunction& a, const WeightedConjunction& b) {
+    return a.magnitude() > b.magnitude();
+  });
   return list;
 }
 
-std::array<std::uint64_t, most_degree + 1> counts_of(const std::vector<Weighed>& list) {
+std::array<std::uint64_t, most_degree + 1> counts_of(const std::vector<WeightedConjunction>& list) {
   std::array<std::uint64_t, most_degree + 1> counts{};
-  for (const Weighed& conjunction : list) {
+  for (const WeightedConjunction& conjunction : list) {
     const auto absent = std::count(conjunction.columns.begin(), conjunction.columns.end(), -1);
     ++counts[most_degree - static_cast<std::size_t>(absent)];
   }
   return counts;
 }
 
-void check_listing(const HeaviestConjunctions& listing, const std::vector<Weighed>& expected, std::size_t top,
-                   std::size_t scores) {
-  const std::size_t listed = std::min(top, expected.size());
+void check_listing(const HeaviestConjunctions& listing, const std::vector<WeightedConjunction>& expected,
+                   std::size_t top, std::size_t scores) {
+  const std::size_t n_listed = std::min(top, expected.size());
   CHECK(listing.counts == counts_of(expected));
-  CHECK(listing.columns.size() == listed * most_degree && listing.weights.size() == listed * scores);
-  for (std::size_t i = 0; i < listed; ++i) {
+  CHECK(listing.columns.size() == n_listed * most_degree && listing.weights.size() == n_listed * scores);
+  for (std::size_t i = 0; i < n_listed; ++i) {
     for (std::size_t k = 0; k < most_degree; ++k)
       CHECK(listing.columns[i * most_degree + k] == expected[i].columns[k]);
     for (std::size_t s = 0; s < scores; ++s)
@@ -108,11 +110,11 @@ void test_lists_the_conjunctions_of_the_model() {
         }
         model.add(std::move(chosen), random);
         spread_weights(model, random);
-        const std::vector<Weighed> expected = slow_listing(model);
+        const std::vector<WeightedConjunction> expected = slow_listing(model);
         for (const HeadPlan plan : head_plans) {
           const ConjunctionArrays arrays = arrange(model.view(), plan, {0, 0.0}, {}, 1);
           for (const std::size_t top :
-               {std::size_t{0}, std::size_t{1}, std::size_t{10}, expected.size(), everything}) {
+               {std::size_t{0}, std::size_t{1}, std::size_t{10}, expected.size(), unlimited}) {
             check_listing(list_heaviest(borrow(arrays), top), expected, top, scores);
           }
         }
@@ -121,7 +123,7 @@ void test_lists_the_conjunctions_of_the_model() {
   }
 }
 
-// One support vector, all values 1: the weight of a set is D of its size.
+// One support vector whose values are all 1: the weight of a set depends only on its number of features.
 void test_lists_quadruples() {
   const std::vector<std::int32_t> offsets{0, 6};
   const std::vector<std::int32_t> columns{1, 3, 4, 6, 8, 9};
@@ -134,13 +136,14 @@ void test_lists_quadruples() {
     Monitor monitor;
     const ConjunctionArrays arrays = expand({{offsets, columns, values, 10}, coefficients, intercept},
                                             {map, Basis::sets, head, {0, 0.0}, 0, 0.0, 1e9}, 1, monitor);
-    const HeaviestConjunctions listing = list_heaviest(borrow(arrays), everything);
+    const HeaviestConjunctions listing = list_heaviest(borrow(arrays), unlimited);
     CHECK((listing.counts == std::array<std::uint64_t, 5>{0, 6, 15, 20, 15}));
-    const std::vector<double> sizes{60, 50, 24, 15};
-    const std::vector<std::size_t> size_counts{20, 15, 15, 6};
-    std::size_t place = 0;
-    for (std::size_t k = 0; k < sizes.size(); ++k) {
-      for (std::size_t i = 0; i < size_counts[k]; ++i) CHECK(close(listing.weights[place++], sizes[k]));
+    const std::vector<double> magnitudes{60, 50, 24, 15};
+    const std::vector<std::size_t> magnitude_counts{20, 15, 15, 6};
+    std::size_t position = 0;
+    for (std::size_t k = 0; k < magnitudes.size(); ++k) {
+      for (std::size_t i = 0; i < magnitude_counts[k]; ++i)
+        CHECK(close(listing.weights[position++], magnitudes[k]));
     }
   }
 }

@@ -79,14 +79,14 @@ void add(const Sequences& rows, Counts& counts) {
   }
 }
 
-// Checks that kept nodes have the correct counts, and that no kept leaf should have been removed first.
-void check_kept(const Counts& kept, const Counts& all, std::size_t most_nodes) {
-  CHECK(kept.size() == std::min(all.size(), most_nodes + 1));
+// Checks that kept nodes have the correct counts, and that no removed leaf ranks above a kept leaf.
+void check_kept_nodes(const Counts& kept, const Counts& all, std::size_t max_nodes) {
+  CHECK(kept.size() == std::min(all.size(), max_nodes + 1));
   Order best_removed{-1.0, 0, 0};
   for (const auto& [prefix, count] : all) {
-    const auto found = kept.find(prefix);
-    if (found != kept.end()) {
-      CHECK(found->second == count);
+    const auto node = kept.find(prefix);
+    if (node != kept.end()) {
+      CHECK(node->second == count);
       CHECK(prefix.empty() || kept.contains(Prefix(prefix.begin(), prefix.end() - 1)));
     } else if (!has_child(all, prefix)) {
       best_removed = std::max(best_removed, order_of(prefix, count));
@@ -100,20 +100,20 @@ void check_kept(const Counts& kept, const Counts& all, std::size_t most_nodes) {
 
 void test_growing_and_pruning_keep_the_best_nodes() {
   Random random(1);
-  for (const std::size_t most_nodes : {1U, 5U, 40U, 100'000U}) {
+  for (const std::size_t max_nodes : {1U, 5U, 40U, 100'000U}) {
     Counts all;
     PrefixTrie trie;
     for (int part = 0; part < 4; ++part) {
       const Sequences rows = random_rows(30, 9, random);
       add(rows, all);
-      trie = grow_trie(part == 0 ? nullptr : &trie, rows, most_nodes, cost);
+      trie = grow_trie(part == 0 ? nullptr : &trie, rows, max_nodes, cost);
       trie.sums.assign(2 * trie.nodes(), 0.0);
       check(trie, 2, 9);
       const Counts kept = counts_of(trie);
-      check_kept(kept, all, most_nodes);
+      check_kept_nodes(kept, all, max_nodes);
       all = kept;  // removed nodes lose their counts
-      const PrefixTrie fewer = prune_trie(trie, most_nodes / 2, cost);
-      check_kept(counts_of(fewer), kept, most_nodes / 2);
+      const PrefixTrie pruned = prune_trie(trie, max_nodes / 2, cost);
+      check_kept_nodes(counts_of(pruned), kept, max_nodes / 2);
     }
   }
 }
@@ -121,25 +121,25 @@ void test_growing_and_pruning_keep_the_best_nodes() {
 void test_the_longest_stored_prefix_is_found() {
   Random random(2);
   const PrefixTrie trie = grow_trie(nullptr, random_rows(40, 8, random), 30, cost);
-  const Counts kept = counts_of(trie);
+  const Counts stored = counts_of(trie);
   const Sequences rows = random_rows(200, 8, random);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Prefix longest(rows[i].begin(), rows[i].end());
-    while (!kept.contains(longest)) longest.pop_back();
-    const auto found = longest_stored_prefix(trie, {0, 0}, rows[i]);
-    CHECK(found.length == longest.size() && trie.counts[found.node] == kept.at(longest));
-    for (std::size_t cut = 0; cut <= found.length;
-         ++cut) {  // in two parts, as engines look up a head and a tail
-      const auto first = longest_stored_prefix(trie, {0, 0}, rows[i].first(cut));
-      CHECK(first.length == cut);
-      CHECK(longest_stored_prefix(trie, first, rows[i].subspan(cut)).node == found.node);
+    while (!stored.contains(longest)) longest.pop_back();
+    const auto match = longest_stored_prefix(trie, {0, 0}, rows[i]);
+    CHECK(match.length == longest.size() && trie.counts[match.node] == stored.at(longest));
+    // Engines look up the head of a row first, and then its tail.
+    for (std::size_t head_size = 0; head_size <= match.length; ++head_size) {
+      const auto head_match = longest_stored_prefix(trie, {0, 0}, rows[i].first(head_size));
+      CHECK(head_match.length == head_size);
+      CHECK(longest_stored_prefix(trie, head_match, rows[i].subspan(head_size)).node == match.node);
     }
   }
 }
 
 void test_a_trie_without_rows() {
-  for (const std::size_t most_nodes : {0U, 1U, 10U}) {
-    PrefixTrie trie = grow_trie(nullptr, Sequences{}, most_nodes, cost);
+  for (const std::size_t max_nodes : {0U, 1U, 10U}) {
+    PrefixTrie trie = grow_trie(nullptr, Sequences{}, max_nodes, cost);
     CHECK(trie.nodes() == 1 && trie.first_child == (std::vector<std::uint32_t>{1, 1}) && trie.counts[0] == 0);
     trie.sums.assign(1, 0.0);
     check(trie, 1, 0);

@@ -50,7 +50,7 @@ using unkernel::kernels::FeatureMap;
 using unkernel::kernels::KernelFunction;
 
 constexpr std::int64_t features = 12;
-constexpr int rounds = 150;  // for each valid table
+constexpr int rounds_per_table = 150;
 
 // --- Damage -------------------------------------------------------------------------------------------
 
@@ -87,14 +87,15 @@ template <class Array>
 void damage(Array& array, Random& random) {
   using T = typename Array::value_type;
   std::vector<T> changed(array.begin(), array.end());
-  const std::uint32_t place = changed.empty() ? 0 : random.below(static_cast<std::uint32_t>(changed.size()));
+  const std::uint32_t position =
+      changed.empty() ? 0 : random.below(static_cast<std::uint32_t>(changed.size()));
   switch (random.below(10)) {
-    case 0: changed.resize(place); break;
+    case 0: changed.resize(position); break;
     case 1: changed.insert(changed.end(), 1 + random.below(3), random_number(T{}, random)); break;
     case 2: changed.clear(); break;
     case 3: random.shuffle(std::span(changed)); break;
     default:
-      if (!changed.empty()) changed[place] = random_number(changed[place], random);
+      if (!changed.empty()) changed[position] = random_number(changed[position], random);
   }
   array = Array(changed.begin(), changed.end());
 }
@@ -102,13 +103,13 @@ void damage(Array& array, Random& random) {
 // An array of ranks may also change its width.
 void damage(Keys<Owned>& keys, Random& random) {
   if (random.below(4) != 0) return std::visit([&](auto& ranks) { damage(ranks, random); }, keys);
-  if (const auto* slim = std::get_if<LargeVector<std::uint16_t>>(&keys)) {
-    keys = LargeVector<std::uint32_t>(slim->begin(), slim->end());
+  if (const auto* narrow = std::get_if<LargeVector<std::uint16_t>>(&keys)) {
+    keys = LargeVector<std::uint32_t>(narrow->begin(), narrow->end());
   } else {
     const auto& wide = std::get<LargeVector<std::uint32_t>>(keys);
-    LargeVector<std::uint16_t> cut(wide.size());
-    for (std::size_t k = 0; k < wide.size(); ++k) cut[k] = static_cast<std::uint16_t>(wide[k]);
-    keys = std::move(cut);
+    LargeVector<std::uint16_t> narrowed(wide.size());
+    for (std::size_t k = 0; k < wide.size(); ++k) narrowed[k] = static_cast<std::uint16_t>(wide[k]);
+    keys = std::move(narrowed);
   }
 }
 
@@ -129,7 +130,7 @@ Damages damages_to(Parts&... parts) {
 }
 
 void apply_damages(const Damages& damages, Random& random) {
-  for (std::uint32_t left = 1 + random.below(2); left > 0; --left) {
+  for (std::uint32_t remaining = 1 + random.below(2); remaining > 0; --remaining) {
     damages[random.below(static_cast<std::uint32_t>(damages.size()))](random);
   }
 }
@@ -140,13 +141,13 @@ const Rows<std::int32_t>& all_rows() {
   static const Rows<std::int32_t> rows = [] {
     Random random(1);
     Rows<std::int32_t> scored_rows = rows_to_score<std::int32_t>({features, 12, true}, random);
-    scoring::Entries all, others;
+    scoring::Entries all, halves;
     for (std::int64_t column = 0; column < features; ++column) {
       all.emplace_back(column, 1.0);
-      others.emplace_back(column, 0.5);
+      halves.emplace_back(column, 0.5);
     }
     scoring::add_entries(all, scored_rows);
-    scoring::add_entries(others, scored_rows);
+    scoring::add_entries(halves, scored_rows);
     return scored_rows;
   }();
   return rows;
@@ -179,15 +180,16 @@ Damages damages_of(ConjunctionArrays& a) {
                            a.probe_begins, a.probes, a.posting_begins, a.item_begins, a.items,
                            a.posting_weights, a.posting_records, a.group_begins, a.state_begins, a.states);
   for (auto& sums : a.state_sums) {
-    for (auto& one : damages_to(sums)) all.push_back(std::move(one));
+    for (auto& damage_function : damages_to(sums)) all.push_back(std::move(damage_function));
   }
   for (auto& level : a.levels) {
-    for (auto& one : damages_to(level.keys, level.weights, level.begins)) all.push_back(std::move(one));
+    for (auto& damage_function : damages_to(level.keys, level.weights, level.begins))
+      all.push_back(std::move(damage_function));
   }
   all.push_back([&a](Random&) {  // all ranks get the other width, which may be valid
     for (auto* keys : {&a.levels[0].keys, &a.levels[1].keys, &a.levels[2].keys, &a.items}) {
-      if (const auto* slim = std::get_if<LargeVector<std::uint16_t>>(keys)) {
-        *keys = LargeVector<std::uint32_t>(slim->begin(), slim->end());
+      if (const auto* narrow = std::get_if<LargeVector<std::uint16_t>>(keys)) {
+        *keys = LargeVector<std::uint32_t>(narrow->begin(), narrow->end());
       }
     }
   });
@@ -196,7 +198,7 @@ Damages damages_of(ConjunctionArrays& a) {
 
 Damages damages_of(InvertedArrays& a) {
   return damages_to(a.sum.kernel.degree, a.sum.kernel.gamma, a.sum.coefficients, a.sum.intercept, a.sum.norms,
-                    a.columns, a.whole, a.list_begins, a.lists, a.list_values);
+                    a.columns, a.dense, a.list_begins, a.lists, a.list_values);
 }
 
 Damages damages_of(BitslicedArrays& a) {
@@ -210,9 +212,9 @@ struct Outcomes {
 };
 
 template <class Arrays>
-void try_damaged(const Arrays& valid, Random& random, Outcomes& outcomes) {
+void use_damaged(const Arrays& valid, Random& random, Outcomes& outcomes) {
   use(valid);
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < rounds_per_table; ++round) {
     Arrays damaged = valid;
     apply_damages(damages_of(damaged), random);
     try {
@@ -224,7 +226,7 @@ void try_damaged(const Arrays& valid, Random& random, Outcomes& outcomes) {
 
 // Both outcomes must be frequent: otherwise the damage would test only one of them.
 void check_outcomes(const Outcomes& outcomes) {
-  CHECK(outcomes.refused > rounds / 10 && outcomes.used > rounds / 10);
+  CHECK(outcomes.refused > rounds_per_table / 10 && outcomes.used > rounds_per_table / 10);
 }
 
 // --- The tables ---------------------------------------------------------------------------------------
@@ -243,7 +245,7 @@ void test_damaged_expanded_tables() {
         const std::uint32_t rare_below = sets && head < 12 ? 4 : 0;
         for (const bool by_frequency : {false, true}) {
           const ExpansionPlan plan{map, basis, {fused, head, by_frequency}, {0, 0.0}, rare_below, 0.0, 1e9};
-          try_damaged(expand(machine.view(), plan, 1, monitor), random, outcomes);
+          use_damaged(expand(machine.view(), plan, 1, monitor), random, outcomes);
         }
       }
     }
@@ -264,7 +266,7 @@ void test_damaged_grouped_tables() {
             map, Basis::sets, {0, 12, false}, {grouped, 400.0}, degree % 2 == 0 ? 0U : 4U, 0.0, 1e9};
         const ConjunctionArrays valid = expand(machine.view(), plan, 1, monitor);
         CHECK(!valid.states.empty());
-        try_damaged(valid, random, outcomes);
+        use_damaged(valid, random, outcomes);
       }
     }
   }
@@ -289,11 +291,11 @@ void test_damaged_tables_of_items() {
       {2, FeatureMap::Kind::kernel, 0.5, 1.0}, Basis::sets, {0, 3, false}, {0, 0.0}, 2, 0.0, 1e9};
   const ConjunctionArrays valid = expand(machine.view(), plan, 1, monitor);
   CHECK(valid.posting_records.empty() && valid.posting_begins.back() > 0);
-  try_damaged(valid, random, outcomes);
+  use_damaged(valid, random, outcomes);
   check_outcomes(outcomes);
 }
 
-// --- Tries over sound tables --------------------------------------------------------------------------
+// --- Tries over valid tables --------------------------------------------------------------------------
 
 void use(ConjunctionEngine& engine, const PrefixTrie& trie) {
   engine.set_trie(std::make_shared<const PrefixTrie>(trie));
@@ -320,7 +322,7 @@ void test_damaged_prefix_tries() {
       const auto engine = make_conjunction_engine(borrow(arrays));
       const PrefixTrie valid = engine->grow(nullptr, machine.vectors.view(), 60, Saving::counted, 1, monitor);
       use(*engine, valid);
-      for (int round = 0; round < rounds; ++round) {
+      for (int round = 0; round < rounds_per_table; ++round) {
         PrefixTrie damaged = valid;
         apply_damages(damages_to(damaged.first_child, damaged.ranks, damaged.counts, damaged.sums), random);
         try {
@@ -335,7 +337,8 @@ void test_damaged_prefix_tries() {
 
 // --- Tables that must be refused ----------------------------------------------------------------------
 
-// Ranks 0 .. 3 are common, 4 .. 6 rare; 32-bit ranks, so that arrays by rank are just as long as needed.
+// Makes tables in which ranks 0 .. 3 are common and ranks 4 .. 6 are rare. Ranks have 32 bits, because arrays
+// indexed by 16-bit ranks are longer than the number of ranks.
 ConjunctionArrays make_tables_with_records() {
   Rows<std::int32_t> rows;
   rows.features = 7;
@@ -351,8 +354,8 @@ ConjunctionArrays make_tables_with_records() {
              {{2, FeatureMap::Kind::kernel, 1.0, 1.0}, Basis::sets, {0, 2, false}, {0, 0.0}, 3, 0.0, 1e9}, 1,
              monitor);
   for (auto* keys : {&arrays.levels[0].keys, &arrays.levels[1].keys, &arrays.levels[2].keys, &arrays.items}) {
-    const auto slim = std::get<LargeVector<std::uint16_t>>(*keys);
-    *keys = LargeVector<std::uint32_t>(slim.begin(), slim.end());
+    const auto narrow = std::get<LargeVector<std::uint16_t>>(*keys);
+    *keys = LargeVector<std::uint32_t>(narrow.begin(), narrow.end());
   }
   return arrays;
 }
@@ -362,12 +365,12 @@ void test_records_out_of_range_are_refused() {
   use(valid);
   CHECK(valid.rare == 4 && valid.bit_words() == 2 &&
         valid.posting_records.size() == 5 * valid.record_words());
-  for (const int bit : {4, 63, 64, 127}) {  // of ranks that are not common
+  for (const int bit : {4, 63, 64, 127}) {  // only ranks below 4 are common
     ConjunctionArrays out_of_range = valid;
     out_of_range.posting_records[static_cast<std::size_t>(bit / 64)] |= std::uint64_t{1} << bit % 64;
     CHECK_THROWS(check(borrow(out_of_range)), std::invalid_argument);
   }
-  ConjunctionArrays one_vector = valid;  // all records belong to one vector, which then has too many
+  ConjunctionArrays one_vector = valid;  // all records belong to one vector, which has too many of them
   for (std::size_t end = valid.record_words(); end <= one_vector.posting_records.size();
        end += valid.record_words())
     one_vector.posting_records[end - 1] = 1;
@@ -412,20 +415,21 @@ void test_tries_are_refused_for_unsuitable_tables() {
   CHECK_THROWS(set_trie(Basis::monomials, {0, 6, true}, 0), std::invalid_argument);
   CHECK_THROWS(set_trie(Basis::sets, {2, 6, false}, 0), std::invalid_argument);
   CHECK_THROWS(set_trie(Basis::sets, {0, 6, false}, 6), std::invalid_argument);
-  for (const std::uint64_t head : {0U, 1U, 2U, 12U}) {  // even if the order is that of the columns by chance
+  // Ordering by columns is accepted, because it happens to equal the order by frequency.
+  for (const std::uint64_t head : {0U, 1U, 2U, 12U}) {
     set_trie(Basis::sets, {0, head, true}, 0);
     set_trie(Basis::sets, {0, head, false}, 0);
   }
 }
 
-// With many partners, tables have hash tables.
+// Partners are stored in hash tables if there are many of them.
 void test_damaged_tables_with_many_partners() {
   Random random(3);
   Outcomes outcomes;
   for (const int degree : {2, 3}) {
     RandomModel model({Basis::sets, {degree, FeatureMap::Kind::kernel, 0.5, 1.0}, 30, 30, 1}, random);
     model.add(brute_force::all_conjunctions(30, degree, Basis::sets), random);
-    try_damaged(arrange(model.view(), {0, 3, false}, {0, 0.0}, {}, 1), random, outcomes);
+    use_damaged(arrange(model.view(), {0, 3, false}, {0, 0.0}, {}, 1), random, outcomes);
   }
   check_outcomes(outcomes);
 }
@@ -438,8 +442,8 @@ void test_damaged_tables_of_support_vectors() {
       const KernelFunction kernel{type, 3, 0.5, 1.0};
       for (const bool binary : {true, false}) {
         const RandomMachine machine(20, {features, 8, binary}, scores, random);
-        try_damaged(InvertedArrays(machine, kernel, binary), random, outcomes);
-        if (binary) try_damaged(BitslicedArrays(machine, kernel, 4), random, outcomes);
+        use_damaged(InvertedArrays(machine, kernel, binary), random, outcomes);
+        if (binary) use_damaged(BitslicedArrays(machine, kernel, 4), random, outcomes);
       }
     }
   }

@@ -42,8 +42,8 @@ std::shared_ptr<Forest> forest_of(FuzzBytes& bytes) {
   return std::make_shared<Forest>(arrays.restore());
 }
 
-std::shared_ptr<ExampleSet> set_of(const TreeKernel& kernel, std::shared_ptr<Forest> forest,
-                                   std::vector<NodeId> roots, bool normalize) {
+std::shared_ptr<ExampleSet> make_example_set(const TreeKernel& kernel, std::shared_ptr<Forest> forest,
+                                             std::vector<NodeId> roots, bool normalize) {
   auto set = std::make_shared<ExampleSet>();
   set->size = roots.size();
   std::vector<std::int64_t> offsets;
@@ -55,7 +55,7 @@ std::shared_ptr<ExampleSet> set_of(const TreeKernel& kernel, std::shared_ptr<For
   return set;
 }
 
-bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+bool same_or_nan(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 void explain(const ExampleMachine& machine, const ExampleSet& examples, std::size_t score) {
   const engines::FragmentOptions options{4, 60, score};
@@ -67,7 +67,7 @@ void explain(const ExampleMachine& machine, const ExampleSet& examples, std::siz
             .fragments.size() <= 4);
 }
 
-// The rest of the input is letters and brackets.
+// Decodes the remaining input as letters and brackets.
 std::string tree_text(FuzzBytes& bytes) {
   constexpr std::string_view letters = "(()) SNVdx()(S ";
   std::string text;
@@ -102,25 +102,27 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto forest = forest_of(bytes);
     const std::size_t scores = 1 + bytes.below(2);
     std::vector<NodeId> roots;
-    std::vector<std::int32_t> chosen;
+    std::vector<std::int32_t> support_vectors;
     std::vector<double> coefficients;
     for (std::size_t left = bytes.below(4); left > 0; --left) {
-      chosen.push_back(static_cast<std::int32_t>(roots.size()));
+      support_vectors.push_back(static_cast<std::int32_t>(roots.size()));
       roots.push_back(static_cast<NodeId>(bytes.below(forest->size() + 1)) - 1);
       for (std::size_t s = 0; s < scores; ++s) coefficients.push_back(bytes.real());
     }
-    const auto set = set_of(tree, forest, roots, normalize);
-    const auto machine = std::make_shared<const ExampleMachine>(kernel, set, chosen, coefficients, scores);
+    const auto set = make_example_set(tree, forest, roots, normalize);
+    const auto machine =
+        std::make_shared<const ExampleMachine>(kernel, set, support_vectors, coefficients, scores);
     const std::string text = tree_text(bytes);
     const unkernel::Monitor monitor;
-    const std::vector<double> one = engines::OneTreeScorer(machine, normalize).score(text, monitor);
-    auto other = std::make_shared<Forest>();
+    const std::vector<double> scores_of_text =
+        engines::OneTreeScorer(machine, normalize).score(text, monitor);
+    auto forest_of_text = std::make_shared<Forest>();
     std::size_t at = data::skip_blanks(text, 0);
-    const NodeId root = data::BracketReader(*other, data::WordStyle::apart).read(text, at);
-    const auto examples = set_of(tree, other, {root}, normalize);
+    const NodeId root = data::BracketReader(*forest_of_text, data::WordStyle::apart).read(text, at);
+    const auto examples = make_example_set(tree, forest_of_text, {root}, normalize);
     std::vector<double> sums(scores, 0.0);
     machine->add_scores(*examples, {}, 1, Monitor(), sums);
-    for (std::size_t s = 0; s < scores; ++s) CHECK(same(one[s], sums[s]));
+    for (std::size_t s = 0; s < scores; ++s) CHECK(same_or_nan(scores_of_text[s], sums[s]));
     explain(*machine, *examples, bytes.below(scores));
   } catch (const std::invalid_argument&) {
   } catch (const data::BracketError&) {}

@@ -38,18 +38,18 @@ using unkernel::kernels::TreeKernelKind;
 using unkernel::kernels::TreeRow;
 using unkernel::kernels::TreeWeights;
 
-constexpr std::size_t everything = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 constexpr TreeKernelKind kinds[] = {TreeKernelKind::subtree, TreeKernelKind::subset_tree,
                                     TreeKernelKind::subset_tree_words, TreeKernelKind::partial_tree};
 
-// --- The slow way: every fragment of every node -----------------------------------------------------
+// --- Slow twin: list every fragment of every node ---------------------------------------------------
 
-struct Counted {
-  double size = 0.0;    // lambda^productions and so on
-  double number = 0.0;  // e(tau, node)
+struct Occurrence {
+  double size = 0.0;    // the fragment's weight in the kernel, such as lambda^productions
+  double number = 0.0;  // e(tau, node): weighted number of occurrences at a node
 };
 // Fragments in the notation of the reference twins: labels, and brackets around nodes with children.
-using Fragments = std::map<std::string, Counted>;
+using Fragments = std::map<std::string, Occurrence>;
 
 using Choices = std::vector<Fragments>;  // one for each child
 
@@ -57,13 +57,13 @@ using Choices = std::vector<Fragments>;  // one for each child
 Fragments products(const std::string& label, const Choices& choices, double size, double number) {
   Fragments result{{"(" + label, {size, number}}};
   for (const Fragments& choice : choices) {
-    Fragments longer;
+    Fragments extended;
     for (const auto& [start, left] : result) {
       for (const auto& [text, right] : choice) {
-        longer[start + " " + text] = {left.size * right.size, left.number * right.number};
+        extended[start + " " + text] = {left.size * right.size, left.number * right.number};
       }
     }
-    result = std::move(longer);
+    result = std::move(extended);
   }
   Fragments closed;
   for (const auto& [text, counted] : result) closed[text + ")"] = counted;
@@ -82,18 +82,18 @@ Fragments subset_trees(const TreeKernel& kernel, const Forest& forest, NodeId no
 Fragments partial_trees(const TreeKernel& kernel, const Forest& forest, NodeId node) {
   const auto children = forest.children(node);
   const std::string label(forest.label_name(node));
-  Choices below;
-  for (const NodeId child : children) below.push_back(partial_trees(kernel, forest, child));
+  Choices child_fragments;
+  for (const NodeId child : children) child_fragments.push_back(partial_trees(kernel, forest, child));
   Fragments result{{label, {kernel.width_decay * kernel.decay * kernel.decay, 1.0}}};
-  for (std::uint32_t chosen = 1; chosen < (1U << children.size()); ++chosen) {
+  for (std::uint32_t chosen_children = 1; chosen_children < (1U << children.size()); ++chosen_children) {
     Choices choices;
     int gaps = -1;
     std::size_t last = 0;
     for (std::size_t i = 0; i < children.size(); ++i) {
-      if ((chosen >> i & 1U) == 0) continue;
+      if ((chosen_children >> i & 1U) == 0) continue;
       gaps = choices.empty() ? 0 : gaps + static_cast<int>(i - last) - 1;
       last = i;
-      choices.push_back(below[i]);
+      choices.push_back(child_fragments[i]);
     }
     if (choices.size() > longest_subsequence) continue;
     for (const auto& [text, counted] :
@@ -134,14 +134,14 @@ struct Trees {
 // Weighs all trees, with coefficients for one or more scores.
 TreeWeights weigh(const TreeKernel& kernel, const Trees& trees, const std::vector<double>& coefficients,
                   std::size_t scores, bool normalize) {
-  std::vector<std::int32_t> chosen(trees.roots.size());
-  std::iota(chosen.begin(), chosen.end(), 0);
+  std::vector<std::int32_t> all_trees(trees.roots.size());
+  std::iota(all_trees.begin(), all_trees.end(), 0);
   const auto order = unkernel::kernels::nodes_in_order(kernel, trees.forest);
-  return TreeWeights(kernel, trees.forest, order, trees.count(kernel, normalize), chosen, coefficients,
+  return TreeWeights(kernel, trees.forest, order, trees.count(kernel, normalize), all_trees, coefficients,
                      scores);
 }
 
-// Returns W of all fragments.
+// Returns W, the weights of all fragments.
 std::map<std::string, double> slow_weights(const TreeKernel& kernel, const Trees& trees,
                                            const TreeWeights& weights, std::size_t score) {
   std::map<std::string, double> sums;
@@ -153,7 +153,7 @@ std::map<std::string, double> slow_weights(const TreeKernel& kernel, const Trees
   return sums;
 }
 
-// Returns n of all fragments.
+// Returns n, the numbers of occurrences of all fragments.
 std::map<std::string, double> slow_occurrences(const TreeKernel& kernel, const Forest& forest,
                                                const TreeRow& row) {
   std::map<std::string, double> sums;
@@ -165,7 +165,7 @@ std::map<std::string, double> slow_occurrences(const TreeKernel& kernel, const F
 }
 
 // Converts `(NN ...)` to the notation of the slow twin.
-std::string plain(const std::string& text) {
+std::string to_twin_notation(const std::string& text) {
   static const std::regex unexpanded(R"(\(([^ ()]*) \.\.\.\))");
   return std::regex_replace(text, unexpanded, "$1");
 }
@@ -173,20 +173,20 @@ std::string plain(const std::string& text) {
 void check_listing(const FragmentList& list, std::size_t top, const std::map<std::string, double>& expected,
                    bool decision) {
   CHECK(list.complete);
-  std::vector<double> sizes;
+  std::vector<double> magnitudes;
   for (const auto& [text, value] : expected) {
-    if (std::abs(value) > 1e-9) sizes.push_back(std::abs(value));
+    if (std::abs(value) > 1e-9) magnitudes.push_back(std::abs(value));
   }
-  std::ranges::sort(sizes, std::greater<>());
-  CHECK(list.fragments.size() <= top && list.fragments.size() >= std::min(top, sizes.size()));
-  std::set<std::string> seen;
+  std::ranges::sort(magnitudes, std::greater<>());
+  CHECK(list.fragments.size() <= top && list.fragments.size() >= std::min(top, magnitudes.size()));
+  std::set<std::string> listed;
   for (std::size_t i = 0; i < list.fragments.size(); ++i) {
     const Fragment& fragment = list.fragments[i];
     const double value = decision ? fragment.contribution : fragment.weight;
-    const auto place = expected.find(plain(fragment.text));
-    CHECK(place != expected.end() && seen.insert(place->first).second);
-    CHECK(close(value, place->second, 1e-10));
-    if (i < sizes.size()) CHECK(close(std::abs(value), sizes[i], 1e-10));
+    const auto match = expected.find(to_twin_notation(fragment.text));
+    CHECK(match != expected.end() && listed.insert(match->first).second);
+    CHECK(close(value, match->second, 1e-10));
+    if (i < magnitudes.size()) CHECK(close(std::abs(value), magnitudes[i], 1e-10));
     CHECK(i == 0 || std::abs(value) <= std::abs(decision ? list.fragments[i - 1].contribution
                                                          : list.fragments[i - 1].weight));
   }
@@ -195,8 +195,8 @@ void check_listing(const FragmentList& list, std::size_t top, const std::map<std
 void check_model(const TreeKernel& kernel, const Trees& trees, const TreeWeights& weights,
                  std::size_t score) {
   const auto expected = slow_weights(kernel, trees, weights, score);
-  for (const std::size_t top : {std::size_t{0}, std::size_t{1}, std::size_t{7}, everything}) {
-    const FragmentList list = heaviest_fragments(kernel, trees.forest, weights, {top, everything, score});
+  for (const std::size_t top : {std::size_t{0}, std::size_t{1}, std::size_t{7}, unlimited}) {
+    const FragmentList list = heaviest_fragments(kernel, trees.forest, weights, {top, unlimited, score});
     check_listing(list, top, expected, false);
     for (const Fragment& fragment : list.fragments)
       CHECK(fragment.occurrences == 0.0 && fragment.contribution == 0.0);
@@ -210,39 +210,39 @@ void check_decision(const TreeKernel& kernel, const Trees& trees, const TreeWeig
   std::map<std::string, double> expected;
   double sum = 0.0;
   for (const auto& [text, occurrences] : tree) {
-    const auto place = model.find(text);
-    if (place == model.end()) continue;
-    sum += expected[text] = occurrences * place->second;
+    const auto match = model.find(text);
+    if (match == model.end()) continue;
+    sum += expected[text] = occurrences * match->second;
   }
-  for (const std::size_t top : {std::size_t{0}, std::size_t{1}, std::size_t{5}, everything}) {
+  for (const std::size_t top : {std::size_t{0}, std::size_t{1}, std::size_t{5}, unlimited}) {
     const FragmentList list =
-        decisive_fragments(kernel, trees.forest, weights, forest, row, {top, everything, score});
+        decisive_fragments(kernel, trees.forest, weights, forest, row, {top, unlimited, score});
     CHECK(close(list.score, sum, 1e-10));
     check_listing(list, top, expected, true);
     double total = 0.0;
     for (const Fragment& fragment : list.fragments) {
-      CHECK(close(fragment.occurrences, tree.at(plain(fragment.text)), 1e-10));
-      CHECK(close(fragment.weight, model.at(plain(fragment.text)), 1e-10));
+      CHECK(close(fragment.occurrences, tree.at(to_twin_notation(fragment.text)), 1e-10));
+      CHECK(close(fragment.weight, model.at(to_twin_notation(fragment.text)), 1e-10));
       total += fragment.contribution;
     }
-    if (top == everything) CHECK(close(total, list.score, 1e-10));
+    if (top == unlimited) CHECK(close(total, list.score, 1e-10));
   }
 }
 
 // --- Random trees -----------------------------------------------------------------------------------
 
-// Makes a tree with the labels A, B, .. and the words a, b, ..; with `clashes`, words may be spelled like
-// labels.
-std::string random_tree(Random& random, int depth, std::uint32_t widest, bool clashes) {
+// Makes a tree with the labels A, B, .. and the words a, b, ..; with `words_like_labels`, some words are
+// spelled like labels.
+std::string random_tree(Random& random, int depth, std::uint32_t max_width, bool words_like_labels) {
   std::string text = "(";
   text += static_cast<char>('A' + random.below(3));
-  const std::uint32_t width = 1 + random.below(widest);
+  const std::uint32_t width = 1 + random.below(max_width);
   for (std::uint32_t i = 0; i < width; ++i) {
     text += ' ';
     if (depth > 1 && random.below(3) > 0) {
-      text += random_tree(random, depth - 1, widest, clashes);
+      text += random_tree(random, depth - 1, max_width, words_like_labels);
     } else {
-      text += static_cast<char>((clashes && random.below(2) == 0 ? 'A' : 'a') +
+      text += static_cast<char>((words_like_labels && random.below(2) == 0 ? 'A' : 'a') +
                                 static_cast<int>(random.below(3)));
     }
   }
@@ -255,30 +255,31 @@ void test_fragments_of_random_forests() {
     for (int round = 0; round < 24; ++round) {
       const double decays[] = {0.4, 0.9, 1.0, 1.5};
       const TreeKernel kernel{kind, decays[round % 4], round % 3 == 0 ? 1.2 : 0.5};
-      const bool clashes = round % 2 == 1 && kind != TreeKernelKind::subtree;
+      const bool words_like_labels = round % 2 == 1 && kind != TreeKernelKind::subtree;
       const std::size_t scores = round % 5 == 0 ? 2 : 1;
-      const std::uint32_t widest = kind == TreeKernelKind::partial_tree ? 2 : 3;
+      const std::uint32_t max_width = kind == TreeKernelKind::partial_tree ? 2 : 3;
       Trees trees;
-      Trees others;
-      for (int i = 0; i < 5; ++i) trees.add(random_tree(random, 3, widest, clashes));
-      for (int i = 0; i < 3; ++i) others.add(random_tree(random, 3, widest, clashes));
-      others.add("(A (Unheard of) b)");
+      Trees new_trees;
+      for (int i = 0; i < 5; ++i) trees.add(random_tree(random, 3, max_width, words_like_labels));
+      for (int i = 0; i < 3; ++i) new_trees.add(random_tree(random, 3, max_width, words_like_labels));
+      new_trees.add("(A (Unheard of) b)");
       std::vector<double> coefficients(trees.roots.size() * scores);
       // Few distinct values, so that there are ties and sums of 0.
-      for (double& one : coefficients) one = static_cast<double>(random.below(5)) - 2.0;
+      for (double& coefficient : coefficients) coefficient = static_cast<double>(random.below(5)) - 2.0;
       const bool normalize = round % 2 == 0;
       const TreeWeights weights = weigh(kernel, trees, coefficients, scores, normalize);
       check_model(kernel, trees, weights, scores - 1);
       const TreeCounts own_counts = trees.count(kernel, normalize);
-      const TreeCounts counts = others.count(kernel, normalize);
+      const TreeCounts counts = new_trees.count(kernel, normalize);
       check_decision(kernel, trees, weights, scores - 1, trees.forest, own_counts.row(0));
       for (std::size_t i = 0; i < counts.size(); ++i)
-        check_decision(kernel, trees, weights, scores - 1, others.forest, counts.row(i));
+        check_decision(kernel, trees, weights, scores - 1, new_trees.forest, counts.row(i));
     }
   }
 }
 
-// Fragments with gaps between children, that occur in several ways, and with at most five children per node.
+// Covers fragments with gaps between children, fragments that occur in several ways, and the limit of five
+// children per node.
 void test_partial_trees_with_gaps() {
   for (const double decay : {0.4, 1.0, 1.3}) {
     const TreeKernel kernel{TreeKernelKind::partial_tree, decay, 0.7};
@@ -301,7 +302,7 @@ void test_equal_children_are_summed_not_listed() {
   trees.add(text + ")");
   const TreeKernel kernel{TreeKernelKind::partial_tree, 1.0, 1.0};
   const TreeWeights weights = weigh(kernel, trees, {1.0}, 1, false);
-  const FragmentList list = heaviest_fragments(kernel, trees.forest, weights, {everything, everything, 0});
+  const FragmentList list = heaviest_fragments(kernel, trees.forest, weights, {unlimited, unlimited, 0});
   CHECK(list.complete && list.fragments.size() == 7);
   CHECK(list.fragments[0].text == "(A b b b b b)" && list.fragments[0].weight == 75287520.0 &&
         list.fragments[0].productions == 6);
@@ -320,7 +321,7 @@ void check_texts(const FragmentList& list, std::vector<std::string> expected) {
 void test_texts_of_fragments() {
   Trees trees;
   trees.add("(NP (DT the) (. .))");
-  const FragmentOptions all{everything, everything, 0};
+  const FragmentOptions all{unlimited, unlimited, 0};
   const auto list = [&](TreeKernelKind kind) {
     const TreeKernel kernel{kind, 0.5, 0.5};
     return heaviest_fragments(kernel, trees.forest, weigh(kernel, trees, {1.0}, 1, false), all);
@@ -352,12 +353,12 @@ void test_searches_that_exceed_the_budget_are_incomplete() {
   for (const TreeKernelKind kind : {TreeKernelKind::subset_tree, TreeKernelKind::partial_tree}) {
     const TreeKernel kernel{kind, 0.9, 0.9};
     const TreeWeights weights = weigh(kernel, trees, {1.0, -1.0, 1.0, -1.0, 0.5}, 1, true);
-    const FragmentList some = heaviest_fragments(kernel, trees.forest, weights, {5, 1, 0});
-    CHECK(!some.complete && some.fragments.size() == 5);
-    const FragmentList best = heaviest_fragments(kernel, trees.forest, weights, {5, everything, 0});
+    const FragmentList incomplete = heaviest_fragments(kernel, trees.forest, weights, {5, 1, 0});
+    CHECK(!incomplete.complete && incomplete.fragments.size() == 5);
+    const FragmentList best = heaviest_fragments(kernel, trees.forest, weights, {5, unlimited, 0});
     CHECK(best.complete);
     for (std::size_t i = 0; i < 5; ++i)
-      CHECK(std::abs(some.fragments[i].weight) <= std::abs(best.fragments[i].weight));
+      CHECK(std::abs(incomplete.fragments[i].weight) <= std::abs(best.fragments[i].weight));
   }
 }
 
@@ -377,7 +378,7 @@ void test_invalid_arguments_are_refused() {
 
 // --- Depth ------------------------------------------------------------------------------------------
 
-// (L0 (L1 (L2 ... word))), from the first label on
+// Returns (L0 (L1 (L2 ... word))), beginning with label number `first`.
 std::string chain(int first, int depth, const std::string& word) {
   std::string text;
   for (int i = first; i < depth; ++i) text += "(L" + std::to_string(i) + " ";
@@ -409,7 +410,7 @@ void test_deep_chains_are_found_as_a_whole() {
   }
 }
 
-// A chain with a single label: very many fragments, each with very many occurrences.
+// A chain with a single label has very many fragments, and each of them occurs very often.
 void test_a_deep_chain_with_one_label() {
   std::string text;
   for (int i = 0; i < 10000; ++i) text += "(A ";
@@ -421,10 +422,10 @@ void test_a_deep_chain_with_one_label() {
         heaviest_fragments(kernel, trees.forest, weigh(kernel, trees, {1.0}, 1, false), {10, 1000, 0});
     CHECK(list.complete && list.fragments.size() == 10);
     CHECK(list.fragments[0].text == (kind == TreeKernelKind::subset_tree ? "(A (A ...))" : "(A ...)"));
-    const TreeKernel even{kind, 1.0, 1.0};
-    const FragmentList some =
-        heaviest_fragments(even, trees.forest, weigh(even, trees, {1.0}, 1, false), {100, 50, 0});
-    CHECK(!some.complete && some.fragments.size() >= 50 - 1);
+    const TreeKernel undecayed{kind, 1.0, 1.0};
+    const FragmentList incomplete =
+        heaviest_fragments(undecayed, trees.forest, weigh(undecayed, trees, {1.0}, 1, false), {100, 50, 0});
+    CHECK(!incomplete.complete && incomplete.fragments.size() >= 50 - 1);
   }
 }
 

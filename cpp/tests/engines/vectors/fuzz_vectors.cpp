@@ -23,14 +23,14 @@ constexpr std::int64_t features = 12;
 struct PairArrays {
   std::vector<std::int64_t> columns{3, 0, 7, 5};
   std::vector<double> intercept{0.5, -0.5, 1.0};
-  std::vector<double> whole{1, 2, 3, 4, 5, 6};
+  std::vector<double> dense{1, 2, 3, 4, 5, 6};
   std::vector<std::uint32_t> block_begins{0, 2, 3};
   std::vector<std::uint32_t> block_classes{0, 2, 1};
   std::vector<double> blocks{1, 2, 3, 4, 5, 6};
   std::size_t classes = 3;
 
   PairTables view() const {
-    return {columns, intercept, whole, block_begins, block_classes, blocks, classes};
+    return {columns, intercept, dense, block_begins, block_classes, blocks, classes};
   }
 };
 
@@ -70,11 +70,11 @@ void damage_sum(FuzzBytes& bytes, VectorSumArrays& sum) {
 
 void try_inverted(FuzzBytes& bytes) {
   InvertedArrays a = valid_tables().inverted[bytes.below(8)];
-  for (std::size_t left = bytes.below(4); left > 0; --left) {
+  for (std::size_t remaining = bytes.below(4); remaining > 0; --remaining) {
     if (bytes.below(3) == 0) {
       damage_sum(bytes, a.sum);
     } else {
-      bytes.damage_one(a.columns, a.whole, a.list_begins, a.lists, a.list_values);
+      bytes.damage_one(a.columns, a.dense, a.list_begins, a.lists, a.list_values);
     }
   }
   use_engine(*make_inverted_engine(a.view()), bytes, features);
@@ -82,7 +82,7 @@ void try_inverted(FuzzBytes& bytes) {
 
 void try_bitsliced(FuzzBytes& bytes) {
   BitslicedArrays a = valid_tables().bitsliced[bytes.below(4)];
-  for (std::size_t left = bytes.below(4); left > 0; --left) {
+  for (std::size_t remaining = bytes.below(4); remaining > 0; --remaining) {
     if (bytes.below(3) == 0) {
       damage_sum(bytes, a.sum);
     } else {
@@ -94,8 +94,8 @@ void try_bitsliced(FuzzBytes& bytes) {
 
 void try_pairs(FuzzBytes& bytes) {
   PairArrays a = valid_tables().pairs;
-  for (std::size_t left = bytes.below(4); left > 0; --left)
-    bytes.damage_one(a.columns, a.intercept, a.whole, a.block_begins, a.block_classes, a.blocks, a.classes);
+  for (std::size_t remaining = bytes.below(4); remaining > 0; --remaining)
+    bytes.damage_one(a.columns, a.intercept, a.dense, a.block_begins, a.block_classes, a.blocks, a.classes);
   const auto engine = make_pair_engine(a.view());
   use_engine(*engine, bytes, features);
   std::vector<double> scores;

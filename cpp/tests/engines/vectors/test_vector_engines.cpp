@@ -25,7 +25,7 @@ using Type = KernelFunction::Type;
 constexpr double tolerance = 1e-11;
 constexpr std::int64_t features = 400;
 
-std::vector<KernelFunction> some_kernels() {
+std::vector<KernelFunction> list_kernels() {
   std::vector<KernelFunction> kernels{
       {Type::linear, 0, 0.0, 0.0}, {Type::rbf, 0, 0.1, 0.0}, {Type::sigmoid, 0, 0.1, -0.5}};
   for (const int degree : {0, 1, 5, 9})
@@ -33,17 +33,17 @@ std::vector<KernelFunction> some_kernels() {
   return kernels;
 }
 
-// Adds rows with about 255 features, which is the most that a byte can count, and with more.
+// Adds rows with about 255 features, the largest count of a byte, and rows with more.
 template <class Index>
 void add_long_rows(Random& random, Rows<Index>& rows) {
   for (const std::int64_t length : {254, 255, 256, 390}) {
-    scoring::Entries ones, others;
+    scoring::Entries ones, reals;
     for (std::int64_t column = 0; column < length; ++column) {
       ones.emplace_back(column, 1.0);
-      others.emplace_back(column, uniform(random));
+      reals.emplace_back(column, uniform(random));
     }
     scoring::add_entries(ones, rows);
-    scoring::add_entries(others, rows);
+    scoring::add_entries(reals, rows);
   }
 }
 
@@ -57,7 +57,7 @@ void check_engine(const Engine& engine, const RandomMachine& machine, const Kern
 
 template <class Index>
 void check_machine(const RandomMachine& machine, bool binary, const Rows<Index>& rows) {
-  for (const KernelFunction& kernel : some_kernels()) {
+  for (const KernelFunction& kernel : list_kernels()) {
     const InvertedArrays inverted(machine, kernel, binary);
     check_engine(*make_inverted_engine(inverted.view()), machine, kernel, rows);
     if (!binary) continue;
@@ -69,7 +69,7 @@ void check_machine(const RandomMachine& machine, bool binary, const Rows<Index>&
 }
 
 template <class Index>
-Rows<Index> many_rows(Random& random) {
+Rows<Index> make_rows(Random& random) {
   Rows<Index> rows = rows_to_score<Index>({features, 30, true}, random);
   add_long_rows(random, rows);
   return rows;
@@ -78,8 +78,8 @@ Rows<Index> many_rows(Random& random) {
 // Block borders of the bit sets lie at multiples of 64 and 512 vectors.
 void test_engines_equal_the_kernel_sum() {
   Random random(1);
-  const auto narrow = many_rows<std::int32_t>(random);
-  const auto wide = many_rows<std::int64_t>(random);
+  const auto narrow = make_rows<std::int32_t>(random);
+  const auto wide = make_rows<std::int64_t>(random);
   for (const std::size_t vectors : {0U, 1U, 63U, 64U, 65U, 511U, 512U, 513U, 1030U}) {
     for (const bool binary : {true, false}) {
       const RandomMachine machine(vectors, {features, 12, binary}, 1 + vectors % 3, random);
@@ -97,11 +97,11 @@ void test_overlaps_that_exceed_a_byte() {
   std::iota(columns.begin(), columns.end(), 0);
   machine.vectors.add(columns, std::vector<double>(columns.size(), 1.0));
   machine.coefficients.insert(machine.coefficients.end(), {0.5, -0.25});
-  check_machine(machine, true, many_rows<std::int32_t>(random));
+  check_machine(machine, true, make_rows<std::int32_t>(random));
 }
 
-// Columns that nearly all vectors have are stored with their zeros. Blocks of rows end at
-// multiples of 4 and 16, blocks of vectors at multiples of 256.
+// Columns that occur in nearly all vectors are stored with their zeros. Blocks of rows end at multiples of 4
+// and 16, blocks of vectors at multiples of 256.
 void test_columns_of_nearly_all_vectors() {
   Random random(4);
   for (const std::int64_t columns : {1, 3, 4, 9}) {
@@ -111,7 +111,7 @@ void test_columns_of_nearly_all_vectors() {
       for (const std::size_t scores : {1U, 2U, 5U, 7U, 8U, 11U, 260U}) {
         if (scores > 11 && columns != 9) continue;
         const RandomMachine machine(vectors, dense, scores, random);
-        for (const KernelFunction& kernel : some_kernels()) {
+        for (const KernelFunction& kernel : list_kernels()) {
           if (scores > 5 && kernel.type != Type::rbf) continue;
           const InvertedArrays inverted(machine, kernel, false);
           check_engine(*make_inverted_engine(inverted.view()), machine, kernel, rows);
@@ -136,12 +136,13 @@ void zero_other_pairs(const std::vector<std::uint32_t>& begins, RandomMachine& m
   }
 }
 
-// Returns where classes begin: some have no vectors, some a few, and some more than a block has.
+// Returns the first vector of each class. Some classes have no vectors, some a few, and some more than a
+// block.
 std::vector<std::uint32_t> begins_of_classes(std::size_t classes, Random& random) {
   std::vector<std::uint32_t> begins{0};
   for (std::size_t c = 0; c < classes; ++c) {
-    const std::uint32_t most = random.below(3) == 0 ? 400 : 9;
-    begins.push_back(begins.back() + random.below(classes > 30 ? 9 : most));
+    const std::uint32_t max_vectors = random.below(3) == 0 ? 400 : 9;
+    begins.push_back(begins.back() + random.below(classes > 30 ? 9 : max_vectors));
   }
   return begins;
 }
@@ -167,7 +168,7 @@ void test_one_against_one_classes() {
   }
 }
 
-// The scores of a row have the same bits if it is scored alone or among other rows, at any position.
+// The scores of a row have the same bits whether it is scored alone or with other rows, at any position.
 void test_scores_do_not_depend_on_other_rows() {
   Random random(6);
   const RowKind dense{7, 40, false};
@@ -179,22 +180,22 @@ void test_scores_do_not_depend_on_other_rows() {
     const auto [columns, values] = random_row<std::int32_t>(dense, random);
     rows.add(columns, values);
   }
-  for (const KernelFunction& kernel : some_kernels()) {
+  for (const KernelFunction& kernel : list_kernels()) {
     for (const bool by_class : {false, true}) {
       InvertedArrays arrays(machine, kernel, false);
       if (by_class) arrays.sum.keep_pairs(begins);
       const auto engine = make_inverted_engine(arrays.view());
-      const std::vector<double> together = scoring::scores_of(*engine, rows, 1);
-      std::vector<double> alone(10);
+      const std::vector<double> all_scores = scoring::scores_of(*engine, rows, 1);
+      std::vector<double> row_scores(10);
       const auto worker = engine->worker();
       for (std::size_t row = 0; row < 41; ++row) {
         engine->score(
             unkernel::engines::SparseRow<std::int32_t>{
                 std::span(rows.columns).subspan(rows.begin(row), rows.end(row) - rows.begin(row)),
                 rows.values.data() + rows.begin(row)},
-            *worker, alone.data());
-        CHECK(
-            std::equal(alone.begin(), alone.end(), together.begin() + static_cast<std::ptrdiff_t>(10 * row)));
+            *worker, row_scores.data());
+        CHECK(std::equal(row_scores.begin(), row_scores.end(),
+                         all_scores.begin() + static_cast<std::ptrdiff_t>(10 * row)));
       }
     }
   }
@@ -208,9 +209,9 @@ void test_invalid_classes_are_refused() {
   InvertedArrays valid = dense;
   valid.sum.keep_pairs({0, 2, 2, 6});
   make_inverted_engine(valid.view());
-  const std::vector<std::vector<std::uint32_t>> wrong{{0, 2, 2, 5}, {1, 2, 2, 6}, {0, 3, 2, 6},   {0, 6},
-                                                      {0},          {0, 2, 6},    {0, 2, 2, 2, 6}};
-  for (const auto& begins : wrong) {
+  const std::vector<std::vector<std::uint32_t>> invalid_begins{
+      {0, 2, 2, 5}, {1, 2, 2, 6}, {0, 3, 2, 6}, {0, 6}, {0}, {0, 2, 6}, {0, 2, 2, 2, 6}};
+  for (const auto& begins : invalid_begins) {
     InvertedArrays arrays = valid;
     arrays.sum.class_begins = begins;
     CHECK_THROWS(make_inverted_engine(arrays.view()), std::invalid_argument);
@@ -221,8 +222,8 @@ void test_invalid_classes_are_refused() {
 }
 
 void check_threads(const Engine& engine, const Rows<std::int32_t>& rows) {
-  const std::vector<double> alone = scoring::scores_of(engine, rows, 1);
-  for (const int threads : {2, 5}) CHECK(scoring::scores_of(engine, rows, threads) == alone);
+  const std::vector<double> expected = scoring::scores_of(engine, rows, 1);
+  for (const int threads : {2, 5}) CHECK(scoring::scores_of(engine, rows, threads) == expected);
 }
 
 void test_results_do_not_depend_on_threads() {

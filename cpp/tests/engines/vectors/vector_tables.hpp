@@ -1,4 +1,4 @@
-// Tables for the engines that keep the support vectors, built in the obvious way.
+// Tables for the engines that keep the support vectors, built by plain loops.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ struct VectorSumArrays {
   std::vector<double> norms;
   std::vector<std::uint32_t> class_begins;
 
-  VectorSumArrays(const RandomMachine& machine, const unkernel::kernels::KernelFunction& of)
-      : kernel(of), coefficients(machine.coefficients), intercept(machine.intercept) {
+  VectorSumArrays(const RandomMachine& machine, const unkernel::kernels::KernelFunction& kernel_function)
+      : kernel(kernel_function), coefficients(machine.coefficients), intercept(machine.intercept) {
     if (kernel.type != unkernel::kernels::KernelFunction::Type::rbf) return;
     for (std::size_t j = 0; j < machine.count(); ++j) norms.push_back(machine.squared_norm(j));
   }
@@ -28,18 +28,19 @@ struct VectorSumArrays {
   // Keeps only the coefficients of the pairs of each vector's class.
   void keep_pairs(const std::vector<std::uint32_t>& begins) {
     const std::size_t classes = begins.size() - 1;
-    std::vector<double> kept;
+    std::vector<double> coefficients_of_pairs;
     for (std::size_t c = 0; c < classes; ++c) {
       for (std::size_t j = begins[c]; j < begins[c + 1]; ++j) {
         std::size_t pair = 0;
         for (std::size_t low = 0; low < classes; ++low) {
           for (std::size_t high = low + 1; high < classes; ++high, ++pair) {
-            if (low == c || high == c) kept.push_back(coefficients[j * intercept.size() + pair]);
+            if (low == c || high == c)
+              coefficients_of_pairs.push_back(coefficients[j * intercept.size() + pair]);
           }
         }
       }
     }
-    coefficients = kept;
+    coefficients = coefficients_of_pairs;
     class_begins = begins;
   }
 
@@ -48,7 +49,7 @@ struct VectorSumArrays {
   }
 };
 
-// For each column that occurs, the vectors that have it, and its values there.
+// Maps each column to the vectors in which it occurs, and to its values there.
 using Holders = std::map<std::int64_t, std::vector<std::pair<std::uint32_t, double>>>;
 
 inline Holders holders_of(const RandomMachine& machine) {
@@ -65,22 +66,22 @@ inline Holders holders_of(const RandomMachine& machine) {
 struct InvertedArrays {
   VectorSumArrays sum;
   std::vector<std::int64_t> columns;
-  std::vector<double> whole;
+  std::vector<double> dense;
   std::vector<std::uint32_t> list_begins{0};
   std::vector<std::uint32_t> lists;
   std::vector<double> list_values;
 
   InvertedArrays(const RandomMachine& machine, const unkernel::kernels::KernelFunction& kernel, bool binary)
       : sum(machine, kernel) {
-    const Holders all = holders_of(machine);
-    const auto is_whole = [&](const auto& holders) {
+    const Holders holders_by_column = holders_of(machine);
+    const auto is_dense = [&](const auto& holders) {
       return !binary && 2 * holders.size() > machine.count();
     };
-    for (const auto& [column, holders] : all) {
-      if (is_whole(holders)) add_whole(column, holders, machine.count());
+    for (const auto& [column, holders] : holders_by_column) {
+      if (is_dense(holders)) add_dense(column, holders, machine.count());
     }
-    for (const auto& [column, holders] : all) {
-      if (!is_whole(holders)) add_list(column, holders, binary);
+    for (const auto& [column, holders] : holders_by_column) {
+      if (!is_dense(holders)) add_list(column, holders, binary);
     }
     if (binary || sum.norms.empty()) return;
     std::fill(sum.norms.begin(), sum.norms.end(), 0.0);
@@ -88,15 +89,15 @@ struct InvertedArrays {
   }
 
   unkernel::engines::InvertedTables view() const {
-    return {sum.view(), columns, whole, list_begins, lists, list_values};
+    return {sum.view(), columns, dense, list_begins, lists, list_values};
   }
 
  private:
-  void add_whole(std::int64_t column, const Holders::mapped_type& holders, std::size_t vectors) {
+  void add_dense(std::int64_t column, const Holders::mapped_type& holders, std::size_t vectors) {
     columns.push_back(column);
-    const std::size_t first = whole.size();
-    whole.resize(first + vectors, 0.0);
-    for (const auto& [vector, value] : holders) whole[first + vector] = value;
+    const std::size_t first = dense.size();
+    dense.resize(first + vectors, 0.0);
+    for (const auto& [vector, value] : holders) dense[first + vector] = value;
   }
 
   void add_list(std::int64_t column, const Holders::mapped_type& holders, bool binary) {
@@ -121,8 +122,8 @@ struct BitslicedArrays {
   BitslicedArrays(const RandomMachine& machine, const unkernel::kernels::KernelFunction& kernel,
                   std::size_t frequent_from)
       : sum(machine, kernel) {
-    const Holders all = holders_of(machine);
-    for (const auto& [column, holders] : all) {
+    const Holders holders_by_column = holders_of(machine);
+    for (const auto& [column, holders] : holders_by_column) {
       if (holders.size() < frequent_from) continue;
       columns.push_back(column);
       ++frequent;
@@ -131,7 +132,7 @@ struct BitslicedArrays {
       for (const auto& holder : holders)
         bits[first + holder.first / 64] |= std::uint64_t{1} << (holder.first % 64);
     }
-    for (const auto& [column, holders] : all) {
+    for (const auto& [column, holders] : holders_by_column) {
       if (holders.size() >= frequent_from) continue;
       columns.push_back(column);
       for (const auto& holder : holders) lists.push_back(holder.first);
