@@ -31,11 +31,11 @@ extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*call
 
 namespace {
 
-constexpr std::size_t longest_input = 4096;
+constexpr std::size_t max_input_size = 4096;
 constexpr std::size_t pool_size = 256;
-constexpr int most_seconds = 1;
+constexpr int max_seconds = 1;
 // The memory that unkernel.data.file_memory_limit grants for a file of the size of the longest input.
-constexpr std::size_t most_bytes = (std::size_t{64} << 20) + 128 * longest_input;
+constexpr std::size_t max_extra_bytes = (std::size_t{64} << 20) + 128 * max_input_size;
 
 std::string current_input;  // for signal handlers, which take no arguments
 bool running = false;
@@ -64,8 +64,8 @@ void limit_time(int seconds) {
   (void)setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-// Returns the peak memory of the process; 0 where memory cannot be limited, because sanitizers keep freed
-// memory, and an emulator's own memory is counted (then UNKERNEL_MEMORY_LIMIT=0 is set).
+// Returns the peak memory of the process. Returns 0 if memory cannot be limited: sanitizers keep freed
+// memory, and an emulator's memory would be counted, too (UNKERNEL_MEMORY_LIMIT=0 is set then).
 std::size_t peak_bytes() {
   static const char* const limit = std::getenv("UNKERNEL_MEMORY_LIMIT");
   const bool is_limited = limit == nullptr || std::string_view(limit) != "0";
@@ -84,13 +84,13 @@ std::size_t peak_bytes() { return 0; }
 #endif
 
 void try_input(const std::string& input) {
-  static const std::size_t before = peak_bytes();
+  static const std::size_t bytes_at_start = peak_bytes();
   current_input = input;
   running = true;
-  limit_time(most_seconds);
+  limit_time(max_seconds);
   (void)LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
   limit_time(0);
-  if (peak_bytes() > before + most_bytes) {
+  if (peak_bytes() > bytes_at_start + max_extra_bytes) {
     std::fputs("an input took more memory than a small file may take\n", stderr);
     std::abort();
   }
@@ -127,25 +127,25 @@ class Mutator {
  public:
   Mutator(unkernel::Random& random, std::span<const std::string> pool) : random_(random), pool_(pool) {}
 
-  std::string mutated(std::string input) {
+  std::string mutate(std::string input) {
     const std::size_t changes = 1 + below(4);
     for (std::size_t i = 0; i < changes; ++i) change(input);
-    input.resize(std::min(input.size(), longest_input));
+    input.resize(std::min(input.size(), max_input_size));
     return input;
   }
 
  private:
   std::size_t below(std::size_t bound) { return random_.below(static_cast<std::uint32_t>(bound)); }
-  std::size_t place(const std::string& input) { return below(input.size() + 1); }
+  std::size_t random_position(const std::string& input) { return below(input.size() + 1); }
   char any_byte() { return static_cast<char>(below(256)); }
 
   void change(std::string& input) {
     switch (below(7)) {
       case 0: return overwrite(input, any_byte());
       case 1: return overwrite(input, "0123456789:#. -+e\n"[below(18)]);
-      case 2: input.insert(place(input), 1, any_byte()); return;
-      case 3: input.insert(place(input), tokens[below(tokens.size())]); return;
-      case 4: input.erase(place(input), 1 + below(16)); return;
+      case 2: input.insert(random_position(input), 1, any_byte()); return;
+      case 3: input.insert(random_position(input), tokens[below(tokens.size())]); return;
+      case 4: input.erase(random_position(input), 1 + below(16)); return;
       case 5: return repeat_part(input);
       default: return splice(input);
     }
@@ -156,13 +156,13 @@ class Mutator {
   }
 
   void repeat_part(std::string& input) {
-    const std::string part = input.substr(place(input), 1 + below(64));
-    input.insert(place(input), part);
+    const std::string part = input.substr(random_position(input), 1 + below(64));
+    input.insert(random_position(input), part);
   }
 
   void splice(std::string& input) {
     const std::string& other = pool_[below(pool_.size())];
-    input = input.substr(0, place(input)) + other.substr(place(other));
+    input = input.substr(0, random_position(input)) + other.substr(random_position(other));
   }
 
   unkernel::Random& random_;
@@ -212,7 +212,7 @@ int main(int argc, char** argv) {
 
   for (long i = 0; i < iterations; ++i) {
     const std::size_t chosen = random.below(static_cast<std::uint32_t>(pool.size()));
-    const std::string input = Mutator(random, pool).mutated(pool[chosen]);
+    const std::string input = Mutator(random, pool).mutate(pool[chosen]);
     try_input(input);
     // Mutations join the pool and are mutated again. Seeds are never replaced.
     if (pool.size() < seeds + pool_size) {

@@ -43,14 +43,14 @@ inline double uniform(unkernel::Random& random) { return random.below(2001) / 10
 // of 1/8, so that sums are exact.
 template <class Index>
 std::pair<std::vector<Index>, std::vector<double>> random_row(const RowKind& kind, unkernel::Random& random) {
-  std::set<Index> chosen;
-  for (auto left = random.below(kind.longest + 1); left > 0; --left) {
+  std::set<Index> distinct_columns;
+  for (auto remaining = random.below(kind.longest + 1); remaining > 0; --remaining) {
     const auto bound = static_cast<std::uint32_t>(kind.features);
-    chosen.insert(static_cast<Index>(std::min(random.below(bound), random.below(bound))));
+    distinct_columns.insert(static_cast<Index>(std::min(random.below(bound), random.below(bound))));
   }
   std::vector<double> values;
-  for (std::size_t k = 0; k < chosen.size(); ++k) {
+  for (std::size_t k = 0; k < distinct_columns.size(); ++k) {
     values.push_back(kind.binary ? 1.0 : (static_cast<double>(random.below(16)) - 7.5) / 4.0);
   }
-  return {{chosen.begin(), chosen.end()}, values};
+  return {{distinct_columns.begin(), distinct_columns.end()}, values};
 }

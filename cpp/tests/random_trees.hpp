@@ -16,21 +16,21 @@ namespace random_trees {
 
 struct TreeKind {
   int depth;
-  std::uint32_t widest;
+  std::uint32_t max_width;
   std::uint32_t labels;
-  bool clashes;  // words may be spelled like labels
+  bool words_like_labels;  // some words are spelled like labels
 };
 
 inline std::string random_tree(unkernel::Random& random, const TreeKind& kind) {
   std::string text = "(";
   text += static_cast<char>('A' + random.below(kind.labels));
-  const std::uint32_t width = 1 + random.below(kind.widest);
+  const std::uint32_t width = 1 + random.below(kind.max_width);
   for (std::uint32_t i = 0; i < width; ++i) {
     text += ' ';
     if (kind.depth > 1 && random.below(3) > 0) {
-      text += random_tree(random, {kind.depth - 1, kind.widest, kind.labels, kind.clashes});
+      text += random_tree(random, {kind.depth - 1, kind.max_width, kind.labels, kind.words_like_labels});
     } else {
-      text += static_cast<char>((kind.clashes && random.below(2) == 0 ? 'A' : 'a') +
+      text += static_cast<char>((kind.words_like_labels && random.below(2) == 0 ? 'A' : 'a') +
                                 static_cast<int>(random.below(kind.labels)));
     }
   }

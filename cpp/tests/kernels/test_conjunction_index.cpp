@@ -19,7 +19,7 @@ using unkernel::kernels::Key;
 
 constexpr std::initializer_list<Basis> bases = {Basis::sets, Basis::monomials};
 
-Key number(const ConjunctionIndex& index, const Ranks& ranks) {
+Key key_of(const ConjunctionIndex& index, const Ranks& ranks) {
   if (ranks.empty()) return 0;
   const Key block = index.block(ranks[0]);
   if (ranks.size() == 1) return block;
@@ -30,10 +30,10 @@ Key number(const ConjunctionIndex& index, const Ranks& ranks) {
 }
 
 void check_decodes(const ConjunctionIndex& index, Key key, const Ranks& ranks,
-                   const Conjunction& before = {}) {
-  const Conjunction found = index.decode(key, before);
-  CHECK(found.size == static_cast<int>(ranks.size()));
-  for (std::size_t i = 0; i < 4; ++i) CHECK(found.ranks[i] == (i < ranks.size() ? ranks[i] : 0));
+                   const Conjunction& start = {}) {
+  const Conjunction decoded = index.decode(key, start);
+  CHECK(decoded.size == static_cast<int>(ranks.size()));
+  for (std::size_t i = 0; i < 4; ++i) CHECK(decoded.ranks[i] == (i < ranks.size() ? ranks[i] : 0));
 }
 
 void test_numbers_equal_positions_in_the_list() {
@@ -44,7 +44,7 @@ void test_numbers_equal_positions_in_the_list() {
       const auto list = brute_force::all_conjunctions(14, degree, basis);
       const brute_force::Numbering slow_number(14, degree, basis);
       for (Key key = 0; key < list.size(); ++key) {
-        CHECK(number(index, list[key]) == key && slow_number(list[key]) == key);
+        CHECK(key_of(index, list[key]) == key && slow_number(list[key]) == key);
         check_decodes(index, key, list[key]);
         for (Key smaller = 0; smaller <= key; smaller += 1 + (key - smaller) / 8) {
           check_decodes(index, key, list[key], index.decode(smaller));
@@ -76,7 +76,7 @@ void test_binomials() {
   CHECK(choose4(140'003) == 16'007'352'675'650'035'000U);
 }
 
-// The largest numbers, where an overflow would show.
+// An overflow would make the numbers of the last features wrong.
 void test_the_largest_numbers_do_not_overflow() {
   for (const Basis basis : bases) {
     for (int degree = 1; degree <= 4; ++degree) {
@@ -85,15 +85,15 @@ void test_the_largest_numbers_do_not_overflow() {
       CHECK(index.block(last) < index.block(last + 1));
       CHECK(index.block(last + 1) - index.block(last) >= (degree == 1 ? 1 : last));
       Ranks ranks{last};
-      check_decodes(index, number(index, ranks), ranks);
+      check_decodes(index, key_of(index, ranks), ranks);
       for (int size = 2; size <= degree; ++size) {
         ranks.push_back(basis == Basis::sets ? ranks.back() - 1 : ranks.back());
-        check_decodes(index, number(index, ranks), ranks);
+        check_decodes(index, key_of(index, ranks), ranks);
       }
-      CHECK(number(index, ranks) == index.count(index.most_features()) - 1);
+      CHECK(key_of(index, ranks) == index.count(index.most_features()) - 1);
       for (std::size_t i = 1; i < ranks.size(); ++i)
         ranks[i] = basis == Basis::sets ? ranks.size() - 1 - i : 0;
-      check_decodes(index, number(index, ranks), ranks);
+      check_decodes(index, key_of(index, ranks), ranks);
     }
   }
 }

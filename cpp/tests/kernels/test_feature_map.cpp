@@ -14,7 +14,7 @@ using unkernel::kernels::FeatureMap;
 using unkernel::kernels::SetFactors;
 using Kind = FeatureMap::Kind;
 
-std::vector<FeatureMap> some_maps() {
+std::vector<FeatureMap> list_maps() {
   std::vector<FeatureMap> maps;
   for (int degree = 1; degree <= 4; ++degree) {
     for (const double gamma : {1.0, 0.3, 7.0}) {
@@ -41,7 +41,7 @@ void test_known_weights_of_sets() {
 
 // D_k = sum_j (-1)^(k-j) C(k,j) (gamma j + r)^d
 void test_sets_are_finite_differences_of_the_kernel() {
-  for (const FeatureMap& map : some_maps()) {
+  for (const FeatureMap& map : list_maps()) {
     if (map.kind == Kind::plain) continue;
     for (int size = 0; size <= 4; ++size) {
       double difference = 0.0;
@@ -79,7 +79,7 @@ void test_kernels_equal_products_of_explicit_maps() {
   const std::vector<double> z{-1.0, 0.5, 4.0, 2.0, 0.75};
   const std::vector<double> a{1, 1, 0, 1, 1};
   const std::vector<double> b{1, 1, 1, 0, 1};
-  for (const FeatureMap& map : some_maps()) {
+  for (const FeatureMap& map : list_maps()) {
     CHECK(close(explicit_kernel(map, Basis::monomials, a, b), explicit_kernel(map, Basis::sets, a, b)));
     if (map.kind == Kind::plain && map.degree == 4) continue;  // needs a fourth power sum
     CHECK(close(map.kernel(dot(x, z, 1), dot(x, z, 2), dot(x, z, 3)),
@@ -93,15 +93,15 @@ void test_kernels_equal_products_of_explicit_maps() {
 void test_factors_of_sets_are_means_of_monomials() {
   const std::vector<double> values{-2.0, 0.7, 3.0, 0.5};
   const std::vector<double> ones(4, 1.0);
-  for (const FeatureMap& map : some_maps()) {
+  for (const FeatureMap& map : list_maps()) {
     const SetFactors factors(map);
     for (int size = 1; size <= map.degree; ++size) {
       if (map.set(size) == 0.0) continue;
       CHECK(close(factors(ones.data(), size), 1.0));
       for (std::size_t first = 0; first + static_cast<std::size_t>(size) <= values.size(); ++first) {
         const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
-        const std::vector<double> some(begin, begin + size);
-        CHECK(close(factors(some.data(), size), brute_force::factor(map, Basis::sets, some)));
+        const std::vector<double> subset(begin, begin + size);
+        CHECK(close(factors(subset.data(), size), brute_force::factor(map, Basis::sets, subset)));
       }
     }
     if (map.set(2) == 0.0) CHECK(factors.pair(3.0, 0.7) == 0.0);

@@ -18,8 +18,8 @@ namespace {
 using unkernel::Random;
 using unkernel::poly::DistinctRows;
 
-using Row = std::vector<std::pair<std::int64_t, double>>;       // column and value, ascending, no zeros
-using Weighed = std::map<Row, std::map<std::int32_t, double>>;  // row -> class -> weight
+using Row = std::vector<std::pair<std::int64_t, double>>;            // column and value, ascending, no zeros
+using WeightsByRow = std::map<Row, std::map<std::int32_t, double>>;  // row -> class -> weight
 
 template <class Index>
 Row row_of(const RandomRows<Index>& rows, std::int64_t i) {
@@ -32,8 +32,8 @@ Row row_of(const RandomRows<Index>& rows, std::int64_t i) {
 }
 
 template <class Index>
-Weighed slow_distinct(const RandomRows<Index>& rows) {
-  Weighed distinct;
+WeightsByRow slow_distinct(const RandomRows<Index>& rows) {
+  WeightsByRow distinct;
   for (std::int64_t i = 0; i < rows.size(); ++i) {
     const double weight = rows.weights.empty() ? 1.0 : rows.weights[static_cast<std::size_t>(i)];
     if (weight > 0.0) distinct[row_of(rows, i)][rows.classes[static_cast<std::size_t>(i)]] += weight;
@@ -46,18 +46,18 @@ Row row_of(const DistinctRows& examples, std::int64_t i) {
   Row row;
   for (auto k = examples.offsets[static_cast<std::size_t>(i)];
        k < examples.offsets[static_cast<std::size_t>(i) + 1]; ++k) {
-    const auto place = static_cast<std::size_t>(k);
+    const auto position = static_cast<std::size_t>(k);
     if (k > examples.offsets[static_cast<std::size_t>(i)])
-      CHECK(examples.features[place] > examples.features[place - 1]);
-    row.emplace_back(examples.columns[static_cast<std::size_t>(examples.features[place])],
-                     examples.binary() ? 1.0 : examples.values[place]);
+      CHECK(examples.features[position] > examples.features[position - 1]);
+    row.emplace_back(examples.columns[static_cast<std::size_t>(examples.features[position])],
+                     examples.binary() ? 1.0 : examples.values[position]);
   }
   std::sort(row.begin(), row.end());
   return row;
 }
 
-Weighed weights_by_row(const DistinctRows& examples) {
-  Weighed rows;
+WeightsByRow weights_by_row(const DistinctRows& examples) {
+  WeightsByRow rows;
   CHECK(examples.offsets.size() == static_cast<std::size_t>(examples.rows()) + 1);
   CHECK(std::is_sorted(examples.hashes.begin(), examples.hashes.end()));
   for (std::int64_t i = 0; i < examples.rows(); ++i) {
@@ -76,7 +76,7 @@ Weighed weights_by_row(const DistinctRows& examples) {
 }
 
 // Ranks are ordered by the descending number of distinct rows that have the feature; ties by column.
-void check_ranks(const DistinctRows& examples, const Weighed& distinct) {
+void check_ranks(const DistinctRows& examples, const WeightsByRow& distinct) {
   std::map<std::int64_t, std::int64_t> counts;
   for (const auto& entry : distinct) {
     for (const auto& [column, value] : entry.first) ++counts[column];
@@ -119,7 +119,7 @@ void test_equal_rows_are_merged(bool binary) {
   RandomRows<Index> rows = random_rows<Index>(3000, {8, 4, binary}, 1);
   for (std::size_t i = 0; i < rows.weights.size(); i += 3) rows.weights[i] = 0.0;
   const DistinctRows examples = rows.examples();
-  const Weighed expected = slow_distinct(rows);
+  const WeightsByRow expected = slow_distinct(rows);
   CHECK(examples.binary() == binary);
   CHECK(expected.size() < 1500 && expected.contains(Row{}));
   CHECK(weights_by_row(examples) == expected);
@@ -164,7 +164,7 @@ void test_explicit_zeros_are_dropped() {
   rows.add(std::vector<std::int32_t>{}, std::vector<double>{}, 1, 4.0);
   const DistinctRows examples = rows.examples();
   CHECK(examples.binary() && examples.rows() == 2 && examples.used_features() == 2);
-  const Weighed expected{{Row{}, {{1, 7.0}}}, {Row{{1, 1.0}, {5, 1.0}}, {{0, 1.0}, {1, 2.0}}}};
+  const WeightsByRow expected{{Row{}, {{1, 7.0}}}, {Row{{1, 1.0}, {5, 1.0}}, {{0, 1.0}, {1, 2.0}}}};
   CHECK(weights_by_row(examples) == expected);
 }
 
@@ -180,13 +180,13 @@ void test_rows_of_weight_zero_are_ignored() {
 void test_columns_of_64_bits() {
   RandomRows<std::int64_t> rows;
   rows.features = std::int64_t{1} << 50;
-  const std::int64_t far = rows.features - 1;
-  rows.add(std::vector<std::int64_t>{3, far}, std::vector<double>{2.0, 0.5}, 0, 1.0);
+  const std::int64_t last_column = rows.features - 1;
+  rows.add(std::vector<std::int64_t>{3, last_column}, std::vector<double>{2.0, 0.5}, 0, 1.0);
   rows.add(std::vector<std::int64_t>{3}, std::vector<double>{2.0}, 1, 1.0);
-  rows.add(std::vector<std::int64_t>{far - 7, far}, std::vector<double>{0.0, 0.5}, 1, 1.0);
+  rows.add(std::vector<std::int64_t>{last_column - 7, last_column}, std::vector<double>{0.0, 0.5}, 1, 1.0);
   rows.add(std::vector<std::int64_t>{}, std::vector<double>{}, 1, 1.0);
   const DistinctRows examples = rows.examples();
-  CHECK((examples.columns == std::vector<std::int64_t>{3, far}));
+  CHECK((examples.columns == std::vector<std::int64_t>{3, last_column}));
   CHECK(weights_by_row(examples) == slow_distinct(rows));
 }
 

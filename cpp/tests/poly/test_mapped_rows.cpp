@@ -42,17 +42,17 @@ struct Twin {
   Twin(const DistinctRows& examples, const FeatureMap& map, bool binary)
       : basis(binary ? Basis::sets : Basis::monomials),
         number(static_cast<std::uint64_t>(examples.used_features()), map.degree, basis) {
-    for (std::int64_t i = 0; i < examples.rows(); ++i) rows.push_back(mapped(examples, map, i));
+    for (std::int64_t i = 0; i < examples.rows(); ++i) rows.push_back(map_row(examples, map, i));
   }
 
-  Mapped mapped(const DistinctRows& examples, const FeatureMap& map, std::int64_t i) const {
+  Mapped map_row(const DistinctRows& examples, const FeatureMap& map, std::int64_t i) const {
     brute_force::Ranks ranks;
     std::map<std::uint64_t, double> values;
     for (auto k = examples.offsets[static_cast<std::size_t>(i)];
          k < examples.offsets[static_cast<std::size_t>(i) + 1]; ++k) {
-      const auto place = static_cast<std::size_t>(k);
-      ranks.push_back(static_cast<std::uint64_t>(examples.features[place]));
-      values[ranks.back()] = examples.binary() ? 1.0 : examples.values[place];
+      const auto position = static_cast<std::size_t>(k);
+      ranks.push_back(static_cast<std::uint64_t>(examples.features[position]));
+      values[ranks.back()] = examples.binary() ? 1.0 : examples.values[position];
     }
     Mapped row;
     for (const auto& conjunction : brute_force::conjunctions(ranks, map.degree, basis)) {
@@ -73,7 +73,7 @@ struct Twin {
     return sum;
   }
 
-  std::set<Key> occurring() const {
+  std::set<Key> occurring_keys() const {
     std::set<Key> keys{0};
     for (const Mapped& row : rows) {
       for (const auto& entry : row) keys.insert(entry.first);
@@ -142,14 +142,14 @@ void check_kernel(const Rows& rows, const Twin& twin) {
       CHECK(close(gram[i * subset.size() + j], expected));
     }
   }
-  double mapped = 0.0;
+  double map_row = 0.0;
   for (std::int64_t i = 0; i < rows.size(); ++i) {
     CHECK(close(rows.squared_norm(i), twin.kernel(static_cast<std::size_t>(i), static_cast<std::size_t>(i))));
-    mapped += static_cast<double>(twin.rows[static_cast<std::size_t>(i)].size());
+    map_row += static_cast<double>(twin.rows[static_cast<std::size_t>(i)].size());
     rows.prefetch_header(i);
     rows.prefetch(i);
   }
-  CHECK(close(rows.mean_map_size() * static_cast<double>(rows.size()), mapped));
+  CHECK(close(rows.mean_map_size() * static_cast<double>(rows.size()), map_row));
 }
 
 // There is one column per conjunction that occurs. The columns of conjunctions whose first member is a rank
@@ -158,8 +158,8 @@ template <class Rows>
 void check_columns(const Rows& rows, const Twin& twin, std::int64_t used_features) {
   const auto& [segments, keys] = rows.columns();
   CHECK(rows.dimension() == keys.size() && keys[0] == 0);
-  CHECK(std::set<Key>(keys.begin(), keys.end()) == twin.occurring());
-  CHECK(keys.size() == twin.occurring().size());
+  CHECK(std::set<Key>(keys.begin(), keys.end()) == twin.occurring_keys());
+  CHECK(keys.size() == twin.occurring_keys().size());
   CHECK(segments.size() == static_cast<std::size_t>(used_features) + 1 && segments[0] == 1);
   CHECK(segments.back() == static_cast<std::int64_t>(keys.size()));
   for (std::uint64_t rank = 0; rank + 1 < segments.size(); ++rank) {
@@ -216,13 +216,14 @@ void test_all_views_equal_the_explicit_map() {
 // With more possible conjunctions than bits, they are numbered feature by feature. From 1,450 features on, a
 // block of degree 3 is too large for an array and is hashed.
 template <int Degree, bool Binary>
-void test_more_possible_conjunctions_than_bits(std::int64_t features, std::uint32_t longest) {
+void test_more_possible_conjunctions_than_bits(std::int64_t features, std::uint32_t longest_segment_of_twin) {
   RandomRows<std::int32_t> input;
   input.features = features;
-  const std::vector<double> values(longest, Binary ? 1.0 : 0.5);
-  for (std::int32_t first = 0; first < features; first += static_cast<std::int32_t>(longest) - 1) {
+  const std::vector<double> values(longest_segment_of_twin, Binary ? 1.0 : 0.5);
+  for (std::int32_t first = 0; first < features;
+       first += static_cast<std::int32_t>(longest_segment_of_twin) - 1) {
     std::set<std::int32_t> columns{static_cast<std::int32_t>(features) - 1};
-    for (std::int32_t c = first; columns.size() < longest; ++c)
+    for (std::int32_t c = first; columns.size() < longest_segment_of_twin; ++c)
       columns.insert(c % static_cast<std::int32_t>(features));
     const std::vector<std::int32_t> row(columns.begin(), columns.end());
     input.add(row, values, 0, 1.0);
@@ -245,25 +246,26 @@ void test_longest_segment_is_an_upper_bound() {
         const DistinctRows examples = random_rows<std::int32_t>(count, {15, 6, binary}, 40).examples();
         const FeatureMap map{degree, FeatureMap::Kind::kernel, 1.0, 1.0};
         const Twin twin(examples, map, binary);
-        const std::set<Key> keys = twin.occurring();
-        std::int64_t longest = 0;
+        const std::set<Key> keys = twin.occurring_keys();
+        std::int64_t longest_segment_of_twin = 0;
         for (std::uint64_t a = 0; a < static_cast<std::uint64_t>(examples.used_features()); ++a) {
           const auto begin = keys.lower_bound(twin.number({a}));
           const auto next = a + 1 < static_cast<std::uint64_t>(examples.used_features())
                                 ? keys.lower_bound(twin.number({a + 1}))
                                 : keys.end();
-          longest = std::max(longest, static_cast<std::int64_t>(std::distance(begin, next)));
+          longest_segment_of_twin =
+              std::max(longest_segment_of_twin, static_cast<std::int64_t>(std::distance(begin, next)));
         }
         const std::int64_t bound = unkernel::poly::longest_segment(examples, degree);
-        CHECK(bound >= longest);
-        CHECK(count > 1 || bound == std::max<std::int64_t>(longest, 1));  // exact if there is only one row
+        CHECK(bound >= longest_segment_of_twin);
+        CHECK(count > 1 ||
+              bound == std::max<std::int64_t>(longest_segment_of_twin, 1));  // exact if there is only one row
       }
     }
   }
 }
 
-// One long row: a segment of exactly 65,536 conjunctions, the most that two bytes can number, and longer
-// ones.
+// One long row, whose longest segment has nearly 65,536 conjunctions, the most that two bytes can number.
 void test_the_longest_segment_that_two_bytes_can_number() {
   RandomRows<std::int32_t> input;
   input.features = 362;
@@ -277,15 +279,15 @@ void test_the_longest_segment_that_two_bytes_can_number() {
   CHECK(bound == 1 + 361 + 361 * 360 / 2 && bound <= 65536);
   const FeatureMap map{3, FeatureMap::Kind::kernel, 1.0, 1.0};
   const Monitor monitor;
-  const CondensedRows<3, true, std::uint16_t> narrow(examples, map, 1, monitor);
-  const CondensedRows<3, true, std::uint32_t> wide(examples, map, 1, monitor);
-  CHECK(narrow.columns().keys == wide.columns().keys);
+  const CondensedRows<3, true, std::uint16_t> two_bytes(examples, map, 1, monitor);
+  const CondensedRows<3, true, std::uint32_t> four_bytes(examples, map, 1, monitor);
+  CHECK(two_bytes.columns().keys == four_bytes.columns().keys);
   std::vector<double> weights;
-  for (const Key key : narrow.columns().keys) weights.push_back(weight_of(key));
-  CHECK(narrow.dot(0, weights.data()) == wide.dot(0, weights.data()));
+  for (const Key key : two_bytes.columns().keys) weights.push_back(weight_of(key));
+  CHECK(two_bytes.dot(0, weights.data()) == four_bytes.dot(0, weights.data()));
   double sum = 0.0;
   for (const double weight : weights) sum += weight;
-  CHECK(close(narrow.dot(0, weights.data()), sum, 1e-9));
+  CHECK(close(two_bytes.dot(0, weights.data()), sum, 1e-9));
 }
 
 void test_a_stopped_monitor_interrupts_condensing() {

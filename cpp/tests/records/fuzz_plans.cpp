@@ -29,25 +29,26 @@ using unkernel::data::NameTable;
 
 constexpr std::int32_t column_count = 3;
 
-std::vector<double> reals(FuzzBytes& bytes, std::size_t most) {
+std::vector<double> reals(FuzzBytes& bytes, std::size_t max_size) {
   std::vector<double> values;
-  for (std::size_t left = bytes.below(most + 1); left > 0; --left) values.push_back(bytes.real());
+  for (std::size_t remaining = bytes.below(max_size + 1); remaining > 0; --remaining)
+    values.push_back(bytes.real());
   return values;
 }
 
-std::vector<std::int32_t> whole(FuzzBytes& bytes, std::size_t most) {
+std::vector<std::int32_t> integers(FuzzBytes& bytes, std::size_t max_size) {
   std::vector<std::int32_t> values;
-  for (std::size_t left = bytes.below(most + 1); left > 0; --left) {
+  for (std::size_t remaining = bytes.below(max_size + 1); remaining > 0; --remaining) {
     const std::uint8_t number = bytes.byte();
     values.push_back(number > 240 ? bytes.number(std::int32_t{0}) : number % 16 - 2);
   }
   return values;
 }
 
-// The file's reader checks these.
-std::vector<std::int32_t> columns(FuzzBytes& bytes, std::size_t least) {
+// Returns valid columns, because the reader of files checks columns.
+std::vector<std::int32_t> columns(FuzzBytes& bytes, std::size_t min_size) {
   std::vector<std::int32_t> values;
-  for (std::size_t left = least + bytes.below(3); left > 0; --left)
+  for (std::size_t remaining = min_size + bytes.below(3); remaining > 0; --remaining)
     values.push_back(static_cast<std::int32_t>(bytes.below(column_count)));
   return values;
 }
@@ -55,7 +56,7 @@ std::vector<std::int32_t> columns(FuzzBytes& bytes, std::size_t least) {
 NameTable names(FuzzBytes& bytes) {
   std::string text;
   std::vector<std::int64_t> ends;
-  for (std::size_t left = bytes.below(4); left > 0; --left) {
+  for (std::size_t remaining = bytes.below(4); remaining > 0; --remaining) {
     text += bytes.text(3);
     ends.push_back(static_cast<std::int64_t>(text.size()));
   }
@@ -70,7 +71,7 @@ Categories categories(FuzzBytes& bytes) {
   std::vector<double> numbers = reals(bytes, 3);
   return {std::move(strings),
           std::move(numbers),
-          {whole(bytes, 3), whole(bytes, 3), code(bytes), code(bytes), code(bytes), code(bytes)}};
+          {integers(bytes, 3), integers(bytes, 3), code(bytes), code(bytes), code(bytes), code(bytes)}};
 }
 
 std::vector<Categories> all_categories(FuzzBytes& bytes, std::size_t count) {
@@ -86,9 +87,9 @@ std::int32_t width(FuzzBytes& bytes) {
 
 Vocabulary vocabulary(FuzzBytes& bytes) {
   if (bytes.flag()) return Vocabulary::hashed(width(bytes), bytes.flag());
-  NameTable known = names(bytes);
-  std::vector<std::int32_t> ids = whole(bytes, 4);
-  return {std::move(known), std::move(ids), width(bytes)};
+  NameTable vocabulary_names = names(bytes);
+  std::vector<std::int32_t> ids = integers(bytes, 4);
+  return {std::move(vocabulary_names), std::move(ids), width(bytes)};
 }
 
 TextOptions text_options(FuzzBytes& bytes) {
@@ -99,7 +100,7 @@ TextOptions text_options(FuzzBytes& bytes) {
           bytes.flag(), names(bytes)};
 }
 
-std::optional<double> maybe(FuzzBytes& bytes) {
+std::optional<double> optional_real(FuzzBytes& bytes) {
   return bytes.flag() ? std::optional(bytes.real()) : std::nullopt;
 }
 
@@ -107,16 +108,17 @@ std::unique_ptr<Step> step_of_cells(FuzzBytes& bytes) {
   switch (bytes.below(7)) {
     case 0: return numbers(columns(bytes, 0));
     case 1: {
-      std::vector<std::int32_t> read = columns(bytes, 1);
-      std::vector<Categories> known = all_categories(bytes, read.size() + (bytes.byte() > 250 ? 1 : 0));
-      return one_hot(std::move(read), std::move(known), width(bytes));
+      std::vector<std::int32_t> input_columns = columns(bytes, 1);
+      std::vector<Categories> vocabulary_names =
+          all_categories(bytes, input_columns.size() + (bytes.byte() > 250 ? 1 : 0));
+      return one_hot(std::move(input_columns), std::move(vocabulary_names), width(bytes));
     }
     case 2: {
-      std::vector<std::int32_t> read = columns(bytes, 1);
-      std::vector<Categories> known = all_categories(bytes, read.size());
+      std::vector<std::int32_t> input_columns = columns(bytes, 1);
+      std::vector<Categories> vocabulary_names = all_categories(bytes, input_columns.size());
       std::vector<std::vector<double>> values;
-      for (std::size_t k = 0; k < read.size(); ++k) values.push_back(reals(bytes, 4));
-      return ordinal(std::move(read), std::move(known), std::move(values));
+      for (std::size_t k = 0; k < input_columns.size(); ++k) values.push_back(reals(bytes, 4));
+      return ordinal(std::move(input_columns), std::move(vocabulary_names), std::move(values));
     }
     case 3: {
       TextOptions options = text_options(bytes);
@@ -124,7 +126,7 @@ std::unique_ptr<Step> step_of_cells(FuzzBytes& bytes) {
     }
     case 4: return strings(columns(bytes, 1)[0], bytes.flag(), vocabulary(bytes), code(bytes));
     case 5: return pairs(columns(bytes, 1)[0], bytes.text(2), vocabulary(bytes));
-    default: return dates(columns(bytes, 0), whole(bytes, 3));
+    default: return dates(columns(bytes, 0), integers(bytes, 3));
   }
 }
 
@@ -132,18 +134,18 @@ std::unique_ptr<Step> step_of_block(FuzzBytes& bytes, const Plan& plan) {
   const auto input = [&] { return plan.input(bytes.below(plan.steps() + (bytes.byte() > 250 ? 1 : 0))); };
   switch (bytes.below(11)) {
     case 0:
-      return scale(input(), {reals(bytes, 3), reals(bytes, 3), reals(bytes, 3), reals(bytes, 3), maybe(bytes),
-                             maybe(bytes)});
+      return scale(input(), {reals(bytes, 3), reals(bytes, 3), reals(bytes, 3), reals(bytes, 3),
+                             optional_real(bytes), optional_real(bytes)});
     case 1: return impute(input(), bytes.real(), reals(bytes, 3));
-    case 2: return indicate(input(), bytes.real(), whole(bytes, 3));
+    case 2: return indicate(input(), bytes.real(), integers(bytes, 3));
     case 3:
       return bins(input(),
-                  {reals(bytes, 5), whole(bytes, 4), whole(bytes, 3), bytes.flag(), {"x", "y", "z"}});
+                  {reals(bytes, 5), integers(bytes, 4), integers(bytes, 3), bytes.flag(), {"x", "y", "z"}});
     case 4: return binarize(input(), bytes.real());
-    case 5: return products(input(), {whole(bytes, 4), whole(bytes, 5), bytes.flag()});
+    case 5: return products(input(), {integers(bytes, 4), integers(bytes, 5), bytes.flag()});
     case 6: return concatenate({input(), input()});
     case 7: return densify(input());
-    case 8: return select(input(), whole(bytes, 6), width(bytes));
+    case 8: return select(input(), integers(bytes, 6), width(bytes));
     case 9: return normalize(input(), static_cast<Norm>(bytes.below(3)));
     default: return tfidf(input(), bytes.flag(), reals(bytes, 4));
   }
@@ -212,17 +214,17 @@ bool encode(const Plan& plan, PlanWorker& worker, const Cells& cells, std::size_
 
 void check_encoding(const Plan& plan, const Cells& cells) {
   PlanWorker worker(plan);
-  EncodedRows one_by_one;
-  one_by_one.offsets.push_back(0);
-  const bool valid = encode(plan, worker, cells, 0, one_by_one) && encode(plan, worker, cells, 1, one_by_one);
+  EncodedRows expected;
+  expected.offsets.push_back(0);
+  const bool valid = encode(plan, worker, cells, 0, expected) && encode(plan, worker, cells, 1, expected);
   try {
     const std::vector<Column> columns = cells.columns();
     const unkernel::Monitor monitor;
-    const EncodedRows together = encode_rows(plan, columns, 2, {1, &monitor});
+    const EncodedRows batch = encode_rows(plan, columns, 2, {1, &monitor});
     if (!valid) return;  // unused steps do not run
-    CHECK(together.offsets == one_by_one.offsets && together.columns == one_by_one.columns);
-    for (std::size_t k = 0; k < together.values.size(); ++k)
-      CHECK(together.values[k] == one_by_one.values[k] || std::isnan(together.values[k]));
+    CHECK(batch.offsets == expected.offsets && batch.columns == expected.columns);
+    for (std::size_t k = 0; k < batch.values.size(); ++k)
+      CHECK(batch.values[k] == expected.values[k] || std::isnan(batch.values[k]));
   } catch (const std::invalid_argument&) { CHECK(!valid); }
 }
 
@@ -231,10 +233,10 @@ void check_encoding(const Plan& plan, const Cells& cells) {
 std::vector<std::string> fuzz_seeds() {
   std::vector<std::string> seeds;
   for (char first = 0; first < 7; ++first) {
-    for (char then = 0; then < 11; then = static_cast<char>(then + 2)) {
+    for (char second = 0; second < 11; second = static_cast<char>(second + 2)) {
       std::string seed{1, first, 1, 1, 2, 1, 2, 'a', 'b', 0, 1,  2, 40, 2,
-                       3, 4,     1, 0, 3, 2, 1, 2,   0,   5, 20, 0, 0,  then};
-      for (char k = 0; k < 60; ++k) seed.push_back(static_cast<char>((k * 7 + then + first) % 30));
+                       3, 4,     1, 0, 3, 2, 1, 2,   0,   5, 20, 0, 0,  second};
+      for (char k = 0; k < 60; ++k) seed.push_back(static_cast<char>((k * 7 + second + first) % 30));
       seeds.push_back(seed);
     }
   }

@@ -10,11 +10,11 @@ namespace static_loss {
 using unkernel::solve::Costs;
 using unkernel::solve::Loss;
 
-template <const Loss& chosen>
+template <const Loss& loss_options>
 struct StaticLoss {
-  static constexpr Loss name = chosen;
-  static constexpr bool boxed = !chosen.squared;
-  static constexpr bool has_targets = chosen.low <= chosen.high;  // of regression
+  static constexpr Loss name = loss_options;
+  static constexpr bool has_box = !loss_options.squared;
+  static constexpr bool has_targets = loss_options.low <= loss_options.high;  // of regression
 
   static double low(const Costs& c) { return low_of(name, c); }
   static double high(const Costs& c) { return high_of(name, c); }
@@ -34,8 +34,8 @@ struct StaticLoss {
   static double plain(const Costs& c, double r) {
     const double below = std::max(0.0, name.low - r);
     const double above = std::max(0.0, r - name.high);
-    return boxed ? c.positive * below + c.negative * above
-                 : c.positive * below * below + c.negative * above * above;
+    return has_box ? c.positive * below + c.negative * above
+                   : c.positive * below * below + c.negative * above * above;
   }
   static double kink(const Costs& c) { return has_targets ? 0.0 : c.positive - c.negative; }
 };

@@ -116,16 +116,16 @@ void test_dual_and_primal_of_the_bound_are_equal() {
 // Merging cuts must change neither the bound of the current solution nor its weights.
 void test_merging_keeps_the_bound_and_the_weights() {
   const Cuts cuts(60, 2);
-  for (const std::size_t most_cuts : {4U, 5U, 9U}) {
-    Bundle bundle(dimension, most_cuts, Vectors::weights);
+  for (const std::size_t max_cuts : {4U, 5U, 9U}) {
+    Bundle bundle(dimension, max_cuts, Vectors::weights);
     for (std::size_t k = 0; k < 60; ++k) {
-      const Vector before = weights_of(bundle);
+      const Vector old_weights = weights_of(bundle);
       const double value = bundle.size() > 0 ? dual_of(bundle) : 0.0;
       cuts.add_to(bundle, k);
-      CHECK(bundle.size() <= most_cuts);
+      CHECK(bundle.size() <= max_cuts);
       CHECK(close(dual_of(bundle), value, 1e-10) && bundle.masses().back() == 0.0);
-      const Vector after = weights_of(bundle);
-      for (std::size_t j = 0; j < dimension; ++j) CHECK(close(before[j], after[j], 1e-10));
+      const Vector new_weights = weights_of(bundle);
+      for (std::size_t j = 0; j < dimension; ++j) CHECK(close(old_weights[j], new_weights[j], 1e-10));
       const double solved = bundle.solve(3.0, 1e-7);
       CHECK(close(solved, dual_of(bundle), 1e-9));  // the Gram matrix is that of the cuts
       CHECK(dual_of(bundle) >= value - 1e-7);
@@ -165,7 +165,7 @@ void test_the_smallest_capacity_is_four() {
 void test_idle_cuts_are_dropped_first() {
   Cuts cuts(6, 6);
   cuts.offsets[1] = cuts.offsets[3] = -100.0;
-  const auto rounds = [&](int count) {
+  const auto solve_repeatedly = [&](int count) {
     Bundle bundle(dimension, 5, Vectors::weights);
     for (std::size_t k = 0; k < 5; ++k) cuts.add_to(bundle, k);
     for (int i = 0; i < count; ++i) (void)bundle.solve(1.0, 1e-9);
@@ -178,13 +178,13 @@ void test_idle_cuts_are_dropped_first() {
     }
     return false;
   };
-  const Bundle later = rounds(40);
-  CHECK(!holds(later, -100.0) && later.masses().back() == 0.0 &&
-        later.offset(later.size() - 1) == cuts.offsets[5]);
-  for (std::size_t k = 0; k + 1 < later.size(); ++k) CHECK(later.masses()[k] > 0.0);
-  Bundle again = later;
-  const double solved = again.solve(1.0, 1e-9);
-  CHECK(close(solved, dual_of(again), 1e-10));
+  const Bundle after_many_rounds = solve_repeatedly(40);
+  CHECK(!holds(after_many_rounds, -100.0) && after_many_rounds.masses().back() == 0.0 &&
+        after_many_rounds.offset(after_many_rounds.size() - 1) == cuts.offsets[5]);
+  for (std::size_t k = 0; k + 1 < after_many_rounds.size(); ++k) CHECK(after_many_rounds.masses()[k] > 0.0);
+  Bundle resolved = after_many_rounds;
+  const double solved = resolved.solve(1.0, 1e-9);
+  CHECK(close(solved, dual_of(resolved), 1e-10));
 }
 
 void test_solving_again_with_another_C() {
@@ -237,12 +237,12 @@ void test_a_restored_bundle_has_the_same_solution() {
 }
 
 void test_results_do_not_depend_on_threads() {
-  constexpr std::size_t wide = 300'000;
+  constexpr std::size_t large_dimension = 300'000;
   const auto solve_random_bundle = [](int threads) {
     Random random(9);
-    Bundle bundle(wide, 100, Vectors::weights);
+    Bundle bundle(large_dimension, 100, Vectors::weights);
     for (int k = 0; k < 6; ++k) {
-      LargeVector<double> gradient(wide);
+      LargeVector<double> gradient(large_dimension);
       for (double& g : gradient) g = uniform(random) / 300.0;
       bundle.add(std::move(gradient), 1.0, threads);
     }
@@ -251,8 +251,8 @@ void test_results_do_not_depend_on_threads() {
     w.push_back(value);
     return w;
   };
-  const Vector alone = solve_random_bundle(1);
-  CHECK(solve_random_bundle(2) == alone && solve_random_bundle(3) == alone);
+  const Vector on_one_thread = solve_random_bundle(1);
+  CHECK(solve_random_bundle(2) == on_one_thread && solve_random_bundle(3) == on_one_thread);
 }
 
 void test_wrong_sizes_are_refused() {

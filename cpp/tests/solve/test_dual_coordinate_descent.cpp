@@ -55,14 +55,15 @@ Solved<Rows> run_solver(const Rows& rows, const Coordinates& start, const Descen
   return solved;
 }
 
-// Trusts no result of the solver: recomputes feasibility, w, both objectives and the gap.
+// Recomputes feasibility, w, both objectives and the gap from the dual variables, and compares them with the
+// solver's results.
 template <class LossKind, class Rows>
 void check_certificate(const Rows& rows, const Coordinates& costs, const Solved<Rows>& solved) {
   for (std::size_t i = 0; i < costs.size(); ++i) {
     const Coordinate& c = solved.coordinates[i];
     CHECK(c.costs.positive == costs[i].costs.positive && c.costs.negative == costs[i].costs.negative);
-    const double rounding =
-        1e-14 * (c.costs.positive + c.costs.negative);  // the growing box scales u and costs separately
+    // Growing the box scales u and the costs separately, so their rounding errors differ.
+    const double rounding = 1e-14 * (c.costs.positive + c.costs.negative);
     CHECK(c.u >= LossKind::low(c.costs) - rounding && c.u <= LossKind::high(c.costs) + rounding);
   }
   const std::vector<double> w = weights_of(rows, solved.coordinates);
@@ -91,7 +92,7 @@ double slow_optimum(const Rows& rows, Coordinates coordinates) {
       };
       double low = std::max(LossKind::low(c.costs), -500.0);
       double high = std::min(LossKind::high(c.costs), 500.0);
-      for (int cut = 0; cut < 90; ++cut) {
+      for (int step = 0; step < 90; ++step) {
         const double left = low + (high - low) / 3.0;
         const double right = high - (high - low) / 3.0;
         if (value(left) < value(right)) {
@@ -138,18 +139,18 @@ void test_reaches_the_optimum_in_a_wide_box() {
   }
 }
 
-// Rows are so many that blocks are shuffled, and rows are shrunk and put to sleep. Several threads give the
-// same result.
+// There are enough rows to shuffle blocks, to shrink rows and to put rows to sleep.
 template <class LossKind>
 void test_many_rows_give_the_same_result_on_several_threads() {
   const DenseRows rows(20'000, 6, 1.0, 5);
   const Coordinates costs = costs_for(rows, 0.1, 6);
-  const auto alone = run_solver<LossKind>(rows, costs, options(1e-3));
-  check_certificate<LossKind>(rows, costs, alone);
-  CHECK(alone.outcome.converged && alone.outcome.relative_gap() <= 1e-3);
-  const auto together = run_solver<LossKind>(rows, costs, options(1e-3, 100'000, 3));
-  CHECK(together.weights == alone.weights && together.outcome.epochs == alone.outcome.epochs);
-  CHECK(together.outcome.objective == alone.outcome.objective);
+  const auto on_one_thread = run_solver<LossKind>(rows, costs, options(1e-3));
+  check_certificate<LossKind>(rows, costs, on_one_thread);
+  CHECK(on_one_thread.outcome.converged && on_one_thread.outcome.relative_gap() <= 1e-3);
+  const auto on_three_threads = run_solver<LossKind>(rows, costs, options(1e-3, 100'000, 3));
+  CHECK(on_three_threads.weights == on_one_thread.weights &&
+        on_three_threads.outcome.epochs == on_one_thread.outcome.epochs);
+  CHECK(on_three_threads.outcome.objective == on_one_thread.outcome.objective);
 }
 
 template <class LossKind>
@@ -160,9 +161,9 @@ void test_kernel_space_reaches_the_same_optimum() {
   CHECK(rows.gram_calls > 0);
   check_certificate<LossKind>(rows, costs, solved);
   CHECK(solved.outcome.converged && solved.outcome.relative_gap() <= 1e-7);
-  const DenseRows same(120, 8, 1.0, 8);
-  const auto without = run_solver<LossKind>(same, costs, options(1e-7));
-  CHECK(close(solved.outcome.objective, without.outcome.objective, 1e-6));
+  const DenseRows rows_without_kernel(120, 8, 1.0, 8);
+  const auto by_first_order = run_solver<LossKind>(rows_without_kernel, costs, options(1e-7));
+  CHECK(close(solved.outcome.objective, by_first_order.outcome.objective, 1e-6));
 }
 
 // Columns have very different scales and costs are large, so first-order steps would take very long.
@@ -211,20 +212,20 @@ void test_warm_starts_need_few_epochs() {
   const Coordinates costs = costs_for(rows, 1.0, 13);
   const auto cold = run_solver<LossKind>(rows, costs, options(1e-6));
   Monitor monitor;
-  const auto again = run_solver<LossKind>(rows, cold.coordinates, cold.weights, options(1e-6), monitor);
-  check_certificate<LossKind>(rows, costs, again);
-  CHECK(again.outcome.converged && again.outcome.epochs <= 5 &&
-        10 * again.outcome.epochs < cold.outcome.epochs);
-  CHECK(again.outcome.dual_objective >= cold.outcome.dual_objective - 1e-9 * cold.outcome.objective);
+  const auto restarted = run_solver<LossKind>(rows, cold.coordinates, cold.weights, options(1e-6), monitor);
+  check_certificate<LossKind>(rows, costs, restarted);
+  CHECK(restarted.outcome.converged && restarted.outcome.epochs <= 5 &&
+        10 * restarted.outcome.epochs < cold.outcome.epochs);
+  CHECK(restarted.outcome.dual_objective >= cold.outcome.dual_objective - 1e-9 * cold.outcome.objective);
 
   Coordinates costlier = cold.coordinates;
   for (Coordinate& c : costlier) c.costs = {1.05 * c.costs.positive, 1.05 * c.costs.negative};
-  const auto moved = run_solver<LossKind>(rows, costlier, cold.weights, options(1e-6), monitor);
-  check_certificate<LossKind>(rows, costlier, moved);
-  CHECK(moved.outcome.converged);
+  const auto warm = run_solver<LossKind>(rows, costlier, cold.weights, options(1e-6), monitor);
+  check_certificate<LossKind>(rows, costlier, warm);
+  CHECK(warm.outcome.converged);
   for (Coordinate& c : costlier) c.u = 0.0;
-  const auto fresh = run_solver<LossKind>(rows, costlier, options(1e-6));
-  CHECK(close(moved.outcome.objective, fresh.outcome.objective, 3e-6));
+  const auto cold_solution = run_solver<LossKind>(rows, costlier, options(1e-6));
+  CHECK(close(warm.outcome.objective, cold_solution.outcome.objective, 3e-6));
 }
 
 template <class LossKind>
@@ -243,11 +244,11 @@ template <class LossKind>
 void test_results_depend_on_the_seed() {
   const DenseRows rows(200, 10, 1.0, 16);
   const Coordinates costs = costs_for(rows, 1.0, 17);
-  const auto one = run_solver<LossKind>(rows, costs, options(1e-3));
-  CHECK(run_solver<LossKind>(rows, costs, options(1e-3)).weights == one.weights);
-  DescentOptions other = options(1e-3);
-  other.seed = 8;
-  CHECK(run_solver<LossKind>(rows, costs, other).weights != one.weights);
+  const auto expected = run_solver<LossKind>(rows, costs, options(1e-3));
+  CHECK(run_solver<LossKind>(rows, costs, options(1e-3)).weights == expected.weights);
+  DescentOptions other_options = options(1e-3);
+  other_options.seed = 8;
+  CHECK(run_solver<LossKind>(rows, costs, other_options).weights != expected.weights);
 }
 
 void test_no_rows() {

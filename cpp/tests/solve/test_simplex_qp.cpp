@@ -108,15 +108,14 @@ void test_known_solutions() {
   };
   CHECK(close(solve({2.0}, {1.0}, 10.0)[0], 0.5, 1e-12));   // b / G
   CHECK(close(solve({2.0}, {1.0}, 0.25)[0], 0.25, 1e-12));  // all mass
-  CHECK(solve({2.0}, {-1.0}, 10.0)[0] == 0.0);              // all mass is slack
+  CHECK(solve({2.0}, {-1.0}, 10.0)[0] == 0.0);              // no mass, because the slope is negative
   CHECK(close(solve({0.0}, {1.0}, 3.0)[0], 3.0, 1e-12));    // a cut without a gradient: no curvature
   CHECK(solve({0.0}, {-1.0}, 3.0)[0] == 0.0);
-  const Vector two = solve({1.0, 0.0, 0.0, 1.0}, {1.0, 1.0}, 1.0);  // two equal cuts share the mass
-  CHECK(close(two[0], 0.5, 1e-9) && close(two[1], 0.5, 1e-9));
-  const Vector same =
-      solve({1.0, 1.0, 1.0, 1.0}, {1.0, 2.0},
-            1.0);  // two cuts with the same gradient: the one with the larger offset has the mass
-  CHECK(close(same[0], 0.0, 1e-9) && close(same[1], 1.0, 1e-9));
+  const Vector shared_mass = solve({1.0, 0.0, 0.0, 1.0}, {1.0, 1.0}, 1.0);
+  CHECK(close(shared_mass[0], 0.5, 1e-9) && close(shared_mass[1], 0.5, 1e-9));
+  // Of two cuts with the same gradient, only the cut with the larger offset has mass.
+  const Vector equal_gradients = solve({1.0, 1.0, 1.0, 1.0}, {1.0, 2.0}, 1.0);
+  CHECK(close(equal_gradients[0], 0.0, 1e-9) && close(equal_gradients[1], 1.0, 1e-9));
 }
 
 // The value is attained at any accuracy, and is never smaller at a higher accuracy.

@@ -26,7 +26,7 @@ using unkernel::solve::SmoOptions;
 using unkernel::solve::SmoProblem;
 using Vector = std::vector<double>;
 
-constexpr std::int64_t many_steps = 2'000'000;
+constexpr std::int64_t unlimited_steps = 2'000'000;
 
 double uniform(Random& random) { return random.below(2001) / 1000.0 - 1.0; }
 
@@ -45,8 +45,10 @@ struct Problem {
 
   double kernel(std::size_t i, std::size_t j) const {
     if (i == j) return diagonal[i];
-    const auto place = [&](std::size_t k) { return rows.empty() ? k : static_cast<std::size_t>(rows[k]); };
-    return static_cast<double>(square[place(i) * stride + place(j)]);
+    const auto index_in_square = [&](std::size_t k) {
+      return rows.empty() ? k : static_cast<std::size_t>(rows[k]);
+    };
+    return static_cast<double>(square[index_in_square(i) * stride + index_in_square(j)]);
   }
   double label(std::size_t i) const { return static_cast<double>(labels[i]); }
 
@@ -74,8 +76,8 @@ double kernel_of(Kernel kind, const Vector& x, const Vector& z) {
 void fill_square(Problem& problem, const std::vector<Vector>& points, Kernel kind) {
   const std::size_t n = points.size();
   problem.stride = n + 2;
-  problem.square.assign(n * problem.stride,
-                        std::numeric_limits<float>::quiet_NaN());  // must not be read: lies beyond a row
+  // The entries beyond the end of a row must not be read.
+  problem.square.assign(n * problem.stride, std::numeric_limits<float>::quiet_NaN());
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j)
       problem.square[i * problem.stride + j] = static_cast<float>(kernel_of(kind, points[i], points[j]));
@@ -121,7 +123,7 @@ Solution solve_from(const Problem& problem, const SmoOptions& options, Vector al
 }
 
 Solution solve(const Problem& problem, double tolerance, bool bias = true) {
-  return solve_from(problem, {tolerance, many_steps, bias}, Vector(problem.size(), 0.0));
+  return solve_from(problem, {tolerance, unlimited_steps, bias}, Vector(problem.size(), 0.0));
 }
 
 // Returns the magnitude of the numbers that cancel, to which rounding errors are relative.
@@ -182,8 +184,8 @@ void check_optimal(const Problem& problem, const Solution& s, double tolerance, 
         gap <= (tolerance + rounding) * costs + rounding * scale_of(problem, s.alpha));
 }
 
-// From a few rows to more than a block and a period of shrinking; kernels of full rank and of rank
-// two.
+// Covers problems of a few rows and problems larger than a block and a period of shrinking, with kernels of
+// full rank and of low rank.
 void test_reaches_the_tolerance() {
   std::uint64_t seed = 0;
   for (const std::size_t size : {1U, 2U, 3U, 10U, 64U, 65U, 200U}) {
@@ -208,19 +210,20 @@ void test_shrinking_reaches_the_tolerance() {
 }
 
 void test_known_solutions() {
-  Problem two{2, {1.0F, -1.0F, -1.0F, 1.0F}, {}, {1.0, 1.0}, {1, -1}, {10.0, 10.0}};  // x = 1 and x = -1
-  const Solution free = solve(two, 1e-12);
-  CHECK(close(free.alpha[0], 0.5, 1e-12) && close(free.alpha[1], 0.5, 1e-12) &&
-        close(free.outcome.bias, 0.0, 1e-12));
-  CHECK(close(free.outcome.dual_objective, 0.5, 1e-12) && free.outcome.steps == 1);
-  two.costs = {0.25, 0.125};
-  const Solution bound = solve(two, 1e-12);
+  Problem two_points{2,           {1.0F, -1.0F, -1.0F, 1.0F}, {}, {1.0, 1.0}, {1, -1},
+                     {10.0, 10.0}};  // x = 1 and x = -1
+  const Solution unbounded = solve(two_points, 1e-12);
+  CHECK(close(unbounded.alpha[0], 0.5, 1e-12) && close(unbounded.alpha[1], 0.5, 1e-12) &&
+        close(unbounded.outcome.bias, 0.0, 1e-12));
+  CHECK(close(unbounded.outcome.dual_objective, 0.5, 1e-12) && unbounded.outcome.steps == 1);
+  two_points.costs = {0.25, 0.125};
+  const Solution bound = solve(two_points, 1e-12);
   CHECK(bound.alpha[0] == 0.125 && bound.alpha[1] == 0.125);
-  const Solution unbiased = solve(two, 1e-12, false);
+  const Solution unbiased = solve(two_points, 1e-12, false);
   CHECK(unbiased.alpha[0] == 0.25 && unbiased.alpha[1] == 0.125 && unbiased.outcome.bias == 0.0);
-  two.square = {1.0F, 1.0F, 1.0F, 1.0F};  // the same point with both labels: no curvature
-  const Solution same = solve(two, 1e-12);
-  CHECK(same.alpha[0] == 0.125 && same.alpha[1] == 0.125);
+  two_points.square = {1.0F, 1.0F, 1.0F, 1.0F};  // the same point with both labels: no curvature
+  const Solution same_point = solve(two_points, 1e-12);
+  CHECK(same_point.alpha[0] == 0.125 && same_point.alpha[1] == 0.125);
 }
 
 // Costs are so small that every variable is exactly at its bound. The bias is in the middle of the optimal
@@ -285,8 +288,8 @@ void test_repeated_points() {
   }
 }
 
-// A linear kernel of rank two plus noise a hundred times that of single precision: no longer positive
-// semidefinite.
+// A linear kernel of rank two plus noise, a hundred times the rounding errors of single precision, is not
+// positive semidefinite.
 void test_slightly_indefinite_kernels_converge() {
   Problem problem = make_two_clouds({200, 2, Kernel::linear, 10.0, 12});
   Random random(13);
@@ -315,22 +318,22 @@ void test_the_diagonal_of_the_square_is_ignored() {
   }
 }
 
-Problem part_of(const Problem& whole, std::vector<std::int32_t> rows) {
+Problem part_of(const Problem& all_rows, std::vector<std::int32_t> rows) {
   Problem part;
-  part.stride = whole.stride;
-  part.square = whole.square;
+  part.stride = all_rows.stride;
+  part.square = all_rows.square;
   for (const std::int32_t row : rows) {
     const std::size_t i = static_cast<std::size_t>(row);
-    part.diagonal.push_back(whole.diagonal[i]);
-    part.labels.push_back(whole.labels[i]);
-    part.costs.push_back(whole.costs[i]);
+    part.diagonal.push_back(all_rows.diagonal[i]);
+    part.labels.push_back(all_rows.labels[i]);
+    part.costs.push_back(all_rows.costs[i]);
   }
   part.rows = std::move(rows);
   return part;
 }
 
 void test_some_rows_of_a_shared_square() {
-  const Problem whole = make_two_clouds({300, 3, Kernel::gaussian, 5.0, 15});
+  const Problem all_rows = make_two_clouds({300, 3, Kernel::gaussian, 5.0, 15});
   std::vector<std::int32_t> range(120), scattered;
   std::iota(range.begin(), range.end(), 37);
   for (std::int32_t i = 0; i < 300; ++i) {
@@ -339,7 +342,7 @@ void test_some_rows_of_a_shared_square() {
   Random random(16);
   random.shuffle(std::span(scattered));
   for (const auto& rows : {range, scattered}) {
-    const Problem part = part_of(whole, rows);
+    const Problem part = part_of(all_rows, rows);
     for (const bool bias : {true, false}) check_optimal(part, solve(part, 1e-6, bias), 1e-6, bias);
   }
 }
@@ -348,11 +351,11 @@ void test_warm_starts() {
   const Problem problem = make_two_clouds({200, 3, Kernel::gaussian, 2.0, 17});
   for (const bool bias : {true, false}) {
     const Solution best = solve(problem, 1e-6, bias);
-    const Solution again = solve_from(problem, {1.1e-6, many_steps, bias}, best.alpha);
-    CHECK(again.outcome.steps == 0 && again.alpha == best.alpha);
+    const Solution restarted = solve_from(problem, {1.1e-6, unlimited_steps, bias}, best.alpha);
+    CHECK(restarted.outcome.steps == 0 && restarted.alpha == best.alpha);
     Problem costlier = problem;
     for (double& cost : costlier.costs) cost *= 3.0;
-    const Solution warm = solve_from(costlier, {1e-6, many_steps, bias}, best.alpha);
+    const Solution warm = solve_from(costlier, {1e-6, unlimited_steps, bias}, best.alpha);
     check_optimal(costlier, warm, 1e-6, bias);
     CHECK(close(warm.outcome.dual_objective, solve(costlier, 1e-6, bias).outcome.dual_objective, 1e-6));
   }
@@ -361,12 +364,12 @@ void test_warm_starts() {
 // Only some variables are optimised. The others contribute to gradients and to the equality constraint, whose
 // value over the chosen variables must stay as it was at the start.
 void test_some_variables_of_a_larger_problem() {
-  const Problem whole = make_two_clouds({240, 3, Kernel::gaussian, 2.0, 21});
+  const Problem all_rows = make_two_clouds({240, 3, Kernel::gaussian, 2.0, 21});
   std::vector<std::int32_t> rows;
   for (std::int32_t i = 0; i < 240; i += 3) rows.push_back(i);
-  const Problem part = part_of(whole, rows);
+  const Problem part = part_of(all_rows, rows);
   for (const bool bias : {true, false}) {
-    Solution s = solve_from(whole, {1e-6, 60, bias}, Vector(whole.size(), 0.0));
+    Solution s = solve_from(all_rows, {1e-6, 60, bias}, Vector(all_rows.size(), 0.0));
     Vector alpha, gradient;
     for (const std::int32_t row : rows) {
       alpha.push_back(s.alpha[static_cast<std::size_t>(row)]);
@@ -374,15 +377,15 @@ void test_some_variables_of_a_larger_problem() {
     }
     const Monitor monitor;
     const PairOutcome outcome =
-        minimise_pairs(part.view(), {1e-6, many_steps, bias}, alpha, gradient, monitor);
+        minimise_pairs(part.view(), {1e-6, unlimited_steps, bias}, alpha, gradient, monitor);
     CHECK(outcome.converged && outcome.steps > 0);
     for (std::size_t k = 0; k < rows.size(); ++k) s.alpha[static_cast<std::size_t>(rows[k])] = alpha[k];
-    const Vector scores = whole.scores(s.alpha);
+    const Vector scores = all_rows.scores(s.alpha);
     double balance = 0.0;
-    for (std::size_t i = 0; i < whole.size(); ++i) balance += whole.label(i) * s.alpha[i];
+    for (std::size_t i = 0; i < all_rows.size(); ++i) balance += all_rows.label(i) * s.alpha[i];
     for (std::size_t k = 0; k < rows.size(); ++k) {
       const std::size_t i = static_cast<std::size_t>(rows[k]);
-      CHECK(close(gradient[k], whole.label(i) * scores[i] - 1.0, 1e-10));
+      CHECK(close(gradient[k], all_rows.label(i) * scores[i] - 1.0, 1e-10));
     }
     CHECK(!bias || std::abs(balance) <= 1e-10);
   }
@@ -408,14 +411,14 @@ void test_a_stopped_monitor_interrupts() {
   Vector alpha(problem.size(), 0.0), gradient(problem.size(), -1.0);
   Monitor monitor;
   monitor.stop();
-  CHECK_THROWS(minimise_pairs(problem.view(), {1e-3, many_steps, true}, alpha, gradient, monitor),
+  CHECK_THROWS(minimise_pairs(problem.view(), {1e-3, unlimited_steps, true}, alpha, gradient, monitor),
                unkernel::Interrupted);
 }
 
 void test_invalid_problems_are_refused() {
   const Problem valid = make_two_clouds({20, 3, Kernel::gaussian, 1.0, 20});
   Vector start(valid.size(), 0.0);
-  const SmoOptions options{1e-3, many_steps, true};
+  const SmoOptions options{1e-3, unlimited_steps, true};
   Problem problem = valid;
   problem.labels[3] = 0;
   CHECK_THROWS(solve_from(problem, options, start), std::invalid_argument);

@@ -41,7 +41,7 @@ using unkernel::kernels::TreeKernelKind;
 using unkernel::kernels::TreePairs;
 using Vector = std::vector<double>;
 
-constexpr std::size_t ample_memory = std::size_t{1} << 26;
+constexpr std::size_t large_memory = std::size_t{1} << 26;
 
 ExampleKernel kernel_of(TreeKernelKind kind) {
   return {{kind, 0.4, 0.4}, {KernelFunction::Type::linear, 1, 1.0, 0.0}, Combination::trees, 1.0};
@@ -62,14 +62,14 @@ struct Problem {
           "(S " + random_tree(random, {3, 3, 3, false}) + (sign ? " (P p)" : " (Q q)") + ")";
       roots.push_back(random_trees::add(*forest, text));
     }
-    auto examples_made = std::make_shared<ExampleSet>();
-    examples_made->forest = forest;
-    examples_made->size = count;
+    auto example_set = std::make_shared<ExampleSet>();
+    example_set->forest = forest;
+    example_set->size = count;
     const unkernel::Monitor no_monitor;
-    examples_made->trees.push_back(TreeCounts::count(kernel.tree, *forest, numbers<std::int64_t>(count + 1),
-                                                     roots, true, {1, &no_monitor}));
-    examples_made->order = nodes_in_order(kernel.tree, *forest);
-    set = examples_made;
+    example_set->trees.push_back(TreeCounts::count(kernel.tree, *forest, numbers<std::int64_t>(count + 1),
+                                                   roots, true, {1, &no_monitor}));
+    example_set->order = nodes_in_order(kernel.tree, *forest);
+    set = example_set;
   }
 
   Vector gram() const {
@@ -108,14 +108,14 @@ void test_the_best_intercept_is_at_a_kink() {
   }
 }
 
-// --- The working square -----------------------------------------------------------------------------
+// --- The Gram block ---------------------------------------------------------------------------------
 
-void check_square(const GramBlock& square, const Vector& gram, std::size_t n) {
-  const auto examples = square.examples();
+void check_block(const GramBlock& block, const Vector& gram, std::size_t n) {
+  const auto examples = block.examples();
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    CHECK(square.place(examples[i]) == static_cast<std::int32_t>(i));
+    CHECK(block.place(examples[i]) == static_cast<std::int32_t>(i));
     for (std::size_t j = 0; j < examples.size(); ++j) {
-      const auto value = static_cast<double>(square.values()[i * square.stride() + j]);
+      const auto value = static_cast<double>(block.values()[i * block.stride() + j]);
       CHECK(close(value,
                   gram[static_cast<std::size_t>(examples[i]) * n + static_cast<std::size_t>(examples[j])],
                   1e-6));
@@ -123,27 +123,27 @@ void check_square(const GramBlock& square, const Vector& gram, std::size_t n) {
   }
 }
 
-void test_the_square_holds_the_kernels_of_its_examples() {
+void test_a_block_holds_the_kernels_of_its_examples() {
   Random random(2);
   constexpr std::size_t n = 150;
   const Problem problem(n, TreeKernelKind::subset_tree, 2);
   const Vector gram = problem.gram();
   const Monitor monitor;
   const LocalExamples examples(problem.kernel, problem.set, 2, monitor);
-  GramBlock square(examples, 90, 2);
+  GramBlock block(examples, 90, 2);
   for (int round = 0; round < 12; ++round) {
-    std::vector<std::int32_t> added;
+    std::vector<std::int32_t> new_examples;
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(n); ++i) {
-      if (square.place(i) < 0 && random.below(4) == 0 && square.size() + added.size() < square.capacity())
-        added.push_back(i);
+      if (block.place(i) < 0 && random.below(4) == 0 && block.size() + new_examples.size() < block.capacity())
+        new_examples.push_back(i);
     }
-    square.add(added);
-    check_square(square, gram, n);
-    std::vector<bool> kept(n);
-    for (std::size_t i = 0; i < n; ++i) kept[i] = random.below(3) > 0;
-    square.keep(kept);
-    check_square(square, gram, n);
-    for (std::size_t i = 0; i < n; ++i) CHECK(kept[i] || square.place(static_cast<std::int32_t>(i)) < 0);
+    block.add(new_examples);
+    check_block(block, gram, n);
+    std::vector<bool> is_kept(n);
+    for (std::size_t i = 0; i < n; ++i) is_kept[i] = random.below(3) > 0;
+    block.keep(is_kept);
+    check_block(block, gram, n);
+    for (std::size_t i = 0; i < n; ++i) CHECK(is_kept[i] || block.place(static_cast<std::int32_t>(i)) < 0);
   }
 }
 
@@ -185,7 +185,7 @@ void test_the_gap_is_certified() {
     const Problem problem(160, kind, 3);
     const Vector gram = problem.gram();
     for (const bool fit_intercept : {true, false}) {
-      const Trained trained = train(problem, fit_intercept, ample_memory, 1);
+      const Trained trained = train(problem, fit_intercept, large_memory, 1);
       CHECK(trained.converged);
       const auto [primal, dual] = values_of(problem, gram, trained);
       CHECK(close(trained.objective, primal, 1e-9) && close(trained.dual_objective, dual, 1e-9));
@@ -197,7 +197,7 @@ void test_the_gap_is_certified() {
         sum += trained.coefficients[i];
       }
       CHECK(fit_intercept ? std::abs(sum) < 1e-9 : trained.intercept == 0.0);
-      const Trained threaded = train(problem, fit_intercept, ample_memory, 3);
+      const Trained threaded = train(problem, fit_intercept, large_memory, 3);
       CHECK(threaded.coefficients == trained.coefficients && threaded.intercept == trained.intercept);
       const Trained small = train(problem, fit_intercept, 0, 1);  // enough for 64 examples
       CHECK(small.converged && close(small.objective, trained.objective, 2e-5));
@@ -215,7 +215,7 @@ void test_a_stopped_monitor_interrupts_training() {
   const Problem problem(100, TreeKernelKind::partial_tree, 4);
   Monitor monitor;
   monitor.stop();
-  const ExactOptions exact{1e-12, 1000, true, ample_memory, 2};
+  const ExactOptions exact{1e-12, 1000, true, large_memory, 2};
   const LocalExamples examples(problem.kernel, problem.set, 2, monitor);
   CHECK_THROWS(train_exact(examples, std::span(&problem.labelling, 1), exact, monitor), Interrupted);
   const SampledOptions sampled{1.0, 1e-9, 1000, 100, true, 1};
@@ -251,7 +251,7 @@ void test_every_method_makes_the_same_cuts() {
 
 int main() {
   test_the_best_intercept_is_at_a_kink();
-  test_the_square_holds_the_kernels_of_its_examples();
+  test_a_block_holds_the_kernels_of_its_examples();
   test_the_gap_is_certified();
   test_a_stopped_monitor_interrupts_training();
   test_every_method_makes_the_same_cuts();

@@ -38,7 +38,7 @@ using Vector = std::vector<double>;
 constexpr std::array kinds = {TreeKernelKind::subtree, TreeKernelKind::subset_tree,
                               TreeKernelKind::subset_tree_words, TreeKernelKind::partial_tree};
 
-const Monitor unwatched;
+const Monitor monitor_without_callback;
 
 struct Trees {
   Forest forest;
@@ -47,7 +47,7 @@ struct Trees {
   void add(const std::string& text) { roots.push_back(random_trees::add(forest, text)); }
   TreeCounts count(const TreeKernel& kernel, bool normalize, int threads = 1) const {
     return TreeCounts::count(kernel, forest, numbers<std::int64_t>(roots.size() + 1), roots, normalize,
-                             {threads, &unwatched});
+                             {threads, &monitor_without_callback});
   }
 };
 
@@ -57,11 +57,11 @@ Trees random_forest(Random& random, std::size_t count, const TreeKind& kind) {
   return trees;
 }
 
-// --- The recursions ---------------------------------------------------------------------------------
+// --- Slow twin: the recursive definitions -----------------------------------------------------------
 
-class Recursion {
+class RecursiveKernel {
  public:
-  Recursion(const TreeKernel& kernel, const Forest& forest) : kernel_(kernel), forest_(forest) {}
+  RecursiveKernel(const TreeKernel& kernel, const Forest& forest) : kernel_(kernel), forest_(forest) {}
 
   double kernel(NodeId left, NodeId right) {
     double sum = 0.0;
@@ -112,20 +112,20 @@ class Recursion {
   // Sums over all choices of equal numbers of children from both sides, represented as bit sets.
   double partial_trees(NodeId a, NodeId b) {
     if (forest_.label(a) != forest_.label(b)) return 0.0;
-    const auto [known, is_new] = known_.try_emplace({a, b}, 0.0);
-    if (!is_new) return known->second;
+    const auto [cached, is_new] = cache_.try_emplace({a, b}, 0.0);
+    if (!is_new) return cached->second;
     const double lambda = kernel_.decay;
     double sum = lambda * lambda;
     const auto choices = [&](NodeId node) { return 1U << forest_.children(node).size(); };
     for (std::uint32_t left = 1; left < choices(a); ++left) {
       for (std::uint32_t right = 1; right < choices(b); ++right) sum += subsequences(a, left, b, right);
     }
-    return known_[{a, b}] = kernel_.width_decay * sum;
+    return cache_[{a, b}] = kernel_.width_decay * sum;
   }
 
   double subsequences(NodeId a, std::uint32_t left, NodeId b, std::uint32_t right) {
-    const auto xs = places(left);
-    const auto zs = places(right);
+    const auto xs = positions_of_set_bits(left);
+    const auto zs = positions_of_set_bits(right);
     if (xs.size() != zs.size() || xs.size() > longest_subsequence) return 0.0;
     double value = std::pow(kernel_.decay, static_cast<double>(xs.back() - xs.front() + zs.back() -
                                                                zs.front() + 2 - 2 * xs.size()));
@@ -135,17 +135,17 @@ class Recursion {
     return value;
   }
 
-  static std::vector<std::size_t> places(std::uint32_t bits) {
-    std::vector<std::size_t> found;
+  static std::vector<std::size_t> positions_of_set_bits(std::uint32_t bits) {
+    std::vector<std::size_t> set_bits;
     for (std::size_t i = 0; bits >> i != 0; ++i) {
-      if ((bits >> i & 1U) != 0) found.push_back(i);
+      if ((bits >> i & 1U) != 0) set_bits.push_back(i);
     }
-    return found;
+    return set_bits;
   }
 
   TreeKernel kernel_;
   const Forest& forest_;
-  std::map<std::pair<NodeId, NodeId>, double> known_;
+  std::map<std::pair<NodeId, NodeId>, double> cache_;
 };
 
 void test_pairs_equal_the_recursive_definitions() {
@@ -158,13 +158,14 @@ void test_pairs_equal_the_recursive_definitions() {
       const TreeCounts counts = trees.count(kernel, false);
       TreePairs pairs(kernel, trees.forest);
       SelfKernel self(kernel, trees.forest);
-      Recursion slow(kernel, trees.forest);
+      RecursiveKernel slow(kernel, trees.forest);
       for (std::size_t i = 0; i < trees.roots.size(); ++i) {
         for (std::size_t j = 0; j < trees.roots.size(); ++j) {
           CHECK(
               close(pairs(counts.row(i), counts.row(j)), slow.kernel(trees.roots[i], trees.roots[j]), 1e-12));
         }
-        CHECK(close(self(counts.row(i), unwatched), slow.kernel(trees.roots[i], trees.roots[i]), 1e-12));
+        CHECK(close(self(counts.row(i), monitor_without_callback),
+                    slow.kernel(trees.roots[i], trees.roots[i]), 1e-12));
       }
     }
   }
@@ -217,12 +218,12 @@ Vector gram_by_pairs(const TreeKernel& kernel, const Trees& left, const Trees& r
   return values;
 }
 
-void check_close(const Vector& found, const Vector& expected, double tolerance) {
-  CHECK(found.size() == expected.size());
+void check_close(const Vector& values, const Vector& expected, double tolerance) {
+  CHECK(values.size() == expected.size());
   double largest = 1.0;
   for (const double value : expected) largest = std::max(largest, std::abs(value));
-  for (std::size_t i = 0; i < found.size(); ++i)
-    CHECK(std::abs(found[i] - expected[i]) <= tolerance * largest);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    CHECK(std::abs(values[i] - expected[i]) <= tolerance * largest);
 }
 
 void test_matrices_equal_all_pairs() {
@@ -248,8 +249,8 @@ void test_matrices_equal_all_pairs() {
   }
 }
 
-// Nearly all nodes have the same production, and so do their children. Covers all forms in which matches are
-// stored: lists, complements of lists, ranges and whole blocks.
+// Nearly all nodes have the same production, and nearly all of their children do. Covers all forms in which
+// matches are stored: lists, complements of lists, ranges and whole blocks.
 void test_blocks_in_which_most_nodes_match() {
   Random random(3);
   for (const TreeKernelKind kind : kinds) {
@@ -272,13 +273,13 @@ void test_more_columns_than_fit_into_one_block() {
   Random random(4);
   const Trees left = random_forest(random, 5, {3, 3, 3, false});
   Trees right = random_forest(random, 50, {3, 3, 3, false});
-  const std::vector<NodeId> few = right.roots;
-  for (std::size_t i = 50; i < 5000; ++i) right.roots.push_back(few[random.below(50)]);
+  const std::vector<NodeId> first_roots = right.roots;
+  for (std::size_t i = 50; i < 5000; ++i) right.roots.push_back(first_roots[random.below(50)]);
   for (const TreeKernelKind kind : kinds) {
     const TreeKernel kernel{kind, 0.4, 0.4};
     const Vector values = gram(kernel, left, right, true, 2);
     std::map<NodeId, std::size_t> first;
-    for (std::size_t j = 0; j < 50; ++j) first.try_emplace(few[j], j);
+    for (std::size_t j = 0; j < 50; ++j) first.try_emplace(first_roots[j], j);
     for (std::size_t i = 0; i < 5; ++i) {
       for (std::size_t j = 0; j < 5000; ++j) {
         CHECK(close(values[i * 5000 + j], values[i * 5000 + first.at(right.roots[j])], 1e-13));
@@ -289,37 +290,37 @@ void test_more_columns_than_fit_into_one_block() {
 
 // --- Scores -----------------------------------------------------------------------------------------
 
-void check_scores(const TreeKernel& kernel, const Trees& support, const Trees& inputs, std::size_t scores,
+void check_scores(const TreeKernel& kernel, const Trees& support, const Trees& inputs, std::size_t n_scores,
                   bool prepared, Random& random) {
   const std::size_t count = support.roots.size();
-  Vector coefficients(count * scores);
+  Vector coefficients(count * n_scores);
   for (double& value : coefficients) value = random.below(2001) / 1000.0 - 1.0;
-  const auto chosen = numbers<std::int32_t>(count);
+  const auto all_vectors = numbers<std::int32_t>(count);
   const auto order = nodes_in_order(kernel, support.forest);
-  TreeWeights weights(kernel, support.forest, order, support.count(kernel, true), chosen, coefficients,
-                      scores);
+  TreeWeights weights(kernel, support.forest, order, support.count(kernel, true), all_vectors, coefficients,
+                      n_scores);
   if (prepared) weights.add_up_parents();
   const auto groups = index_groups(weights.index(), groups_in(kernel, inputs.forest, support.forest));
   const TreeCounts counts = inputs.count(kernel, true);
   const Monitor monitor;
-  Vector found(inputs.roots.size() * scores, 0.5);  // scores are added to existing values
-  add_scores(weights, inputs.forest, groups, counts, {}, 1, monitor, found);
+  Vector scores(inputs.roots.size() * n_scores, 0.5);  // scores are added to existing values
+  add_scores(weights, inputs.forest, groups, counts, {}, 1, monitor, scores);
   const Vector values = gram_by_pairs(kernel, inputs, support, true);
-  Vector expected(found.size(), 0.5);
+  Vector expected(scores.size(), 0.5);
   for (std::size_t i = 0; i < inputs.roots.size(); ++i) {
     for (std::size_t j = 0; j < count; ++j) {
-      for (std::size_t s = 0; s < scores; ++s)
-        expected[i * scores + s] += values[i * count + j] * coefficients[j * scores + s];
+      for (std::size_t s = 0; s < n_scores; ++s)
+        expected[i * n_scores + s] += values[i * count + j] * coefficients[j * n_scores + s];
     }
   }
-  check_close(found, expected, 1e-12);
-  Vector threaded(found.size(), 0.5);
-  add_scores(weights, inputs.forest, groups, counts, {}, 3, monitor, threaded);
-  CHECK(threaded == found);
+  check_close(scores, expected, 1e-12);
+  Vector scores_by_threads(scores.size(), 0.5);
+  add_scores(weights, inputs.forest, groups, counts, {}, 3, monitor, scores_by_threads);
+  CHECK(scores_by_threads == scores);
   const std::vector<std::int32_t> last{static_cast<std::int32_t>(inputs.roots.size()) - 1};
-  Vector one(scores, 0.5);
-  add_scores(weights, inputs.forest, groups, counts, last, 1, monitor, one);
-  for (std::size_t s = 0; s < scores; ++s) CHECK(one[s] == found[found.size() - scores + s]);
+  Vector scores_of_last(n_scores, 0.5);
+  add_scores(weights, inputs.forest, groups, counts, last, 1, monitor, scores_of_last);
+  for (std::size_t s = 0; s < n_scores; ++s) CHECK(scores_of_last[s] == scores[scores.size() - n_scores + s]);
 }
 
 void test_scores_equal_sums_of_kernels() {
@@ -336,8 +337,8 @@ void test_scores_equal_sums_of_kernels() {
   }
 }
 
-// Many nodes have few different productions. Covers first children that many or few nodes share, and nodes
-// that match although the nodes above them do not.
+// There are many nodes and few different productions. Covers first children that many or few nodes share, and
+// nodes that match although their parents do not match.
 void test_scores_of_large_blocks() {
   Random random(8);
   const auto word = [&](std::uint32_t words) {
@@ -346,7 +347,7 @@ void test_scores_of_large_blocks() {
   const auto tree = [&](std::uint32_t words) {
     std::string text = "(S (A (D " + word(words) + ") (D " + word(2) + ")) (B (A " + word(3) + ")) (B (A " +
                        word(words) + ")) (C " + (random.below(9) == 0 ? "y" : "x") + "))";
-    for (std::uint32_t above = random.below(4); above > 0; --above) text = "(R " + text + ")";
+    for (std::uint32_t levels = random.below(4); levels > 0; --levels) text = "(R " + text + ")";
     return random.below(9) == 0 ? "(T " + text + " " + text + ")" : text;
   };
   for (const TreeKernelKind kind : kinds) {
@@ -385,7 +386,8 @@ void test_examples_with_several_trees_or_none() {
   const TreeKernel kernel{TreeKernelKind::subset_tree, 0.5, 0.5};
   const std::vector<std::int64_t> offsets{0, 0, 1, 4};
   const std::vector<NodeId> roots{-1, trees.roots[0], trees.roots[1], trees.roots[1]};
-  const TreeCounts counts = TreeCounts::count(kernel, trees.forest, offsets, roots, true, {2, &unwatched});
+  const TreeCounts counts =
+      TreeCounts::count(kernel, trees.forest, offsets, roots, true, {2, &monitor_without_callback});
   CHECK(counts.size() == 3 && counts.row(0).nodes.empty() && counts.row(1).nodes.empty());
   TreePairs pairs(kernel, trees.forest);
   // Each tree has norm 1: the first tree contributes 1, the second tree, which occurs twice, 2 * 2, and there
@@ -439,9 +441,9 @@ void test_deep_trees_keep_few_rows() {
       static Node begin(std::size_t, std::int32_t, double) { return {}; }
       static void end(const Node&) {}
     } ignored;
-    rows.visit(counts.row(0).nodes, ignored, unwatched);
+    rows.visit(counts.row(0).nodes, ignored, monitor_without_callback);
     CHECK(rows.rows() < 10);
-    norms[to_the_right] = SelfKernel(kernel, trees.forest)(counts.row(0), unwatched);
+    norms[to_the_right] = SelfKernel(kernel, trees.forest)(counts.row(0), monitor_without_callback);
   }
   CHECK(close(norms[0], norms[1], 1e-12));
 }
@@ -472,12 +474,12 @@ void test_groups_in_a_growing_forest() {
   for (const TreeKernelKind kind : kinds) {
     const TreeKernel kernel{kind, 0.4, 0.4};
     const Trees trees = random_forest(random, 20, {3, 3, 3, true});
-    Trees known;
-    GrowingGroups growing(kernel, trees.forest, known.forest);
+    Trees growing_trees;
+    GrowingGroups growing(kernel, trees.forest, growing_trees.forest);
     for (int round = 0; round < 6; ++round) {
-      for (int i = 0; i < round; ++i) known.add(random_tree(random, {3, 3, 4, true}));
+      for (int i = 0; i < round; ++i) growing_trees.add(random_tree(random, {3, 3, 4, true}));
       growing.update();
-      const std::vector<std::int32_t> expected = groups_in(kernel, trees.forest, known.forest);
+      const std::vector<std::int32_t> expected = groups_in(kernel, trees.forest, growing_trees.forest);
       for (std::size_t i = 0; i < expected.size(); ++i)
         CHECK(growing.group(static_cast<NodeId>(i)) == expected[i]);
       CHECK(std::ranges::any_of(expected, [](std::int32_t group) { return group >= 0; }) || round < 2 ||
@@ -493,9 +495,10 @@ void test_the_order_of_selected_nodes() {
     const Trees trees = random_forest(random, 20, {3, 3, 3, false});
     const TreeCounts counts = trees.count(kernel, false);
     const std::vector<NodeId> all = nodes_in_order(kernel, trees.forest);
-    std::vector<NodeId> some(counts.row(3).nodes.begin(), counts.row(3).nodes.end());
-    const std::vector<std::int32_t> chosen{3};
-    CHECK(nodes_in_order(kernel, trees.forest, some) == nodes_of(all, trees.forest.size(), counts, chosen));
+    std::vector<NodeId> selected(counts.row(3).nodes.begin(), counts.row(3).nodes.end());
+    const std::vector<std::int32_t> row_numbers{3};
+    CHECK(nodes_in_order(kernel, trees.forest, selected) ==
+          nodes_of(all, trees.forest.size(), counts, row_numbers));
   }
 }
 

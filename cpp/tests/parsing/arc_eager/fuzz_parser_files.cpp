@@ -35,7 +35,7 @@ ColumnText read(std::string_view text) {
   return {std::string(text), "fuzz", {data::ColumnFormat::conllu, 0, data::TreeCheck::none, false, 1}};
 }
 
-// The content of a file, with its own memory.
+// The content of a file in vectors that can be damaged.
 struct OwnedSpec {
   SpecOptions options;
   std::array<std::vector<std::string>, string_attributes> strings;
@@ -47,7 +47,7 @@ struct OwnedSpec {
   std::vector<FeatureKey> move_keys, arc_keys;
   std::vector<std::int64_t> move_begins, arc_begins;
 
-  explicit OwnedSpec(const SpecOptions& given) : options(given) {
+  explicit OwnedSpec(const SpecOptions& spec_options) : options(spec_options) {
     ArcEagerSpec spec("templates", templates, options);
     (void)spec.learn(read(treebank), Monitor());
     for (std::size_t k = 0; k < string_attributes; ++k) {
@@ -131,23 +131,24 @@ const ColumnText& sentences() {
 }
 
 struct OwnedEngines {
-  std::vector<std::unique_ptr<HashEngine>> made;
+  std::vector<std::unique_ptr<HashEngine>> owned_engines;
   ParserEngines engines;
 
   explicit OwnedEngines(const ArcEagerSpec& spec) {
     fill(spec.moves(), spec.move_features(), engines.moves);
     fill(spec.arcs(), spec.arc_features(), engines.arcs);
   }
-  void fill(const DecisionParts& parts, const FeatureSpace& space, std::vector<const engines::Engine*>& to) {
+  void fill(const DecisionParts& parts, const FeatureSpace& space,
+            std::vector<const engines::Engine*>& engines_of_parts) {
     for (std::size_t part = 0; part < parts.size(); ++part) {
       const std::size_t classes = parts.classes(part).size();
       if (classes < 2) {
-        to.push_back(nullptr);
+        engines_of_parts.push_back(nullptr);
         continue;
       }
-      made.push_back(std::make_unique<HashEngine>(classes == 2 ? 1 : classes,
-                                                  static_cast<std::int32_t>(space.columns())));
-      to.push_back(made.back().get());
+      owned_engines.push_back(std::make_unique<HashEngine>(classes == 2 ? 1 : classes,
+                                                           static_cast<std::int32_t>(space.columns())));
+      engines_of_parts.push_back(owned_engines.back().get());
     }
   }
 };
@@ -175,7 +176,7 @@ std::vector<std::string> fuzz_seeds() { return seeds_of_damage(3, 5, 4); }
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzBytes bytes(data, size);
   OwnedSpec stored = valid_specs()[bytes.below(3)];
-  for (std::size_t left = bytes.below(4); left > 0; --left) stored.damage(bytes);
+  for (std::size_t remaining = bytes.below(4); remaining > 0; --remaining) stored.damage(bytes);
   try {
     ArcEagerSpec spec("templates", templates, stored.options);
     spec.restore(stored.view());

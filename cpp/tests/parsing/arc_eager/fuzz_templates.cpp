@@ -22,7 +22,7 @@ std::string text_of(const ParserTemplates& templates) {
   for (const auto& [name, set] :
        {std::pair{"[moves]\n", &templates.moves}, std::pair{"[labels]\n", &templates.labels}}) {
     text += name;
-    for (const Template& one : set->templates) text += one.text + "\n";
+    for (const Template& feature_template : set->templates) text += feature_template.text + "\n";
   }
   return text;
 }
@@ -38,7 +38,7 @@ void check_same(const TemplateSet& a, const TemplateSet& b) {
 void check_addresses(const TemplateSet& set, Random& random) {
   ArcEagerState state;
   state.begin(1 + random.below(6));
-  for (std::uint32_t left = random.below(8); left > 0 && !state.finished(); --left) {
+  for (std::uint32_t remaining = random.below(8); remaining > 0 && !state.finished(); --remaining) {
     const Move move = all_moves[random.below(move_count)];
     if (valid(state, move)) apply(state, move, 0);
   }
@@ -51,11 +51,12 @@ void check_addresses(const TemplateSet& set, Random& random) {
 
 void check_set(const TemplateSet& set, Random& random) {
   CHECK(!set.templates.empty());
-  for (const Template& one : set.templates) {
-    CHECK(!one.values.empty() && one.values.size() <= 4);
-    for (const TemplateValue& value : one.values) {
-      const bool bare = value.attribute == Attribute::distance || value.attribute == Attribute::direction;
-      CHECK(bare || value.address < set.addresses.size());
+  for (const Template& single_template : set.templates) {
+    CHECK(!single_template.values.empty() && single_template.values.size() <= 4);
+    for (const TemplateValue& value : single_template.values) {
+      const bool needs_no_address =
+          value.attribute == Attribute::distance || value.attribute == Attribute::direction;
+      CHECK(needs_no_address || value.address < set.addresses.size());
     }
   }
   for (int trial = 0; trial < 4; ++trial) check_addresses(set, random);
@@ -104,12 +105,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = input.text();
   Random random(input.hash());
   try {
-    const ParserTemplates read = read_templates("fuzz", text);
-    const ParserTemplates again = read_templates("fuzz", text_of(read));
-    check_same(read.moves, again.moves);
-    check_same(read.labels, again.labels);
-    check_set(read.moves, random);
-    check_set(read.labels, random);
+    const ParserTemplates parsed = read_templates("fuzz", text);
+    const ParserTemplates reread = read_templates("fuzz", text_of(parsed));
+    check_same(parsed.moves, reread.moves);
+    check_same(parsed.labels, reread.labels);
+    check_set(parsed.moves, random);
+    check_set(parsed.labels, random);
   } catch (const FormatError& error) {
     // Line 0 stands for the whole file: a section is missing or has no features.
     CHECK(error.line >= 0 && error.line <= std::ranges::count(text, '\n') + 1);

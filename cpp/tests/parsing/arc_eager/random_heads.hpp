@@ -35,8 +35,8 @@ inline bool is_projective(const Heads& heads) {
   for (Word word = 1; word < static_cast<Word>(heads.size()); ++word) {
     const Word head = head_of(heads, word);
     if (head == no_word) continue;
-    for (Word between = std::min(word, head) + 1; between < std::max(word, head); ++between) {
-      if (!is_below(heads, between, head)) return false;
+    for (Word inner = std::min(word, head) + 1; inner < std::max(word, head); ++inner) {
+      if (!is_below(heads, inner, head)) return false;
     }
   }
   return true;
@@ -48,10 +48,10 @@ inline std::vector<Heads> all_trees(std::size_t words) {
   Heads heads(words + 1, 0);
   for (;;) {
     if (is_one_tree(heads)) trees.push_back(heads);
-    std::size_t place = 1;
-    while (place <= words && heads[place] == static_cast<Word>(words)) heads[place++] = 0;
-    if (place > words) return trees;
-    ++heads[place];
+    std::size_t word = 1;
+    while (word <= words && heads[word] == static_cast<Word>(words)) heads[word++] = 0;
+    if (word > words) return trees;
+    ++heads[word];
   }
 }
 
@@ -72,7 +72,8 @@ inline Heads random_tree(std::size_t words, Random& random) {
   return heads;
 }
 
-// Makes a random projective tree: chooses a root for the words [first, last), then one for each side of it.
+// Attaches the words [first, last) to `head` as random projective trees: chooses a root for some of the
+// words, and attaches the words on both sides of the root to it.
 inline void hang_projectively(Word first, Word last, Word head, Heads& heads, Random& random) {
   while (first < last) {
     const Word end = first + 1 + static_cast<Word>(random.below(static_cast<std::uint32_t>(last - first)));
@@ -80,7 +81,7 @@ inline void hang_projectively(Word first, Word last, Word head, Heads& heads, Ra
     heads[static_cast<std::size_t>(root)] = head;
     hang_projectively(first, root, root, heads, random);
     hang_projectively(root + 1, end, root, heads, random);
-    if (head == no_word) {  // one root only: the rest attaches to it
+    if (head == no_word) {  // a sentence has only one root, so the remaining words attach to it
       hang_projectively(end, last, root, heads, random);
       return;
     }

@@ -117,7 +117,8 @@ void test_canonical_moves_build_every_projective_tree(Random& random) {
 
 // --- Costs by exhaustive search ----------------------------------------------------------------------
 
-// Arc-eager without UNSHIFT: ends when no words remain; words without a head are then roots.
+// A state of arc-eager parsing without UNSHIFT, which ends when no input remains. Words without a head become
+// roots.
 struct PlainState {
   Word next;
   Word end;
@@ -129,15 +130,15 @@ struct PlainState {
   }
 };
 
-PlainState plain(const ArcEagerState& state) {
+PlainState plain_state_of(const ArcEagerState& state) {
   return {state.next(), state.end(), {state.stacked().begin(), state.stacked().end()}, heads_of(state)};
 }
 
-std::optional<PlainState> after(PlainState state, Move move) {
+std::optional<PlainState> apply_move(PlainState state, Move move) {
   const auto head = [&](Word word) -> Word& { return state.heads[static_cast<std::size_t>(word)]; };
-  const bool stacked = !state.stack.empty();
-  if (move != Move::shift && !stacked) return std::nullopt;
-  const Word top = stacked ? state.stack.back() : no_word;
+  const bool has_top = !state.stack.empty();
+  if (move != Move::shift && !has_top) return std::nullopt;
+  const Word top = has_top ? state.stack.back() : no_word;
   if (move == Move::reduce && head(top) == no_word) return std::nullopt;
   if (move == Move::left_arc && head(top) != no_word) return std::nullopt;
   if (move == Move::left_arc) head(top) = state.next;
@@ -150,48 +151,49 @@ std::optional<PlainState> after(PlainState state, Move move) {
   return state;
 }
 
-// A search for the largest number of gold heads, including roots, over all continuations.
+// Finds the largest number of gold heads, including roots, that any sequence of further moves can reach.
 class Search {
  public:
   explicit Search(const Heads& gold) : gold_(gold) {}
 
   int most_gold_heads(const PlainState& state) {
     if (state.next == state.end) return count_gold_heads(state.heads);
-    if (const auto known = known_.find(state); known != known_.end()) return known->second;
+    if (const auto cached = cache_.find(state); cached != cache_.end()) return cached->second;
     int best = 0;
     for (const Move move : all_moves) {
-      if (const auto next = after(state, move)) best = std::max(best, most_gold_heads(*next));
+      if (const auto next = apply_move(state, move)) best = std::max(best, most_gold_heads(*next));
     }
-    return known_[state] = best;
+    return cache_[state] = best;
   }
 
  private:
   int count_gold_heads(const Heads& heads) const {
-    int right = 0;
-    for (std::size_t word = 1; word < heads.size(); ++word) right += heads[word] == gold_[word];
-    return right;
+    int correct = 0;
+    for (std::size_t word = 1; word < heads.size(); ++word) correct += heads[word] == gold_[word];
+    return correct;
   }
 
   const Heads& gold_;
-  std::map<PlainState, int> known_;
+  std::map<PlainState, int> cache_;
 };
 
 // Checks the costs in every reachable state.
 void check_costs(const Heads& gold) {
   Search search(gold);
-  std::set<std::pair<PlainState, bool>> seen;
+  std::set<std::pair<PlainState, bool>> visited;
   ArcEagerState first;
   first.begin(gold.size() - 1);
-  std::vector<ArcEagerState> waiting{first};
-  while (!waiting.empty()) {
-    const ArcEagerState state = waiting.back();
-    waiting.pop_back();
-    if (state.finished() || !seen.insert({plain(state), state.unshifted()}).second) continue;
+  std::vector<ArcEagerState> pending{first};
+  while (!pending.empty()) {
+    const ArcEagerState state = pending.back();
+    pending.pop_back();
+    if (state.finished() || !visited.insert({plain_state_of(state), state.unshifted()}).second) continue;
     for (const Move move : valid_moves(state)) {
       CHECK(cost(state, move, gold) ==
-            search.most_gold_heads(plain(state)) - search.most_gold_heads(after(plain(state), move).value()));
-      waiting.push_back(state);
-      apply(waiting.back(), move, 0);
+            search.most_gold_heads(plain_state_of(state)) -
+                search.most_gold_heads(apply_move(plain_state_of(state), move).value()));
+      pending.push_back(state);
+      apply(pending.back(), move, 0);
     }
   }
 }

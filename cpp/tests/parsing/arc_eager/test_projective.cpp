@@ -124,7 +124,7 @@ void test_labels_that_look_like_marks() {
 }
 
 // The slow twin: after every lift, searches all arcs for the shortest one that crosses another.
-Heads lifted_one_by_one(Heads heads) {
+Heads lift_one_by_one(Heads heads) {
   for (;;) {
     Word shortest = no_word;
     const auto length = [&](Word word) { return std::abs(word - head_of(heads, word)); };
@@ -145,7 +145,7 @@ void test_lifting_equals_the_slow_twin(Random& random) {
     Heads heads = random_tree(1 + random.below(24), random);
     const auto any_word = [&] { return 1 + random.below(static_cast<std::uint32_t>(heads.size() - 1)); };
     for (std::uint32_t k = random.below(3); k > 0; --k) heads[any_word()] = no_word;  // forests, too
-    CHECK(lifted_heads(heads, unkernel::Monitor()) == lifted_one_by_one(heads));
+    CHECK(lifted_heads(heads, unkernel::Monitor()) == lift_one_by_one(heads));
   }
 }
 

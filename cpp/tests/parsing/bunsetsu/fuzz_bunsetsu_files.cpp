@@ -32,7 +32,7 @@ constexpr std::string_view training =
     "* 2 -1D\n読む よむ 読む 動詞 * マ行 基本形\n」 」 」 特殊 括弧終 * *\n。 。 。 特殊 句点 * *\nEOS\n"
     "* 0 1D\n本 ほん 本 名詞 普通名詞 * *\nが が が 助詞 格助詞 * *\n* 1 -1D\nある ある ある 動詞 * ラ行 "
     "基本形\nEOS\n";
-constexpr std::string_view others =
+constexpr std::string_view unseen_text =
     "* 0 1D\n新 しん 新 未知 * * *\n* 1 2D\n本 ほん 本 名詞 普通名詞 * *\nは は は 助詞 副助詞 * *\n* 2 "
     "-1D\n。 。 。 特殊 句点 * "
     "*\nEOS\n* 0 -1D\nある ある ある 動詞 * ラ行 基本形\nEOS\nEOS\n";
@@ -48,14 +48,14 @@ const std::vector<std::vector<std::string>>& template_lists() {
 
 BunsetsuText read(std::string_view text) { return {std::string(text), "fuzz", 1, BadSentence::fail}; }
 
-// The content of a file, with its own memory.
+// The content of a file in vectors that can be damaged.
 struct OwnedParser {
   std::vector<std::string> templates;
   std::string names;
   std::vector<std::int64_t> name_ends;
   std::vector<std::int32_t> begins, values;
 
-  explicit OwnedParser(const std::vector<std::string>& given) : templates(given) {
+  explicit OwnedParser(const std::vector<std::string>& template_names) : templates(template_names) {
     const BunsetsuText text = read(training);
     const BunsetsuFeatures learned =
         bunsetsu_training(text, text.heads(), read_bunsetsu_templates(templates), 1, Monitor()).features;
@@ -96,7 +96,7 @@ const std::vector<OwnedParser>& valid_parsers() {
 }
 
 const BunsetsuText& texts() {
-  static const BunsetsuText text = read(std::string(training) + std::string(others));
+  static const BunsetsuText text = read(std::string(training) + std::string(unseen_text));
   return text;
 }
 
@@ -117,9 +117,9 @@ void check_trees(std::span<const std::int32_t> heads) {
 
 // Checks the rows of decisions and their names, as explanations request them.
 void check_explained(const BunsetsuFeatures& features, std::span<const std::int32_t> heads) {
-  const BunsetsuDecisions made = bunsetsu_decisions(texts(), heads, features, Monitor());
-  CHECK(made.rows.offsets.size() == made.labels.size() + 1);
-  for (const std::int32_t column : made.rows.columns) {
+  const BunsetsuDecisions decisions = bunsetsu_decisions(texts(), heads, features, Monitor());
+  CHECK(decisions.rows.offsets.size() == decisions.labels.size() + 1);
+  for (const std::int32_t column : decisions.rows.columns) {
     CHECK(column >= 0 && static_cast<std::size_t>(column) < features.columns());
     const std::string name = features.name(static_cast<std::size_t>(column));
     CHECK(name.find('=') != std::string::npos);
@@ -136,7 +136,7 @@ std::vector<std::string> fuzz_seeds() { return seeds_of_damage(3, 4, 6); }
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzBytes bytes(data, size);
   OwnedParser stored = valid_parsers()[bytes.below(3)];
-  for (std::size_t left = bytes.below(4); left > 0; --left) stored.damage(bytes);
+  for (std::size_t remaining = bytes.below(4); remaining > 0; --remaining) stored.damage(bytes);
   const std::size_t scores = bytes.byte() > 250 ? 2 : 1;
   try {
     const BunsetsuFeatures features(stored_bunsetsu_templates(stored.templates),

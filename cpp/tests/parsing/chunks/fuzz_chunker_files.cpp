@@ -31,7 +31,7 @@ using unkernel::data::NameTable;
 constexpr std::string_view training =
     "He PRP B-NP\nsaw VBD B-VP\nthe DT B-NP\ndog NN I-NP\n\nNow RB O\nit PRP B-NP\nsaw VBD B-VP\nBob NN "
     "B-NP\n\n";
-constexpr std::string_view others = "Bob NN\nsaw NN\nunheard X\n. .\n\nit PRP\n\n";
+constexpr std::string_view unseen_text = "Bob NN\nsaw NN\nunheard X\n. .\n\nit PRP\n\n";
 constexpr std::array<std::string_view, 3> template_texts = {
     "word[0]\npos[-1]+tag[-1]\ntag[-1]\n",
     "suffix2[0]\nshape[1]\nword[-1]+word[0]+pos[1]\ntag[-2]+tag[-1]+pos[0]\n",
@@ -48,7 +48,7 @@ struct OwnedNames {
   std::vector<std::int64_t> ends;
 };
 
-// The content of a file, with its own memory.
+// The content of a file in vectors that can be damaged.
 struct OwnedChunker {
   std::string templates;
   std::vector<OwnedNames> values;
@@ -61,8 +61,8 @@ struct OwnedChunker {
   bool backward;
   std::size_t beam = 2;
 
-  OwnedChunker(std::string_view text, ChunkScheme coded, bool reversed)
-      : templates(text), scheme(coded), backward(reversed) {
+  OwnedChunker(std::string_view text, ChunkScheme chunk_scheme, bool is_backward)
+      : templates(text), scheme(chunk_scheme), backward(is_backward) {
     const ColumnText words = read(training);
     NameTable names;
     std::vector<ChunkTag> tags = read_chunk_tags(words, 2, names);
@@ -134,7 +134,7 @@ const std::array<OwnedChunker, 3>& valid_chunkers() {
 }
 
 // Restores the features like the reader of files.
-SequenceFeatures restored(const OwnedChunker& stored) {
+SequenceFeatures restore_features(const OwnedChunker& stored) {
   SequenceTemplates templates = read_sequence_templates(stored.templates, "templates", chunk_names());
   std::vector<NameTable> values;
   for (const OwnedNames& names : stored.values) values.push_back(NameTable::of(names.bytes, names.ends));
@@ -148,7 +148,7 @@ const ColumnText& texts() {
     const ColumnText words = read(training);
     for (std::int64_t token = 0; token < words.tokens(); ++token)
       all.append(words.field(token, 0)).append(" ").append(words.field(token, 1)).append("\n");
-    return read(all.append("\n").append(others));
+    return read(all.append("\n").append(unseen_text));
   }();
   return text;
 }
@@ -170,17 +170,18 @@ void check_explained(const OwnedChunker& stored, const SequenceFeatures& feature
                      std::span<const ChunkTag> predicted, bool store_again) {
   std::vector<std::int32_t> answers;
   for (const ChunkTag tag : predicted) {
-    const auto known = std::ranges::find(stored.classes, tag);
+    const auto match = std::ranges::find(stored.classes, tag);
     answers.push_back(
-        known == stored.classes.end() ? -1 : static_cast<std::int32_t>(known - stored.classes.begin()));
+        match == stored.classes.end() ? -1 : static_cast<std::int32_t>(match - stored.classes.begin()));
   }
   const FeatureRows rows = features.rows({.text = texts(), .backward = stored.backward}, answers, Monitor());
   check_rows(rows, features.features());
   if (!store_again) return;
-  const SequenceFeatures again(read_sequence_templates(stored.templates, "templates", chunk_names()),
-                               chunk_sources(), features.values(), features.tables(), features.features());
-  const FeatureRows same = again.rows({.text = texts(), .backward = stored.backward}, answers, Monitor());
-  CHECK(same.offsets == rows.offsets && same.columns == rows.columns);
+  const SequenceFeatures reloaded(read_sequence_templates(stored.templates, "templates", chunk_names()),
+                                  chunk_sources(), features.values(), features.tables(), features.features());
+  const FeatureRows reloaded_rows =
+      reloaded.rows({.text = texts(), .backward = stored.backward}, answers, Monitor());
+  CHECK(reloaded_rows.offsets == rows.offsets && reloaded_rows.columns == rows.columns);
 }
 
 void check_tags(std::vector<ChunkTag> predicted, std::size_t types) {
@@ -203,13 +204,13 @@ std::vector<std::string> fuzz_seeds() { return seeds_of_damage(3, 6, 4); }
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzBytes bytes(data, size);
   OwnedChunker stored = valid_chunkers()[bytes.below(3)];
-  for (std::size_t left = bytes.below(4); left > 0; --left) stored.damage(bytes);
+  for (std::size_t remaining = bytes.below(4); remaining > 0; --remaining) stored.damage(bytes);
   const auto inside = [&](ChunkTag tag) {
     return tag >= 0 && tag <= static_cast<ChunkTag>(marks * stored.types);
   };
   if (!std::ranges::all_of(stored.classes, inside)) return 0;  // the file's reader checks these
   try {
-    const SequenceFeatures features = restored(stored);
+    const SequenceFeatures features = restore_features(stored);
     const HashEngine engine(stored.scores, features.features());
     const Monitor monitor;
     const std::vector<ChunkTag> predicted =

@@ -30,12 +30,12 @@ std::span<ChunkTag> sentence(const ColumnText& text, std::int64_t s, std::vector
 }
 
 void check_valid(std::span<const ChunkTag> tags, ChunkScheme scheme) {
-  ChunkTag before = outside;
+  ChunkTag previous = outside;
   for (const ChunkTag tag : tags) {
-    CHECK(may_follow(scheme, before, tag));
-    before = tag;
+    CHECK(may_follow(scheme, previous, tag));
+    previous = tag;
   }
-  CHECK(may_follow(scheme, before, outside));
+  CHECK(may_follow(scheme, previous, outside));
 }
 
 void check_tags(const ColumnText& text, const SequenceTemplates& templates, std::vector<ChunkTag> tags,
@@ -68,14 +68,14 @@ void check_tags(const ColumnText& text, const SequenceTemplates& templates, std:
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const FuzzInput input(data, size);
-  const std::string all(input.text());
-  const std::size_t cut = all.find("%%\n");
+  const std::string content(input.text());
+  const std::size_t separator = content.find("%%\n");
   try {
     const SequenceTemplates templates =
-        read_sequence_templates(all.substr(0, cut), "templates", chunk_names());
-    if (cut == std::string::npos) return 0;
+        read_sequence_templates(content.substr(0, separator), "templates", chunk_names());
+    if (separator == std::string::npos) return 0;
     const ColumnText text(
-        all.substr(cut + 3), "text",
+        content.substr(separator + 3), "text",
         {unkernel::data::ColumnFormat::chunks, 0, unkernel::data::TreeCheck::none, false, 1});
     if (text.sentences() == 0) return 0;
     unkernel::data::NameTable types;

@@ -1,5 +1,5 @@
-// Compares the feature index with a map, for templates with one place, with several places, and with keys
-// that exceed 63 bits.
+// Compares the feature index with a map, for templates of one value, of several values, and of so many values
+// that their keys exceed 63 bits.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -27,31 +27,31 @@ using Slow = std::map<std::pair<std::size_t, std::vector<FeatureValue>>, std::in
 std::vector<FeatureValue> draw_values(const TemplateRanges& ranges, Random& random) {
   std::vector<FeatureValue> values;
   for (const std::size_t range : ranges) {
-    const std::uint32_t near = random.below(4);  // a few values at both ends of the range
-    const auto value = static_cast<FeatureValue>(near % range);
+    const std::uint32_t distance = random.below(4);  // a few values at both ends of the range
+    const auto value = static_cast<FeatureValue>(distance % range);
     values.push_back(random.below(2) == 0 ? value : static_cast<FeatureValue>(range) - 1 - value);
   }
   return values;
 }
 
-auto values_by_place(const std::vector<FeatureValue>& values) {
+auto as_function(const std::vector<FeatureValue>& values) {
   return [&values](std::size_t k) { return values[k]; };
 }
 
 void check_same(const FeatureIndex& index, const Slow& slow) {
   CHECK(static_cast<std::size_t>(index.columns()) == slow.size());
   for (const auto& [feature, column] : slow)
-    CHECK(index.find(feature.first, values_by_place(feature.second)) == column);
-  std::size_t seen = 0;
+    CHECK(index.find(feature.first, as_function(feature.second)) == column);
+  std::size_t n_features = 0;
   for (std::size_t t = 0; t < index.templates(); ++t) {
-    std::int32_t before = -1;
+    std::int32_t previous_column = -1;
     index.for_each(t, [&](std::span<const FeatureValue> values, std::int32_t column) {
-      CHECK(column > before && slow.at({t, {values.begin(), values.end()}}) == column);
-      before = column;
-      ++seen;
+      CHECK(column > previous_column && slow.at({t, {values.begin(), values.end()}}) == column);
+      previous_column = column;
+      ++n_features;
     });
   }
-  CHECK(seen == slow.size());
+  CHECK(n_features == slow.size());
 }
 
 void test_the_index_equals_a_map() {
@@ -63,18 +63,18 @@ void test_the_index_equals_a_map() {
     const std::size_t t = random.below(static_cast<std::uint32_t>(templates.size()));
     std::vector<FeatureValue> values = draw_values(templates[t], random);
     const auto next = static_cast<std::int32_t>(slow.size());
-    CHECK(index.find(t, values_by_place(values)) ==
+    CHECK(index.find(t, as_function(values)) ==
           (slow.contains({t, values}) ? slow.at({t, values}) : no_column));
-    CHECK(index.add(t, values_by_place(values)) == slow.try_emplace({t, values}, next).first->second);
+    CHECK(index.add(t, as_function(values)) == slow.try_emplace({t, values}, next).first->second);
     values[random.below(static_cast<std::uint32_t>(values.size()))] = -1;
-    CHECK(index.find(t, values_by_place(values)) == no_column);
+    CHECK(index.find(t, as_function(values)) == no_column);
   }
   check_same(index, slow);
 
   std::vector<std::int32_t> renumbered(slow.size(), no_column);
-  std::int32_t kept = 0;
+  std::int32_t n_kept = 0;
   for (std::size_t c = 0; c < renumbered.size(); ++c) {
-    if (random.below(3) > 0) renumbered[c] = kept++;
+    if (random.below(3) > 0) renumbered[c] = n_kept++;
   }
   index.renumber(renumbered);
   std::erase_if(slow, [&](const auto& entry) {
@@ -84,7 +84,7 @@ void test_the_index_equals_a_map() {
   check_same(index, slow);
 }
 
-// The memory of a place with many values depends on the number of features.
+// Memory depends on the number of features of a template, not on the range of its values.
 void test_memory_depends_on_the_number_of_features() {
   const std::vector<TemplateRanges> ranges(100, {1'000'000});
   std::vector<std::size_t> features(ranges.size(), 10);
@@ -94,9 +94,9 @@ void test_memory_depends_on_the_number_of_features() {
   for (std::int32_t k = 0; k < 10; ++k) {
     for (const std::size_t t : {0, 1}) {
       const std::vector<FeatureValue> values{99'991 * k};
-      CHECK(index.find(t, values_by_place(values)) == no_column);
+      CHECK(index.find(t, as_function(values)) == no_column);
       index.put(t, values, 2 * k + static_cast<std::int32_t>(t));
-      CHECK(index.find(t, values_by_place(values)) == 2 * k + static_cast<std::int32_t>(t));
+      CHECK(index.find(t, as_function(values)) == 2 * k + static_cast<std::int32_t>(t));
       CHECK_THROWS(index.put(t, values, 50), std::invalid_argument);
       index.put(t, std::vector<FeatureValue>{99'991 * k + 1}, 50 + 2 * k + static_cast<std::int32_t>(t));
     }
@@ -115,21 +115,21 @@ void test_keys_are_restored_from_their_values() {
   const FeatureIndex index(templates);
   for (FeatureKey key = 0; key < 12; ++key) {
     const std::vector<FeatureValue> values = index.values_of(1, key);
-    FeatureKey again = 0;
-    CHECK(index.key_of(1, values_by_place(values), again) && again == key);
+    FeatureKey restored_key = 0;
+    CHECK(index.key_of(1, as_function(values), restored_key) && restored_key == key);
   }
 }
 
 void test_repeated_and_invalid_features_are_refused() {
   FeatureIndex index(templates);
-  const std::vector<FeatureValue> good{2, 3}, large{3, 0}, negative{0, -1};
-  index.put(1, good, 0);
-  CHECK_THROWS(index.put(1, good, 1), std::invalid_argument);
-  CHECK_THROWS(index.put(1, large, 1), std::invalid_argument);
+  const std::vector<FeatureValue> valid{2, 3}, too_large{3, 0}, negative{0, -1};
+  index.put(1, valid, 0);
+  CHECK_THROWS(index.put(1, valid, 1), std::invalid_argument);
+  CHECK_THROWS(index.put(1, too_large, 1), std::invalid_argument);
   CHECK_THROWS(index.put(1, negative, 1), std::invalid_argument);
   CHECK_THROWS(index.put(1, index.values_of(1, 12), 1), std::invalid_argument);
   CHECK_THROWS(index.put(1, index.values_of(1, static_cast<FeatureKey>(-1)), 1), std::invalid_argument);
-  CHECK(index.find(1, values_by_place(good)) == 0 || index.find(1, values_by_place(good)) == 1);
+  CHECK(index.find(1, as_function(valid)) == 0 || index.find(1, as_function(valid)) == 1);
 }
 
 void test_rare_columns_are_removed_from_rows() {
@@ -138,9 +138,9 @@ void test_rare_columns_are_removed_from_rows() {
     rows.columns.insert(rows.columns.end(), row.begin(), row.end());
     rows.end_row();
   }
-  const auto kept = frequent_columns(rows, 5, 2);
-  CHECK((kept == std::vector<std::int32_t>{0, no_column, 1, no_column, no_column}));
-  renumber(rows, kept);
+  const auto new_columns = frequent_columns(rows, 5, 2);
+  CHECK((new_columns == std::vector<std::int32_t>{0, no_column, 1, no_column, no_column}));
+  renumber(rows, new_columns);
   CHECK((rows.columns == std::vector<std::int32_t>{0, 1, 1, 0, 1}));
   CHECK((rows.offsets == std::vector<std::int64_t>{0, 2, 2, 3, 5}));
   CHECK(frequent_columns(rows, 4, 0)[3] == no_column);  // a feature that never occurs has no column

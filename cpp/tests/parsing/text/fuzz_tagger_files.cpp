@@ -27,7 +27,7 @@ using unkernel::data::ColumnText;
 using unkernel::data::NameTable;
 
 constexpr std::string_view training = "He P\nsaw V\nthe D\ndog N\n\nNow R\nit P\nsaw V\nBob N\n\n";
-constexpr std::string_view others = "Bob N\nsaw X\nunheard _\n. .\n\nit P\n\n";
+constexpr std::string_view unseen_text = "Bob N\nsaw X\nunheard _\n. .\n\nit P\n\n";
 constexpr std::string_view first_templates = "word[0]\nsuffix2[0]+tag[-1]\ncluster[0]+word[1]\n";
 constexpr std::string_view second_templates = "word[0]+pos[0]\npos[1]+pos[-1]\ntag[-1]\nshape[0]\n";
 constexpr std::int32_t part_count = 3;
@@ -38,13 +38,13 @@ ColumnText read(std::string_view text) {
           {unkernel::data::ColumnFormat::chunks, 0, unkernel::data::TreeCheck::none, false, 1}};
 }
 
-// Words and numbers, of a lexicon or of certain classes.
+// A word whose class in a part is certain.
 struct Entry {
   std::string word;
   std::int32_t part, number;
 };
 
-// The content of a file for one column, with its own memory.
+// The content of a file for one column, in vectors that can be damaged.
 struct OwnedColumn {
   std::string templates;
   std::vector<NameTable> values;
@@ -58,7 +58,7 @@ struct OwnedColumn {
   std::vector<std::int32_t> cluster_of{0, 1, 1};
   std::vector<Entry> certain{{"the", 0, 2}, {"He", 0, 0}};
 
-  OwnedColumn(std::string_view text, std::size_t split_by) : templates(text), split(split_by) {
+  OwnedColumn(std::string_view text, std::size_t split_columns) : templates(text), split(split_columns) {
     if (split == 0) {
       classes = {{0, 1, 2, 3, 4}};
     } else {
@@ -192,7 +192,7 @@ std::vector<std::string> fuzz_seeds() { return seeds_of_damage(2, 6, 4); }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const OwnedColumn first(first_templates, 0), second(second_templates, 1);
-  static const ColumnText text = read(std::string(training).append(others));
+  static const ColumnText text = read(std::string(training).append(unseen_text));
   FuzzBytes bytes(data, size);
   OwnedColumn first_stored = first, second_stored = second;
   const std::size_t damages = bytes.below(4);

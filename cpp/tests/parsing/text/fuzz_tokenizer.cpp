@@ -18,17 +18,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = input.text();
   const std::string answer = tokenizer.tokenize(text, 1);
   if (fuzz_also(input.hash(), 64)) CHECK(answer == tokenizer.tokenize(text, 3));
-  const auto [whole, ends_paragraph] =
+  const auto [complete, ends_paragraph] =
       unkernel::parsing::whole_stretches(tokenizer.spec().characters(), text);
-  CHECK(answer == tokenizer.tokenize(text.substr(0, whole), 1) +
-                      tokenizer.tokenize(text.substr(whole), 1, ends_paragraph));
-  const bool blanks = unkernel::parsing::skip_blanks(tokenizer.spec().characters(), text, 0) == text.size();
-  CHECK(original_text(answer) == (blanks ? "" : text));
+  CHECK(answer == tokenizer.tokenize(text.substr(0, complete), 1) +
+                      tokenizer.tokenize(text.substr(complete), 1, ends_paragraph));
+  const bool is_blank = unkernel::parsing::skip_blanks(tokenizer.spec().characters(), text, 0) == text.size();
+  CHECK(original_text(answer) == (is_blank ? "" : text));
   if (unkernel::data::first_bad_byte(answer) == answer.size()) {
-    const unkernel::data::ColumnText read(
+    const unkernel::data::ColumnText treebank(
         answer, "answer",
         {unkernel::data::ColumnFormat::conllu, 0, unkernel::data::TreeCheck::none, false, 1});
-    CHECK((read.sentences() == 0) == blanks);
+    CHECK((treebank.sentences() == 0) == is_blank);
   }
   return 0;
 }

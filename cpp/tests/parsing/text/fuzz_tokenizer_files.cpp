@@ -28,11 +28,11 @@ constexpr std::array<std::string_view, 6> texts = {"I don't know.\n\nWhy not? do
                                                    "... \xFF don't\t\tn't"};
 
 template <class T>
-std::vector<T> copied(std::span<const T> values) {
+std::vector<T> copy_to_vector(std::span<const T> values) {
   return {values.begin(), values.end()};
 }
 
-// The content of a file, with its own memory.
+// The content of a file in vectors that can be damaged.
 struct OwnedTokenizer {
   SmallTables characters;
   std::vector<std::uint8_t> pairs, uses;
@@ -46,10 +46,10 @@ struct OwnedTokenizer {
   OwnedTokenizer() {
     const SmallTokenizer valid;
     const TokenizerSpec& spec = valid.spec();
-    pairs = copied(spec.pairs());
-    uses = copied(spec.word_uses());
-    words = copied(spec.words());
-    features = copied(spec.feature_hashes());
+    pairs = copy_to_vector(spec.pairs());
+    uses = copy_to_vector(spec.word_uses());
+    words = copy_to_vector(spec.words());
+    features = copy_to_vector(spec.feature_hashes());
     const CharacterKinds kinds(characters.view());
     tokens = {token_key(kinds, "don't"), token_key(kinds, "dont")};
     endings = {ending_key(kinds, "n't", 3)};
@@ -96,13 +96,14 @@ const OwnedTokenizer& valid_tokenizer() {
   return tokenizer;
 }
 
-void check_answers(const TokenizerParts& parts, std::string_view text, bool begins, bool threads) {
+void check_answers(const TokenizerParts& parts, std::string_view text, bool begins_paragraph, bool threads) {
   const unkernel::Monitor monitor;
-  const std::string answer = tokenize(parts, text, begins, 1, monitor);
-  if (threads) CHECK(answer == tokenize(parts, text, begins, 3, monitor));
-  const auto [whole, ends_paragraph] = whole_stretches(parts.spec.characters(), text);
-  CHECK(answer == tokenize(parts, text.substr(0, whole), begins, 1, monitor) +
-                      tokenize(parts, text.substr(whole), whole == 0 ? begins : ends_paragraph, 1, monitor));
+  const std::string answer = tokenize(parts, text, begins_paragraph, 1, monitor);
+  if (threads) CHECK(answer == tokenize(parts, text, begins_paragraph, 3, monitor));
+  const auto [complete, ends_paragraph] = whole_stretches(parts.spec.characters(), text);
+  CHECK(answer == tokenize(parts, text.substr(0, complete), begins_paragraph, 1, monitor) +
+                      tokenize(parts, text.substr(complete),
+                               complete == 0 ? begins_paragraph : ends_paragraph, 1, monitor));
 }
 
 }  // namespace

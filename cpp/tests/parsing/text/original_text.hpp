@@ -7,7 +7,7 @@
 
 #include "check.hpp"
 
-inline std::string unescaped(std::string_view blanks) {
+inline std::string unescape(std::string_view blanks) {
   std::string text;
   for (std::size_t k = 0; k < blanks.size(); ++k) {
     if (blanks[k] != '\\') {
@@ -15,9 +15,9 @@ inline std::string unescaped(std::string_view blanks) {
       continue;
     }
     constexpr std::string_view letters = "stnr0", characters("\x20\t\n\r\0", 5);
-    const std::size_t which = letters.find(blanks[++k]);
-    CHECK(which != std::string_view::npos);
-    text += characters[which];
+    const std::size_t letter = letters.find(blanks[++k]);
+    CHECK(letter != std::string_view::npos);
+    text += characters[letter];
   }
   return text;
 }
@@ -26,8 +26,8 @@ inline std::string unescaped(std::string_view blanks) {
 inline std::string value_of(std::string_view misc, std::string_view key, std::string missing) {
   const std::size_t begin = misc.find(key);
   if (begin == std::string_view::npos) return missing;
-  const std::string_view rest = misc.substr(begin + key.size());
-  return unescaped(rest.substr(0, rest.find('|')));
+  const std::string_view value = misc.substr(begin + key.size());
+  return unescape(value.substr(0, value.find('|')));
 }
 
 // Returns the text from which the tokenizer made these lines.
@@ -48,10 +48,10 @@ inline std::string original_text(std::string_view answer) {
     CHECK(columns != std::string_view::npos);
     words = line.substr(0, tab).find('-') == std::string_view::npos ? 0 : 2;  // all rules make two words
     const std::string_view misc = line.substr(line.rfind('\t') + 1);
-    const bool glued = misc.starts_with("SpaceAfter=No");
+    const bool no_space = misc.starts_with("SpaceAfter=No");
     text += value_of(misc, "SpacesBefore=", "");
     text += line.substr(tab + 1, columns - tab - 1);
-    text += value_of(misc, "SpacesAfter=", glued ? "" : " ");
+    text += value_of(misc, "SpacesAfter=", no_space ? "" : " ");
   }
   return text;
 }

@@ -12,7 +12,7 @@ using namespace unkernel::parsing;
 struct Counts {
   std::size_t decisions = 0;
   std::size_t tokens = 0;
-  std::size_t widest = 0;  // largest number of characters in the window
+  std::size_t max_window = 0;  // largest number of characters in the window
 };
 
 // Ends a token after every `length` characters.
@@ -21,7 +21,7 @@ Counts counts_of(const CharacterKinds& kinds, const std::string& text, std::size
   const unkernel::Monitor monitor;
   const auto decide = [&](const CharacterWindow& window, std::size_t, const SentenceSoFar&) {
     ++counts.decisions;
-    counts.widest = std::max(counts.widest, window.kept());
+    counts.max_window = std::max(counts.max_window, window.kept());
     return counts.decisions % length == 0 ? Boundary::token : Boundary::inside;
   };
   scan_text(
@@ -37,7 +37,7 @@ void test_work_is_linear_in_the_length_of_a_line() {
       const Counts counts = counts_of(kinds, std::string(size, 'x'), length);
       CHECK(counts.decisions == size - 1);
       CHECK(counts.tokens == (size - 1) / length + 1);
-      CHECK(counts.widest < 10'000);
+      CHECK(counts.max_window < 10'000);
     }
   }
 }
@@ -70,13 +70,13 @@ void test_every_loop_advances() {
   }
 }
 
-// Blanks that begin where a stretch must end belong to this stretch.
-void test_blanks_at_its_end_belong_to_a_stretch() {
+// Blanks at the maximum length of a stretch belong to the stretch before them.
+void test_blanks_at_the_end_of_a_stretch_belong_to_it() {
   const SmallTokenizer tokenizer;
   const std::string word(longest_stretch, 'x');
   for (const std::string blanks : {" ", "\n\n", "\n \n"}) {
-    for (const std::string rest : {"", "b"}) {
-      const std::string text = word + blanks + rest;
+    for (const std::string remaining : {"", "b"}) {
+      const std::string text = word + blanks + remaining;
       const Stretch first = stretch_from(tokenizer.spec().characters(), text, 0);
       CHECK(first.end == word.size() + blanks.size());
     }
@@ -98,12 +98,12 @@ void test_reading_in_blocks_gives_the_same_stretches() {
     std::string tokenized;
     bool begins_paragraph = true;
     for (std::size_t at = 0; at < text.size();) {
-      const std::string_view rest = std::string_view(text).substr(at);
-      const Stretch whole = whole_stretches(kinds, rest);
-      const std::size_t end = whole.end == 0 ? rest.size() : stretch_from(kinds, rest, 0).end;
+      const std::string_view remaining = std::string_view(text).substr(at);
+      const Stretch complete = whole_stretches(kinds, remaining);
+      const std::size_t end = complete.end == 0 ? remaining.size() : stretch_from(kinds, remaining, 0).end;
       CHECK(end <= longest_stretch);
-      tokenized += tokenizer.tokenize(rest.substr(0, end), 1, begins_paragraph);
-      begins_paragraph = whole.end == 0 || stretch_from(kinds, rest, 0).ends_paragraph;
+      tokenized += tokenizer.tokenize(remaining.substr(0, end), 1, begins_paragraph);
+      begins_paragraph = complete.end == 0 || stretch_from(kinds, remaining, 0).ends_paragraph;
       at += end;
     }
     CHECK(tokenized == tokenizer.tokenize(text, 2));
@@ -117,7 +117,7 @@ int main() {
   test_long_runs_of_blanks();
   test_invalid_kinds_are_refused();
   test_every_loop_advances();
-  test_blanks_at_its_end_belong_to_a_stretch();
+  test_blanks_at_the_end_of_a_stretch_belong_to_it();
   test_reading_in_blocks_gives_the_same_stretches();
   return 0;
 }
