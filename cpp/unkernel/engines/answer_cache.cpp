@@ -33,35 +33,37 @@ template <class Body>
   for (k = 0; k < count; ++k) body(std::bit_cast<std::uint64_t>(key.values[k]));
 }
 
-std::uint64_t step(std::uint64_t chain, std::uint64_t word) {
+std::uint64_t hash_word(std::uint64_t chain, std::uint64_t word) {
   const std::uint64_t product = (chain ^ word) * 0x9e3779b97f4a7c15ULL;
   return product ^ product >> 32;
 }
 
-// Uses two chains of multiplications, because each step of a single chain would wait for the step before it.
+// Uses two chains of multiplications, because each hash_word of a single chain would wait for the hash_word
+// before it.
 std::uint64_t hash_of(const AnswerCache::Key& key) {
   const std::int32_t* columns = key.columns.data();
   const std::size_t count = key.columns.size();
   std::uint64_t first = hash_seed.word, second = count;
   std::size_t k = 0;
   for (; k + 4 <= count; k += 4) {
-    first = step(first, word_at(columns + k));
-    second = step(second, word_at(columns + k + 2));
+    first = hash_word(first, word_at(columns + k));
+    second = hash_word(second, word_at(columns + k + 2));
   }
-  if (count >= 4) {  // hashes some columns twice, which is faster than a loop over the rest
-    first = step(first, word_at(columns + count - 4));
-    second = step(second, word_at(columns + count - 2));
+  if (count >= 4) {  // hashes some columns twice, which is faster than a loop over the last columns
+    first = hash_word(first, word_at(columns + count - 4));
+    second = hash_word(second, word_at(columns + count - 2));
   } else {
-    for (; k < count; ++k) first = step(first, static_cast<std::uint32_t>(columns[k]));
+    for (; k < count; ++k) first = hash_word(first, static_cast<std::uint32_t>(columns[k]));
   }
   if (key.values != nullptr) {
-    for (k = 0; k < count; ++k) second = step(second, std::bit_cast<std::uint64_t>(key.values[k]));
+    for (k = 0; k < count; ++k) second = hash_word(second, std::bit_cast<std::uint64_t>(key.values[k]));
   }
-  return (Random::mix(first + std::rotl(second, 32)) | 2) & ~AnswerCache::was_found;
+  constexpr std::uint64_t not_empty = 2;  // this bit is always set, because 0 marks an empty slot
+  return (Random::mix(first + std::rotl(second, 32)) | not_empty) & ~AnswerCache::was_found;
 }
 
-// A header has the number of columns, whether there are values, whether the scores are complete or only valid
-// for a decision, and the generation.
+// Bits of a header: 0, whether the row has values; 1, whether the scores are complete rather than only valid
+// for a decision; 2 to 31, the number of columns; 32 to 63, the generation.
 constexpr std::uint64_t complete = 2;
 std::uint64_t header_of(const AnswerCache::Key& key, std::uint32_t generation) {
   return std::uint64_t{generation} << 32 | static_cast<std::uint64_t>(key.columns.size()) << 2 |
@@ -103,16 +105,16 @@ std::size_t AnswerCache::words_of(const Key& key) const {
 }
 
 void AnswerCache::prefetch_row(const Key& key) const {
-  const Set& set = sets_[place_of(key.hash)];
+  const Set& set = sets_[set_of(key.hash)];
   const std::size_t way = set.way_of(key.hash);
   if (way == ways) return;
   const auto* row = reinterpret_cast<const char*>(set.rows[way].load(relaxed));
   const std::size_t bytes = sizeof(StoredRow) + sizeof(Word) * words_of(key);
-  for (std::size_t place = 0; place < bytes; place += 64) __builtin_prefetch(row + place);
+  for (std::size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch(row + offset);
 }
 
 bool AnswerCache::find(const Key& key, bool decision_only, double* out) {
-  Set& set = sets_[place_of(key.hash)];
+  Set& set = sets_[set_of(key.hash)];
   const std::size_t way = set.way_of(key.hash);
   if (way == ways) return false;
   const StoredRow* row = set.rows[way].load(acquire);
@@ -128,7 +130,7 @@ bool AnswerCache::read(const StoredRow& row, const Key& key, bool decision_only,
   const std::uint64_t header = words[0].load(acquire);
   if ((header & ~complete) != header_of(key, generation())) return false;
   if ((header & complete) == 0 && !decision_only) return false;
-  // Any content of a header fits into the allocated row, so the following reads stay inside.
+  // A row with this header has capacity for all words of the key, so the reads below stay inside the row.
   const Word* next = words + 1 + scores_;
   std::uint64_t difference = 0;
   for_each_word(key, [&](std::uint64_t word) { difference |= (next++)->load(acquire) ^ word; });
@@ -139,7 +141,7 @@ bool AnswerCache::read(const StoredRow& row, const Key& key, bool decision_only,
 
 void AnswerCache::store(const Key& key, bool decision_only, std::uint32_t generation, const double* scores) {
   if (key.columns.size() > longest_row) return;
-  Set& set = sets_[place_of(key.hash)];
+  Set& set = sets_[set_of(key.hash)];
   const std::size_t way = slot_to_replace(set, key);
   StoredRow* row = lock_row(set.rows[way], words_of(key));
   if (row == nullptr) return;
@@ -148,9 +150,9 @@ void AnswerCache::store(const Key& key, bool decision_only, std::uint32_t genera
   row->version.store(row->version.load(relaxed) + 1, release);
 }
 
-// Returns the slot of the same row; else a free slot; else a slot whose row was not found since it was
-// stored. If all rows were found, returns one of their slots and clears the marks of all others, which stay
-// only if they are found again.
+// Returns the slot of a row with the same hash; else a free slot; else a slot whose row was not found since
+// it was stored. If all rows of the set were found, clears the marks of all slots and returns one of the
+// slots.
 std::size_t AnswerCache::slot_to_replace(Set& set, const Key& key) const {
   if (const std::size_t way = set.way_of(key.hash); way < ways) return way;
   const std::size_t first = static_cast<std::size_t>(key.hash >> 2) % ways_;
@@ -166,8 +168,8 @@ std::size_t AnswerCache::slot_to_replace(Set& set, const Key& key) const {
   return first;
 }
 
-// Returns a row with room for this number of words, locked against other writers until its version is even
-// again. Returns null if another thread is writing to the slot, or if memory runs out.
+// Returns a row with capacity for this number of words, locked against other writers until its version is
+// even again. Returns null if another thread is writing to the slot, or if memory runs out.
 AnswerCache::StoredRow* AnswerCache::lock_row(std::atomic<StoredRow*>& place, std::size_t words) {
   StoredRow* row = place.load(acquire);
   if (row != nullptr) {
@@ -178,9 +180,10 @@ AnswerCache::StoredRow* AnswerCache::lock_row(std::atomic<StoredRow*>& place, st
   }
   // At least doubles the capacity, so that all former rows of a slot together take at most as much
   // memory as the current one.
-  constexpr std::size_t line = 64;
+  constexpr std::size_t cache_line = 64;  // bytes
   const std::size_t min_capacity = row == nullptr ? words : std::max(words, 2 * row->capacity);
-  const std::size_t bytes = (sizeof(StoredRow) + sizeof(Word) * min_capacity + line - 1) / line * line;
+  const std::size_t bytes =
+      (sizeof(StoredRow) + sizeof(Word) * min_capacity + cache_line - 1) / cache_line * cache_line;
   void* memory = ::operator new(bytes, std::nothrow);
   if (memory != nullptr) {
     auto* new_row = new (memory) StoredRow{row, (bytes - sizeof(StoredRow)) / sizeof(Word), 1};

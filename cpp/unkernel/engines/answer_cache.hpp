@@ -5,10 +5,10 @@
 // replaces a row that was not found since it was stored.
 //
 // Threads never wait for each other. Each stored row has a version, which is odd while a thread writes to it.
-// A reader compares the version before and after; if it is odd or has changed, the row counts as not found. A
-// writer that meets an odd version leaves the slot alone. All words are atomic. The words of a row are
-// written with release and read with acquire semantics, so that a reader that has seen a new word also sees
-// that the version is odd or newer. Memory that a reader may be using is freed only with the cache.
+// A reader loads the version before and after it reads the row. If the version is odd or has changed, the row
+// counts as not found. A writer that loads an odd version does not write. All words are atomic. The words of
+// a row are written with release and read with acquire semantics: a reader that reads a new word also reads
+// an odd or newer version. Replaced rows are freed only with the cache, because a reader may still use them.
 //
 // Bytes   16 per slot; per stored row 32, 4 per column, 8 per value and score, rounded up to 64.
 // Query   the hash of the row, two cache lines of slots, and the stored row.
@@ -28,8 +28,7 @@ class AnswerCache {
   // Longer rows are not stored.
   static constexpr std::size_t longest_row = 1024;
 
-  // A flag in each stored hash, set once a lookup has found the row. The hashes of keys do not use this
-  // bit.
+  // A flag in each stored hash, set once a lookup has found the row. In the hash of a key, the bit is 0.
   static constexpr std::uint64_t was_found = 1;
 
   // A row with ascending columns. If `values` is null, all values are 1.
@@ -45,7 +44,7 @@ class AnswerCache {
   struct Counts {
     std::uint64_t hits = 0;
     std::uint64_t misses = 0;
-    std::uint64_t rows = 0;  // now stored
+    std::uint64_t rows = 0;  // stored at present
   };
 
   // Stores at most `most_rows` rows, at least 1, with `scores` scores each.
@@ -56,26 +55,27 @@ class AnswerCache {
 
   std::size_t most_rows() const { return most_rows_; }
 
-  // Prefetch the data that find() will read: first call prefetch_slots; later, when the slots have arrived,
-  // prefetch_row.
+  // Prefetch the data that find() will read. prefetch_row reads the slots, so it is called some time after
+  // prefetch_slots.
   void prefetch_slots(const Key& key) const {
-    const Set& set = sets_[place_of(key.hash)];
+    const Set& set = sets_[set_of(key.hash)];
     __builtin_prefetch(&set.hashes);
     __builtin_prefetch(&set.rows);
   }
   void prefetch_row(const Key& key) const;
 
-  // Returns whether the scores of the row are stored; if so, writes them to `out`. With `decision_only`, also
-  // finds scores that are only valid for a decision.
+  // Returns whether the scores of the row are stored, and if so, writes the scores to `out`. With
+  // `decision_only`, also finds scores that are only valid for a decision.
   bool find(const Key& key, bool decision_only, double* out);
   // Stores the scores of a row. `generation` must have been read before the row was scored.
   void store(const Key& key, bool decision_only, std::uint32_t generation, const double* scores);
 
-  // Rows of an earlier generation are not found. Clearing begins the next generation, and resets the counts.
+  // Only rows stored in the current generation are found. clear() begins the next generation and resets the
+  // counts.
   std::uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
   void clear();
 
-  // Each thread adds to its own counter; if there are more threads than counters, some share one.
+  // Each thread adds to its own counter; if there are more threads than counters, threads share counters.
   std::size_t new_counter() { return counters_.fetch_add(1, std::memory_order_relaxed); }
   void count(std::size_t counter, std::uint64_t hits, std::uint64_t misses);
   // Returns the counts, which are exact while no row is being scored.
@@ -85,10 +85,9 @@ class AnswerCache {
   using Word = std::atomic<std::uint64_t>;
   static constexpr std::size_t ways = 8;
 
-  // Followed by words: a header, scores, columns in pairs, values.
+  // In memory, words follow: a header, scores, columns in pairs, values.
   struct StoredRow {
-    StoredRow* former;  // the slot's previous row, which had too little capacity; kept for threads that still
-                        // read it
+    StoredRow* former;  // the slot's previous, smaller row, which other threads may still read
     std::size_t capacity;
     Word version = 0;
 
@@ -101,16 +100,16 @@ class AnswerCache {
     std::array<Word, ways> hashes{};
     std::array<std::atomic<StoredRow*>, ways> rows{};
 
-    // Returns the slot with this hash; `ways` if there is none.
+    // Returns the index of the slot with this hash, or `ways` if no slot has the hash.
     std::size_t way_of(std::uint64_t hash) const;
   };
-  // On a cache line of its own.
+  // Aligned to a cache line, so that threads do not write to the same line.
   struct alignas(64) Tally {
     Word hits = 0;
     Word misses = 0;
   };
 
-  std::size_t place_of(std::uint64_t hash) const {
+  std::size_t set_of(std::uint64_t hash) const {
     return static_cast<std::size_t>((hash >> 32) * sets_.size() >> 32);
   }
   std::size_t words_of(const Key& key) const;

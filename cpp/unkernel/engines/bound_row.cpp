@@ -10,10 +10,10 @@ namespace unkernel::engines {
 BoundRow::BoundRow(const Engine& engine, Shared shared, std::int32_t width, Sharing sharing)
     : engine_(engine), worker_(engine.worker()), shared_(std::move(shared)), sharing_(sharing) {
   const std::vector<std::int32_t>& columns = shared_.columns;
-  const bool ascending =
+  const bool is_ascending =
       std::adjacent_find(columns.begin(), columns.end(), std::greater_equal<>()) == columns.end();
-  const bool inside = columns.empty() || (columns.front() >= 0 && columns.back() < width);
-  if (columns.size() != shared_.values.size() || !ascending || !inside)
+  const bool is_in_range = columns.empty() || (columns.front() >= 0 && columns.back() < width);
+  if (columns.size() != shared_.values.size() || !is_ascending || !is_in_range)
     throw std::invalid_argument("the shared part is not a row of ascending columns");
   if (sharing_ == Sharing::nothing) return;
   scores_of_shared_ = scores_of({shared_.columns, shared_.values.data()});

@@ -1,7 +1,7 @@
 // Scores rows that share a part: the contribution of the shared part is summed once.
 //
-// A score of degree 2 is a sum over columns and pairs of columns. So for a shared part s and another part x,
-// which have no column in common,
+// A score of degree 2 is a sum over columns and pairs of columns. So if a shared part s and a part x have no
+// column in common,
 //
 //   f(s + x)  =  f(s) + f(x) - f(0) + sum_j x_j c_j,    c_j = f(s + e_j) - f(s) - f(e_j) + f(0)
 //
@@ -21,10 +21,10 @@
 
 namespace unkernel::engines {
 
-// The terms of the shared part that are summed once.
+// The terms of a score that are summed once for the shared part.
 enum class Sharing { linear, pairs, nothing };
 
-// Has its own buffers, so it is not thread-safe. The engine must outlive it.
+// Not thread-safe, because it has buffers. The engine must outlive the BoundRow.
 class BoundRow {
  public:
   struct Shared {
@@ -32,7 +32,7 @@ class BoundRow {
     std::vector<double> values;
   };
 
-  // Rows have fewer than `width` columns. Throws std::invalid_argument if the shared part does not fit.
+  // All columns are below `width`. Throws std::invalid_argument if the shared part is not a valid row.
   BoundRow(const Engine& engine, Shared shared, std::int32_t width, Sharing sharing);
 
   // Computes the scores of the shared part merged with the row, whose columns ascend and are not in the
@@ -42,7 +42,7 @@ class BoundRow {
  private:
   void score_merged(const SparseRow<std::int32_t>& row, double* out);
   std::vector<double> scores_of(const SparseRow<std::int32_t>& row);
-  // Returns c_j for all scores.
+  // Returns c_j of column j, one value per score.
   const double* pairs_with(std::int32_t column);
 
   const Engine& engine_;

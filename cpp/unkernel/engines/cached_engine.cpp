@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t rows_at_once = 16;  // looked up together, so that memory accesses overlap
 
-// Converts the columns of a row to 32-bit numbers; returns false if some are larger.
+// Converts the columns of a row to 32 bits. Returns whether all columns fit into 32 bits.
 bool narrow_columns(std::span<const std::int64_t> columns, std::vector<std::int32_t>& narrow) {
   narrow.resize(columns.size());
   bool fits = true;
@@ -34,7 +34,7 @@ struct CachedEngine::CachedWorker final : Worker {
   RowSorter<std::int32_t> sort_columns;
   std::vector<std::int32_t> narrow;
   std::size_t counter = 0;
-  std::uint64_t hits = 0, misses = 0;  // not yet counted
+  std::uint64_t hits = 0, misses = 0;  // not yet added to the counts of the cache
 
   void count(AnswerCache& cache) { cache.count(counter, std::exchange(hits, 0), std::exchange(misses, 0)); }
 };
@@ -49,9 +49,9 @@ std::unique_ptr<Worker> CachedEngine::worker() const {
   return new_worker;
 }
 
-// Looks a row up; if it is missing, scores and stores it.
-void CachedEngine::answer(const AnswerCache::Key& key, bool decision_only, CachedWorker& worker,
-                          double* out) const {
+// Looks a row up in the cache. If the row is missing, scores and stores it.
+void CachedEngine::find_or_score(const AnswerCache::Key& key, bool decision_only, CachedWorker& worker,
+                                 double* out) const {
   if (cache_.find(key, decision_only, out)) {
     ++worker.hits;
     return;
@@ -68,9 +68,9 @@ template <class Index>
 void CachedEngine::score_row(const SparseRow<Index>& row, bool decision_only, CachedWorker& worker,
                              double* out) const {
   if constexpr (sizeof(Index) == sizeof(std::int32_t)) {
-    answer(key_of(worker.sort_columns(row)), decision_only, worker, out);
+    find_or_score(key_of(worker.sort_columns(row)), decision_only, worker, out);
   } else if (narrow_columns(row.columns, worker.narrow)) {
-    answer(key_of(worker.sort_columns({worker.narrow, row.values})), decision_only, worker, out);
+    find_or_score(key_of(worker.sort_columns({worker.narrow, row.values})), decision_only, worker, out);
   } else {
     ++worker.misses;
     engine_->score(row, *worker.inner, out);  // complete scores also give the decision
@@ -88,7 +88,8 @@ void CachedEngine::score_range(const RowRange<std::int32_t>& range, bool decisio
       cache_.prefetch_slots(keys[k]);
     }
     for (std::size_t k = 0; k < count; ++k) cache_.prefetch_row(keys[k]);
-    for (std::size_t k = 0; k < count; ++k, out += scores()) answer(keys[k], decision_only, worker, out);
+    for (std::size_t k = 0; k < count; ++k, out += scores())
+      find_or_score(keys[k], decision_only, worker, out);
   }
 }
 
@@ -96,16 +97,15 @@ template <class Index>
 void CachedEngine::score_all(const data::CsrView<Index, double>& rows, bool decision_only,
                              std::span<double> out, Threads threads) const {
   constexpr std::int64_t min_rows_of_thread = 512;  // fewer rows than this are not worth a second thread
-  constexpr std::int64_t between_polls =
-      64;  // rows between checks for interrupts; a slow row takes milliseconds
+  constexpr std::int64_t rows_between_polls = 64;   // checks for interrupts; a slow row takes milliseconds
   const std::int64_t grain = std::max(min_rows_of_thread, rows.rows() / (8 * std::max(threads.count, 1)));
   parallel_ranges(threads.count, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {
     const std::unique_ptr<Worker> new_worker = worker();
     auto& cached_worker = static_cast<CachedWorker&>(*new_worker);
-    for (std::int64_t begin = first; begin < last; begin += between_polls) {
+    for (std::int64_t begin = first; begin < last; begin += rows_between_polls) {
       threads.monitor->throw_if_stopped();
       const RowRange<Index> range(rows, static_cast<std::size_t>(begin),
-                                  static_cast<std::size_t>(std::min(last, begin + between_polls)));
+                                  static_cast<std::size_t>(std::min(last, begin + rows_between_polls)));
       double* range_out = out.data() + range.first * scores();
       if constexpr (sizeof(Index) == sizeof(std::int32_t)) {
         if (range.ascending) {

@@ -1,4 +1,4 @@
-// An engine behind a cache: rows scored before are looked up instead of scored again.
+// An engine behind a cache: a row that was scored before is looked up instead of scored again.
 //
 // The scores equal, to the last bit, the scores that the engine gives for the row alone.
 #pragma once
@@ -39,7 +39,8 @@ class CachedEngine final : public Engine {
  private:
   struct CachedWorker;
 
-  void answer(const AnswerCache::Key& key, bool decision_only, CachedWorker& worker, double* out) const;
+  void find_or_score(const AnswerCache::Key& key, bool decision_only, CachedWorker& worker,
+                     double* out) const;
   template <class Index>
   void score_row(const SparseRow<Index>& row, bool decision_only, CachedWorker& worker, double* out) const;
   template <class Index>
@@ -51,7 +52,7 @@ class CachedEngine final : public Engine {
                    double* out) const;
 
   std::shared_ptr<const Engine> engine_;
-  mutable AnswerCache cache_;  // safe in threads
+  mutable AnswerCache cache_;  // thread-safe
 };
 
 }  // namespace unkernel::engines

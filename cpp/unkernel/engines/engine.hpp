@@ -28,8 +28,8 @@ struct SparseRow {
   const double* values = nullptr;
 };
 
-// Brings rows into the form that engines need: ascending columns without repetition. The values of a repeated
-// column are added; if the row has no values, the column counts once.
+// Sorts the columns of a row, because engines need ascending columns without repetition. The values of a
+// repeated column are added; if the row has no values, the column counts once.
 template <class Index>
 class RowSorter {
  public:
@@ -81,8 +81,8 @@ class Engine {
                      Threads threads) const = 0;
   virtual void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
                      Threads threads) const = 0;
-  // Does the same, but only the sign of a single score, or which of several scores is the largest, is
-  // correct: scoring may stop when the remaining conjunctions cannot change the decision.
+  // Computes scores of which only the decision is correct: the sign of a single score, or the index of the
+  // largest of several scores. Scoring may stop when the remaining conjunctions cannot change the decision.
   virtual void score_until_decided(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const {
     score(row, worker, out);
   }
@@ -96,8 +96,8 @@ class Engine {
   }
 };
 
-// A range of rows of a matrix, and properties that all of these rows have: one test of many rows costs far
-// less than a test per row.
+// A range of rows of a matrix. `ones` is true if all values in the range are 1, and `ascending` if the
+// columns of every row ascend: testing the whole range is far cheaper than testing each row.
 template <class Index>
 struct RowRange {
   const data::CsrView<Index, double>& rows;
@@ -111,7 +111,7 @@ struct RowRange {
   SparseRow<Index> operator[](std::size_t row) const {
     const auto begin = static_cast<std::size_t>(rows.offsets[row]);
     const auto end = static_cast<std::size_t>(rows.offsets[row + 1]);
-    // If columns do not ascend, one may be repeated, and its values must be added.
+    // If columns do not ascend, a column may be repeated, and then its values must be added.
     return {rows.columns.subspan(begin, end - begin),
             ones && ascending ? nullptr : rows.values.data() + begin};
   }
@@ -121,9 +121,9 @@ extern template struct RowRange<std::int32_t>;
 extern template struct RowRange<std::int64_t>;
 
 // Implements an engine, given a Derived that has make_scratch(), score_row(SparseRow<Index>, Scratch&,
-// double* out) and score_range(RowRange<Index>, Scratch&, double* out), all for canonical rows. If Derived
-// also has stop_early(bool, Scratch&), this sets whether rows that are scored with the scratch may stop at a
-// decision. Base is Engine, or an interface that extends it.
+// double* out) and score_range(RowRange<Index>, Scratch&, double* out), for rows with ascending columns.
+// Derived may also have stop_early(bool, Scratch&), which sets whether scoring with this scratch may stop
+// once the decision is certain. Base is Engine, or an interface that extends it.
 template <class Derived, class Scratch, class Base = Engine>
 class EngineOf : public Base {
  public:
@@ -162,10 +162,10 @@ class EngineOf : public Base {
   struct ScratchWorker final : Worker {
     explicit ScratchWorker(Scratch&& buffers) : scratch(std::move(buffers)) {}
     Scratch scratch;
-    SparseRow<std::int32_t> sort_columns(const SparseRow<std::int32_t>& row) { return narrow(row); }
-    SparseRow<std::int64_t> sort_columns(const SparseRow<std::int64_t>& row) { return wide(row); }
-    RowSorter<std::int32_t> narrow;
-    RowSorter<std::int64_t> wide;
+    SparseRow<std::int32_t> sort_columns(const SparseRow<std::int32_t>& row) { return sort_int32(row); }
+    SparseRow<std::int64_t> sort_columns(const SparseRow<std::int64_t>& row) { return sort_int64(row); }
+    RowSorter<std::int32_t> sort_int32;
+    RowSorter<std::int64_t> sort_int64;
   };
 
   const Derived& self() const { return static_cast<const Derived&>(*this); }
@@ -186,18 +186,17 @@ class EngineOf : public Base {
   void score_all(const data::CsrView<Index, double>& rows, bool until_decided, std::span<double> out,
                  Threads threads) const {
     constexpr std::int64_t min_rows_of_thread = 512;  // fewer rows than this are not worth a second thread
-    constexpr std::int64_t between_polls =
-        64;  // rows between checks for interrupts; a slow row takes milliseconds
+    constexpr std::int64_t rows_between_polls = 64;   // checks for interrupts; a slow row takes milliseconds
     const std::int64_t grain = std::max(min_rows_of_thread, rows.rows() / (8 * std::max(threads.count, 1)));
     const std::size_t width = this->scores();
     parallel_ranges(threads.count, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {
       Scratch scratch = self().make_scratch();
       prepare(until_decided, scratch);
       RowSorter<Index> sort_columns;
-      for (std::int64_t begin = first; begin < last; begin += between_polls) {
+      for (std::int64_t begin = first; begin < last; begin += rows_between_polls) {
         threads.monitor->throw_if_stopped();
         const RowRange<Index> range(rows, static_cast<std::size_t>(begin),
-                                    static_cast<std::size_t>(std::min(last, begin + between_polls)));
+                                    static_cast<std::size_t>(std::min(last, begin + rows_between_polls)));
         double* range_out = out.data() + range.first * width;
         if (range.ascending) {
           self().score_range(range, scratch, range_out);

@@ -1,6 +1,6 @@
-// Maps input columns to ranks, an engine's own numbers for features.
+// Maps input columns to ranks: an engine numbers its features by rank, from 0.
 //
-// Bytes    4 per column up to the largest used one, or 16 per used column if columns are far apart.
+// Bytes    4 per column up to the largest ranked column, or 16 per ranked column if columns are far apart.
 // Query    one load, or a binary search.
 #pragma once
 
@@ -27,9 +27,13 @@ class Ranking {
     if (columns.size() >= unknown) throw std::invalid_argument("too many features");
     const auto [low, high] = std::minmax_element(columns.begin(), columns.end());
     if (*low < 0) throw std::invalid_argument("a feature's column is negative");
-    const auto span = static_cast<std::uint64_t>(*high) + 1;
-    span <= std::max<std::uint64_t>(std::uint64_t{1} << 20, 8 * columns.size()) ? fill_table(columns, span)
-                                                                                : fill_list(columns);
+    const auto table_size = static_cast<std::uint64_t>(*high) + 1;
+    constexpr std::uint64_t small_table = std::uint64_t{1} << 20;  // entries
+    if (table_size <= std::max<std::uint64_t>(small_table, 8 * columns.size())) {
+      fill_table(columns, table_size);
+    } else {
+      fill_list(columns);
+    }
   }
 
   std::size_t used() const { return used_; }
@@ -37,15 +41,15 @@ class Ranking {
 
   template <class Index>
   [[gnu::always_inline]] Rank of(Index column) const {
-    const auto place = static_cast<std::uint64_t>(
-        static_cast<std::int64_t>(column));  // a negative column becomes larger than all others
-    if (place < table_.size()) return table_[static_cast<std::size_t>(place)];
+    // A negative column becomes an index beyond the table.
+    const auto index = static_cast<std::uint64_t>(static_cast<std::int64_t>(column));
+    if (index < table_.size()) return table_[static_cast<std::size_t>(index)];
     return list_.empty() ? unknown : search(static_cast<std::int64_t>(column));
   }
 
  private:
-  void fill_table(std::span<const std::int64_t> columns, std::uint64_t span) {
-    table_.assign(static_cast<std::size_t>(span), unknown);
+  void fill_table(std::span<const std::int64_t> columns, std::uint64_t size) {
+    table_.assign(static_cast<std::size_t>(size), unknown);
     for (std::size_t rank = 0; rank < columns.size(); ++rank) {
       Rank& entry = table_[static_cast<std::size_t>(columns[rank])];
       if (entry != unknown) throw std::invalid_argument("a feature occurs twice");
@@ -58,15 +62,15 @@ class Ranking {
     for (std::size_t rank = 0; rank < columns.size(); ++rank)
       list_.emplace_back(columns[rank], static_cast<Rank>(rank));
     std::sort(list_.begin(), list_.end());
-    const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
-    if (std::adjacent_find(list_.begin(), list_.end(), same) != list_.end()) {
+    const auto has_same_column = [](const auto& a, const auto& b) { return a.first == b.first; };
+    if (std::adjacent_find(list_.begin(), list_.end(), has_same_column) != list_.end()) {
       throw std::invalid_argument("a feature occurs twice");
     }
   }
 
   [[gnu::noinline]] Rank search(std::int64_t column) const {
-    const auto found = std::lower_bound(list_.begin(), list_.end(), std::pair{column, Rank{0}});
-    return found != list_.end() && found->first == column ? found->second : unknown;
+    const auto entry = std::lower_bound(list_.begin(), list_.end(), std::pair{column, Rank{0}});
+    return entry != list_.end() && entry->first == column ? entry->second : unknown;
   }
 
   std::size_t used_ = 0;

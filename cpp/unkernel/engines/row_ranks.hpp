@@ -1,4 +1,4 @@
-// Converts a row to ranks in ascending order without repetition.
+// Converts a row to ascending ranks without repetition.
 #pragma once
 
 #include <algorithm>
@@ -14,21 +14,21 @@
 
 namespace unkernel::engines {
 
-// Where the zones of ConjunctionTables end.
+// The ends of the first two zones of ConjunctionTables.
 struct RankZones {
   Rank fused;
   Rank head;
 };
 
-// The ranks of a row of ones, by zone: fused ranks as a bit set; other ranks of the head, numbered from
-// `fused` on; and the tail, all ranks beyond the head. Head ranks ascend with columns, so they need no
-// sorting; the tail is short.
+// The ranks of a row of ones, by zone. state() is the bit set of the fused ranks; head() are the other ranks
+// of the head, minus `fused`; tail() are all ranks beyond the head. Head ranks ascend with columns, so only
+// the tail, which is short, is sorted.
 class BinaryRow {
  public:
   template <class Index>
   [[gnu::always_inline]] void load(const SparseRow<Index>& row, const Ranking& ranking,
                                    const RankZones& zones) {
-    if (head_.size() < row.columns.size() + 4) reserve_ranks(row.columns.size());
+    if (head_.size() < row.columns.size() + padding) reserve_ranks(row.columns.size());
     const bool tail = zones.head < ranking.used();
     if (zones.fused == 0) {
       tail ? distribute<false, true>(row, ranking, zones) : distribute<false, false>(row, ranking, zones);
@@ -38,10 +38,10 @@ class BinaryRow {
     if (tail_size_ > 1) sort(tail_.data(), tail_size_);
   }
 
-  // Does the same if head ranks do not ascend with columns: sorts them through a bit set, which is kept.
+  // Loads a row whose head ranks need not ascend with columns: sorts head ranks through the bit set bits().
   template <class Index>
   void load_sorted(const SparseRow<Index>& row, const Ranking& ranking, Rank head) {
-    if (head_.size() < row.columns.size() + 4) reserve_ranks(row.columns.size());
+    if (head_.size() < row.columns.size() + padding) reserve_ranks(row.columns.size());
     bits_.assign(head / 64 + 2, 0);
     Rank* to_tail = tail_.data();
     const Rank tail_ranks = static_cast<Rank>(ranking.used()) - head;
@@ -65,7 +65,7 @@ class BinaryRow {
 
   // Sets the row to these ascending ranks. Does not set bits().
   void assign(std::span<const Rank> ranks, Rank head) {
-    if (head_.size() < ranks.size() + 4) reserve_ranks(ranks.size());
+    if (head_.size() < ranks.size() + padding) reserve_ranks(ranks.size());
     state_ = 0;
     head_size_ = static_cast<std::size_t>(std::lower_bound(ranks.begin(), ranks.end(), head) - ranks.begin());
     tail_size_ = ranks.size() - head_size_;
@@ -82,8 +82,10 @@ class BinaryRow {
   std::size_t tail_size() const { return tail_size_; }
 
  private:
-  // Writes every rank to both zones, and the next one overwrites it if it belongs elsewhere: branches here
-  // would be mispredicted.
+  static constexpr std::size_t padding = 4;  // ranks; DenseHead reads four ranks at a time
+
+  // Writes every rank to both lists. If a rank does not belong to a list, the next rank overwrites it:
+  // branches here would be mispredicted.
   template <bool Fused, bool Tail, class Index>
   [[gnu::always_inline]] void distribute(const SparseRow<Index>& row, const Ranking& ranking,
                                          const RankZones& zones) {
@@ -110,13 +112,13 @@ class BinaryRow {
   }
 
   [[gnu::noinline]] void reserve_ranks(std::size_t count) {
-    head_.resize(2 * count + 4);
-    tail_.resize(2 * count + 4);
+    head_.resize(2 * count + padding);
+    tail_.resize(2 * count + padding);
   }
 
   static void sort(Rank* ranks, std::size_t count) {
-    constexpr std::size_t few = 24;
-    if (count > few) return sort_many(ranks, count);
+    constexpr std::size_t max_insertion_sort = 24;  // ranks
+    if (count > max_insertion_sort) return sort_many(ranks, count);
     for (std::size_t k = 1; k < count; ++k) {
       const Rank rank = ranks[k];
       std::size_t place = k;
@@ -134,7 +136,7 @@ class BinaryRow {
   std::size_t tail_size_ = 0;
 };
 
-// The ranks and values of any row, by rank.
+// The ranks and values of a row with arbitrary values, sorted by rank.
 class ValuedRow {
  public:
   template <class Index>

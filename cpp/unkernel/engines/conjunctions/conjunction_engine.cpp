@@ -16,7 +16,8 @@ struct EngineScratch : ConjunctionScratch {
   std::shared_ptr<const PrefixTrie> trie;  // the trie that was current when the rows arrived
 };
 
-// Scores rows with the zones of the tables, behind a layer with a prefix trie if there is one.
+// Scores rows with the zones of the tables. If there is a prefix trie, the sums of the longest stored prefix
+// of a row are looked up.
 class TableEngine final : public EngineOf<TableEngine, EngineScratch, ConjunctionEngine> {
  public:
   explicit TableEngine(const ConjunctionTables& tables)
@@ -70,7 +71,7 @@ class TableEngine final : public EngineOf<TableEngine, EngineScratch, Conjunctio
 
   // Created on first use.
   const OwnerBounds& bounds() const {
-    std::call_once(bounds_made_, [&] { bounds_ = std::make_unique<OwnerBounds>(zones_.tables); });
+    std::call_once(bounds_once_, [&] { bounds_ = std::make_unique<OwnerBounds>(zones_.tables); });
     return *bounds_;
   }
 
@@ -78,7 +79,7 @@ class TableEngine final : public EngineOf<TableEngine, EngineScratch, Conjunctio
   ScoreOnes score_ones_;
   ScoreValued score_valued_;
   PrefixLayer prefixes_;
-  mutable std::once_flag bounds_made_;
+  mutable std::once_flag bounds_once_;
   mutable std::unique_ptr<const OwnerBounds> bounds_;
 };
 

@@ -1,5 +1,5 @@
-// The engine for conjunction weights. It serves expanded, pruned, split and trained models: they differ only
-// in the zones of their ConjunctionTables.
+// The engine for conjunction weights: of expanded, pruned, split and trained models, which differ only in the
+// zones of their ConjunctionTables.
 //
 // Query   head: one load per conjunction of the row's frequent features. Trie: one or two loads per pair with
 //         a less frequent owner, then a pass over the partners of each pair that exists. Rare owners: a pass
@@ -26,9 +26,8 @@ class ConjunctionEngine : public Engine {
   virtual void set_trie(std::shared_ptr<const PrefixTrie> trie) = 0;
   // Called in the child of a fork, where other threads may have been using the trie.
   virtual void release_after_fork() = 0;
-  // Returns the old trie (null: an empty trie), extended by the prefixes of these rows, with at most
-  // `most_nodes` nodes. Keeps the sums of old nodes, and computes the sums of new nodes with the routine that
-  // scores rows.
+  // Returns a trie of at most `most_nodes` nodes with the prefixes of the old trie (null: none) and of these
+  // rows. Copies the sums of old nodes, and computes the sums of new nodes with the routine that scores rows.
   virtual PrefixTrie grow(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
                           std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const = 0;
   // Returns the trie pruned to `most_nodes`.

@@ -13,10 +13,10 @@
 
 namespace unkernel::engines {
 
-// The ascending ranks of a row of ones, and the owners among them that remain to be added.
+// The ascending ranks of a row of ones. Owners from position `next` on are not yet added to the scores.
 struct TailRanks {
   std::span<const Rank> ranks;
-  std::size_t next;  // position of the next owner
+  std::size_t next;  // position in `ranks`
   std::size_t rare;  // position of the first rare rank
 };
 
@@ -30,7 +30,7 @@ struct ConjunctionScratch {
       rare_overlaps;                    // per support vector: number of the row's rare ranks that it contains
   std::vector<double> rare_products;    // per support vector: product with the row over rare ranks
   const OwnerBounds* bounds = nullptr;  // set if scoring may stop once the decision is certain
-  RemainingBounds<double> remaining;    // of the owners in the tail
+  RemainingBounds<double> remaining;    // bounds of the owners in the tail
   std::size_t first_remaining = 0;      // position in the tail of the first owner in `remaining`
   std::vector<double> partial_scores;
 };

@@ -11,14 +11,14 @@
 //                  .. a-1}|, since f(c) is the sum over all subsets of the overlap.
 //
 // The dense tables *fuse* the first few ranks, some of which occur in almost every row, into one feature with
-// 2^fused states. The other head ranks are renumbered from 0. For a conjunction U of these and each state m,
-// an entry holds the sum of the weights of all U ∪ T with T ⊆ m, so that one load replaces many.
+// 2^fused states. The other head ranks are renumbered from 0. For each conjunction U of renumbered ranks and
+// each state m, an entry holds the sum of the weights of all U ∪ T with T ⊆ m: one load replaces many loads.
 //
 // Head ranks that are not fused are ordered by column, so that rows need not be sorted, or by frequency if a
 // prefix trie requires it.
 //
 // Alternatively the first ranks are *grouped* (feature_groups.hpp): the sum over all their conjunctions is
-// looked up by the states of the groups, and the zones above are read only for owners that are not grouped.
+// looked up by the states of the groups, and the other tables are read only for owners that are not grouped.
 // Rows with a state that is not stored are scored without groups.
 //
 // Summed over all owners of x, the contributions give the kernel sum, whatever the boundaries of the zones.
@@ -27,7 +27,7 @@
 //
 // Bytes, for m scores
 //   head      8 m per conjunction of the model's degree, 8 m 2^fused per smaller conjunction
-//   trie      8 m + 2 per conjunction (8 m + 4 beyond 65,536 features), 4 more if it has partners of its own
+//   trie      8 m + 2 per conjunction (8 m + 4 beyond 65,536 features), and 4 if the trie extends it
 //   rare      per rare feature of a support vector: 8 m and 2 (4) per item, or 8 m + 8 and one bit per common
 //             rank
 //   grouped   8 m per sum of states
@@ -139,8 +139,7 @@ class HeadIndex {
   int degree() const { return degree_; }
   const ConjunctionIndex& low() const { return low_; }
   std::uint64_t low_count(std::uint64_t ranks) const { return degree_ == 1 ? 1 : low_.count(ranks); }
-  // Returns the first entry of an owner in head_top, which is also the number of entries of the ranks below
-  // it.
+  // Returns the first entry of an owner in head_top, which is the number of entries of all smaller owners.
   std::uint64_t top(std::uint64_t owner) const {
     switch (degree_) {
       case 1: return owner;
@@ -149,8 +148,8 @@ class HeadIndex {
       default: return choose4(owner + 3 * shift_);
     }
   }
-  // Return the entry of the conjunction of descending ranks u: with `degree` ranks in head_top, with fewer in
-  // head_low.
+  // Return the entry of the conjunction of descending ranks u: top_place in head_top, for `degree` ranks;
+  // low_key in head_low, for fewer ranks.
   std::uint64_t top_place(const Rank* u) const {
     switch (degree_) {
       case 1: return u[0];
@@ -184,7 +183,7 @@ inline constexpr std::uint32_t most_fused = 8;
 inline constexpr std::uint32_t most_sorted_head = 1024;
 // Records have at most this many words of bits.
 inline constexpr std::size_t most_bit_words = 8;
-// The most records of one support vector: the records that share ranks with a row are counted with 16 bits.
+// The most records of a support vector: the records that share ranks with a row are counted with 16 bits.
 inline constexpr std::uint32_t most_records_of_vector = 0xffff;
 
 using ConjunctionTables = ConjunctionTablesIn<Borrowed>;

@@ -1,4 +1,4 @@
-// The dense part of ConjunctionTables: conjunctions of the most frequent features.
+// The dense subset of ConjunctionTables: conjunctions of the most frequent features.
 #pragma once
 
 #include <array>
@@ -67,7 +67,7 @@ class DenseHead {
     }
   }
 
-  // The same for any number of scores.
+  // Adds the same sum, for any number of scores.
   template <std::size_t Width>
   void add(const BinaryRow& row, std::size_t first, Sums<Width>& sums) const {
     const std::size_t width = sums.width();
@@ -130,7 +130,7 @@ class DenseHead {
   }
 
  private:
-  // Processes four owners at a time, because they access almost the same places.
+  // Processes four owners at a time, because four neighbouring owners read almost the same places.
   template <int Degree>
   [[gnu::always_inline]] double owners_sum(const double* low, const Rank* f, std::size_t first,
                                            std::size_t count, DenseScratch& scratch) const {
@@ -150,7 +150,7 @@ class DenseHead {
     for (std::size_t b = 0; b < count; ++b) scratch.scaled_singles[b] = f[b] << tables_.fused;
     for (std::size_t b = 1; b + 1 < count; ++b) {
       const Place row = f[b] * (f[b] - 1) / 2;
-      for (std::size_t c = 0; c < b; c += 4) {  // four at a time: the next row overwrites the excess
+      for (std::size_t c = 0; c < b; c += 4) {  // the next row overwrites the places beyond b
         for (std::size_t i = 0; i < 4; ++i) pair[c + i] = row + f[c + i];
       }
       pair += b;
@@ -217,8 +217,8 @@ class DenseHead {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 
-  // Adds the places that all four owners share, then the places of the last three owners, the last two and
-  // the last.
+  // Adds the entries at the places that all four owners share, then those of the last three owners, of the
+  // last two owners, and of the last owner.
   [[gnu::always_inline]] static void add_four(const double* const (&rows)[4], const Place* places,
                                               const std::array<std::size_t, 4>& counts, double (&sums)[4]) {
     add_rows<4>(rows, places, counts[0], sums);
@@ -230,7 +230,7 @@ class DenseHead {
     add_rows<1>(rows, places, counts[3], sums);
   }
 
-  // Adds entries f[0 .. count) of a row whose entries are `step` numbers apart, or a triangle of such rows.
+  // Add entries f[0 .. count) of a row whose entries are `step` numbers apart, or a triangle of such rows.
   template <std::size_t Width>
   static void add_row(const double* row, std::size_t step, const Rank* f, std::size_t count,
                       Sums<Width>& sums) {
@@ -246,28 +246,28 @@ class DenseHead {
     for (std::size_t b = 1; b < count; ++b) add_row(table + choose2(f[b]) * step, step, f, b, sums);
   }
 
-  // Recovers the weight of a single head conjunction from the sums over fused states: the weight of U ∪ T is
-  // an alternating sum over the subsets of T.
+  // Adds the weight of one head conjunction. The weight of U ∪ T is an alternating sum of the entries of U
+  // over the subsets of T.
   template <std::size_t Width>
   void add_set(const Rank* ranks, const double* values, int size, Sums<Width>& sums) const {
     const double factor = set_factors_(values, size);
     std::uint32_t mask = 0;
-    Rank rest[most_degree] = {};
-    int unfused = 0;
+    Rank unfused_ranks[most_degree] = {};
+    int unfused_count = 0;
     for (int i = 0; i < size; ++i) {
       if (ranks[i] < tables_.fused) {
         mask |= std::uint32_t{1} << ranks[i];
       } else {
-        rest[unfused++] = ranks[i] - tables_.fused;
+        unfused_ranks[unfused_count++] = ranks[i] - tables_.fused;
       }
     }
-    if (unfused == index_.degree())
-      return sums.add(tables_.head_top.data() + index_.top_place(rest) * sums.width(), factor);
-    const double* states =
-        tables_.head_low.data() + (index_.low_key(rest, unfused) << tables_.fused) * sums.width();
-    for (std::uint32_t part = mask;; part = (part - 1) & mask) {
-      sums.add(states + part * sums.width(), std::popcount(mask ^ part) % 2 == 0 ? factor : -factor);
-      if (part == 0) break;
+    if (unfused_count == index_.degree())
+      return sums.add(tables_.head_top.data() + index_.top_place(unfused_ranks) * sums.width(), factor);
+    const double* states = tables_.head_low.data() +
+                           (index_.low_key(unfused_ranks, unfused_count) << tables_.fused) * sums.width();
+    for (std::uint32_t subset = mask;; subset = (subset - 1) & mask) {
+      sums.add(states + subset * sums.width(), std::popcount(mask ^ subset) % 2 == 0 ? factor : -factor);
+      if (subset == 0) break;
     }
   }
 

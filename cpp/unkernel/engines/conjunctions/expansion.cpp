@@ -61,12 +61,12 @@ void fill_trie(const ExpansionTask& task, const Zones& zones, int threads, Monit
   parallel_for(threads, static_cast<std::int64_t>(writers.size()), [&](std::int64_t r) {
     const auto range = static_cast<std::size_t>(r);
     OwnerExpander expander(task, zones.columns.size(), writers[range]);
-    std::size_t spent = 0;
+    std::size_t spent_bytes = 0;
     for (std::uint32_t owner = borders[range]; owner < borders[range + 1]; ++owner) {
       monitor.throw_if_stopped();
       expander.expand(owner);
-      budget.spend(static_cast<double>(writers[range].bytes() - spent));
-      spent = writers[range].bytes();
+      budget.spend(static_cast<double>(writers[range].bytes() - spent_bytes));
+      spent_bytes = writers[range].bytes();
     }
     monitor.finish_one();
   });

@@ -33,12 +33,12 @@ struct ExpansionPlan {
   Basis basis;               // Basis::sets only if every value is 1
   HeadPlan head;             // ranks with a dense table; only Basis::sets allows fused ranks
   GroupPlan groups;          // of the first head ranks; requires Basis::sets and no fused ranks
-  std::uint32_t rare_below;  // features in fewer support vectors stay postings; requires Basis::sets
+  std::uint32_t rare_below;  // features in fewer support vectors are rare; requires Basis::sets
   double threshold;          // 0 for an exact expansion
   double most_bytes;         // size limit of the tables; beyond it, NotEnoughMemory is thrown
 };
 
-// Reports the finished ranges of owners to the monitor, and stops when the monitor is stopped.
+// Reports the number of finished ranges of owners to the monitor, and stops when the monitor is stopped.
 ConjunctionArrays expand(const SupportVectors& machine, const ExpansionPlan& plan, int threads,
                          Monitor& monitor);
 

@@ -10,8 +10,8 @@
 
 namespace unkernel::engines {
 
-// Adds the conjunctions of an owner, one support vector after another: each conjunction U of the owner with
-// other ranks that are not fused, combined with each set T of fused ranks.
+// Adds the conjunctions of an owner, one support vector after another: U ∪ T for each conjunction U of the
+// owner with other ranks that are not fused, and each set T of fused ranks.
 class HeadFiller {
  public:
   HeadFiller(const ExpansionTask& task, const Zones& zones, ConjunctionArrays& arrays)
@@ -47,7 +47,7 @@ class HeadFiller {
     int size;
   };
 
-  // Lists the sets of fused ranks among the items before `end`, with fewer than `degree` members, by size.
+  // Lists the sets of fewer than `degree` fused ranks among the items before `end`.
   void list_fused(std::uint32_t end) {
     sets_.assign(1, {0, 0});
     for (std::uint32_t k = begin_; k < end && task_.vectors.items[k] < fused_; ++k) {
@@ -127,7 +127,7 @@ class HeadFiller {
       sum_over_subsets(low_ + (key << fused_) * task_.scores, fused_, task_.scores);
   }
   void prune(double* weights, std::size_t count) const {
-    for (std::size_t k = 0; task_.pruning.active() && k < count; ++k, weights += task_.scores) {
+    for (std::size_t k = 0; task_.pruning.is_active() && k < count; ++k, weights += task_.scores) {
       if (!task_.pruning.keeps(weights)) std::fill_n(weights, task_.scores, 0.0);
     }
   }

@@ -1,5 +1,5 @@
 // Data shared by the steps of an expansion: the support vectors, the rule that drops small weights, and the
-// memory that is left.
+// memory budget.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace unkernel::engines {
 class Pruning {
  public:
   Pruning(const SupportVectors& machine, const ExpansionPlan& plan, std::size_t scores)
-      : active_(plan.threshold > 0.0) {
+      : is_active_(plan.threshold > 0.0) {
     const auto vectors = machine.coefficients.size() / scores;
     for (std::size_t s = 0; s < scores; ++s) {
       double positive = 0.0, negative = 0.0;
@@ -28,41 +28,44 @@ class Pruning {
         negative += machine.coefficients[j * scores + s] < 0.0;
       }
       const double total = std::max(positive + negative, 1.0);
-      above_.push_back(plan.threshold * positive / total);
-      below_.push_back(plan.threshold * negative / total);
+      min_positive_.push_back(plan.threshold * positive / total);
+      min_negative_.push_back(plan.threshold * negative / total);
     }
     for (int size = most_degree; size >= 1; --size) {
-      largest_[size] = std::max(std::abs(plan.map.set(size)), size < most_degree ? largest_[size + 1] : 0.0);
+      largest_factor_[size] =
+          std::max(std::abs(plan.map.set(size)), size < most_degree ? largest_factor_[size + 1] : 0.0);
       has_negative_factor_ = has_negative_factor_ || plan.map.set(size) < 0.0;
     }
   }
 
-  bool active() const { return active_; }
+  bool is_active() const { return is_active_; }
   bool keeps(const double* weights) const {
-    for (std::size_t s = 0; active_ && s < above_.size(); ++s) {
-      if (weights[s] > 0.0 ? weights[s] >= above_[s] : -weights[s] >= below_[s] && weights[s] != 0.0)
-        return true;
+    for (std::size_t s = 0; is_active_ && s < min_positive_.size(); ++s) {
+      if (weights[s] > 0.0 && weights[s] >= min_positive_[s]) return true;
+      if (weights[s] < 0.0 && -weights[s] >= min_negative_[s]) return true;
     }
-    return !active_;
+    return !is_active_;
   }
   // Returns false if no conjunction of `size` or more features can be kept, given upper bounds of the
   // positive and the negative terms of its weight.
-  bool may_keep(const double* positive, const double* negative, int size) const {
-    for (std::size_t s = 0; active_ && s < above_.size(); ++s) {
-      const double lower = std::min(above_[s], below_[s]);
-      if (positive[s] * largest_[size] >= (has_negative_factor_ ? lower : above_[s]) && positive[s] > 0.0)
+  bool can_keep(const double* positive, const double* negative, int size) const {
+    for (std::size_t s = 0; is_active_ && s < min_positive_.size(); ++s) {
+      const double lower = std::min(min_positive_[s], min_negative_[s]);
+      if (positive[s] * largest_factor_[size] >= (has_negative_factor_ ? lower : min_positive_[s]) &&
+          positive[s] > 0.0)
         return true;
-      if (negative[s] * largest_[size] >= (has_negative_factor_ ? lower : below_[s]) && negative[s] > 0.0)
+      if (negative[s] * largest_factor_[size] >= (has_negative_factor_ ? lower : min_negative_[s]) &&
+          negative[s] > 0.0)
         return true;
     }
-    return !active_;
+    return !is_active_;
   }
 
  private:
-  bool active_;
-  bool has_negative_factor_ = false;   // then positive terms may yield negative weights
-  std::vector<double> above_, below_;  // by score
-  double largest_[most_degree + 1] = {};
+  bool is_active_;
+  bool has_negative_factor_ = false;                 // if true, positive terms may yield negative weights
+  std::vector<double> min_positive_, min_negative_;  // by score: thresholds of |w|
+  double largest_factor_[most_degree + 1] = {};      // by size: of conjunctions of this or a larger size
 };
 
 // The input of all steps of an expansion.
@@ -88,16 +91,17 @@ struct ExpansionTask {
 // Throws NotEnoughMemory when tables outgrow their budget.
 class MemoryBudget {
  public:
-  explicit MemoryBudget(double bytes) : left_(bytes) {}
+  explicit MemoryBudget(double bytes) : remaining_bytes_(bytes) {}
   void spend(double bytes) {
     const std::lock_guard guard(lock_);
-    left_ -= bytes;
-    if (left_ < 0.0) throw NotEnoughMemory("the expanded model does not fit into the memory it was given");
+    remaining_bytes_ -= bytes;
+    if (remaining_bytes_ < 0.0)
+      throw NotEnoughMemory("the expanded model does not fit into the memory it was given");
   }
 
  private:
   std::mutex lock_;
-  double left_;
+  double remaining_bytes_;
 };
 
 }  // namespace unkernel::engines

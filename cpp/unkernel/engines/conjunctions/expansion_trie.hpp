@@ -24,7 +24,7 @@ class OwnerExpander {
 
   void expand(Rank owner) {
     const auto& vectors = task_.vectors;
-    std::vector<Occurrence>& node = levels_[0].shared;
+    std::vector<Occurrence>& node = levels_[0].occurrences;
     node.clear();
     for (std::uint32_t h = vectors.owner_begins[owner]; h < vectors.owner_begins[owner + 1]; ++h) {
       const std::uint32_t place = vectors.places[h];
@@ -41,15 +41,15 @@ class OwnerExpander {
     double product;     // of the values of the node's features
   };
   struct Level {
-    std::vector<Occurrence> shared;  // occurrences, partner by partner
+    std::vector<Occurrence> occurrences;  // partner by partner
     std::vector<Rank> partners;
-    std::vector<std::uint32_t>
-        slot_of;  // while partners are counted: occurrences by rank; then position by rank
-    std::vector<std::uint32_t> ends;
-    std::vector<double> sums;  // of the last level
+    std::vector<std::uint32_t> slot_of;  // by rank: first the number of occurrences, later a position
+    std::vector<std::uint32_t> ends;     // of the occurrences of each partner
+    std::vector<double> sums;            // of leaves: partners x scores
   };
 
-  // A node of `size` features; `repeats` and `run` describe its monomial.
+  // Visits a node of `Size` features. In its monomial, `run` is the exponent of the last feature and
+  // `repeats` the product of the factorials of all exponents.
   template <int Size>
   void visit(std::span<const Occurrence> node, int repeats, int run) {
     const double constant = task_.constant(Size, repeats);
@@ -60,18 +60,18 @@ class OwnerExpander {
     if (task_.pruning.keeps(weights_.data())) writer_.add(path_.data(), Size, weights_.data());
     if constexpr (Size < most_degree) {
       if (Size == task_.plan.map.degree ||
-          !task_.pruning.may_keep(positive_.data(), negative_.data(), Size + 1))
+          !task_.pruning.can_keep(positive_.data(), negative_.data(), Size + 1))
         return;
       distribute(Size, node);
       Level& level = levels_[Size];
-      if (Size + 1 == task_.plan.map.degree && !task_.pruning.active())
+      if (Size + 1 == task_.plan.map.degree && !task_.pruning.is_active())
         return write_leaves(Size, repeats, run, level);
       std::uint32_t begin = 0;
       for (std::size_t p = 0; p < level.partners.size(); ++p) {
         path_[Size] = level.partners[p];
         const int next_run = path_[Size] == path_[Size - 1] ? run + 1 : 1;
-        visit<Size + 1>(std::span(level.shared).subspan(begin, level.ends[p] - begin), repeats * next_run,
-                        next_run);
+        visit<Size + 1>(std::span(level.occurrences).subspan(begin, level.ends[p] - begin),
+                        repeats * next_run, next_run);
         begin = level.ends[p];
       }
     }
@@ -97,7 +97,7 @@ class OwnerExpander {
       }
     }
     std::sort(level.partners.begin(), level.partners.end());
-    if (size + 1 == task_.plan.map.degree && !task_.pruning.active()) return sum_leaves(level, node);
+    if (size + 1 == task_.plan.map.degree && !task_.pruning.is_active()) return sum_leaves(level, node);
     level.ends.clear();
     std::uint32_t total = 0;
     for (const Rank partner : level.partners) {
@@ -106,11 +106,11 @@ class OwnerExpander {
       total += count;
       level.ends.push_back(total);
     }
-    level.shared.resize(total);
+    level.occurrences.resize(total);
     for (const Occurrence& o : node) {
       for (std::uint32_t k = begins[o.vector]; k < o.end; ++k) {
-        level.shared[level.slot_of[items[k]]++] = {o.vector, k + (task_.sets() ? 0 : 1),
-                                                   o.product * task_.value(k)};
+        level.occurrences[level.slot_of[items[k]]++] = {o.vector, k + (task_.sets() ? 0 : 1),
+                                                        o.product * task_.value(k)};
       }
     }
     for (const Rank partner : level.partners) level.slot_of[partner] = 0;

@@ -11,31 +11,35 @@
 namespace unkernel::engines {
 namespace {
 
-constexpr std::size_t sample_size = 4096;
+constexpr std::size_t sample_size = 4096;   // rows
 constexpr std::uint32_t most_states = 160;  // of a group, in the sample
 
-// A group under construction, and its state in each row of the sample; 0 is the empty state.
+// A group under construction, and its state in each sampled row. State 0 is the empty set of features.
 struct Group {
   std::vector<std::uint32_t> features;
   std::vector<std::uint32_t> state_of;
   std::uint32_t states = 0;  // not counting the empty one
 };
 
-// Power sums of the numbers of states of the groups, which determine the elementary symmetric polynomials.
+// Power sums p_k of the numbers of states of the groups. They determine the elementary symmetric polynomials
+// e_k: the numbers of combinations of k states of different groups.
 struct PowerSums {
-  std::array<double, 5> of = {};
+  std::array<double, 5> p = {};
 
   void add(double states, double sign) {
     double power = sign;
-    for (std::size_t k = 1; k < of.size(); ++k) of[k] += power *= states;
+    for (std::size_t k = 1; k < p.size(); ++k) {
+      power *= states;
+      p[k] += power;
+    }
   }
   // Returns e_1 + .. + e_degree, by Newton's identities.
-  double sums(int degree) const {
+  double count_combinations(int degree) const {
     std::array<double, 5> e = {1.0};
     double total = 0.0;
     for (std::size_t k = 1; k <= static_cast<std::size_t>(degree); ++k) {
       for (std::size_t i = 1; i <= k; ++i)
-        e[k] += (i % 2 == 1 ? 1.0 : -1.0) * e[k - i] * of[i] / static_cast<double>(k);
+        e[k] += (i % 2 == 1 ? 1.0 : -1.0) * e[k - i] * p[i] / static_cast<double>(k);
       total += e[k];
     }
     return total;
@@ -46,22 +50,23 @@ class GroupMerger {
  public:
   GroupMerger(const GroupedRows& rows, const GroupPlan& plan, int degree) : plan_(plan), degree_(degree) {
     const std::size_t count = rows.begins.size() - 1;
-    sampled_ = std::min(count, sample_size);
+    sampled_rows_ = std::min(count, sample_size);
     groups_.resize(plan.features);
     for (std::uint32_t f = 0; f < plan.features; ++f) {
       groups_[f].features = {f};
-      groups_[f].state_of.assign(sampled_, 0);
+      groups_[f].state_of.assign(sampled_rows_, 0);
     }
-    for (std::size_t r = 0; r < sampled_; ++r) {
-      const std::size_t row = r * count / sampled_;
+    for (std::size_t r = 0; r < sampled_rows_; ++r) {
+      const std::size_t row = r * count / sampled_rows_;
       for (std::uint32_t k = rows.begins[row]; k < rows.begins[row + 1]; ++k)
         groups_[rows.items[k]].state_of[r] = 1;
     }
     for (Group& group : groups_) group.states = 1;
-    joint_.resize(groups_.size());
+    joint_states_.resize(groups_.size());
     for (std::size_t a = 0; a < groups_.size(); ++a) {
-      joint_[a].resize(groups_.size());
-      for (std::size_t b = 0; b < a; ++b) joint_[a][b] = joint_[b][a] = joint_states(groups_[a], groups_[b]);
+      joint_states_[a].resize(groups_.size());
+      for (std::size_t b = 0; b < a; ++b)
+        joint_states_[a][b] = joint_states_[b][a] = count_joint_states(groups_[a], groups_[b]);
     }
     remaining_.resize(groups_.size());
     std::iota(remaining_.begin(), remaining_.end(), std::size_t{0});
@@ -87,13 +92,13 @@ class GroupMerger {
       for (std::size_t j = 0; j < i; ++j) {
         const Group& a = groups_[remaining_[i]];
         const Group& b = groups_[remaining_[j]];
-        const std::uint32_t joint = joint_[remaining_[i]][remaining_[j]];
+        const std::uint32_t joint = joint_states_[remaining_[i]][remaining_[j]];
         if (joint > most_states || a.features.size() + b.features.size() > most_features_in_group) continue;
         PowerSums merged = all;
         merged.add(a.states, -1.0);
         merged.add(b.states, -1.0);
         merged.add(joint, 1.0);
-        const double sums = merged.sums(degree_);
+        const double sums = merged.count_combinations(degree_);
         if (sums < fewest_sums) {
           fewest_sums = sums;
           first = remaining_[i];
@@ -101,8 +106,9 @@ class GroupMerger {
         }
       }
     }
-    // If there are too many sums, a merge that reduces them still helps.
-    const bool is_worthwhile = fewest_sums <= plan_.most_sums || fewest_sums < all.sums(degree_);
+    // A merge that leaves more sums than the limit is still worthwhile if it reduces their number.
+    const bool is_worthwhile =
+        fewest_sums <= plan_.most_sums || fewest_sums < all.count_combinations(degree_);
     if (fewest_sums == std::numeric_limits<double>::infinity() || !is_worthwhile) return false;
     merge(first, second);
     return true;
@@ -113,7 +119,7 @@ class GroupMerger {
     const Group& b = groups_[from];
     FlatMap<std::uint64_t, std::uint32_t> state_of_pair;
     std::uint32_t next = 1;
-    for (std::size_t r = 0; r < sampled_; ++r) {
+    for (std::size_t r = 0; r < sampled_rows_; ++r) {
       const std::uint64_t pair = std::uint64_t{a.state_of[r]} * (b.states + 1) + b.state_of[r];
       if (pair == 0) continue;
       std::uint32_t& state = state_of_pair[pair];
@@ -124,31 +130,31 @@ class GroupMerger {
     a.features.insert(a.features.end(), b.features.begin(), b.features.end());
     remaining_.erase(std::find(remaining_.begin(), remaining_.end(), from));
     for (const std::size_t g : remaining_) {
-      if (g != to) joint_[g][to] = joint_[to][g] = joint_states(groups_[g], a);
+      if (g != to) joint_states_[g][to] = joint_states_[to][g] = count_joint_states(groups_[g], a);
     }
   }
 
   // Returns the number of states of the union of two groups.
-  std::uint32_t joint_states(const Group& a, const Group& b) {
+  std::uint32_t count_joint_states(const Group& a, const Group& b) {
     const std::size_t pairs = std::size_t{a.states + 1} * (b.states + 1);
-    if (seen_.size() < pairs) seen_.resize(pairs, 0);
+    if (last_stamp_.size() < pairs) last_stamp_.resize(pairs, 0);
     ++stamp_;
     std::uint32_t count = 0;
-    for (std::size_t r = 0; r < sampled_; ++r) {
+    for (std::size_t r = 0; r < sampled_rows_; ++r) {
       const std::size_t pair = std::size_t{a.state_of[r]} * (b.states + 1) + b.state_of[r];
-      count += seen_[pair] != stamp_;
-      seen_[pair] = stamp_;
+      count += last_stamp_[pair] != stamp_;
+      last_stamp_[pair] = stamp_;
     }
-    return count - (seen_[0] == stamp_);
+    return count - (last_stamp_[0] == stamp_);
   }
 
   GroupPlan plan_;
   int degree_;
-  std::size_t sampled_ = 0;
+  std::size_t sampled_rows_ = 0;
   std::vector<Group> groups_;
   std::vector<std::size_t> remaining_;
-  std::vector<std::vector<std::uint32_t>> joint_;
-  std::vector<std::uint32_t> seen_;
+  std::vector<std::vector<std::uint32_t>> joint_states_;
+  std::vector<std::uint32_t> last_stamp_;
   std::uint32_t stamp_ = 0;
 };
 

@@ -1,9 +1,10 @@
 // Partitions frequent features into a few groups such that each group occurs in few states.
 //
-// Rows of real tasks fill slots: a word, its tag, a distance, each of which has one of several values. So
-// only a few subsets of a group of dependent features occur, its *states*, and the frequent features of a row
-// amount to one state per group. A conjunction of states, at most one per group, then represents all
-// conjunctions of their features: a row looks up a few hundred sums instead of thousands of weights.
+// In rows of real tasks, features depend on each other: a word has one of several tags, a distance is in one
+// of several ranges. So only a few subsets of a group of dependent features occur: the group's *states*. The
+// frequent features of a row amount to one state per group. The sum of a combination of states, at most one
+// per group, covers all conjunctions of their features: a row looks up hundreds of sums, not thousands of
+// weights.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 namespace unkernel::engines {
 
 inline constexpr std::size_t most_groups = 24;
-inline constexpr std::size_t most_features_in_group =
-    63;  // a state is a 64-bit word in which not all bits are set
+// A state is a 64-bit word in which not all bits are set.
+inline constexpr std::size_t most_features_in_group = 63;
 
 struct GroupPlan {
   std::uint32_t features;  // how many of the most frequent features are grouped; 0 for none
@@ -40,8 +41,8 @@ double count_state_sums(std::span<const double> states, int degree);
 double count_state_sums(const FeatureGroups& groups, int degree);
 
 // Starts with one group per feature, and repeatedly merges the two groups whose merger leaves the fewest
-// sums, as long as at most `most_sums` are left or their number decreases. Returns no groups if more than
-// `most_groups` remain. If more than `most_sums` sums remain, the rarest states are left out.
+// sums, as long as at most `most_sums` sums are left or the number of sums decreases. Returns no groups if
+// more than `most_groups` groups remain. If more than `most_sums` sums remain, drops the rarest states.
 FeatureGroups group_features(const GroupedRows& rows, const GroupPlan& plan, int degree);
 
 }  // namespace unkernel::engines

@@ -36,8 +36,7 @@ class GroupedCore {
 
   std::size_t bytes() const { return sizeof(slots_[0]) * slots_.size(); }
 
-  // Finds the states from the bits of a row's first ranks. Returns false if a group is in a state that is not
-  // stored.
+  // Finds the states from the bits of a row's first ranks. Returns false if a state is not stored.
   [[gnu::always_inline]] bool find(const std::uint64_t* bits, RowStates& states) const {
     states.count = 0;
     for (std::uint32_t g = 0; g < index_.groups(); ++g) {
@@ -99,8 +98,9 @@ class GroupedCore {
     }
   }
 
-  // Adds the sums of `Size` states that extend the path by one of the row's first `count` states, and all
-  // sums below them.
+  // Adds the sums of all sets of `Size` states that extend a set of `Size` - 1 states by one of the row's
+  // first `count` states, then the sums of larger sets. StateIndex numbers the groups (`path`) and the states
+  // (`place`) of the smaller set.
   template <int Degree, int Size, std::size_t Width>
   [[gnu::always_inline]] void add_row(const RowStates& row, std::size_t begin, std::size_t path,
                                       std::size_t place, std::size_t count, Sums<Width>& sums) const {

@@ -10,24 +10,24 @@ namespace unkernel::engines {
 namespace {
 
 struct Candidate {
-  double size;  // magnitude of the largest weight
+  double magnitude;  // of the largest weight
   std::array<Rank, most_degree> ranks;
   int count;
   std::vector<double> weights;
 };
 
-// Orders heavier candidates first, ties by their ranks, so that the list does not depend on the order of
-// visits.
-bool heavier(const Candidate& a, const Candidate& b) {
-  return a.size != b.size ? a.size > b.size
-                          : std::lexicographical_compare(a.ranks.begin(), a.ranks.begin() + a.count,
-                                                         b.ranks.begin(), b.ranks.begin() + b.count);
+// Orders candidates by magnitude, largest first, then by ranks, so that the list does not depend on the order
+// of visits.
+bool is_heavier(const Candidate& a, const Candidate& b) {
+  if (a.magnitude != b.magnitude) return a.magnitude > b.magnitude;
+  return std::lexicographical_compare(a.ranks.begin(), a.ranks.begin() + a.count, b.ranks.begin(),
+                                      b.ranks.begin() + b.count);
 }
 
 class HeaviestLister {
  public:
   HeaviestLister(const ConjunctionTables& tables, std::size_t top)
-      : tables_(tables), index_(tables.map.degree, tables.basis), top_(top), heap_(heavier) {}
+      : tables_(tables), index_(tables.map.degree, tables.basis), top_(top), heap_(is_heavier) {}
 
   HeaviestConjunctions list() {
     visit_head();
@@ -37,12 +37,12 @@ class HeaviestLister {
 
  private:
   void visit(int count, const double* weights) {
-    double size = 0.0;
-    for (std::size_t s = 0; s < tables_.scores(); ++s) size = std::max(size, std::abs(weights[s]));
-    if (!(size > 0.0) || count == 0) return;
+    double magnitude = 0.0;
+    for (std::size_t s = 0; s < tables_.scores(); ++s) magnitude = std::max(magnitude, std::abs(weights[s]));
+    if (!(magnitude > 0.0) || count == 0) return;
     ++listing_.counts[static_cast<std::size_t>(count)];
-    if (top_ == 0 || (heap_.size() == top_ && size < heap_.top().size)) return;
-    heap_.push({size, path_, count, std::vector<double>(weights, weights + tables_.scores())});
+    if (top_ == 0 || (heap_.size() == top_ && magnitude < heap_.top().magnitude)) return;
+    heap_.push({magnitude, path_, count, std::vector<double>(weights, weights + tables_.scores())});
     if (heap_.size() > top_) heap_.pop();
   }
 
@@ -83,11 +83,12 @@ class HeaviestLister {
           states[state * width + s] -= states[(state ^ std::size_t{1} << bit) * width + s];
       }
     }
-    // Weights that are not stored leave rounding errors, which are ignored.
+    // Rounding errors in place of weights that are 0 are ignored.
+    constexpr double max_relative_error = 1e-13;
     double largest = 0.0;
     for (const double value : states) largest = std::max(largest, std::abs(value));
     for (double& value : states)
-      value = std::abs(value) <= 1e-13 * largest && tables_.fused > 0 ? 0.0 : value;
+      value = std::abs(value) <= max_relative_error * largest && tables_.fused > 0 ? 0.0 : value;
   }
 
   int set_path(const Conjunction& u, std::uint32_t mask) {
@@ -121,10 +122,10 @@ class HeaviestLister {
   }
 
   HeaviestConjunctions finish() {
-    std::vector<Candidate> chosen;
-    for (; !heap_.empty(); heap_.pop()) chosen.push_back(heap_.top());
-    std::sort(chosen.begin(), chosen.end(), heavier);
-    for (const Candidate& candidate : chosen) {
+    std::vector<Candidate> candidates;
+    for (; !heap_.empty(); heap_.pop()) candidates.push_back(heap_.top());
+    std::sort(candidates.begin(), candidates.end(), is_heavier);
+    for (const Candidate& candidate : candidates) {
       std::vector<std::int64_t> columns;
       for (int i = 0; i < candidate.count; ++i)
         columns.push_back(tables_.columns[candidate.ranks[static_cast<std::size_t>(i)]]);

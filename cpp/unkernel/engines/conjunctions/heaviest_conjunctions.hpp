@@ -1,4 +1,4 @@
-// Counts the conjunctions in tables and lists the heaviest.
+// Counts the conjunctions in tables and lists the heaviest of them.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ struct HeaviestConjunctions {
 };
 
 // Returns the `top` conjunctions with the largest absolute weights, the largest first. Conjunctions of rare
-// features are not in tables, so they are neither listed nor counted. Tables must have been checked.
+// features are neither listed nor counted, because tables do not have them. Tables must have been checked.
 HeaviestConjunctions list_heaviest(const ConjunctionTables& tables, std::size_t top);
 
 }  // namespace unkernel::engines

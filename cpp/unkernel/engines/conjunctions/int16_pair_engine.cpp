@@ -21,33 +21,34 @@ namespace {
 
 using Weight = std::int16_t;
 
-// In features. The sums of longer rows might exceed 32 bits.
-constexpr std::size_t longest_row = 256;
+constexpr std::size_t longest_row = 256;  // features; the sums of longer rows might exceed 32 bits
 constexpr double dense_pairs_per_model_pair = 2.0;
 constexpr double min_dense_bytes = 1 << 18;
 
 // --- The weights -----------------------------------------------------------------------------------
 
-// Finds the largest power of two of which all weights are 16-bit multiples.
+// Finds the largest power of two such that all weights are 16-bit multiples of it.
 class CommonUnit {
  public:
-  // Returns false if there is no such power of two for all weights added so far.
+  // Returns whether there is such a power of two for all weights added so far.
   bool add_all(std::span<const double> weights) {
     while (!weights.empty()) {
       const std::size_t size = std::min(weights.size(), chunk);
       for (const double weight : weights.first(size)) add(weight);
-      if (lowest_ != none && !(std::ldexp(largest_, -lowest_) <= std::numeric_limits<Weight>::max()))
+      if (lowest_exponent_ != no_exponent &&
+          !(std::ldexp(largest_, -lowest_exponent_) <= std::numeric_limits<Weight>::max()))
         return false;
       weights = weights.subspan(size);
     }
     return true;
   }
-  double value() const { return lowest_ == none ? 1.0 : std::ldexp(1.0, lowest_); }
+  double value() const { return lowest_exponent_ == no_exponent ? 1.0 : std::ldexp(1.0, lowest_exponent_); }
 
  private:
-  static constexpr int none = std::numeric_limits<int>::max();
+  static constexpr int no_exponent = std::numeric_limits<int>::max();
   static constexpr std::size_t chunk = 4096;
-  static constexpr int digits = 52;  // of a double, after the first
+  static constexpr int digits = 52;  // binary digits of a double after the first digit
+  static constexpr int exponent_bias = 1023;
 
   // A double is its 53 binary digits times a power of two; zeros at the end of the digits raise that power.
   void add(double weight) {
@@ -56,11 +57,12 @@ class CommonUnit {
     const auto exponent = static_cast<int>(bits >> digits);
     const std::uint64_t first_digit = exponent == 0 ? 0 : std::uint64_t{1} << digits;  // not stored
     const std::uint64_t all_digits = first_digit | (bits & ((std::uint64_t{1} << digits) - 1));
-    lowest_ = std::min(lowest_, std::max(exponent, 1) - 1023 - digits + std::countr_zero(all_digits));
+    lowest_exponent_ = std::min(
+        lowest_exponent_, std::max(exponent, 1) - exponent_bias - digits + std::countr_zero(all_digits));
     largest_ = std::max(largest_, std::abs(weight));
   }
 
-  int lowest_ = none;
+  int lowest_exponent_ = no_exponent;
   double largest_ = 0.0;
 };
 
@@ -78,18 +80,18 @@ void for_each_pair(const ConjunctionWeights& model, const Visit& visit) {
 
 // --- Ranks -----------------------------------------------------------------------------------------
 
-// The engine assigns numbers to features in four zones: dense features of the core; dense features outside
-// the core, which form pairs with the core only; other features of the core; other features outside the core.
-// Each zone is sorted by descending frequency.
-struct Order {
+// The engine numbers features in four zones: dense features of the core; dense features outside the core,
+// which form pairs with the core only; sparse features of the core; sparse features outside the core. Each
+// zone is sorted by descending frequency.
+struct FeatureOrder {
   Rank core = 0;                      // dense features of the core
-  Rank dense = 0;                     // dense features
-  Rank sides = 0;                     // first rank of the last zone
+  Rank dense = 0;                     // all dense features
+  Rank sides = 0;                     // first rank of the last zone: sparse features outside the core
   std::vector<Rank> rank_of;          // rank of the model -> rank of the engine
   std::vector<std::int64_t> columns;  // by rank of the engine
 };
 
-// Columns from here on form no pairs with each other.
+// Returns the end of the core: columns from there on form no pairs with each other.
 std::int64_t find_end_of_core(const ConjunctionWeights& model) {
   std::int64_t end = 0;
   for_each_pair(model, [&](Rank a, Rank b, std::size_t) {
@@ -98,23 +100,26 @@ std::int64_t find_end_of_core(const ConjunctionWeights& model) {
   return end;
 }
 
-Order choose_order(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
+FeatureOrder choose_order(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
   const std::int64_t end = find_end_of_core(model);
-  const auto in_core = [&](std::size_t rank) { return model.columns[rank] < end; };
-  Order order;
+  const auto is_in_core = [&](std::size_t rank) { return model.columns[rank] < end; };
+  FeatureOrder order;
   std::uint64_t core = 0, side = 0;
   while (core + side < model.columns.size()) {
-    const bool next = in_core(core + side);
-    if (choose2(core + next + 1) + (side + !next) * (core + next + 1) > dense_pairs) break;
-    (next ? core : side) += 1;
+    const bool core_is_next = is_in_core(core + side);
+    const std::uint64_t next_core = core + (core_is_next ? 1 : 0);
+    const std::uint64_t next_side = side + (core_is_next ? 0 : 1);
+    if (choose2(next_core + 1) + next_side * (next_core + 1) > dense_pairs) break;
+    core = next_core;
+    side = next_side;
   }
   order.core = static_cast<Rank>(core);
   order.dense = static_cast<Rank>(core + side);
   order.sides = order.dense;
-  for (std::size_t rank = order.dense; rank < model.columns.size(); ++rank) order.sides += in_core(rank);
+  for (std::size_t rank = order.dense; rank < model.columns.size(); ++rank) order.sides += is_in_core(rank);
   Rank next[] = {0, order.core, order.dense, order.sides};
   for (std::size_t rank = 0; rank < model.columns.size(); ++rank)
-    order.rank_of.push_back(next[2 * (rank >= order.dense) + !in_core(rank)]++);
+    order.rank_of.push_back(next[2 * (rank >= order.dense) + !is_in_core(rank)]++);
   order.columns.resize(model.columns.size());
   for (std::size_t rank = 0; rank < model.columns.size(); ++rank)
     order.columns[order.rank_of[rank]] = model.columns[rank];
@@ -124,16 +129,16 @@ Order choose_order(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
 // --- The engine ------------------------------------------------------------------------------------
 
 // The buffers of one thread.
-struct ShortScratch {
+struct Int16Scratch {
   std::vector<Rank> column_ranks;  // in the order of the row's columns
-  // The known ranks by zone of Order; ranks of the core ascend within a zone.
+  // The row's ranks by zone of FeatureOrder; ranks of the core ascend within a zone.
   std::vector<Rank> ranks;
-  // Where the first three zones end.
+  // The positions in `ranks` at which the first three zones end.
   std::size_t core = 0;
   std::size_t dense = 0;
   std::size_t sides = 0;
   std::vector<Rank> side_rows;        // dense ranks outside the core, numbered from 0
-  std::vector<Rank> partners;         // their partners: the row's core, then the place of single weights
+  std::vector<Rank> partners;         // of side rows: the row's core, then the place of single weights
   std::vector<std::uint32_t> hashes;  // of the ranks
   std::vector<std::uint32_t> places;  // of the weights to add
   std::vector<std::int32_t> sums;
@@ -142,9 +147,9 @@ struct ShortScratch {
   ValuedRow valued;
 };
 
-class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
+class Int16PairEngine final : public EngineOf<Int16PairEngine, Int16Scratch> {
  public:
-  // Null if the hashes of too many features collide.
+  // Returns null if the hashes of too many features collide.
   static std::unique_ptr<Int16PairEngine> make(const ConjunctionWeights& model, std::uint64_t dense_pairs,
                                                double unit) {
     std::unique_ptr<Int16PairEngine> engine(
@@ -158,29 +163,29 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
            sizeof(swings_[0]) * swings_.size() + buckets_.bytes() + ranking_.bytes();
   }
 
-  ShortScratch make_scratch() const { return {}; }
+  Int16Scratch make_scratch() const { return {}; }
 
   template <class Index>
-  void score_row(const SparseRow<Index>& row, ShortScratch& scratch, double* out) const {
+  void score_row(const SparseRow<Index>& row, Int16Scratch& scratch, double* out) const {
     const bool ones = row.values == nullptr || all_ones(row.values, row.columns.size());
     if (!ones || row.columns.size() > longest_row) return score_valued(row, scratch, out);
     load(row, scratch);
     scratch.sums = intercept_;
     add_dense(scratch);
-    add_later(scratch);
+    add_sparse(scratch);
     for (std::size_t s = 0; s < width_; ++s) out[s] = unit_ * scratch.sums[s];
   }
 
   template <class Index>
-  void score_range(const RowRange<Index>& range, ShortScratch& scratch, double* out) const {
+  void score_range(const RowRange<Index>& range, Int16Scratch& scratch, double* out) const {
     for (std::size_t row = range.first; row < range.last; ++row, out += width_)
       score_row(range[row], scratch, out);
   }
 
-  void stop_early(bool early, ShortScratch& scratch) const { scratch.decision_only = early; }
+  void stop_early(bool early, Int16Scratch& scratch) const { scratch.decision_only = early; }
 
  private:
-  Int16PairEngine(const ConjunctionWeights& model, Order order, double unit)
+  Int16PairEngine(const ConjunctionWeights& model, FeatureOrder order, double unit)
       : width_(model.intercept.size()),
         unit_(unit),
         order_(std::move(order)),
@@ -195,28 +200,28 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
 
   // --- Filling ---
 
-  struct LaterPair {
+  struct SparsePair {
     Rank owner;
     PartnerBuckets::Hashed partner;
   };
 
   bool fill(const ConjunctionWeights& model) {
-    std::vector<LaterPair> later;
+    std::vector<SparsePair> sparse_pairs;
     for_each_pair(model, [&](Rank a, Rank b, std::size_t k) {
       const auto [low, high] = std::minmax(order_.rank_of[a], order_.rank_of[b]);
       const double* weights = model.weights.data() + k * width_;
       if (high < order_.dense || low == high) {
         copy(weights, mutable_weights(high, low));
       } else {
-        later.push_back({high, {buckets_.hash(low), static_cast<std::uint32_t>(k)}});
+        sparse_pairs.push_back({high, {buckets_.hash(low), static_cast<std::uint32_t>(k)}});
       }
     });
-    std::ranges::sort(later, {},
-                      [](const LaterPair& pair) { return std::pair(pair.owner, pair.partner.hash); });
-    return fill_buckets(model, later);
+    std::ranges::sort(sparse_pairs, {},
+                      [](const SparsePair& pair) { return std::pair(pair.owner, pair.partner.hash); });
+    return fill_buckets(model, sparse_pairs);
   }
 
-  bool fill_buckets(const ConjunctionWeights& model, std::span<const LaterPair> pairs) {
+  bool fill_buckets(const ConjunctionWeights& model, std::span<const SparsePair> pairs) {
     std::vector<PartnerBuckets::Hashed> partners;
     std::vector<Bounds<std::int64_t>> bounds(width_);
     weights_.resize(pairs.size() * width_);
@@ -263,7 +268,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
 
   // All ranks are looked up before any is used, so that cache misses overlap.
   template <class Index>
-  void load(const SparseRow<Index>& row, ShortScratch& scratch) const {
+  void load(const SparseRow<Index>& row, Int16Scratch& scratch) const {
     scratch.column_ranks.resize(row.columns.size());
     std::ranges::transform(row.columns, scratch.column_ranks.begin(),
                            [&](Index column) { return ranking_.of(column); });
@@ -284,8 +289,8 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     scratch.ranks.resize(static_cast<std::size_t>(end - scratch.ranks.data()));
   }
 
-  // Copies the ranks in [from, below); returns the end of the copies. Writes every rank, and the next one
-  // overwrites it if it is outside of the range: a branch here would be mispredicted.
+  // Copies the ranks in [from, below) and returns the end of the copies. Writes every rank; if a rank is
+  // outside the range, the next rank overwrites it: a branch here would be mispredicted.
   static Rank* copy_between(Rank from, Rank below, std::span<const Rank> ranks, Rank* to) {
     for (const Rank rank : ranks) {
       *to = rank;
@@ -294,7 +299,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     return to;
   }
 
-  void add_dense(ShortScratch& scratch) const {
+  void add_dense(Int16Scratch& scratch) const {
     const std::span<const Rank> ranks = scratch.ranks;
     add_triangle(triangle_.data(), ranks.first(scratch.core), scratch.sums);
     if (scratch.core == scratch.dense) return;
@@ -306,8 +311,8 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     add_rows(sides_.data(), order_.core + 1, scratch.side_rows, scratch.partners, scratch.sums);
   }
 
-  // Adds the owners that are not dense, until the remaining ones cannot change the decision.
-  void add_later(ShortScratch& scratch) const {
+  // Adds the sparse owners. If only the decision matters, stops when the remaining owners cannot change it.
+  void add_sparse(Int16Scratch& scratch) const {
     const std::span<const Rank> ranks = scratch.ranks;
     if (scratch.dense == ranks.size()) return;
     scratch.hashes.resize(ranks.size());
@@ -323,9 +328,9 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     }
   }
 
-  // Lists the places of the pairs of the owner at this position: with all ranks before it, or only with ranks
-  // of the core.
-  const std::uint32_t* list_partners(std::size_t position, ShortScratch& scratch) const {
+  // Lists the places of the pairs of the owner at this position: with all earlier ranks, or, if the owner is
+  // outside the core, only with ranks of the core.
+  const std::uint32_t* list_partners(std::size_t position, Int16Scratch& scratch) const {
     const std::span<const std::uint32_t> hashes = scratch.hashes;
     const Rank owner = scratch.ranks[position] - order_.dense;
     std::uint32_t* places = scratch.places.data();
@@ -334,13 +339,16 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     return buckets_.list_places(owner, hashes.subspan(scratch.dense, scratch.sides - scratch.dense), places);
   }
 
-  // Lists, for each owner that is not dense, the most by which it and all owners after it can change the
-  // difference of two scores.
-  void list_swings(ShortScratch& scratch) const {
-    const std::span<const Rank> later = std::span<const Rank>(scratch.ranks).subspan(scratch.dense);
-    scratch.swings.resize(later.size());
+  // Computes, for each sparse owner of the row, the most by which this owner and all owners after it can
+  // change the difference of two scores.
+  void list_swings(Int16Scratch& scratch) const {
+    const std::span<const Rank> owners = std::span<const Rank>(scratch.ranks).subspan(scratch.dense);
+    scratch.swings.resize(owners.size());
     std::int64_t sum = 0;
-    for (std::size_t k = later.size(); k-- > 0;) scratch.swings[k] = sum += swings_[later[k] - order_.dense];
+    for (std::size_t k = owners.size(); k-- > 0;) {
+      sum += swings_[owners[k] - order_.dense];
+      scratch.swings[k] = sum;
+    }
   }
 
   // Returns the difference between the largest and the second largest score.
@@ -357,7 +365,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
 
   // Multiplies the weights of each conjunction by the factor of its values.
   template <class Index>
-  void score_valued(const SparseRow<Index>& row, ShortScratch& scratch, double* out) const {
+  void score_valued(const SparseRow<Index>& row, Int16Scratch& scratch, double* out) const {
     scratch.valued.load(row, ranking_);
     const ValuedRow& x = scratch.valued;
     for (std::size_t s = 0; s < width_; ++s) out[s] = unit_ * intercept_[s];
@@ -384,8 +392,8 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   }
 
   std::size_t width_;
-  double unit_;  // the power of two of which the weights are multiples
-  Order order_;
+  double unit_;  // a power of two: weights are stored as multiples of it
+  FeatureOrder order_;
   Ranking ranking_;
   SetFactors set_factors_;
   std::vector<std::int32_t> intercept_;
@@ -393,11 +401,10 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
       triangle_;  // of the core: feature x (pairs with smaller ranks, the feature alone) x scores
   LargeVector<Weight>
       sides_;  // of other dense features: feature x (pairs with the core, the feature alone) x scores
-  LargeVector<Weight> single_weights_;  // of features that are not dense, alone: feature x scores
-  PartnerBuckets buckets_;              // of features that are not dense
+  LargeVector<Weight> single_weights_;  // of sparse features alone: feature x scores
+  PartnerBuckets buckets_;              // of sparse features
   LargeVector<Weight> weights_;         // by place in the buckets x scores
-  // For each feature that is not dense: the most by which its weights can change the difference of two
-  // scores.
+  // For each sparse feature: the most by which its weights can change the difference of two scores.
   std::vector<std::int64_t> swings_;
 };
 

@@ -1,15 +1,15 @@
-// The engine for models of pairs with several scores whose weights are 16-bit multiples of one power of two,
-// like the weights of the online learners. Such weights take a quarter of the memory of doubles, so rows
-// cause fewer cache misses, and integer sums are exact in any order.
+// The engine for models of degree 2 with several scores whose weights are 16-bit multiples of one power of
+// two, as online learners make them. 16-bit weights take a quarter of the memory of doubles, so rows cause
+// fewer cache misses, and integer sums are exact in any order.
 //
-// Features have ranks by descending frequency. A dense table holds all pairs of the first ranks: the weights
-// of a feature with every smaller rank, then the weights of the feature alone. Each later feature, the owner,
-// has a hash table of its partners among all smaller ranks, in buckets that never overflow: one 16-byte load
-// tells whether a pair exists, and where.
+// Features have ranks by descending frequency. A dense table holds all pairs of the first ranks, the dense
+// features: the weights of a feature with every smaller rank, then the weights of the feature alone. Each of
+// the other, sparse features is an owner. It has a hash table of its partners among all smaller ranks, in
+// buckets that never overflow: one 16-byte load shows whether a pair exists, and the place of its weights.
 //
 // Many models have features that form no pairs with each other, such as the side features of a parser's
-// templates: all columns from a certain column on. The columns before that one are the core. Dense features
-// outside the core store their pairs with the core only.
+// templates: all columns from a certain column on. The columns before that column are the core. Dense
+// features outside the core store their pairs with the core only.
 //
 // Bytes    2 m per dense pair; 2 m and about 6 per other existing pair; m scores
 // Query    one load per dense pair of a row, one bucket per other pair and, if the pair exists, its weights
@@ -28,10 +28,11 @@ namespace unkernel::engines {
 // Returns the recommended number of pairs in the dense table: about twice the number of pairs of the model.
 std::uint64_t dense_pairs_for(const ConjunctionWeights& model);
 
-// Returns the largest power of two of which all these finite numbers are 16-bit multiples, if there is one.
+// Returns the largest power of two such that all these finite numbers are 16-bit multiples of it, if any.
 std::optional<double> int16_unit(std::span<const double> intercept, std::span<const double> weights);
 
-// Returns null if the model does not have this form. Throws std::invalid_argument if it is not a valid model.
+// Returns null if the engine does not support the model. Throws std::invalid_argument if the model is
+// invalid.
 std::unique_ptr<Engine> make_int16_pair_engine(const ConjunctionWeights& model, std::uint64_t dense_pairs);
 
 }  // namespace unkernel::engines

@@ -40,16 +40,16 @@ void check_weights(const ConjunctionWeights& weights, const ConjunctionIndex& in
       fail_model("conjunction keys must ascend and stay below " + std::to_string(end));
     previous = key;
   }
-  const auto finite = [](double value) { return std::isfinite(value); };
-  if (!std::all_of(weights.weights.begin(), weights.weights.end(), finite) ||
-      !std::all_of(weights.intercept.begin(), weights.intercept.end(), finite)) {
+  const auto is_finite = [](double value) { return std::isfinite(value); };
+  if (!std::all_of(weights.weights.begin(), weights.weights.end(), is_finite) ||
+      !std::all_of(weights.intercept.begin(), weights.intercept.end(), is_finite)) {
     fail_model("a weight is not finite");
   }
 }
 
-// Maps the ranks of the model to the ranks of the tables, whose head is ordered by group, by frequency or by
-// column.
-std::vector<Rank> new_ranks(const ConjunctionWeights& weights, const ConjunctionArrays& arrays,
+// Returns the rank in the tables of each rank of the model. The head of the tables is ordered by group, by
+// frequency or by column.
+std::vector<Rank> map_ranks(const ConjunctionWeights& weights, const ConjunctionArrays& arrays,
                             const HeadPlan& head, const FeatureGroups& groups) {
   std::vector<std::size_t> order(weights.columns.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -82,7 +82,7 @@ Entry entry_of(const Conjunction& conjunction, const std::vector<Rank>& ranks) {
   return entry;
 }
 
-// A conjunction of the trie: the ranks after the owner, in trie order, and its position in the model.
+// A conjunction of the trie: the ranks after its owner, in trie order, and its position in the model.
 struct Member {
   std::uint64_t partners;
   std::uint64_t place;
@@ -154,17 +154,18 @@ class TableArranger {
 
   double* head_place(const Entry& entry) {
     std::uint32_t state = 0;
-    Rank rest[most_degree];
+    Rank unfused_ranks[most_degree];
     int size = 0;
     for (int i = 0; i < entry.size; ++i) {
       if (entry.ranks[i] < arrays_.fused) {
         state |= std::uint32_t{1} << entry.ranks[i];
       } else {
-        rest[size++] = entry.ranks[i] - arrays_.fused;
+        unfused_ranks[size++] = entry.ranks[i] - arrays_.fused;
       }
     }
-    if (size == head_.degree()) return arrays_.head_top.data() + head_.top_place(rest) * scores_;
-    return arrays_.head_low.data() + ((head_.low_key(rest, size) << arrays_.fused) + state) * scores_;
+    if (size == head_.degree()) return arrays_.head_top.data() + head_.top_place(unfused_ranks) * scores_;
+    return arrays_.head_low.data() +
+           ((head_.low_key(unfused_ranks, size) << arrays_.fused) + state) * scores_;
   }
 
   void write(std::size_t owner, TrieWriter& writer) {
@@ -217,7 +218,7 @@ ConjunctionArrays arrange(const ConjunctionWeights& weights, HeadPlan head, Grou
   }
   arrays.rare = used;
   arrays.intercept.assign(weights.intercept.begin(), weights.intercept.end());
-  std::vector<Rank> ranks = new_ranks(weights, arrays, head, groups);
+  std::vector<Rank> ranks = map_ranks(weights, arrays, head, groups);
   arrays.columns.resize(used);
   for (std::size_t rank = 0; rank < used; ++rank) arrays.columns[ranks[rank]] = weights.columns[rank];
   arrays.items = LargeVector<std::uint32_t>{};

@@ -22,8 +22,8 @@ struct ConjunctionWeights {
 // Throws std::invalid_argument if the model is invalid.
 void check(const ConjunctionWeights& weights);
 
-// Checks and converts the model. `sample` has typical rows of input columns; features that occur together in
-// them form groups.
+// Checks and converts the model. Dependent features are grouped as in the rows of `sample`, which have input
+// columns.
 ConjunctionArrays arrange(const ConjunctionWeights& weights, HeadPlan head, GroupPlan groups,
                           const data::CsrView<std::int32_t, double>& sample, int threads);
 

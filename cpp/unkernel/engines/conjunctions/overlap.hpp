@@ -11,9 +11,9 @@
 
 namespace unkernel::engines {
 
-// Takes an even number of words.
+// The number of words must be even.
 template <std::size_t Words>
-[[gnu::always_inline]] inline std::size_t common_bits(const std::uint64_t* a, const std::uint64_t* b) {
+[[gnu::always_inline]] inline std::size_t count_common_bits(const std::uint64_t* a, const std::uint64_t* b) {
   static_assert(Words % 2 == 0 && Words < 2 * 32, "the counts of all words must fit into a byte");
 #if defined(__aarch64__)
   uint8x16_t counts = vdupq_n_u8(0);

@@ -1,4 +1,4 @@
-// Bounds on what the conjunctions of one owner can add to a score, computed from the tables of an engine.
+// Bounds of the sums that the conjunctions of one owner can add to a score, from the tables of an engine.
 #pragma once
 
 #include <cstddef>

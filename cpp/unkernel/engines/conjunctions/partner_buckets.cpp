@@ -7,9 +7,9 @@ namespace unkernel::engines {
 namespace {
 
 constexpr std::size_t tags_per_bucket = 7;
-constexpr unsigned tag_bits = 15;  // the tag with all bits set is never used
-constexpr std::uint64_t no_tag = 0xffff;
-constexpr std::uint64_t no_tags = ~std::uint64_t{0};
+constexpr unsigned tag_bits = 15;                       // of 16, so that no tag equals no_tag
+constexpr std::uint64_t no_tag = 0xffff;                // an empty lane
+constexpr std::uint64_t no_tags = ~std::uint64_t{0};    // a word of four empty lanes
 constexpr std::size_t most_partners_of_owner = 0xffff;  // a 16-bit lane counts them
 constexpr std::size_t most_buckets_per_partner = 4;
 constexpr std::size_t most_buckets = 0xffff'fff0;
@@ -60,7 +60,7 @@ void PartnerBuckets::fill(std::span<const Hashed> partners, const Owner& owner) 
     Bucket& bucket = buckets_[owner.bucket + number];
     if (k == 0 || partners[k - 1].hash >> owner.shift != number) {
       first = k;
-      bucket.words[1] ^= (no_tag ^ k) << 3 * lane_bits;
+      bucket.words[1] ^= (no_tag ^ k) << 3 * lane_bits;  // the last lane becomes k
     }
     const std::size_t lane = k - first;
     bucket.words[lane / 4] ^= (no_tag ^ (partners[k].hash & owner.tag_mask)) << lane % 4 * lane_bits;

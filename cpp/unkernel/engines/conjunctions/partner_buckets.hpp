@@ -28,17 +28,17 @@ class PartnerBuckets {
     std::uint32_t index;  // index among the partners of the owner
   };
 
-  // Hashes a partner. The hash is a bijection of the numbers with the bits of the limit, and spreads
-  // neighbours.
+  // Hashes a partner. The hash is a bijection of the numbers that have as many bits as the limit. It spreads
+  // neighbouring numbers.
   std::uint32_t hash(Rank partner) const { return (partner * 0x9e37'79b1U) & mask_; }
 
-  // Adds an owner, whose partners' hashes must ascend. They get the places from `first_place` on. Returns
-  // false if too many hashes coincide.
+  // Adds an owner. The hashes of its partners must ascend; the partners get the places from `first_place` on.
+  // Returns false if too many hashes coincide.
   bool add(std::span<const Hashed> partners, std::size_t first_place);
 
-  // Writes the places of the hashes that belong to partners of the owner to `to`, which needs room for one
-  // more place than there are hashes. Returns the end. Writes a place for every hash, and the next one
-  // overwrites it if the hash is not of a partner: a branch here would be mispredicted.
+  // Writes the places of the partners of the owner with these hashes to `to`, and returns the end. `to` needs
+  // capacity for one more place than there are hashes: every hash writes a place, and if the hash belongs to
+  // no partner, the next place overwrites it. A branch here would be mispredicted.
   std::uint32_t* list_places(std::size_t owner, std::span<const std::uint32_t> hashes,
                              std::uint32_t* to) const {
     const Owner entry = owners_[owner];
@@ -60,8 +60,8 @@ class PartnerBuckets {
 
  private:
   static constexpr unsigned lane_bits = 16;
-  static constexpr std::uint64_t each_lane = 0x0001'0001'0001'0001;
-  static constexpr std::uint64_t top_bits = each_lane << 15;
+  static constexpr std::uint64_t lane_ones = 0x0001'0001'0001'0001;
+  static constexpr std::uint64_t top_bits = lane_ones << 15;
   static constexpr std::uint64_t top_bits_of_three = top_bits >> lane_bits;
 
   // Seven tags, then the number of the owner's partners in earlier buckets.
@@ -70,16 +70,16 @@ class PartnerBuckets {
   };
   // A hash consists of a bucket number and a tag.
   struct Owner {
-    std::uint32_t bucket;  // the first one
-    std::uint32_t place;
+    std::uint32_t bucket;  // the owner's first bucket
+    std::uint32_t place;   // of the owner's first partner
     std::uint32_t shift;
     std::uint32_t tag_mask;
   };
 
   // Sets the top bit of the lanes of a word that hold the tag. Lanes above the lowest match may be wrong.
   static std::uint64_t lanes_with(std::uint64_t tag, std::uint64_t word) {
-    const std::uint64_t different = word ^ tag * each_lane;
-    return (different - each_lane) & ~different;
+    const std::uint64_t different = word ^ tag * lane_ones;
+    return (different - lane_ones) & ~different;
   }
 
   void fill(std::span<const Hashed> partners, const Owner& owner);

@@ -1,5 +1,6 @@
-// The last zone of ConjunctionTables: rare owners, which are not expanded. Each has postings, the support
-// vectors that contain it, either as lists of items (ranks) or as records with one bit per common rank.
+// The last zone of ConjunctionTables: rare owners, which are not expanded. The postings of an owner are the
+// support vectors that contain it, either as lists of items (ranks) or as records with one bit per common
+// rank.
 #pragma once
 
 #include <algorithm>
@@ -28,19 +29,20 @@ class KernelSteps {
       const auto overlap = static_cast<double>(c);
       steps_.push_back(step(overlap, 1.0));
     }
-    ascend_ = !steps_.empty() && steps_[0] >= 0.0 && std::is_sorted(steps_.begin(), steps_.end());
+    steps_ascend_ = !steps_.empty() && steps_[0] >= 0.0 && std::is_sorted(steps_.begin(), steps_.end());
   }
 
   std::size_t bytes() const { return sizeof(double) * steps_.size(); }
   const double* data() const { return steps_.data(); }
 
-  // Returns f(product + by) - f(product)
+  // Returns f(product + by) - f(product).
   double step(double product, double by) const { return value(product + by) - value(product); }
 
   // Returns an upper bound of the steps at all overlaps up to `overlap`. Steps may be negative or descend for
   // unusual gamma or coef0.
   double largest(std::size_t overlap) const {
-    return ascend_ ? steps_[std::min(overlap, steps_.size() - 1)] : std::numeric_limits<double>::infinity();
+    return steps_ascend_ ? steps_[std::min(overlap, steps_.size() - 1)]
+                         : std::numeric_limits<double>::infinity();
   }
 
  private:
@@ -58,10 +60,10 @@ class KernelSteps {
 
   FeatureMap map_;
   std::vector<double> steps_;
-  bool ascend_ = false;
+  bool steps_ascend_ = false;
 };
 
-// Postings as lists of items. Owners are numbered from `rare` on; `values` as in TrieZone.
+// Postings as lists of items. Owners are numbered from `rare` on; `values` has the row's value of each rank.
 template <class KeyType>
 class PostingItems {
  public:
@@ -76,7 +78,7 @@ class PostingItems {
       sums.add(weights(p, sums), steps.data()[static_cast<std::size_t>(product(p, values))]);
   }
 
-  // Does the same for a row of arbitrary values.
+  // Adds an owner of a row with arbitrary values.
   template <std::size_t Width>
   void add_valued_owner(std::size_t owner, double owner_value, const KernelSteps& steps, const double* values,
                         Sums<Width>& sums) const {
@@ -114,7 +116,9 @@ class PostingRecords {
     for (std::size_t k = row.tail_size(); k-- > 0 && row.tail()[k] >= tables_.rare;) {
       const auto* first = reinterpret_cast<const char*>(begin(row.tail()[k]));
       const auto* last = reinterpret_cast<const char*>(begin(row.tail()[k] + 1));
-      for (const auto* line = first; line < std::min(last, first + 512); line += 64) __builtin_prefetch(line);
+      constexpr std::ptrdiff_t most_bytes = 512;  // per owner
+      for (const auto* line = first; line < std::min(last, first + most_bytes); line += 64)
+        __builtin_prefetch(line);
     }
   }
 
@@ -188,7 +192,7 @@ class PostingRecords {
       Sums<Width> owner_sums(sums.width());
       for_each(ranks[end], [&](const std::uint64_t* record, std::size_t vector) {
         owner_sums.add(reinterpret_cast<const double*>(record + Words),
-                       step[common_bits<Words>(record, bits) + rare_overlaps[vector]++]);
+                       step[count_common_bits<Words>(record, bits) + rare_overlaps[vector]++]);
       });
       owner_sums.add_to(sums);
     }

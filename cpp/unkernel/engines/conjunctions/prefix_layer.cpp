@@ -31,14 +31,14 @@ PrefixTrie PrefixLayer::prune(const PrefixTrie& old, std::size_t most_nodes, Sav
   return trie;
 }
 
-// Row prefixes are sequences of ranks; fused or grouped features have no order.
+// Row prefixes are sequences of ranks, but fused or grouped features have no order.
 void PrefixLayer::check_rows_are_sequences() const {
   const ConjunctionTables& tables = zones_.tables;
   if (tables.basis != Basis::sets || tables.fused > 0 || tables.grouped() > 0)
     throw std::invalid_argument("a prefix trie needs binary features of which none are fused or grouped");
 }
 
-// Returns the ranks of each row, in order, without the rare ones.
+// Returns the ascending ranks of each row, without rare ranks.
 Sequences PrefixLayer::sequences(const data::CsrView<std::int32_t, double>& rows) const {
   Sequences result;
   BinaryRow binary;
@@ -70,7 +70,7 @@ PrefixCost PrefixLayer::cost_of(Saving saving) const {
   };
 }
 
-// Estimates the entries that a row of `depth` ranks reads for an owner in the trie zone.
+// Estimates the number of entries that a row of `depth` ranks reads for an owner in the trie zone.
 double PrefixLayer::entries_of(Rank owner, std::size_t depth) const {
   const ConjunctionTables& tables = zones_.tables;
   if (tables.map.degree < 2) return 1.0;
@@ -79,10 +79,10 @@ double PrefixLayer::entries_of(Rank owner, std::size_t depth) const {
   const auto partners = static_cast<double>(end - begin);
   const double partners_in_row = std::min(partners, static_cast<double>(depth));
   const auto& begins = tables.levels[0].begins;
-  const double below = tables.map.degree > 2 && end > begin
-                           ? static_cast<double>(begins[end] - begins[begin]) / partners
-                           : 0.0;
-  return partners_in_row * (1.0 + below);
+  const double triples_per_pair = tables.map.degree > 2 && end > begin
+                                      ? static_cast<double>(begins[end] - begins[begin]) / partners
+                                      : 0.0;
+  return partners_in_row * (1.0 + triples_per_pair);
 }
 
 void PrefixLayer::fill_sums(const PrefixTrie* old, int threads, Monitor& monitor, PrefixTrie& trie) const {

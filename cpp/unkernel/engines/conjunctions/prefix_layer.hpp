@@ -1,5 +1,5 @@
-// The prefix trie as a layer in front of an engine: it finds the longest stored prefix of a row, and the
-// engine adds the remaining conjunctions. The layer computes the sums of its nodes with the engine's own
+// The prefix trie as a layer in front of an engine: the layer finds the longest stored prefix of a row, and
+// the engine adds the remaining conjunctions. The sums of the trie's nodes are computed with the engine's
 // routine for rows.
 #pragma once
 
@@ -30,7 +30,7 @@ class PrefixLayer {
 
   // Returns null if there is no trie.
   std::shared_ptr<const PrefixTrie> trie() const { return trie_.get(); }
-  // Checks the trie (null: none) and uses it from now on.
+  // Checks the trie (null: none) and uses it for all later rows.
   void set(std::shared_ptr<const PrefixTrie> trie);
 
   // Updates the trie that a thread holds.
@@ -45,7 +45,7 @@ class PrefixLayer {
     return {prefix.length, trie.sums.data() + prefix.node * zones_.scores()};
   }
 
-  // As in ConjunctionEngine.
+  // See ConjunctionEngine.
   PrefixTrie grow(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
                   std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const;
   PrefixTrie prune(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const;

@@ -18,17 +18,18 @@ template <class MakeScratch, class AddLast>
 void fill_prefix_sums(const PrefixTrie* old, std::size_t scores, int threads, Monitor& monitor,
                       const MakeScratch& make_scratch, const AddLast& add_last, PrefixTrie& trie) {
   trie.sums.assign(trie.nodes() * scores, 0.0);
-  std::vector<std::uint32_t> parents(trie.nodes(), 0), in_old(trie.nodes(), 0);
+  std::vector<std::uint32_t> parents(trie.nodes(), 0), old_node_of(trie.nodes(), 0);
   for (std::uint32_t i = 0; i < trie.nodes(); ++i) {
     for (std::uint32_t c = trie.first_child[i]; c < trie.first_child[i + 1]; ++c) {
       parents[c] = i;
-      if (old != nullptr && (i == 0 || in_old[i] != 0)) in_old[c] = old->child(in_old[i], trie.ranks[c]);
+      if (old != nullptr && (i == 0 || old_node_of[i] != 0))
+        old_node_of[c] = old->child(old_node_of[i], trie.ranks[c]);
     }
   }
   const auto fill = [&](std::size_t node, auto& scratch, std::vector<Rank>& path) {
     double* out = trie.sums.data() + node * scores;
-    if (in_old[node] != 0) {
-      std::copy_n(old->sums.data() + in_old[node] * scores, scores, out);
+    if (old_node_of[node] != 0) {
+      std::copy_n(old->sums.data() + old_node_of[node] * scores, scores, out);
       return;
     }
     path.clear();

@@ -11,8 +11,8 @@
 namespace unkernel::engines {
 namespace {
 
-constexpr std::uint32_t most_counted = std::numeric_limits<std::uint32_t>::max();
-constexpr std::size_t spare_nodes = std::size_t{1} << 20;
+constexpr std::uint32_t max_count = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t spare_nodes = std::size_t{1} << 20;  // capacity of small tries while rows are added
 
 [[noreturn]] void fail_trie(const std::string& what) {
   throw std::invalid_argument("not a valid prefix trie: " + what);
@@ -38,8 +38,8 @@ class GrowingTrie {
     std::uint32_t node = 0;
     count(node);
     for (const Rank rank : row) {
-      const std::uint32_t* found = child_of_.find(key(node, rank));
-      node = found != nullptr ? *found : append(node, rank, 0);
+      const std::uint32_t* child = child_of_.find(key(node, rank));
+      node = child != nullptr ? *child : append(node, rank, 0);
       count(node);
     }
   }
@@ -55,15 +55,15 @@ class GrowingTrie {
     const auto is_removed_later = [&](const Leaf& a, const Leaf& b) {
       if (a.saving != b.saving) return a.saving > b.saving;
       if (nodes_[a.node].depth != nodes_[b.node].depth) return nodes_[a.node].depth < nodes_[b.node].depth;
-      return nodes_[a.node].rank != nodes_[b.node].rank ? nodes_[a.node].rank < nodes_[b.node].rank
-                                                        : a.node < b.node;
+      if (nodes_[a.node].rank != nodes_[b.node].rank) return nodes_[a.node].rank < nodes_[b.node].rank;
+      return a.node < b.node;
     };
     std::priority_queue<Leaf, std::vector<Leaf>, decltype(is_removed_later)> leaves(is_removed_later);
     for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
       if (children[i] == 0) leaves.push({saving_of(i), i});
     }
     std::vector<bool> removed(nodes_.size(), false);
-    for (std::size_t left = size(); left > most_nodes; --left) {
+    for (std::size_t remaining = size(); remaining > most_nodes; --remaining) {
       const std::uint32_t node = leaves.top().node;
       leaves.pop();
       removed[node] = true;
@@ -73,7 +73,7 @@ class GrowingTrie {
     keep_nodes([&](std::size_t i) { return !removed[i]; });
   }
 
-  // Numbers the nodes level by level, the children of a node by rank.
+  // Returns the trie with its nodes numbered level by level, and the children of a node by rank.
   PrefixTrie number_by_level() const {
     std::vector<std::uint32_t> place(nodes_.size(), 0);
     std::vector<std::uint32_t> order(nodes_.size());
@@ -117,10 +117,10 @@ class GrowingTrie {
 
   static std::uint64_t key(std::uint32_t parent, Rank rank) { return std::uint64_t{parent} << 32 | rank; }
 
-  void count(std::uint32_t node) { nodes_[node].count += nodes_[node].count < most_counted; }
+  void count(std::uint32_t node) { nodes_[node].count += nodes_[node].count < max_count; }
 
   std::uint32_t append(std::uint32_t parent, Rank rank, std::uint32_t count) {
-    if (nodes_.size() >= most_counted)
+    if (nodes_.size() >= max_count)
       throw std::length_error("a prefix trie has too many nodes: lower trie_nodes");
     const auto node = static_cast<std::uint32_t>(nodes_.size());
     nodes_.push_back({parent, rank, count, nodes_[parent].depth + 1});
@@ -131,17 +131,17 @@ class GrowingTrie {
   template <class IsKept>
   void keep_nodes(const IsKept& is_kept) {
     std::vector<std::uint32_t> place(nodes_.size(), 0);
-    std::vector<Node> kept;
+    std::vector<Node> kept_nodes;
     child_of_ = {};
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (!is_kept(i)) continue;
-      place[i] = static_cast<std::uint32_t>(kept.size());
+      place[i] = static_cast<std::uint32_t>(kept_nodes.size());
       Node node = nodes_[i];
       node.parent = place[node.parent];
       if (i != 0) child_of_[key(node.parent, node.rank)] = place[i];
-      kept.push_back(node);
+      kept_nodes.push_back(node);
     }
-    nodes_ = std::move(kept);
+    nodes_ = std::move(kept_nodes);
   }
 
   std::vector<Node> nodes_;
@@ -158,7 +158,7 @@ void check(const PrefixTrie& trie, std::size_t scores, std::size_t ranks) {
     fail_trie("the number of sums does not fit");
   if (trie.first_child[0] != 1 || trie.first_child[nodes] != nodes) fail_trie("the children do not fit");
   for (std::size_t i = 0; i < nodes; ++i) {
-    // Children come after their parent, so every walk ends.
+    // Children come after their parent, so every walk from parent to child ends.
     const bool fits = i < trie.first_child[i] && trie.first_child[i] <= trie.first_child[i + 1] &&
                       trie.first_child[i + 1] <= nodes;
     if (!fits) fail_trie("the children do not fit");
@@ -174,10 +174,10 @@ void check(const PrefixTrie& trie, std::size_t scores, std::size_t ranks) {
 PrefixTrie grow_trie(const PrefixTrie* old, const Sequences& rows, std::size_t most_nodes,
                      const PrefixCost& cost) {
   GrowingTrie trie = old == nullptr ? GrowingTrie() : GrowingTrie(*old);
-  const std::size_t room =
-      most_nodes > (most_counted - spare_nodes) / 4 ? most_counted - 1 : 4 * most_nodes + spare_nodes;
+  const bool is_huge = most_nodes > (max_count - spare_nodes) / 4;
+  const std::size_t max_nodes = is_huge ? max_count - 1 : 4 * most_nodes + spare_nodes;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (trie.size() + rows[i].size() > room) trie.prune(std::min(2 * most_nodes, room / 2), cost);
+    if (trie.size() + rows[i].size() > max_nodes) trie.prune(std::min(2 * most_nodes, max_nodes / 2), cost);
     trie.add(rows[i]);
   }
   trie.prune(most_nodes, cost);

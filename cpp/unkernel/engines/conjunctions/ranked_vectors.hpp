@@ -1,4 +1,4 @@
-// Support vectors in the form that an expansion traverses.
+// Support vectors by rank, as expansions read them.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace unkernel::engines {
 
 // The support vectors with ranks instead of columns, and for each rank the vectors that contain it.
 struct RankedVectors {
-  std::vector<std::uint32_t> begins;  // of vectors
-  std::vector<Rank> items;            // ascending in each
-  std::vector<double> values;         // empty if all are 1
-  std::vector<std::uint32_t> owner_begins;
-  std::vector<std::uint32_t> holders;  // vectors, by rank
-  std::vector<std::uint32_t> places;   // position of the rank in `items`
+  std::vector<std::uint32_t> begins;        // vectors + 1, into `items`
+  std::vector<Rank> items;                  // ascending within a vector
+  std::vector<double> values;               // of the items; empty if all values are 1
+  std::vector<std::uint32_t> owner_begins;  // ranks + 1, into `holders` and `places`
+  std::vector<std::uint32_t> holders;       // by rank: the vectors that contain it
+  std::vector<std::uint32_t> places;        // by rank: its position in `items`, for each holder
 };
 
 // `columns` gives the column of each rank; `sets` states that all values are 1.

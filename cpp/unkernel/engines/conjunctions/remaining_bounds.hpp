@@ -1,5 +1,5 @@
-// Early exit for callers that only need to know which score is the largest (or the sign of a single one):
-// scoring stops when the remaining owners of a row cannot change this decision.
+// Early exit for callers that only need the decision: the index of the largest score, or the sign of a single
+// score. Scoring stops when the remaining owners of a row cannot change the decision.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +23,10 @@ struct Bounds {
 template <class Number>
 class RemainingBounds {
  public:
-  // bounds_of(i) points to the bounds of the i-th owner, one per score, which are multiplied by
-  // factor(i).
+  // Computes the bounds. bounds_of(i) returns the bounds of the i-th owner, one per score, which are
+  // multiplied by factor(i).
   template <class BoundsOf, class Factor>
-  void list(std::size_t owners, std::size_t scores, const BoundsOf& bounds_of, const Factor& factor) {
+  void compute(std::size_t owners, std::size_t scores, const BoundsOf& bounds_of, const Factor& factor) {
     scores_ = scores;
     bounds_.assign((owners + 1) * scores, {});
     for (std::size_t i = owners; i-- > 0;) {
@@ -39,7 +39,7 @@ class RemainingBounds {
     }
   }
 
-  // Returns bounds, one per score.
+  // Returns the bounds for this and all later owners, one per score.
   const Bounds<Number>* from(std::size_t owner) const { return bounds_.data() + owner * scores_; }
 
  private:
@@ -47,12 +47,12 @@ class RemainingBounds {
   std::vector<Bounds<Number>> bounds_;
 };
 
-// Returns true if no contribution within these bounds can change the sign of a single score, or which of
-// several scores is the largest. Allows for the relative rounding error of sums of doubles.
+// Returns whether no contribution within these bounds can change the decision. Allows for the relative
+// rounding error of sums of doubles.
 inline bool is_decided(std::span<const double> scores, const Bounds<double>* remaining) {
   const auto is_surely_positive = [](double least, double magnitude) {
-    constexpr double slack = 1e-9;
-    return least - slack * (std::abs(least) + magnitude) > 0;
+    constexpr double max_relative_error = 1e-9;
+    return least - max_relative_error * (std::abs(least) + magnitude) > 0;
   };
   if (scores.size() == 1) {
     const double range = remaining[0].high - remaining[0].low;

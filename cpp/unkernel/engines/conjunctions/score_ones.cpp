@@ -6,8 +6,8 @@
 namespace unkernel::engines {
 namespace {
 
-// Adds the sums of the grouped features. Returns the number of the row's head ranks that are grouped; 0 if a
-// group is in a state that is not stored.
+// Adds the sums of the grouped features, and returns the number of the row's head ranks that are grouped. If
+// a state is not stored, adds nothing and returns 0.
 template <std::size_t Width>
 std::size_t add_grouped(const ScoringZones& zones, const BinaryRow& row, Sums<Width>& sums) {
   RowStates states;
@@ -17,7 +17,7 @@ std::size_t add_grouped(const ScoringZones& zones, const BinaryRow& row, Sums<Wi
   return static_cast<std::size_t>(std::lower_bound(row.head(), end, zones.tables.grouped()) - row.head());
 }
 
-// Lists all ranks of the row; owners from position `from` of the tail on remain to be added.
+// Lists all ranks of the row. The next owner is at position `from` of the tail.
 TailRanks list_tail(const ScoringZones& zones, std::size_t from, ConjunctionScratch& scratch) {
   const BinaryRow& row = scratch.binary;
   const std::size_t fused = zones.tables.fused;
@@ -35,16 +35,16 @@ TailRanks list_tail(const ScoringZones& zones, std::size_t from, ConjunctionScra
   return {{all, count}, first + from, rare};
 }
 
-void list_remaining(const ScoringZones& zones, const TailRanks& tail, ConjunctionScratch& scratch) {
+void compute_remaining(const ScoringZones& zones, const TailRanks& tail, ConjunctionScratch& scratch) {
   scratch.first_remaining = tail.next;
-  scratch.remaining.list(
+  scratch.remaining.compute(
       tail.ranks.size() - tail.next, zones.scores(),
       [&](std::size_t i) { return scratch.bounds->of(tail.ranks[tail.next + i] - zones.tables.head); },
-      // With the row, a support vector of a rare owner shares at most the ranks before the owner.
+      // A row and a support vector of a rare owner share at most the row's ranks before the owner.
       [&](std::size_t i) { return tail.next + i < tail.rare ? 1.0 : zones.steps.largest(tail.next + i); });
 }
 
-// Returns whether the owners from this position on cannot change the decision.
+// Returns whether only the decision matters and the owners from this position on cannot change it.
 template <std::size_t Width>
 bool is_done(const ScoringZones& zones, std::size_t position, ConjunctionScratch& scratch,
              const Sums<Width>& sums) {
@@ -80,11 +80,11 @@ void add_keyed_owners(const ScoringZones& zones, TailRanks& tail, ConjunctionScr
 template <std::size_t Width>
 void add_tail(const ScoringZones& zones, std::size_t from, ConjunctionScratch& scratch, Sums<Width>& sums) {
   TailRanks tail = list_tail(zones, from, scratch);
-  if (scratch.bounds != nullptr) list_remaining(zones, tail, scratch);
+  if (scratch.bounds != nullptr) compute_remaining(zones, tail, scratch);
   add_keyed_owners(zones, tail, scratch, sums);
-  const bool records_left =
+  const bool has_records_left =
       zones.tables.has_records() && tail.next == tail.rare && tail.rare < tail.ranks.size();
-  if (!records_left) return;
+  if (!has_records_left) return;
   zones.records.add_owners(
       tail, zones.steps, [&](std::size_t position) { return is_done(zones, position, scratch, sums); },
       scratch, sums);

@@ -1,7 +1,7 @@
 // Sums the weights of all conjunctions of a row that was loaded into the scratch.
 //
-// There is a version for each common number of scores, and one for any number; an engine selects its versions
-// once.
+// There is a version of each function for each common number of scores, and a general version; an engine
+// selects its versions once.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ struct SummedBeginning {
   const double* sums = nullptr;  // one per score; null if there is no stored prefix
 };
 
-// Adds the score of a row of ones to `out`: the sums of its prefix, and all conjunctions whose owner (largest
-// rank) comes after the prefix.
+// Adds the scores of a row of ones to `out`: the sums of its prefix, and the weights of all conjunctions
+// whose owner (largest rank) comes after the prefix.
 using ScoreOnes = void (*)(const ScoringZones&, const SummedBeginning&, ConjunctionScratch&, double* out);
 ScoreOnes score_ones_for(std::size_t scores);
 
-// Adds the score of a row of arbitrary values to `out`.
+// Adds the scores of a row with arbitrary values to `out`.
 using ScoreValued = void (*)(const ScoringZones&, ConjunctionScratch&, double* out);
 ScoreValued score_valued_for(std::size_t scores);
 

@@ -58,8 +58,8 @@ struct ScoringZones {
                   : RankPlaces<std::uint32_t>(tables.used()).size();
   }
 
-  // Converts a row to ranks. Returns true if it is a row of ones, in scratch.binary; else it is in
-  // scratch.valued.
+  // Converts a row to ranks. Returns whether it is a row of ones. If so, the ranks are in scratch.binary,
+  // else in scratch.valued.
   template <class Index>
   [[gnu::always_inline]] bool load(const SparseRow<Index>& row, ConjunctionScratch& scratch) const {
     if (tables.basis != Basis::sets || (row.values != nullptr && !all_ones(row.values, row.columns.size()))) {
@@ -74,6 +74,7 @@ struct ScoringZones {
     return true;
   }
 
+  // Calls body(zones) with the zones of the tables' type of keys.
   template <class Body>
   [[gnu::always_inline]] void with_keys(const Body& body) const {
     if (narrow) {

@@ -13,8 +13,8 @@ struct Vector {
   typedef Number Type __attribute__((vector_size(Count * sizeof(Number))));
 };
 
-// Accumulators for Count scores; with Overlap, for up to 2 Count scores: the first Count and the last Count.
-// Scores in the overlap get the same amounts from either.
+// Accumulators for Count scores. With Overlap, accumulators for up to 2 Count scores: for the first Count and
+// for the last Count. Both give the same sums for the scores that they share.
 template <std::size_t Count, bool Overlap, class Sum>
 class Registers {
  public:
@@ -67,7 +67,7 @@ class Registers {
 };
 
 template <std::size_t Count, bool Overlap, class Sum, class Add>
-[[gnu::always_inline]] inline void in_registers(std::span<Sum> sums, std::size_t first, const Add& add) {
+[[gnu::always_inline]] inline void add_in_registers(std::span<Sum> sums, std::size_t first, const Add& add) {
   Registers<Count, Overlap, Sum> registers(sums);
   add(registers, first);
   registers.store(sums.data());
@@ -76,16 +76,16 @@ template <std::size_t Count, bool Overlap, class Sum, class Add>
 // Splits the scores into parts of Most scores and a last part of at most 2 Most, and calls add(registers,
 // first score) for each part.
 template <std::size_t Most, class Sum, class Add>
-[[gnu::always_inline]] inline void by_parts(std::span<Sum> sums, std::size_t first, const Add& add) {
+[[gnu::always_inline]] inline void add_by_parts(std::span<Sum> sums, std::size_t first, const Add& add) {
   for (; sums.size() - first > 2 * Most; first += Most)
-    in_registers<Most, false>(sums.subspan(first, Most), first, add);
-  const std::span<Sum> rest = sums.subspan(first);
-  if (rest.size() == Most) {
-    in_registers<Most, false>(rest, first, add);
-  } else if (rest.size() > Most) {
-    in_registers<Most, true>(rest, first, add);
+    add_in_registers<Most, false>(sums.subspan(first, Most), first, add);
+  const std::span<Sum> last_part = sums.subspan(first);
+  if (last_part.size() == Most) {
+    add_in_registers<Most, false>(last_part, first, add);
+  } else if (last_part.size() > Most) {
+    add_in_registers<Most, true>(last_part, first, add);
   } else if constexpr (Most > 1) {
-    by_parts<Most / 2>(sums, first, add);
+    add_by_parts<Most / 2>(sums, first, add);
   }
 }
 
@@ -93,7 +93,7 @@ template <std::size_t Most, class Weight, class Sum>
 [[gnu::always_inline]] inline void add_all(const Weight* row, std::size_t step,
                                            std::span<const std::uint32_t> places, std::span<Sum> sums) {
   if (places.empty()) return;  // `row` may be null then
-  by_parts<Most>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
+  add_by_parts<Most>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
     registers.add(row + first, step, places);
   });
 }
@@ -113,7 +113,7 @@ UNKERNEL_CLONES void add_entries(const std::int16_t* row, std::size_t step,
 UNKERNEL_CLONES void add_triangle(const std::int16_t* triangle, std::span<const std::uint32_t> places,
                                   std::span<std::int32_t> sums) {
   const std::size_t step = sums.size();
-  by_parts<16>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
+  add_by_parts<16>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
     for (std::size_t a = 0; a < places.size(); ++a) {
       const std::size_t owner = places[a];
       registers.add(triangle + owner * (owner + 1) / 2 * step + first, step, places.first(a + 1));
@@ -126,7 +126,7 @@ UNKERNEL_CLONES void add_rows(const std::int16_t* rectangle, std::size_t length,
                               std::span<std::int32_t> sums) {
   if (places.empty()) return;  // `rectangle` may be null then
   const std::size_t step = sums.size();
-  by_parts<16>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
+  add_by_parts<16>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
     for (const std::size_t row : rows) registers.add(rectangle + row * length * step + first, step, places);
   });
 }

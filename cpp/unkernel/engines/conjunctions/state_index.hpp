@@ -2,8 +2,8 @@
 //
 // All states are numbered consecutively, group by group. The sums of k states are stored in rows: one row per
 // conjunction of k - 1 states in descending order of groups, with one entry for each state of the groups
-// below the last one. So the sum with one more state is at the number of that state in the row, and all rows
-// are read at the same few positions.
+// below the last group. The number of the k-th state is its position in the row, so all rows are read at the
+// same few positions.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,12 @@ class StateIndex {
     counts_[0] = begins_.back();
     bases_.resize(static_cast<std::size_t>(degree));
     std::size_t paths = 1;
-    for (std::size_t k = 1; k < bases_.size(); ++k) bases_[k].assign(paths *= groups(), 0);
+    for (std::size_t k = 1; k < bases_.size(); ++k) {
+      paths *= groups();
+      bases_[k].assign(paths, 0);
+    }
     if (degree > 1) {
-      for (std::size_t g = 0; g < groups(); ++g) number(1, g, g, states(g));
+      for (std::size_t g = 0; g < groups(); ++g) number_rows(1, g, g, states(g));
     }
   }
 
@@ -37,18 +40,19 @@ class StateIndex {
   // Returns the number of sums of k + 1 states.
   std::size_t count(std::size_t k) const { return counts_[k]; }
 
-  // Returns the row of sums of `size` + 1 states: `path` is g1, or g1 groups + g2, or .. for the groups so
-  // far; `place` is s1, or s1 |g2| + s2, or .. for their states; `last` is the last group.
+  // Returns the row of sums that extend `size` states. `path` numbers the groups of these states: g1, or g1
+  // groups + g2, and so on. `place` numbers the states: s1, or s1 |g2| + s2, and so on. `last` is the last
+  // group.
   std::size_t row(std::size_t size, std::size_t path, std::size_t place, std::size_t last) const {
     return bases_[size][path] + place * begins_[last];
   }
 
  private:
-  void number(std::size_t size, std::size_t path, std::size_t last, std::size_t places) {
+  void number_rows(std::size_t size, std::size_t path, std::size_t last, std::size_t places) {
     bases_[size][path] = counts_[size];
     counts_[size] += places * begins_[last];
     if (size + 1 == bases_.size()) return;
-    for (std::size_t g = 0; g < last; ++g) number(size + 1, path * groups() + g, g, places * states(g));
+    for (std::size_t g = 0; g < last; ++g) number_rows(size + 1, path * groups() + g, g, places * states(g));
   }
 
   std::vector<std::uint32_t> begins_;

@@ -21,9 +21,9 @@ std::uint64_t choose(std::uint64_t n, std::size_t k) {
 // For states q1 .. qj, of descending groups, and every set U of ranks below them, let
 //     R_j(U) = the sum of w(S1 ∪ .. ∪ Sj ∪ U) over all non-empty Si ⊆ qi.
 // Then R_0 = w, the sum for these states is R_j({}), and R_(j+1)(U) = sum over non-empty S ⊆ q_(j+1) of R_j(S
-// ∪ U). Ranks are ordered by group, so all of S is above all of U, and with the numbers of SetWeights the
-// sets S ∪ U for all U of one size are contiguous: a sum over S is a sum of arrays.
-using Rest = std::array<std::vector<double>, most_degree + 1>;  // R_j, by the size of U
+// ∪ U). Ranks are ordered by group, so every rank in S is larger than every rank in U. As SetWeights numbers
+// sets, the sets S ∪ U for all U of one size are contiguous: a sum over S is a sum of arrays.
+using PartialSums = std::array<std::vector<double>, most_degree + 1>;  // R_j, by the size of U
 
 class StateSumFiller {
  public:
@@ -34,15 +34,15 @@ class StateSumFiller {
   void fill(std::size_t group, std::size_t state, const SetWeights& weights) {
     sum_up(
         group, state, degree(), [&](std::size_t m) -> const std::vector<double>& { return weights.size(m); },
-        below_[1]);
-    put(0, index_.first(group) + state, below_[1][0].data());
+        partial_sums_[1]);
+    store(0, index_.first(group) + state, partial_sums_[1][0].data());
     descend(1, group, state, group);
   }
 
  private:
   std::size_t degree() const { return static_cast<std::size_t>(arrays_.map.degree); }
 
-  void put(std::size_t level, std::size_t place, const double* sums) {
+  void store(std::size_t level, std::size_t place, const double* sums) {
     std::copy_n(sums, scores_, arrays_.state_sums[level].data() + place * scores_);
   }
 
@@ -53,8 +53,9 @@ class StateSumFiller {
       for (std::size_t s = 0; s < index_.states(g); ++s) {
         sum_up(
             g, s, degree() - size,
-            [&](std::size_t m) -> const std::vector<double>& { return below_[size][m]; }, below_[size + 1]);
-        put(size, row + index_.first(g) + s, below_[size + 1][0].data());
+            [&](std::size_t m) -> const std::vector<double>& { return partial_sums_[size][m]; },
+            partial_sums_[size + 1]);
+        store(size, row + index_.first(g) + s, partial_sums_[size + 1][0].data());
         descend(size + 1, path * index_.groups() + g, place * index_.states(g) + s, g);
       }
     }
@@ -62,18 +63,19 @@ class StateSumFiller {
 
   // Computes R_(j+1) from R_j, whose sets have at most `max_ranks` ranks.
   template <class From>
-  void sum_up(std::size_t group, std::size_t state, std::size_t max_ranks, const From& from, Rest& to) {
+  void sum_up(std::size_t group, std::size_t state, std::size_t max_ranks, const From& from,
+              PartialSums& to) {
     const std::size_t begin = arrays_.group_begins[group];
     for (std::size_t m = 0; m < max_ranks; ++m) to[m].assign(choose(begin, m) * scores_, 0.0);
     Rank ranks[most_degree];
     add_sets<1>(arrays_.states[index_.first(group) + state], begin, ranks, max_ranks, from, to);
   }
 
-  // Visits all S with at least `Size` ranks: the ranks already chosen, extended by descending ranks from
+  // Visits all S that extend the first `Size` - 1 entries of `ranks` by one or more descending ranks from
   // `mask`.
   template <std::size_t Size, class From>
   void add_sets(std::uint64_t mask, std::size_t begin, Rank (&ranks)[most_degree], std::size_t max_ranks,
-                const From& from, Rest& to) {
+                const From& from, PartialSums& to) {
     while (mask != 0) {
       const int bit = 63 - std::countl_zero(mask);
       mask ^= std::uint64_t{1} << bit;
@@ -94,7 +96,7 @@ class StateSumFiller {
   const StateIndex& index_;
   ConjunctionArrays& arrays_;
   std::size_t scores_;
-  std::array<Rest, most_degree + 1> below_;
+  std::array<PartialSums, most_degree + 1> partial_sums_;
 };
 
 }  // namespace
@@ -115,12 +117,12 @@ void fill_state_sums(const SetWeights& weights, int threads, ConjunctionArrays& 
                          arrays.map.degree);
   for (std::size_t k = 0; k < static_cast<std::size_t>(arrays.map.degree); ++k)
     arrays.state_sums[k].assign(index.count(k) * arrays.scores(), 0.0);
-  std::vector<std::pair<std::size_t, std::size_t>> firsts;
+  std::vector<std::pair<std::size_t, std::size_t>> first_states;
   for (std::size_t g = index.groups(); g-- > 0;) {
-    for (std::size_t s = 0; s < index.states(g); ++s) firsts.emplace_back(g, s);
+    for (std::size_t s = 0; s < index.states(g); ++s) first_states.emplace_back(g, s);
   }
-  parallel_for(threads, static_cast<std::int64_t>(firsts.size()), [&](std::int64_t i) {
-    const auto [group, state] = firsts[static_cast<std::size_t>(i)];
+  parallel_for(threads, static_cast<std::int64_t>(first_states.size()), [&](std::int64_t i) {
+    const auto [group, state] = first_states[static_cast<std::size_t>(i)];
     StateSumFiller(index, arrays).fill(group, state, weights);
   });
 }

@@ -10,8 +10,8 @@
 
 namespace unkernel::engines {
 
-// The weights of all sets of 0 to `degree` grouped ranks, by size and number; the number of a > b > c > e is
-// C(a, 4) + C(b, 3) + C(c, 2) + e, and so on for fewer ranks.
+// The weights of all sets of 0 to `degree` grouped ranks, by size and number. The number of {a > b > c > e}
+// is C(a, 4) + C(b, 3) + C(c, 2) + e, that of {a > b > c} is C(a, 3) + C(b, 2) + c, and so on.
 class SetWeights {
  public:
   SetWeights(std::uint32_t ranks, int degree, std::size_t scores);
@@ -29,7 +29,7 @@ class SetWeights {
   std::array<std::vector<double>, most_degree + 1> weights_;
 };
 
-// `arrays` must already have its groups and states. The weight of the empty set is not used.
+// Fills the sums of `arrays`, which must have groups and states. The weight of the empty set is not used.
 void fill_state_sums(const SetWeights& weights, int threads, ConjunctionArrays& arrays);
 
 }  // namespace unkernel::engines

@@ -8,8 +8,8 @@
 
 namespace unkernel::engines {
 
-// Width is the number of scores if known at compile time, so that sums stay in registers; 0 if known only at
-// run time.
+// Width is the number of scores, which keeps the sums in registers, or 0 if the number is known only at run
+// time.
 template <std::size_t Width>
 class Sums {
  public:
@@ -35,8 +35,8 @@ template <>
 class Sums<0> {
  public:
   explicit Sums(std::size_t width) : width_(width) {
-    if (width > few) more_ = std::make_unique_for_overwrite<double[]>(width);
-    sum_ = width > few ? more_.get() : inline_;
+    if (width > max_inline_scores) allocated_ = std::make_unique_for_overwrite<double[]>(width);
+    sum_ = width > max_inline_scores ? allocated_.get() : inline_;
     std::fill_n(sum_, width, 0.0);
   }
   Sums(const Sums&) = delete;
@@ -56,12 +56,12 @@ class Sums<0> {
   std::span<double> all() { return {sum_, width_}; }
 
  private:
-  static constexpr std::size_t few = 64;  // up to this many scores need no allocation
+  static constexpr std::size_t max_inline_scores = 64;  // more scores need an allocation
 
   std::size_t width_;
   double* sum_;
-  double inline_[few];
-  std::unique_ptr<double[]> more_;
+  double inline_[max_inline_scores];
+  std::unique_ptr<double[]> allocated_;
 };
 
 }  // namespace unkernel::engines

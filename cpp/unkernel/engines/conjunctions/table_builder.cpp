@@ -11,13 +11,14 @@ namespace unkernel::engines {
 namespace {
 
 // From this many partners on, looking up each feature of a row is faster than a pass over all partners.
-constexpr std::uint32_t many_partners = 24;
+constexpr std::uint32_t min_probed_partners = 24;
 
 template <class T>
+// Moves the entries of `from` to the end of `to`, and adds `shift` to each.
 void append(LargeVector<T>& to, LargeVector<T>& from, T shift = T{}) {
-  const std::size_t old = to.size();
+  const std::size_t begin = to.size();
   to.insert(to.end(), from.begin(), from.end());
-  for (std::size_t i = old; shift != T{} && i < to.size(); ++i) to[i] += shift;
+  for (std::size_t i = begin; shift != T{} && i < to.size(); ++i) to[i] += shift;
   from = {};
 }
 
@@ -37,8 +38,8 @@ void narrow(Keys<Owned>& keys) {
   keys = std::move(narrow_keys);
 }
 
-// Copies the weights of all sets of at least Size grouped ranks: the ranks already chosen, extended by ranks
-// below `end`.
+// Copies the weights of all sets of grouped ranks that extend the first `Size` - 1 entries of `ranks` by one
+// or more ranks below `end`.
 template <int Size>
 void copy_sets(const HeadIndex& index, const ConjunctionArrays& arrays, Rank (&ranks)[most_degree], Rank end,
                SetWeights& weights) {
@@ -62,7 +63,7 @@ void make_probes(ConjunctionArrays& arrays) {
   for (std::size_t owner = 0; owner < owners; ++owner) {
     const std::uint32_t begin = arrays.owner_begins[owner];
     const std::uint32_t partners = arrays.owner_begins[owner + 1] - begin;
-    if (partners >= many_partners) {
+    if (partners >= min_probed_partners) {
       const std::uint32_t slots = std::bit_ceil(2 * partners);
       const std::size_t base = arrays.probes.size();
       arrays.probes.resize(base + slots, 0);
@@ -87,10 +88,10 @@ Zones choose_zones(std::span<const std::uint32_t> frequencies, HeadPlan head, st
   const auto frequency = [&](std::int64_t column) { return frequencies[static_cast<std::size_t>(column)]; };
   std::stable_sort(zones.columns.begin(), zones.columns.end(),
                    [&](std::int64_t a, std::int64_t b) { return frequency(a) > frequency(b); });
-  const auto common =
+  const auto end_of_common =
       std::partition_point(zones.columns.begin(), zones.columns.end(),
                            [&](std::int64_t column) { return frequency(column) >= rare_below; });
-  zones.rare = static_cast<std::uint32_t>(common - zones.columns.begin());
+  zones.rare = static_cast<std::uint32_t>(end_of_common - zones.columns.begin());
   zones.head = static_cast<std::uint32_t>(std::min<std::uint64_t>(head.ranks, zones.rare));
   zones.fused = std::min(head.fused, zones.head);
   if (head.by_frequency) {
@@ -170,7 +171,7 @@ void sum_over_subsets(double* states, std::uint32_t fused, std::size_t scores) {
 }
 
 void TrieWriter::open_owner(Rank owner) {
-  // Owners without conjunctions of their own still need an entry.
+  // Owners without conjunctions also need an entry.
   for (; next_owner_ <= owner; ++next_owner_) {
     owner_begins_.push_back(static_cast<std::uint32_t>(levels_[0].keys.size()));
     owner_weights_.insert(owner_weights_.end(), scores_, 0.0);
@@ -186,15 +187,17 @@ void TrieWriter::open(std::size_t depth, Rank key) {
   if (depth < levels_.size()) level.begins.push_back(static_cast<std::uint32_t>(levels_[depth].keys.size()));
   path_[depth] = key;
   path_size_ = depth + 1;
-  if ((level.keys.size() & 0xfffff) == 0) check_entry_count(level.keys.size());
+  constexpr std::size_t entries_between_checks = 1 << 20;
+  if (level.keys.size() % entries_between_checks == 0) check_entry_count(level.keys.size());
 }
 
 void TrieWriter::add(const Rank* ranks, std::size_t size, const double* weights) {
   if (path_size_ == 0 || path_[0] != ranks[0]) open_owner(ranks[0]);
-  std::size_t shared = 1;
-  while (shared < size && shared < path_size_ && path_[shared] == ranks[shared]) ++shared;
-  path_size_ = shared;
-  for (std::size_t depth = shared; depth < size; ++depth) open(depth, ranks[depth]);
+  std::size_t shared_size = 1;
+  while (shared_size < size && shared_size < path_size_ && path_[shared_size] == ranks[shared_size])
+    ++shared_size;
+  path_size_ = shared_size;
+  for (std::size_t depth = shared_size; depth < size; ++depth) open(depth, ranks[depth]);
   double* place = size == 1 ? owner_weights_.data() + owner_weights_.size() - scores_
                             : levels_[size - 2].weights.data() + levels_[size - 2].weights.size() - scores_;
   std::copy_n(weights, scores_, place);
@@ -226,7 +229,7 @@ void TrieWriter::join(std::span<TrieWriter> writers, ConjunctionArrays& arrays) 
                                 writer.owner_weights_.end());
     const auto shift = static_cast<std::uint32_t>(joined[0].keys.size());
     for (const std::uint32_t begin : writer.owner_begins_) arrays.owner_begins.push_back(begin + shift);
-    // Fills in owners without conjunctions, up to the first one of the next writer.
+    // Fills in owners without conjunctions, up to the first owner of the next writer.
     const std::uint32_t end_of_owners = w + 1 < writers.size() ? writers[w + 1].first_owner_ : arrays.rare;
     const std::size_t missing = end_of_owners - arrays.head - arrays.owner_begins.size();
     arrays.owner_begins.insert(arrays.owner_begins.end(), missing,

@@ -11,7 +11,7 @@
 
 namespace unkernel::engines {
 
-// Ranks and zones for features with given frequencies; features with frequency 0 get no rank.
+// The zones and the column of each rank. Features with frequency 0 have no rank.
 struct Zones {
   std::uint32_t fused = 0;
   std::uint32_t head = 0;
@@ -20,23 +20,24 @@ struct Zones {
   FeatureGroups groups;               // of the first ranks, if any
 };
 
-// The dense part: how many ranks are fused into one feature, and how many ranks there are in total.
+// The size of the dense part: the number of fused ranks, and the number of all ranks of the head.
 struct HeadPlan {
   std::uint32_t fused;
   std::uint64_t ranks;
   bool by_frequency;  // for a prefix trie; requires at most most_sorted_head ranks and no fused ranks
 };
 
-// Orders features: first the fused ones; then the other head features, by column, so that rows stay in order;
-// then all others, by descending frequency. Features that occur fewer than `rare_below` times are rare.
+// Orders features: first fused features; then the other head features, by column, so that the ranks of a row
+// ascend; then all other features, by descending frequency. Features that occur fewer than `rare_below` times
+// are rare.
 Zones choose_zones(std::span<const std::uint32_t> frequencies, HeadPlan head, std::uint32_t rare_below);
 
-// Groups the most frequent head ranks by co-occurrence in these rows, and moves them to the front, group by
-// group. Does nothing if groups would not fit, or if ranks are fused.
+// Groups the most frequent head ranks by co-occurrence in these rows, and moves the groups to the front. Does
+// nothing if the head is too large for groups, or if ranks are fused.
 void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies,
                  const data::CsrView<std::int32_t, double>& rows, const GroupPlan& plan, int degree);
 
-// Returns groups of the features with a rank below the plan's `features`.
+// Returns groups of the features with ranks below `plan.features`.
 FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, const Ranking& ranking,
                          const GroupPlan& plan, int degree);
 
@@ -50,8 +51,8 @@ std::uint64_t head_within(double bytes, const HeadIndex& index, std::uint32_t fu
 // Replaces the weights of U ∪ T, stored at state T, by their sums over all T ⊆ m, stored at state m.
 void sum_over_subsets(double* states, std::uint32_t fused, std::size_t scores);
 
-// Writes the part of the trie for a range of owners. Conjunctions must arrive owner by owner, and the
-// conjunctions of an owner in trie order: a prefix comes before its extensions.
+// Writes the part of the trie for a range of owners. Conjunctions must be added owner by owner, and those of
+// an owner in trie order: a prefix before its extensions.
 class TrieWriter {
  public:
   TrieWriter(std::size_t scores, std::uint32_t first_owner)

@@ -15,8 +15,8 @@
 
 namespace unkernel::engines {
 
-// The index of a rank in an array of values by rank. Keys come from files and are not checked. They are
-// masked, so that no key leads outside the array, which has `size` entries.
+// Maps a rank to its index in an array of values by rank, which has `size` entries. Keys come from files and
+// are not checked, so they are masked: no index is outside the array.
 template <class KeyType>
 class RankPlaces {
  public:
@@ -47,7 +47,7 @@ double sum_present(const KeyType* keys, const double* weights, std::size_t count
   });
 }
 
-// `values` is always an array by rank of RankPlaces' size: 1 (or the value) if the row has the rank, else 0.
+// `values` is an array by rank of the size of RankPlaces: 1 (or the value) if the row has the rank, else 0.
 // Owners are numbered from the end of the head on.
 template <class KeyType>
 class TrieZone {
@@ -80,13 +80,14 @@ class TrieZone {
     }
   }
 
-  // Does the same for a row of arbitrary values: each set is multiplied by its factor.
+  // Adds the sets of an owner in a row with arbitrary values: each weight is multiplied by the set's factor.
   template <std::size_t Width>
   void add_owner_sets(std::size_t owner, double owner_value, const double* values, Sums<Width>& sums) const {
-    double chosen[most_degree] = {owner_value};
-    sums.add(tables_.owner_weights.data() + owner * sums.width(), set_factors_(chosen, 1));
+    double set_values[most_degree] = {owner_value};
+    sums.add(tables_.owner_weights.data() + owner * sums.width(), set_factors_(set_values, 1));
     if (degree_ > 1)
-      add_partner_sets<0>(tables_.owner_begins[owner], tables_.owner_begins[owner + 1], values, chosen, sums);
+      add_partner_sets<0>(tables_.owner_begins[owner], tables_.owner_begins[owner + 1], values, set_values,
+                          sums);
   }
 
   // Adds monomials: x_a (w_a + sum_b x_b (w_ab + sum_c x_c w_abc)).
@@ -106,21 +107,21 @@ class TrieZone {
     const std::uint32_t* begins;
   };
 
-  // Returns the entry of a partner, from the hash table of the owner; `end` if there is no such partner.
+  // Returns the entry of a partner, from the hash table of the owner, or `end` if there is no such partner.
   std::uint32_t find_partner(std::span<const std::uint32_t> table, std::uint32_t begin, std::uint32_t end,
                              Rank partner) const {
-    const auto last = static_cast<std::uint32_t>(table.size() - 1);
-    std::uint32_t slot = partner & last;
-    for (std::uint32_t step = 0; step <= last; ++step) {
+    const auto mask = static_cast<std::uint32_t>(table.size() - 1);
+    std::uint32_t slot = partner & mask;
+    for (std::uint32_t step = 0; step <= mask; ++step) {
       const std::uint32_t place = table[slot];
       if (place == 0 || place > end - begin) return end;
       if (levels_[0].keys[begin + place - 1] == partner) return begin + place - 1;
-      slot = (slot + 1) & last;
+      slot = (slot + 1) & mask;
     }
     return end;
   }
 
-  // Adds the entries [begin, end) of a level whose last feature is in the row, and all entries below them.
+  // Adds those of the entries [begin, end) whose last feature is in the row, and their extensions.
   template <std::size_t Depth, std::size_t Width>
   void add_partners(std::uint32_t begin, std::uint32_t end, const double* values, Sums<Width>& sums) const {
     const Level& entries = levels_[Depth];
@@ -147,18 +148,18 @@ class TrieZone {
   }
 
   template <std::size_t Depth, std::size_t Width>
-  void add_partner_sets(std::uint32_t begin, std::uint32_t end, const double* values, double* chosen,
+  void add_partner_sets(std::uint32_t begin, std::uint32_t end, const double* values, double* set_values,
                         Sums<Width>& sums) const {
     const Level& entries = levels_[Depth];
     const auto size = static_cast<int>(Depth) + 2;
     for (std::uint32_t e = begin; e < end; ++e) {
       const double value = values[place_(entries.keys[e])];
       if (value == 0.0) continue;
-      chosen[Depth + 1] = value;
-      sums.add(entries.weights + e * sums.width(), set_factors_(chosen, size));
+      set_values[Depth + 1] = value;
+      sums.add(entries.weights + e * sums.width(), set_factors_(set_values, size));
       if constexpr (Depth + 2 < most_degree) {
         if (size < degree_)
-          add_partner_sets<Depth + 1>(entries.begins[e], entries.begins[e + 1], values, chosen, sums);
+          add_partner_sets<Depth + 1>(entries.begins[e], entries.begins[e + 1], values, set_values, sums);
       }
     }
   }
@@ -167,13 +168,13 @@ class TrieZone {
   void add_partner_monomials(std::uint32_t begin, std::uint32_t end, const double* values, double factor,
                              Sums<Width>& sums) const {
     const Level& entries = levels_[Depth];
-    const bool last = static_cast<int>(Depth) + 2 == degree_;
+    const bool is_last = static_cast<int>(Depth) + 2 == degree_;
     for (std::uint32_t e = begin; e < end; ++e) {
       const double value = values[place_(entries.keys[e])];
       if (value == 0.0) continue;
       sums.add(entries.weights + e * sums.width(), factor * value);
       if constexpr (Depth + 2 < most_degree) {
-        if (!last)
+        if (!is_last)
           add_partner_monomials<Depth + 1>(entries.begins[e], entries.begins[e + 1], values, factor * value,
                                            sums);
       }

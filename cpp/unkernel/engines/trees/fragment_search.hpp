@@ -36,8 +36,8 @@ struct WeightedNode {
 struct Side {
   const Forest& forest;
   std::span<const std::int32_t> groups;  // of all nodes of the forest
-  std::vector<WeightedNode>
-      roots;  // of fragments: all nodes of a tree, or the nodes of the model that have a weight
+  // The possible roots of fragments: all nodes of a tree, or the nodes of the model that have a weight.
+  std::vector<WeightedNode> roots;
 };
 
 // The model and a tree. If `tree` is null, every fragment counts as if it occurred once in a tree.
@@ -59,7 +59,7 @@ struct Sums {
 
 inline constexpr Sums one_occurrence{1.0, 0.0};
 
-// A fragment that was found; `step` is the last step by which it grew.
+// A fragment with its weight and occurrences; `step` is the last step by which it grew.
 struct FoundFragment {
   double weight;
   double occurrences;
@@ -68,7 +68,7 @@ struct FoundFragment {
   double size() const { return std::abs(weight * occurrences); }
 };
 
-inline bool heavier(const FoundFragment& a, const FoundFragment& b) {
+inline bool is_heavier(const FoundFragment& a, const FoundFragment& b) {
   return a.size() != b.size() ? a.size() > b.size() : a.step < b.step;
 }
 
@@ -79,21 +79,22 @@ class BestFragments {
 
   // Returns the size that a fragment must exceed to be among the best.
   double threshold() const {
-    return top_ == 0 ? infinite : fragments_.size() < top_ ? 0.0 : fragments_.front().size();
+    if (top_ == 0) return infinite;
+    return fragments_.size() < top_ ? 0.0 : fragments_.front().size();
   }
 
   void add(const FoundFragment& fragment) {
     if (fragments_.size() == top_) {
-      std::ranges::pop_heap(fragments_, heavier);
+      std::ranges::pop_heap(fragments_, is_heavier);
       fragments_.pop_back();
     }
     fragments_.push_back(fragment);
-    std::ranges::push_heap(fragments_, heavier);
+    std::ranges::push_heap(fragments_, is_heavier);
   }
 
   std::vector<FoundFragment> list_sorted() const {
     std::vector<FoundFragment> result = fragments_;
-    std::ranges::sort(result, heavier);
+    std::ranges::sort(result, is_heavier);
     return result;
   }
 
@@ -102,7 +103,7 @@ class BestFragments {
   std::vector<FoundFragment> fragments_;  // a heap with the lightest in front
 };
 
-// Fragments that may have heavier extensions than the best so far, ordered by their bounds.
+// Fragments whose extensions may be heavier than the best fragments so far, ordered by their bounds.
 template <class State>
 class Agenda {
  public:
@@ -111,25 +112,27 @@ class Agenda {
 
   void push(double bound, State state) {
     waiting_.push_back({bound, serial_++, std::move(state)});
-    std::ranges::push_heap(waiting_, later);
+    std::ranges::push_heap(waiting_, is_grown_later);
   }
 
-  // Returns the next fragment to grow; none if the best are proven or too many have been examined.
+  // Returns the next fragment to grow. Returns none if no extension can be among the best, or if the search
+  // has reached a limit.
   std::optional<State> next() {
     if (waiting_.empty() || waiting_.front().bound <= best.threshold()) return std::nullopt;
-    if (looked_at >= most_looked_at_ || stops >= most_stops) {
+    if (examined >= most_looked_at_ || stops >= most_stops) {
       complete = false;
       return std::nullopt;
     }
-    std::ranges::pop_heap(waiting_, later);
+    std::ranges::pop_heap(waiting_, is_grown_later);
     State state = std::move(waiting_.back().state);
     waiting_.pop_back();
     return state;
   }
 
   BestFragments best;
-  std::size_t looked_at = 0;
-  // Nodes on the paths of all placements so far. A huge tree of few distinct nodes has very many.
+  std::size_t examined = 0;
+  // The number of nodes on the paths of all placements so far, which may explode in a huge tree of few
+  // distinct nodes.
   std::size_t stops = 0;
   std::size_t most_stops = std::size_t{1} << 24;
   bool complete = true;
@@ -140,7 +143,7 @@ class Agenda {
     std::size_t serial;
     State state;
   };
-  static bool later(const Waiting& a, const Waiting& b) {
+  static bool is_grown_later(const Waiting& a, const Waiting& b) {
     return a.bound != b.bound ? a.bound < b.bound : a.serial > b.serial;
   }
 

@@ -36,7 +36,7 @@ class Subtrees {
   }
   void grow(const State&, Agenda<State>&) {}
 
-  // Returns the number of inner nodes, with repetitions.
+  // Returns the number of inner nodes of the subtree; nodes that several parents share count repeatedly.
   int productions(std::int32_t node) const {
     const Forest& forest = sides_.model.forest;
     std::vector<double> counts(at(node) + 1, 0.0);

@@ -19,16 +19,16 @@
 // Method    best-first search. Fragments grow from their roots, each in one order only. For subset trees, the
 //           next node to receive its production comes later in breadth-first order than the last one; for
 //           partial trees, the next node comes last in depth-first order (Asai et al. 2002, Zaki 2002).
-//           Wherever an extension occurs, the fragment occurs too, so
+//           Wherever an extension of tau occurs, tau occurs too, so
 //             |W(extension)| <= lambda size(tau) max(sum of f(v) > 0, sum of -f(v) > 0)
-//           over the nodes v at which tau occurs, and likewise for n. For partial trees each placement of tau
-//           has a factor that bounds later placements below and after it. The fragment with the largest bound
-//           grows next. (With lambda > 1 the bounds hold, but are loose.)
+//           over the nodes v at which tau occurs, and likewise for n. For partial trees, the bound of each
+//           placement of tau is multiplied by a bound of the gain from later nodes. The fragment with the
+//           largest bound grows next. (With lambda > 1 the bounds hold, but are loose.)
 // Stop      when no bound exceeds the weight of the last top fragment: the list is proven (`complete`);
-//           or when `most_looked_at` fragments have been examined: heavier ones may be missing.
+//           or when `most_looked_at` fragments have been examined: heavier fragments may be missing.
 //
-// Weights are exact up to rounding. Among fragments of equal weight, those found first are listed; fragments
-// of weight 0 are never listed.
+// Weights are exact up to rounding. Of fragments with equal weights, the first that the search examines are
+// listed; fragments of weight 0 are never listed.
 #pragma once
 
 #include <cstddef>
@@ -58,16 +58,15 @@ struct Fragment {
 struct FragmentList {
   std::vector<Fragment> fragments;  // descending in |contribution|, or in |weight| for a model
   bool complete;
-  double score;  // of the tree, which is the sum over all of its fragments, intercept not included; 0 for a
-                 // model
+  double score;  // of the tree without intercept: the sum over all of its fragments; 0 for a model
 };
 
 // Returns the fragments with the largest |W|.
 FragmentList heaviest_fragments(const kernels::TreeKernel& kernel, const kernels::Forest& model_forest,
                                 const kernels::TreeWeights& weights, const FragmentOptions& options);
 
-// Returns the fragments with the largest |n W| in a tree, which may be of another forest than the model.
-// Before the search, takes time linear in the sizes of both forests.
+// Returns the fragments with the largest |n W| in a tree, whose forest need not be the model's. Takes time
+// linear in the sizes of both forests, and then the time of the search.
 FragmentList decisive_fragments(const kernels::TreeKernel& kernel, const kernels::Forest& model_forest,
                                 const kernels::TreeWeights& weights, const kernels::Forest& tree_forest,
                                 const kernels::TreeRow& tree, const FragmentOptions& options);

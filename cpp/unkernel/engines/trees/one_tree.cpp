@@ -18,10 +18,10 @@ OneTreeScorer::OneTreeScorer(std::shared_ptr<const kernels::ExampleMachine> mach
 std::vector<double> OneTreeScorer::score(std::string_view tree, const Monitor& monitor) {
   kernels::Forest forest;
   data::BracketReader reader(forest, data::WordStyle::apart);
-  std::size_t at = data::skip_blanks(tree, 0);
-  const kernels::NodeId root = reader.read(tree, at);
-  at = data::skip_blanks(tree, at);
-  if (at < tree.size()) throw data::BracketError(at, "there is something behind the tree");
+  std::size_t position = data::skip_blanks(tree, 0);
+  const kernels::NodeId root = reader.read(tree, position);
+  position = data::skip_blanks(tree, position);
+  if (position < tree.size()) throw data::BracketError(position, "there is something behind the tree");
   const kernels::TreeKernel& kernel = machine_->kernel().tree;
   const kernels::TreeWeights& weights = machine_->tree_weights().front();
   const kernels::TreeCounts counts = kernels::TreeCounts::count(

@@ -10,9 +10,9 @@ namespace unkernel::engines::fragment_search {
 //   B(u, i) = max over labels of the sum of M(child) over children of that label from place i on
 //   M(u)    = mu max(lambda^2, B(u, 0)^p for 1 <= p <= 5)
 //
-// since choosing p children of given labels gains at most the product of p such sums. To bound a product of
-// two sides, each side gets half of the size: the square roots of mu and lambda^2. With lambda > 1, gaps
-// increase it.
+// since choosing p children of given labels gains at most the product of p such sums. In a product of the
+// bounds of model and tree, the size must count once: each side has the square roots of mu and lambda^2 as
+// factors (`halved`). With lambda > 1, skipped children also increase the gain (gap_factor_).
 class Gains {
  public:
   Gains(const TreeKernel& kernel, const Side& side, bool halved, const std::vector<bool>& labels)
@@ -52,7 +52,10 @@ class Gains {
     double largest = 0.0;
     for (std::size_t i = children.size(); i-- > 0;) {
       const std::int32_t label = side.groups[at(children[i])];
-      if (label >= 0) largest = std::max(largest, sums[at(label)] += largest_gain_[at(children[i])]);
+      if (label >= 0) {
+        sums[at(label)] += largest_gain_[at(children[i])];
+        largest = std::max(largest, sums[at(label)]);
+      }
       gain_from_place_[begin(node) + i] = largest;
     }
     for (const NodeId child : children) {
@@ -74,12 +77,12 @@ class Gains {
 // node. Placements of a fragment that agree on this path are merged: their values are added.
 class PartialTrees {
  public:
-  // A node of the path, as placed.
+  // The node at which a node of the path is placed.
   struct Stop {
     NodeId node;
     std::int32_t last;  // place of its last child in the fragment, or -1
-    // `free`: product of the factors >= 1 that the nodes above may gain. `forced`: largest factor if at least
-    // one node above gains.
+    // `free`: the product of the factors, at least 1, that the nodes above may gain. `forced`: the largest
+    // product if at least one node above gains.
     double free;
     double forced;
   };
@@ -91,7 +94,7 @@ class PartialTrees {
   struct State {
     std::int32_t step;
     double size;
-    std::vector<std::uint8_t> taken;  // for each node of the path: number of its children in the fragment
+    std::vector<std::uint8_t> child_counts;  // by node of the path: number of its children in the fragment
     Placements model;
     Placements tree;
   };
@@ -103,28 +106,29 @@ class PartialTrees {
 
   void begin(Agenda<State>& agenda) {
     if (tree_) {
-      model_.keep_within(*tree_);
+      model_.restrict_labels(*tree_);
       tree_->find_roots();
     }
     model_.find_roots();
     agenda.most_stops += 1000 * (sides_.model.roots.size() + (tree_ ? sides_.tree->roots.size() : 0));
-    const State nothing{-1, kernel_.width_decay * kernel_.decay * kernel_.decay, {}, {}, {}};
-    examine_candidates(0, nothing, nothing.size, agenda);
+    const State empty_state{-1, kernel_.width_decay * kernel_.decay * kernel_.decay, {}, {}, {}};
+    examine_candidates(0, empty_state, empty_state.size, agenda);
   }
 
   void grow(const State& state, Agenda<State>& agenda) {
-    const std::size_t length = state.taken.size();
+    const std::size_t length = state.child_counts.size();
     for (std::size_t level = 0; level < length; ++level) {
-      if (state.taken[level] == longest_subsequence) continue;
-      if (tree_) tree_->find(state.tree, length, level, state.taken[level]);
-      model_.find(state.model, length, level, state.taken[level]);
+      if (state.child_counts[level] == longest_subsequence) continue;
+      if (tree_) tree_->find(state.tree, length, level, state.child_counts[level]);
+      model_.find(state.model, length, level, state.child_counts[level]);
       agenda.stops += (level + 2) * (model_.candidates() + (tree_ ? tree_->candidates() : 0));
       if (model_.is_full() || (tree_ && tree_->is_full())) {
         agenda.complete = false;
         continue;
       }
-      const double first = level + 1 == length ? 1.0 : kernel_.decay * kernel_.decay;
-      examine_candidates(level + 1, state, state.size * kernel_.width_decay * first, agenda);
+      // The first child of a node replaces the factor of a node without children.
+      const double leaf_factor = level + 1 == length ? 1.0 : kernel_.decay * kernel_.decay;
+      examine_candidates(level + 1, state, state.size * kernel_.width_decay * leaf_factor, agenda);
     }
   }
 
@@ -187,8 +191,8 @@ class PartialTrees {
           gains_(kernel, side, sides.tree != nullptr, labels_of(sides, labels)),
           parts_(labels) {}
 
-    // Restricts later candidates to the labels that the candidates of the other side have.
-    void keep_within(const Placing& other) { within_ = &other; }
+    // Restricts later candidates to the labels of the other side's candidates.
+    void restrict_labels(const Placing& other) { label_source_ = &other; }
 
     void find_roots() {
       clear();
@@ -198,12 +202,12 @@ class PartialTrees {
     }
 
     // Lists the children of the node at that level of the path as candidates.
-    void find(const Placements& placements, std::size_t length, std::size_t level, std::size_t taken) {
+    void find(const Placements& placements, std::size_t length, std::size_t level, std::size_t child_count) {
       clear();
       const bool is_first = level + 1 == length;
       for (std::size_t begin = 0; begin < placements.values.size();) {
         const Stop& stop = placements.paths[begin * length + level];
-        const std::size_t end = end_of_same(placements, length, level, begin);
+        const std::size_t end = end_of_same_path(placements, length, level, begin);
         const auto children = side_.forest.children(stop.node);
         std::size_t placement = begin;
         // Sum of the values of placements that end before `place`, weighted by gaps.
@@ -215,7 +219,7 @@ class PartialTrees {
                  ++placement)
               earlier_value += placements.values[placement];
           }
-          add_child(begin, stop, children, place, taken, earlier_value);
+          add_child(begin, stop, children, place, child_count, earlier_value);
         }
         begin = end;
       }
@@ -225,7 +229,7 @@ class PartialTrees {
     // Returns whether the list of candidates is full, so that some may be missing.
     bool is_full() const { return candidates_.size() >= most_candidates_; }
 
-    std::span<const std::int32_t> present() const { return present_; }
+    std::span<const std::int32_t> present_labels() const { return present_labels_; }
     const Part& part(std::int32_t label) const { return parts_[at(label)]; }
     void set_target(std::int32_t label, std::size_t target) {
       parts_[at(label)].target = static_cast<std::int32_t>(target);
@@ -250,12 +254,12 @@ class PartialTrees {
     }
 
    private:
-    struct Above {
+    struct GainAbove {
       double free;
       double forced;
     };
 
-    // Returns which labels the tree has; fragments of the tree have no other labels.
+    // Returns, by label, whether the tree has it; without a tree, true for all labels.
     static std::vector<bool> labels_of(const Sides& sides, std::size_t count) {
       std::vector<bool> labels(count, sides.tree == nullptr);
       if (sides.tree == nullptr) return labels;
@@ -268,40 +272,44 @@ class PartialTrees {
 
     void clear() {
       for (const Candidate& candidate : candidates_) parts_[at(candidate.label)] = {};
-      present_.clear();
+      present_labels_.clear();
       candidates_.clear();
     }
 
     // Returns the end of the placements with the same path down to the node of this level.
-    static std::size_t end_of_same(const Placements& placements, std::size_t length, std::size_t level,
-                                   std::size_t begin) {
-      const auto same = [](const Stop& a, const Stop& b) { return a.node == b.node && a.last == b.last; };
+    static std::size_t end_of_same_path(const Placements& placements, std::size_t length, std::size_t level,
+                                        std::size_t begin) {
+      const auto is_same_stop = [](const Stop& a, const Stop& b) {
+        return a.node == b.node && a.last == b.last;
+      };
       const Stop* first = placements.paths.data() + begin * length;
       std::size_t end = begin + 1;
       for (; end < placements.values.size(); ++end) {
         const Stop* path = placements.paths.data() + end * length;
-        if (path->node != first->node || !std::equal(first, first + level, path, same)) break;
+        if (path->node != first->node || !std::equal(first, first + level, path, is_same_stop)) break;
       }
       return end;
     }
 
     void add_child(std::size_t placement, Stop parent, std::span<const NodeId> children, std::size_t place,
-                   std::size_t taken, double value) {
+                   std::size_t child_count, double value) {
       parent.last = static_cast<std::int32_t>(place);
-      const double gain = gains_.gain_from_several(parent.node, place + 1, longest_subsequence - taken - 1);
+      const double gain =
+          gains_.gain_from_several(parent.node, place + 1, longest_subsequence - child_count - 1);
       const double at_least_one = std::max(1.0, gain);
       add(placement, parent, children[place],
           {parent.free * at_least_one, std::max(parent.forced * at_least_one, parent.free * gain)}, value);
     }
 
-    void add(std::size_t placement, const Stop& parent, NodeId node, const Above& above, double value) {
+    void add(std::size_t placement, const Stop& parent, NodeId node, const GainAbove& above, double value) {
       const std::int32_t label = side_.groups[at(node)];
       if (candidates_.size() >= most_candidates_) return;
-      if (label < 0 || (within_ != nullptr && within_->part(label).count == 0)) return;
-      const double first = gains_.gain_from_first(node);
-      const double gain = replace_nan(std::max(above.forced * std::max(1.0, first), above.free * first));
+      if (label < 0 || (label_source_ != nullptr && label_source_->part(label).count == 0)) return;
+      const double first_gain = gains_.gain_from_first(node);
+      const double gain =
+          replace_nan(std::max(above.forced * std::max(1.0, first_gain), above.free * first_gain));
       Part& part = parts_[at(label)];
-      if (part.count++ == 0) present_.push_back(label);
+      if (part.count++ == 0) present_labels_.push_back(label);
       part.sums.add(value);
       if (gain > 0.0) part.bounds.add(value * gain);
       part.is_leaf = part.is_leaf && side_.forest.is_leaf(node);
@@ -311,10 +319,10 @@ class PartialTrees {
     double decay_;
     const Side& side_;
     std::size_t most_candidates_;
-    const Placing* within_ = nullptr;
+    const Placing* label_source_ = nullptr;
     Gains gains_;
     std::vector<Part> parts_;  // by label
-    std::vector<std::int32_t> present_;
+    std::vector<std::int32_t> present_labels_;
     std::vector<Candidate> candidates_;
   };
 
@@ -322,9 +330,9 @@ class PartialTrees {
   void examine_candidates(std::size_t depth, const State& state, double size, Agenda<State>& agenda) {
     grown_.clear();
     bounds_.clear();
-    for (const std::int32_t label : model_.present()) examine(label, depth, state, size, agenda);
+    for (const std::int32_t label : model_.present_labels()) examine(label, depth, state, size, agenda);
     if (grown_.empty()) return;
-    const std::size_t length = state.taken.size();
+    const std::size_t length = state.child_counts.size();
     model_.distribute(state.model, length, depth,
                       [&](std::size_t i) -> Placements& { return grown_[i].model; });
     if (tree_)
@@ -335,7 +343,7 @@ class PartialTrees {
 
   void examine(std::int32_t label, std::size_t depth, const State& state, double size,
                Agenda<State>& agenda) {
-    ++agenda.looked_at;
+    ++agenda.examined;
     const Part& in_model = model_.part(label);
     const Part& in_tree = tree_ ? tree_->part(label) : in_model;
     const FoundFragment fragment{size * in_model.sums.total(), tree_ ? in_tree.sums.total() : 1.0,
@@ -351,15 +359,15 @@ class PartialTrees {
     model_.set_target(label, grown_.size());
     if (tree_) tree_->set_target(label, grown_.size());
     bounds_.push_back(bound);
-    grown_.push_back({fragment.step, size, taken_after(state, depth), {}, {}});
+    grown_.push_back({fragment.step, size, child_counts_after(state, depth), {}, {}});
   }
 
-  static std::vector<std::uint8_t> taken_after(const State& state, std::size_t depth) {
-    std::vector<std::uint8_t> taken(state.taken.begin(),
-                                    state.taken.begin() + static_cast<std::ptrdiff_t>(depth));
-    if (depth > 0) ++taken.back();
-    taken.push_back(0);
-    return taken;
+  static std::vector<std::uint8_t> child_counts_after(const State& state, std::size_t depth) {
+    std::vector<std::uint8_t> child_counts(state.child_counts.begin(),
+                                           state.child_counts.begin() + static_cast<std::ptrdiff_t>(depth));
+    if (depth > 0) ++child_counts.back();
+    child_counts.push_back(0);
+    return child_counts;
   }
 
   TreeKernel kernel_;

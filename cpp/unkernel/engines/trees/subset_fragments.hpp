@@ -28,11 +28,12 @@ class Split {
 
   explicit Split(std::size_t groups) : parts_(groups) {}
 
-  // Drops the groups that `within` does not have.
+  // Splits the occurrences by the group that find(occurrence) returns. Drops groups that `within`, unless
+  // null, does not have.
   template <class Find>
-  void make(std::span<const Occurrence> occurrences, const Split* within, const Find& find) {
-    for (const std::int32_t group : present_) parts_[at(group)] = {};
-    present_.clear();
+  void assign(std::span<const Occurrence> occurrences, const Split* within, const Find& find) {
+    for (const std::int32_t group : present_groups_) parts_[at(group)] = {};
+    present_groups_.clear();
     places_.clear();
     for (const Occurrence& occurrence : occurrences) {
       Place place = find(occurrence);
@@ -42,7 +43,7 @@ class Split {
     }
   }
 
-  std::span<const std::int32_t> present() const { return present_; }
+  std::span<const std::int32_t> present_groups() const { return present_groups_; }
   const Part& part(std::int32_t group) const { return parts_[at(group)]; }
   void set_target(std::int32_t group, std::size_t target) {
     parts_[at(group)].target = static_cast<std::int32_t>(target);
@@ -65,19 +66,18 @@ class Split {
     if (part.count++ == 0) {
       part.root = occurrence.root;
       part.node = place.node;
-      present_.push_back(place.group);
+      present_groups_.push_back(place.group);
     }
     part.sums.add(occurrence.weight);
   }
 
   std::vector<Part> parts_;  // by group
-  std::vector<std::int32_t> present_;
+  std::vector<std::int32_t> present_groups_;
   std::vector<Place> places_;  // of the occurrences
 };
 
-// Nodes of a fragment that have received their production are *steps*, in this order. The children of each
-// step are *slots*, numbered consecutively from step to step. Fragments share all steps but the last: each
-// step refers to the previous one.
+// A *step* gives a node of a fragment its production. The children of each step are *slots*, numbered
+// consecutively from step to step. Each step refers to the previous step, so fragments share steps.
 class SubsetTrees {
  public:
   struct State {
@@ -88,13 +88,13 @@ class SubsetTrees {
   };
 
   SubsetTrees(const TreeKernel& kernel, const Sides& sides, std::size_t groups)
-      : decay_(kernel.decay), sides_(sides), largest_(largest_size()), model_(groups), tree_(groups) {}
+      : decay_(kernel.decay), sides_(sides), largest_size_(largest_size()), model_(groups), tree_(groups) {}
 
   void begin(Agenda<State>& agenda) {
-    const State nothing{-1, 1.0, list_roots(sides_.model),
-                        sides_.tree == nullptr ? std::vector<Occurrence>{} : list_roots(*sides_.tree)};
+    const State empty_state{-1, 1.0, list_roots(sides_.model),
+                            sides_.tree == nullptr ? std::vector<Occurrence>{} : list_roots(*sides_.tree)};
     path_.clear();
-    fill({-1, 0, 0}, nothing, agenda);
+    fill({-1, 0, 0}, empty_state, agenda);
   }
 
   // Gives a production to each slot after the last filled slot.
@@ -116,7 +116,8 @@ class SubsetTrees {
     return count;
   }
 
-  // Walks through the tree below the root, and descends into the slots that are steps.
+  // Returns the fragment in brackets. Walks through the tree from the root and descends into slots with
+  // steps.
   std::string text(const FoundFragment& fragment) const {
     const Forest& forest = (sides_.tree == nullptr ? sides_.model : *sides_.tree).forest;
     if (forest.is_leaf(fragment.root)) return std::string(forest.label_name(fragment.root));
@@ -146,13 +147,13 @@ class SubsetTrees {
       }
       const std::int32_t place = top.next++;
       const NodeId child = forest.children(top.node)[at(place)];
-      const std::int32_t inside = step_in(step.first_slot + place);
+      const std::int32_t child_step = step_in(step.first_slot + place);
       text += ' ';
-      if (inside < 0) {
+      if (child_step < 0) {
         append_unexpanded(text, forest.label_name(child), forest.is_leaf(child));
       } else {
         append_open(text, forest.label_name(child));
-        open.push_back({child, inside, 0});
+        open.push_back({child, child_step, 0});
       }
     }
     return text;
@@ -161,10 +162,10 @@ class SubsetTrees {
  private:
   struct Step {
     std::int32_t previous;    // -1 for the root
-    std::int32_t above;       // the parent step
+    std::int32_t above;       // the step of the parent
     std::int32_t place;       // position among the children of the parent
     std::int32_t slot;        // the slot that it fills; 0 for the root
-    std::int32_t first_slot;  // of its own slots
+    std::int32_t first_slot;  // of its children
     std::int32_t arity;
   };
   struct Slot {
@@ -197,32 +198,32 @@ class SubsetTrees {
     return {node, side.forest.is_leaf(node) && !path_.empty() ? -1 : side.groups[at(node)]};
   }
 
-  // Examines the fragments that have some production in that slot.
+  // Examines the fragments that extend the state by a production in this slot.
   void fill(const Slot& slot, const State& state, Agenda<State>& agenda) {
     const auto in_model = [&](const Occurrence& occurrence) { return end_of_path(sides_.model, occurrence); };
     const auto in_tree = [&](const Occurrence& occurrence) { return end_of_path(*sides_.tree, occurrence); };
-    if (sides_.tree != nullptr) tree_.make(state.tree, nullptr, in_tree);
-    model_.make(state.model, sides_.tree == nullptr ? nullptr : &tree_, in_model);
+    if (sides_.tree != nullptr) tree_.assign(state.tree, nullptr, in_tree);
+    model_.assign(state.model, sides_.tree == nullptr ? nullptr : &tree_, in_model);
     grown_.clear();
     bounds_.clear();
-    for (const std::int32_t group : model_.present()) examine(group, slot, state, agenda);
+    for (const std::int32_t group : model_.present_groups()) examine(group, slot, state, agenda);
     if (grown_.empty()) return;
     model_.distribute(state.model,
-                      [&](std::size_t i, const Occurrence& one) { grown_[i].model.push_back(one); });
+                      [&](std::size_t i, const Occurrence& grown) { grown_[i].model.push_back(grown); });
     tree_.distribute(state.tree,
-                     [&](std::size_t i, const Occurrence& one) { grown_[i].tree.push_back(one); });
+                     [&](std::size_t i, const Occurrence& grown) { grown_[i].tree.push_back(grown); });
     for (std::size_t i = 0; i < grown_.size(); ++i) agenda.push(bounds_[i], std::move(grown_[i]));
   }
 
   void examine(std::int32_t group, const Slot& slot, const State& state, Agenda<State>& agenda) {
-    ++agenda.looked_at;
+    ++agenda.examined;
     const Split::Part& in_model = model_.part(group);
     const Sums& in_tree = sides_.tree == nullptr ? one_occurrence : tree_.part(group).sums;
     const double size = state.size * decay_;
     const FoundFragment fragment{size * in_model.sums.total(), in_tree.total(),
                                  static_cast<std::int32_t>(steps_.size()),
                                  sides_.tree == nullptr ? in_model.root : tree_.part(group).root};
-    const double sizes_beyond = decay_ <= 1.0 ? size * decay_ : largest_;
+    const double sizes_beyond = decay_ <= 1.0 ? size * decay_ : largest_size_;
     const auto arity = static_cast<std::int32_t>(sides_.model.forest.children(in_model.node).size());
     const double bound =
         arity == 0 ? 0.0 : replace_nan(sizes_beyond * in_model.sums.largest_part() * in_tree.largest_part());
@@ -268,7 +269,7 @@ class SubsetTrees {
 
   double decay_;
   Sides sides_;
-  double largest_;
+  double largest_size_;
   std::vector<Step> steps_;
   std::vector<std::int32_t> path_;
   bool from_last_ = false;

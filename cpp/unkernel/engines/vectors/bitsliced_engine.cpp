@@ -26,7 +26,7 @@ struct BitslicedScratch {
   VectorSumScratch sum;
 };
 
-// The bits of a byte, spread over eight bytes.
+// spread_bits[b]: the eight bits of the byte b, each in a byte of its own.
 constexpr std::array<std::uint64_t, 256> spread_bits = [] {
   std::array<std::uint64_t, 256> table{};
   for (std::size_t byte = 0; byte < 256; ++byte) {
@@ -41,7 +41,7 @@ inline Block load(const std::uint64_t* words) {
   return block;
 }
 
-// Full adder: sum += a + b; returns the carry.
+// Full adder: adds a + b to the sum and returns the carry.
 inline Block add(Block& sum, Block a, Block b) {
   const Block half = a ^ b;
   const Block carry = (a & b) | (half & sum);
@@ -49,18 +49,18 @@ inline Block add(Block& sum, Block a, Block b) {
   return carry;
 }
 
-// Counts bitwise how many of the sets contain each of the 512 vectors from word `first` on. Eight sets at a
-// time go through a tree of adders; the carries of weight sixteen ripple on.
+// Counts bitwise how many of the sets contain each of the 512 vectors from word `first` on. A tree of adders
+// adds eight sets at a time; its carries, of weight eight, are added to the higher planes.
 UNKERNEL_CLONES void count_block(const std::uint64_t* const* sets, std::size_t count, std::size_t first,
                                  Block (&plane)[planes]) {
   for (Block& p : plane) p = Block{};
-  const Block none{};
+  const Block zero{};
   for (std::size_t k = 0; k < count; k += 8) {
-    const auto set = [&](std::size_t i) { return k + i < count ? load(sets[k + i] + first) : none; };
+    const auto set = [&](std::size_t i) { return k + i < count ? load(sets[k + i] + first) : zero; };
     const Block twos_a = add(plane[0], set(0), set(1));
     const Block twos_b = add(plane[0], set(2), set(3));
     const Block fours_a = add(plane[1], twos_a, twos_b);
-    Block fours_b = none;
+    Block fours_b = zero;
     if (k + 4 < count) {
       const Block twos_c = add(plane[0], set(4), set(5));
       const Block twos_d = add(plane[0], set(6), set(7));
@@ -111,8 +111,11 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
   template <class Index>
   void score_row(const SparseRow<Index>& row, BitslicedScratch& scratch, double* out) const {
     const bool ones = row.values == nullptr || all_ones(row.values, row.columns.size());
-    ones&& row.columns.size() <= most_features ? score_overlaps(row, scratch, out)
-                                               : score_products(row, scratch, out);
+    if (ones && row.columns.size() <= most_features) {
+      score_overlaps(row, scratch, out);
+    } else {
+      score_products(row, scratch, out);
+    }
   }
 
  private:
@@ -156,8 +159,9 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
   void add_products(Rank rank, double x, double* products) const {
     if (rank < tables_.frequent) {
       for (std::size_t word = 0; word < words_; ++word) {
-        for (std::uint64_t rest = tables_.bits[rank * words_ + word]; rest != 0; rest &= rest - 1) {
-          products[64 * word + static_cast<std::size_t>(std::countr_zero(rest))] += x;
+        for (std::uint64_t remaining = tables_.bits[rank * words_ + word]; remaining != 0;
+             remaining &= remaining - 1) {
+          products[64 * word + static_cast<std::size_t>(std::countr_zero(remaining))] += x;
         }
       }
       return;
@@ -179,9 +183,10 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
 void check_lists(const BitslicedTables& tables) {
   if (tables.frequent > tables.columns.size()) fail_table();
   const std::size_t words = words_of(tables.sum.vectors());
-  if (words == 0 ? !tables.bits.empty()
-                 : tables.bits.size() / words != tables.frequent || tables.bits.size() % words != 0)
-    fail_table();
+  const bool has_all_bits =
+      words == 0 ? tables.bits.empty()
+                 : tables.bits.size() % words == 0 && tables.bits.size() / words == tables.frequent;
+  if (!has_all_bits) fail_table();
   const auto& begins = tables.list_begins;
   if (begins.size() != tables.columns.size() - tables.frequent + 1 || begins.front() != 0 ||
       begins.back() != tables.lists.size() || !std::is_sorted(begins.begin(), begins.end())) {
@@ -203,8 +208,8 @@ void check_sizes(const BitslicedTables& tables) {
   const std::size_t words = words_of(tables.sum.vectors());
   std::vector<double> sizes(64 * words, 0.0);
   for (std::size_t place = 0; place < tables.bits.size(); ++place) {
-    for (std::uint64_t rest = tables.bits[place]; rest != 0; rest &= rest - 1) {
-      sizes[64 * (place % words) + static_cast<std::size_t>(std::countr_zero(rest))] += 1.0;
+    for (std::uint64_t remaining = tables.bits[place]; remaining != 0; remaining &= remaining - 1) {
+      sizes[64 * (place % words) + static_cast<std::size_t>(std::countr_zero(remaining))] += 1.0;
     }
   }
   for (const std::uint32_t vector : tables.lists) sizes[vector] += 1.0;

@@ -1,7 +1,7 @@
 // The bit-sliced index for binary support vectors: each frequent feature has a bit set with one bit per
-// vector. Carry-save adders sum the sets of a row, so that a few logical operations count the overlaps of
-// hundreds of vectors at once. Rare features have lists of vectors, which are added afterwards. Exact for
-// every kernel that is a function of the overlap (and of the sizes of row and vector).
+// vector. Carry-save adders sum the sets of a row: a few logical operations count the overlaps of hundreds of
+// vectors. Rare features have lists of vectors, which are added to the counts. Exact for every kernel that is
+// a function of the overlap and of the sizes of row and vector.
 //
 // Bytes   1/8 per vector and frequent feature, 4 per entry of a rare feature; 8 m per vector.
 // Query   about 5 logical operations per 8 bytes of the row's bit sets, then one lookup per vector.
@@ -25,7 +25,7 @@ struct BitslicedTables {
   std::span<const std::uint32_t> lists;        // vectors, by rank
 };
 
-// Words of a bit set: whole blocks of 512 vectors.
+// Returns the number of words of a bit set, in whole blocks of 512 vectors.
 constexpr std::size_t words_of(std::size_t vectors) { return (vectors + 511) / 512 * 8; }
 
 // Checks the tables, which must outlive the engine; throws std::invalid_argument.

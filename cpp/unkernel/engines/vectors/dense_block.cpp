@@ -58,7 +58,7 @@ template <class Term>
   }
 }
 
-// Not a template: GCC compiles no templates for several instruction sets.
+// These are not templates, because GCC does not compile templates for several instruction sets.
 UNKERNEL_CLONES void products_of_row(const double* x, const double* const* columns, std::size_t width,
                                      double* __restrict out) {
   add_to_row<Product>(x, columns, width, out);
@@ -85,7 +85,7 @@ UNKERNEL_CLONES void differences_of_four_rows(const FourRows& rows, const double
 
 // The outer loop is over columns: four columns stay in the nearest cache while all rows are processed.
 template <class OfRow, class OfFourRows>
-void visit(const DenseBlock& block, const OfRow& of_row, const OfFourRows& of_four_rows) {
+void process(const DenseBlock& block, const OfRow& of_row, const OfFourRows& of_four_rows) {
   for (std::size_t c = 0; c < block.columns.size(); c += 4) {
     const double* const* columns = block.columns.data() + c;
     std::size_t r = 0;
@@ -102,15 +102,15 @@ void visit(const DenseBlock& block, const OfRow& of_row, const OfFourRows& of_fo
 }  // namespace
 
 void add_products(const DenseBlock& block) {
-  visit(
+  process(
       block, [](const auto&... row) { products_of_row(row...); },
-      [](const FourRows& rows, const auto&... rest) { products_of_four_rows(rows, rest...); });
+      [](const FourRows& rows, const auto&... arguments) { products_of_four_rows(rows, arguments...); });
 }
 
 void add_squared_differences(const DenseBlock& block) {
-  visit(
+  process(
       block, [](const auto&... row) { differences_of_row(row...); },
-      [](const FourRows& rows, const auto&... rest) { differences_of_four_rows(rows, rest...); });
+      [](const FourRows& rows, const auto&... arguments) { differences_of_four_rows(rows, arguments...); });
 }
 
 }  // namespace unkernel::engines

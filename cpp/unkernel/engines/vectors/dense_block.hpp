@@ -1,6 +1,6 @@
-// Products of a block of rows with columns that are stored with their zeros: the inner loops of engines that
-// keep support vectors. Processes four rows and four columns at a time, so that each loaded number is used
-// four times. The inner loop runs along the columns and is vectorised.
+// Products of a block of rows with dense columns: the inner loops of engines that store support vectors.
+// Processes four rows and four columns at a time, so that each loaded number is used four times. The inner
+// loop runs along the columns and is vectorised.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ struct DenseBlock {
   std::size_t rows;
   const double* x;  // rows x columns
   std::size_t x_stride;
-  std::span<const double* const> columns;  // a multiple of four, each of `width` numbers
+  std::span<const double* const> columns;  // each of `width` numbers; their count is a multiple of four
   std::size_t width;
   double* out;  // rows x width
   std::size_t out_stride;
@@ -28,7 +28,7 @@ struct DenseBlock {
 // columns, so the result for a row does not depend on the other rows of the block.
 void add_products(const DenseBlock& block);
 
-// Computes out[r][j] += sum_c (x[r][c] - columns[c][j])^2, in the same order.
+// Computes out[r][j] += sum_c (x[r][c] - columns[c][j])^2, also in the order of the columns.
 void add_squared_differences(const DenseBlock& block);
 
 }  // namespace unkernel::engines

@@ -17,11 +17,11 @@ constexpr std::size_t max_block_products = 1 << 17;  // rows x vectors
 
 struct InvertedScratch {
   std::vector<std::uint16_t> overlaps;
-  std::vector<double> products;  // of each row with all vectors, over the columns with lists
-  std::vector<double> norms;     // of each row, except over dense columns
-  std::vector<Rank> present;     // the dense columns that the rows of a block need
-  std::vector<Rank> place;       // by dense column: its index in `present`
-  std::vector<double> x;         // rows x present
+  std::vector<double> products;    // rows x vectors, over the columns with lists
+  std::vector<double> norms;       // squared norms of the rows, without dense columns
+  std::vector<Rank> needed_ranks;  // of the dense columns that the rows of a block need
+  std::vector<Rank> place;         // by rank of a dense column: its index in `needed_ranks`
+  std::vector<double> x;           // rows x needed ranks
   std::vector<const double*> columns;
   VectorSumScratch sum;
 };
@@ -48,10 +48,10 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
 
   template <class Index>
   void score_range(const RowRange<Index>& range, InvertedScratch& scratch, double* out) const {
-    const std::size_t at_once = rows_at_once();
+    const std::size_t block_rows = choose_block_rows();
     std::array<SparseRow<Index>, max_block_rows> rows;
-    for (std::size_t row = range.first; row < range.last; row += at_once, out += at_once * scores()) {
-      const std::size_t count = std::min(at_once, range.last - row);
+    for (std::size_t row = range.first; row < range.last; row += block_rows, out += block_rows * scores()) {
+      const std::size_t count = std::min(block_rows, range.last - row);
       for (std::size_t r = 0; r < count; ++r) rows[r] = range[row + r];
       count == 1 ? score_row(rows[0], scratch, out)
                  : score_products(std::span<const SparseRow<Index>>(rows.data(), count), scratch, out);
@@ -71,8 +71,8 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
  private:
   bool has_lists() const { return !tables_.lists.empty(); }
 
-  // Returns the number of rows to process at a time: several rows only help if there are dense columns.
-  std::size_t rows_at_once() const {
+  // Returns the number of rows to process together. More than one row helps only if there are dense columns.
+  std::size_t choose_block_rows() const {
     if (dense_columns_ == 0) return 1;
     return has_lists()
                ? std::clamp<std::size_t>(max_block_products / tables_.sum.vectors(), 1, max_block_rows)
@@ -94,7 +94,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
 
   template <class Index>
   void score_products(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch, double* out) const {
-    find_present(rows, scratch);
+    find_needed_ranks(rows, scratch);
     spread_values(rows, scratch);
     const std::size_t vectors = tables_.sum.vectors(), depth = scratch.columns.size();
     const auto fill = [&](std::size_t first, std::size_t count, double* tile) {
@@ -103,24 +103,24 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
         sum_.fill_arguments(has_lists() ? scratch.products.data() + r * vectors : nullptr, scratch.norms[r],
                             first, count, tile + r * stride);
       }
-      for (std::size_t c = 0; c < scratch.present.size(); ++c)
-        scratch.columns[c] = tables_.whole.data() + scratch.present[c] * vectors + first;
+      for (std::size_t c = 0; c < scratch.needed_ranks.size(); ++c)
+        scratch.columns[c] = tables_.whole.data() + scratch.needed_ranks[c] * vectors + first;
       const DenseBlock block{rows.size(), scratch.x.data(), depth, scratch.columns, count, tile, stride};
-      sum_.by_distance() ? add_squared_differences(block) : add_products(block);
+      sum_.uses_distances() ? add_squared_differences(block) : add_products(block);
       for (std::size_t r = 0; r < rows.size(); ++r)
         kernels::kernel_values(tables_.sum.kernel, tile + r * stride, count);
     };
     sum_.sum(rows.size(), fill, scratch.sum, out);
   }
 
-  // Lists the dense columns that are needed: all of them for distances, only the columns of the rows for
-  // products.
+  // Lists the dense columns that the rows need: all dense columns for distances, only the columns of the rows
+  // for products.
   template <class Index>
-  void find_present(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch) const {
-    scratch.present.clear();
-    scratch.place.assign(dense_columns_, sum_.by_distance() ? 0 : unknown);
+  void find_needed_ranks(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch) const {
+    scratch.needed_ranks.clear();
+    scratch.place.assign(dense_columns_, sum_.uses_distances() ? 0 : unknown);
     for (const SparseRow<Index>& row : rows) {
-      if (sum_.by_distance()) break;
+      if (sum_.uses_distances()) break;
       for (const Index column : row.columns) {
         const Rank rank = ranking_.of(column);
         if (rank < dense_columns_) scratch.place[rank] = 0;
@@ -128,13 +128,13 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
     }
     for (Rank rank = 0; rank < dense_columns_; ++rank) {
       if (scratch.place[rank] == unknown) continue;
-      scratch.place[rank] = static_cast<Rank>(scratch.present.size());
-      scratch.present.push_back(rank);
+      scratch.place[rank] = static_cast<Rank>(scratch.needed_ranks.size());
+      scratch.needed_ranks.push_back(rank);
     }
-    scratch.columns.assign((scratch.present.size() + 3) / 4 * 4, zero_column.data());
+    scratch.columns.assign((scratch.needed_ranks.size() + 3) / 4 * 4, zero_column.data());
   }
 
-  // Collects the values of the rows at dense columns, and their products along the lists.
+  // Collects the values of the rows at dense columns, and adds up the products over the other columns.
   template <class Index>
   void spread_values(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch) const {
     const std::size_t depth = scratch.columns.size(), vectors = tables_.sum.vectors();

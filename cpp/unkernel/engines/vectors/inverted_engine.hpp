@@ -1,8 +1,8 @@
 // The inverted index (PKI of Kudo & Matsumoto 2003): for each feature, a list of the support vectors that
-// have it, so that a row visits only vectors that share features with it. Features that most vectors have,
-// with values other than 1, are stored as dense columns, zeros included. Exact for every kernel and any
-// values; for RBF, distances along dense columns are summed difference by difference, because |x|^2 + |s|^2 -
-// 2 x's would cancel for points far from 0.
+// contain it. A row is compared only with vectors that share features with it. A feature that occurs in most
+// vectors, with values other than 1, is stored as a dense column, zeros included. Exact for every kernel and
+// any values. For RBF, the squared differences of dense columns are summed, because |x|^2 + |s|^2 - 2 x's
+// would cancel for points far from 0.
 //
 // Bytes   4 per entry of a support vector, 8 more if values are not all 1; 8 per vector and dense column; and
 //         the coefficients.
@@ -25,9 +25,9 @@ struct InvertedTables {
   VectorSumTables sum;
   std::span<const std::int64_t> columns;       // rank -> column; the ranks of dense columns come first
   std::span<const double> whole;               // dense columns x vectors; the norms exclude them
-  std::span<const std::uint32_t> list_begins;  // number of other ranks + 1
+  std::span<const std::uint32_t> list_begins;  // ranks without dense columns + 1
   std::span<const std::uint32_t> lists;        // vectors, by rank
-  std::span<const double> list_values;         // empty if all are 1
+  std::span<const double> list_values;         // empty if all values are 1
 };
 
 // Checks the tables, which must outlive the engine; throws std::invalid_argument.

@@ -19,7 +19,7 @@ struct PairScratch {
   std::vector<double> full_values;
 };
 
-// Adds the weights of four features at a time, so that a sum is loaded and stored once for all four.
+// Adds the weights of four features at a time, so that a sum is loaded and stored once per four features.
 UNKERNEL_CLONES void add_weights_of_four(const double* const* weights, const double* x, double* sums,
                                          std::size_t count) {
   const double *w0 = weights[0], *w1 = weights[1], *w2 = weights[2], *w3 = weights[3];

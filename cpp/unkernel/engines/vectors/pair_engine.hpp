@@ -20,7 +20,7 @@ struct PairTables {
   std::span<const std::int64_t> columns;  // rank -> column; features with one weight per pair come first
   std::span<const double> intercept;      // k (k - 1) / 2
   std::span<const double> whole;          // ranks with one weight per pair x pairs
-  std::span<const std::uint32_t> block_begins;   // number of other ranks + 1
+  std::span<const std::uint32_t> block_begins;   // ranks with blocks + 1
   std::span<const std::uint32_t> block_classes;  // ascending within a rank
   std::span<const double> blocks;                // blocks x (k - 1): one weight per opposing class
   std::size_t classes;

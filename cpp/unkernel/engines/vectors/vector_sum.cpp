@@ -46,8 +46,8 @@ void add_narrow(const VectorBlock& block, double* out, std::size_t out_stride) {
   }
 }
 
-// Treats coefficients as the columns of a DenseBlock. Processes a batch of scores at a time, which
-// stays in the cache.
+// Treats coefficients as the columns of a DenseBlock. Processes a batch of scores that fits into the cache at
+// a time.
 void add_wide(const VectorBlock& block, double* out, std::size_t out_stride) {
   std::array<const double*, max_block_width + 4> columns;
   const std::size_t count = (block.vectors + 3) / 4 * 4;
@@ -60,8 +60,8 @@ void add_wide(const VectorBlock& block, double* out, std::size_t out_stride) {
 }
 
 void add_block(const VectorBlock& block, double* out, std::size_t out_stride) {
-  constexpr std::size_t few = 8;
-  block.width < few ? add_narrow(block, out, out_stride) : add_wide(block, out, out_stride);
+  constexpr std::size_t min_wide = 8;  // scores
+  block.width < min_wide ? add_narrow(block, out, out_stride) : add_wide(block, out, out_stride);
 }
 
 [[noreturn]] void fail_sum(const char* what) {
@@ -70,8 +70,8 @@ void add_block(const VectorBlock& block, double* out, std::size_t out_stride) {
 
 void check_classes(const VectorSumTables& tables) {
   const auto& begins = tables.class_begins;
-  constexpr std::size_t most = std::size_t{1} << 20;
-  if (begins.size() < 3 || begins.size() > most || begins.front() != 0 ||
+  constexpr std::size_t most_classes = std::size_t{1} << 20;
+  if (begins.size() < 3 || begins.size() > most_classes || begins.front() != 0 ||
       !std::is_sorted(begins.begin(), begins.end()) ||
       tables.scores() != tables.classes() * (tables.classes() - 1) / 2 ||
       tables.coefficients.size() != std::size_t{begins.back()} * tables.width())
@@ -82,7 +82,7 @@ void check_classes(const VectorSumTables& tables) {
 
 void check(const VectorSumTables& tables) {
   if (tables.scores() == 0) fail_sum("no scores");
-  if (tables.by_class()) check_classes(tables);
+  if (tables.has_classes()) check_classes(tables);
   if (tables.coefficients.size() % tables.width() != 0) fail_sum("the number of coefficients does not fit");
   if (!tables.norms.empty() && tables.norms.size() != tables.vectors())
     fail_sum("the number of norms does not fit");
@@ -96,19 +96,19 @@ void check(const VectorSumTables& tables) {
 }
 
 VectorSum::VectorSum(const VectorSumTables& tables, bool binary) : tables_(tables) {
-  if (!binary || !by_distance()) return;
+  if (!binary || !uses_distances()) return;
   for (const double norm : tables.norms) {
     sizes_.push_back(static_cast<std::uint32_t>(norm));
-    largest_ = std::max<std::size_t>(largest_, sizes_.back());
+    largest_size_ = std::max<std::size_t>(largest_size_, sizes_.back());
   }
 }
 
 void VectorSum::extend_table(std::vector<double>& kernel_values_by_overlap, std::size_t row_size) const {
-  const std::size_t needed = row_size + (by_distance() ? largest_ : 0) + 1;
+  const std::size_t needed = row_size + (uses_distances() ? largest_size_ : 0) + 1;
   while (kernel_values_by_overlap.size() < needed) {
     const auto argument = static_cast<double>(kernel_values_by_overlap.size());
-    kernel_values_by_overlap.push_back(by_distance() ? tables_.kernel(0.0, argument, 0.0)
-                                                     : tables_.kernel(argument, 0.0, 0.0));
+    kernel_values_by_overlap.push_back(uses_distances() ? tables_.kernel(0.0, argument, 0.0)
+                                                        : tables_.kernel(argument, 0.0, 0.0));
   }
 }
 
@@ -125,7 +125,7 @@ void VectorSum::sum_overlaps(const Count* overlaps, std::size_t row_size, Vector
   const auto by_overlap = [&](std::size_t first, std::size_t count, double* tile) {
     for (std::size_t j = first; j < first + count; ++j) tile[j - first] = value[overlaps[j]];
   };
-  by_distance() ? sum(1, by_size, scratch, out) : sum(1, by_overlap, scratch, out);
+  uses_distances() ? sum(1, by_size, scratch, out) : sum(1, by_overlap, scratch, out);
 }
 
 template void VectorSum::sum_overlaps(const std::uint8_t*, std::size_t, VectorSumScratch&, double*) const;
@@ -143,7 +143,7 @@ void VectorSum::sum_products(const double* products, double row_norm, VectorSumS
 void VectorSum::fill_arguments(const double* products, double row_norm, std::size_t first, std::size_t count,
                                double* out) const {
   const double* norms = tables_.norms.data() + first;
-  if (!by_distance()) {
+  if (!uses_distances()) {
     products == nullptr ? std::fill_n(out, count, 0.0) : std::copy_n(products + first, count, out);
   } else if (products == nullptr) {
     for (std::size_t j = 0; j < count; ++j) out[j] = row_norm + norms[j];
@@ -156,7 +156,7 @@ void VectorSum::fill_arguments(const double* products, double row_norm, std::siz
 void VectorSum::add(std::size_t first, std::size_t count, std::size_t rows, VectorSumScratch& scratch,
                     double* out) const {
   const double* values = scratch.tile.data();
-  if (!tables_.by_class())
+  if (!tables_.has_classes())
     return add_block(
         {tables_.coefficients.data() + first * tables_.width(), tables_.width(), count, values, rows}, out,
         tables_.scores());

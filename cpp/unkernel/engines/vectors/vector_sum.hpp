@@ -1,11 +1,11 @@
-// The last step of engines that keep the support vectors: turns the kernel values of rows and vectors into
-// sum_j coefficient_j K(x, s_j) + intercept, for every score.
+// The last step of engines that store support vectors: computes sum_j coefficient_j K(x, s_j) + intercept,
+// for every score, from the kernel values K(x, s_j).
 //
 // With k classes one against one, a vector contributes only to the k - 1 pairs of its own class. If vectors
 // are ordered by class, only these coefficients are stored.
 //
-// If row and vectors are binary, a product is the overlap c, and the few kernel values are looked up: at c,
-// or, for RBF, at the distance |x| + |s| - 2c.
+// If row and vectors are binary, a product is the overlap c, and there are few different kernel values. They
+// are looked up at c or, for RBF, at the squared distance |x| + |s| - 2c.
 //
 // Bytes   8 per vector and score, or 8 (k - 1) per vector.
 // Query   one multiplication per coefficient; by blocks of rows, so that a coefficient is loaded once for
@@ -29,16 +29,16 @@ struct VectorSumTables {
   KernelFunction kernel;
   std::span<const double> coefficients;  // vectors x width
   std::span<const double> intercept;     // scores
-  std::span<const double> norms;  // squared norms of the vectors over the columns of the products; empty
-                                  // unless RBF
-  std::span<const std::uint32_t>
-      class_begins;  // where the vectors of each class begin, then the end of the last class; or empty
+  // Squared norms of the vectors over the columns of the products; empty unless the kernel is RBF.
+  std::span<const double> norms;
+  // The first vector of each class, then the number of vectors; or empty.
+  std::span<const std::uint32_t> class_begins;
 
   std::size_t scores() const { return intercept.size(); }
-  bool by_class() const { return !class_begins.empty(); }
+  bool has_classes() const { return !class_begins.empty(); }
   std::size_t classes() const { return class_begins.size() - 1; }
-  // Coefficients of a vector: one per score, or one per other class.
-  std::size_t width() const { return by_class() ? classes() - 1 : scores(); }
+  // Returns the number of coefficients of a vector: one per score, or one per opposing class.
+  std::size_t width() const { return has_classes() ? classes() - 1 : scores(); }
   std::size_t vectors() const { return width() == 0 ? 0 : coefficients.size() / width(); }
   std::size_t bytes() const {
     return coefficients.size_bytes() + intercept.size_bytes() + norms.size_bytes() +
@@ -50,10 +50,10 @@ struct VectorSumTables {
 void check(const VectorSumTables& tables);
 
 struct VectorSumScratch {
-  std::vector<double> tile;  // kernel values of some rows and vectors
-  std::vector<double> sums;  // rows x other classes
-  std::vector<double>
-      kernel_values_by_overlap;  // kernel values of overlaps or distances 0, 1, ..., reused between rows
+  std::vector<double> tile;  // kernel values of some rows with some vectors
+  std::vector<double> sums;  // rows x opposing classes
+  // Kernel values of overlaps or squared distances 0, 1, ..., reused for all rows.
+  std::vector<double> kernel_values_by_overlap;
 };
 
 class VectorSum {
@@ -66,7 +66,7 @@ class VectorSum {
 
   const VectorSumTables& tables() const { return tables_; }
   std::size_t bytes() const { return tables_.bytes() + 4 * sizes_.size(); }
-  bool by_distance() const { return tables_.kernel.type == KernelFunction::Type::rbf; }
+  bool uses_distances() const { return tables_.kernel.type == KernelFunction::Type::rbf; }
 
   // Computes the scores of some rows. fill(first, count, tile) writes the kernel values of these rows with
   // the vectors [first, first + count).
@@ -103,7 +103,7 @@ class VectorSum {
 
   VectorSumTables tables_;
   std::vector<std::uint32_t> sizes_;  // of binary vectors, for RBF
-  std::size_t largest_ = 0;
+  std::size_t largest_size_ = 0;
 };
 
 }  // namespace unkernel::engines
