@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import f1_score, ndcg_score, precision_score, recall_score, roc_auc_score
 
 from unkernel import load, read_svmlight
-from unkernel.cli.learners.linear import objective_measure
+from unkernel.cli.learners.linear import compute_objective_measure
 from unkernel.cli.quality import compare_classes, ndcg
 from unkernel.measures.detection import roc_area
 from unkernel.models import Decision
@@ -64,19 +64,21 @@ def test_models_of_more_than_two_classes_have_no_positive_class():
 def test_files_of_one_class_have_no_roc_area(noisy):
     scores, _ = noisy
     assert roc_area(scores, np.ones(200, dtype=bool)) is None
-    assert objective_measure("roc_area", None, scores, np.zeros(200, dtype=bool)) is None
+    assert compute_objective_measure("roc_area", None, scores, np.zeros(200, dtype=bool)) is None
 
 
 def test_measures_of_objectives_equal_their_definitions(noisy):
     scores, labels = noisy
     positive = labels == 1
-    assert objective_measure("f1", None, scores, positive) == pytest.approx(f1_score(positive, scores > 0))
-    assert objective_measure("roc_area", None, scores, positive) == pytest.approx(
+    assert compute_objective_measure("f1", None, scores, positive) == pytest.approx(
+        f1_score(positive, scores > 0)
+    )
+    assert compute_objective_measure("roc_area", None, scores, positive) == pytest.approx(
         roc_auc_score(positive, scores)
     )
-    assert objective_measure("error_rate", None, scores, positive) is None
+    assert compute_objective_measure("error_rate", None, scores, positive) is None
     top = np.argsort(-scores, kind="stable")[:7]
-    assert objective_measure("precision_at_k", 7, scores, positive) == positive[top].mean()
+    assert compute_objective_measure("precision_at_k", 7, scores, positive) == positive[top].mean()
 
 
 def test_ndcg():

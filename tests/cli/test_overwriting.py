@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reference.command_data import DATA, ROWS
-from unkernel.cli.removed_commands import new_spelling
+from unkernel.cli.removed_commands import describe_new_spelling
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
@@ -153,13 +153,13 @@ def test_former_spellings_name_the_new_one(run, tmp_path, monkeypatch, former, n
     ],
 )
 def test_current_commands_are_not_taken_for_former_spellings(command):
-    assert new_spelling(command.split()) is None
+    assert describe_new_spelling(command.split()) is None
 
 
 def test_files_named_like_a_former_command_are_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("run").touch()
-    assert new_spelling(["parse", "run", "a.conllu"]) is None
+    assert describe_new_spelling(["parse", "run", "a.conllu"]) is None
 
 
 def test_the_rule_of_replacing_files_is_documented():

@@ -21,8 +21,8 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    if given == ["--version"]:  # needs no other import
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments == ["--version"]:  # answered without the imports below, which take longer
         print(f"unkernel {__version__}")
         return 0
     from unkernel.cli.signals import Terminated, terminable
@@ -31,13 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with terminable():
             from unkernel.cli.app import run
 
-            return run(given)
+            return run(arguments)
     except KeyboardInterrupt:  # during the imports; `run` handles later ones
         print("unkernel: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
-    except Terminated as ended:
-        print(f"unkernel: ended by {ended.signal.name}", file=sys.stderr)
-        return 128 + ended.signal
+    except Terminated as error:
+        print(f"unkernel: ended by {error.signal.name}", file=sys.stderr)
+        return 128 + error.signal
     except ImportError:  # after `pip install --no-deps unkernel`
         if not (missing := _list_missing_requirements()):
             raise
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _list_missing_requirements() -> list[str]:
-    """List the packages that unkernel requires, without extras, and that are not installed."""
+    """List the packages that unkernel requires (without extras) but that are not installed."""
     import re
     from importlib.metadata import PackageNotFoundError, requires, version
 
@@ -67,5 +67,5 @@ def _list_missing_requirements() -> list[str]:
         required = requires("unkernel") or []
     except PackageNotFoundError:  # run from the sources
         return []
-    names = [re.split(r"[^\w.-]", one)[0] for one in required if "extra ==" not in one]
+    names = [re.split(r"[^\w.-]", line)[0] for line in required if "extra ==" not in line]
     return sorted(filter(is_missing, names))

@@ -1,4 +1,4 @@
-"""The application: it imports the command that is asked for, runs it, and reports errors."""
+"""The application: import the command that the arguments name, run it, and report errors."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from unkernel.cli.commands import COMMANDS
 from unkernel.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
 from unkernel.cli.options.command_groups import add_commands, new_group
 from unkernel.cli.options.help_text import reflow
-from unkernel.cli.removed_commands import new_spelling
+from unkernel.cli.removed_commands import describe_new_spelling
 
-_NO_KIND = ("Missing command", "No such command")
+_NO_KIND_MESSAGES = ("Missing command", "No such command")
 # The base of all errors of Click, which newer versions of Typer contain and older ones import.
 _CommandLineError: Any = typer.BadParameter.__mro__[2]
 
 
 def build(arguments: Sequence[str]) -> typer.Typer:
-    """Build the application: load the command that the arguments name; the rest get a line of help."""
+    """Build the application; import only the command that the arguments name."""
     app = new_group()
     app.callback(invoke_without_command=True, help=reflow(unkernel.__doc__))(unkernel)
 
@@ -44,8 +44,8 @@ def build(arguments: Sequence[str]) -> typer.Typer:
     return app
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"unkernel {__version__}")
         raise typer.Exit
 
@@ -84,8 +84,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run a command, report errors that a user can cause in one line on stderr, and return the exit code."""
     _buffer_stdout()
     try:
-        if spelled := new_spelling(arguments):
-            raise ValueError(spelled)
+        advice = describe_new_spelling(arguments)
+        if advice is not None:
+            raise ValueError(advice)
         code = _run_command(arguments)
     except _CommandLineError as error:
         _report(f"{_describe_usage_error(error)} ({_point_to_help(error)})")
@@ -107,7 +108,7 @@ def run(arguments: Sequence[str]) -> int:
         from unkernel.cli.terminal.console import report_interrupt
 
         report_interrupt()
-    _flush(sys.stderr)  # a full disk for a log does not change how a command ended
+    _flush(sys.stderr)  # a failed write to stderr must not change the exit code
     return code
 
 
@@ -116,14 +117,14 @@ def _run_command(arguments: Sequence[str]) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             code = build(arguments)(list(arguments), prog_name="unkernel", standalone_mode=False)
-        sys.stdout.flush()  # here, where a full disk can still be reported
+        sys.stdout.flush()  # outside this function, a full disk could not be reported
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     return code if isinstance(code, int) else 0
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning of the library in one line, without its place in the code."""
+    """Print a warning of the library in one line, without the file and the line of code."""
     from unkernel.cli.terminal.console import warn
 
     warn(str(message))
@@ -137,15 +138,14 @@ def _report(reason: str) -> None:
 
 def _describe_usage_error(error: Any) -> str:
     """Describe a wrong command line; for ``train`` and ``tune`` without a kind, list the kinds."""
-    words = str(error.format_message())
+    message = str(error.format_message())
     context = getattr(error, "ctx", None)
-    if context is None or context.command_path == "unkernel" or not words.startswith(_NO_KIND):
-        return words
+    if context is None or context.command_path == "unkernel" or not message.startswith(_NO_KIND_MESSAGES):
+        return message
     kinds = context.command.list_commands(context)
-    first = "Say what to learn" if words.startswith(_NO_KIND[0]) else words.rstrip(".")
-    return (
-        f"{first}: one of {', '.join(kinds)}, as in: {context.command_path} {kinds[0]} train.svm -o model.uk"
-    )
+    problem = "Say what to learn" if message.startswith(_NO_KIND_MESSAGES[0]) else message.rstrip(".")
+    example = f"{context.command_path} {kinds[0]} train.svm -o model.uk"
+    return f"{problem}: one of {', '.join(kinds)}, as in: {example}"
 
 
 def _point_to_help(error: Any) -> str:
@@ -162,7 +162,7 @@ def _describe_error(error: OSError | ValueError) -> str:
 
 
 def _describe_file_error(file: str, error: OSError) -> str:
-    """Describe an error of the system about a file, with a remedy if there is one."""
+    """Describe an error of the operating system about a file, and suggest a remedy for common errors."""
     if isinstance(error, IsADirectoryError) and error.strerror == os.strerror(errno.EISDIR):
         return f"{file}: is a folder; name a file in it"
     if isinstance(error, PermissionError) and error.strerror == os.strerror(error.errno or 0):
@@ -191,7 +191,7 @@ def _buffer_stdout() -> None:
 
 
 def _flush(stream: TextIO) -> None:
-    """Flush a stream; if that fails, make sure that it does not fail again at exit."""
+    """Flush a stream; if that fails, discard its buffer, which Python would flush again at exit."""
     try:
         stream.flush()
     except OSError:
@@ -199,5 +199,5 @@ def _flush(stream: TextIO) -> None:
 
 
 def _discard(stream: TextIO) -> None:
-    """Discard the buffer of a stream that nobody reads, so that it does not fail again at exit."""
+    """Redirect a broken stream to the null device, because Python flushes its buffer again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,7 +1,7 @@
-"""Several files, processed one by one: the answers to part-7.csv go to a file of that name in a folder.
+"""Processing of several files: the answers to part-7.csv go to a file of the same name in a folder.
 
-The folder has a journal of finished files, so that an interrupted run can resume. Answers appear only when
-they are complete: none are lost, and none are written twice.
+A journal in the folder lists the finished files, and an interrupted run continues with the other files. A
+file of answers appears only when it is complete: no answer is lost or written twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.rows.row_files import source_paths
 from unkernel.records.files.formats import COMPRESSIONS
 
-_JOURNAL_SUFFIX = ".journal"  # no file of answers has it
+_JOURNAL_SUFFIX = ".journal"  # no file of answers has this suffix
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Part:
 
     @property
     def stamp(self) -> list[int]:
-        """The size and the modification time of the file, from which a change is recognised."""
+        """The size and the modification time of the file: if they differ, the file has changed."""
         status = Path(self.data).stat()
         return [status.st_size, status.st_mtime_ns]
 
@@ -57,31 +57,31 @@ class Cluster:
 
     @property
     def threads_per_part(self) -> int:
-        """Workers have one thread each; in this process, a part gets all threads."""
+        """The number of threads for one part: all in this process, one on a worker of Dask."""
         return 1 if self.address else self.workers
 
     def path_on_worker(self, path: str | Path) -> str:
-        """Return the path of a file for workers, which may run in another folder."""
+        """Return a path that is valid on workers, which may run in another folder."""
         return str(path) if self.address is None else os.path.abspath(path)  # noqa: PTH100 (a pattern is no path)
 
 
 def is_pattern(data: str) -> bool:
-    """Tell whether an argument names several files."""
+    """Return whether an argument names several files."""
     return glob.has_magic(data) and not Path(data).exists()
 
 
 def check_pattern(names: Sequence[str], address: str | None) -> bool:
-    """Tell whether the only argument is a pattern; raise ``ValueError`` if --dask needs one."""
-    only = names[0] if len(names) == 1 else None
-    if only is not None and Path(only).is_dir():
+    """Return whether the only argument is a pattern; raise ``ValueError`` if --dask needs one."""
+    single = names[0] if len(names) == 1 else None
+    if single is not None and Path(single).is_dir():
         raise ValueError(
-            f"{only}: is a folder; name a file in it, or several by a pattern in quotes, such as "
-            f"'{Path(only) / '*.csv'}'"
+            f"{single}: is a folder; name a file in it, or several by a pattern in quotes, such as "
+            f"'{Path(single) / '*.csv'}'"
         )
-    several = only is not None and is_pattern(only)
-    if not several and address is not None:
+    has_pattern = single is not None and is_pattern(single)
+    if not has_pattern and address is not None:
         raise ValueError("--dask takes several files: give a pattern in quotes, such as 'part-*.csv'")
-    return several
+    return has_pattern
 
 
 def check_folder(pattern: str, output: str | None) -> Path:
@@ -94,14 +94,14 @@ def check_folder(pattern: str, output: str | None) -> Path:
     return folder
 
 
-def list_parts(pattern: str, folder: Path, suffix_of: Callable[[str], str]) -> list[Part]:
+def list_parts(pattern: str, folder: Path, choose_suffix: Callable[[str], str]) -> list[Part]:
     """List the files that a pattern names, in order, each with the file for its answers."""
     sources: dict[str, str] = {}
     for path in source_paths(pattern):
         name = path.name
         while Path(name).suffix in COMPRESSIONS:
             name = Path(name).stem
-        output_name = Path(name).stem + suffix_of(name)
+        output_name = Path(name).stem + choose_suffix(name)
         if output_name in sources:
             raise ValueError(
                 f"{path} and {sources[output_name]}: the answers to both would go to "
@@ -152,8 +152,8 @@ def answer_parts(
         for part, result in run(unfinished):
             journal.add(part, stamps[part])
             counts.update(result.counts)
-            for words in result.warnings:
-                warn(words)
+            for message in result.warnings:
+                warn(message)
             count()
     return counts
 
@@ -163,7 +163,7 @@ Runner = Callable[[Sequence[Part]], Iterator[tuple[Part, PartResult]]]
 
 @contextlib.contextmanager
 def _open_runner(run: Callable[[Part], PartResult], cluster: Cluster) -> Iterator[Runner]:
-    """Yield a function that processes parts, and yields each with its result as it is finished."""
+    """Yield a function that processes parts, and yields each finished part with its result."""
     if cluster.address is None:
         yield lambda parts: ((part, run(part)) for part in parts)
         return
@@ -236,31 +236,31 @@ class Journal:
             self._path.write_text(json.dumps(run), encoding="utf-8")
 
     def _has_no_answers(self, run: Any) -> bool:
-        """Tell whether no answers of another run exist, for example because it failed at once."""
+        """Return whether another run left no answers, for example because it failed at its first file."""
         names = (self._path.with_name(Path(name).name) for name in self._stamps)
         return isinstance(run, dict) and "model" in run and not any(path.exists() for path in names)
 
     def has(self, part: Part, stamp: list[int]) -> bool:
-        """Tell whether a part is done, and its file has not changed since."""
+        """Return whether a part is finished, and its file has not changed since then."""
         return self._stamps.get(Path(part.output).name) == stamp and Path(part.output).exists()
 
     def begin(self, parts: Sequence[Part]) -> None:
-        """Note in the journal that parts will be processed; refuse to replace files of another run."""
+        """Add parts to the journal as unfinished; refuse to replace files of another run."""
         for part in parts:
             if not self._force and Path(part.output).name not in self._stamps:
                 check_output(Path(part.output), force=False)
         for part in parts:
-            self._note(part, None)
+            self._append(part, None)
 
     def add(self, part: Part, stamp: list[int]) -> None:
-        """Note in the journal that a part is finished."""
-        self._note(part, stamp)
+        """Add a part to the journal as finished."""
+        self._append(part, stamp)
 
-    def _note(self, part: Part, stamp: list[int] | None) -> None:
+    def _append(self, part: Part, stamp: list[int] | None) -> None:
         name = Path(part.output).name
         self._stamps[name] = stamp
         with self._path.open("a", encoding="utf-8") as file:
-            # The line before may be incomplete, so begin a new one.
+            # A crash may have left the last line incomplete, so begin a new line.
             file.write("\n" + json.dumps({"part": name, "stamp": stamp, "data": part.data}))
 
 

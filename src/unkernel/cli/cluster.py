@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _LOCAL = "local"
-_SECONDS_TO_CONNECT = 10
+_CONNECT_TIMEOUT = 10  # seconds
 
 
 @contextlib.contextmanager
@@ -20,16 +20,17 @@ def move_to_cluster(estimator: Any, address: str | None, workers: int) -> Iterat
     if address is None:
         yield estimator
         return
-    counterpart = _counterpart(type(estimator).__name__)
+    counterpart = _import_counterpart(type(estimator).__name__)
     with connect(address, workers) as client:
-        shared = inspect.signature(counterpart).parameters
+        names = inspect.signature(counterpart).parameters
         parameters = {
-            name: value for name, value in estimator.get_params(deep=False).items() if name in shared
+            name: value for name, value in estimator.get_params(deep=False).items() if name in names
         }
         yield counterpart(**parameters | {"n_jobs": None, "client": client})
 
 
-def _counterpart(name: str) -> Any:
+def _import_counterpart(name: str) -> Any:
+    """Import the estimator of ``unkernel.distributed`` that corresponds to the estimator `name`."""
     try:
         return getattr(importlib.import_module("unkernel.distributed"), f"Dask{name}")
     except ImportError as error:
@@ -37,23 +38,23 @@ def _counterpart(name: str) -> Any:
 
 
 def check_address(address: str) -> None:
-    """Refuse an address that is not one of a scheduler."""
+    """Raise ``ValueError`` unless `address` is ``local`` or HOST:PORT, with or without a protocol."""
     if address != _LOCAL and not re.fullmatch(r"\S+:\d+/?", address):
-        words = "local or the address of a scheduler, such as tcp://host:8786"
-        raise ValueError(f"--dask must be {words}, got {address!r}")
+        raise ValueError(
+            f"--dask must be local or the address of a scheduler, such as tcp://host:8786, got {address!r}"
+        )
 
 
 @contextlib.contextmanager
 def connect(address: str, workers: int) -> Iterator[Any]:
     """Yield a client of a scheduler; ``local`` starts one with single-threaded workers."""
     try:
-        distributed = importlib.import_module("unkernel.distributed") and importlib.import_module(
-            "distributed"
-        )
+        importlib.import_module("unkernel.distributed")  # explains how to install Dask if it is missing
+        distributed = importlib.import_module("distributed")
     except ImportError as error:
         raise ValueError(f"--dask: {error}") from None
     for name in ("distributed", "distributed.client"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are reported by the command
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # the command itself reports errors
     with contextlib.ExitStack() as stack:
         scheduler: Any = address
         if address == _LOCAL:
@@ -64,7 +65,7 @@ def connect(address: str, workers: int) -> Iterator[Any]:
             )
             scheduler = stack.enter_context(cluster)
         try:
-            client = distributed.Client(scheduler, timeout=_SECONDS_TO_CONNECT)
+            client = distributed.Client(scheduler, timeout=_CONNECT_TIMEOUT)
         except OSError as error:
             raise ValueError(f"--dask {address}: no scheduler answers ({error})") from error
         yield stack.enter_context(client)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unkernel.cli.inputs.models import name_scores
 from unkernel.engines.explain.explanation import Contribution, Explanation
-from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import labels as format_labels
 from unkernel.models import Decision
 
 
@@ -20,13 +20,13 @@ def find_class(classes: NDArray[Any], label: str | None) -> Any:
     for candidate in classes.tolist():
         if label == str(candidate):
             return candidate
-    raise ValueError(f"--of must be one of {label_words(classes.tolist())}, got {label!r}")
+    raise ValueError(f"--of must be one of {format_labels(classes.tolist())}, got {label!r}")
 
 
 def describe_explanation(
-    explanation: Explanation, decision: Decision, features_of: Callable[[Contribution], dict[str, Any]]
+    explanation: Explanation, decision: Decision, describe_features: Callable[[Contribution], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Describe the parts of a score; `features_of` describes the features of a contribution."""
+    """Describe an explanation for JSON; `describe_features` describes the features of a contribution."""
     return {
         "for_class": explanation.for_class,
         "against": explanation.against,
@@ -34,7 +34,7 @@ def describe_explanation(
         "score": explanation.score,
         "intercept": explanation.intercept,
         "contributions": [
-            features_of(contribution)
+            describe_features(contribution)
             | {"value": contribution.value, "shown": explanation.comparison.numbers(contribution.value)}
             for contribution in explanation.contributions
         ],

@@ -1,8 +1,7 @@
-"""Checks of output files: no command replaces a file that it does not recognise as one of its own kind.
+"""Checks of output files: no command replaces a file that it does not recognise.
 
-A model may replace a model of unkernel. Other outputs (labels, parses, plots, pictures) replace no file,
-unless it is empty, a device or a pipe. ``--force`` lifts both rules. An output that is also an input of the
-command is always refused.
+A model may replace a model of unkernel. Other outputs (labels, parses, plots, pictures) may only replace
+empty files, devices and pipes. ``--force`` allows replacing any file, except an input of the same command.
 """
 
 from __future__ import annotations
@@ -19,8 +18,10 @@ from unkernel.models import container
 
 def check_model_output(output: Path, *inputs: str | Path | None, force: bool) -> None:
     """Raise ``ValueError`` if a model must not be written to `output`; call this before training."""
-    check_place(output, *inputs)
-    if output.exists() and not output.is_file():  # models are written by renaming
+    check_path(output, *inputs)
+    if (
+        output.exists() and not output.is_file()
+    ):  # models are renamed from temporary files, which would replace a device
         raise ValueError(f"{output}: is not a regular file; a model cannot be written to it")
     if not force and not is_replaceable(output) and not is_model(output):
         raise ValueError(
@@ -38,12 +39,12 @@ def check_different(*outputs: str | Path | None) -> None:
 
 def check_output(output: Path, *inputs: str | Path | None, force: bool) -> None:
     """Raise ``ValueError`` if a command must not write anything but a model to `output`."""
-    check_place(output, *inputs)
+    check_path(output, *inputs)
     if not force and not is_replaceable(output):
         raise ValueError(f"{output}: exists; name another file, or replace it with --force")
 
 
-def check_place(output: Path, *inputs: str | Path | None) -> None:
+def check_path(output: Path, *inputs: str | Path | None) -> None:
     """Raise ``ValueError`` if `output` cannot become a file, or is one of the inputs."""
     if str(output) == "-":
         raise ValueError("-: this cannot be written to standard output; name a file")
@@ -57,26 +58,26 @@ def check_place(output: Path, *inputs: str | Path | None) -> None:
             f"{output}: the folder {folder} does not allow writing; name a file in another folder, or change "
             "its permissions"
         )
-    if output.is_file() and any(output.samefile(given) for given in _list_existing(inputs)):
+    if output.is_file() and any(output.samefile(path) for path in _list_existing(inputs)):
         raise ValueError(f"{output}: is also an input; give the output another name")
 
 
 def _list_existing(inputs: Sequence[str | Path | None]) -> Iterator[str]:
     """Yield the files that inputs name: paths, patterns such as ``part-*.svm``, and ``-`` for stdin."""
-    for given in inputs:
-        if str(given) == "-":
+    for name in inputs:
+        if str(name) == "-":
             yield from ["/dev/stdin"] if Path("/dev/stdin").exists() else []
-        elif given is not None:
-            yield from [str(given)] if Path(given).exists() else glob.glob(str(given))  # noqa: PTH207 (any depth)
+        elif name is not None:
+            yield from [str(name)] if Path(name).exists() else glob.glob(str(name))  # noqa: PTH207 (any depth)
 
 
 def is_replaceable(output: Path) -> bool:
-    """Tell whether writing destroys nothing: `output` does not exist, is empty, or is a device."""
+    """Return whether a write would destroy no data: `output` does not exist, is empty, or is a device."""
     return not output.exists() or not output.is_file() or output.stat().st_size == 0
 
 
 def is_model(path: Path) -> bool:
-    """Tell whether a file is a model of unkernel, of any kind and version."""
+    """Return whether a file is a model of unkernel, of any kind and version."""
     try:
         container.read(path)
     except FormatError as error:
@@ -87,11 +88,11 @@ def is_model(path: Path) -> bool:
 
 
 def require_output(output: Path | None, command: str, inputs: Sequence[object]) -> Path:
-    """Return the output; without one, raise ``ValueError`` that shows how to name it."""
+    """Return `output`; if it is None, raise ``ValueError`` with an example of the option."""
     if output is not None:
         return output
-    words = [str(word) for word in inputs]
-    example = [*words[:-1], "-o", words[-1]] if len(words) > 1 else [*words, "-o", "model.uk"]
+    names = [str(name) for name in inputs]
+    example = [*names[:-1], "-o", names[-1]] if len(names) > 1 else [*names, "-o", "model.uk"]
     raise ValueError(
         f"say where the model goes, as outputs are options: unkernel {command} {shlex.join(example)}"
     )

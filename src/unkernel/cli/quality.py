@@ -1,4 +1,4 @@
-"""Quality of predictions, for JSON. A measure that is not known is None, and a note says why."""
+"""Quality of predictions, for JSON. Unknown measures are None, and a note gives the reason."""
 
 from __future__ import annotations
 
@@ -75,14 +75,15 @@ def compare_classes(
     The positive class is the larger one of the two, as in scikit-learn.
     """
     result: dict[str, Any] = dict.fromkeys(CLASS_MEASURES)
-    if reason := _why_unknown(decision, labels, unit):
+    reason = _explain_unknown(decision, labels, unit)
+    if reason is not None:
         return result | {"accuracy_note": f"not known: {reason}"}
     assert labels is not None
     predictions = ScoredExamples(decision, scores, Examples(class_labels(labels), unit=unit))
     measures = ClassMeasures(predictions)
     try:
         confusion = measures.confusion
-    except ValueError as error:  # labels that the model does not know
+    except ValueError as error:  # some labels are not classes of the model
         return result | {"accuracy_note": f"not known: {error}"}
     shares = measures.shares(confusion)
     result |= {"correct": int(np.trace(confusion)), "accuracy": shares[ACCURACY]}
@@ -94,7 +95,7 @@ def compare_classes(
     return result | {"positive_class": predictions.classes[predictions.positive]}
 
 
-def _why_unknown(decision: Decision, labels: NDArray[Any] | None, unit: str) -> str | None:
+def _explain_unknown(decision: Decision, labels: NDArray[Any] | None, unit: str) -> str | None:
     if labels is None:
         return "the file has no labels"
     if not len(labels):
@@ -105,11 +106,11 @@ def _why_unknown(decision: Decision, labels: NDArray[Any] | None, unit: str) -> 
 
 
 def log_loss(decision: Decision, scores: Numbers, labels: NDArray[Any]) -> float | None:
-    """Return the mean of -log(probability of the right class), in nats; None without probabilities."""
+    """Return the mean of -log(probability of the true class), in nats; None without probabilities."""
     if decision.probability is None or not len(labels):
         return None
-    measured = ClassMeasures(ScoredExamples(decision, scores, Examples(labels)))
-    return float(measured.losses[LOG_LOSS].mean())
+    measures = ClassMeasures(ScoredExamples(decision, scores, Examples(labels)))
+    return float(measures.losses[LOG_LOSS].mean())
 
 
 # --- Rankings -----------------------------------------------------------------------------------------
@@ -119,7 +120,9 @@ def compare_ranks(
     decision: Decision, scores: Numbers, labels: Numbers, groups: Groups, depth: int = NDCG_DEPTH
 ) -> dict[str, Any]:
     """Measure the order of the scores; for ordinal models, also compare the predictions with the labels."""
-    from unkernel.measures.rank_measures import count_ordered_pairs  # rankings alone need scikit-learn
+    from unkernel.measures.rank_measures import (
+        count_ordered_pairs,
+    )  # imports scikit-learn, which only rankings need
 
     pairs, ordered = count_ordered_pairs(labels, scores[:, 0], groups)
     measures: dict[str, Any] = {
@@ -146,7 +149,7 @@ def ndcg(scores: Numbers, labels: Numbers, groups: Groups, depth: int) -> dict[s
 
     A row of label y has the gain 2^y - 1, discounted by log2(1 + rank); rows of equal score share the mean of
     their gains. Queries without a relevant row, whose ideal gain is 0, are left out of the mean and counted.
-    Return None if labels are no grades: negative, or too large for 2^y. The convention is that of
+    Return None if a label is not a grade: negative, or too large for 2^y. See
     :func:`unkernel.cutplane.ndcg_score`.
     """
     from unkernel.cutplane import ndcg_score
@@ -155,10 +158,10 @@ def ndcg(scores: Numbers, labels: Numbers, groups: Groups, depth: int) -> dict[s
     if not len(labels) or not are_grades(labels):
         return None
     queries = np.zeros(len(labels), dtype=np.int64) if groups is None else np.asarray(groups)
-    relevant, count = len(np.unique(queries[labels > 0])), len(np.unique(queries))
+    n_relevant, n_queries = len(np.unique(queries[labels > 0])), len(np.unique(queries))
     return {
         "k": depth,
-        "value": ndcg_score(labels, scores, queries, k=depth) if relevant else None,
-        "queries": relevant,
-        "queries_without_relevant": count - relevant,
+        "value": ndcg_score(labels, scores, queries, k=depth) if n_relevant else None,
+        "queries": n_relevant,
+        "queries_without_relevant": n_queries - n_relevant,
     }

@@ -1,4 +1,4 @@
-"""Former spellings of commands, which are refused with a message that shows the new one."""
+"""Former forms of commands: they are refused, with a message that shows the new form."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ _PARSER_COMMANDS = ("train", "run", "eval")
 _TASKS = {task: kind for kind, (task, _) in PARSERS.items()}
 
 
-def new_spelling(arguments: Sequence[str]) -> str | None:
-    """Return a message that shows the new form of a former command line; None if it is not a former one."""
+def describe_new_spelling(arguments: Sequence[str]) -> str | None:
+    """Return a message that shows the new form of a former command line; None for other command lines."""
     words = list(arguments)
     if words[:1] in (["train"], ["tune"]) and len(words) > 1:
-        return _respell_train(words[0], words[1:])
+        return _rewrite_train(words[0], words[1:])
     if words[:1] == ["parse"] and len(words) > 1 and words[1] in _PARSER_COMMANDS:
-        return None if Path(words[1]).exists() else _respell_parse(words[1], words[2:])
+        return None if Path(words[1]).exists() else _rewrite_parse(words[1], words[2:])
     return None
 
 
-def _respell_train(command: str, words: list[str]) -> str | None:
+def _rewrite_train(command: str, words: list[str]) -> str | None:
     if words[0] in (*LEARNERS, *PARSERS) or (not _is_file_like(words[0]) and "--model" not in words):
         return None
-    kind, rest = _take_option(words, "--model")
+    kind, remaining = _take_option(words, "--model")
     if kind not in LEARNERS:
-        trees = "--kernel" in rest or any(word.endswith(_TREE_SUFFIXES) for word in rest[:1])
-        kind = "tree" if trees else "poly"
-    arguments = _leading_arguments(rest)
+        has_trees = "--kernel" in remaining or any(word.endswith(_TREE_SUFFIXES) for word in remaining[:1])
+        kind = "tree" if has_trees else "poly"
+    arguments = _take_leading_arguments(remaining)
     if not arguments:
         return None
     return _format_message(
-        f"unkernel {command} KIND DATA", ["unkernel", command, kind, *_move_output(arguments, rest)]
+        f"unkernel {command} KIND DATA", ["unkernel", command, kind, *_move_output(arguments, remaining)]
     )
 
 
 def _is_file_like(word: str) -> bool:
-    """Tell whether a word is, or looks like, the name of a file."""
+    """Return whether a word is, or looks like, the name of a file."""
     return word == "-" or (not word.startswith("-") and ("." in word or "*" in word or Path(word).exists()))
 
 
-def _respell_parse(former: str, words: list[str]) -> str:
+def _rewrite_parse(former: str, words: list[str]) -> str:
     if former == "run":
         return _format_message("unkernel parse run", ["unkernel", "parse", *words])
     if former == "eval":
         return _format_message("unkernel parse eval", ["unkernel", "evaluate", *words])
-    task, rest = _take_option(words, "--task")
-    arguments = _leading_arguments(rest)
+    task, remaining = _take_option(words, "--task")
+    arguments = _take_leading_arguments(remaining)
     swapped = [*arguments[1:2], *arguments[:1]]  # the model came first
-    rest = _move_output(swapped, [*swapped, *rest[len(arguments) :]])
+    remaining = _move_output(swapped, [*swapped, *remaining[len(arguments) :]])
     return _format_message(
-        "unkernel parse train", ["unkernel", "train", _TASKS.get(task or "", "parser"), *rest]
+        "unkernel parse train", ["unkernel", "train", _TASKS.get(task or "", "parser"), *remaining]
     )
 
 
@@ -67,7 +67,7 @@ def _take_option(words: list[str], option: str) -> tuple[str | None, list[str]]:
     return None, words
 
 
-def _leading_arguments(words: list[str]) -> list[str]:
+def _take_leading_arguments(words: list[str]) -> list[str]:
     """Return the arguments before the first option."""
     count = next((index for index, word in enumerate(words) if word.startswith("-") and word != "-"), None)
     return words[:count]

@@ -35,7 +35,7 @@ class Request:
     probability: bool = False
     ndcg_at: int | None = None
     zero_based: bool | None = None
-    cache_rows: int | None = None  # rows whose scores are cached
+    cache_rows: int | None = None  # number of rows whose scores are cached
     quiet: bool = False
     command: str = "predict"
 
@@ -60,10 +60,10 @@ def score_file(request: Request, data: str, threads: int, display: Display) -> P
         examples = _read_trees(opened, request, data, threads, display)
     else:
         examples = _read_rows(opened, request, data, threads, display)
-    read = time.perf_counter()
+    read_end = time.perf_counter()
     with display.show_work("predicting"):
         raw = examples.score()
-    scored = time.perf_counter()
+    score_end = time.perf_counter()
     result: dict[str, Any] = {
         "model": str(request.model),
         "data": data,
@@ -76,17 +76,21 @@ def score_file(request: Request, data: str, threads: int, display: Display) -> P
     if request.cache_rows is not None and isinstance(examples.classifier, CompiledClassifier):
         result["cache"] = examples.classifier.cache_info()._asdict()
     result |= QUALITY | examples.compare(raw)
-    spent = {"loading": examples.loaded - began, "reading": read - examples.loaded, "scoring": scored - read}
-    return Predictions(opened.model.decision, raw, result | describe_speed(len(raw), spent))
+    seconds = {
+        "loading": examples.load_end - began,
+        "reading": read_end - examples.load_end,
+        "scoring": score_end - read_end,
+    }
+    return Predictions(opened.model.decision, raw, result | describe_speed(len(raw), seconds))
 
 
-def describe_speed(rows: int, spent: dict[str, float]) -> dict[str, Any]:
+def describe_speed(rows: int, seconds: dict[str, float]) -> dict[str, Any]:
     """Describe the speed of predictions, for JSON."""
     rates = {
-        "scoring": rate(rows, spent["scoring"]),
-        "reading_and_scoring": rate(rows, spent["reading"] + spent["scoring"]),
+        "scoring": rate(rows, seconds["scoring"]),
+        "reading_and_scoring": rate(rows, seconds["reading"] + seconds["scoring"]),
     }
-    return {"rows_per_second": rates, "seconds": spent}
+    return {"rows_per_second": rates, "seconds": seconds}
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +98,7 @@ class _Examples:
     """The examples of a file, and the classifier for them."""
 
     classifier: CompiledClassifier | TreeClassifier
-    loaded: float  # the time when the classifier was ready
+    load_end: float  # the time when the classifier was ready
     unit: str
     score: Callable[[], Numbers]
     compare: Callable[[Numbers], dict[str, Any]]
@@ -105,12 +109,12 @@ def _read_rows(opened: Opened, request: Request, data: str, threads: int, displa
     classifier = opened.get_classifier(display, threads=threads, quiet=request.quiet)
     if request.cache_rows is not None:
         classifier = classifier.with_cache(request.cache_rows).validate()
-    loaded = time.perf_counter()
+    load_end = time.perf_counter()
     rows = read_question_rows(opened, data, display, request.zero_based, threads)
     X, decision = canonical_rows(match_width(opened.model, rows.X, data)), opened.model.decision
     return _Examples(
         classifier,
-        loaded,
+        load_end,
         unit="row",
         score=lambda: classifier.score_csr(X, threads),
         compare=lambda raw: compare(decision, raw, rows.y, rows.qid, request.ndcg_at or NDCG_DEPTH),
@@ -123,12 +127,12 @@ def _read_trees(
     check_rows_only([data], request.zero_based, request.cache_rows)
     classifier = opened.classifier
     with display.show_work("loading"):
-        _ = classifier.nbytes  # computed here, so that building the classifier counts as loading
-    loaded = time.perf_counter()
+        _ = classifier.nbytes  # builds the classifier now, which is part of loading
+    load_end = time.perf_counter()
     examples = read_for_model(opened.model, opened.path, data, display)
     return _Examples(
         classifier,
-        loaded,
+        load_end,
         unit="tree",
         score=lambda: classifier.raw_scores(examples.data.X, threads),
         compare=lambda raw: compare_classes(opened.model.decision, raw, examples.data.y, "tree"),

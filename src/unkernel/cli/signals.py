@@ -1,4 +1,4 @@
-"""Signals that terminate a process: commands clean up as after Ctrl-C."""
+"""Signals that terminate a process: they raise an exception, so commands clean up as after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TERMINATING_SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 class Terminated(BaseException):
-    """The process has been asked to end."""
+    """The process received a signal that terminates it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -21,9 +21,9 @@ class Terminated(BaseException):
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Raise :class:`Terminated` on signals that would end the process at once.
+    """Raise :class:`Terminated` on signals that would end the process without cleaning up.
 
-    Signals that are handled or ignored (``nohup``) stay as they are.
+    Handlers of signals that are already handled or ignored (``nohup``) are not changed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,7 +1,7 @@
-"""The commands, one file each, which is imported when its command is asked for."""
+"""The commands, one file each; only the file of the command that runs is imported."""
 
-# Each module has a function with the name of the command or, for commands of several kinds,
-# ``register(app, arguments)``.
+# Each module has a function with the name of the command or, for commands with several kinds (``train``
+# and ``tune``), a function ``register(app, arguments)``.
 COMMANDS = {
     "train": "Train a model, or a parser of text, on a file.",
     "tune": "Choose parameters of a model by cross-validation.",

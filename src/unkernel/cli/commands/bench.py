@@ -29,11 +29,11 @@ from unkernel.data import Forest
 from unkernel.data.rows.csr import canonical_rows, stack_rows
 from unkernel.engines import CompiledClassifier, TreeClassifier
 
-_REPETITIONS = 5
-_MIN_BATCH_ROWS = 4096  # fewer rows are repeated, so that the start of threads does not dominate
+_MIN_REPETITIONS = 5
+_MIN_BATCH_ROWS = 4096  # smaller batches are repeated; else starting the threads would dominate
 _MAX_SINGLE_ROWS = 2000
 _MAX_RECORDS = 1 << 16
-_LOADS = 3
+_MAX_LOADS = 3
 
 
 def bench(
@@ -64,13 +64,13 @@ def bench(
             opened, load_seconds = _load(model)
         if isinstance(opened, OpenedRecords):
             refuse_options(model, {"--zero-based": zero_based}, ROWS_NOT_RECORDS)
-            about, work = _prepare_records(opened, data, display)
+            description, work = _prepare_records(opened, data, display)
         elif isinstance(opened, OpenedTrees):
-            about, work = _prepare_trees(opened, data, display, zero_based)
+            description, work = _prepare_trees(opened, data, display, zero_based)
         else:
-            about, work = _prepare_rows(opened, data, display, zero_based, threads)
+            description, work = _prepare_rows(opened, data, display, zero_based, threads)
         with display.show_work("measuring"):
-            result = {"model": str(model), "data": data} | about | _measure(work, duration, threads)
+            result = {"model": str(model), "data": data} | description | _measure(work, duration, threads)
     result["load_milliseconds"] = 1e3 * load_seconds
     if json:
         print_json(result)
@@ -80,12 +80,12 @@ def bench(
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """The work to measure: a function that scores a batch, and calls of a function for single examples."""
+    """The work to measure, on a batch and on single examples."""
 
-    count: int  # of the examples in the batch
-    batch: Callable[[int], object]
-    single: Callable[..., object]
-    calls: list[tuple[Any, ...]]
+    batch_size: int  # examples
+    score_batch: Callable[[int], object]  # its argument is the number of threads
+    score_one: Callable[..., object]
+    calls: list[tuple[Any, ...]]  # the arguments of each call of `score_one`
 
 
 def _prepare_rows(
@@ -109,7 +109,7 @@ def _prepare_records(opened: OpenedRecords, data: str, display: Display) -> tupl
     classifier = opened.classifier
     records = read_first_records(opened, data, _MAX_RECORDS, display)
     batch = {name: [record.get(name) for record in records] for name in opened.types}
-    copies = -(-_MIN_BATCH_ROWS // len(records))
+    copies = math.ceil(_MIN_BATCH_ROWS / len(records))
     batch = {name: values * copies for name, values in batch.items()}
     calls = [(record,) for record in records[:_MAX_SINGLE_ROWS]]
     work = _Work(
@@ -135,7 +135,7 @@ def _prepare_trees(
     check_rows_only([data], zero_based)
     forest = read_for_model(opened.model, opened.path, data, display).data.X
     score_tree, calls = _prepare_single_trees(opened.classifier, forest[:_MAX_SINGLE_ROWS])
-    # A few trees are not repeated: a subtree costs nothing the second time.
+    # Repeating trees would not give more work: equal subtrees are scored only once.
     work = _Work(len(forest), lambda n: opened.classifier.raw_scores(forest, n), score_tree, calls)
     return _describe_trees(opened, forest), work
 
@@ -143,7 +143,10 @@ def _prepare_trees(
 def _prepare_single_trees(
     classifier: TreeClassifier, forest: Forest
 ) -> tuple[Callable[..., object], list[tuple[Any, ...]]]:
-    """Prepare calls with trees as texts if these express the trees fully; else with forests of one tree."""
+    """Return a function that scores one tree, and the arguments of each call.
+
+    The arguments are texts if brackets can express all labels, and otherwise forests of one tree.
+    """
     model = classifier.model
     if model.kernel.combination == "trees" and len(forest.trees) == len(model.support.trees) == 1:
         texts = [(text,) for text in forest.brackets() if text]
@@ -155,9 +158,9 @@ def _prepare_single_trees(
 
 
 def _load(path: Path) -> tuple[Opened | OpenedTrees | OpenedRecords, float]:
-    """Load the model; return it with the loading time in seconds, the best of several if it is short."""
+    """Load a model several times if that is fast; return it with the shortest loading time in seconds."""
     best = math.inf
-    for _ in range(_LOADS):
+    for _ in range(_MAX_LOADS):
         began = time.perf_counter()
         opened = open_record_model(path) if is_records(path) else open_model(path, "bench")
         if isinstance(opened, OpenedTrees):
@@ -196,10 +199,10 @@ def _describe_trees(opened: OpenedTrees, forest: Forest) -> dict[str, Any]:
 
 
 def _measure(work: _Work, duration: float, threads: int) -> dict[str, Any]:
-    single = _time_batch(lambda: work.batch(1), duration) / work.count
+    single = _time_batch(lambda: work.score_batch(1), duration) / work.batch_size
     all_threads = single
     if threads > 1:
-        all_threads = _time_batch(lambda: work.batch(threads), duration) / work.count
+        all_threads = _time_batch(lambda: work.score_batch(threads), duration) / work.batch_size
     median, best = _time_single_calls(work, duration)
     return {
         "threads": threads,
@@ -211,7 +214,7 @@ def _measure(work: _Work, duration: float, threads: int) -> dict[str, Any]:
 
 
 def _repeat_rows(X: Any) -> Any:
-    copies = -(-_MIN_BATCH_ROWS // X.shape[0])
+    copies = math.ceil(_MIN_BATCH_ROWS / X.shape[0])
     return X if copies == 1 else stack_rows([X] * copies)
 
 
@@ -221,28 +224,29 @@ def _time_batch(work: Callable[[], object], duration: float) -> float:
 
 
 def _time_passes(work: Callable[[], object], duration: float) -> list[float]:
+    """Return the seconds of each run, after a warm-up, until `duration` has passed."""
     work()
-    spent: list[float] = []
-    until = time.perf_counter() + duration
-    while len(spent) < _REPETITIONS or time.perf_counter() < until:
+    seconds: list[float] = []
+    end = time.perf_counter() + duration
+    while len(seconds) < _MIN_REPETITIONS or time.perf_counter() < end:
         began = time.perf_counter()
         work()
-        spent.append(time.perf_counter() - began)
-        if spent[-1] > duration:
+        seconds.append(time.perf_counter() - began)
+        if seconds[-1] > duration:
             break
-    return spent
+    return seconds
 
 
 def _time_single_calls(work: _Work, duration: float) -> tuple[float, float]:
     """Return the median and the minimum, over passes through all calls, of the mean time per call."""
-    single, calls = work.single, work.calls
+    score_one, calls = work.score_one, work.calls
 
-    def all_calls() -> None:
+    def make_all_calls() -> None:
         for arguments in calls:
-            single(*arguments)
+            score_one(*arguments)
 
-    spent = _time_passes(all_calls, duration)
-    return statistics.median(spent) / len(calls), min(spent) / len(calls)
+    seconds = _time_passes(make_all_calls, duration)
+    return statistics.median(seconds) / len(calls), min(seconds) / len(calls)
 
 
 def _list_features(X: Any, row: int) -> tuple[list[Any], ...]:

@@ -33,7 +33,7 @@ from unkernel.engines import compile as compile_model
 from unkernel.engines.search.options import check_trie
 from unkernel.report import search_plot
 
-# The command has the defaults of the function.
+# Defaults of ``unkernel.engines.compile``, which the options share.
 _DEFAULT: dict[str, Any] = {
     name: parameter.default for name, parameter in inspect.signature(compile_model).parameters.items()
 }
@@ -100,10 +100,10 @@ def compile(
             }
         elif unknown_keys is not None:
             raise ValueError(f"{path}: --unknown-keys is for models of records, and this is another model")
-        read = time.perf_counter()
+        read_end = time.perf_counter()
         if isinstance(opened, OpenedTrees):
-            given = {"--memory": memory, "--sample": sample, "--trie": trie, "--plot": plot}
-            _check_for_trees(opened, engine, given)
+            engine_options = {"--memory": memory, "--sample": sample, "--trie": trie, "--plot": plot}
+            _check_for_trees(opened, engine, engine_options)
         elif records is None:
             for rows in (sample, trie):
                 if rows is not None:
@@ -122,7 +122,7 @@ def compile(
                 on_progress=on_progress,
             )
         assert isinstance(classifier, CompiledClassifier | TreeClassifier)  # no file holds a pipeline
-        compiled = time.perf_counter()
+        compile_end = time.perf_counter()
         with display.show_work("writing"):
             if records is None:
                 classifier.save(model)
@@ -130,7 +130,7 @@ def compile(
                 assert isinstance(classifier, CompiledClassifier)  # because the model is of rows
                 RecordClassifier(adapt_plan(records, unknown_keys), classifier).save(model)
     result = _describe(opened, classifier, model)
-    result["seconds"] = {"reading": read - began, "compiling": compiled - read}
+    result["seconds"] = {"reading": read_end - began, "compiling": compile_end - read_end}
     result["trie_asked_for"] = trie is not None
     result["plot"] = _draw(plot, classifier, path)
     if json:
@@ -140,7 +140,7 @@ def compile(
 
 
 def _check_options(engine: shared_options.EngineName, memory: str | None, threshold: float | None) -> None:
-    """Refuse combinations of options that have no meaning, before anything is read."""
+    """Raise ``ValueError`` if options contradict each other, before any file is read."""
     if engine == shared_options.EngineName.pruned and threshold is None:
         raise ValueError("--engine pruned needs a --threshold: conjunctions of smaller weight are dropped")
     if engine != shared_options.EngineName.pruned and threshold is not None:

@@ -52,7 +52,7 @@ def evaluate(
     [dim]$[/dim] unkernel evaluate ja.uk test.knp --jobs 1
     [dim]$[/dim] unkernel evaluate chunks.uk test.txt --json | jq .f1
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    of_parsers = {"--from": given, "--beam": beam, "--labels": labels or None, "--format": format}
+    parser_options = {"--from": given, "--beam": beam, "--labels": labels or None, "--format": format}
     threads = shared_options.count_threads(jobs)
     with Display(quiet=json) as display:
         if is_parser(model):
@@ -60,7 +60,7 @@ def evaluate(
             source = _Source(file, given, format)
             result = _evaluate_parser(model, source, beam, threads, display)
         else:
-            refuse_options(model, of_parsers, PARSERS_ONLY)
+            refuse_options(model, parser_options, PARSERS_ONLY)
             request = Request(model, ndcg_at=ndcg_at, zero_based=zero_based, quiet=json, command="evaluate")
             result = _evaluate_model(request, file, threads, display)
     if json:
@@ -106,7 +106,7 @@ def _evaluate_model(request: Request, file: str, threads: int, display: Display)
 
 
 def _check_measured(result: dict[str, Any]) -> None:
-    """Raise ``ValueError`` if no measure is known."""
+    """Raise ``ValueError`` if no measure could be computed, for example because there are no labels."""
     if all(result[measure] is None for measure in ("accuracy", "pairs", "mean_squared_error")):
         reason = (result["accuracy_note"] or "there are no labels").removeprefix("not known: ")
         raise ValueError(

@@ -165,7 +165,7 @@ def _read_rows(opened: Opened, data: str, zero_based: bool | None, *, quiet: boo
 def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str | None) -> dict[str, Any]:
     if row >= rows.X.shape[0]:
         raise ValueError(f"the file has {many(rows.X.shape[0], 'row')}, so there is no row {row:,}")
-    # Explain the exact model, whichever engine the file has.
+    # Explain the exact model, even if the file has the engine "pruned", which approximates it.
     classifier = CompiledClassifier(opened.model)
     features = rows.X[row]
     values = dict(zip(features.indices.tolist(), features.data.tolist(), strict=True))
@@ -197,20 +197,20 @@ def _describe_row(opened: Opened, explanation: Explanation, rows: SvmlightData, 
 
 
 def _name_features(parts: list[dict[str, Any]], names: dict[int, str]) -> dict[str, Any]:
-    """Add names of features to contributions; nameless features are called by their numbers in files."""
-
-    def name(column: int, number: int) -> str:
-        return names.get(column, str(number))
-
-    named = [
-        part | {"names": [name(*pair) for pair in zip(part["columns"], part["features"], strict=True)]}
-        for part in parts
-    ]
-    return {"contributions": [{k: v for k, v in part.items() if k != "columns"} for part in named]}
+    """Replace the columns of contributions by names of features; without a name, by the number in files."""
+    contributions = []
+    for part in parts:
+        columns, numbers = part["columns"], part["features"]
+        named = {key: value for key, value in part.items() if key != "columns"}
+        named["names"] = [
+            names.get(column, str(number)) for column, number in zip(columns, numbers, strict=True)
+        ]
+        contributions.append(named)
+    return {"contributions": contributions}
 
 
 def _has_sets(opened: Opened, row: Any) -> bool:
-    """Tell whether conjunctions are sets of features, in which a feature has no power above 1."""
+    """Return whether conjunctions are sets of features, in which a feature has no power above 1."""
     if isinstance(opened.model, ConjunctionModel):
         return opened.model.sets
     return not isinstance(opened.model, KernelModel) or (opened.model.binary and bool((row.data == 1).all()))

@@ -124,7 +124,7 @@ def _inspect_records(path: Path, top: int, features: str | None, *, quiet: bool)
     records, opened = open_as_rows(path)
     names = dict(enumerate(records.classifier.plan.feature_names)) if top else {}
     description = _inspect_rows(opened, top, names, quiet=quiet)
-    # The plan can make these names, and there may be millions.
+    # Feature names are left out: there may be millions, and the columns show where they come from.
     description["origin"] = {
         key: value for key, value in description["origin"].items() if key != "feature_names"
     }

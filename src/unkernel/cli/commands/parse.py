@@ -45,7 +45,7 @@ from unkernel.measures.number_format import many
 from unkernel.parsing import Parsed, parse_stream
 
 _COLUMNS = (parse_options.OutputFormat.conllu, parse_options.OutputFormat.conllx)
-_TEXT_TASKS = ("text", "tokens")  # they write CoNLL-U, but do not read it
+_TEXT_TASKS = ("text", "tokens")  # models that write CoNLL-U, but read text
 _MAX_WARNINGS_PER_FILE = 20
 _WRITERS = {parse_options.OutputFormat.json: write_objects, parse_options.OutputFormat.svg: write_page}
 
@@ -128,7 +128,7 @@ class _Request:
     draw: bool
     given: parse_options.InputLevel | None
     beam: int | None
-    skip: bool  # invalid sentences
+    skip: bool  # whether to skip invalid sentences
 
 
 def _parse_files(
@@ -147,7 +147,7 @@ def _parse_files(
     documents.check(task, raw=raw)
     _check_format(task, request.format)
     sinks = _open_sinks(task, outputs, request.format)
-    stream_of = partial(
+    parse_file = partial(
         parse_stream,
         parser,
         format="conllx" if request.format == parse_options.OutputFormat.conllx else "conllu",
@@ -156,7 +156,7 @@ def _parse_files(
         **options,
     )
     counts.raw = raw
-    _copy_stream(documents.parse_all(stream_of, raw=raw, on_unread=counts.warn), sinks, counts)
+    _write_results(documents.parse_all(parse_file, raw=raw, on_unreadable=counts.warn), sinks, counts)
 
 
 # --- Several files, each parsed on its own --------------------------------------------------------------
@@ -188,8 +188,8 @@ def _parse_parts(
         counts = answer_parts(parts, work, journal, cluster, display)
     if not quiet:
         before = f", {counts['done_before']:,} answered before" if counts["done_before"] else ""
-        words = _describe_speed(counts, task, time.perf_counter() - began)
-        note(f"{many(counts['parts'], 'file')}{before}: {words}")
+        speed = _describe_speed(counts, task, time.perf_counter() - began)
+        note(f"{many(counts['parts'], 'file')}{before}: {speed}")
 
 
 def _parse_part(request: _Request, threads: int, part: Part) -> PartResult:
@@ -201,7 +201,7 @@ def _parse_part(request: _Request, threads: int, part: Part) -> PartResult:
     outputs = _choose_outputs(part.output, None, request)
     _parse_files(request, parser, [part.data], outputs, threads=threads, counts=counts)
     summary = [f"{part.data}: {counts.describe_skipped()}"] if counts.skipped else []
-    return PartResult(counts.found, [*warnings[:_MAX_WARNINGS_PER_FILE], *summary])
+    return PartResult(counts.totals, [*warnings[:_MAX_WARNINGS_PER_FILE], *summary])
 
 
 @lru_cache(maxsize=1)
@@ -226,15 +226,15 @@ class _Documents:
     """Files to parse one after another."""
 
     files: list[str]
-    skip: bool  # files that cannot be read
+    skip: bool  # whether to skip files that cannot be read, if there are several
 
     def check(self, task: Task, *, raw: bool) -> None:
-        """Refuse files that cannot be parsed, before anything is read."""
+        """Raise an error if a file cannot be parsed, before any file is read."""
         if self.files.count(STANDARD_STREAM) > 1:
             raise ValueError("-: stdin can be read only once")
         for file in self.files:
             if file != STANDARD_STREAM and not self._skips_unreadable:
-                os.stat(file)  # noqa: PTH116 (its messages have the name as it was given)
+                os.stat(file)  # noqa: PTH116 (Path.stat would change the name in the message)
             check_input(file, task, raw=raw)
 
     @property
@@ -243,10 +243,10 @@ class _Documents:
 
     def parse_all(
         self,
-        stream_of: Callable[[str], Iterator[Parsed]],
+        parse_file: Callable[[str], Iterator[Parsed]],
         *,
         raw: bool,
-        on_unread: Callable[[str], object],
+        on_unreadable: Callable[[str], object],
     ) -> Iterator[Parsed]:
         """Parse all files; yield their results, with separators between files."""
         last_bytes = b""
@@ -254,7 +254,7 @@ class _Documents:
             prefix = _complete_ending(last_bytes)
             if raw and len(self.files) > 1:
                 prefix += f"# newdoc id = {flatten(name_of(file))}\n".encode()
-            for parsed in self._read(file, stream_of, on_unread):
+            for parsed in self._read(file, parse_file, on_unreadable):
                 if not parsed.data:
                     yield parsed
                     continue
@@ -262,36 +262,36 @@ class _Documents:
                 prefix, last_bytes = b"", (last_bytes + parsed.data)[-3:]
 
     def _read(
-        self, file: str, stream_of: Callable[[str], Iterator[Parsed]], on_unread: Callable[[str], object]
+        self, file: str, parse_file: Callable[[str], Iterator[Parsed]], on_unreadable: Callable[[str], object]
     ) -> Iterator[Parsed]:
         try:
-            yield from stream_of(str(stdin_path()) if file == STANDARD_STREAM else file)
+            yield from parse_file(str(stdin_path()) if file == STANDARD_STREAM else file)
         except (OSError, FormatError) as error:
             if not self._skips_unreadable:
                 raise
             reason = f"{file}: {error.strerror}" if isinstance(error, OSError) else str(error)
-            on_unread(f"{reason}; the rest of the file is left out")
+            on_unreadable(f"{reason}; the rest of the file is left out")
 
 
 def _complete_ending(written: bytes) -> bytes:
-    """Return the line ends that `written` lacks before another sentence can follow."""
+    """Return the line ends that must follow the bytes `written` before another sentence."""
     if not written or written.endswith((b"\n\n", b"\n\r\n")):
         return b""
     return b"\n" if written.endswith(b"\n") else b"\n\n"
 
 
 class _Counts:
-    """Counts of parsed and skipped sentences; `warn` is called with the error of each skipped sentence."""
+    """Counts of parsed and skipped sentences; calls `warn` with the error of each skipped sentence."""
 
     def __init__(self, warn: Callable[[str], object]) -> None:
-        self.found: Counter[str] = Counter(sentences=0, words=0)
+        self.totals: Counter[str] = Counter(sentences=0, words=0)
         self.warn = warn
         self.raw = False
         self.skipped = 0
         self._began = time.perf_counter()
 
     def add(self, parsed: Parsed) -> None:
-        self.found.update(sentences=parsed.n_sentences, words=parsed.n_words)
+        self.totals.update(sentences=parsed.n_sentences, words=parsed.n_words)
         self.skipped += len(parsed.skipped)
         for error in parsed.skipped:
             self.warn(str(error))
@@ -301,16 +301,16 @@ class _Counts:
         return f"{many(self.skipped, nouns[0])} {nouns[1]}; see the lines above"
 
     def describe(self, task: Task) -> str:
-        return _describe_speed(self.found, task, time.perf_counter() - self._began)
+        return _describe_speed(self.totals, task, time.perf_counter() - self._began)
 
 
-def _describe_speed(counts: Counter[str], task: Task, spent: float) -> str:
+def _describe_speed(counts: Counter[str], task: Task, seconds: float) -> str:
     units = many(counts["words"], task.unit, "bunsetsu" if task.unit == "bunsetsu" else None)
-    speed = f"{rate(counts['sentences'], spent):,.0f} sentences/s, reading and writing included"
-    return f"{many(counts['sentences'], 'sentence')}, {units} in {format_seconds(spent)} ({speed})"
+    speed = f"{rate(counts['sentences'], seconds):,.0f} sentences/s, reading and writing included"
+    return f"{many(counts['sentences'], 'sentence')}, {units} in {format_seconds(seconds)} ({speed})"
 
 
-def _copy_stream(
+def _write_results(
     stream: Iterator[Parsed], sinks: list[AbstractContextManager[Sink]], counts: _Counts
 ) -> None:
     with ExitStack() as opened:
@@ -322,7 +322,17 @@ def _copy_stream(
 
 
 class _Outputs(NamedTuple):
-    """The file of columns or drawings, the file or folder of arcs, and whether to draw for the terminal."""
+    """The output files of a run, and their form.
+
+    Attributes
+    ----------
+    output : str or None
+        File for columns, JSON or drawings in text.
+    svg : Path or None
+        File or folder for drawings of arcs.
+    draw : bool
+        Whether `output` gets drawings in text instead of columns.
+    """
 
     output: str | None
     svg: Path | None
@@ -342,7 +352,7 @@ def _choose_outputs(output: str | None, svg: Path | None, request: _Request) -> 
 
 
 def _check_format(task: Task, format: parse_options.OutputFormat | None) -> None:
-    """Refuse a format that the parser does not read or write."""
+    """Raise ``ValueError`` if the parser does not read or write a format."""
     if format == parse_options.OutputFormat.conllu and task.name in _TEXT_TASKS:
         return
     if format is not None and format in _COLUMNS:

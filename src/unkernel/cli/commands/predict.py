@@ -34,7 +34,7 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.records.files.formats import format_of
 
-# A pattern without quotes, which the shell expands, gets an error of its own.
+# If the shell has expanded a pattern without quotes, `predict` raises an error that says so.
 CONTEXT_SETTINGS = {"allow_extra_args": True}
 
 _ROWS_PER_WRITE = 1 << 16
@@ -111,7 +111,7 @@ def predict(
 
 
 def _check_no_record(data: str, model: Path) -> None:
-    """Refuse a record on the command line, which only ``explain`` takes."""
+    """Raise ``ValueError`` if `data` is a record, which only ``explain`` accepts on the command line."""
     if data.lstrip().startswith("{") and data.rstrip().endswith("}"):
         raise ValueError(
             f"DATA must be a file, got the record {data}; pipe it, as in "
@@ -146,22 +146,22 @@ def _predict_parts(
     records = is_records(request.model)
     if not records:
         open_model(request.model, "predict")  # reports a bad model before anything is written
-    suffix_of = _choose_suffix if records else lambda _: ".txt"
-    parts = list_parts(cluster.path_on_worker(pattern), Path(cluster.path_on_worker(folder)), suffix_of)
+    choose_suffix = _choose_suffix if records else lambda _: ".txt"
+    parts = list_parts(cluster.path_on_worker(pattern), Path(cluster.path_on_worker(folder)), choose_suffix)
     options = dataclasses.asdict(request) | {"model": None, "quiet": None, "cache_rows": None}
     del options["command"]
     journal = Journal(folder, "predict", request.model, options, force=force)
     work = Work(functools.partial(_predict_part, request, cluster.threads_per_part), "predicting")
     with Display(quiet=request.quiet or json) as display:
         counts = answer_parts(parts, work, journal, cluster, display)
-    spent = time.perf_counter() - began
+    seconds = time.perf_counter() - began
     if json:
         facts = {name: counts[name] for name in ("parts", "done_before", "rows")}
         print_json(
-            {"model": str(request.model), "data": pattern, "output": output} | facts | {"seconds": spent}
+            {"model": str(request.model), "data": pattern, "output": output} | facts | {"seconds": seconds}
         )
     elif not request.quiet:
-        print_facts(pattern, _describe_parts(counts, spent) | {"written": str(folder)})
+        print_facts(pattern, _describe_parts(counts, seconds) | {"written": str(folder)})
 
 
 def _predict_part(request: Request, threads: int, part: Part) -> PartResult:
@@ -173,15 +173,15 @@ def _predict_part(request: Request, threads: int, part: Part) -> PartResult:
 
 
 def _choose_suffix(name: str) -> str:
-    """Choose the suffix, and so the format, of the predictions for a file of records."""
+    """Return the suffix of the predictions for a file of records; it determines their format."""
     return Path(name).suffix if format_of(name) in ("tsv", "jsonl") else ".csv"
 
 
-def _describe_parts(counts: Counter[str], spent: float) -> dict[str, str]:
+def _describe_parts(counts: Counter[str], seconds: float) -> dict[str, str]:
     facts = {"files": f"{counts['parts']:,}"}
     if counts["done_before"]:
         facts["answered before"] = f"{counts['done_before']:,}"
-    return facts | {"rows": f"{counts['rows']:,} ({rate(counts['rows'], spent):,.0f} rows/s)"}
+    return facts | {"rows": f"{counts['rows']:,} ({rate(counts['rows'], seconds):,.0f} rows/s)"}
 
 
 def _print_result(result: dict[str, Any], *, json: bool, quiet: bool) -> None:

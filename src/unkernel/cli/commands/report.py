@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from unkernel.cli.inputs.report_inputs import Question, report_on
+from unkernel.cli.inputs.report_inputs import Question, make_report
 from unkernel.cli.options import parse_options, report_options, shared_options, train_options
 from unkernel.cli.options.error_wording import name_options_in_errors
 from unkernel.cli.output_files import check_output
@@ -71,14 +71,14 @@ def report(
     with Display(quiet=quiet or json) as display:
         question = Question(data, display, zero_based, shared_options.count_threads(jobs), given, format)
         with name_options_in_errors():
-            finished = report_on(models, question, choices, train)
+            html_report = make_report(models, question, choices, train)
         with display.show_work("writing"):
-            finished.save(page)
-    result = _describe(finished, models, data, page, time.perf_counter() - began)
+            html_report.save(page)
+    result = _describe(html_report, models, data, page, time.perf_counter() - began)
     if json:
         print_json(result)
     elif not quiet:
-        _print(finished, result)
+        _print(html_report, result)
 
 
 def _check_outputs(
@@ -96,11 +96,11 @@ def _check_outputs(
 
 
 def _describe(
-    finished: Report, models: Sequence[Path], data: str, page: Path, seconds: float
+    html_report: Report, models: Sequence[Path], data: str, page: Path, seconds: float
 ) -> dict[str, Any]:
     measures = {
         name: {measure.name: _to_json(measure) for measure in measures_of_model}
-        for name, measures_of_model in finished.measures.items()
+        for name, measures_of_model in html_report.measures.items()
     }
     return {
         "models": [str(model) for model in models],
@@ -116,10 +116,10 @@ def _to_json(measure: Measure) -> dict[str, Any]:
     return {"value": measure.value, "low": measure.low, "high": measure.high, "by": measure.method}
 
 
-def _print(finished: Report, result: dict[str, Any]) -> None:
-    for remark in finished.notes:
+def _print(html_report: Report, result: dict[str, Any]) -> None:
+    for remark in html_report.notes:
         note(remark)
-    for name, measures in finished.measures.items():
+    for name, measures in html_report.measures.items():
         print_facts(
             f"{name} on {result['data']}", {measure.name: _format_measure(measure) for measure in measures}
         )

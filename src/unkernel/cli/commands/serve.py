@@ -124,7 +124,7 @@ def serve(
 
     def announce(address: str) -> None:
         if not quiet:
-            with contextlib.suppress(OSError):  # a full disk for the log must not stop the server
+            with contextlib.suppress(OSError):  # a full disk must not stop the server
                 note(f"{', '.join(settings.models)} at {address} (Ctrl-C stops)")
 
     try:

@@ -47,32 +47,35 @@ _PANELS = {"cache": train_options.LARGE_DATA_PANEL, "checkpoint": train_options.
 
 
 def register(app: typer.Typer, arguments: Sequence[str]) -> None:
-    """Add ``train`` with the kind that `arguments` name, and a line of help for every other kind."""
+    """Add ``train``; load only the kind that `arguments` name."""
     group = new_group()
     kinds = {**LEARNERS, **PARSERS, **TEXT_PARSERS}
 
     def load(kind: str) -> None:
-        where = kinds[kind][0]
-        command = _learner_command(learner_at(where)) if kind in LEARNERS else _parser_command(kind, where)
+        target = kinds[kind][0]  # the class of a learner, or the task of a parser
+        if kind in LEARNERS:
+            command = _make_learner_command(import_learner(target))
+        else:
+            command = _make_parser_command(kind, target)
         group.command(kind)(command)
 
     add_commands(group, {kind: summary for kind, (_, summary) in kinds.items()}, arguments, load)
     app.add_typer(group, name="train", help=reflow(_HELP))
 
 
-def learner_at(where: str) -> Any:
-    """Import the learner's class, and with it its estimator."""
-    module, _, name = where.partition(":")
+def import_learner(path: str) -> Any:
+    """Import a learner's class, given as MODULE:NAME."""
+    module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
-def _learner_command(learner: Any) -> Any:
-    return make_command(partial(_train, learner), _learner_parts(learner), learner.help)
+def _make_learner_command(learner: Any) -> Any:
+    return make_command(partial(_train, learner), _make_learner_parts(learner), learner.help)
 
 
-def _learner_parts(learner: Any) -> Parts:
+def _make_learner_parts(learner: Any) -> Parts:
     parts: dict[str, tuple[Any, Any]] = {
-        "data": (data_argument(learner, large_data=learner.large_data), REQUIRED),
+        "data": (choose_data_argument(learner, large_data=learner.large_data), REQUIRED),
         "output": (train_options.ModelOutput, None),
     }
     parts |= derive_parts(learner.options(), _PANELS, f"The model: {learner.estimator.__name__}")
@@ -86,8 +89,8 @@ def _learner_parts(learner: Any) -> Parts:
         }
     return (
         parts
-        | record_parts(learner)
-        | measure_parts(learner)
+        | make_record_parts(learner)
+        | make_shared_parts(learner)
         | {
             "test": (shared_options.TestFile, None),
             "cv": (train_options.Folds, None),
@@ -96,7 +99,8 @@ def _learner_parts(learner: Any) -> Parts:
     )
 
 
-def data_argument(learner: Any, *, large_data: bool) -> Any:
+def choose_data_argument(learner: Any, *, large_data: bool) -> Any:
+    """Return the type of the argument DATA for Typer."""
     if learner.unit != "row":
         return train_options.TreeFile if learner.unit == "tree" else train_options.SentenceFile
     if learner.takes_records and not large_data:
@@ -104,23 +108,23 @@ def data_argument(learner: Any, *, large_data: bool) -> Any:
     return train_options.RowFiles if large_data else train_options.RowFile
 
 
-def record_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
+def make_record_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
     """Return the options of learners that also take records."""
     if not learner.takes_records:
         return {}
     from unkernel.cli.learners.record_training import encoder_options
 
-    with_probabilities = {} if learner.predicts_values else {"calibrate": (train_options.Calibrate, None)}
+    calibration = {} if learner.predicts_values else {"calibrate": (train_options.Calibrate, None)}
     return {
         "target": (train_options.Target, None),
         "schema": (train_options.Schema, None),
         "drop": (train_options.Drop, None),
         **derive_parts(encoder_options(), {}, train_options.RECORDS_PANEL),
-        **with_probabilities,
+        **calibration,
     }
 
 
-def measure_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
+def make_shared_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
     """Return the options that ``train`` and ``tune`` share."""
     parts: dict[str, tuple[Any, Any]] = {"jobs": (shared_options.Jobs, None)}
     if "ndcg" in learner.criteria:
@@ -138,8 +142,8 @@ def _train(learner_type: Any, given: dict[str, Any]) -> None:
     from unkernel.cli.inputs.records import is_record_file
     from unkernel.cli.learners.record_training import (
         adapt_to_records,
+        are_records,
         check_options,
-        is_about_records,
         train_records,
     )
     from unkernel.cli.learners.training_run import Request, train
@@ -156,7 +160,8 @@ def _train(learner_type: Any, given: dict[str, Any]) -> None:
     options = given_options(
         {name: value for name, value in given.items() if value != []}, learner_type.options()
     )
-    if records := learner_type.takes_records and is_about_records(given["data"], options):
+    records = learner_type.takes_records and are_records(given["data"], options)
+    if records:
         learner_type = adapt_to_records(learner_type)
     if learner_type.takes_records:
         check_options(options, given["data"], records=records)
@@ -171,8 +176,8 @@ def report(result: dict[str, Any], given: dict[str, Any], show: Callable[[dict[s
     """Print the warnings and the result of training, or of tuning."""
     from unkernel.cli.terminal.console import print_json, warn
 
-    for words in result["warnings"]:
-        warn(words)
+    for message in result["warnings"]:
+        warn(message)
     if given["json"]:
         print_json(result)
     elif not given["quiet"]:
@@ -189,7 +194,7 @@ def _train_parser(kind: str, task: Any, given: dict[str, Any]) -> None:
     report(result, given, print_parser_training)
 
 
-def _parser_command(kind: str, task: str) -> Any:
+def _make_parser_command(kind: str, task: str) -> Any:
     from unkernel.cli.inputs.sentences import TASKS
     from unkernel.cli.learners import parser_training
 

@@ -11,10 +11,10 @@ import typer
 
 from unkernel.cli.commands.train import (
     RUN_PARTS,
-    data_argument,
-    learner_at,
-    measure_parts,
-    record_parts,
+    choose_data_argument,
+    import_learner,
+    make_record_parts,
+    make_shared_parts,
     report,
 )
 from unkernel.cli.learners import LEARNERS, PARSERS
@@ -23,7 +23,7 @@ from unkernel.cli.options.command_groups import add_commands, new_group
 from unkernel.cli.options.command_signatures import REQUIRED, Parts, given_options, make_command
 from unkernel.cli.options.estimator_options import make_choices
 from unkernel.cli.options.help_text import reflow
-from unkernel.cli.options.value_grids import grid_parts
+from unkernel.cli.options.value_grids import make_grid_parts
 
 _MEASURE_ALIASES = {"auc": "roc_area", "roc_auc": "roc_area"}
 _HELP = """Choose parameters of a model by cross-validation.
@@ -42,11 +42,11 @@ _HELP = """Choose parameters of a model by cross-validation.
     [dim]$[/dim] unkernel tune chunker conll2000.txt.gz --C 0.1:10 --cv 5
     """
 
-# Sentences in the help of several kinds.
-_SENTENCES = {
+# Sentences that occur in the help of several kinds.
+_HELP_SENTENCES = {
     "options": """Options take several values: a list such as 1,2,3, or a range such as 0.001:10, whose values
-    have equal ratios: powers of ten, or as many values as a third number says (0.001:10:9). All combinations
-    are tried.""",
+    have equal ratios: powers of ten, or a given number of values (0.001:10:9 has nine). All combinations are
+    tried.""",
     "classes": "Each fold has about the same share of each class.",
     "paths": """Settings that differ only in C are trained one after the other, with warm starts if the
     learner supports them; folds and other settings run in parallel.""",
@@ -57,26 +57,26 @@ _SENTENCES = {
 
 
 def register(app: typer.Typer, arguments: Sequence[str]) -> None:
-    """Add ``tune`` with the kind that `arguments` name, and a line of help for every other kind."""
+    """Add ``tune``; load only the kind that `arguments` name."""
     group = new_group()
     kinds = {**LEARNERS, **PARSERS}
 
     def load(kind: str) -> None:
-        learner = _parser_learner(kind) if kind in PARSERS else learner_at(kinds[kind][0])
-        help = learner.tune_help.format(**_SENTENCES)
-        group.command(kind)(make_command(partial(_tune, learner), _parts(learner), help))
+        learner = _import_parser_learner(kind) if kind in PARSERS else import_learner(kinds[kind][0])
+        help = learner.tune_help.format(**_HELP_SENTENCES)
+        group.command(kind)(make_command(partial(_tune, learner), _make_parts(learner), help))
 
     add_commands(group, {kind: summary for kind, (_, summary) in kinds.items()}, arguments, load)
     app.add_typer(group, name="tune", help=reflow(_HELP))
 
 
-def _parser_learner(kind: str) -> Any:
+def _import_parser_learner(kind: str) -> Any:
     from unkernel.cli.learners.parser_search import PARSER_LEARNERS
 
     return PARSER_LEARNERS[kind]
 
 
-def _parts(learner: Any) -> Parts:
+def _make_parts(learner: Any) -> Parts:
     aliases = [alias for alias, name in _MEASURE_ALIASES.items() if name in learner.criteria]
     criteria: Any = make_choices("criteria", [*learner.criteria, *aliases])
     by = typer.Option("--by", help="Measure to optimise.", show_default=learner.criteria[0])
@@ -88,22 +88,22 @@ def _parts(learner: Any) -> Parts:
         help="Draw the measure: a .png, .svg or .pdf file. Replaces no file without --force.",
     )
     parts: dict[str, tuple[Any, Any]] = {
-        "data": (data_argument(learner, large_data=False), REQUIRED),
-        **_validation_parts(learner),
+        "data": (choose_data_argument(learner, large_data=False), REQUIRED),
+        **_make_validation_parts(learner),
         "by": (Annotated[criteria | None, by], None),
         "plot": (Annotated[Path | None, plot], None),
         "output": (train_options.BestOutput, None),
     }
     if learner.unit == "sentence" and learner.task.name == "trees":
         parts["format"] = (train_options.Format, None)
-    parts |= grid_parts(learner.options())
+    parts |= make_grid_parts(learner.options())
     if learner.unit == "row":
-        parts |= record_parts(learner)
-    parts |= measure_parts(learner)
+        parts |= make_record_parts(learner)
+    parts |= make_shared_parts(learner)
     return {**parts, **RUN_PARTS}
 
 
-def _validation_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
+def _make_validation_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
     if learner.unit != "sentence":
         return {"cv": (train_options.TuneFolds, None)}
     return {"dev": (train_options.TuneDevFile, None), "cv": (train_options.TuneFolds, None)}
@@ -114,12 +114,12 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
     from unkernel.cli.render.training_summary import print_tuning
     from unkernel.cli.terminal.progress import Display
 
-    fixed = [option for option in learner.options() if option.kind is bool]
-    options = given_options({name: value for name, value in given.items() if value != []}, fixed)
+    flags = [option for option in learner.options() if option.kind is bool]
+    options = given_options({name: value for name, value in given.items() if value != []}, flags)
     if learner.takes_records:
-        from unkernel.cli.learners.record_training import adapt_to_records, check_options, is_about_records
+        from unkernel.cli.learners.record_training import adapt_to_records, are_records, check_options
 
-        records = is_about_records(given["data"], options)
+        records = are_records(given["data"], options)
         check_options(options, given["data"], records=records)
         learner = adapt_to_records(learner) if records else learner
     search = Search.of(learner, options)
@@ -135,9 +135,8 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
 def _check_outputs(given: dict[str, Any]) -> None:
     from unkernel.cli.output_files import check_different, check_model_output, check_output
 
-    option_values = [
-        given.get(option) or "" for option in ("templates", "clusters")
-    ]  # names of built-in templates, or files
+    # The options are comma-separated lists of files, or of names of built-in templates.
+    option_values = [given.get("templates") or "", given.get("clusters") or ""]
     listed_files = [name for names in option_values for name in names.split(",") if name]
     inputs = [*given["data"], given.get("dev"), given.get("schema"), *listed_files]
     check_different(given["output"], given["plot"])

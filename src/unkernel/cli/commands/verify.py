@@ -79,7 +79,7 @@ def _verify_file(path: Path, key: Any) -> dict[str, Any]:
         "bytes": None,
     }
     try:
-        identity = _file_identity(path)
+        identity = _get_file_identity(path)
         opened = container.open_file(path, verify=True)
         result |= {
             "kind": opened.kind,
@@ -94,7 +94,9 @@ def _verify_file(path: Path, key: Any) -> dict[str, Any]:
             result["problem"] = "has no digests: load it and save it again"
         else:
             check_loaded(load(path, verify=False), str(path))
-        if _file_identity(path) != identity:  # else the digests and the signature may be of two files
+        if (
+            _get_file_identity(path) != identity
+        ):  # the digests and the signature might be of two different files
             result["problem"] = "was replaced while it was verified: verify it again"
     except FormatError as error:
         result |= {"problem": error.reason, "damaged": True}
@@ -104,8 +106,8 @@ def _verify_file(path: Path, key: Any) -> dict[str, Any]:
     return result
 
 
-def _file_identity(path: Path) -> tuple[int, ...]:
-    """Return the properties that distinguish a file from another one of the same name."""
+def _get_file_identity(path: Path) -> tuple[int, ...]:
+    """Return properties that change when a file is replaced by another file of the same name."""
     status = path.stat()
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 

@@ -20,7 +20,9 @@ from unkernel.parsing import ChunkModel, ExplainedDecision, TextParserModel
 from unkernel.parsing.chunks.model import mark_tag_column
 from unkernel.parsing.parser_model import ParserModel
 
-_NOT_LISTED = "conjunctions of rare features or of small weight are missing: the tables do not contain them"
+_INCOMPLETE_NOTE = (
+    "conjunctions of rare features or of small weight are missing: the tables do not contain them"
+)
 
 
 # --- One sentence -------------------------------------------------------------------------------------
@@ -34,10 +36,10 @@ def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) 
         if row >= len(corpus):
             raise ValueError(f"{data}: has {many(len(corpus), 'sentence')}, so there is no sentence {row:,}")
         with display.show_work("explaining"):
-            explained = _explain(path, parser, corpus[row : row + 1], top)
+            explained_decisions = _explain(path, parser, corpus[row : row + 1], top)
     sentence = corpus[row]
     text = " ".join(sentence.words) if isinstance(sentence, ChunkSentence) else str(sentence.text)
-    decisions = [_to_json(decision) for decision in explained]
+    decisions = [_to_json(decision) for decision in explained_decisions]
     return {"model": str(path), "data": data, "row": row, "text": text, "decisions": decisions}
 
 
@@ -83,7 +85,7 @@ def inspect_parser(path: Path, top: int, features: str | None, *, quiet: bool) -
     parser = open_explainable(path, "inspect")
     complete = all(part.engine != "split" and part.exact for part in parser.parts_.values())
     heaviest = list_heaviest(parser, top, quiet=quiet)
-    return description | {"top": heaviest, "top_note": None if complete else _NOT_LISTED}
+    return description | {"top": heaviest, "top_note": None if complete else _INCOMPLETE_NOTE}
 
 
 def list_heaviest(

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 
 class Examples:
-    """The examples of a file; attributes that only some sources have are None by default."""
+    """The examples of a file; optional attributes are None by default."""
 
     file: str
     source: Any  # the examples, for `fit`
-    count: Any  # None if only the workers of a cluster know it
-    labels: Any = None  # labels as classes, for `fit`; None if they are in the source
+    count: Any  # the number of examples; None if only the workers of a cluster read them
+    labels: Any = None  # labels as classes, for `fit`; None if `source` includes them
     groups: Any = None  # query numbers, for `fit`
-    zero_based: Any = None  # None if files have no indices
+    zero_based: Any = None  # whether indices in the file count from 0; None for files without indices
     packed: Path | None = None  # the packed copy of rows
 
     def targets(self) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
-        """Return the gold labels and the query numbers, to compare predictions with."""
+        """Return the gold labels and the query numbers, for evaluation."""
         return self.labels, self.groups
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:

@@ -10,14 +10,14 @@ from unkernel.errors import FormatError
 
 
 def read_names(path: str | None, first_index: int) -> dict[int, str]:
-    """Read the name of each column: one per line, or ``number<TAB>name`` with the numbers of data files."""
+    """Read names of columns: one per line, or ``number<TAB>name`` with the numbers of data files."""
     if path is None:
         return {}
     check_no_model(path, "names of features")
     lines = _read_lines(path)
     if lines and _is_number(lines[0].partition("\t")[0]) and "\t" in lines[0]:
         return _parse_numbered(path, lines, first_index)
-    return {column: name for column, line in enumerate(lines) if (name := line.strip())}
+    return {column: line.strip() for column, line in enumerate(lines) if line.strip()}
 
 
 def _read_lines(path: str) -> list[str]:

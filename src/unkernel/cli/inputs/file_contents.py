@@ -19,7 +19,7 @@ _BARE_TREE = re.compile(rb"([^\s(|]+)\s+(\([^\s()]*\s.*\))\s*")  # a label and a
 _MAX_TREE_CHARACTERS = 60  # in a message
 _NUMBER = rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 _ROW = re.compile(_NUMBER + rb"(\s+qid:\d+)?(\s+\d+:\S+)*\s*(#.*)?")
-_LINES_OF_ROWS = 5  # the lines that are examined
+_MAX_EXAMINED_LINES = 5
 _BUNSETSU = re.compile(rb"\* \d+ -?\d+[A-Z]")
 _WORD = re.compile(rb"\d+([-.]\d+)?\t")
 _TAG = re.compile(rb"O|[BIES](-.*)?")
@@ -47,7 +47,7 @@ _TRAINED_BY = {
 
 
 def read_beginning(file: str | Path | IO[bytes]) -> bytes:
-    """Read the first bytes of a file, decompressed; b"" if the file is unreadable, or a pipe (read once)."""
+    """Read and decompress the first bytes of a file; return b"" if it is unreadable, or a pipe."""
     if isinstance(file, str | Path) and not Path(file).is_file():
         return b""
     try:
@@ -62,7 +62,7 @@ def read_beginning(file: str | Path | IO[bytes]) -> bytes:
 
 
 def check_no_model(file: str, expected: str) -> None:
-    """Refuse a model where data is expected."""
+    """Raise ``ValueError`` if a file is a model, not data."""
     beginning = read_beginning(file)
     if begins_as_model(beginning):
         program = "unkernel"
@@ -74,8 +74,8 @@ def check_no_model(file: str, expected: str) -> None:
 
 
 def check_no_bare_trees(file: str) -> None:
-    """Refuse lines of a label and a tree without |BT| and |ET|, which could be taken for records."""
-    lines = [line for line in split_lines(read_beginning(file))[:-1] if line.strip()][:_LINES_OF_ROWS]
+    """Raise ``ValueError`` for trees without |BT| and |ET|, which look like records."""
+    lines = [line for line in split_lines(read_beginning(file))[:-1] if line.strip()][:_MAX_EXAMINED_LINES]
     first = _BARE_TREE.fullmatch(lines[0]) if lines else None
     if first is None or not all(map(_BARE_TREE.fullmatch, lines)):
         return
@@ -87,7 +87,7 @@ def check_no_bare_trees(file: str) -> None:
 
 
 def check_holds_sentences(file: str) -> None:
-    """Refuse a model, or rows, where sentences are expected; only the first bytes are examined."""
+    """Raise ``ValueError`` if the first bytes of a file are a model or rows, not sentences."""
     check_no_model(file, "sentences")
     if has_rows(read_beginning(file)):
         raise ValueError(f"{file} holds rows, not sentences; name the file with the sentences")
@@ -98,18 +98,20 @@ def check_holds_sentences(file: str) -> None:
 
 @contextlib.contextmanager
 def explain_wrong_file(path: Path, command: str) -> Iterator[None]:
-    """Turn the error of a data file given as a model into one that shows the arguments of `command`."""
+    """If the file of a model holds data, raise an error that shows the arguments of `command`."""
     try:
         yield
     except FormatError as error:
         content = "records" if format_of(str(path)) else detect_content(read_beginning(path))
         if content is None:
             raise
-        words = content if content in ("rows", "records", "trees") else f"sentences with {content}"
-        raise ValueError(f"{path} holds {words}, not a model: {_remedy(path, command, content)}") from error
+        description = content if content in ("rows", "records", "trees") else f"sentences with {content}"
+        raise ValueError(
+            f"{path} holds {description}, not a model: {_describe_remedy(path, command, content)}"
+        ) from error
 
 
-def _remedy(path: Path, command: str, content: str) -> str:
+def _describe_remedy(path: Path, command: str, content: str) -> str:
     if command in _MODEL_FIRST:
         return f"the MODEL comes first: {_MODEL_FIRST[command]}"
     target = " --target COLUMN" if content == "records" else ""
@@ -124,14 +126,14 @@ def detect_content(beginning: bytes) -> str | None:
 
 
 def has_rows(beginning: bytes) -> bool:
-    """Tell whether the first lines are labels with features."""
-    lines = [line.strip() for line in split_lines(beginning)[:-1]]  # the last line may be cut
-    rows = [line for line in lines if line and not line.startswith(b"#")][:_LINES_OF_ROWS]
+    """Return whether the first lines are labels with features."""
+    lines = [line.strip() for line in split_lines(beginning)[:-1]]  # the last line may be incomplete
+    rows = [line for line in lines if line and not line.startswith(b"#")][:_MAX_EXAMINED_LINES]
     return any(b":" in line for line in rows) and all(map(_ROW.fullmatch, rows))
 
 
 def has_trees(beginning: bytes) -> bool:
-    """Tell whether the first line that is no comment has a tree."""
+    """Return whether the first line that is not a comment has a tree."""
     lines = (line.strip() for line in split_lines(beginning))
     first = next((line for line in lines if line and not line.startswith(b"#")), b"")
     return first.startswith(b"(") or _TREE.search(first.partition(b"#")[0]) is not None
@@ -145,15 +147,15 @@ def detect_sentences(beginning: bytes) -> str | None:
     first = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
     if _WORD.match(first) and first.count(b"\t") == _CONLLU_COLUMNS - 1:
         return "dependency trees"
-    words = [line.split() for line in lines[:-1] if line.strip()]  # the last line may be cut
-    tags = sum(_TAG.fullmatch(fields[-1]) is not None for fields in words)
+    words = [line.split() for line in lines[:-1] if line.strip()]  # the last line may be incomplete
+    n_tags = sum(_TAG.fullmatch(fields[-1]) is not None for fields in words)
     widths = {len(fields) for fields in words}
-    is_chunks = len(widths) == 1 and widths.pop() > 1 and 2 * tags > len(words)
+    is_chunks = len(widths) == 1 and widths.pop() > 1 and 2 * n_tags > len(words)
     return "chunks" if is_chunks else None
 
 
 def has_no_columns(beginning: bytes) -> bool:
-    """Tell whether there is text in which no line has a tab."""
+    """Return whether there is text, but no tab."""
     return b"\t" not in beginning and any(
         line.strip() and not line.startswith(b"#") for line in split_lines(beginning)
     )

@@ -1,4 +1,4 @@
-"""Labels and rows of files, in the form that models take."""
+"""Labels and rows of files, converted to the classes and columns of a model."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _LARGEST_EXACT_INTEGER = 2**53
 
 
 def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return labels as integers if all are whole numbers, so that they are printed as -1, not -1.0."""
+    """Convert float labels to integers if all are whole numbers, to print -1 instead of -1.0."""
     if labels.dtype.kind != "f" or not np.all(np.abs(labels) <= _LARGEST_EXACT_INTEGER):
         return labels
-    whole = labels.astype(np.int64)
-    return whole if np.array_equal(whole, labels) else labels
+    integers = labels.astype(np.int64)
+    return integers if np.array_equal(integers, labels) else labels
 
 
 def check_classes(labels: NDArray[Any] | None, name: str) -> None:
-    """Refuse labels with fractions, which are numbers to predict, not classes; None is not checked."""
+    """Raise ``ValueError`` if a label has a fraction, and so is not a class; None is not checked."""
     if labels is not None and labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
         raise ValueError(
             f"{name} has fractions, and these models predict classes; for numbers: unkernel train regression"
@@ -30,24 +30,27 @@ def check_classes(labels: NDArray[Any] | None, name: str) -> None:
 
 
 def match_width(model: Any, X: Any, name: str) -> Any:
-    """Give rows the columns of the model; more columns are kept only if its width is not fixed."""
+    """Give rows at least the model's number of columns; if its width is fixed, exactly that number."""
     if model.fixed_width:
         return drop_unknown_features(X, model.n_features, name)
     from scipy import sparse
 
-    width = max(X.shape[1], model.n_features, 1)  # scikit-learn refuses rows without any column
+    width = max(X.shape[1], model.n_features, 1)  # scikit-learn requires at least one column
     return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 
 def drop_unknown_features(X: Any, n_features: int, name: str) -> Any:
-    """Give rows exactly the model's columns: features without a weight are dropped, with a warning."""
+    """Give rows exactly `n_features` columns; warn if values of other columns are dropped."""
     from scipy import sparse
 
-    kept = X[:, :n_features] if X.shape[1] > n_features else X
-    if ignored := X.nnz - kept.nnz:
-        rows = int(np.count_nonzero(np.diff(X.indptr) != np.diff(kept.indptr)))
+    known_columns = X[:, :n_features] if X.shape[1] > n_features else X
+    n_ignored = X.nnz - known_columns.nnz
+    if n_ignored:
+        rows = int(np.count_nonzero(np.diff(X.indptr) != np.diff(known_columns.indptr)))
         warn(
-            f"{name}: ignored {many(ignored, 'value')} in {many(rows, 'row')} of features that the model "
+            f"{name}: ignored {many(n_ignored, 'value')} in {many(rows, 'row')} of features that the model "
             f"does not know; it has {n_features:,}"
         )
-    return sparse.csr_matrix((kept.data, kept.indices, kept.indptr), shape=(X.shape[0], n_features))
+    return sparse.csr_matrix(
+        (known_columns.data, known_columns.indices, known_columns.indptr), shape=(X.shape[0], n_features)
+    )

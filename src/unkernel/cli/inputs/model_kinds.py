@@ -12,8 +12,8 @@ from unkernel.models import container, registry
 
 RECORDS = "records"
 CLUSTERS = "word_clusters"
-UNEXPLAINED = ("tokenizer",)  # kinds of parsers whose decisions cannot be explained
-# The models that an option is for, and the model that it was given with.
+UNEXPLAINED = ("tokenizer",)  # kinds of models whose decisions cannot be explained
+# For `refuse_options`: the models that an option is for, and the model of the command.
 ROWS_NOT_RECORDS = ("models of rows", "a model of records")
 ROWS_NOT_TREES = ("models of rows", "a model of trees")
 ROWS_NOT_PARSERS = ("models of rows or trees", "a parser")
@@ -22,7 +22,7 @@ MODEL_KINDS = frozenset({"compiled", "conjunctions", "kernel", "linear", "tree",
 
 
 def describe_parser_file(path: Path) -> str | None:
-    """Describe the parser in a file; None for any other file, and for a pipe, which can be read only once."""
+    """Describe the parser in a file; None for other files, and for pipes, which cannot be read twice."""
     if not path.is_file():
         return None
     try:
@@ -34,7 +34,7 @@ def describe_parser_file(path: Path) -> str | None:
 
 
 def list_commands(path: Path) -> str:
-    """List the commands that take a file of a parser, in words."""
+    """List the commands that read the parser in a file, as a part of a message."""
     kind = container.read(path)[0]
     if kind == CLUSTERS:
         return "unkernel train text --clusters takes it"
@@ -44,12 +44,12 @@ def list_commands(path: Path) -> str:
 
 
 def is_parser(path: Path) -> bool:
-    """Tell whether a file holds a parser."""
+    """Return whether a file holds a parser."""
     return describe_parser_file(path) is not None
 
 
 def is_records(path: Path) -> bool:
-    """Tell whether a file holds a model of records."""
+    """Return whether a file holds a model of records."""
     if not path.is_file():
         return False
     try:

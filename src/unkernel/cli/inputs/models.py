@@ -36,7 +36,7 @@ Model = KernelModel | LinearModel | ConjunctionModel
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A model that was read; `classifier` is None if its support vectors are not compiled yet."""
+    """A model of rows; `classifier` is None if its support vectors have not been compiled."""
 
     path: Path
     model: Model
@@ -44,7 +44,7 @@ class Opened:
     stored_tables: bool = False
 
     def get_classifier(self, display: Display, *, threads: int, quiet: bool = False) -> CompiledClassifier:
-        """Return the classifier; compile support vectors for this run, with a note."""
+        """Return the classifier; if there is none, compile the support vectors and print a note."""
         if self.classifier is not None:
             return self.classifier
         with display.show_attempts("compiling") as on_progress, _name_file_in_errors(self.path):
@@ -60,7 +60,7 @@ class Opened:
 
 @dataclass(frozen=True, eq=False)
 class OpenedTrees:
-    """A model of trees that was read."""
+    """A model of trees, and its classifier."""
 
     path: Path
     model: TreeModel
@@ -68,14 +68,14 @@ class OpenedTrees:
 
 
 def open_model(path: Path, command: str) -> Opened | OpenedTrees:
-    """Read the model that a command was given: a ``.uk`` file, or a model of another program.
+    """Read a model from a ``.uk`` file or a file of another program.
 
-    Anything else is a ``FormatError``; for a file of rows, trees or sentences, it shows the arguments of
-    `command`.
+    Other files raise ``FormatError``. For a file of rows, trees or sentences, the message shows the
+    arguments of `command`.
     """
     _check_no_parser(path)
     with explain_wrong_file(path, command), _name_file_in_errors(path):
-        if path.is_file() and is_compiled(path):  # a pipe can be read only once
+        if path.is_file() and is_compiled(path):  # a pipe cannot be read twice
             classifier = load(path)
             if isinstance(classifier, TreeClassifier):
                 return OpenedTrees(path, classifier.model, classifier)
@@ -89,9 +89,9 @@ def open_model(path: Path, command: str) -> Opened | OpenedTrees:
 
 
 def _check_no_parser(path: Path) -> None:
-    words = describe_parser_file(path)
-    if words is not None:
-        reason = f"{words}, and not a model of rows or trees: {list_commands(path)}"
+    description = describe_parser_file(path)
+    if description is not None:
+        reason = f"{description}, and not a model of rows or trees: {list_commands(path)}"
         raise FormatError(os.fspath(path), 0, 0, reason)
 
 
@@ -109,7 +109,7 @@ def _name_file_in_errors(path: Path) -> Iterator[None]:
 def first_index(model: Model, rows_zero_based: bool = True) -> int:
     """Return the number of column 0 in files: 0 or 1.
 
-    "Files" means the file that the model was trained on or read from; if that file is unknown, the file of
+    The model stores the number of its training file. If it does not, `rows_zero_based` describes the file of
     the rows to predict.
     """
     stored = model.origin.get("zero_based")
@@ -123,7 +123,7 @@ def read_stored_feature_names(model: Model) -> dict[int, str]:
 
 
 def is_ranking(model: Model) -> bool:
-    """Tell whether the scores of a model were trained to order rows."""
+    """Return whether the scores of a model were trained to order rows."""
     return model.decision.ranking
 
 
@@ -149,8 +149,8 @@ def describe(model: Model) -> dict[str, Any]:
             "intercept": model.intercept.tolist(),
         }
     if isinstance(model, LinearModel):
-        used = int(np.count_nonzero(model.weights.any(axis=1)))
-        return description | {"used_features": used, "intercept": model.intercept.tolist()}
+        n_used = int(np.count_nonzero(model.weights.any(axis=1)))
+        return description | {"used_features": n_used, "intercept": model.intercept.tolist()}
     return description | {
         "degree": model.degree,
         "basis": "sets" if model.sets else "monomials",
@@ -163,7 +163,7 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def describe_trees(model: TreeModel) -> dict[str, Any]:
-    """Describe a model of trees, for JSON; parameters without effect are null."""
+    """Describe a model of trees, for JSON; parameters that have no effect are null."""
     kernel, support = model.kernel, model.support
     uses_trees, uses_vectors = kernel.combination != "vectors", kernel.combination != "trees"
     return {
@@ -194,7 +194,7 @@ def describe_trees(model: TreeModel) -> dict[str, Any]:
 
 
 def _kernel_to_json(kernel: Kernel) -> dict[str, Any]:
-    """Describe a kernel, for JSON; parameters without effect are null."""
+    """Describe a kernel, for JSON; parameters that have no effect are null."""
     return {
         "kernel": kernel.name,
         "degree": kernel.degree if kernel.name == "polynomial" else None,
@@ -227,7 +227,7 @@ def count_zones(tables: Tables) -> dict[str, int]:
 
 
 def _count_grouped(tables: Tables) -> int:
-    """Count the features whose conjunctions are looked up by the states of groups."""
+    """Count the features in groups, whose sums are stored for each subset of the group."""
     begins = tables.arrays.get("group_begins")
     return 0 if begins is None or not len(begins) else int(begins[-1])
 

@@ -1,4 +1,4 @@
-"""Files of parsers: opening and describing them, and their results."""
+"""Parsers: read their files, and describe parsers and the results of their evaluation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCORES = ("f1", "precision", "recall")
 
 
 def open_parser(path: Path, command: str, beam: int | None = None) -> Parser:
-    """Read the parser that a command was given, and set its beam; refuse other files (``FormatError``)."""
+    """Read a parser and set its beam; raise ``FormatError`` if the file is not a parser."""
     parser = _load_parser(path, command)
     if beam is None:
         return parser
@@ -43,11 +43,11 @@ def _load_parser(path: Path, command: str) -> Parser:
         loaded = load(path)
     if isinstance(loaded, Parser):
         return loaded
-    words = describe_parser_file(path)
-    if words is not None:  # clusters of words
-        raise FormatError(os.fspath(path), 0, 0, f"{words}, not a parser: {list_commands(path)}")
-    words = f"a model of {_name_example_kind(loaded)}"
-    raise FormatError(os.fspath(path), 0, 0, f"{words}, not a parser: unkernel predict takes it")
+    description = describe_parser_file(path)
+    if description is not None:  # the file has clusters of words
+        raise FormatError(os.fspath(path), 0, 0, f"{description}, not a parser: {list_commands(path)}")
+    description = f"a model of {_name_example_kind(loaded)}"
+    raise FormatError(os.fspath(path), 0, 0, f"{description}, not a parser: unkernel predict takes it")
 
 
 def _name_example_kind(model: Any) -> str:
@@ -102,7 +102,7 @@ def _describe_part(name: str, part: CompiledClassifier) -> dict[str, Any]:
 def describe_result(result: Any) -> dict[str, Any]:
     """Return all measures of a parser's ``evaluate``, for JSON."""
     if isinstance(result, TextResult):
-        result = dataclasses.replace(result, answer=None)  # a treebank, not a number
+        result = dataclasses.replace(result, answer=None)  # a treebank, which does not belong in JSON
     description = dataclasses.asdict(result)
     description |= {name: getattr(result, name) for name in _SPEEDS if hasattr(result, name)}
     if isinstance(result, TextResult):

@@ -10,11 +10,11 @@ from unkernel.models.model_rows import read_for
 
 
 def expect_rows(opened: Opened, file: str) -> None:
-    """Refuse trees, or a model, before a model of rows is compiled."""
-    check_holds_rows(file, _remedy(opened))
+    """Raise ``ValueError`` if a file holds trees or a model; call this before compiling the model."""
+    check_holds_rows(file, _make_remedy(opened))
 
 
-def _remedy(opened: Opened) -> str:
+def _make_remedy(opened: Opened) -> str:
     return f"the model {opened.path} answers for rows"
 
 
@@ -22,5 +22,5 @@ def read_question_rows(
     opened: Opened, file: str, display: Display, zero_based: bool | None, jobs: int | None = None
 ) -> SvmlightData:
     """Read the rows to predict."""
-    with display.show_reading(file) as stream, explain_trees(_remedy(opened)):
+    with display.show_reading(file) as stream, explain_trees(_make_remedy(opened)):
         return read_for(opened.model, stream, zero_based, jobs)

@@ -30,7 +30,9 @@ class RecordExamples(Examples):
         """Fit the encoder to records, and encode them."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", MixedColumnWarning)  # reading has named the line
+                warnings.simplefilter(
+                    "ignore", MixedColumnWarning
+                )  # the reader of the file has already warned, with the line
                 rows = encoder.fit_transform(table.columns)
         except (ValueError, TypeError) as error:
             raise ValueError(f"{file}: {error}") from error

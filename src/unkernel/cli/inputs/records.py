@@ -33,7 +33,7 @@ _PREDICTION_BLOCK_BYTES = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class OpenedRecords:
-    """A model of records that was read."""
+    """A model of records, with the description of its training file."""
 
     path: Path
     classifier: RecordClassifier
@@ -59,7 +59,7 @@ class OpenedRecords:
 
     @cached_property
     def plan_of_files(self) -> Plan:
-        """The plan, with None treated as NaN, because files have no NaN."""
+        """The plan for records of files, in which None stands for missing numbers (NaN)."""
         return self.classifier.plan.with_none_as_nan()
 
     @property
@@ -84,7 +84,7 @@ def open_record_model(path: Path) -> OpenedRecords:
 
 
 def check_records(opened: OpenedRecords, *, probability: bool = False) -> None:
-    """Refuse models that a command cannot use."""
+    """Raise ``ValueError`` for a model of texts or, with `probability`, a model without probabilities."""
     if opened.classifier.plan.whole:
         raise ValueError(
             f"{opened.path}: takes texts, not records with columns: use it from Python, with unkernel.load"
@@ -97,12 +97,12 @@ def check_records(opened: OpenedRecords, *, probability: bool = False) -> None:
 
 
 def is_record_file(file: str) -> bool:
-    """Tell whether a file holds records, by its name."""
+    """Return whether a file holds records, by its name."""
     return format_of(file) is not None
 
 
 def check_no_records(file: str, path: Path) -> None:
-    """Refuse records where the model takes rows or trees."""
+    """Raise ``ValueError`` if `file` holds records, because the model takes rows or trees."""
     check_no_bare_trees(file)
     if is_record_file(file):
         raise ValueError(
@@ -115,14 +115,14 @@ def check_no_records(file: str, path: Path) -> None:
 def open_record_file(file: str, display: Display, *, wait: bool = True) -> Iterator[RecordFile]:
     """Open a file of records, and show the progress of reading; ``-`` is stdin.
 
-    With ``wait=False``, records that have arrived on stdin do not wait for more.
+    With ``wait=False``, records on stdin are processed as soon as they arrive.
     """
     check_no_model(file, "records")
     if file != STANDARD_STREAM and format_of(file) == "parquet":
         with display.show_work(f"reading {Path(file).name}"):
             yield open_records(file)
         return
-    if not wait:  # a progress bar would wait for whole blocks
+    if not wait:  # a progress bar would need buffered reading, which waits for full blocks
         with stdin_path().open("rb", buffering=0) as pipe:
             yield open_records(pipe, name=_STDIN, wait=False, size=_PREDICTION_BLOCK_BYTES)
         return
@@ -157,7 +157,7 @@ def drop_target(opened: OpenedRecords, record: dict[str, Any]) -> dict[str, Any]
 
 
 def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:
-    """Refuse a table without all columns; columns that a JSON record does not have are missing values."""
+    """Raise ``ValueError`` if a table lacks a column. In JSON records, absent columns are missing values."""
     present = file.columns or []
     missing = [name for name in columns_read(opened.classifier.plan) if name not in present]
     if not missing:
@@ -174,7 +174,7 @@ def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:
 
 
 def _check_unknown(opened: OpenedRecords, present: list[str], file: str) -> None:
-    """Refuse unknown columns of a table, which readers leave out, if the model was compiled to do so."""
+    """Refuse unknown columns of a table if the model was compiled with ``--unknown-keys error``."""
     plan = opened.classifier.plan
     unknown = [name for name in present if name not in plan.columns and name != opened.target]
     if unknown and not plan.ignores_unknown_keys:

@@ -54,14 +54,14 @@ class Question:
     display: Display
     zero_based: bool | None
     threads: int
-    given: Any = None  # the part of the file that parsers of raw text get
+    given: Any = None  # the input of parsers of raw text: text, tokens or tags
     format: Any = None  # the format of a treebank
 
 
-def report_on(
+def make_report(
     models: Sequence[Path], question: Question, choices: Choices, train: str | None = None
 ) -> Report:
-    """Make the report of models on a file; `train` is a file to train a linear model on, for comparison."""
+    """Make a report of models on a file, with a linear baseline trained on the file `train`, if given."""
     if question.file == STANDARD_STREAM and len(models) > 1:
         raise ValueError("stdin can be read only once: give --test a file to compare models on it")
     if is_parser(models[0]):
@@ -82,15 +82,15 @@ def report_on(
 
 
 def _report_parsers(models: Sequence[Path], question: Question, choices: Choices) -> Report:
-    from unkernel.report.parsers import report_of_parsers  # imports all kinds of parsers
+    from unkernel.report.parsers import report_of_parsers  # imports all kinds of parsers, which is slow
 
     refuse_options(models[0], {"--zero-based": question.zero_based}, ROWS_NOT_PARSERS)
     opened = {
         name: open_parser(path, "report") for path, name in zip(models, name_models(models), strict=True)
     }
-    first = next(iter(opened.values()))
-    read = choose_reader(find_task(first), question.format)
-    options = parse_given(first, question.given)
+    first_parser = next(iter(opened.values()))
+    read = choose_reader(find_task(first_parser), question.format)
+    options = parse_given(first_parser, question.given)
     corpus = Input(question.file).read(read, question.display)
     with question.display.show_work("parsing"):
         return report_of_parsers(opened, corpus, choices, question.threads, options)
@@ -143,16 +143,16 @@ def _score_records(opened: OpenedRecords, name: str, question: Question) -> Mode
 
 
 class _ShownRecords:
-    """Records of blocks by their index in the file."""
+    """The records of a file, as dicts without the target; the index counts from the start of the file."""
 
     def __init__(self, opened: OpenedRecords, blocks: Sequence[Block]) -> None:
         self._opened = opened
         self._blocks = blocks
-        self._firsts = [0, *accumulate(block.n_rows for block in blocks)]
+        self._block_starts = [0, *accumulate(block.n_rows for block in blocks)]
 
     def __getitem__(self, example: int) -> dict[str, Any]:
-        block_index = bisect_right(self._firsts, example) - 1
-        block = self._blocks[block_index].one(example - self._firsts[block_index])
+        block_index = bisect_right(self._block_starts, example) - 1
+        block = self._blocks[block_index].one(example - self._block_starts[block_index])
         return drop_target(self._opened, block.records()[0])
 
 
@@ -160,14 +160,16 @@ def _score_rows(opened: Opened, name: str, question: Question) -> ModelPredictio
     expect_rows(opened, question.file)
     classifier = opened.get_classifier(question.display, threads=question.threads)
     rows = read_question_rows(opened, question.file, question.display, question.zero_based, question.threads)
-    wide = canonical_rows(match_width(opened.model, rows.X, question.file))
+    matched_rows = canonical_rows(match_width(opened.model, rows.X, question.file))
     examples = Examples(class_labels(rows.y), Path(question.file).name, "row", rows.qid)
-    return predict_examples(name, classifier, wide, examples, question.threads)
+    return predict_examples(name, classifier, matched_rows, examples, question.threads)
 
 
 def _score_trees(opened: OpenedTrees, name: str, question: Question) -> ModelPredictions:
     check_rows_only([question.file], question.zero_based)
-    read = read_for_model(opened.model, opened.path, question.file, question.display)
-    forest = read.data.X
-    examples = Examples(np.asarray(read.labels), Path(question.file).name, "tree", shown=format_tree(forest))
+    tree_examples = read_for_model(opened.model, opened.path, question.file, question.display)
+    forest = tree_examples.data.X
+    examples = Examples(
+        np.asarray(tree_examples.labels), Path(question.file).name, "tree", shown=format_tree(forest)
+    )
     return predict_examples(name, opened.classifier, forest, examples, question.threads)

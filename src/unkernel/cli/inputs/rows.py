@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from unkernel.cutplane.solver_run import TrainingRows
     from unkernel.data.rows.row_files import RowFile
 
-_BYTES_PER_ROW = 90  # labels, groups, scores, their order, and the buffers of the oracles
-_WEIGHT_VECTORS_BESIDE_CUTS = 4
+_BYTES_PER_ROW = 90  # for labels, groups, scores, sorted indices, and the buffers of the oracles
+_OTHER_WEIGHT_VECTORS = 4  # weight vectors that training needs in addition to the cuts
 _WITH_TREES = "train on trees with unkernel train tree"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MemoryRows(Examples):
-    """Rows of a file that was read."""
+    """The rows of a file, in memory."""
 
     file: str
     data: SvmlightData
@@ -69,13 +69,13 @@ class MemoryRows(Examples):
         return self.data.qid
 
     def targets(self) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
-        """Return the gold labels and the query numbers, to compare predictions with."""
+        """Return the gold labels and the query numbers, for evaluation."""
         return self.data.y, self.data.qid
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PackedRows(Examples):
-    """Rows of files, in a packed copy. Large arrays are read when they are needed, and not kept."""
+    """Rows of files, in a packed copy on disk. Large arrays are read for each use, and not kept in memory."""
 
     file: str
     source: str | list[str]  # a path or a pattern, or several paths
@@ -87,7 +87,7 @@ class PackedRows(Examples):
     zero_based: bool
 
     def targets(self) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
-        """Return the gold labels and the query numbers, to compare predictions with."""
+        """Return the gold labels and the query numbers, for evaluation."""
         opened = self._open()[1]
         return opened.y, opened.qid
 
@@ -180,12 +180,12 @@ def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> M
 def check_files(files: Sequence[str]) -> None:
     """Refuse files and patterns that do not hold rows; only the first bytes are examined."""
     for file in files:
-        for found in [file] if Path(file).exists() else glob.glob(file):  # noqa: PTH207 (any depth)
-            check_holds_rows(found, _WITH_TREES)
+        for path in [file] if Path(file).exists() else glob.glob(file):  # noqa: PTH207 (any depth)
+            check_holds_rows(path, _WITH_TREES)
 
 
 def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any) -> PackedRows:
-    """Pack files into the estimator's cache, unless they are there already."""
+    """Pack files into the estimator's cache, unless the cache already has them."""
     from unkernel.cutplane.solver_run import open_row_files
 
     check_files(files)
@@ -222,21 +222,21 @@ def _translate_cache_errors() -> Iterator[None]:
         raise ValueError(_name_cache_option(str(error))) from error
 
 
-def _name_cache_option(words: str) -> str:
-    return re.sub(r"\bcache=", "--cache ", words).rstrip()
+def _name_cache_option(message: str) -> str:
+    return re.sub(r"\bcache=", "--cache ", message).rstrip()
 
 
 def estimate_bytes(rows: int, n_features: int, max_cuts: int) -> int:
     """Estimate the memory of training out of core: some bytes per row, and one weight vector per cut."""
-    return _BYTES_PER_ROW * rows + 8 * n_features * (max_cuts + _WEIGHT_VECTORS_BESIDE_CUTS)
+    return _BYTES_PER_ROW * rows + 8 * n_features * (max_cuts + _OTHER_WEIGHT_VECTORS)
 
 
-def check_memory(rows: Rows, allowed: float, max_cuts: int) -> None:
-    """Refuse training out of core that needs more than the allowed bytes."""
-    needed = estimate_bytes(rows.count, rows.n_features, max_cuts)
-    if needed > allowed:
+def check_memory(rows: Rows, limit: float, max_cuts: int) -> None:
+    """Refuse training out of core that needs more than `limit` bytes."""
+    n_bytes = estimate_bytes(rows.count, rows.n_features, max_cuts)
+    if n_bytes > limit:
         contents = f"{many(rows.count, 'row')}, {many(rows.n_features, 'feature')} and {max_cuts:,} cuts"
         raise ValueError(
-            f"{rows.file}: {contents} need about {format_size(needed)}, and --memory allows "
-            f"{format_size(int(allowed))}; raise it, or lower --max-cuts"
+            f"{rows.file}: {contents} need about {format_size(n_bytes)}, and --memory allows "
+            f"{format_size(int(limit))}; raise it, or lower --max-cuts"
         )

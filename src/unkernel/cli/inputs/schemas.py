@@ -12,11 +12,11 @@ _EXAMPLE = '{"age": "binned", "zip": "category"}'
 
 
 def read_schema(path: str | None) -> dict[str, str]:
-    """Read the kind of each column that the file names."""
+    """Read a schema, which maps columns to kinds; return an empty dict if there is no file."""
     if path is None:
         return {}
     try:
-        found = json.loads(Path(path).read_bytes())
+        schema = json.loads(Path(path).read_bytes())
     except UnicodeDecodeError:
         raise FormatError(path, 0, 0, f"a schema is JSON such as {_EXAMPLE}, not bytes") from None
     except json.JSONDecodeError as error:
@@ -24,10 +24,10 @@ def read_schema(path: str | None) -> dict[str, str]:
         raise FormatError(path, error.lineno, error.colno, reason) from None
     except RecursionError:
         raise FormatError(path, 0, 0, f"a schema is JSON such as {_EXAMPLE}") from None
-    if not isinstance(found, dict):
+    if not isinstance(schema, dict):
         raise FormatError(path, 0, 0, f"a schema is an object such as {_EXAMPLE}")
-    for name, kind in found.items():
+    for name, kind in schema.items():
         if kind not in KINDS:
             reason = f"the kind of column {name!r} must be one of {', '.join(KINDS)}, got {kind!r}"
             raise FormatError(path, 0, 0, reason)
-    return found
+    return schema

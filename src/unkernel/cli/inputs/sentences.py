@@ -27,7 +27,7 @@ from unkernel.parsing import TextParserModel
 if TYPE_CHECKING:
     from unkernel.parsing.model_estimator import BaseParser
 
-_TASKS_BY_CONTENT = {"dependency trees": "trees"}  # all other tasks have the name of the content
+_TASKS_BY_CONTENT = {"dependency trees": "trees"}  # other tasks have the same name as the content
 _CONLLU_SUFFIX = ".conllu"  # or .conllu.gz
 
 
@@ -36,17 +36,19 @@ class Task:
     """A kind of sentences, and the estimator that learns from them."""
 
     name: str
-    words: str  # the content, for people
+    words: str  # the content, in messages
     kind: str  # of model files
     learner: str  # the name of the estimator
-    unit: str  # the parts of sentences that are counted
+    unit: str  # what `count` counts: "word" or "bunsetsu"
     read: Callable[[Any], Any]  # reads a corpus with correct answers
 
     @property
     def estimator(self) -> type[BaseParser[Any, Any]]:
-        """The estimator, imported when it is first needed: parsing does not need it."""
-        found: type[BaseParser[Any, Any]] = getattr(importlib.import_module("unkernel.parsing"), self.learner)
-        return found
+        """The estimator, imported on first use, because parsing does not need it."""
+        estimator: type[BaseParser[Any, Any]] = getattr(
+            importlib.import_module("unkernel.parsing"), self.learner
+        )
+        return estimator
 
     def count(self, corpus: Any) -> int:
         """Count the words, or the bunsetsu."""
@@ -78,7 +80,7 @@ def choose_reader(task: Task, format: Any) -> Callable[[Any], Any]:
 
 
 def parse_given(parser: Parser, given: Any) -> dict[str, Any]:
-    """Return the argument ``given`` of a parser of raw text; no other parser has it."""
+    """Return the argument ``given`` for a parser of raw text, and no arguments for other parsers."""
     if isinstance(parser, TextParserModel):
         return {"given": "text" if given is None else given.value}
     if given is not None:
@@ -87,7 +89,7 @@ def parse_given(parser: Parser, given: Any) -> dict[str, Any]:
 
 
 def check_input(file: str, task: Task, *, raw: bool) -> None:
-    """Refuse a file whose content does not suit the task; only the first bytes are examined."""
+    """Raise ``ValueError`` if the first bytes of a file do not suit the task."""
     if not raw:
         check_holds_sentences(file)
         if task.name == "text" and has_no_columns(read_beginning(file)):
@@ -106,7 +108,7 @@ def guess_task(beginning: bytes) -> Task | None:
 
 
 class Input:
-    """A file to train or to evaluate on. Stdin is read at once, as it can be read only once."""
+    """A file to train or to evaluate on. The content of stdin is kept, because stdin cannot be read twice."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -125,14 +127,14 @@ class Input:
         if self._bytes is not None:
             return read(self._source())
         with display.show_reading(self.name) as file:
-            return read(_Named(file, self.name))
+            return read(_NamedFile(file, self.name))
 
     def _source(self) -> Path | io.BytesIO:
         return Path(self.name) if self._bytes is None else io.BytesIO(self._bytes)
 
 
-class _Named:
-    """A file with the name that the user gave, for messages."""
+class _NamedFile:
+    """A file whose name in messages is the name that the user gave."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self.name = name

@@ -26,18 +26,18 @@ _EXAMPLE = "a line is, for example: 1 |BT| (S (NP dogs) (VP bark)) |ET|"
 
 
 class UnusedPartWarning(UserWarning):
-    """Examples hold trees or vectors that a model ignores."""
+    """A model ignores some trees or vectors of examples."""
 
 
 def is_tree_file(file: str) -> bool:
-    """Tell whether a file holds trees, by its name or its first line; False if it cannot be read twice."""
+    """Return whether the name or the first line of a file indicates trees; False for pipes."""
     if not Path(file).is_file():
         return False
     return bool(_TREE_SUFFIXES & set(PurePath(file).suffixes)) or _begins_with_trees(read_beginning(file))
 
 
 def check_holds_rows(file: str, remedy: str) -> None:
-    """Refuse a model, or trees, where rows are expected; only the first bytes are examined."""
+    """Raise ``ValueError`` if the first bytes of a file are a model or trees, not rows."""
     check_no_model(file, "rows")
     if is_tree_file(file):
         raise ValueError(f"{file}: holds trees, not rows of features; {remedy}")
@@ -45,7 +45,7 @@ def check_holds_rows(file: str, remedy: str) -> None:
 
 @contextlib.contextmanager
 def explain_trees(remedy: str) -> Iterator[None]:
-    """Explain the error of rows that turn out to be trees."""
+    """If a reader of rows fails at a tree, raise an error that says so."""
     try:
         yield
     except FormatError as error:
@@ -56,7 +56,7 @@ def explain_trees(remedy: str) -> Iterator[None]:
 
 
 def check_rows_only(files: Sequence[str], zero_based: bool | None, cache: int | None = None) -> None:
-    """Refuse options of rows: trees come from one file, and their vectors count from 1."""
+    """Raise ``ValueError`` for several files, and for options that are only for rows."""
     if len(files) > 1:
         raise ValueError(f"{files[-1]}: trees are read from one file; join the files first")
     if zero_based is not None:
@@ -79,17 +79,17 @@ class TreeExamples(Examples):
 
     @property
     def has_trees(self) -> bool:
-        """Whether there is any tree."""
+        """Whether at least one example has a tree."""
         return any(bool((roots >= 0).any()) for roots in self.data.X.trees.values())
 
     @property
     def has_vectors(self) -> bool:
-        """Whether there is any vector."""
+        """Whether at least one example has a vector."""
         return any(bool(vectors.present.any()) for vectors in self.data.X.vectors.values())
 
     @property
     def n_features(self) -> int:
-        """The number of columns of the vectors beside the trees; 0 without vectors."""
+        """The number of columns of the vectors; 0 without vectors."""
         return max((vectors.matrix.shape[1] for vectors in self.data.X.vectors.values()), default=0)
 
     @property
@@ -121,7 +121,7 @@ def read_labelled(file: str, display: Display) -> TreeExamples:
 
 
 def read_test(file: str, display: Display, training: TreeExamples) -> TreeExamples:
-    """Read test trees; call this before training, so that a bad file does not cost the training time."""
+    """Read test trees. This happens before training, because training may take long and the file be bad."""
     tests = read_labelled(file, display)
     if training.has_trees and not tests.has_trees:
         raise ValueError(f"{file}: has no trees, but {training.file} has; {_EXAMPLE}")
@@ -129,7 +129,7 @@ def read_test(file: str, display: Display, training: TreeExamples) -> TreeExampl
 
 
 def read_for_model(model: TreeModel, path: Path, file: str, display: Display) -> TreeExamples:
-    """Read the trees to predict; refuse a file without the parts that the model's kernel compares."""
+    """Read the trees to predict; raise ``ValueError`` if they lack a part that the kernel compares."""
     examples = read(file, display)
     combination = model.kernel.combination
     if combination in ("trees", "product") and not examples.has_trees:
@@ -145,7 +145,7 @@ def read_for_model(model: TreeModel, path: Path, file: str, display: Display) ->
 
 
 def _list_compared_parts(model: TreeModel, forest: Forest) -> list[str]:
-    """Describe the trees and vectors that a model compares, if it ignores any tree or vector of a forest."""
+    """Describe the trees and vectors that a model compares; return [] if it ignores none of a forest."""
     compared = []
     for name, example_parts, model_parts, pairing in (
         ("trees", forest.trees, model.support.trees, model.kernel.tree_pairing),

@@ -15,15 +15,15 @@ from unkernel.cli.options.estimator_options import DerivedOption, default_value,
 from unkernel.cli.quality import compare_classes
 from unkernel.cli.render.quality import class_facts
 from unkernel.cli.terminal.console import format_size
-from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import labels as format_labels
 from unkernel.measures.number_format import many
 from unkernel.models import KernelModel
 
 Given = Mapping[str, Any]
 OnProgress = Callable[[Any], None]
 
-_COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
-_TWO_CLASSES = ("accuracy", "positive_class", "precision", "recall", "f1", "roc_area")
+_DEFAULT_COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+_CLASS_MEASURES = ("accuracy", "positive_class", "precision", "recall", "f1", "roc_area")
 
 
 class Learner(ABC):
@@ -35,9 +35,11 @@ class Learner(ABC):
     tune_help: ClassVar[str]  # of ``unkernel tune NAME --help``
     step: str  # the name of an iteration
     unit: str = "row"  # the name of an example
-    takes_records: ClassVar[bool] = False  # whether it also learns from records, after encoding
-    predicts_values: ClassVar[bool] = False  # numbers instead of classes or ranks
-    measures: ClassVar[tuple[str, ...]]  # the keys of `measure`; null if not known
+    takes_records: ClassVar[bool] = False  # whether it can also be trained on encoded records
+    predicts_values: ClassVar[bool] = False  # whether it predicts numbers instead of classes or ranks
+    measures: ClassVar[
+        tuple[str, ...]
+    ]  # the keys of the result of `measure`; a value is None if it is not known
     criteria: ClassVar[tuple[str, ...]]  # measures that ``tune`` can optimise, the default first
     percent: ClassVar[bool] = False  # whether measures are in percent, not shares of 1
     large_data: ClassVar[bool] = False  # whether rows may be in several files, or on a cluster
@@ -53,8 +55,8 @@ class Learner(ABC):
 
     @classmethod
     def default_grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """Return the grid that ``tune`` tries if no option has several values."""
-        return {} if "C" in grid else {"C": list(_COSTS)}
+        """Return the grid that ``tune`` adds to `grid` if no option has several values."""
+        return {} if "C" in grid else {"C": list(_DEFAULT_COSTS)}
 
     @classmethod
     def default(cls, parameter: str) -> Any:
@@ -63,21 +65,21 @@ class Learner(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Refuse options that do not go together."""
+        """Raise ``ValueError`` if options exclude each other."""
 
     def parameters(self, jobs: int) -> dict[str, Any]:
         """Return the estimator's parameters from the options that were given."""
-        chosen = {
+        parameters = {
             option.parameter: self.given[option.name]
             for option in self.options()
             if option.name in self.given
         }
         names = {option.parameter for option in self.options()}
         if "random_state" in names:
-            chosen = {"random_state": 0} | chosen
-        if "class_weight" in chosen:
-            chosen["class_weight"] = _class_weight(chosen["class_weight"], self.label)
-        return chosen | {"n_jobs": jobs}
+            parameters = {"random_state": 0} | parameters
+        if "class_weight" in parameters:
+            parameters["class_weight"] = _parse_class_weight(parameters["class_weight"], self.label)
+        return parameters | {"n_jobs": jobs}
 
     @staticmethod
     def label(text: str) -> Any:
@@ -91,27 +93,27 @@ class Learner(ABC):
 
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Describe the parameters and the solution, for JSON."""
-        chosen = {name: getattr(estimator, name) for name in ("C", "tol")}
-        found = {"objective": estimator.objective_, "gap": estimator.gap_}
-        return {"learner": self.estimator.__name__} | chosen | found
+        parameters = {name: getattr(estimator, name) for name in ("C", "tol")}
+        solution = {"objective": estimator.objective_, "gap": estimator.gap_}
+        return {"learner": self.estimator.__name__} | parameters | solution
 
     @abstractmethod
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
-        """Measure the quality of predictions, for JSON; a key ``*_note`` says why a measure is not known."""
+        """Measure the quality of predictions, for JSON; a key ``*_note`` says why a measure is missing."""
 
     @abstractmethod
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
-        """Describe the data and the model, for people."""
+        """Describe the data and the model as text."""
 
     @abstractmethod
-    def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
-        """Format the result of :meth:`measure` on the training or test examples, for people."""
+    def quality(self, measured: dict[str, Any], split: str) -> dict[str, str]:
+        """Format the result of :meth:`measure` as text; `split` is "training" or "test"."""
 
 
 class ClassLearner(Learner):
     """Learners of models that predict classes."""
 
-    measures: ClassVar[tuple[str, ...]] = _TWO_CLASSES
+    measures: ClassVar[tuple[str, ...]] = _CLASS_MEASURES
     criteria: ClassVar[tuple[str, ...]] = ("accuracy", "f1", "roc_area")
 
     def describe(self, estimator: Any) -> dict[str, Any]:
@@ -126,18 +128,18 @@ class ClassLearner(Learner):
         """Return the result of :meth:`measure`, given scores and gold labels."""
         return compare_classes(estimator.to_model().decision, scores, labels, self.unit)
 
-    def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
+    def quality(self, measured: dict[str, Any], split: str) -> dict[str, str]:
         """Add the log loss if it was measured."""
-        facts = class_facts(measured, self.unit, f"{which} ")
+        facts = class_facts(measured, self.unit, f"{split} ")
         if measured.get("log_loss") is not None:
-            facts[f"{which} log loss"] = f"{measured['log_loss']:.6g} per {self.unit}"
+            facts[f"{split} log loss"] = f"{measured['log_loss']:.6g} per {self.unit}"
         return facts
 
 
 def describe_classes(result: dict[str, Any]) -> str:
     """Describe the number of examples, features and classes."""
     classes = result["classes"]
-    return f"{describe_size(result)}, {many(len(classes), 'class', 'classes')}: {label_words(classes)}"
+    return f"{describe_size(result)}, {many(len(classes), 'class', 'classes')}: {format_labels(classes)}"
 
 
 def describe_size(result: dict[str, Any]) -> str:
@@ -167,17 +169,17 @@ def describe_conjunctions(result: dict[str, Any]) -> str:
     return f"{many(result['conjunctions'], 'conjunction')} of at most {many(result['degree'], 'feature')}"
 
 
-def describe_gap(result: dict[str, Any], passes: str) -> str:
-    """Describe the final gap, and the iterations that it took."""
-    return f"{result['gap']:.2e} (asked for {result['tol']:g}) after {passes}"
+def describe_gap(result: dict[str, Any], iterations: str) -> str:
+    """Describe the final gap and the number of iterations."""
+    return f"{result['gap']:.2e} (asked for {result['tol']:g}) after {iterations}"
 
 
-def _class_weight(text: str, label_of: Callable[[str], Any]) -> dict[Any, float] | str:
+def _parse_class_weight(text: str, parse_label: Callable[[str], Any]) -> dict[Any, float] | str:
     if text == "balanced":
         return text
     pairs = [pair.rpartition("=") for pair in text.split(",")]
     try:
-        weights = {label_of(label): float(weight) for label, _, weight in pairs}
+        weights = {parse_label(label): float(weight) for label, _, weight in pairs}
     except ValueError:
         raise ValueError(
             f"--class-weight must be balanced or a list such as 1=2.5,-1=1, got {text!r}"

@@ -1,4 +1,4 @@
-"""Probabilities for models without them: a sigmoid of each score, fitted to held-out records."""
+"""Probabilities for models that have only scores: sigmoids of the scores, fitted to held-out records."""
 
 from __future__ import annotations
 
@@ -38,36 +38,36 @@ def fit_curves(decision: Decision, scores: NDArray[np.float64], labels: NDArray[
 
 
 def fit_sigmoid(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Sigmoid:
-    """Fit 1 / (1 + exp(a f + b)) to scores f: Platt's problem.
+    """Fit 1 / (1 + exp(a f + b)) to scores f (Platt scaling).
 
     Minimises the sum of t log(1 + exp(a f + b)) + (1 - t) log(1 + exp(-a f - b)), where t is nearly 1 for
     positive records and nearly 0 for others, by Newton's method with a line search: Lin, Lin and Weng, A note
     on Platt's probabilistic outputs for support vector machines, Machine Learning 68 (2007).
     """
-    positives = int(positive.sum())
-    negatives = len(positive) - positives
-    target = np.where(positive, (positives + 1.0) / (positives + 2.0), 1.0 / (negatives + 2.0))
-    point = np.array([0.0, np.log((negatives + 1.0) / (positives + 1.0))])
-    value = _loss(point, scores, target)
+    n_positive = int(positive.sum())
+    n_negative = len(positive) - n_positive
+    target = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0))
+    parameters = np.array([0.0, np.log((n_negative + 1.0) / (n_positive + 1.0))])
+    value = _loss(parameters, scores, target)
     for _ in range(_MAX_STEPS):
-        p = sigmoid(point[0] * scores + point[1])
-        slope, curvature = target - p, p * (1.0 - p)
-        gradient = np.array([scores @ slope, slope.sum()])
+        p = sigmoid(parameters[0] * scores + parameters[1])
+        residual, curvature = target - p, p * (1.0 - p)
+        gradient = np.array([scores @ residual, residual.sum()])
         mixed = float(scores @ curvature)
         hessian = np.array([[scores**2 @ curvature, mixed], [mixed, curvature.sum()]])
         step = -np.linalg.solve(hessian + _TOLERANCE * np.eye(2), gradient)
         descent, length = float(gradient @ step), 1.0
         while length > _TOLERANCE:
-            if _loss(point + length * step, scores, target) <= value + 1e-4 * length * descent:
+            if _loss(parameters + length * step, scores, target) <= value + 1e-4 * length * descent:
                 break
             length /= 2
-        point = point + length * step
-        before, value = value, _loss(point, scores, target)
-        if before - value < _TOLERANCE * abs(before):
+        parameters = parameters + length * step
+        previous, value = value, _loss(parameters, scores, target)
+        if previous - value < _TOLERANCE * abs(previous):
             break
-    return Sigmoid(float(point[0]), float(point[1]))
+    return Sigmoid(float(parameters[0]), float(parameters[1]))
 
 
-def _loss(point: NDArray[np.float64], scores: NDArray[np.float64], target: NDArray[np.float64]) -> float:
-    exponent = point[0] * scores + point[1]
+def _loss(parameters: NDArray[np.float64], scores: NDArray[np.float64], target: NDArray[np.float64]) -> float:
+    exponent = parameters[0] * scores + parameters[1]
     return float((target * exponent + np.logaddexp(0.0, -exponent)).sum())

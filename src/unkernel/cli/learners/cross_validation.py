@@ -1,4 +1,4 @@
-"""Cross-validation with scikit-learn's splitters: fits along paths of C, in threads that Ctrl-C can stop."""
+"""Cross-validation with scikit-learn's splitters, in threads that Ctrl-C stops."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Validated:
 
     def mean(self, measure: str) -> float:
         """Return the mean over the folds in which the measure is known; NaN if it is unknown in all folds."""
-        defined = self.list_known_values(measure)
-        return float(np.mean(defined)) if defined else math.nan
+        known_values = self.list_known_values(measure)
+        return float(np.mean(known_values)) if known_values else math.nan
 
     def deviation(self, measure: str) -> float | None:
         """Return the standard deviation between folds; None for a single fold."""
-        defined = self.list_known_values(measure)
-        return float(np.std(defined)) if len(self.values) > 1 and defined else None
+        known_values = self.list_known_values(measure)
+        return float(np.std(known_values)) if len(self.values) > 1 and known_values else None
 
     def list_known_values(self, measure: str) -> list[float]:
         """Return the measure in each fold in which it is known."""
@@ -55,15 +55,15 @@ class Validated:
 
 def make_folds(examples: Examples, count: int, seed: int) -> list[Fold]:
     """Make folds of examples, as :func:`split_folds` divides them."""
-    return [partial(_split, examples, *places) for places in split_folds(examples, count, seed)]
+    return [partial(_split, examples, *indices) for indices in split_folds(examples, count, seed)]
 
 
 def split_folds(examples: Any, count: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Yield the indices of the training and the held-out examples of each fold.
 
-    Queries are kept together (``GroupKFold``). Other folds have about the same classes
-    (``StratifiedKFold``, shuffled by the seed), unless a class has fewer examples than there are folds
-    (``KFold``, shuffled by the seed).
+    Rankings are split by queries (``GroupKFold``). Classes are stratified (``StratifiedKFold``, shuffled by
+    the seed), unless a class has fewer examples than there are folds. Then, and for other labels, examples
+    are split by ``KFold``, shuffled by the seed.
     """
     labels, groups = examples.targets()
     if examples.count < count:
@@ -76,9 +76,9 @@ def split_folds(examples: Any, count: int, seed: int) -> Iterator[tuple[NDArray[
         splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
     else:
         splitter = KFold(count, shuffle=True, random_state=seed)
-    found: Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
-    found = splitter.split(np.zeros(len(labels)), labels, groups)
-    return found
+    splits: Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
+    splits = splitter.split(np.zeros(len(labels)), labels, groups)
+    return splits
 
 
 def _are_classes(labels: NDArray[Any]) -> bool:
@@ -91,22 +91,22 @@ def _split(
     return select_examples(examples, training), select_examples(examples, held_out)
 
 
-def select_examples(examples: Examples, places: NDArray[np.intp]) -> Examples:
-    """Return the examples at some indices."""
+def select_examples(examples: Examples, indices: NDArray[np.intp]) -> Examples:
+    """Return the examples at the given indices."""
     data: Any = examples.data
-    qid = None if data.qid is None else data.qid[places]
-    part = dataclasses.replace(data, X=data.X[places], y=data.y[places], qid=qid)
+    qid = None if data.qid is None else data.qid[indices]
+    part = dataclasses.replace(data, X=data.X[indices], y=data.y[indices], qid=qid)
     return dataclasses.replace(examples, data=part)
 
 
 def group_paths(settings: Sequence[Settings], warm: bool) -> list[list[Settings]]:
-    """Group settings that differ only in C, in ascending order, so that each can start from the last one."""
+    """Group settings that differ only in C, in ascending order, for warm starts."""
     if not warm:
         return [[setting] for setting in settings]
     paths: dict[Any, list[Settings]] = {}
     for setting in settings:
-        others = tuple((name, setting[name]) for name in sorted(setting) if name != "C")
-        paths.setdefault(others, []).append(setting)
+        other_parameters = tuple((name, setting[name]) for name in sorted(setting) if name != "C")
+        paths.setdefault(other_parameters, []).append(setting)
     return [sorted(path, key=lambda setting: setting.get("C", 0.0)) for path in paths.values()]
 
 
@@ -122,8 +122,8 @@ def cross_validate(
 ) -> list[Validated]:
     """Measure every setting in every fold.
 
-    Settings of a path of C are fitted one after the other, with warm starts if the estimator has them. Paths
-    and folds run in parallel.
+    Settings that differ only in C are fitted one after the other, with warm starts if the estimator supports
+    them. Other settings, and folds, are fitted in parallel.
     """
     warm = "warm_start" in make(settings[0])[1].get_params(deep=False)
     stopped = threading.Event()
@@ -135,10 +135,10 @@ def cross_validate(
             measured_folds.setdefault(index_of[id(setting)], []).append((number, measured, seconds))
             on_fit()
 
-    work = [(number, path) for path in group_paths(settings, warm) for number in range(len(folds))]
-    with warnings.catch_warnings():  # also in the threads
+    tasks = [(number, path) for path in group_paths(settings, warm) for number in range(len(folds))]
+    with warnings.catch_warnings():  # the filter also applies to the threads
         warnings.simplefilter("ignore", ConvergenceWarning)
-        _run_in_threads(fit_path, work, threads, stopped)
+        _run_in_threads(fit_path, tasks, threads, stopped)
     results = []
     for index, setting in enumerate(settings):
         ordered = sorted(measured_folds[index], key=lambda item: item[0])
@@ -187,12 +187,12 @@ def _fit_path(
 
 
 def _run_in_threads(
-    work: Callable[..., None], tasks: Sequence[tuple[Any, ...]], threads: int, stopped: threading.Event
+    run_task: Callable[..., None], tasks: Sequence[tuple[Any, ...]], threads: int, stopped: threading.Event
 ) -> None:
     """Run all tasks; an error or Ctrl-C stops the running tasks and cancels the waiting ones."""
     pool = ThreadPoolExecutor(max_workers=max(1, min(threads, len(tasks))))
-    try:  # also around `submit`: at exit, Python would wait for threads that nobody has stopped
-        waiting = {pool.submit(work, *task) for task in tasks}
+    try:  # includes `submit`: if it fails, threads must be stopped, or Python waits for them at exit
+        waiting = {pool.submit(run_task, *task) for task in tasks}
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:

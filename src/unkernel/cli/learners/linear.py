@@ -75,8 +75,9 @@ class LinearLearner(ClassLearner):
                 ("class_weight", given.get("class_weight")),
             ):
                 if option in given and given[option] == value:
-                    words = f"{flag(option)} {value} is for --objective error_rate, not for {objective}"
-                    raise ValueError(words)
+                    raise ValueError(
+                        f"{flag(option)} {value} is for --objective error_rate, not for {objective}"
+                    )
         for option in ("out_of_core", "dask", "checkpoint"):
             if given.get("solver") == "dual" and option in given:
                 raise ValueError(f"{flag(option)} is for cutting planes; --solver dual needs rows in memory")
@@ -100,12 +101,14 @@ class LinearLearner(ClassLearner):
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
         """Add the optimised measure, for two classes."""
         scores, labels = rows.scores(estimator), rows.targets()[0]
-        found = self.compare(estimator, scores, labels)
-        if scores.shape[1] > 1 or found["accuracy"] is None:
-            return found | {"measure": None}
+        measures = self.compare(estimator, scores, labels)
+        if scores.shape[1] > 1 or measures["accuracy"] is None:
+            return measures | {"measure": None}
         positive = labels == estimator.classes_[1]
-        value = objective_measure(estimator.objective, estimator.k, scores[:, 0], positive)
-        return found | {"measure": None if value is None else {"name": estimator.objective, "value": value}}
+        value = compute_objective_measure(estimator.objective, estimator.k, scores[:, 0], positive)
+        return measures | {
+            "measure": None if value is None else {"name": estimator.objective, "value": value}
+        }
 
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
         """Describe the data, the model, the objective and the gap."""
@@ -119,30 +122,30 @@ class LinearLearner(ClassLearner):
             ),
         }
 
-    def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
+    def quality(self, measured: dict[str, Any], split: str) -> dict[str, str]:
         """Add the optimised measure."""
-        facts = super().quality(measured, which)
+        facts = super().quality(measured, split)
         if measure := measured["measure"]:
-            facts[f"{which} {_MEASURES[measure['name']]}"] = format_percent(measure["value"])
+            facts[f"{split} {_MEASURES[measure['name']]}"] = format_percent(measure["value"])
         return facts
 
 
-def objective_measure(
+def compute_objective_measure(
     name: str, k: int | None, scores: NDArray[np.float64], positive: NDArray[np.bool_]
 ) -> float | None:
     """Return the measure that ``--objective`` names, for two classes; None for the error rate."""
-    count = int(positive.sum())
-    if name == "error_rate" or not 0 < count < len(positive):
+    n_positive = int(positive.sum())
+    if name == "error_rate" or not 0 < n_positive < len(positive):
         return None
     if name == "f1":
         predicted = scores > 0
-        return float(2 * (predicted & positive).sum() / (predicted.sum() + count))
+        return float(2 * (predicted & positive).sum() / (predicted.sum() + n_positive))
     if name == "roc_area":
         return roc_area(scores, positive)
-    return _precision_on_top(scores, positive, count if name == "break_even" else int(k or 0))
+    return _compute_precision_at_k(scores, positive, n_positive if name == "break_even" else int(k or 0))
 
 
-def _precision_on_top(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> float | None:
+def _compute_precision_at_k(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> float | None:
     if not 0 < k <= len(scores):
         return None
     return float(positive[np.argsort(-scores, kind="stable")[:k]].mean())

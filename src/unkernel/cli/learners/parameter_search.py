@@ -44,7 +44,7 @@ Examples = MemoryRows | TreeExamples | RecordExamples | Sentences
 class Search:
     """The settings to try, and the options that all of them share."""
 
-    learner: Any  # its class
+    learner: Any  # a class of learners
     fixed: dict[str, Any]  # by the names of options
     settings: list[dict[str, Any]]  # by the names of parameters
     varied: list[str]
@@ -77,7 +77,7 @@ class Search:
 def tune(
     search: Search, data: list[str], given: dict[str, Any], threads: int, display: Display
 ) -> dict[str, Any]:
-    """Measure every setting, choose the best one and, for an output, train it on all examples."""
+    """Measure every setting, choose the best one and, if there is an output, train it on all examples."""
     began = time.perf_counter()
     for setting in search.settings:
         learner, estimator = search.make(setting, threads)
@@ -155,7 +155,7 @@ def _find_best(results: list[Validated], criterion: str, file: str) -> int:
     """Return the index of the first setting with the best mean."""
     sign = -1.0 if criterion in SMALLER_IS_BETTER else 1.0
     means = [sign * result.mean(criterion) for result in results]
-    defined = [(mean, -index) for index, mean in enumerate(means) if not math.isnan(mean)]
-    if not defined:
+    candidates = [(mean, -index) for index, mean in enumerate(means) if not math.isnan(mean)]
+    if not candidates:
         raise ValueError(f"{file}: {criterion} is not known in any fold, so no setting can be chosen by it")
-    return -max(defined)[1]
+    return -max(candidates)[1]

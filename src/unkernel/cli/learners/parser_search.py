@@ -46,7 +46,7 @@ class ParserLearner:
 
     @classmethod
     def default_grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """Return values of C around its default; for the online learner, numbers of epochs."""
+        """Return a grid of C around its default or, for the online learner, of numbers of epochs."""
         (learner,) = grid.get("learner", [default_value(cls.estimator, "learner")])
         if learner == "online":
             return {"epochs": _DEFAULT_EPOCHS}
@@ -57,8 +57,8 @@ class ParserLearner:
 
     def parameters(self, jobs: int) -> dict[str, Any]:
         """Return the parser's parameters from the options that were given."""
-        chosen: dict[str, Any] = new_parser(self.task, self.given, jobs).get_params(deep=False)
-        return chosen
+        parameters: dict[str, Any] = new_parser(self.task, self.given, jobs).get_params(deep=False)
+        return parameters
 
     def fit(self, estimator: Any, rows: Any, on_progress: Callable[[Any], None]) -> None:
         estimator.fit_reporting(rows, on_progress=on_progress)
@@ -136,7 +136,7 @@ class Sentences:
 
     file: str
     corpus: Any
-    dev: Any  # None to hold out parts of `corpus`
+    dev: Any  # sentences to evaluate on; None for cross-validation on `corpus`
 
     @property
     def count(self) -> int:
@@ -166,8 +166,8 @@ def make_sentence_folds(sentences: Sentences, count: int, seed: int) -> list[Fol
         raise ValueError(
             f"{sentences.file}: has {len(corpus)} sentences, fewer than the {count} folds of --cv"
         )
-    places = KFold(count, shuffle=True, random_state=seed).split(np.zeros(len(corpus)))
-    return [partial(_split, corpus, *parts) for parts in places]
+    splits = KFold(count, shuffle=True, random_state=seed).split(np.zeros(len(corpus)))
+    return [partial(_split, corpus, *split) for split in splits]
 
 
 def _split(corpus: Any, training: Any, held_out: Any) -> tuple[Any, Any]:

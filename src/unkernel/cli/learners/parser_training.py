@@ -31,7 +31,8 @@ from unkernel.errors import FormatError
 from unkernel.parsing import ArcEagerParser, TextParser
 from unkernel.parsing.model_estimator import BaseParser
 
-_TREE_PARSER_OPTIONS = ("templates", "beam", "epochs", "runs")  # of ArcEagerParser, for TextParser, too
+# Parameters of ArcEagerParser that are also options of ``train text``.
+_TREE_PARSER_OPTIONS = ("templates", "beam", "epochs", "runs")
 _NO_TOLERANCE = 1.0  # for learners that do not converge
 _ONLINE, _BATCH = ("online",), ("svm", "logistic")
 _LEARNERS_BY_OPTION = {
@@ -122,13 +123,13 @@ def train_parser(kind: str, task: Task, given: dict[str, Any], display: Display)
     dev_corpus = None if dev is None else Input(dev).read(read, display)
     if trie is not None:
         parser.set_params(trie=Input(trie).read(read, display))
-    spent, messages = fit_parser(parser, corpus, dev_corpus, display)
+    seconds, messages = fit_parser(parser, corpus, dev_corpus, display)
     parser.save(output)
     result = {"model": str(output), "model_bytes": output.stat().st_size, "data": data, "task": task.name}
     result |= {"sentences": len(corpus), "words": task.count(corpus), "unit": task.unit}
     result |= describe_parser(parser.model_) | _describe_training(parser, dev)
     result |= {"warnings": messages, "peak_memory_bytes": peak_memory()}
-    return result | {"seconds": {"training": spent, "total": time.perf_counter() - began}}
+    return result | {"seconds": {"training": seconds, "total": time.perf_counter() - began}}
 
 
 def read_corpus(task: Task, source: Input, read: Any, display: Display) -> Any:
@@ -139,11 +140,11 @@ def read_corpus(task: Task, source: Input, read: Any, display: Display) -> Any:
             raise FormatError(source.name, 0, 0, "there are no sentences in it")
         return corpus
     except FormatError as error:
-        likely = source.task()
-        if likely is None or likely.read is task.read:
+        likely_task = source.task()
+        if likely_task is None or likely_task.read is task.read:
             raise
-        kind = next(kind for kind, (name, _) in PARSERS.items() if name == likely.name)
-        reason = f"{error.reason}; the file seems to hold {likely.words}, for unkernel train {kind}"
+        kind = next(kind for kind, (name, _) in PARSERS.items() if name == likely_task.name)
+        reason = f"{error.reason}; the file seems to hold {likely_task.words}, for unkernel train {kind}"
         raise FormatError(error.file, error.line, error.column, reason) from error
 
 
@@ -153,30 +154,32 @@ def new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser[An
     if any(option.parameter == "learner" for option in options):
         _check_for_learner(
             given.get("learner", default_value(task.estimator, "learner")),
-            [o.name for o in options if o.name in given],
+            [option.name for option in options if option.name in given],
         )
-    chosen = {option.parameter: given[option.name] for option in options if option.name in given}
+    parameters = {option.parameter: given[option.name] for option in options if option.name in given}
     if task.estimator is TextParser:
-        chosen = _nest_parser(chosen)
-    parser = task.estimator(**chosen, n_jobs=threads)
+        parameters = _nest_parser(parameters)
+    parser = task.estimator(**parameters, n_jobs=threads)
     check_parameters(parser)
     with name_options_in_errors():
         parser._check_parameters()
     return parser
 
 
-def _nest_parser(chosen: dict[str, Any]) -> dict[str, Any]:
+def _nest_parser(parameters: dict[str, Any]) -> dict[str, Any]:
     """Replace the parameters of the tree parser by the parser itself."""
-    tree_parameters = {name: chosen[name] for name in _TREE_PARSER_OPTIONS if name in chosen}
+    tree_parameters = {name: parameters[name] for name in _TREE_PARSER_OPTIONS if name in parameters}
     if not tree_parameters:
-        return chosen
+        return parameters
     parser = ArcEagerParser(**tree_parameters)
     check_parameters(parser)
-    return {name: value for name, value in chosen.items() if name not in tree_parameters} | {"parser": parser}
+    return {name: value for name, value in parameters.items() if name not in tree_parameters} | {
+        "parser": parser
+    }
 
 
 def _check_for_learner(learner: str, given: list[str]) -> None:
-    """Refuse options of other learners."""
+    """Raise ``ValueError`` if an option is for another learner."""
     for option in given:
         learners = _LEARNERS_BY_OPTION.get(option, (learner,))
         if learner not in learners:
@@ -206,9 +209,9 @@ def fit_parser(
 
 
 def _describe_training(parser: BaseParser[Any, Any], dev: str | None) -> dict[str, Any]:
-    measured = parser.dev_result_
+    dev_result = parser.dev_result_
     return {
         "epochs": getattr(parser, "epochs_", None),
         "best_epochs": getattr(parser, "best_epochs_", None),
-        "dev": None if measured is None else {"file": dev} | describe_result(measured),
+        "dev": None if dev_result is None else {"file": dev} | describe_result(dev_result),
     }

@@ -28,11 +28,11 @@ class ConjunctionLearner(ClassLearner):
     takes_records = True
 
     def check(self) -> None:
-        """Refuse options that do not fit the penalty."""
+        """Raise ``ValueError`` if an option is for another penalty."""
         penalty = self.given.get("penalty", self.default("penalty"))
-        for option, wanted in (("storage", "l2"), ("l1_ratio", "elasticnet")):
-            if option in self.given and penalty != wanted:
-                raise ValueError(f"{flag(option)} is for --penalty {wanted}, not for {penalty}")
+        for option, required in (("storage", "l2"), ("l1_ratio", "elasticnet")):
+            if option in self.given and penalty != required:
+                raise ValueError(f"{flag(option)} is for --penalty {required}, not for {penalty}")
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         check_classes(rows.labels, f"{rows.file}: the column of labels")
@@ -41,14 +41,16 @@ class ConjunctionLearner(ClassLearner):
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the kernel and the conjunctions."""
         model = estimator.to_model()
-        by_newton = self.step != "epoch"
-        chosen = {name: getattr(estimator, name) for name in ("degree", "coef0", "penalty", "feature_map")}
-        found = count_weights(model) | {
-            "gamma": estimator.gamma_,
-            "epochs": None if by_newton else estimator.n_iter_,
-            "newton_steps": estimator.n_iter_ if by_newton else None,
+        uses_newton = self.step != "epoch"
+        parameters = {
+            name: getattr(estimator, name) for name in ("degree", "coef0", "penalty", "feature_map")
         }
-        return super().describe(estimator) | chosen | found
+        solution = count_weights(model) | {
+            "gamma": estimator.gamma_,
+            "epochs": None if uses_newton else estimator.n_iter_,
+            "newton_steps": estimator.n_iter_ if uses_newton else None,
+        }
+        return super().describe(estimator) | parameters | solution
 
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
         """Describe the data, the model, the objective and the gap."""
@@ -98,7 +100,7 @@ class PolyLearner(ConjunctionLearner):
             self.step = "Newton step"
 
     def check(self) -> None:
-        """Refuse the l1 penalty unless the loss is the squared hinge."""
+        """Raise ``ValueError`` if the penalty is l1 and the loss is not the squared hinge."""
         super().check()
         if self.given.get("penalty") == "l1" and self.given.get("loss") != "squared_hinge":
             raise ValueError("--penalty l1 needs --loss squared_hinge")

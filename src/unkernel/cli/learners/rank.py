@@ -103,9 +103,9 @@ class RankLearner(Learner):
             "gap": describe_gap(result, many(result["passes"], "pass", "passes")),
         }
 
-    def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
+    def quality(self, measured: dict[str, Any], split: str) -> dict[str, str]:
         """Format the share of pairs in order, and the errors of ordinal models."""
-        return rank_facts(measured, f"{which} ")
+        return rank_facts(measured, f"{split} ")
 
 
 def _describe_mapped_model(result: dict[str, Any]) -> str:

@@ -29,7 +29,7 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.rows.row_files import source_paths
 from unkernel.engines import CompiledClassifier, RecordClassifier, compile
-from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import labels as format_labels
 from unkernel.measures.number_format import many
 from unkernel.models import ConjunctionModel
 from unkernel.records import RecordEncoder
@@ -86,13 +86,13 @@ def _parse_label(text: str) -> Any:
         return text
 
 
-def is_about_records(data: Sequence[str], given: dict[str, Any]) -> bool:
-    """Tell whether a command gets records: there is a target, or the name of the file says so."""
+def are_records(data: Sequence[str], given: dict[str, Any]) -> bool:
+    """Return whether the data are records, by the option --target or the name of the first file."""
     return "target" in given or is_record_file(data[0])
 
 
 def check_options(given: dict[str, Any], data: Sequence[str], *, records: bool) -> None:
-    """Refuse options of records for rows, and options of rows for records."""
+    """Raise ``ValueError`` for options of records with rows, and for options of rows with records."""
     if not records:
         for option in (*OPTIONS, *(option.name for option in encoder_options())):
             if option in given:
@@ -144,8 +144,8 @@ def read_examples(
         _check_values(data, options.target, table.labels)
     else:
         _check_labels(data, options.target, table.labels)
-    present_kinds = {name: kind for name, kind in options.kinds.items() if name in table.columns}
-    encoder.set_params(kinds=present_kinds or None)
+    used_kinds = {name: kind for name, kind in options.kinds.items() if name in table.columns}
+    encoder.set_params(kinds=used_kinds or None)
     with display.show_work("encoding"):
         return RecordExamples.fit(data, table, encoder, time.perf_counter() - began)
 
@@ -153,7 +153,7 @@ def read_examples(
 def read_test(
     data: str, training: RecordExamples, options: RecordOptions, threads: int, display: Display
 ) -> RecordExamples:
-    """Read test records; call this before training, so that a bad file does not cost the training time."""
+    """Read test records. This happens before training, because training may take long and the file be bad."""
     from unkernel.cli.inputs.records import read_labels
 
     began = time.perf_counter()
@@ -202,7 +202,7 @@ def _check_labels(data: str, target: str, labels: NDArray[Any]) -> None:
     if len(classes) > _MAX_CLASSES:
         raise ValueError(
             f"{data}: column {target!r} has {many(len(classes), 'different value')} "
-            f"({label_words(classes.tolist())}); at most {_MAX_CLASSES:,} classes are supported"
+            f"({format_labels(classes.tolist())}); at most {_MAX_CLASSES:,} classes are supported"
         )
     check_classes(labels, f"{data}: column {target!r}")
 
@@ -212,7 +212,7 @@ def _check_labels(data: str, target: str, labels: NDArray[Any]) -> None:
 
 def make_record_folds(examples: RecordExamples, count: int, seed: int) -> list[Fold]:
     """Make folds; in each, an encoder is fitted to the training part."""
-    return [partial(_split, examples, *places) for places in split_folds(examples, count, seed)]
+    return [partial(_split, examples, *split) for split in split_folds(examples, count, seed)]
 
 
 def _split(
@@ -221,7 +221,9 @@ def _split(
     from sklearn.base import clone
 
     table = examples.table
-    encoder = clone(examples.encoder).set_params(kinds=examples.encoder.kinds_)  # the same in each fold
+    encoder = clone(examples.encoder).set_params(
+        kinds=examples.encoder.kinds_
+    )  # otherwise, folds might choose different kinds
     fitted = RecordExamples.fit(examples.file, table.some(training), encoder)
     return fitted, fitted.transform(examples.file, table.some(held_out))
 
@@ -277,7 +279,7 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     tests = None
     if request.test is not None:
         tests = read_test(request.test, examples, options, request.threads, display)
-    validated = validate(learner, examples, make_record_folds, request, display)
+    cross_validation = validate(learner, examples, make_record_folds, request, display)
     training_seconds, messages = fit(learner, estimator, examples, display)
     classifier = build_classifier(learner, estimator, examples, request.threads, display)
     classifier.save(request.output)
@@ -285,7 +287,7 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
         measures = learner.measures if values else dict.fromkeys((*learner.measures, "log_loss"))
         quality = partial(measure, learner, estimator, classifier)
         result = describe_training(learner, estimator, examples, tests, measure=quality, measures=measures)
-    result["cross_validation"] = validated
+    result["cross_validation"] = cross_validation
     result |= {
         "target": options.target,
         "columns": OpenedRecords(request.output, classifier).columns(),
@@ -293,8 +295,12 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
         "calibrated": estimator.to_model().decision.probability is None
         and classifier.decision.probability is not None,
     }
-    spent = {"reading": examples.seconds, "training": training_seconds, "total": time.perf_counter() - began}
-    return result | describe_run(request.output, messages, spent)
+    seconds = {
+        "reading": examples.seconds,
+        "training": training_seconds,
+        "total": time.perf_counter() - began,
+    }
+    return result | describe_run(request.output, messages, seconds)
 
 
 def build_classifier(

@@ -20,7 +20,7 @@ from unkernel.cli.terminal.console import format_size
 from unkernel.measures.number_format import many
 from unkernel.poly import PolyRegressor
 
-_LOSSES_OF_OPTION = {  # the losses that use it
+_LOSSES_OF_OPTION = {  # the losses that use each option
     "epsilon": ("epsilon_insensitive", "squared_epsilon_insensitive"),
     "quantile": ("quantile",),
 }
@@ -69,9 +69,9 @@ class RegressionLearner(Learner):
 
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the kernel, the loss and the conjunctions."""
-        chosen = {name: getattr(estimator, name) for name in ("degree", "coef0", "loss", "feature_map")}
-        found = {"gamma": estimator.gamma_, "storage": estimator.storage_, "epochs": estimator.n_iter_}
-        return super().describe(estimator) | chosen | count_weights(estimator.to_model()) | found
+        parameters = {name: getattr(estimator, name) for name in ("degree", "coef0", "loss", "feature_map")}
+        solution = {"gamma": estimator.gamma_, "storage": estimator.storage_, "epochs": estimator.n_iter_}
+        return super().describe(estimator) | parameters | count_weights(estimator.to_model()) | solution
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
         """Measure R squared and the errors."""
@@ -86,6 +86,6 @@ class RegressionLearner(Learner):
             "gap": describe_gap(result, many(result["epochs"], self.step)),
         }
 
-    def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
+    def quality(self, measured: dict[str, Any], split: str) -> dict[str, str]:
         """Format R squared and the errors."""
-        return value_facts(measured, f"{which} ")
+        return value_facts(measured, f"{split} ")

@@ -21,7 +21,7 @@ from unkernel.cli.learners.base import Learner
 from unkernel.cli.learners.cross_validation import make_folds, validate
 from unkernel.cli.options import shared_options
 from unkernel.cli.options.estimator_options import check_parameters, flag
-from unkernel.cli.output_files import check_different, check_model_output, check_place, require_output
+from unkernel.cli.output_files import check_different, check_model_output, check_path, require_output
 from unkernel.cli.terminal.console import note, peak_memory
 from unkernel.cli.terminal.progress import Display
 from unkernel.data.memory import parse_bytes
@@ -66,7 +66,7 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
     check_different(request.output, packed, given.get("checkpoint"))
     check_model_output(request.output, *inputs, force=request.force)
     if "cache" in given:
-        check_place(Path(given["cache"]), *inputs)
+        check_path(Path(given["cache"]), *inputs)
     _check_checkpoint(given.get("checkpoint"))
     local = learner.estimator(**learner.parameters(threads))
     check_parameters(local)
@@ -77,10 +77,10 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
         rows = open_examples(learner, request.data, display, estimator, request.zero_based)
         if not (reads_test_later := isinstance(rows, DistantRows)):
             tests = _read_test(request.test, display, threads, rows)
-        validated = validate(learner, rows, make_folds, request, display)
+        cross_validation = validate(learner, rows, make_folds, request, display)
         training_seconds, messages = fit(learner, estimator, rows, display)
-        save_model(estimator, rows, request.output)  # before anything else can fail
-        if reads_test_later:  # the number of columns is known now
+        save_model(estimator, rows, request.output)  # first, because a later step may fail
+        if reads_test_later:  # only now is the number of columns known
             tests = _read_test(request.test, display, threads, rows)
         with display.show_work("measuring"):
             measure = partial(learner.measure, estimator)
@@ -89,19 +89,19 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
             )
     if learner.large_data:
         result |= _describe_packed(rows)
-    result["cross_validation"] = validated
-    spent = {"reading": rows.seconds, "training": training_seconds, "total": time.perf_counter() - began}
-    return result | describe_run(request.output, messages, spent)
+    result["cross_validation"] = cross_validation
+    seconds = {"reading": rows.seconds, "training": training_seconds, "total": time.perf_counter() - began}
+    return result | describe_run(request.output, messages, seconds)
 
 
-def describe_run(output: Path, messages: list[str], spent: dict[str, float]) -> dict[str, Any]:
+def describe_run(output: Path, messages: list[str], seconds: dict[str, float]) -> dict[str, Any]:
     """Describe the model file, the warnings, the time and the memory of training, for JSON."""
     written = {"model": str(output), "model_bytes": output.stat().st_size}
-    return written | {"warnings": messages, "seconds": spent, "peak_memory_bytes": peak_memory()}
+    return written | {"warnings": messages, "seconds": seconds, "peak_memory_bytes": peak_memory()}
 
 
 def check_sources(learner: Learner, data: Sequence[str], zero_based: bool | None) -> None:
-    """Refuse options that do not fit the source of the rows."""
+    """Raise ``ValueError`` if options do not suit the source of the rows."""
     given = learner.given
     if learner.unit == "tree":
         return _trees.check_rows_only(data, zero_based)
@@ -123,9 +123,9 @@ def check_sources(learner: Learner, data: Sequence[str], zero_based: bool | None
     return _rows.check_stdin(data, large_data_option)
 
 
-def _parse_memory(words: str) -> float:
+def _parse_memory(text: str) -> float:
     try:
-        return parse_bytes(words)
+        return parse_bytes(text)
     except ValueError as error:
         raise ValueError(f"--{error}") from error
 
@@ -136,12 +136,12 @@ def _check_checkpoint(checkpoint: str | None) -> None:
     folder = Path(checkpoint)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: --checkpoint must name a folder, and this is a file")
-    check_place(folder / "cuts" if folder.is_dir() else folder)
+    check_path(folder / "cuts" if folder.is_dir() else folder)
 
 
 @contextlib.contextmanager
 def _offer_to_resume(checkpoint: str | None) -> Iterator[None]:
-    """Tell a user who interrupts training that it can be resumed."""
+    """If training is interrupted, print that it can be resumed."""
     try:
         yield
     except KeyboardInterrupt:
@@ -192,14 +192,14 @@ def save_model(estimator: Any, rows: AnyRows, path: Path) -> None:
     """Save a model with facts of its training, such as the index of the first feature in files."""
     model = estimator.to_model()
     base = {} if rows.zero_based in (None, "auto") else {"zero_based": rows.zero_based}
-    described = dataclasses.replace(
+    model_with_origin = dataclasses.replace(
         model, origin=model.origin | base | describe_origin(estimator, rows.count)
     )
-    # Compile support vectors once here, instead of at every loading.
-    if isinstance(described, KernelModel):
-        compile(described, engine=choose_default_engine(described)).save(path)
+    # Compile support vectors now; otherwise, every load would compile them.
+    if isinstance(model_with_origin, KernelModel):
+        compile(model_with_origin, engine=choose_default_engine(model_with_origin)).save(path)
     else:
-        described.save(path)
+        model_with_origin.save(path)
 
 
 def describe_origin(estimator: Any, count: int | None) -> dict[str, Any]:

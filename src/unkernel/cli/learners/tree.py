@@ -12,7 +12,7 @@ from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import ClassLearner, OnProgress, describe_gap
 from unkernel.cli.terminal.console import format_size
 from unkernel.data.trees.tree_files import convert_labels
-from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import labels as format_labels
 from unkernel.measures.number_format import many
 from unkernel.tree import TreeSVC
 
@@ -56,7 +56,7 @@ class TreeLearner(ClassLearner):
 
     @staticmethod
     def label(text: str) -> str:
-        """Keep the text: only the file tells whether classes are numbers."""
+        """Return the text: whether classes are numbers depends on the labels in the file."""
         if not text:
             raise ValueError
         return text
@@ -73,7 +73,7 @@ class TreeLearner(ClassLearner):
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the kernel, and the size of the model."""
         model = estimator.to_model()
-        found = {
+        solution = {
             "combine": model.kernel.combination,
             "kernel_words": model.kernel.words(),
             "solver": estimator.solver_,
@@ -81,15 +81,15 @@ class TreeLearner(ClassLearner):
             "support_trees": model.n_support,
             "subtrees": model.support.nodes,
         }
-        chosen = {name: getattr(estimator, name) for name in _PARAMETERS}
-        return super().describe(estimator) | chosen | found
+        parameters = {name: getattr(estimator, name) for name in _PARAMETERS}
+        return super().describe(estimator) | parameters | solution
 
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
         """Describe the data, the model, the objective and the gap."""
         classes, features = result["classes"], result["features"]
         trees = many(result["rows"], "tree") + (f", {many(features, 'feature')}" if features else "")
         return {
-            "data": f"{trees}, {many(len(classes), 'class', 'classes')}: {label_words(classes)}",
+            "data": f"{trees}, {many(len(classes), 'class', 'classes')}: {format_labels(classes)}",
             "kernel": result["kernel_words"],
             "model": f"{many(result['support_trees'], 'support tree')} of "
             f"{many(result['subtrees'], 'subtree')}, {format_size(result['model_bytes'])}",

@@ -22,19 +22,22 @@ def new_group() -> typer.Typer:
 def add_commands(
     group: typer.Typer, summaries: Mapping[str, str], arguments: Sequence[str], load: Callable[[str], Any]
 ) -> None:
-    """Add commands to a group: `load` adds the command that `arguments` name; the rest get a line of help."""
-    chosen = first_word(arguments)
+    """Add commands to a group.
+
+    `load` imports and adds the command that `arguments` name. The other commands consist of a line of help.
+    """
+    chosen = find_command(arguments)
     for name, summary in summaries.items():
         if name == chosen:
             load(name)
         else:
-            group.command(name, help=summary)(_fail_unloaded)
+            group.command(name, help=summary)(_fail_as_not_loaded)
 
 
-def first_word(arguments: Sequence[str]) -> str | None:
-    """Return the first argument that is not an option: a command, as options of groups take no values."""
+def find_command(arguments: Sequence[str]) -> str | None:
+    """Return the name of the command: the first argument that is not an option."""
     return next((word for word in arguments if not word.startswith("-")), None)
 
 
-def _fail_unloaded() -> None:
+def _fail_as_not_loaded() -> None:
     raise AssertionError("a command was run that was not loaded")

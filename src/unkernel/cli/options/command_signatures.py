@@ -1,4 +1,4 @@
-"""Functions for Typer, with parameters that are assembled from parts."""
+"""Functions for Typer whose parameters are assembled at run time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from unkernel.cli.options.estimator_options import DerivedOption
 from unkernel.cli.options.help_text import reflow
 
-# For the name of each argument or option: its type for Typer, and its default.
+# Maps the name of each argument or option to its type for Typer and its default.
 Parts = Mapping[str, tuple[Any, Any]]
 REQUIRED = inspect.Parameter.empty
 
 
 def make_command(run: Callable[[dict[str, Any]], None], parts: Parts, help: str) -> Callable[..., None]:
-    """Make a function with a parameter for each part that passes its arguments to `run`."""
+    """Make a function with a parameter for each part; it passes its arguments to `run` as a dict."""
 
     def command(**given: Any) -> None:
         run(given)
@@ -40,10 +40,12 @@ def derive_parts(options: Iterable[DerivedOption], panels: Mapping[str, str], pa
 def given_options(given: Mapping[str, Any], options: Iterable[DerivedOption]) -> dict[str, Any]:
     """Return the options that were given, as plain values by the names of the options."""
     convert = {option.name: option.convert for option in options}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in given.items():
-        if name in convert and value is not None:
-            found[name] = convert[name](value)
-        elif name not in convert and value is not None and value is not False:  # a flag that is not set
-            found[name] = value.value if isinstance(value, Enum) else value
-    return found
+        if value is None:
+            continue
+        if name in convert:
+            values[name] = convert[name](value)
+        elif value is not False:  # False: a flag that is not set
+            values[name] = value.value if isinstance(value, Enum) else value
+    return values

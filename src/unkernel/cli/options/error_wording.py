@@ -22,17 +22,19 @@ def name_options_in_errors() -> Iterator[None]:
         raise MemoryError(_name_options(str(error))) from error
 
 
-def _name_options(words: str) -> str:
-    words = re.sub(r"engine='(\w+)'( or '(\w+)')?", _format_engine, words)
-    words = re.sub(r"learner='(\w+)'", r"--learner \1", words)
-    words = re.sub(r"\bbeam=(\d+)", r"--beam \1", words)
-    words = re.sub(r"^(rare|memory|threshold) must", r"--\1 must", words)
-    words = re.sub(r"^trie_nodes (must|needs)", r"--trie-nodes \1", words)
-    words = re.sub(r"^costs is for", "--costs is for", words)
-    words = words.replace("measure=False needs trie_nodes", "--no-measure needs --trie-nodes")
-    words = re.sub(r"^trie needs|; leave out trie$", lambda found: found[0].replace("trie", "--trie"), words)
-    return re.sub(r"; raise memory$", "; raise --memory", words)
+def _name_options(message: str) -> str:
+    message = re.sub(r"engine='(\w+)'( or '(\w+)')?", _format_engine, message)
+    message = re.sub(r"learner='(\w+)'", r"--learner \1", message)
+    message = re.sub(r"\bbeam=(\d+)", r"--beam \1", message)
+    message = re.sub(r"^(rare|memory|threshold) must", r"--\1 must", message)
+    message = re.sub(r"^trie_nodes (must|needs)", r"--trie-nodes \1", message)
+    message = re.sub(r"^costs is for", "--costs is for", message)
+    message = message.replace("measure=False needs trie_nodes", "--no-measure needs --trie-nodes")
+    message = re.sub(
+        r"^trie needs|; leave out trie$", lambda match: match[0].replace("trie", "--trie"), message
+    )
+    return re.sub(r"; raise memory$", "; raise --memory", message)
 
 
-def _format_engine(found: re.Match[str]) -> str:
-    return f"--engine {found[1]}" + (f" or {found[3]}" if found[2] else "")
+def _format_engine(match: re.Match[str]) -> str:
+    return f"--engine {match[1]}" + (f" or {match[3]}" if match[2] else "")

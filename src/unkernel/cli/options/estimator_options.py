@@ -21,7 +21,7 @@ from unkernel.cli.options.shared_options import parse_nodes
 
 _OPTION_NAMES = {"random_state": "seed", "fit_intercept": "intercept", "n_jobs": "jobs"}
 _NOT_OPTIONS = frozenset({"n_jobs", "verbose", "warm_start", "tokenizer", "tagger", "parser"})
-_WITHOUT_TABLES = frozenset({"pair_weight"})  # the estimator takes tables as well
+_WITHOUT_TABLES = frozenset({"pair_weight"})  # options take words only; the parameters also take tables
 _LARGEST_SEED = 2**32 - 1
 _CONVERTERS = {"trie_nodes": parse_nodes}
 _METAVARS = {
@@ -34,7 +34,7 @@ _METAVARS = {
     "checkpoint": "FOLDER",
     "memory": "BYTES",
 }
-_SHORT = {"C": ("--C", "-C")}
+_SHORT_FLAGS = {"C": ("--C", "-C")}
 
 
 def flag(option: str) -> str:
@@ -55,34 +55,34 @@ class DerivedOption:
     """An option of the command line, and the parameter of an estimator that it sets."""
 
     parameter: str
-    kind: Any  # the type that Typer reads it as
+    kind: Any  # the type of the value for Typer
     help: str
-    default: str  # for people
+    default: str  # as the help shows it
     metavar: str | None
     convert: Callable[[Any], Any]
 
     @property
     def name(self) -> str:
-        """The option's name, as Python spells it."""
+        """The name of the option, as a Python identifier."""
         return option_name(self.parameter)
 
     def annotation(self, panel: str) -> Any:
         """Return the type of the function's argument for Typer."""
-        spelled = _SHORT.get(self.parameter, (flag(self.name),))
+        spellings = _SHORT_FLAGS.get(self.parameter, (flag(self.name),))
         limits: dict[str, Any] = {}
         if self.kind is bool:
-            spelled = (f"{flag(self.name)}/--no-{self.name.replace('_', '-')}",)
+            spellings = (f"{flag(self.name)}/--no-{self.name.replace('_', '-')}",)
         if self.name == "seed":
             limits = {"min": 0, "max": _LARGEST_SEED}
         if self.metavar is not None:
             limits["metavar"] = self.metavar
-        shown = typer.Option(
-            *spelled, help=self.help, show_default=self.default, rich_help_panel=panel, **limits
+        option_info = typer.Option(
+            *spellings, help=self.help, show_default=self.default, rich_help_panel=panel, **limits
         )
-        return Annotated[self.kind | None, shown]
+        return Annotated[self.kind | None, option_info]
 
 
-@functools.cache  # commands need them several times
+@functools.cache  # a command calls this several times
 def derive_options(estimator: type) -> tuple[DerivedOption, ...]:
     """Derive the options of an estimator, in the order of its signature."""
     signature = inspect.signature(estimator).parameters
@@ -123,7 +123,7 @@ def _add_limits(sentence: str, allowed: Any) -> str:
 
 
 def _format_default(name: str, default: Any) -> str:
-    """Format a default. A seed always has one on the command line, so that results can be repeated."""
+    """Format a default. The default seed is 0, not None, so results can be repeated."""
     if name == "random_state":
         return str(default or 0)
     if isinstance(default, bool):
@@ -137,20 +137,26 @@ def _interpret(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Cal
     from sklearn.utils._param_validation import Interval, StrOptions
 
     rules = allowed if isinstance(allowed, list) else []
-    words = [choice for rule in rules if isinstance(rule, StrOptions) for choice in rule.options]
+    choices = [choice for rule in rules if isinstance(rule, StrOptions) for choice in rule.options]
     numbers = [rule for rule in rules if isinstance(rule, Interval) or rule in (Integral, Real)]
-    if words and numbers:
-        return str, "|".join(["FLOAT", *_order_choices(words, spec)]), _number_or_word
-    if words and (dict not in rules or name in _WITHOUT_TABLES):
-        return make_choices(name, _order_choices(words, spec)), None, _value
+    if choices and numbers:
+        return str, "|".join(["FLOAT", *_order_choices(choices, spec)]), _parse_number_or_word
+    if choices and (dict not in rules or name in _WITHOUT_TABLES):
+        return make_choices(name, _order_choices(choices, spec)), None, _get_value
     if numbers and str not in rules:
-        return int if _is_whole(numbers[0]) else float, None, _same
-    return {"random_state": int, "boolean": bool}.get(str(rules[0]) if rules else "", str), None, _same
+        return int if _is_integral(numbers[0]) else float, None, _return_unchanged
+    return (
+        {"random_state": int, "boolean": bool}.get(str(rules[0]) if rules else "", str),
+        None,
+        _return_unchanged,
+    )
 
 
 def make_choices(name: str, words: Iterable[str]) -> Any:
     """Make a type that Typer shows as a choice of words."""
-    members = [(f"choice_{word}", word) for word in words]  # a word alone may be a method's name
+    members = [
+        (f"choice_{word}", word) for word in words
+    ]  # with a prefix, because a word may be the name of a method of str
     return StrEnum(name, members)
 
 
@@ -161,19 +167,19 @@ def _order_choices(words: Iterable[str], spec: str) -> list[str]:
     return [word for word in dict.fromkeys(named) if word in words] + sorted(set(words) - set(named))
 
 
-def _is_whole(rule: Any) -> bool:
+def _is_integral(rule: Any) -> bool:
     return getattr(rule, "type", rule) is Integral
 
 
-def _same(value: Any) -> Any:
+def _return_unchanged(value: Any) -> Any:
     return value
 
 
-def _value(choice: Enum) -> Any:
+def _get_value(choice: Enum) -> Any:
     return choice.value
 
 
-def _number_or_word(text: str) -> float | str:
+def _parse_number_or_word(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
@@ -187,13 +193,13 @@ def read_descriptions(estimator: type) -> dict[str, tuple[str, str]]:
     """Read the type, as written, and the description of each parameter from a numpydoc docstring."""
     text = inspect.getdoc(estimator) or ""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+$|\Z)", text, re.DOTALL | re.MULTILINE)
-    found: dict[str, tuple[str, str]] = {}
+    descriptions: dict[str, tuple[str, str]] = {}
     for entry in re.finditer(
         r"^(\w[\w, ]*?) : ([^\n]*)\n((?:[ ]+[^\n]*\n|\n)*)", section[1] if section else "", re.M
     ):
         description = " ".join(entry[3].split())
-        found |= dict.fromkeys(entry[1].split(", "), (entry[2], description))
-    return found
+        descriptions |= dict.fromkeys(entry[1].split(", "), (entry[2], description))
+    return descriptions
 
 
 def first_sentence(description: str) -> str:
@@ -223,6 +229,6 @@ def check_parameters(estimator: Any) -> None:
         raise ValueError(_name_option_in_error(str(error))) from None
 
 
-def _name_option_in_error(words: str) -> str:
-    words = re.sub(r"The '(\w+)' parameter of \w+", lambda match: flag(option_name(match[1])), words)
-    return re.sub(r"\. Got (.*) instead\.$", r", got \1", words)
+def _name_option_in_error(message: str) -> str:
+    message = re.sub(r"The '(\w+)' parameter of \w+", lambda match: flag(option_name(match[1])), message)
+    return re.sub(r"\. Got (.*) instead\.$", r", got \1", message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 
-_VERBATIM_MARK = "\b"  # Click keeps the lines of a paragraph that begins with it
+_VERBATIM_MARK = "\b"  # Click does not rewrap a paragraph that begins with this character
 
 
 def reflow(text: str | None) -> str:

@@ -71,10 +71,10 @@ Title = Annotated[
 ]
 
 
-def parse_costs(words: str) -> tuple[float, float]:
+def parse_costs(text: str) -> tuple[float, float]:
     """Parse the costs of a false positive and of a false negative."""
     try:
-        alarm, miss = (float(part) for part in words.split(","))
+        false_positive, false_negative = (float(part) for part in text.split(","))
     except ValueError:
-        raise ValueError(f"--costs must be two numbers, such as 1,5, got {words!r}") from None
-    return alarm, miss
+        raise ValueError(f"--costs must be two numbers, such as 1,5, got {text!r}") from None
+    return false_positive, false_negative

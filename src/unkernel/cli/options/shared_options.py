@@ -1,6 +1,6 @@
 """Options of several commands: names, types and help. Commands set the defaults.
 
-Paths are declared with ``readable=False``: commands report errors of files themselves, with a remedy.
+Paths are declared with ``readable=False``, because commands report unreadable files with better messages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import typer
 
 from unkernel.data.threads import thread_count
 
-_MAX_JOBS = 1024  # threads; a system that cannot start so many ends the process
+_MAX_JOBS = 1024  # threads; if a system cannot start a thread, the process ends
 _POWERS_OF_1000 = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 _engine = partial(typer.Option, rich_help_panel="The engine")
@@ -80,9 +80,9 @@ FeatureCount = Annotated[
     int | None,
     _data(min=1, help="Number of columns; larger indices are refused.", show_default="the largest index"),
 ]
-_counting = partial(_data, "--zero-based/--one-based", help="Whether indices start at 0 or 1.")
-ZeroBased = Annotated[bool | None, _counting(show_default="0 if there is an index 0")]
-ZeroBasedLikeModel = Annotated[bool | None, _counting(show_default="as in training")]
+_index_base_option = partial(_data, "--zero-based/--one-based", help="Whether indices start at 0 or 1.")
+ZeroBased = Annotated[bool | None, _index_base_option(show_default="0 if there is an index 0")]
+ZeroBasedLikeModel = Annotated[bool | None, _index_base_option(show_default="as in training")]
 TestFile = Annotated[
     str | None, _data("--test", metavar="FILE", help="Also measure the accuracy on these rows or trees.")
 ]
@@ -173,7 +173,7 @@ Rare = Annotated[
     float,
     _engine(
         min=0,
-        help="For split: features in fewer support vectors are rare; a number, or a share below 1.",
+        help="For split: features in fewer support vectors than this are rare; a number, or a share below 1.",
     ),
 ]
 Threshold = Annotated[
@@ -238,22 +238,22 @@ Force = Annotated[bool, typer.Option("--force", help="Replace existing files of 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.")]
 
 
-def parse_nodes(words: str | None) -> int | None:
+def parse_nodes(text: str | None) -> int | None:
     """Parse a number of nodes such as ``1M``, ``300k`` or ``1000000``; k, M and G are powers of 1000."""
-    if words is None:
+    if text is None:
         return None
-    found = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kKmMgG]?)\s*", words, re.ASCII)
-    nodes = Fraction(found[1]) * _POWERS_OF_1000[found[2].upper()] if found else Fraction(0)
+    match = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kKmMgG]?)\s*", text, re.ASCII)
+    nodes = Fraction(match[1]) * _POWERS_OF_1000[match[2].upper()] if match else Fraction(0)
     if nodes < 1 or nodes.denominator != 1:
-        raise ValueError(
-            f"--trie-nodes must be a number of nodes, such as 1M, 300k or 1000000, got {words!r}"
-        )
+        raise ValueError(f"--trie-nodes must be a number of nodes, such as 1M, 300k or 1000000, got {text!r}")
     return int(nodes)
 
 
 def count_threads(jobs: int | None) -> int:
+    """Return the number of threads for --jobs; by default, the number of cores."""
     return thread_count(-1) if jobs is None else jobs
 
 
 def index_base(zero_based: bool | None) -> bool | Literal["auto"]:
+    """Return the parameter `zero_based` of readers for --zero-based and --one-based."""
     return "auto" if zero_based is None else zero_based

@@ -14,13 +14,13 @@ from unkernel.cli.options.command_signatures import Parts
 from unkernel.cli.options.estimator_options import DerivedOption, flag
 
 _NOT_TUNED = frozenset({"class_weight", "cache", "checkpoint", "random_state"})
-_OMITTED = frozenset({"cache", "checkpoint"})  # they are for training out of core
+_OMITTED = frozenset({"cache", "checkpoint"})  # options of out-of-core training
 _MAX_VALUES = 1000
-_RANGE_DIGITS = 6  # for 0.1 instead of 0.09999999999999999
+_RANGE_DIGITS = 6  # significant; 0.1 instead of 0.09999999999999999
 _PANEL = "Parameters to try"
 
 
-def grid_parts(options: Iterable[DerivedOption]) -> Parts:
+def make_grid_parts(options: Iterable[DerivedOption]) -> Parts:
     """Make an option for each parameter; options that take a single value are the same as in ``train``."""
     parts: dict[str, tuple[Any, Any]] = {}
     for option in options:
@@ -29,24 +29,24 @@ def grid_parts(options: Iterable[DerivedOption]) -> Parts:
         if not is_tuned(option):
             parts[option.name] = (option.annotation("Parameters of one value"), None)
             continue
-        spelled = ("--C", "-C") if option.name == "C" else (flag(option.name),)
-        shown = typer.Option(
-            *spelled,
-            metavar=_metavar(option),
+        spellings = ("--C", "-C") if option.name == "C" else (flag(option.name),)
+        option_info = typer.Option(
+            *spellings,
+            metavar=_make_metavar(option),
             help=option.help,
             show_default=option.default,
             rich_help_panel=_PANEL,
         )
-        parts[option.name] = (Annotated[str | None, shown], None)
+        parts[option.name] = (Annotated[str | None, option_info], None)
     return parts
 
 
 def is_tuned(option: DerivedOption) -> bool:
-    """Tell whether several values of an option can be tried."""
+    """Return whether several values of an option can be tried."""
     return option.parameter not in _NOT_TUNED and option.kind is not bool
 
 
-def _metavar(option: DerivedOption) -> str:
+def _make_metavar(option: DerivedOption) -> str:
     if option.kind in (int, float):
         return "VALUE,…|LOW:HIGH"
     if isinstance(option.kind, type) and issubclass(option.kind, Enum):
@@ -56,10 +56,12 @@ def _metavar(option: DerivedOption) -> str:
 
 def parse_values(option: DerivedOption, text: str) -> list[Any]:
     """Parse the values that a text names, without duplicates."""
-    found = [value for part in text.split(",") for value in _parse_part(option, part.strip())]
-    if len(found) > _MAX_VALUES:
-        raise ValueError(f"{flag(option.name)}: at most {_MAX_VALUES:,} values are tried, got {len(found):,}")
-    return list(dict.fromkeys(found))
+    values = [value for part in text.split(",") for value in _parse_part(option, part.strip())]
+    if len(values) > _MAX_VALUES:
+        raise ValueError(
+            f"{flag(option.name)}: at most {_MAX_VALUES:,} values are tried, got {len(values):,}"
+        )
+    return list(dict.fromkeys(values))
 
 
 def _parse_part(option: DerivedOption, part: str) -> list[Any]:
@@ -97,6 +99,7 @@ def _parse_range(part: str) -> list[float]:
     first, last = float(low), float(high)
     if not 0 < first < last < math.inf or len(count) > 1:
         raise ValueError
+    # Without a count, ratios are at most 10; 1e-9 allows for rounding of the logarithm.
     number = int(count[0]) if count else math.ceil(math.log10(last / first) - 1e-9) + 1
     if not 2 <= number <= _MAX_VALUES:
         raise ValueError

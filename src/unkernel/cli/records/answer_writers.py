@@ -24,7 +24,7 @@ from unkernel.models import Decision
 from unkernel.records.files import format_of
 
 _DELIMITERS = {"csv": ",", "tsv": "\t", "lines": " "}
-_CONTROL_CHARACTERS = re.compile(  # also surrogates, which UTF-8 does not have
+_CONTROL_CHARACTERS = re.compile(  # with surrogates, which UTF-8 cannot encode
     "[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]"
 )
 _OTHER_SUFFIXES = (".json", ".xlsx", ".xls", ".feather", ".arrow", ".html")
@@ -67,7 +67,7 @@ class Answers:
         return columns
 
     def header(self) -> bytes:
-        """Return the line with the names of columns; b"" for formats without one."""
+        """Return the line with the names of columns; b"" for formats without such a line."""
         if self.format in ("jsonl", "lines"):
             return b""
         return _format_line(["prediction", *self._columns], _DELIMITERS[self.format]).encode()
@@ -78,8 +78,8 @@ class Answers:
         numbers = [decision.decide(raw).reshape(len(raw), -1)] if self.scores else []
         numbers += [decision.probabilities(raw)] if self.probability else []
         if self.format == "jsonl":
-            return self._objects(raw, numbers)
-        lines = self._labels(raw)
+            return self._format_objects(raw, numbers)
+        lines = self._format_labels(raw)
         for block in numbers:
             for column in block.astype("U32").astype(object).T:
                 lines = lines + _DELIMITERS[self.format] + column
@@ -96,7 +96,7 @@ class Answers:
             return None
         return dataclasses.replace(self.decision, classes=np.arange(len(self.decision.classes)))
 
-    def _labels(self, raw: Numbers) -> NDArray[Any]:
+    def _format_labels(self, raw: Numbers) -> NDArray[Any]:
         codes = self.codes(raw)
         if codes is None:
             return np.array([f"{value}" for value in self.decision.choose(raw).tolist()], object)
@@ -111,7 +111,7 @@ class Answers:
             return names
         return [_format_line([name], _DELIMITERS[self.format]).removesuffix("\n") for name in names]
 
-    def _objects(self, raw: Numbers, numbers: list[Numbers]) -> bytes:
+    def _format_objects(self, raw: Numbers, numbers: list[Numbers]) -> bytes:
         predictions = class_labels(self.decision.choose(raw)).tolist()
         if not numbers:
             texts = {
@@ -130,8 +130,8 @@ class Answers:
 
 
 def _escape_controls(label: str) -> str:
-    """Escape control characters, which could break lines or move a terminal's cursor."""
-    return _CONTROL_CHARACTERS.sub(lambda found: found[0].encode("unicode_escape").decode(), label)
+    """Escape control characters, which could end a line or move the cursor of a terminal."""
+    return _CONTROL_CHARACTERS.sub(lambda match: match[0].encode("unicode_escape").decode(), label)
 
 
 def _format_line(fields: list[str], delimiter: str) -> str:
@@ -142,7 +142,7 @@ def _format_line(fields: list[str], delimiter: str) -> str:
 
 @contextmanager
 def open_answers(output: str | None, answers: Answers | None) -> Iterator[Callable[[Numbers], None]]:
-    """Yield a function that writes predictions: to stdout at once, to a file that appears when complete."""
+    """Yield a function that writes predictions, to stdout or to a file that appears when it is complete."""
     if output is None or answers is None:
         yield lambda _: None
         return
@@ -150,9 +150,9 @@ def open_answers(output: str | None, answers: Answers | None) -> Iterator[Callab
     with open_writer(output if stream is None else stream) as write:
         write(answers.header())
 
-        def put(raw: Numbers) -> None:
+        def write_predictions(raw: Numbers) -> None:
             write(answers.lines(raw))
             if stream is not None:
-                stream.flush()  # another process may wait for it
+                stream.flush()  # a process that reads stdout may be waiting for these lines
 
-        yield put
+        yield write_predictions

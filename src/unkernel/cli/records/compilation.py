@@ -19,6 +19,7 @@ from unkernel.records.plan import Plan
 
 
 def encode_file(opened: OpenedRecords, file: str | None, threads: int, display: Display) -> Any:
+    """Encode the records of a file as a CSR matrix of shape (records, features); None if `file` is None."""
     if file is None:
         return None
     check_records(opened)
@@ -31,7 +32,7 @@ def encode_file(opened: OpenedRecords, file: str | None, threads: int, display: 
 
 
 def adapt_plan(opened: OpenedRecords, unknown_keys: str | None) -> Plan:
-    """Return the plan, with the choice for unknown keys if there is one."""
+    """Return the plan; with `unknown_keys` ("ignore" or "error"), change how it handles unknown keys."""
     plan = opened.classifier.plan
     if unknown_keys is None:
         return plan
@@ -44,13 +45,13 @@ def read_first_records(
 ) -> list[dict[str, Any]]:
     """Read the first records of a file, as dicts."""
     check_records(opened)
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     with open_record_file(file, display) as source:
         for block in read_blocks(opened, source, threads=1, with_target=False):
-            encode_block(opened, block)  # reports bad records with their place
-            found += [drop_target(opened, record) for record in block.records()]
-            if len(found) >= count:
+            encode_block(opened, block)  # raises an error that names the line of a bad record
+            records += [drop_target(opened, record) for record in block.records()]
+            if len(records) >= count:
                 break
-    if not found:
+    if not records:
         raise ValueError(f"{file}: there is no record")
-    return found[:count]
+    return records[:count]

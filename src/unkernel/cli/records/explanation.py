@@ -24,13 +24,13 @@ from unkernel.measures.number_format import many
 from unkernel.records.files import Block
 from unkernel.records.files.json_lines import record_of
 
-_ARGUMENT_NAME = "the record"  # in messages about a record on the command line
+_ARGUMENT_NAME = "the record"  # the name of a record on the command line, in messages
 
 
 def explain_record(
     path: Path, data: str, row: int, top: int, of: str | None, *, quiet: bool
 ) -> dict[str, Any]:
-    """Explain the prediction for a record of a file, or one on the command line, for JSON."""
+    """Explain the prediction for a record, from a file or from the command line, for JSON."""
     opened = open_record_model(path)
     check_records(opened)
     of_class = find_class(opened.classifier.classes_, of)
@@ -38,7 +38,7 @@ def explain_record(
         record, block, index = _read_record(opened, data, row, display)
         with display.show_work("explaining"):
             if block is not None:
-                encode_block(opened, block)  # reports a bad record with its place
+                encode_block(opened, block)  # raises an error that names the line of a bad record
             inputs = drop_target(opened, record)
             try:
                 explanation = opened.classifier.explain_one(inputs, top, of=of_class)
@@ -71,7 +71,7 @@ def _read_record(
     """Return the record, with its block and index if it comes from a file."""
     if data.lstrip().startswith("{"):
         record = record_of(data, _ARGUMENT_NAME)
-        _warn_of_unknown(opened, record)
+        _warn_about_unknown_keys(opened, record)
         return record, None, None
     count = 0
     with open_record_file(data, display) as file:
@@ -83,8 +83,8 @@ def _read_record(
     raise ValueError(f"{data}: has {many(count, 'record')}, so there is no record {row:,}")
 
 
-def _warn_of_unknown(opened: OpenedRecords, record: dict[str, Any]) -> None:
-    """Warn of an unknown key, which is often misspelt when typed by hand."""
+def _warn_about_unknown_keys(opened: OpenedRecords, record: dict[str, Any]) -> None:
+    """Warn about a key that the model does not know; in a record typed by hand, it may be misspelt."""
     columns = opened.classifier.plan.columns
     unknown = [name for name in record if name not in columns and name != opened.target]
     if unknown and opened.classifier.plan.ignores_unknown_keys:
@@ -92,7 +92,7 @@ def _warn_of_unknown(opened: OpenedRecords, record: dict[str, Any]) -> None:
 
 
 def _is_binary(opened: OpenedRecords, record: dict[str, Any]) -> bool:
-    """Tell whether all values are 1, so that a feature counts once in a conjunction."""
+    """Return whether all encoded values of a record are 1."""
     return bool(np.all(opened.classifier.plan.encode_one(record)[1] == 1.0))
 
 

@@ -31,7 +31,7 @@ class _Comparison:
     def __init__(self, target: str | None) -> None:
         self._target = target or ""
         self._scores: list[NDArray[np.float64]] = []
-        self._label_numbers: dict[Any, int] = {}  # the number of each different label
+        self._label_codes: dict[Any, int] = {}  # maps each label to its code
         self._codes: list[NDArray[np.intp]] = []
         self._complete = target is not None
 
@@ -43,16 +43,16 @@ class _Comparison:
         if (
             encoded is None
             or None in encoded[0]
-            or any(isinstance(word, (list, dict)) for word in encoded[0])
+            or any(isinstance(label, (list, dict)) for label in encoded[0])
         ):
             self._complete = False
             self._scores, self._codes = [], []
             return
-        numbers = [self._label_numbers.setdefault(word, len(self._label_numbers)) for word in encoded[0]]
+        codes = [self._label_codes.setdefault(label, len(self._label_codes)) for label in encoded[0]]
         self._scores.append(raw)
-        self._codes.append(np.array(numbers, dtype=np.intp)[encoded[1]])
+        self._codes.append(np.array(codes, dtype=np.intp)[encoded[1]])
 
-    def _why_unknown(self) -> str:
+    def _explain_missing_labels(self) -> str:
         if not self._target:
             return "the records have no column that is known as the target"
         if self._complete:
@@ -60,10 +60,10 @@ class _Comparison:
         return f"not all records have a label in column {self._target!r}"
 
     def measure(self, decision: Any) -> dict[str, Any]:
-        """Measure the quality of the answers; if it is not known, a note says why."""
+        """Return the measures of quality; if labels are missing, return a note that says so."""
         if not self._complete or not self._codes:
-            return {"accuracy_note": f"not known: {self._why_unknown()}"}
-        scores, labels = np.concatenate(self._scores), to_labels(list(self._label_numbers))
+            return {"accuracy_note": f"not known: {self._explain_missing_labels()}"}
+        scores, labels = np.concatenate(self._scores), to_labels(list(self._label_codes))
         codes = np.concatenate(self._codes)
         if decision.scheme == "regression":
             if labels.dtype.kind not in "biuf":
@@ -72,11 +72,13 @@ class _Comparison:
         class_indices = _match_classes(labels, decision.classes)
         if class_indices is None:
             return compare_classes(decision, scores, labels[codes], "record")
-        numbered = replace(decision, classes=np.arange(len(decision.classes)))  # faster than texts
-        measured = compare_classes(numbered, scores, class_indices[codes], "record")
-        if measured["positive_class"] is not None:
-            measured["positive_class"] = decision.classes.tolist()[measured["positive_class"]]
-        return measured | {"log_loss": log_loss(numbered, scores, class_indices[codes])}
+        numbered = replace(
+            decision, classes=np.arange(len(decision.classes))
+        )  # comparing numbers is faster than comparing texts
+        measures = compare_classes(numbered, scores, class_indices[codes], "record")
+        if measures["positive_class"] is not None:
+            measures["positive_class"] = decision.classes.tolist()[measures["positive_class"]]
+        return measures | {"log_loss": log_loss(numbered, scores, class_indices[codes])}
 
 
 def _match_classes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp] | None:

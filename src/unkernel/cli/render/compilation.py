@@ -14,12 +14,13 @@ def print_compiled(result: dict[str, Any]) -> None:
     print_facts(result["source"], model_facts(result["read"]))
     if result["candidates"]:
         print_candidates(result["candidates"])
-    spent = result["seconds"]
+    seconds = result["seconds"]
     facts = {
         "engine": f"{result['engine']}, {format_exactness(result['exact'])}",
         "bytes": f"{format_size(result['model_bytes'])} in the file, "
         f"{format_size(result['compiled_bytes'])} compiled",
-        "time": f"{format_seconds(spent['reading'])} reading, {format_seconds(spent['compiling'])} compiling",
+        "time": f"{format_seconds(seconds['reading'])} reading, "
+        f"{format_seconds(seconds['compiling'])} compiling",
     }
     if result["trie_asked_for"]:
         facts["trie"] = format_trie(result["trie"]) if result["trie"] else "none: it is not faster"

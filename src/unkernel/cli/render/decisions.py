@@ -19,27 +19,28 @@ def print_decisions(result: dict[str, Any]) -> None:
     facts = {"text": flatten(result["text"]), "decisions": many(len(decisions), "decision")}
     print_facts(f"{result['data']}, sentence {result['row']:,}", facts)
     for decision in decisions:
-        _print(decision)
+        _print_decision(decision)
 
 
-def _print(decision: dict[str, Any]) -> None:
+def _print_decision(decision: dict[str, Any]) -> None:
     chosen, runner_up = decision["chosen"], decision["runner_up"]
     names = [chosen, runner_up] if runner_up else [chosen]
     table = new_table(*(number_column(Text(flatten(name))) for name in names), "features")
 
-    def add(values: Sequence[float], words: str, style: str = "") -> None:
+    def add_row(values: Sequence[float], label: str, style: str = "") -> None:
         cells = [f"{value:+.6g}" for value in values[: 1 + bool(runner_up)]]
-        table.add_row(*cells, Text(flatten(words)), style=style)
+        table.add_row(*cells, Text(flatten(label)), style=style)
 
-    def both(part: dict[str, Any]) -> tuple[float, float]:
+    def get_values(part: dict[str, Any]) -> tuple[float, float]:
         return part["chosen"], part["runner_up"]
 
-    add(both(decision["intercept"]), "(intercept)", "dim")
+    add_row(get_values(decision["intercept"]), "(intercept)", "dim")
     for part in decision["evidence"]:
-        add(both(part), AND.join(part["features"]))
-    if others := decision["n_conjunctions"] - len(decision["evidence"]):
-        add(both(decision["rest"]), f"({many(others, 'other')})", "dim")
-    add((decision["scores"][chosen], decision["scores"].get(runner_up, 0.0)), "(score)", "bold")
+        add_row(get_values(part), AND.join(part["features"]))
+    n_others = decision["n_conjunctions"] - len(decision["evidence"])
+    if n_others:
+        add_row(get_values(decision["rest"]), f"({many(n_others, 'other')})", "dim")
+    add_row((decision["scores"][chosen], decision["scores"].get(runner_up, 0.0)), "(score)", "bold")
     barred = f"; not possible: {', '.join(decision['barred'])}" if decision["barred"] else ""
     print_table(flatten(f"{decision['kind']} of {decision['question']}: {chosen}{barred}"), table)
 
@@ -49,8 +50,8 @@ def print_heaviest(by_kind: dict[str, list[dict[str, Any]]], note: str | None) -
     for kind, entries in by_kind.items():
         table = new_table("features", number_column("weight"), name_column("class"), name_column("part"))
         for entry in entries:
-            words = Text(flatten(AND.join(entry["features"])))
-            table.add_row(words, f"{entry['weight']:+.6g}", Text(flatten(entry["class"])), entry["part"])
+            features = Text(flatten(AND.join(entry["features"])))
+            table.add_row(features, f"{entry['weight']:+.6g}", Text(flatten(entry["class"])), entry["part"])
         print_table(f"heaviest conjunctions of {kind}", table)
     if note is not None:
         results().print(Text(f"  {note}", style="dim"))

@@ -47,8 +47,10 @@ def _print_row(result: dict[str, Any]) -> None:
     facts = {"prediction": str(result["prediction"])}
     if result["label"] is not None:
         facts["label in the file"] = str(result["label"])
-    parts = result["conjunctions"]
-    facts["conjunctions"] = f"{parts:,} {'contributes' if parts == 1 else 'contribute'} to the score"
+    n_conjunctions = result["conjunctions"]
+    facts["conjunctions"] = (
+        f"{n_conjunctions:,} {'contributes' if n_conjunctions == 1 else 'contribute'} to the score"
+    )
     if not result["exact"]:
         facts["note"] = "the explanation is of the exact model; this file is pruned and approximates it"
     row = "" if result["row"] is None else f", {result.get('unit', 'row')} {result['row']:,}"
@@ -58,23 +60,24 @@ def _print_row(result: dict[str, Any]) -> None:
 
 def _print_parts(result: dict[str, Any]) -> None:
     separator = AND if result["basis"] == "sets" else " · "
-    titles = [Text(flatten(title)) for title in _titles(result)]
+    titles = [Text(flatten(title)) for title in _list_titles(result)]
     table = new_table(*map(number_column, titles), "conjunction")
 
-    def add(numbers: Sequence[float], words: str, style: str = "") -> None:
-        table.add_row(*(f"{number:+.6g}" for number in numbers), Text(flatten(words)), style=style)
+    def add_row(numbers: Sequence[float], label: str, style: str = "") -> None:
+        table.add_row(*(f"{number:+.6g}" for number in numbers), Text(flatten(label)), style=style)
 
     shown = result["shown"]
-    add(shown["intercept"], "(intercept)", "dim")
+    add_row(shown["intercept"], "(intercept)", "dim")
     for part in result["contributions"]:
-        add(part["shown"], separator.join(part["names"]))
-    if others := result["conjunctions"] - len(result["contributions"]):
-        add(shown["rest"], f"({many(others, 'other')})", "dim")
-    add(shown["score"], "(score)", "bold")
+        add_row(part["shown"], separator.join(part["names"]))
+    n_others = result["conjunctions"] - len(result["contributions"])
+    if n_others:
+        add_row(shown["rest"], f"({many(n_others, 'other')})", "dim")
+    add_row(shown["score"], "(score)", "bold")
     print_table("contributions", table)
 
 
-def _titles(result: dict[str, Any]) -> list[str]:
+def _list_titles(result: dict[str, Any]) -> list[str]:
     """Return the title of each score: the class that it supports."""
     if result["for_class"] is None:
         return ["adds"]

@@ -31,18 +31,18 @@ def _format_bytes(description: dict[str, Any]) -> str:
     compiled = (
         f", {format_size(description['compiled_bytes'])} compiled" if "compiled_bytes" in description else ""
     )
-    undigested = ", without digests" if description.get("digests") is False else ""
-    return f"{format_size(description['file_bytes'])} in the file{undigested}{compiled}"
+    no_digests = ", without digests" if description.get("digests") is False else ""
+    return f"{format_size(description['file_bytes'])} in the file{no_digests}{compiled}"
 
 
-_JSON_ONLY = ("parameters", "feature_names", "records", "history")  # too long to print
+_ONLY_IN_JSON = ("parameters", "feature_names", "records", "history")  # too long to print
 
 
 def _print_origin(origin: dict[str, Any]) -> None:
     facts = {
         name.replace("_", " "): format_value(value, 8)
         for name, value in origin.items()
-        if name not in _JSON_ONLY
+        if name not in _ONLY_IN_JSON
     }
     if facts:
         print_facts("training", facts)
@@ -56,8 +56,8 @@ def _print_parser(description: dict[str, Any]) -> None:
     from unkernel.cli.render.parsers import parser_facts, print_parts
 
     print_facts(description["file"], parser_facts(description) | {"bytes": _format_bytes(description)})
-    chosen = {name: value for name, value in description["parameters"].items() if value is not None}
-    print_facts("parameters", {name: format_value(value, 8) for name, value in chosen.items()})
+    parameters = {name: value for name, value in description["parameters"].items() if value is not None}
+    print_facts("parameters", {name: format_value(value, 8) for name, value in parameters.items()})
     print_parts(description["parts"])
     if "top" in description:
         print_heaviest(description["top"], description["top_note"])
@@ -69,8 +69,10 @@ def _print_trees(description: dict[str, Any]) -> None:
     if not description.get("top"):
         return
     table = new_table("fragment", number_column("weight"), name_column("speaks for"))
-    for one in description["top"]:
-        table.add_row(Text(flatten(one["fragment"])), f"{one['weight']:+.6g}", Text(one["speaks_for"]))
+    for fragment in description["top"]:
+        table.add_row(
+            Text(flatten(fragment["fragment"])), f"{fragment['weight']:+.6g}", Text(fragment["speaks_for"])
+        )
     print_table("heaviest fragments", table)
 
 
@@ -110,9 +112,9 @@ def _format_features(description: dict[str, Any]) -> str:
 
 def _format_zones(parts: dict[str, int]) -> str:
     if "dense" in parts:
-        joined = f"{parts['grouped']:,} grouped" if parts["grouped"] else f"{parts['fused']:,} fused"
+        layout = f"{parts['grouped']:,} grouped" if parts["grouped"] else f"{parts['fused']:,} fused"
         return (
-            f"{parts['dense']:,} features in the dense table ({joined}), "
+            f"{parts['dense']:,} features in the dense table ({layout}), "
             f"{parts['used'] - parts['dense'] - parts['rare']:,} hashed, {parts['rare']:,} rare"
         )
     if "as_bits" in parts:
@@ -138,8 +140,8 @@ def _print_heaviest(description: dict[str, Any]) -> None:
     separator = AND if description["top_basis"] == "sets" else " · "
     table = new_table("features", number_column("weight"), name_column("speaks for"))
     for entry in description["top"]:
-        words = separator.join(map(str, entry.get("names", entry["features"])))
-        table.add_row(Text(words), f"{entry['weight']:+.6g}", Text(entry["speaks_for"]))
+        features = separator.join(map(str, entry.get("names", entry["features"])))
+        table.add_row(Text(features), f"{entry['weight']:+.6g}", Text(entry["speaks_for"]))
     print_table("heaviest conjunctions", table)
     if description["top_note"]:
         results().print(Text(f"  {description['top_note']}", style="dim"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from unkernel.cli.terminal.console import format_size
-from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import labels as format_labels
 from unkernel.measures.number_format import many
 
 _FORMATS = {
@@ -50,18 +50,20 @@ def _tree_facts(description: dict[str, Any]) -> dict[str, str]:
         f"and {many(description['labels'], 'label')}",
     }
     if len(description["tree_channels"]) > 1 and description["combine"] != "vectors":
-        paired = "all with all" if description["tree_pairing"] == "all" else "place by place"
-        facts["trees per example"] = f"at most {len(description['tree_channels'])}, compared {paired}"
+        pairing = "all with all" if description["tree_pairing"] == "all" else "place by place"
+        facts["trees per example"] = f"at most {len(description['tree_channels'])}, compared {pairing}"
     return facts | _decision_facts(description)
 
 
 def _format_normalisation(description: dict[str, Any]) -> str:
     parts = {"trees": description["normalize"], "vectors": description["normalize_vectors"]}
-    return ", ".join(f"{part}: {'yes' if on else 'no'}" for part, on in parts.items() if on is not None)
+    return ", ".join(
+        f"{part}: {'yes' if value else 'no'}" for part, value in parts.items() if value is not None
+    )
 
 
 def format_kind(description: dict[str, Any]) -> str:
-    """Return the kind of a model, and the program that it comes from."""
+    """Return the kind of a model, and the program that wrote its file if that is not unkernel."""
     if "basis" in description:
         return (
             f"{description['kind']} ({'sets of features' if description['basis'] == 'sets' else 'monomials'})"
@@ -74,12 +76,12 @@ def _decision_facts(description: dict[str, Any]) -> dict[str, str]:
     scheme, classes = description["scheme"], description["classes"]
     if scheme == "regression":
         return {"answers": "numbers (regression)"}
-    facts = {"classes": f"{len(classes):,}: {label_words(classes)}"}
+    facts = {"classes": f"{len(classes):,}: {format_labels(classes)}"}
     if len(classes) > 2 or scheme in ("one_class", "ordinal"):
         facts["decision"] = _SCHEMES[scheme]
     if scheme == "ordinal":
         return facts | {
-            "thresholds": label_words([f"{threshold:.6g}" for threshold in description["thresholds"]])
+            "thresholds": format_labels([f"{threshold:.6g}" for threshold in description["thresholds"]])
         }
     return facts | {"probabilities": "yes" if description["probability"] else "no"}
 

@@ -79,19 +79,23 @@ def print_labels(result: dict[str, Any]) -> None:
 
 def _print_relations(relations: list[dict[str, Any]]) -> None:
     table = new_table(name_column("relation"), *map(number_column, ("words", "precision", "recall")))
-    for one in relations:
-        shares = _share(one["precision"]), _share(one["recall"])
-        table.add_row(Text(flatten(one["label"])), f"{one['count']:,}", *shares)
+    for relation in relations:
+        shares = _format_share(relation["precision"]), _format_share(relation["recall"])
+        table.add_row(Text(flatten(relation["label"])), f"{relation['count']:,}", *shares)
     print_table("relations", table)
 
 
 def _print_types(types: dict[str, dict[str, Any]]) -> None:
     table = new_table(name_column("type"), *map(number_column, ("chunks", "precision", "recall", "F1")))
-    for name, one in sorted(types.items(), key=lambda item: (-item[1]["right"], item[0])):
-        shares = _share(one["precision"]), _share(one["recall"]), f"{one['f1']:.2f}"
-        table.add_row(Text(flatten(name or "(no type)")), f"{one['right']:,}", *shares)
+    for name, measures in sorted(types.items(), key=lambda item: (-item[1]["right"], item[0])):
+        shares = (
+            _format_share(measures["precision"]),
+            _format_share(measures["recall"]),
+            f"{measures['f1']:.2f}",
+        )
+        table.add_row(Text(flatten(name or "(no type)")), f"{measures['right']:,}", *shares)
     print_table("types", table)
 
 
-def _share(percentage: float) -> str:
+def _format_share(percentage: float) -> str:
     return f"{percentage:.2f} %" if math.isfinite(percentage) else "–"

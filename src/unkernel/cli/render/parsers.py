@@ -10,30 +10,32 @@ from unkernel.cli.render.parser_scores import print_labels, result_facts
 from unkernel.cli.terminal.console import format_seconds, format_size, print_facts
 from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
 from unkernel.measures.number_format import format_percent, many
-from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import labels as format_labels
 from unkernel.models import registry
 
 _KINDS_OF_PARTS = {"depends": "dependencies"}
 _CHUNKER = "chunker"
 _TEXT_PARSER_MODELS = ("tokenizer", "tagger", "parser")
-_WRONG = {"moves": "wrong_moves", "labels": "wrong_labels", "sentences": "wrong_sentences"}
+_ERROR_RATES = {"moves": "wrong_moves", "labels": "wrong_labels", "sentences": "wrong_sentences"}
 
 
 def parser_facts(description: dict[str, Any]) -> dict[str, str]:
-    """Return the facts of a parser from its description; parts of a kind are summed."""
-    chosen = description["parameters"]
+    """Return the facts of a parser from its description, with sums over the parts of each kind."""
+    parameters = description["parameters"]
     facts = {"kind": f"{registry.list_kinds()[description['kind']].description} ({description['parser']})"}
-    if "degree" in chosen:
-        facts["learner"] = f"{chosen.get('learner', 'online')}, degree {chosen['degree']}"
-    if "templates" in chosen:
-        facts["templates"] = _format_templates(chosen["templates"])
+    if "degree" in parameters:
+        facts["learner"] = f"{parameters.get('learner', 'online')}, degree {parameters['degree']}"
+    if "templates" in parameters:
+        facts["templates"] = _format_templates(parameters["templates"])
     facts["features"] = f"{description['features']:,}"
     if description["answers"] is not None:
         title = "chunk types" if description["kind"] == _CHUNKER else "relations"
-        facts[title] = f"{len(description['answers']):,}: {label_words(description['answers'])}"
+        facts[title] = f"{len(description['answers']):,}: {format_labels(description['answers'])}"
     for kind in dict.fromkeys(part["name"].partition(".")[0] for part in description["parts"]):
         name = kind if kind in _TEXT_PARSER_MODELS else f"model of {_KINDS_OF_PARTS.get(kind, kind)}"
-        facts[name] = _format_parts([p for p in description["parts"] if p["name"].partition(".")[0] == kind])
+        facts[name] = _format_parts(
+            [part for part in description["parts"] if part["name"].partition(".")[0] == kind]
+        )
     return facts
 
 
@@ -44,11 +46,11 @@ def _format_templates(templates: Any) -> str:
 
 
 def _format_parts(parts: list[dict[str, Any]]) -> str:
-    words = [many(len(parts), "part")]
+    counts_in_words = [many(len(parts), "part")]
     for key, name in (("conjunctions", "conjunction"), ("support_vectors", "support vector")):
         counts = [part[key] for part in parts if part[key] is not None]
-        words += [many(sum(counts), name)] if counts else []
-    return ", ".join([*words, f"{format_size(sum(part['bytes'] for part in parts))} compiled"])
+        counts_in_words += [many(sum(counts), name)] if counts else []
+    return ", ".join([*counts_in_words, f"{format_size(sum(part['bytes'] for part in parts))} compiled"])
 
 
 def print_parts(parts: list[dict[str, Any]]) -> None:
@@ -69,8 +71,10 @@ def print_parser_training(result: dict[str, Any]) -> None:
     facts = {"data": f"{many(result['sentences'], 'sentence')}, {units}"} | parser_facts(result)
     if result["best_epochs"]:
         facts["epochs"] = _format_epochs(result)
-    spent = result["seconds"]
-    facts["time"] = f"{format_seconds(spent['training'])} training, {format_seconds(spent['total'])} in all"
+    seconds = result["seconds"]
+    facts["time"] = (
+        f"{format_seconds(seconds['training'])} training, {format_seconds(seconds['total'])} in all"
+    )
     if result["peak_memory_bytes"] is not None:
         facts["memory"] = f"{format_size(result['peak_memory_bytes'])} at its peak"
     facts["file"] = format_size(result["model_bytes"])
@@ -83,14 +87,14 @@ def print_parser_training(result: dict[str, Any]) -> None:
 def _format_epochs(result: dict[str, Any]) -> str:
     """Describe the epochs that were kept, one per run."""
     best = result["best_epochs"]
-    kept = [epoch for epoch in result["epochs"] if best[epoch["run"] - 1] == epoch["epoch"]]
-    wrong = {
-        noun: " and ".join(format_percent(epoch[key]) for epoch in kept)
-        for noun, key in _WRONG.items()
-        if all(key in epoch for epoch in kept)
+    best_epochs = [epoch for epoch in result["epochs"] if best[epoch["run"] - 1] == epoch["epoch"]]
+    error_rates = {
+        noun: " and ".join(format_percent(epoch[key]) for epoch in best_epochs)
+        for noun, key in _ERROR_RATES.items()
+        if all(key in epoch for epoch in best_epochs)
     }
-    las = " and ".join(f"{epoch['las']:.2f}" for epoch in kept if "las" in epoch)
+    las = " and ".join(f"{epoch['las']:.2f}" for epoch in best_epochs if "las" in epoch)
     epochs_per_run = len(result["epochs"]) // len(best)
-    shares = ", ".join(f"{share} of {noun} wrong" for noun, share in wrong.items())
-    words = f"{' and '.join(map(str, best))} of {epochs_per_run}: {shares}"
-    return f"{words}, dev LAS {las}" if las else words
+    shares = ", ".join(f"{share} of {noun} wrong" for noun, share in error_rates.items())
+    summary = f"{' and '.join(map(str, best))} of {epochs_per_run}: {shares}"
+    return f"{summary}, dev LAS {las}" if las else summary

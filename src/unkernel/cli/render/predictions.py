@@ -11,11 +11,11 @@ from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 
 def prediction_facts(result: dict[str, Any]) -> dict[str, str]:
     """Describe the quality and the speed of predictions, and name the file that they were written to."""
-    speed, spent, unit = result["rows_per_second"], result["seconds"], result["unit"]
-    facts = {f"{unit}s": f"{result['rows']:,}"} | _quality(result, unit)
-    facts["scoring"] = f"{speed['scoring']:,.0f} {unit}s/s ({format_seconds(spent['scoring'])})"
+    speed, seconds, unit = result["rows_per_second"], result["seconds"], result["unit"]
+    facts = {f"{unit}s": f"{result['rows']:,}"} | _quality_facts(result, unit)
+    facts["scoring"] = f"{speed['scoring']:,.0f} {unit}s/s ({format_seconds(seconds['scoring'])})"
     facts["with reading"] = (
-        f"{speed['reading_and_scoring']:,.0f} {unit}s/s ({format_seconds(spent['reading'])} to read)"
+        f"{speed['reading_and_scoring']:,.0f} {unit}s/s ({format_seconds(seconds['reading'])} to read)"
     )
     if "cache" in result:
         facts["cache"] = f"{result['cache']['hits']:,} {unit}s found, {result['cache']['misses']:,} scored"
@@ -24,7 +24,7 @@ def prediction_facts(result: dict[str, Any]) -> dict[str, str]:
     return facts
 
 
-def _quality(result: dict[str, Any], unit: str) -> dict[str, str]:
+def _quality_facts(result: dict[str, Any], unit: str) -> dict[str, str]:
     if result["pairs"] is not None:
         facts = rank_facts(result)
     elif result["mean_squared_error"] is not None:

@@ -7,13 +7,13 @@ from typing import Any
 from unkernel.measures.number_format import format_percent, many
 
 
-def class_facts(measures: dict[str, Any], unit: str = "row", which: str = "") -> dict[str, str]:
-    """Describe the measures of a classifier; `which`, such as "test ", goes before their names."""
+def class_facts(measures: dict[str, Any], unit: str = "row", prefix: str = "") -> dict[str, str]:
+    """Describe the measures of a classifier; `prefix`, such as "test ", is added to their names."""
     if measures["accuracy"] is None:
-        return {f"{which}accuracy": measures["accuracy_note"] or "not known"}
-    facts = {f"{which}accuracy": format_percent(measures["accuracy"])}
+        return {f"{prefix}accuracy": measures["accuracy_note"] or "not known"}
+    facts = {f"{prefix}accuracy": format_percent(measures["accuracy"])}
     if measures.get("rows") and measures.get("correct") is not None:
-        facts[f"{which}accuracy"] += f" ({measures['correct']:,} of {many(measures['rows'], unit)})"
+        facts[f"{prefix}accuracy"] += f" ({measures['correct']:,} of {many(measures['rows'], unit)})"
     if measures["f1"] is not None:
         parts = [
             f"{name} {format_percent(measures[name])}"
@@ -21,42 +21,45 @@ def class_facts(measures: dict[str, Any], unit: str = "row", which: str = "") ->
             if measures[name] is not None
         ]
         of_class = f"of class {measures['positive_class']}"
-        facts[f"{which}F1"] = f"{format_percent(measures['f1'])} {of_class} ({', '.join(parts)})"
+        facts[f"{prefix}F1"] = f"{format_percent(measures['f1'])} {of_class} ({', '.join(parts)})"
     if measures["roc_area"] is not None:
-        facts[f"{which}ROC area"] = format_percent(measures["roc_area"])
+        facts[f"{prefix}ROC area"] = format_percent(measures["roc_area"])
     return facts
 
 
-def rank_facts(measures: dict[str, Any], which: str = "") -> dict[str, str]:
-    """Describe the measures of a ranking; `which`, such as "test ", goes before their names."""
-    where = "" if measures["groups"] is None else f" within {many(measures['groups'], 'group')}"
+def rank_facts(measures: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    """Describe the measures of a ranking; `prefix`, such as "test ", is added to their names."""
     share = measures["ordered_pairs"]
-    words = "not known: there is no pair to order" if share is None else format_percent(share)
-    facts = {f"{which}ordered pairs": words if share is None else f"{words} of {measures['pairs']:,}{where}"}
-    facts |= _ndcg_facts(measures["ndcg"], which)
+    if share is None:
+        ordered = "not known: there is no pair to order"
+    else:
+        groups = "" if measures["groups"] is None else f" within {many(measures['groups'], 'group')}"
+        ordered = f"{format_percent(share)} of {measures['pairs']:,}{groups}"
+    facts = {f"{prefix}ordered pairs": ordered}
+    facts |= _ndcg_facts(measures["ndcg"], prefix)
     if note := measures.get("accuracy_note"):
-        facts[f"{which}accuracy"] = note
+        facts[f"{prefix}accuracy"] = note
     elif measures["accuracy"] is not None:
-        facts[f"{which}accuracy"] = format_percent(measures["accuracy"])
-        facts[f"{which}mean absolute error"] = f"{measures['mean_absolute_error']:.6g} ranks"
+        facts[f"{prefix}accuracy"] = format_percent(measures["accuracy"])
+        facts[f"{prefix}mean absolute error"] = f"{measures['mean_absolute_error']:.6g} ranks"
     return facts
 
 
-def _ndcg_facts(measures: dict[str, Any] | None, which: str) -> dict[str, str]:
+def _ndcg_facts(measures: dict[str, Any] | None, prefix: str) -> dict[str, str]:
     if measures is None or measures["value"] is None:
         return {}
-    words = f"{format_percent(measures['value'])} of {many(measures['queries'], 'query', 'queries')}"
-    if without := measures["queries_without_relevant"]:
-        words += f"; {without:,} without a relevant row left out"
-    return {f"{which}NDCG@{measures['k']}": words}
+    text = f"{format_percent(measures['value'])} of {many(measures['queries'], 'query', 'queries')}"
+    if n_omitted := measures["queries_without_relevant"]:
+        text += f"; {n_omitted:,} without a relevant row left out"
+    return {f"{prefix}NDCG@{measures['k']}": text}
 
 
-def value_facts(measures: dict[str, Any], which: str = "") -> dict[str, str]:
-    """Describe the errors of a regression; `which`, such as "test ", goes before their names."""
+def value_facts(measures: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    """Describe the errors of a regression; `prefix`, such as "test ", is added to their names."""
     r_squared = measures["r_squared"]
     return {
-        f"{which}R squared": "not known: all values are equal" if r_squared is None else f"{r_squared:.4f}",
-        f"{which}errors": (
+        f"{prefix}R squared": "not known: all values are equal" if r_squared is None else f"{r_squared:.4f}",
+        f"{prefix}errors": (
             f"root mean squared {measures['root_mean_squared_error']:.6g}, "
             f"mean absolute {measures['mean_absolute_error']:.6g}"
         ),

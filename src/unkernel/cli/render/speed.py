@@ -10,13 +10,13 @@ from unkernel.cli.terminal.console import format_microseconds, format_size, prin
 
 def print_speed(result: dict[str, Any]) -> None:
     """Print the times, and the data that they were measured on."""
-    times, speeds, one = (
+    times, speeds, single_times = (
         result[name] for name in ("microseconds_per_row", "rows_per_second", "score_one_microseconds")
     )
     threads, unit = result["threads"], result.get("unit", "tree" if "subtrees" in result else "row")
 
-    def format_speed(which: str) -> str:
-        return f"{format_microseconds(times[which])} µs/{unit} ({speeds[which]:,.0f} {unit}s/s)"
+    def format_speed(threads_key: str) -> str:
+        return f"{format_microseconds(times[threads_key])} µs/{unit} ({speeds[threads_key]:,.0f} {unit}s/s)"
 
     facts = {"engine": f"{result['engine']}, {format_exactness(result['exact'])}"}
     if result.get("trie"):
@@ -24,7 +24,7 @@ def print_speed(result: dict[str, Any]) -> None:
     facts |= {f"{unit}s": _format_size(result), "one thread": format_speed("one_thread")}
     if threads > 1:
         facts[f"{threads} threads"] = f"{format_speed('all_threads')}, {result['scaling']:.2f} times as fast"
-    median, best = format_microseconds(one["median"]), format_microseconds(one["best"])
+    median, best = format_microseconds(single_times["median"]), format_microseconds(single_times["best"])
     facts |= {
         f"one {unit}, Python": f"{median} µs median, {best} µs best",
         "loading": f"{result['load_milliseconds']:.3g} ms",

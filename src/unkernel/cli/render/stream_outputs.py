@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, cast
 
-from unkernel.cli.output_files import check_output, check_place
+from unkernel.cli.output_files import check_output, check_path
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdout_bytes
 from unkernel.data.atomic_write import replace_file
 from unkernel.data.files import name_of, open_writer
@@ -26,7 +26,7 @@ Sink = Callable[[Parsed], object]
 _OTHER_PICTURES = (".png", ".pdf", ".jpg", ".jpeg", ".gif")
 _PAGE = ".html"
 _PICTURE = ".svg"
-_NUMBERED = re.compile(rf"[0-9]{{6,}}\{_PICTURE}")  # of a folder
+_NUMBERED_PICTURE = re.compile(rf"[0-9]{{6,}}\{_PICTURE}")  # in a folder
 _HEAD = """<!DOCTYPE html>
 <html><head><meta charset="utf-8"><title>{title}</title>
 <style>body {{ font-family: sans-serif; margin: 2em }} figure {{ margin: 0 0 2em; overflow-x: auto }}</style>
@@ -49,7 +49,7 @@ def write_drawings(output: str) -> Iterator[Sink]:
     width = shutil.get_terminal_size().columns if on_terminal else None
     with _open_output(output) as write:
         yield lambda parsed: write(
-            "".join(f"{draw_sentence(one, width)}\n" for one in parsed.corpus).encode()
+            "".join(f"{draw_sentence(sentence, width)}\n" for sentence in parsed.corpus).encode()
         )
 
 
@@ -57,15 +57,17 @@ def write_drawings(output: str) -> Iterator[Sink]:
 def write_objects(output: str) -> Iterator[Sink]:
     """Yield a function that writes one JSON object per sentence and line."""
     with _open_output(output) as write:
-        yield lambda parsed: write("".join(map(_as_json, cast(Iterable[Sentence], parsed.corpus))).encode())
+        yield lambda parsed: write(
+            "".join(map(_to_json_line, cast(Iterable[Sentence], parsed.corpus))).encode()
+        )
 
 
-def _as_json(sentence: Sentence) -> str:
+def _to_json_line(sentence: Sentence) -> str:
     return json.dumps(sentence_to_json(sentence), ensure_ascii=False) + "\n"
 
 
 def draw_sentence(sentence: Any, width: int | None) -> str:
-    """Draw the tree of a sentence for the terminal, or its chunks in brackets, which ignore the width."""
+    """Draw the tree of a sentence for a terminal of this width, or write its chunks in brackets."""
     return str(sentence.draw() if isinstance(sentence, ChunkSentence) else sentence.draw(width))
 
 
@@ -77,7 +79,7 @@ def write_arcs(path: Path) -> AbstractContextManager[Sink]:
 
 
 def check_arcs(path: Path, *inputs: str | Path, force: bool) -> None:
-    """Raise ``ValueError`` before anything is read if pictures cannot be written."""
+    """Raise ``ValueError`` if pictures cannot be written to `path`; call this before parsing."""
     if path.suffix.lower() in (_PICTURE, _PAGE):
         check_output(path, *inputs, force=force)
     elif path.exists() and not path.is_dir():
@@ -85,10 +87,12 @@ def check_arcs(path: Path, *inputs: str | Path, force: bool) -> None:
     elif not path.is_dir():
         if path.suffix.lower() in _OTHER_PICTURES:
             raise ValueError(f"{path}: pictures are SVG; name a folder, or a file that ends in .svg or .html")
-        check_place(path)
-    elif any(_NUMBERED.fullmatch(one.name) and one.parent.samefile(path) for one in map(Path, inputs)):
+        check_path(path)
+    elif any(
+        _NUMBERED_PICTURE.fullmatch(file.name) and file.parent.samefile(path) for file in map(Path, inputs)
+    ):
         raise ValueError(f"{path}: has an input among its pictures; name another folder")
-    elif not force and any(_NUMBERED.fullmatch(one.name) for one in path.iterdir()):
+    elif not force and any(_NUMBERED_PICTURE.fullmatch(file.name) for file in path.iterdir()):
         raise ValueError(f"{path}: has pictures already; name another folder, or replace them with --force")
 
 
@@ -96,12 +100,12 @@ def check_arcs(path: Path, *inputs: str | Path, force: bool) -> None:
 def _write_picture(path: Path) -> Iterator[Sink]:
     pictures: list[str] = []
 
-    def keep(parsed: Parsed) -> None:
+    def add_pictures(parsed: Parsed) -> None:
         if len(pictures) + parsed.n_sentences > 1:
             raise ValueError(f"{path}: there is more than one sentence; name a folder, or a .html page")
         pictures.extend(sentence.to_svg() for sentence in cast(Iterable[Any], parsed.corpus))
 
-    yield keep
+    yield add_pictures
     if not pictures:
         raise ValueError(f"{path}: there is no sentence to draw")
     with replace_file(path) as file:
@@ -115,12 +119,12 @@ def write_page(output: str) -> Iterator[Sink]:
         title = "trees" if output == STANDARD_STREAM else name_of(Path(output).stem)
         write(_HEAD.format(title=html.escape(title)).encode())
 
-        def add(parsed: Parsed) -> None:
+        def write_sentences(parsed: Parsed) -> None:
             for sentence in cast(Iterable[Any], parsed.corpus):
                 caption = html.escape(sentence.text)
                 write(f"<figure><figcaption>{caption}</figcaption>\n{sentence.to_svg()}</figure>\n".encode())
 
-        yield add
+        yield write_sentences
         write(_TAIL.encode())
 
 
@@ -129,27 +133,27 @@ def _write_folder(path: Path) -> Iterator[Sink]:
     path.mkdir(exist_ok=True)
     number = 0
 
-    def add(parsed: Parsed) -> None:
+    def write_sentences(parsed: Parsed) -> None:
         nonlocal number
         for sentence in cast(Iterable[Any], parsed.corpus):
             number += 1
             with replace_file(path / f"{number:06}{_PICTURE}") as file:
                 file.write(sentence.to_svg().encode())
 
-    yield add
+    yield write_sentences
 
 
 @contextlib.contextmanager
 def _open_output(output: str) -> Iterator[Callable[[bytes], object]]:
-    """Yield a function that writes to a file, or to stdout at once: another process may wait for it."""
+    """Yield a function that writes to a file or, without buffering, to stdout."""
     if output != STANDARD_STREAM:
         with open_writer(output) as write:
             yield write
         return
     stream = stdout_bytes()
 
-    def write_now(data: bytes) -> None:
+    def write_and_flush(data: bytes) -> None:
         stream.write(data)
         stream.flush()
 
-    yield write_now
+    yield write_and_flush

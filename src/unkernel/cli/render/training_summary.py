@@ -36,28 +36,31 @@ def print_training(learner: Any, result: dict[str, Any]) -> None:
         facts |= learner.quality(test, "test")
     if cross_validation := result["cross_validation"]:
         for name in learner.criteria:
-            if measured := cross_validation["measures"].get(name):
-                facts[f"{cross_validation['folds']}-fold {name_measure(name)}"] = format_mean(name, measured)
+            summary = cross_validation["measures"].get(name)
+            if summary is not None:
+                facts[f"{cross_validation['folds']}-fold {name_measure(name)}"] = format_mean(name, summary)
     if packed := result.get("packed_rows"):
         facts["packed rows"] = f"{packed}, {format_size(result['packed_bytes'])}, kept for the next run"
-    spent = result["seconds"]
-    facts["time"] = f"{format_seconds(spent['training'])} training, {format_seconds(spent['total'])} in all"
+    seconds = result["seconds"]
+    facts["time"] = (
+        f"{format_seconds(seconds['training'])} training, {format_seconds(seconds['total'])} in all"
+    )
     if result["peak_memory_bytes"] is not None:
         facts["memory"] = f"{format_size(result['peak_memory_bytes'])} at its peak"
     print_facts(result["model"], facts)
 
 
 def name_measure(name: str) -> str:
-    """Return the name of a measure, for people."""
+    """Return the name of a measure as tables show it."""
     return _NAMES.get(name, name.replace("_", " "))
 
 
-def format_mean(name: str, measured: dict[str, Any], *, in_percent: bool = False) -> str:
+def format_mean(name: str, summary: dict[str, Any], *, in_percent: bool = False) -> str:
     """Format a mean with the standard deviation between folds, if there are several."""
-    mean, std = measured["mean"], measured["std"]
+    mean, std = summary["mean"], summary["std"]
     if in_percent or name in _SHARES:
-        unit = 1 if in_percent else 100
-        return f"{unit * mean:.2f} %" + ("" if std is None else f" ± {unit * std:.2f}")
+        factor = 1 if in_percent else 100
+        return f"{factor * mean:.2f} %" + ("" if std is None else f" ± {factor * std:.2f}")
     return f"{mean:.6g}" + ("" if std is None else f" ± {std:.2g}")
 
 
@@ -72,7 +75,7 @@ def print_tuning(result: dict[str, Any]) -> None:
     titles = [*names, *map(name_measure, measure_names), "time"]
     table = new_table(*map(number_column, titles), name_column(""))
     for index, setting in enumerate(result["settings"]):
-        best = index == result["best"]
+        is_best = index == result["best"]
         cells = [format_value(setting[name]) for name in names]
         cells += [
             format_mean(name, setting["measures"][name], in_percent=result["percent"])
@@ -81,7 +84,10 @@ def print_tuning(result: dict[str, Any]) -> None:
             for name in measure_names
         ]
         table.add_row(
-            *cells, format_seconds(setting["seconds"]), "←" if best else "", style="bold" if best else ""
+            *cells,
+            format_seconds(setting["seconds"]),
+            "←" if is_best else "",
+            style="bold" if is_best else "",
         )
     measured_on = result["dev"] or f"{result['folds']} folds"
     print_table(f"{result['data']}, measured on {measured_on}", table)

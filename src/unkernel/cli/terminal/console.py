@@ -15,11 +15,12 @@ from rich.text import Text
 
 
 def results() -> Console:
-    # Created for each call, as stdout may have been replaced.
+    """Return a console on stdout. It is created for each call, because tests may replace stdout."""
     return Console(highlight=False, soft_wrap=True)
 
 
 def messages() -> Console:
+    """Return a console on stderr."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -35,15 +36,18 @@ def warn(reason: str) -> None:
     messages().print(Text(f"unkernel: warning: {flatten(reason)}", style="yellow"))
 
 
-def note(words: str) -> None:
+def note(text: str) -> None:
     """Print a remark that is not a result, on stderr."""
-    messages().print(Text(f"unkernel: {flatten(words)}"))
+    messages().print(Text(f"unkernel: {flatten(text)}"))
 
 
-def flatten(words: str) -> str:
+def flatten(text: str) -> str:
     """Put text on one line; escape characters that could move a terminal's cursor."""
-    joined = re.sub(r"[ \t\r\n]+", " ", words.strip())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
+    joined = re.sub(r"[ \t\r\n]+", " ", text.strip())
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in joined
+    )
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -64,8 +68,8 @@ def print_facts(title: str, facts: Mapping[str, str], console: Console | None = 
     console = console or results()
     width = max(map(len, facts), default=0)
     console.print(Text(flatten(title), style="bold"))
-    for name, words in facts.items():
-        console.print(Text.assemble("  ", (name.ljust(width), "cyan"), "  ", flatten(words)))
+    for name, value in facts.items():
+        console.print(Text.assemble("  ", (name.ljust(width), "cyan"), "  ", flatten(value)))
 
 
 def format_seconds(duration: float) -> str:
@@ -87,7 +91,7 @@ def format_size(count: int) -> str:
 
 
 def peak_memory() -> int | None:
-    """Return the peak memory of this process in bytes; None if the system does not tell (Windows)."""
+    """Return the peak memory of this process in bytes; None on Windows, which does not report it."""
     try:
         import resource
     except ImportError:
@@ -97,5 +101,7 @@ def peak_memory() -> int | None:
 
 
 def rate(count: int, duration: float) -> float:
-    """Return the count per second; NaN if no time has passed."""
-    return count / duration if duration > 0 else math.nan if count else 0.0
+    """Return the count per second; if no time has passed, NaN, or 0 for a count of 0."""
+    if duration > 0:
+        return count / duration
+    return math.nan if count else 0.0

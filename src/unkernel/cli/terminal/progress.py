@@ -59,7 +59,7 @@ class Display:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._bars.disable:  # older versions of Rich print an empty line even then
+        if not self._bars.disable:  # even when disabled, older versions of Rich print an empty line
             self._bars.stop()
 
     @contextlib.contextmanager

@@ -35,5 +35,5 @@ class _TextSink:
 
 
 def stdout_bytes() -> BinaryIO:
-    """Return stdout as a stream of bytes, also where it was replaced by a stream of text."""
+    """Return stdout as a stream of bytes, even if it was replaced by a stream of text."""
     return getattr(sys.stdout, "buffer", None) or cast(BinaryIO, _TextSink())

@@ -12,21 +12,21 @@ from rich.text import Text
 
 from unkernel.cli.terminal.console import flatten, results
 
-_FILE_WIDTH = 100_000  # characters: nothing is cut or wrapped in a file
+_FILE_WIDTH = 100_000  # characters; in a file, no cell should be cut or wrapped
 
 
 class _PlainTable(Table):
-    """A table of plain text: names from files are no markup, and cannot move a terminal's cursor."""
+    """A table that shows names from files as they are, without markup, and escapes control characters."""
 
     def add_row(self, *cells: Any, **settings: Any) -> None:
-        super().add_row(*map(_plain, cells), **settings)
+        super().add_row(*map(_to_plain_text, cells), **settings)
 
 
-def _plain(cell: Any) -> Any:
-    words = cell.plain if isinstance(cell, Text) else cell
-    if not isinstance(words, str):
+def _to_plain_text(cell: Any) -> Any:
+    text = cell.plain if isinstance(cell, Text) else cell
+    if not isinstance(text, str):
         return cell
-    return cell if isinstance(cell, Text) and words.isprintable() else Text(flatten(words))
+    return cell if isinstance(cell, Text) and text.isprintable() else Text(flatten(text))
 
 
 def new_table(*columns: Column | str) -> Table:
