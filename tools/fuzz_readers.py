@@ -30,7 +30,7 @@ from unkernel.parsing.bunsetsu.templates import template_names
 from unkernel.parsing.chunks.model import FEATURE_SOURCES
 from unkernel.parsing.template_files import read_templates
 from unkernel.records.files import Block, delimited, open_records, read_training
-from unkernel.records.files.columns import column_types
+from unkernel.records.files.columns import infer_column_types
 from unkernel.records.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -109,7 +109,7 @@ def read_records(path: Path, suffix: str, plan: Plan) -> None:
 
 def blocks_of(path: Path, name: str, plan: Plan, size: int = 1 << 22) -> Iterator[Block]:
     file = open_records(path, name=name, size=size)
-    types = column_types(plan) | {TARGET: "string"}
+    types = infer_column_types(plan) | {TARGET: "string"}
     if file.columns is not None and not set(types) & set(file.columns):
         raise ValueError("no column that anyone asks for")
     yield from file.blocks(types)

@@ -19,7 +19,7 @@ from one_answer.limits import CannotSayError, Limit, csv_value
 from one_answer.requests import escaped, plainly, say_in_json
 from one_answer.ways import Record, Session, Way, arrow_of, columns_in
 from unkernel import cli
-from unkernel.records.files.columns import column_types, columns_read
+from unkernel.records.files.columns import infer_column_types, list_read_columns
 
 
 def run_here(arguments: list[str]) -> tuple[int, str]:
@@ -73,7 +73,7 @@ def _reason(told: str, data: Path) -> str:
 
 def _read_columns(session: Session, records: list[Record]) -> list[str]:
     """Return all columns of the model and of the records, which tables must have."""
-    return list(dict.fromkeys([*columns_read(session.model.plan), *columns_in(records)]))
+    return list(dict.fromkeys([*list_read_columns(session.model.plan), *columns_in(records)]))
 
 
 # --- CSV ----------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def say_in_csv(session: Session, records: list[Record]) -> list[Record]:
 
     An empty cell is missing.
     """
-    types = column_types(session.model.plan)
+    types = infer_column_types(session.model.plan)
     names = _read_columns(session, records)
     return [{name: csv_value(record.get(name), types.get(name)) for name in names} for record in records]
 

@@ -18,7 +18,7 @@ from reference import dates as twin
 from reference import records as slow
 from unkernel import PolySVC, RecordEncoder
 from unkernel.records import steps
-from unkernel.records.files.columns import column_kinds, features_of_columns
+from unkernel.records.files.columns import count_column_features, infer_column_kinds
 from unkernel.records.plan import Plan
 from unkernel.records.steps import DATE_PARTS
 
@@ -134,8 +134,8 @@ def test_names_of_features() -> None:
         "when hour = 14",
     ]
     assert names[row.indices[0]].startswith("when year ") and names[row.indices[2]].startswith("when day ")
-    assert column_kinds(encoder.plan_) == {"when": "date"}
-    assert features_of_columns(encoder.plan_) == {"when": len(names)}
+    assert infer_column_kinds(encoder.plan_) == {"when": "date"}
+    assert count_column_features(encoder.plan_) == {"when": len(names)}
 
 
 def test_parts_that_never_differ_are_left_out() -> None:

@@ -17,7 +17,7 @@ from reference import record_encoder as twin
 from unkernel import RecordEncoder
 from unkernel._core import ColumnSummary, summarize
 from unkernel.records import steps
-from unkernel.records.column_summary import ColumnFacts, Records, facts_of, kind_of
+from unkernel.records.column_summary import ColumnFacts, Records, infer_kind, summarize_columns
 
 MISSING = st.sampled_from([None, math.nan])
 WORDS = st.sampled_from(
@@ -77,7 +77,7 @@ def test_facts_equal_the_twins(values: list[Any], min_count: int, n_bins: int) -
     def same(ours: Callable[[], Any], own: Callable[[], Any]) -> None:
         assert outcome(ours) == outcome(own)
 
-    same(lambda: kind_of("a", summarize(values, "a", False)), lambda: twin.kind_of("a", values))
+    same(lambda: infer_kind("a", summarize(values, "a", False)), lambda: twin.kind_of("a", values))
     column = facts(values, "category")
     same(
         lambda: column.categories(min_count),
@@ -123,8 +123,8 @@ def test_strings_are_counted_by_value_not_by_object() -> None:
 
 
 def test_numbers_and_truth_values_of_numpy_are_known() -> None:
-    assert kind_of("a", summarize([np.int8(3), np.float32(2.5), None], "a", False)) == "binned"
-    assert kind_of("a", summarize([np.bool_(True), False], "a", False)) == "category"
+    assert infer_kind("a", summarize([np.int8(3), np.float32(2.5), None], "a", False)) == "binned"
+    assert infer_kind("a", summarize([np.bool_(True), False], "a", False)) == "category"
     assert facts([np.int64(3), np.int64(3), np.bool_(True)], "category").categories(1) == [1.0, 3.0]
 
 
@@ -173,7 +173,7 @@ def test_series_of_several_chunks_are_read_as_one() -> None:
 def test_dropped_columns_are_not_read() -> None:
     records = Records.of({"a": [object()], "b": [1]}, ["a", "b"])
     kinds = {"a": "drop", "b": None}
-    dropped, kept = facts_of(records.names, kinds, records.summaries(kinds))
+    dropped, kept = summarize_columns(records.names, kinds, records.summaries(kinds))
     assert dropped.summary is None
     assert kept.kind == "binned"
 
@@ -241,7 +241,7 @@ def test_facts_do_not_depend_on_the_parts(
     values: list[Any], cuts: list[int], min_count: int, n_bins: int
 ) -> None:
     whole, parts = summarize(values, "a", False), joined(divided(values, cuts), ALL)
-    kinds = [outcome(lambda summary=summary: kind_of("a", summary)) for summary in (whole, parts)]
+    kinds = [outcome(lambda summary=summary: infer_kind("a", summary)) for summary in (whole, parts)]
     assert kinds[0] == kinds[1]
     one, other = (ColumnFacts("a", 0, "category", summary) for summary in (whole, parts))
     for find in (
@@ -273,10 +273,10 @@ def test_too_many_distinct_numbers_are_counted_in_ranges() -> None:
 
 def test_arrays_of_missing_numbers_do_not_affect_the_kind() -> None:
     missing = np.full(3, np.nan)
-    assert kind_of("a", joined([missing, ["x", "y"]], ALL)) == "category"
-    assert kind_of("a", joined([missing, ["2026-11-17"]], ALL)) == "date"
-    assert kind_of("a", joined([missing, missing], ALL)) == "binned"
-    assert kind_of("a", joined([[None], [None]], ALL)) == "category"
+    assert infer_kind("a", joined([missing, ["x", "y"]], ALL)) == "category"
+    assert infer_kind("a", joined([missing, ["2026-11-17"]], ALL)) == "date"
+    assert infer_kind("a", joined([missing, missing], ALL)) == "binned"
+    assert infer_kind("a", joined([[None], [None]], ALL)) == "category"
 
 
 def test_categories_of_an_array_are_named_by_their_numbers() -> None:

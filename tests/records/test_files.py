@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from unkernel import RecordEncoder
 from unkernel.errors import FormatError
 from unkernel.records.files import Block, delimited, format_of, open_records, read_training
-from unkernel.records.files.columns import column_kinds, column_types, features_of_columns
+from unkernel.records.files.columns import count_column_features, infer_column_kinds, infer_column_types
 
 PEOPLE = "age,job,member,zip\n39,clerk,true,01234\n,pilot,false,99999\n50,,true,00501\n"
 TYPES = {"age": "number", "job": "string", "member": "boolean", "zip": "string"}
@@ -163,7 +163,7 @@ def test_pyarrow_and_csv_read_the_same(rows):
     csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([("name", "number"), *rows])
     types = {"name": "string", "number": "number"}
     fast = records_of(opened(text.getvalue(), size=16), types)
-    header, piece = delimited.header_of(delimited.Piece(text.getvalue().encode(), 1), "x", "csv")
+    header, piece = delimited.read_header(delimited.Piece(text.getvalue().encode(), 1), "x", "csv")
     assert fast == delimited._parse_by_csv(piece, header, types, 0).records()
     assert [one["name"] for one in fast] == [name or None for name, _ in rows]
 
@@ -204,20 +204,20 @@ def test_kinds_types_and_features_of_a_plan():
         .fit({"age": [1.0, 2.0], "n": [1.0, 2.0], "zip": ["a", "b"], "code": [7, 8], "tags": [["a"], ["b"]]})
         .plan_
     )
-    assert column_kinds(plan) == {
+    assert infer_column_kinds(plan) == {
         "age": "binned", "n": "number", "zip": "category", "code": "category", "tags": "strings",
     }  # fmt: skip
-    assert column_types(plan) == {
+    assert infer_column_types(plan) == {
         "age": "number", "n": "number", "zip": "string", "code": "number", "tags": "string",
     }  # fmt: skip
-    assert sum(features_of_columns(plan).values()) == plan.n_features
-    assert features_of_columns(encoder.plan_)["age"] == 3
+    assert sum(count_column_features(plan).values()) == plan.n_features
+    assert count_column_features(encoder.plan_)["age"] == 3
 
 
 def test_features_of_columns_are_counted_for_every_label_of_an_interval() -> None:
     values = {"age": [20, 30, 40, 41, 60], "cold": [-9, -7, -3, -1, 4], "size": [0.5, 1, 2, 3, 4]}
     encoder = RecordEncoder(n_bins=4).fit(values)
-    assert features_of_columns(encoder.plan_) == {"age": 5, "cold": 5, "size": 5}
+    assert count_column_features(encoder.plan_) == {"age": 5, "cold": 5, "size": 5}
 
 
 # --- Refusals -----------------------------------------------------------------------------------------

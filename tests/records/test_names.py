@@ -17,7 +17,7 @@ import unkernel
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.records import steps
-from unkernel.records.feature_names import JoinedNames, NumberedNames, same_names
+from unkernel.records.feature_names import JoinedNames, NumberedNames, have_same_names
 from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 
@@ -66,9 +66,9 @@ def test_names_that_are_the_same_are_not_made_to_be_saved() -> None:
 def test_same_names() -> None:
     names = JoinedNames([["a"], ["b"]])
     for same in (names, JoinedNames([["a"], ["b"]]), JoinedNames([["a", "b"]]), ["a", "b"]):
-        assert same_names(names, same) and same_names(same, names)
+        assert have_same_names(names, same) and have_same_names(same, names)
     for other in (JoinedNames([["a"], ["c"]]), JoinedNames([["a"]]), ["a", "b", "c"], []):
-        assert not same_names(names, other) and not same_names(other, names)
+        assert not have_same_names(names, other) and not have_same_names(other, names)
 
 
 def pipelines() -> list[tuple[Any, Any, Any]]:

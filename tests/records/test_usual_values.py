@@ -15,7 +15,7 @@ import unkernel
 from unkernel import PolyLogisticRegression, RecordEncoder
 from unkernel.errors import FormatError
 from unkernel.records.plan import Plan
-from unkernel.serve.answerers import answerer_of
+from unkernel.serve.answerers import make_answerer
 
 ROWS = [
     {
@@ -59,7 +59,7 @@ def test_models_are_served_with_usual_values(tmp_path: Path):
     labels = [k % 2 for k in range(len(ROWS))]
     fitted = make_pipeline(ENCODER, PolyLogisticRegression(degree=1)).fit(ROWS, labels)
     unkernel.compile(fitted, measure=False).save(tmp_path / "m.uk")
-    answerer = answerer_of(unkernel.load(tmp_path / "m.uk"))
+    answerer = make_answerer(unkernel.load(tmp_path / "m.uk"))
     assert answerer.example.items() >= USUAL.items()
     assert answerer.example["note"] == ""
     assert "prediction" in answerer.answer_one(answerer.example)
@@ -74,7 +74,7 @@ def test_old_files_without_usual_values_still_show_a_valid_date():
     model = unkernel.compile(
         make_pipeline(ENCODER, PolyLogisticRegression(degree=1)).fit(ROWS, labels), measure=False
     )
-    answerer = answerer_of(unkernel.engines.RecordClassifier(old, model.classifier))
+    answerer = make_answerer(unkernel.engines.RecordClassifier(old, model.classifier))
     assert datetime.date.fromisoformat(answerer.example["day"])
     assert "prediction" in answerer.answer_one(answerer.example)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reference import dates
 from unkernel.records import steps
-from unkernel.records.text_analysis import analyzer_of
+from unkernel.records.text_analysis import make_analyzer
 
 _WORDS_IN_TEXT = 4.0
 
@@ -161,7 +161,7 @@ def frequent_categories(name: str, values: Any, min_count: int) -> list[Any]:
 
 def frequent_words(name: str, values: Any, min_count: int) -> list[str]:
     """Return the words of at least `min_count` records, in order."""
-    analyze = analyzer_of(steps.text_table(0))
+    analyze = make_analyzer(steps.text_table(0))
     counts: Counter[str] = Counter()
     for value in values:
         if not is_missing(value):

@@ -11,7 +11,7 @@ from reference import dates
 from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 from unkernel.records.steps import DATE_PARTS
-from unkernel.records.text_analysis import analyzer_of
+from unkernel.records.text_analysis import make_analyzer
 
 Vector = dict[int, float]
 
@@ -118,7 +118,7 @@ def _text(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -
     value = record.get(plan.columns[step.table["columns"][0]])
     if _is_missing(value):
         return {step.table["missing"]: 1.0} if step.table["missing"] >= 0 else {}
-    return _count(step.table, analyzer_of(step.table)(value))
+    return _count(step.table, make_analyzer(step.table)(value))
 
 
 def _list(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:

@@ -19,9 +19,8 @@ from unkernel.models import container
 def check_model_output(output: Path, *inputs: str | Path | None, force: bool) -> None:
     """Raise ``ValueError`` if a model must not be written to `output`; call this before training."""
     check_path(output, *inputs)
-    if (
-        output.exists() and not output.is_file()
-    ):  # models are renamed from temporary files, which would replace a device
+    # A model is written to a temporary file and renamed, which would replace a device.
+    if output.exists() and not output.is_file():
         raise ValueError(f"{output}: is not a regular file; a model cannot be written to it")
     if not force and not is_replaceable(output) and not is_model(output):
         raise ValueError(

@@ -120,9 +120,8 @@ def compare_ranks(
     decision: Decision, scores: Numbers, labels: Numbers, groups: Groups, depth: int = NDCG_DEPTH
 ) -> dict[str, Any]:
     """Measure the order of the scores; for ordinal models, also compare the predictions with the labels."""
-    from unkernel.measures.rank_measures import (
-        count_ordered_pairs,
-    )  # imports scikit-learn, which only rankings need
+    # Imported here, because the module imports scikit-learn, which only rankings need.
+    from unkernel.measures.rank_measures import count_ordered_pairs
 
     pairs, ordered = count_ordered_pairs(labels, scores[:, 0], groups)
     measures: dict[str, Any] = {

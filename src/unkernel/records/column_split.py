@@ -1,4 +1,4 @@
-"""Divides a plan by columns: each part makes the features that depend only on its own columns."""
+"""Division of a plan into two parts, each with the features that depend only on its own columns."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 
-Places = NDArray[np.int32]
+Indices = NDArray[np.int32]
 # Steps whose features each depend on one input feature.
 _FEATUREWISE_STEPS = ("scale", "impute", "binarize", "densify", "tfidf")
-# The arrays of these steps: one number per feature, or empty.
+# The arrays of these steps have one number per feature, or are empty.
 _FEATUREWISE_ARRAYS = ("subtract", "divide", "multiply", "add", "fill", "idf")
 
 
@@ -27,11 +27,11 @@ class Part:
     ----------
     plan : Plan
     places : ndarray of int32
-        The index of each of its features among the features of the plan that was split.
+        The index of each feature in the plan that was split.
     """
 
     plan: Plan
-    places: Places
+    places: Indices
 
 
 def split(plan: Plan, shared: Collection[str]) -> tuple[Part, Part] | None:
@@ -46,7 +46,7 @@ def split(plan: Plan, shared: Collection[str]) -> tuple[Part, Part] | None:
     if plan.whole:
         return None
     try:
-        parts = [_PartBuilder(plan, shared, side).part() for side in (True, False)]
+        parts = [_PartBuilder(plan, shared, is_shared_part).build() for is_shared_part in (True, False)]
     except _NotSplittableError:
         return None
     if parts[0] is None or parts[1] is None:
@@ -60,10 +60,10 @@ class _NotSplittableError(Exception):
 
 @dataclass
 class _KeptStep:
-    """A step of the part, and the index of each of its features among those of the original step."""
+    """A step of the part, and the index of each of its features in the original step."""
 
-    step: int
-    features: Places
+    step: int  # its index in the part
+    features: Indices
 
 
 @dataclass
@@ -74,9 +74,9 @@ class _PartBuilder:
     shared: Collection[str]
     is_shared_part: bool  # whether this part reads the shared columns
     steps: list[PlanStep] = field(default_factory=list)
-    kept: list[_KeptStep | None] = field(default_factory=list)
+    kept: list[_KeptStep | None] = field(default_factory=list)  # one for each step of the plan
 
-    def part(self) -> Part | None:
+    def build(self) -> Part | None:
         """Return the part; None if it makes no features."""
         for step in self.plan.steps:
             self.kept.append(self._keep(step))
@@ -84,14 +84,14 @@ class _PartBuilder:
         if last is None or (np.diff(last.features) <= 0).any():
             return None
         names = [name for name in self.plan.columns if self._is_own_column(name)]
-        bound = [name for name in self.plan.columns if not self._is_own_column(name)]
+        other_names = [name for name in self.plan.columns if not self._is_own_column(name)]
         return Part(
             Plan(
                 names,
                 self.steps[: last.step + 1],
                 required=self.plan.required,
                 ignores_unknown_keys=self.plan.ignores_unknown_keys,
-                bound=[] if self.is_shared_part else bound,
+                bound=[] if self.is_shared_part else other_names,
             ),
             last.features,
         )
@@ -100,6 +100,7 @@ class _PartBuilder:
         return (name in self.shared) == self.is_shared_part
 
     def _keep(self, step: PlanStep) -> _KeptStep | None:
+        """Add a step with the features that depend only on own columns; return None if there are none."""
         if "columns" in step.table:
             return self._keep_own_columns(step)
         if step.kind == "concatenate":
@@ -122,27 +123,27 @@ class _PartBuilder:
         return keep_methods[step.kind](step, kept)
 
     def _add(self, step: PlanStep, table: dict[str, Any], features: Any) -> _KeptStep:
-        places = np.asarray(features, dtype=np.int32)
-        names = [step.names[place] for place in places.tolist()]
+        indices = np.asarray(features, dtype=np.int32)
+        names = [step.names[index] for index in indices.tolist()]
         self.steps.append(PlanStep(step.kind, step.table | table, names))
-        return _KeptStep(len(self.steps) - 1, places)
+        return _KeptStep(len(self.steps) - 1, indices)
 
     def _keep_own_columns(self, step: PlanStep) -> _KeptStep | None:
-        """Return the step with only the columns of this part."""
+        """Keep the own columns of a step that reads columns."""
         own_columns = [name for name in self.plan.columns if self._is_own_column(name)]
         columns = [self.plan.columns[int(column)] for column in step.table["columns"]]
-        chosen = [place for place, name in enumerate(columns) if self._is_own_column(name)]
-        if not chosen:
+        own_indices = [index for index, name in enumerate(columns) if self._is_own_column(name)]
+        if not own_indices:
             return None
         table: dict[str, Any] = {
-            "columns": np.array([own_columns.index(columns[k]) for k in chosen], np.int32)
+            "columns": np.array([own_columns.index(columns[index]) for index in own_indices], np.int32)
         }
         if "categories" in step.table:
-            table["categories"] = [step.table["categories"][place] for place in chosen]
+            table["categories"] = [step.table["categories"][index] for index in own_indices]
         if step.kind == "dates":
-            table["parts"] = step.table["parts"][chosen]
+            table["parts"] = step.table["parts"][own_indices]
         if step.kind in ("numbers", "dates", "ordinal"):
-            return self._add(step, table, chosen)
+            return self._add(step, table, own_indices)
         return self._add(step, table, range(len(step.names)))
 
     def _keep_featurewise(self, step: PlanStep, kept: _KeptStep) -> _KeptStep:
@@ -151,7 +152,7 @@ class _PartBuilder:
         return self._add(step, table | {"input": kept.step}, kept.features)
 
     def _keep_only_if_complete(self, step: PlanStep, kept: _KeptStep | None, width: int) -> _KeptStep | None:
-        """Return a step whose features each depend on all features of its input, such as a norm."""
+        """Keep a step, such as a norm, whose features depend on all features of its input."""
         if kept is None:
             return None
         if len(kept.features) != width or self._depends_on_other_part(int(step.table["input"])):
@@ -168,26 +169,26 @@ class _PartBuilder:
 
     def _keep_indicators(self, step: PlanStep, kept: _KeptStep) -> _KeptStep | None:
         indicated = step.table["indicated"]
-        chosen = np.flatnonzero(np.isin(indicated, kept.features))
-        if not len(chosen):
+        own_indices = np.flatnonzero(np.isin(indicated, kept.features))
+        if not len(own_indices):
             return None
-        places = np.searchsorted(kept.features, indicated[chosen]).astype(np.int32)
-        return self._add(step, {"input": kept.step, "indicated": places}, chosen)
+        places = np.searchsorted(kept.features, indicated[own_indices]).astype(np.int32)
+        return self._add(step, {"input": kept.step, "indicated": places}, own_indices)
 
     def _keep_bins(self, step: PlanStep, kept: _KeptStep) -> _KeptStep:
         table = step.table
         begins, missing = table["begins"], table["missing"]
         widths = np.maximum(np.diff(begins) + 1, missing + 1) if table["one_hot"] else np.ones(len(missing))
         ends = np.cumsum(widths).astype(int)
-        chosen = kept.features.tolist()
-        edges = [table["edges"][begins[k] : begins[k + 1]] for k in chosen]
-        features = [np.arange(ends[k] - int(widths[k]), ends[k]) for k in chosen]
+        own_indices = kept.features.tolist()
+        edges = [table["edges"][begins[k] : begins[k + 1]] for k in own_indices]
+        features = [np.arange(ends[k] - int(widths[k]), ends[k]) for k in own_indices]
         own_bins = {
             "input": kept.step,
             "edges": np.concatenate([*edges, np.empty(0)]),
             "begins": np.cumsum([0, *map(len, edges)]).astype(np.int32),
             "missing": missing[kept.features],
-            "names": [table["names"][k] for k in chosen],
+            "names": [table["names"][k] for k in own_indices],
         }
         return self._add(step, own_bins, np.concatenate(features))
 

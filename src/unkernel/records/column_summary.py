@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from unkernel._core import ColumnSummary, summarize, summarize_stream
 from unkernel.errors import warn_caller
 from unkernel.records.plan import Plan
-from unkernel.records.tables import Table, is_arrow, table_of
-from unkernel.records.text_analysis import analyzer_of
+from unkernel.records.tables import Table, is_arrow, make_table
+from unkernel.records.text_analysis import make_analyzer
 
 KINDS = ("category", "number", "binned", "date", "text", "strings", "drop")
 _NUMBERS = ("number", "binned")
 _LISTS = (list, tuple, set, frozenset)
-Kinds = Mapping[str, str | None]  # by column; None stands for a kind that is inferred
-MOST_ARE_NUMBERS = 0.9  # with a larger share of numbers, a column's other values are probably mistakes
-_WORDS_IN_TEXT = 4.0  # strings with more words than this, on average, are texts
+Kinds = Mapping[str, str | None]  # maps columns to kinds; None: infer the kind
+MOST_ARE_NUMBERS = 0.9  # share of numbers above which other values of a column are probably mistakes
+_WORDS_IN_TEXT = 4.0  # mean number of words above which strings are texts
 
 
 class MixedColumnWarning(UserWarning):
@@ -34,16 +34,16 @@ class ColumnFacts:
     Attributes
     ----------
     name : str
-    place : int
-        Its index among the columns.
+    index : int
+        Index of the column.
     kind : str
         One of ``KINDS``.
     summary : ColumnSummary
-        Its values, counted; None if the column is dropped.
+        The counted values; None if the column is dropped.
     """
 
     name: str
-    place: int
+    index: int
     kind: str
     summary: ColumnSummary | None
 
@@ -67,13 +67,14 @@ class ColumnFacts:
         return all(issubclass(kind, (bool, np.bool_)) for kind in self._summary.types)
 
     def words(self, table: dict[str, Any], min_count: int) -> list[str]:
-        """Return the words, in the sense of a step with this table, that occur in at least `min_count`
-        records.
+        """Return the words that occur in at least `min_count` records.
+
+        `table` is the table of a step of texts; it says how to split them into words.
         """
         for kind in self._summary.types:
             if not issubclass(kind, str):
                 raise TypeError(f"column {self.name!r} is a text, and holds a value of type {kind.__name__}")
-        return self._summary.frequent_words(table, analyzer_of(table), min_count)
+        return self._summary.frequent_words(table, make_analyzer(table), min_count)
 
     def items(self, min_count: int) -> list[str]:
         """Return the strings that occur in at least `min_count` lists."""
@@ -90,7 +91,7 @@ class ColumnFacts:
         return self._summary.frequent_items(min_count)
 
     def edges(self, n_bins: int) -> NDArray[np.float64]:
-        """Return ascending edges of intervals with about equally many numbers."""
+        """Return ascending edges of intervals that hold about the same number of values."""
         self._check_numbers()
         return np.asarray(self._summary.edges(n_bins))
 
@@ -100,21 +101,20 @@ class ColumnFacts:
         return self._summary.date_part_differs(part)
 
     def date_edges(self, part: int, n_bins: int) -> NDArray[np.float64]:
-        """Return ascending edges of intervals with about equally many values of a part of dates."""
+        """Return ascending edges of intervals of a part of dates that hold about the same number of dates."""
         self._check_dates()
         return np.asarray(self._summary.date_edges(part, n_bins))
 
     def _check_dates(self) -> None:
-        if problem := self._summary.not_a_date:
+        problem = self._summary.not_a_date
+        if problem:
             raise ValueError(
                 f"column {self.name!r} is a date, and holds something else: {problem}; dates are written "
                 "as 2026-11-17 or 2026-11-17T14:05"
             )
 
     def usual_value(self, min_count: int) -> Any:
-        """Return the most frequent category or string, the median of numbers, or a date; None if there is
-        none.
-        """
+        """Return the most frequent category or string, or the median of numbers or dates; None for texts."""
         if self.kind == "category":
             value = _find_most_frequent(self.categories, min_count)
             return bool(value) if self.is_boolean() and value is not None else value
@@ -134,8 +134,9 @@ class ColumnFacts:
         return int(value) if self.is_whole() else float(f"{value:.4g}")
 
     def _find_median_date(self) -> str | None:
-        """Return the median of dates given as text, or else a date whose year, month and day are medians."""
-        if texts := self._summary.frequent_texts(1):
+        """Return the median of dates given as strings; otherwise, combine the median year, month and day."""
+        texts = self._summary.frequent_texts(1)
+        if texts:
             return texts[len(texts) // 2]
         years, months, days = (np.asarray(self._summary.date_edges(part, 2)) for part in range(3))
         if not len(years):
@@ -150,7 +151,7 @@ class ColumnFacts:
         """Return the standard deviation of the numbers."""
         self._check_numbers()
         lows, highs, counts, _ = self._summary.counted_numbers()
-        # Midpoints of intervals; lows and highs are equal where numbers are counted one by one.
+        # Midpoints of intervals. Where single numbers are counted, lows and highs are equal.
         numbers = 0.5 * lows + 0.5 * highs
         mean = np.average(numbers, weights=counts) if len(counts) else 0.0
         return float(np.sqrt(np.average((numbers - mean) ** 2, weights=counts))) if len(counts) else 0.0
@@ -165,7 +166,7 @@ class ColumnFacts:
 
 
 def _find_most_frequent(list_frequent: Callable[[int], list[Any]], min_count: int) -> Any:
-    """Return the first of the most frequent values; None if none has `min_count` records."""
+    """Return the most frequent value (the first, if several are); None if none has `min_count` records."""
     low, high = min_count, 2 * min_count
     if not list_frequent(low):
         return None
@@ -191,14 +192,14 @@ class Records:
         """Return all columns of X, under these names."""
         if is_arrow(X):
             return cls(names, len(X), None, X)
-        table = table_of(X, names)
+        table = make_table(X, names)
         return cls(names, table.n_rows, table, None)
 
     def summaries(self, kinds: Kinds) -> Iterable[ColumnSummary | None]:
         """Summarise the columns; None for dropped columns."""
         if self.table is None:
-            kept = [None if kinds[name] == "drop" else name for name in self.names]
-            return summarize_stream(self.stream.__arrow_c_stream__(), kept)
+            names = [None if kinds[name] == "drop" else name for name in self.names]
+            return summarize_stream(self.stream.__arrow_c_stream__(), names)
         return (
             None if kinds[name] == "drop" else summarize(column, name, kinds[name] in _NUMBERS)
             for name, column in zip(self.names, self.table.columns, strict=True)
@@ -207,7 +208,7 @@ class Records:
     def encode(self, plan: Plan, threads: int, facts: Sequence[ColumnFacts]) -> Any:
         """Return the rows of these records as a SciPy matrix.
 
-        Texts come from the summaries, which have already read them.
+        Texts are taken from the summaries, which hold converted copies.
         """
         if self.table is None:
             return plan.encode(self.stream, threads).to_scipy()
@@ -218,23 +219,23 @@ class Records:
         return plan.encode_table(Table(columns, self.n_rows), threads).to_scipy()
 
 
-def facts_of(
+def summarize_columns(
     names: Sequence[str], kinds: Kinds, summaries: Iterable[ColumnSummary | None]
 ) -> list[ColumnFacts]:
     """Summarise columns; infer the kinds that are not given from the columns' values."""
     facts = []
-    for place, (name, summary) in enumerate(zip(names, summaries, strict=True)):
+    for index, (name, summary) in enumerate(zip(names, summaries, strict=True)):
         kind = kinds[name]
         if kind is None:
-            assert summary is not None  # only columns of a given kind can be dropped
-            kind = kind_of(name, summary)
+            assert summary is not None  # only columns whose kind is given are dropped
+            kind = infer_kind(name, summary)
             if kind == "category":
-                _warn_of_numbers(name, summary)
-        facts.append(ColumnFacts(name, place, kind, summary))
+                _warn_about_mixed_column(name, summary)
+        facts.append(ColumnFacts(name, index, kind, summary))
     return facts
 
 
-def kind_of(name: str, summary: ColumnSummary) -> str:
+def infer_kind(name: str, summary: ColumnSummary) -> str:
     kinds = summary.types
     if all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
         return "category"
@@ -256,20 +257,18 @@ def kind_of(name: str, summary: ColumnSummary) -> str:
     )
 
 
-def _warn_of_numbers(name: str, summary: ColumnSummary) -> None:
-    """Warn about a column of categories that are mostly numbers: a typing mistake in one cell makes a
-    column of numbers look like categories.
-    """
+def _warn_about_mixed_column(name: str, summary: ColumnSummary) -> None:
+    """Warn if most categories are numbers: one mistyped cell turns a column of numbers into categories."""
     from unkernel.records.files.cells import MISSING_NUMBERS, is_number
 
     texts = [text for text in summary.frequent_texts(1) if text and text not in MISSING_NUMBERS]
-    others = [text for text in texts if not is_number(text)]
-    values = len(texts) + len(summary.frequent_numbers(1))
-    if not others or len(others) > (1.0 - MOST_ARE_NUMBERS) * values:
+    non_numbers = [text for text in texts if not is_number(text)]
+    n_values = len(texts) + len(summary.frequent_numbers(1))
+    if not non_numbers or len(non_numbers) > (1.0 - MOST_ARE_NUMBERS) * n_values:
         return
     warn_caller(
-        f"column {name!r} is taken for categories: {values - len(others):,} of its {values:,} different "
-        f"values are numbers, but not {others[0]!r}; correct such values, or say what the column is: "
-        f"kinds={{{name!r}: 'category'}}",
+        f"column {name!r} is taken for categories: {n_values - len(non_numbers):,} of its {n_values:,} "
+        f"different values are numbers, but not {non_numbers[0]!r}; correct such values, or say what the "
+        f"column is: kinds={{{name!r}: 'category'}}",
         MixedColumnWarning,
     )

@@ -16,14 +16,14 @@ from unkernel.data.repr_html import ask, is_lazy
 from unkernel.data.rows.csr import is_sparse
 from unkernel.data.threads import thread_count
 from unkernel.records import steps
-from unkernel.records.column_summary import KINDS, ColumnFacts, Records, facts_of
-from unkernel.records.feature_labels import interval_labels, value_labels
+from unkernel.records.column_summary import KINDS, ColumnFacts, Records, summarize_columns
+from unkernel.records.feature_labels import make_interval_labels, make_value_labels
 from unkernel.records.feature_names import JoinedNames
 from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
-from unkernel.records.tables import column_names
+from unkernel.records.tables import get_column_names
 
-_SHARED = ("category", "number", "binned", "date")  # kinds whose columns share one step
+_SHARED = ("category", "number", "binned", "date")  # all columns of such a kind share one step
 
 
 class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -146,10 +146,10 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"0 feature(s) (shape=({records.n_rows}, 0)) while a minimum of 1 is required.")
         self._check_kinds(names)
         kinds = {name: (self.kinds or {}).get(name) for name in names}
-        columns = facts_of(names, kinds, records.summaries(kinds))
+        columns = summarize_columns(names, kinds, records.summaries(kinds))
         self.kinds_ = {column.name: column.kind for column in columns}
         self.n_features_in_ = len(names)
-        self.plan_ = self._plan(names, columns)
+        self.plan_ = self._make_plan(names, columns)
         return records, columns
 
     def transform(self, X: Any) -> Any:
@@ -170,7 +170,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise TypeError("Sparse data was passed, but records are frames, dicts or dense arrays.")
         if is_lazy(X):
             return ask("lazy_records", X, self.plan_.columns).encode(self.plan_, thread_count(self.n_jobs))
-        X = _as_rows(X)
+        X = _convert_arrays(X)
         if isinstance(X, np.ndarray) and X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
@@ -204,8 +204,8 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any) -> Any:
         if is_sparse(X):
             raise TypeError("Sparse data was passed, but records are frames, dicts or dense arrays.")
-        X = X if is_lazy(X) else _as_rows(X)
-        names = column_names(X)
+        X = X if is_lazy(X) else _convert_arrays(X)
+        names = get_column_names(X)
         if names is None:
             width = np.shape(X)[1] if np.ndim(X) == 2 else 0
             self.__dict__.pop("feature_names_in_", None)
@@ -223,107 +223,116 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     f"the kind of column {name!r} is {kind!r}, and must be one of {', '.join(KINDS)}"
                 )
 
-    def _plan(self, names: Sequence[str], columns: Sequence[ColumnFacts]) -> Plan:
-        """Make one step for all columns of a kind, so that records are encoded in few, short loops."""
-        made: list[PlanStep] = []
+    def _make_plan(self, names: Sequence[str], columns: Sequence[ColumnFacts]) -> Plan:
+        """Make a plan; columns of the same kind share a step, which keeps the encoding loop short."""
+        plan_steps: list[PlanStep] = []
         parts: list[int] = []
         for kind in KINDS:
             columns_of_kind = [column for column in columns if column.kind == kind]
             groups = [columns_of_kind] if kind in _SHARED else [[column] for column in columns_of_kind]
             for group in groups:
-                group_steps = self._steps_of(kind, group, len(made)) if group else []
-                made += group_steps
-                parts += [len(made) - 1] if group_steps else []
+                group_steps = self._make_steps(kind, group, len(plan_steps)) if group else []
+                plan_steps += group_steps
+                parts += [len(plan_steps) - 1] if group_steps else []
         if not parts:
             raise ValueError("every column is dropped: nothing is left to learn from")
-        labels = JoinedNames([made[part].names for part in parts])
-        usual = {
+        labels = JoinedNames([plan_steps[part].names for part in parts])
+        usual_values = {
             column.name: column.usual_value(self.min_count) for column in columns if column.kind != "drop"
         }
-        example = {name: value for name, value in usual.items() if value is not None}
-        return Plan(list(names), [*made, steps.concatenate(parts, labels)], example=example)
+        example = {name: value for name, value in usual_values.items() if value is not None}
+        return Plan(list(names), [*plan_steps, steps.concatenate(parts, labels)], example=example)
 
-    def _steps_of(self, kind: str, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
-        """Return the steps of some columns of one kind; `first` will be the index of the first step."""
+    def _make_steps(self, kind: str, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
+        """Make the steps for columns of one kind; `first` is the index of the first of these steps."""
         if kind == "category":
-            return [self._categories(columns)]
+            return [self._make_category_step(columns)]
         if kind in ("text", "strings"):
-            return [self._strings(kind, columns[0])]
-        make_steps = {"binned": self._bins, "date": self._dates, "number": _make_scale_steps}
+            return [self._make_string_step(kind, columns[0])]
+        make_steps = {
+            "binned": self._make_bin_steps,
+            "date": self._make_date_steps,
+            "number": _make_scale_steps,
+        }
         return make_steps[kind](columns, first) if kind in make_steps else []
 
-    def _categories(self, columns: list[ColumnFacts]) -> PlanStep:
+    def _make_category_step(self, columns: list[ColumnFacts]) -> PlanStep:
         tables: list[dict[str, Any]] = []
         labels: list[str] = []
         for column in columns:
             frequent = column.categories(self.min_count)
-            codes: dict[Any, int] = {key: len(labels) + place for place, key in enumerate(frequent)}
-            rest = len(labels) + len(frequent)
-            codes |= {None: rest + 1, float("nan"): rest + 1}
-            tables.append(steps.categories(codes, unknown=rest))
+            codes: dict[Any, int] = {key: len(labels) + index for index, key in enumerate(frequent)}
+            other = len(labels) + len(frequent)
+            codes |= {None: other + 1, float("nan"): other + 1}
+            tables.append(steps.categories(codes, unknown=other))
             category_values = (
-                [bool(key) for key in frequent] if column.is_boolean() else map(_key_text, frequent)
+                [bool(key) for key in frequent] if column.is_boolean() else map(_format_key, frequent)
             )
             labels += [f"{column.name} = {key}" for key in category_values]
             labels += [f"{column.name} = (other)", f"{column.name} is missing"]
-        return steps.one_hot([column.place for column in columns], tables, labels)
+        return steps.one_hot([column.index for column in columns], tables, labels)
 
-    def _bins(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
+    def _make_bin_steps(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
         edges = [column.edges(self.n_bins) for column in columns]
         labels = []
         for column, column_edges in zip(columns, edges, strict=True):
-            labels += interval_labels(column.name, column_edges, whole=column.is_whole())
+            labels += make_interval_labels(column.name, column_edges, whole=column.is_whole())
             labels += [f"{column.name} is missing"]
         names = [column.name for column in columns]
         missing = [len(column_edges) + 1 for column_edges in edges]
         return [
-            steps.numbers([column.place for column in columns], names),
+            steps.numbers([column.index for column in columns], names),
             steps.bins(first, edges, missing, labels, columns=names),
         ]
 
-    def _dates(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
-        """Make the steps of dates, with features for the intervals or values of each part that varies."""
+    def _make_date_steps(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
+        """Make the steps of dates. Each part that varies, such as the month, has its own features."""
         parts: list[tuple[ColumnFacts, int]] = []
         edges: list[NDArray[np.float64]] = []
         missing: list[int] = []
         labels: list[str] = []
         for column in columns:
-            chosen = [part for part in range(len(steps.DATE_PARTS)) if column.date_part_differs(part)]
-            for place, part in enumerate(chosen or [0]):
-                part_edges, names = _part_intervals(column, part, self.n_bins)
+            varying_parts = [part for part in range(len(steps.DATE_PARTS)) if column.date_part_differs(part)]
+            for index, part in enumerate(varying_parts or [0]):
+                part_edges, names = _make_date_intervals(column, part, self.n_bins)
                 parts.append((column, part))
                 edges.append(part_edges)
                 labels += names
-                missing.append(steps.IGNORED if place else len(names))
-                labels += [] if place else [f"{column.name} is missing"]
+                # A missing date has one feature, which belongs to the first part.
+                missing.append(steps.IGNORED if index else len(names))
+                labels += [] if index else [f"{column.name} is missing"]
         names = [f"{column.name} {steps.DATE_PARTS[part]}" for column, part in parts]
         return [
-            steps.dates([column.place for column, _ in parts], [part for _, part in parts], names),
+            steps.dates([column.index for column, _ in parts], [part for _, part in parts], names),
             steps.bins(first, edges, missing, labels, columns=names),
         ]
 
-    def _strings(self, kind: str, column: ColumnFacts) -> PlanStep:
+    def _make_string_step(self, kind: str, column: ColumnFacts) -> PlanStep:
         """Return a step with one feature per frequent word or string, and one for missing values."""
-        table = {"columns": steps.int32([column.place]), "binary": True}
+        table = {"columns": steps.int32([column.index]), "binary": True}
         if kind == "text":
-            table = steps.text_table(column.place)
+            table = steps.text_table(column.index)
         words = column.words(table, self.min_count) if kind == "text" else column.items(self.min_count)
         labels = [*(f"{column.name} has {word!r}" for word in words), f"{column.name} is missing"]
         table = table | steps.vocabulary(words, width=len(labels)) | {"missing": len(words)}
         return PlanStep(kind, table, labels)
 
 
-def _part_intervals(column: ColumnFacts, part: int, n_bins: int) -> tuple[NDArray[np.float64], list[str]]:
-    """Return the edges and labels of a part of dates: years and days by intervals, all others by value."""
+def _make_date_intervals(
+    column: ColumnFacts, part: int, n_bins: int
+) -> tuple[NDArray[np.float64], list[str]]:
+    """Return edges and labels for a part of dates: intervals of years and days, values of other parts."""
     name = f"{column.name} {steps.DATE_PARTS[part]}"
     if steps.DATE_PARTS[part] in ("year", "day"):
         edges = column.date_edges(part, n_bins)
-        return edges, interval_labels(name, edges, whole=True) if len(edges) else [f"{column.name} is a date"]
-    return value_labels(name, steps.DATE_PARTS[part])
+        return edges, make_interval_labels(name, edges, whole=True) if len(edges) else [
+            f"{column.name} is a date"
+        ]
+    return make_value_labels(name, steps.DATE_PARTS[part])
 
 
-def _as_rows(X: Any) -> Any:
-    """Return arrays and lists of rows as two-dimensional arrays, and records unchanged."""
+def _convert_arrays(X: Any) -> Any:
+    """Convert arrays and lists of rows to two-dimensional arrays; return other records unchanged."""
     is_rows = isinstance(X, list) and X and not isinstance(X[0], Mapping)
     if is_rows or (hasattr(X, "__array__") and not hasattr(X, "columns")):
         array = np.asarray(X)
@@ -338,7 +347,7 @@ def _as_rows(X: Any) -> Any:
     return X
 
 
-def _key_text(key: Any) -> str:
+def _format_key(key: Any) -> str:
     if isinstance(key, float) and key.is_integer():
         return str(int(key))
     return str(key)
@@ -349,7 +358,7 @@ def _make_scale_steps(columns: list[ColumnFacts], first: int) -> list[PlanStep]:
     names = [column.name for column in columns]
     flags = [f"{name} is missing" for name in names]
     return [
-        steps.numbers([column.place for column in columns], names),
+        steps.numbers([column.index for column in columns], names),
         steps.impute(first, np.zeros(len(names)), names),
         steps.scale(first + 1, names, divide=deviations),
         steps.indicate(first, range(len(names)), flags),

@@ -1,4 +1,4 @@
-"""Labels of features for people."""
+"""Labels of features, such as "age 35–44"."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-_LARGEST_EXACT_FLOAT = 2.0**53  # up to this size, a float holds every whole number exactly
+_LARGEST_EXACT_FLOAT = 2.0**53  # floats hold every whole number up to this one
 _MONTHS = [
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 ]
 _WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-_PART_VALUES = {"month": (1, _MONTHS), "weekday": (0, _WEEKDAYS), "hour": (0, [str(k) for k in range(24)])}
+_VALUES_OF_PARTS = {
+    "month": (1, _MONTHS),
+    "weekday": (0, _WEEKDAYS),
+    "hour": (0, [str(k) for k in range(24)]),
+}
 
 
-def interval_labels(name: str, edges: NDArray[np.float64], *, whole: bool = False) -> list[str]:
+def make_interval_labels(name: str, edges: NDArray[np.float64], *, whole: bool = False) -> list[str]:
     """Return a label for each interval between ascending edges.
 
     Parameters
@@ -31,22 +35,23 @@ def interval_labels(name: str, edges: NDArray[np.float64], *, whole: bool = Fals
         return [f"{name} is a number"]
     if whole and np.abs(edges).max() < _LARGEST_EXACT_FLOAT:
         return _label_whole_intervals(name, [math.ceil(edge) for edge in edges.tolist()])
-    shown = [f"{edge:.6g}" for edge in edges]
-    inner = [f"{name} in [{low}, {high})" for low, high in pairwise(shown)]
-    return [f"{name} < {shown[0]}", *inner, f"{name} >= {shown[-1]}"]
+    edge_texts = [f"{edge:.6g}" for edge in edges]
+    inner = [f"{name} in [{low}, {high})" for low, high in pairwise(edge_texts)]
+    return [f"{name} < {edge_texts[0]}", *inner, f"{name} >= {edge_texts[-1]}"]
 
 
-def value_labels(name: str, part: str) -> tuple[NDArray[np.float64], list[str]]:
-    """Return the edges between the values of a part of dates with few values, and a label for each value."""
-    first, words = _PART_VALUES[part]
-    return first + np.arange(1.0, len(words)), [f"{name} = {word}" for word in words]
+def make_value_labels(name: str, part: str) -> tuple[NDArray[np.float64], list[str]]:
+    """Return the edges between the values of a month, weekday or hour, and a label for each value."""
+    first, value_names = _VALUES_OF_PARTS[part]
+    return first + np.arange(1.0, len(value_names)), [f"{name} = {value}" for value in value_names]
 
 
 def _label_whole_intervals(name: str, firsts: list[int]) -> list[str]:
-    """Return a label for each interval of whole numbers: `firsts` are the first numbers of all
-    intervals except the lowest.
+    """Return a label for each interval of whole numbers.
+
+    `firsts` has the first number of each interval except the lowest.
     """
-    inner = [_label_interval(name, first, after - 1) for first, after in pairwise(firsts)]
+    inner = [_label_interval(name, first, next_first - 1) for first, next_first in pairwise(firsts)]
     return [f"{name} <= {firsts[0] - 1}", *inner, f"{name} >= {firsts[-1]}"]
 
 

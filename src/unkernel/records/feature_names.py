@@ -1,4 +1,4 @@
-"""Names of features, generated when needed: there may be millions."""
+"""Names of features that are generated on demand, because there may be millions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class _GeneratedNames(Sequence[str]):
     """Names that compare equal to a list of the same names."""
 
     @overload
-    def __getitem__(self, place: int) -> str: ...
+    def __getitem__(self, index: int) -> str: ...
     @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [self._name(number) for number in range(*place.indices(len(self)))]
-        number = place + len(self) if place < 0 else place
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self._name(number) for number in range(*index.indices(len(self)))]
+        number = index + len(self) if index < 0 else index
         if not 0 <= number < len(self):
-            raise IndexError(f"there is no feature {place}")
+            raise IndexError(f"there is no feature {index}")
         return self._name(number)
 
     def _name(self, number: int) -> str:
@@ -68,12 +68,14 @@ class JoinedNames(_GeneratedNames):
         return names[number]
 
 
-def same_names(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether the names are equal. If both sequences join the same parts, no name is generated."""
-    if one is other or (_is_joined(one) and _is_joined(other) and _are_identical(one.parts, other.parts)):
+def have_same_names(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Return whether two sequences of names are equal; names with identical parts are not generated."""
+    if first is second or (
+        _is_joined(first) and _is_joined(second) and _are_identical(first.parts, second.parts)
+    ):
         return True
-    return len(one) == len(other) and all(
-        name == other_name for name, other_name in zip(one, other, strict=True)
+    return len(first) == len(second) and all(
+        name == other_name for name, other_name in zip(first, second, strict=True)
     )
 
 

@@ -1,4 +1,4 @@
-"""Plans that end with products of 0/1 features, which a model of conjunctions can replace."""
+"""Plans that end with products of 0/1 features: a model of conjunctions can replace the products."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 
 
-def without_products(plan: Plan, most: int) -> tuple[Plan, NDArray[np.int64]] | None:
+def remove_products(plan: Plan, max_size: int) -> tuple[Plan, NDArray[np.int64]] | None:
     """Remove the last step of a plan if it multiplies 0/1 features.
 
     Parameters
     ----------
     plan : Plan
-    most : int
+    max_size : int
         Largest number of features in a product.
 
     Returns
     -------
-    (Plan, ndarray of shape (products, most)) or None
+    (Plan, ndarray of shape (products, max_size)) or None
         The plan without the step, and the distinct features of each product, the largest first, padded with
         -1. (A 0/1 feature times itself is the feature.)
     """
@@ -34,16 +34,17 @@ def without_products(plan: Plan, most: int) -> tuple[Plan, NDArray[np.int64]] | 
     source = int(last.table["input"])
     if not _is_binary(plan.steps, source):
         return None
-    sets = _list_sets(last, most)
+    sets = _list_sets(last, max_size)
     if sets is None:
         return None
-    kept = list(plan.steps[:-1])
-    while kept[source].kind == "densify":
-        source = int(kept[source].table["input"])
-    kept = kept if kept[-1].kind != "densify" else kept[:-1]
-    if source != len(kept) - 1:
-        kept.append(steps.concatenate([source], kept[source].names))
-    return replace(plan, steps=kept), sets
+    kept_steps = list(plan.steps[:-1])
+    while kept_steps[source].kind == "densify":
+        source = int(kept_steps[source].table["input"])
+    if kept_steps[-1].kind == "densify":
+        kept_steps.pop()
+    if source != len(kept_steps) - 1:
+        kept_steps.append(steps.concatenate([source], kept_steps[source].names))
+    return replace(plan, steps=kept_steps), sets
 
 
 def _is_binary(all_steps: Sequence[PlanStep], number: int) -> bool:
@@ -63,14 +64,14 @@ def _is_binary(all_steps: Sequence[PlanStep], number: int) -> bool:
     return False
 
 
-def _list_sets(step: PlanStep, most: int) -> NDArray[np.int64] | None:
+def _list_sets(step: PlanStep, max_size: int) -> NDArray[np.int64] | None:
     begins, factors = step.table["begins"], step.table["factors"].astype(np.int64)
     sizes = np.diff(begins)
-    if sizes.max(initial=0) > most:
+    if sizes.max(initial=0) > max_size:
         return None
-    found = np.full((len(sizes), most), -1, np.int64)
+    sets = np.full((len(sizes), max_size), -1, np.int64)
     rows = np.repeat(np.arange(len(sizes)), sizes)
-    found[rows, np.arange(len(factors)) - np.repeat(begins[:-1], sizes)] = factors
-    found = -np.sort(-found, axis=1)
-    found[:, 1:][found[:, 1:] == found[:, :-1]] = -1
-    return -np.sort(-found, axis=1)
+    sets[rows, np.arange(len(factors)) - np.repeat(begins[:-1], sizes)] = factors
+    sets = -np.sort(-sets, axis=1)
+    sets[:, 1:][sets[:, 1:] == sets[:, :-1]] = -1
+    return -np.sort(-sets, axis=1)

@@ -1,12 +1,12 @@
-"""Memory claims of plans against their file's limit: tables, and the vectors of one record.
+"""Limits on the memory of plans that are read from files: for their tables, and for encoding one record.
 
-Steps may use the vector of an earlier step any number of times, so a few steps can describe vectors of
-billions of entries. The most memory that one record can need is claimed before the plan is compiled.
+Steps may use the output of an earlier step several times, so a few steps can describe vectors of billions of
+entries. Before a plan is compiled, the largest memory of a record is claimed from the limit of the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +14,13 @@ import numpy as np
 from unkernel.data import file_memory_limit
 from unkernel.records.plan_step import PlanStep
 
-_ENTRY_BYTES = 16  # for an entry of a vector: its number, its value, and spare room
-_BYTES_PER_ARRAY_BYTE = 8  # memory of a step per byte of its arrays: strings go into hash tables
+_ENTRY_BYTES = 16  # of a vector: index, value, and spare capacity
+_BYTES_PER_ARRAY_BYTE = 8  # bytes of memory per byte of a step's arrays: strings become hash tables
 _LARGEST_POWER = 64  # the limit in cpp/unkernel/records/number_steps.cpp
 _HASHED_ENTRIES = 1 << 10  # assumed entries of a record for a step with hashed features
 _REPEATED_ENTRIES = 1 << 16  # assumed entries for each further copy of hashed features in a vector
-_MAX_ENTRIES = 1 << 62  # no file's limit allows more
-_ALL_ENTRIES = ("densify", "products", "indicate")  # steps that may have an entry for every feature
+_MAX_ENTRIES = 1 << 62  # larger than the limit of any file
+_DENSE_STEPS = ("densify", "products", "indicate")  # steps whose vector may have an entry for every feature
 
 
 class Entries(NamedTuple):
@@ -31,7 +31,7 @@ class Entries(NamedTuple):
     fixed : int
         Entries bounded by the plan.
     hashed : int
-        How many copies of hashed features the vector has; their number of entries depends on the record.
+        Number of copies of hashed features in the vector. The entries of a copy depend on the record.
     """
 
     fixed: int
@@ -39,11 +39,11 @@ class Entries(NamedTuple):
 
 
 def claim_tables(steps: Sequence[PlanStep]) -> None:
-    """Claim the memory for the arrays of steps, once per step: several steps of a file may use one array."""
+    """Claim the memory for the arrays of all steps. An array is counted for each step that uses it."""
     nbytes = 0
     for step in steps:
         nbytes += _BYTES_PER_ARRAY_BYTE * sum(array.nbytes for array in _list_arrays(step.table))
-        if "powers" in step.table:  # a power takes memory for as many factors
+        if "powers" in step.table:  # a power is stored as repeated factors
             nbytes += 4 * int(np.clip(step.table["powers"], 0, _LARGEST_POWER).sum())
     file_memory_limit.claim(nbytes, "the tables of the plan")
 
@@ -51,45 +51,49 @@ def claim_tables(steps: Sequence[PlanStep]) -> None:
 def _list_arrays(value: Any) -> list[Any]:
     if isinstance(value, np.ndarray):
         return [value]
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [array for item in inside for array in _list_arrays(item)]
+    items: Iterable[Any] = ()
+    if isinstance(value, dict):
+        items = value.values()
+    elif isinstance(value, list):
+        items = value
+    return [array for item in items for array in _list_arrays(item)]
 
 
 def claim_vectors(steps: Sequence[PlanStep]) -> None:
     """Claim the memory for the vectors of all steps while one record is encoded.
 
-    Hashed features take memory for the entries of the record, not for all possible features. Pipelines make
-    vectors with one copy of the hashed features; a damaged file may describe vectors with many copies.
+    Hashed features take memory only for the entries of the record. Plans of pipelines have one copy of the
+    hashed features in a vector; a damaged file may describe vectors with many copies.
     """
     sources = sum(bool(step.table.get("hashed")) for step in steps)
-    counted: list[Entries] = []
+    entries_of_steps: list[Entries] = []
     total = largest = 0
-    what = "the vectors of a record"
+    purpose = "the vectors of a record"
     for step in steps:
-        entries = _count_entries(step, counted)
-        counted.append(entries)
+        entries = _count_entries(step, entries_of_steps)
+        entries_of_steps.append(entries)
         repeated = max(entries.hashed - sources, 0)
-        most = entries.fixed + _HASHED_ENTRIES * entries.hashed + _REPEATED_ENTRIES * repeated
-        if most > largest:
-            largest = most
-            what = "a record with all its zeros" if step.kind == "densify" else "the vectors of a record"
-        total += most
-        if total > _MAX_ENTRIES:  # refused in any case: the numbers themselves would become long
+        n_entries = entries.fixed + _HASHED_ENTRIES * entries.hashed + _REPEATED_ENTRIES * repeated
+        if n_entries > largest:
+            largest = n_entries
+            purpose = "a record with all its zeros" if step.kind == "densify" else "the vectors of a record"
+        total += n_entries
+        if total > _MAX_ENTRIES:  # the claim will fail, and later sums could be huge integers
             break
-    file_memory_limit.claim(_ENTRY_BYTES * total, what)
+    file_memory_limit.claim(_ENTRY_BYTES * total, purpose)
 
 
 def _count_entries(step: PlanStep, earlier: Sequence[Entries]) -> Entries:
-    """Return the largest number of entries of a step's vector, given the numbers of earlier steps."""
+    """Return the largest number of entries of a step's vector, given those of the earlier steps."""
     table = step.table
     if step.kind == "concatenate":
         inputs = [earlier[source] for source in table["inputs"].tolist()]
-        return Entries(sum(each.fixed for each in inputs), sum(each.hashed for each in inputs))
+        return Entries(sum(entry.fixed for entry in inputs), sum(entry.hashed for entry in inputs))
     if step.kind == "one_hot":
         return Entries(len(table["columns"]), 0)
     if table.get("hashed"):
         return Entries(0, 1)
-    if "input" in table and step.kind not in _ALL_ENTRIES:
+    if "input" in table and step.kind not in _DENSE_STEPS:
         source: int = table["input"]
         return earlier[source]
     return Entries(len(step.names), 0)

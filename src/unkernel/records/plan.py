@@ -1,8 +1,8 @@
-"""Plans turn raw records into rows of features, as plain data.
+"""Plans, which encode records as rows of features, and are plain data.
 
 A plan is a list of steps. Each step reads columns of the record, or the vectors of earlier steps, and makes a
-vector; the vector of the last step is the row. ``cpp/unkernel/records`` implements the kinds of steps;
-``tests/reference/records.py`` is a slow implementation for the tests.
+vector; the vector of the last step is the row. ``cpp/unkernel/records`` implements the kinds of
+steps, and ``tests/reference/records.py`` is a slow implementation for tests.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from unkernel.errors import FormatError
 from unkernel.records.memory_budget import claim_tables, claim_vectors
 from unkernel.records.plan_json import check_type, encode_names, extract_arrays, insert_arrays, read_names
 from unkernel.records.plan_step import PlanStep
-from unkernel.records.tables import Table, check_known, is_arrow, table_of
-from unkernel.records.text_analysis import analyzer_of
+from unkernel.records.tables import Table, check_no_unknown_columns, is_arrow, make_table
+from unkernel.records.text_analysis import make_analyzer
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +49,10 @@ class Plan:
     ignores_unknown_keys : bool, default=True
         Whether records may have columns that are not in `columns`; otherwise such columns are errors.
     bound : sequence of str, default=()
-        Columns that a record must not have, because their values are fixed. Not stored in files.
+        Columns that a record must not have, because their values have been fixed. Not stored in files.
     example : mapping of str to object, default={}
-        A usual value of each column, for people who try the model: the most frequent category, the median of
-        numbers, a date. Texts have none.
+        A typical value of each column, as an example of a record: the most frequent category, the median
+        of numbers, a date. Columns of texts have no such value.
 
     See Also
     --------
@@ -92,7 +92,7 @@ class Plan:
         repeated, analyzers, copies = self._column_copies
         native = RecordPlan(
             columns=list(self.columns),
-            unread=self._list_unread(),
+            unread=self._list_unread_columns(),
             repeated=repeated,
             analyzers=analyzers,
             bound=list(self.bound),
@@ -102,12 +102,13 @@ class Plan:
         )
         for number, step in enumerate(self.steps):
             table = step.table
-            # Checked before memory is allocated for the features.
+            # Check the width before memory is allocated for the features.
             if table.get("width", len(step.names)) != len(step.names):
                 raise ValueError(_describe_width(step, table["width"]))
             if number in copies:
                 table = table | {"columns": np.array([copies[number]], np.int32)}
-            if (width := native.add(step.kind, table)) != len(step.names):
+            width = native.add(step.kind, table)
+            if width != len(step.names):
                 raise ValueError(_describe_width(step, width))
         return native
 
@@ -127,13 +128,16 @@ class Plan:
             The plan; it differs only if NaN is a category and None is not.
         """
 
-        def as_nan(table: dict[str, Any]) -> dict[str, Any]:
+        def treat_none_as_nan(table: dict[str, Any]) -> dict[str, Any]:
             if table["none"] != table["unknown"] or table["nan"] == table["unknown"]:
                 return table
             return table | {"none": table["nan"], "absent": table["nan"]}
 
         steps = [
-            replace(step, table=step.table | {"categories": list(map(as_nan, step.table["categories"]))})
+            replace(
+                step,
+                table=step.table | {"categories": list(map(treat_none_as_nan, step.table["categories"]))},
+            )
             if "categories" in step.table
             else step
             for step in self.steps
@@ -141,7 +145,7 @@ class Plan:
         return replace(self, steps=steps) if self._distinguishes_nan else self
 
     def _read_columns(self) -> list[str]:
-        unread = set(self._list_unread())
+        unread = set(self._list_unread_columns())
         return [name for place, name in enumerate(self.columns) if place not in unread]
 
     @cached_property
@@ -150,27 +154,27 @@ class Plan:
         tables = [table for step in self.steps for table in step.table.get("categories", ())]
         return any(table["none"] != table["nan"] for table in tables)
 
-    def _list_unread(self) -> list[int]:
-        """Return the columns that no step reads; their values are ignored."""
+    def _list_unread_columns(self) -> list[int]:
+        """Return the indices of the columns that no step reads."""
         read = {int(column) for step in self.steps for column in step.table.get("columns", ())}
         return sorted(set(range(len(self.columns))) - read)
 
     @cached_property
     def _column_copies(self) -> tuple[list[int], list[Callable[[str], list[str]] | None], dict[int, int]]:
-        """Find the columns that must be read more than once, and the functions that split their texts.
+        """Find the columns that must be copied, and the functions that split texts into n-grams.
 
-        A text that is not ASCII is read as the n-grams of a step. If other steps read the column, too, each
-        step of texts reads its own copy.
+        The core gets a text that is not ASCII as n-grams, which are different for each step. If several
+        steps read a column, each step of texts gets its own copy of the column.
 
         Returns
         -------
         list of int
-            The columns of which further copies are read, after all columns.
+            The column of each copy. Copies are numbered after the columns.
         list
-            For each column and each copy, the function that finds the n-grams of texts that are not ASCII, or
-            None.
+            For each column and copy, the function that splits texts that are not ASCII; None for columns
+            without texts.
         dict
-            The copy that a step reads, by the index of the step.
+            Maps the index of a step to the number of its copy.
         """
         readers = Counter(int(column) for step in self.steps for column in step.table.get("columns", ()))
         repeated: list[int] = []
@@ -181,11 +185,11 @@ class Plan:
                 continue
             column = int(step.table["columns"][0])
             if readers[column] == 1:
-                analyzers[column] = analyzer_of(step.table)
+                analyzers[column] = make_analyzer(step.table)
             else:
                 copies[number] = len(analyzers)
                 repeated.append(column)
-                analyzers.append(analyzer_of(step.table))
+                analyzers.append(make_analyzer(step.table))
         return repeated, analyzers, copies
 
     def encode(self, X: Any, threads: int = 1) -> CsrRows:
@@ -204,11 +208,11 @@ class Plan:
             The rows.
         """
         if not self.whole and is_arrow(X):
-            return self._rows(*self.native.encode_arrow(X.__arrow_c_stream__(), threads))
+            return self._make_rows(*self.native.encode_arrow(X.__arrow_c_stream__(), threads))
         required = () if not self.required else self._read_columns()
-        table = table_of(X, self.columns, whole=self.whole, required=required, nan=self._distinguishes_nan)
+        table = make_table(X, self.columns, whole=self.whole, required=required, nan=self._distinguishes_nan)
         if not self.whole and not self.ignores_unknown_keys:
-            check_known(X, self.columns)
+            check_no_unknown_columns(X, self.columns)
         return self.encode_table(table, threads)
 
     def encode_table(self, table: Table, threads: int = 1) -> CsrRows:
@@ -226,10 +230,10 @@ class Plan:
         CsrRows of shape (n_records, n_features)
             The rows.
         """
-        read = [*table.columns, *(table.columns[column] for column in self._column_copies[0])]
-        return self._rows(*self.native.encode_table(read, table.n_rows, threads))
+        columns = [*table.columns, *(table.columns[column] for column in self._column_copies[0])]
+        return self._make_rows(*self.native.encode_table(columns, table.n_rows, threads))
 
-    def _rows(self, offsets: Any, columns: Any, values: Any) -> CsrRows:
+    def _make_rows(self, offsets: Any, columns: Any, values: Any) -> CsrRows:
         return CsrRows.of(np.asarray(offsets), np.asarray(columns), np.asarray(values), self.n_features)
 
     def encode_one(self, record: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -243,7 +247,7 @@ class Plan:
         Returns
         -------
         ids : ndarray of int32
-            Numbers of the features of the record.
+            Indices of the features of the record.
         values : ndarray of float64
             Their values.
         """
@@ -265,7 +269,7 @@ class Plan:
         arrays : dict of str to ndarray
             The arrays of the plan.
         settings : dict
-            Everything except the arrays, as values that JSON can hold.
+            The other content of the plan, as values that JSON can hold.
         """
         arrays: dict[str, NDArray[Any]] = {}
         steps = [
@@ -348,7 +352,7 @@ def _describe_width(step: PlanStep, width: int) -> str:
 
 
 def _check_example(plan: Plan) -> None:
-    """Refuse unknown columns, and values other than texts, finite numbers and lists of these."""
+    """Raise a ``ValueError`` if the example has an unknown column, or a value that JSON cannot hold."""
     for name, value in plan.example.items():
         values = value if isinstance(value, list) else [value]
         if name not in plan.columns or not all(_is_text_or_number(item) for item in values):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.records.feature_names import JoinedNames, NumberedNames, same_names
+from unkernel.records.feature_names import JoinedNames, NumberedNames, have_same_names
 from unkernel.records.plan_step import PlanStep
 
 _ARRAY = "array"  # the key of an array in the JSON of a plan
@@ -16,7 +16,7 @@ _DTYPES = (np.float64, np.int64, np.int32, np.uint8)
 
 
 def _get_input_names(table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str] | None:
-    """Return the names of all inputs of a step; None if it has no inputs."""
+    """Return the names of the features of all inputs of a step; None if it has no inputs."""
     if "inputs" in table:
         return JoinedNames(
             [steps[_check_earlier(source, steps)].names for source in table["inputs"].tolist()]
@@ -31,11 +31,11 @@ def _check_earlier(source: Any, steps: Sequence[PlanStep]) -> int:
 
 
 def encode_names(step: PlanStep, steps: Sequence[PlanStep]) -> Any:
-    """Return the names of a step for a file; None if they are the names of the step's inputs."""
+    """Return the names of a step's features for JSON; None if they equal the names of its inputs."""
     if isinstance(step.names, NumberedNames):
         return {"numbered": step.names.name, "count": step.names.size}
     input_names = _get_input_names(step.table, steps)
-    if input_names is not None and same_names(input_names, step.names):
+    if input_names is not None and have_same_names(input_names, step.names):
         return None
     return list(step.names)
 
@@ -58,7 +58,7 @@ def check_type(value: Any, kind: type) -> Any:
 
 
 def extract_arrays(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the value with paths in place of its arrays; put the arrays into `arrays` under these paths."""
+    """Move the arrays of a value into `arrays`; return the value with the paths of the arrays instead."""
     if isinstance(value, np.ndarray):
         arrays[path] = value
         return {_ARRAY: path}

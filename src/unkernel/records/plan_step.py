@@ -14,11 +14,11 @@ class PlanStep:
     Attributes
     ----------
     kind : str
-        What the step does, such as ``"one_hot"`` or ``"bins"``.
+        The operation, such as ``"one_hot"`` or ``"bins"``.
     table : dict
-        Its arrays and options.
+        The arrays and options of the operation.
     names : sequence of str
-        A label for each feature that it makes.
+        A label for each feature of the output.
 
     See Also
     --------

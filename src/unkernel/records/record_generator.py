@@ -1,6 +1,6 @@
-"""Records generated from the content of a plan: categories, edges of intervals, words, and other values.
+"""Records generated from a plan: from its categories, edges of intervals and words, and from other values.
 
-``compile`` compares the predictions of a pipeline and its compiled form for these records.
+``compile`` checks on these records that a pipeline and its compiled form give the same predictions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 from unkernel.records.steps import FORBIDDEN
 
-_MAX_KNOWN_VALUES = 200  # of a column's categories, edges or words
+_MAX_KNOWN_VALUES = 200  # categories, edges or words per column
 _NUMBERS = (0.0, 1.0, -1.0, 2.5, -3.25, 17.0, 0.125)
 _WORDS = ("the", "cat", "sat", "on", "mat", "x1", "e-mail")
 _UNSEEN = ("unseen value", "Ünseen Wörd", "日本", "")
@@ -42,7 +42,7 @@ class ColumnValues:
 def generate_records(
     plan: Plan, count: int, *, unseen: bool = False, missing: bool = False, seed: int = 0
 ) -> list[list[Any]]:
-    """Generate records as lists of one value per column; the seed determines them.
+    """Generate records, as lists of one value per column, from a seed.
 
     Parameters
     ----------
@@ -53,35 +53,35 @@ def generate_records(
     seed : int, default=0
     """
     generator = np.random.default_rng(seed)
-    columns = column_values(plan, generator)
+    columns = collect_column_values(plan, generator)
     return [
         [values.draw(generator, unseen=unseen, missing=missing) for values in columns] for _ in range(count)
     ]
 
 
-def column_values(plan: Plan, generator: np.random.Generator) -> list[ColumnValues]:
+def collect_column_values(plan: Plan, generator: np.random.Generator) -> list[ColumnValues]:
     """Collect the possible values of each column, from all steps that read it."""
-    found = [ColumnValues() for _ in plan.columns]
-    sources: dict[int, list[int]] = {}  # the columns of each step that passes on numbers of columns
+    values = [ColumnValues() for _ in plan.columns]
+    sources: dict[int, list[int]] = {}  # the columns of each step whose output is the numbers of columns
     for number, step in enumerate(plan.steps):
         table = step.table
         if step.kind in ("one_hot", "ordinal"):
             for column, categories in zip(table["columns"], table["categories"], strict=True):
-                _add_categories(found[int(column)], categories, generator)
+                _add_categories(values[int(column)], categories, generator)
         elif step.kind == "numbers":
             sources[number] = [int(column) for column in table["columns"]]
             for column in sources[number]:
-                _add_numbers(found[column], _NUMBERS)
+                _add_numbers(values[column], _NUMBERS)
         elif step.kind == "dates":
             for column in set(table["columns"].tolist()):
-                _add_dates(found[column], generator)
+                _add_dates(values[column], generator)
         elif step.kind in ("text", "strings", "pairs"):
-            _add_strings(found[int(table["columns"][0])], step, generator)
+            _add_strings(values[int(table["columns"][0])], step, generator)
         elif table.get("input") in sources:
-            _add_step_numbers(found, step, sources[table["input"]], generator)
+            _add_step_numbers(values, step, sources[table["input"]], generator)
             if step.kind in ("impute", "densify"):
                 sources[number] = sources[table["input"]]
-    return found
+    return values
 
 
 def _draw_one(values: Sequence[Any], generator: np.random.Generator) -> Any:
@@ -92,8 +92,8 @@ def _draw_some(values: Sequence[Any], generator: np.random.Generator) -> list[An
     if len(values) <= _MAX_KNOWN_VALUES:
         return list(values)
     return [
-        values[place]
-        for place in sorted(generator.choice(len(values), _MAX_KNOWN_VALUES, replace=False).tolist())
+        values[index]
+        for index in sorted(generator.choice(len(values), _MAX_KNOWN_VALUES, replace=False).tolist())
     ]
 
 
@@ -101,8 +101,11 @@ def _draw_strings(
     bytes_: NDArray[np.uint8], ends: NDArray[np.int64], generator: np.random.Generator
 ) -> list[str]:
     text = bytes(bytes_)
-    places = _draw_some(range(len(ends)), generator)
-    return [text[int(ends[place - 1]) if place else 0 : int(ends[place])].decode("utf-8") for place in places]
+    indices = _draw_some(range(len(ends)), generator)
+    begins = [int(ends[index - 1]) if index else 0 for index in indices]
+    return [
+        text[begin : int(ends[index])].decode("utf-8") for begin, index in zip(begins, indices, strict=True)
+    ]
 
 
 def _add_categories(values: ColumnValues, categories: dict[str, Any], generator: np.random.Generator) -> None:
@@ -129,26 +132,26 @@ def _add_dates(values: ColumnValues, generator: np.random.Generator) -> None:
 
 
 def _add_step_numbers(
-    found: list[ColumnValues], step: PlanStep, columns: list[int], generator: np.random.Generator
+    values: list[ColumnValues], step: PlanStep, columns: list[int], generator: np.random.Generator
 ) -> None:
-    """Add the numbers at which the output of a step changes, for a step that reads numbers of columns."""
+    """Add numbers near which the output of a step changes; the step reads the numbers of `columns`."""
     table = step.table
     for place, column in enumerate(columns):
         if step.kind == "bins":
             edges = table["edges"][table["begins"][place] : table["begins"][place + 1]]
             _add_numbers(
-                found[column], [*_draw_some(edges, generator), *(edges[:1] - 1.0), *(edges[-1:] + 1.0)]
+                values[column], [*_draw_some(edges, generator), *(edges[:1] - 1.0), *(edges[-1:] + 1.0)]
             )
         elif step.kind == "scale" and len(table["divide"]):
             center = table["subtract"][place] if len(table["subtract"]) else 0.0
             _add_numbers(
-                found[column], [center + times * table["divide"][place] for times in (-2, -0.5, 0, 1)]
+                values[column], [center + times * table["divide"][place] for times in (-2, -0.5, 0, 1)]
             )
         elif step.kind == "impute":
-            _add_numbers(found[column], [table["fill"][place]])
-            found[column].missing.append(float(table["missing"]))
+            _add_numbers(values[column], [table["fill"][place]])
+            values[column].missing.append(float(table["missing"]))
         if step.kind == "bins" and table["missing"][place] != FORBIDDEN:
-            found[column].missing.append(float("nan"))
+            values[column].missing.append(float("nan"))
 
 
 def _add_strings(values: ColumnValues, step: PlanStep, generator: np.random.Generator) -> None:
@@ -157,8 +160,8 @@ def _add_strings(values: ColumnValues, step: PlanStep, generator: np.random.Gene
     words = list(_WORDS)
     if not table["hashed"] and len(table["word_ends"]):
         words = _draw_strings(table["words"], table["word_ends"], generator)
-    make = {"text": _make_texts, "strings": _make_lists, "pairs": _make_dicts}[step.kind]
-    known, unseen = make(words, table, generator)
+    make_values = {"text": _make_texts, "strings": _make_lists, "pairs": _make_dicts}[step.kind]
+    known, unseen = make_values(words, table, generator)
     values.known += known
     values.unseen += unseen
     if table.get("missing", FORBIDDEN) != FORBIDDEN:

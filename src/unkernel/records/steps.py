@@ -1,4 +1,4 @@
-"""Functions that make the steps of plans."""
+"""Functions that make the steps of plans. A step is described by its table; see :class:`PlanStep`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DATE_PARTS = ("year", "month", "day", "weekday", "hour")  # numbered as in cpp/u
 
 
 def int32(values: Iterable[int]) -> NDArray[np.int32]:
-    """Return an array in the form that native steps take."""
+    """Return an int32 array, the type of indices in native steps."""
     return np.fromiter(values, np.int32)
 
 
@@ -95,7 +95,7 @@ def bins(
     columns: Sequence[str],
     one_hot: bool = True,
 ) -> PlanStep:
-    """Make a step that finds the interval of each number."""
+    """Make a step that finds the interval of each number. The code for NaN of column k is ``missing[k]``."""
     begins = np.cumsum([0, *(len(column_edges) for column_edges in edges)])
     table = {
         "input": source,
@@ -112,8 +112,8 @@ def scale(source: int, names: Sequence[str], **parts: Any) -> PlanStep:
     """Make a step ``((x - subtract) / divide) * multiply + add``, clipped to [least, most]."""
     table: dict[str, Any] = {"input": source}
     for part in ("subtract", "divide", "multiply", "add"):
-        given = parts.get(part)
-        table[part] = np.empty(0) if given is None else np.ascontiguousarray(given, dtype=np.float64)
+        values = parts.get(part)
+        table[part] = np.empty(0) if values is None else np.ascontiguousarray(values, dtype=np.float64)
     return PlanStep("scale", table | {"least": parts.get("least"), "most": parts.get("most")}, names)
 
 
@@ -137,7 +137,7 @@ def indicate(
 
 
 def products(source: int, factors: Sequence[Sequence[int]], names: Sequence[str]) -> PlanStep:
-    """Make a step of products of columns; a column may occur twice."""
+    """Make a step that multiplies features; `factors` has the features of each product."""
     begins = np.cumsum([0, *(len(columns) for columns in factors)])
     table = {
         "input": source,

@@ -21,30 +21,30 @@ class Table:
 
 
 def is_arrow(X: Any) -> bool:
-    """Return whether a table exports Arrow columns without a conversion, which pandas frames need."""
+    """Return whether a table exports Arrow columns without a conversion; pandas frames need a conversion."""
     return hasattr(X, "__arrow_c_stream__") and not type(X).__module__.startswith("pandas")
 
 
-def column_names(X: Any) -> list[str] | None:
+def get_column_names(X: Any) -> list[str] | None:
     """Return the names of a table's columns; None for arrays, which have none."""
     if isinstance(X, Mapping):
         _check_names(list(X))
         return list(X)
     names = getattr(X, "columns", None)
     if names is not None and not callable(names):
-        found = list(getattr(X, "column_names", names))  # a pyarrow table has its column arrays in `columns`
-        _check_names(found)
-        return found
+        labels = list(getattr(X, "column_names", names))  # in pyarrow, `columns` are arrays
+        _check_names(labels)
+        return labels
     if isinstance(X, Sequence) and not isinstance(X, str) and len(X) and isinstance(X[0], Mapping):
-        seen: dict[str, None] = {}
+        keys: dict[str, None] = {}
         for record in X:
             if not isinstance(record, Mapping):
                 raise TypeError(
                     f"a list of records must hold dicts, and has a value of type {type(record).__name__}"
                 )
-            seen.update(dict.fromkeys(record))
-        _check_names(list(seen))
-        return list(seen)
+            keys.update(dict.fromkeys(record))
+        _check_names(list(keys))
+        return list(keys)
     return None
 
 
@@ -53,11 +53,11 @@ def _check_names(names: list[Any]) -> None:
         if not isinstance(name, str):
             raise TypeError(f"the names of columns must be strings, and there is {name!r}")
     if len(set(names)) < len(names):
-        double = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"two columns have the name {double!r}")
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"two columns have the name {repeated!r}")
 
 
-def table_of(
+def make_table(
     X: Any,
     columns: Sequence[str],
     *,
@@ -65,36 +65,36 @@ def table_of(
     required: Sequence[str] = (),
     nan: bool = False,
 ) -> Table:
-    """Return the columns with these names; columns of arrays are taken by position.
+    """Return a table of the named columns; an array must have these columns, in order.
 
     Parameters
     ----------
     X : records
     columns : sequence of str
     whole : bool, default=False
-        Whether each record is one value.
+        Whether each record is a single value, such as a text.
     required : sequence of str
         Columns that must exist; other missing columns count as missing values.
     nan : bool, default=False
-        Whether missing strings of pandas must stay NaN; otherwise they may become None.
+        Whether missing strings of pandas must stay NaN. Otherwise they may become None.
     """
     if whole:
-        values = X.tolist() if hasattr(X, "tolist") else list(X)
-        return Table([values], len(values))
+        records = X.tolist() if hasattr(X, "tolist") else list(X)
+        return Table([records], len(records))
     if isinstance(X, Mapping):
         _check_columns(X, columns)
         sized = [value for value in X.values() if hasattr(value, "__len__") and not isinstance(value, str)]
         n_rows = len(sized[0]) if sized else 0
-        found = [X.get(name) for name in columns]
-        return _make_table(found, columns, n_rows=n_rows, required=required, nan=nan)
+        values = [X.get(name) for name in columns]
+        return _complete_table(values, columns, n_rows=n_rows, required=required, nan=nan)
     if getattr(X, "columns", None) is not None and not callable(X.columns):
-        present = set(column_names(X) or ())
-        found = [X[name] if name in present else None for name in columns]
-        return _make_table(found, columns, n_rows=len(X), required=required, nan=nan)
+        present = set(get_column_names(X) or ())
+        values = [X[name] if name in present else None for name in columns]
+        return _complete_table(values, columns, n_rows=len(X), required=required, nan=nan)
     if isinstance(X, Sequence) and not isinstance(X, str) and (not len(X) or isinstance(X[0], Mapping)):
-        _ = column_names(X)
-        return _table_of_records(X, columns, required=required)
-    return _table_of_array(X, columns)
+        _ = get_column_names(X)  # checks that all records are dicts
+        return _make_table_of_records(X, columns, required=required)
+    return _make_table_of_array(X, columns)
 
 
 def _check_columns(X: Mapping[str, Any], columns: Sequence[str]) -> None:
@@ -108,10 +108,10 @@ def _check_columns(X: Mapping[str, Any], columns: Sequence[str]) -> None:
             )
 
 
-def check_known(X: Any, columns: Sequence[str]) -> None:
-    """Raise a ``ValueError`` if a table or a record has a column that is not among these."""
-    known = set(columns)
-    unknown = next((name for name in column_names(X) or () if name not in known), None)
+def check_no_unknown_columns(X: Any, columns: Sequence[str]) -> None:
+    """Raise a ``ValueError`` if a table or a record has a column that is not in `columns`."""
+    known_names = set(columns)
+    unknown = next((name for name in get_column_names(X) or () if name not in known_names), None)
     if unknown is None:
         return
     owner = "the table"
@@ -120,7 +120,7 @@ def check_known(X: Any, columns: Sequence[str]) -> None:
     raise ValueError(f"{owner} has a column {unknown!r} that the model does not know")
 
 
-def _table_of_records(
+def _make_table_of_records(
     X: Sequence[Mapping[str, Any]], columns: Sequence[str], *, required: Sequence[str]
 ) -> Table:
     for number, record in enumerate(X if required else ()):
@@ -130,7 +130,7 @@ def _table_of_records(
     return Table([[record.get(name) for record in X] for name in columns], len(X))
 
 
-def _table_of_array(X: Any, columns: Sequence[str]) -> Table:
+def _make_table_of_array(X: Any, columns: Sequence[str]) -> Table:
     array = np.asarray(X) if not isinstance(X, np.ndarray) else X
     if array.ndim != 2:
         raise ValueError(
@@ -144,28 +144,31 @@ def _table_of_array(X: Any, columns: Sequence[str]) -> Table:
     return Table([_convert_column(array[:, k]) for k in range(len(columns))], len(array))
 
 
-def _make_table(
-    found: list[Any], names: Sequence[str], *, n_rows: int, required: Sequence[str], nan: bool
+def _complete_table(
+    columns: list[Any], names: Sequence[str], *, n_rows: int, required: Sequence[str], nan: bool
 ) -> Table:
-    """Return a table. If there are none of the columns, it has `n_rows` rows."""
-    lengths = {len(column) for column in found if column is not None}
+    """Return a table in which missing columns (None) are filled; if all are missing, it has `n_rows` rows."""
+    lengths = {len(column) for column in columns if column is not None}
     if len(lengths) > 1:
         raise ValueError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
-    present = {name for name, column in zip(names, found, strict=True) if column is not None}
-    if missing := [name for name in required if name not in present]:
+    present = {name for name, column in zip(names, columns, strict=True) if column is not None}
+    missing = [name for name in required if name not in present]
+    if missing:
         raise ValueError(f"columns are missing: {', '.join(missing)}")
     n_rows = lengths.pop() if lengths else n_rows
-    columns = [[None] * n_rows if column is None else _convert_column(column, nan=nan) for column in found]
-    return Table(columns, n_rows)
+    converted = [
+        [None] * n_rows if column is None else _convert_column(column, nan=nan) for column in columns
+    ]
+    return Table(converted, n_rows)
 
 
 def _convert_column(values: Any, *, nan: bool = False) -> Any:
-    """Return one column: numbers as a float64 array, Arrow strings unchanged, all others as a list."""
+    """Convert numbers to a float64 array, Arrow strings to an Arrow array, and other columns to a list."""
     if isinstance(values, list):
-        return list(values)  # a copy, since another thread may change the list while it is read
+        return list(values)  # copied, because another thread may change the list during encoding
     dtype = getattr(values, "dtype", None)
     kind = getattr(dtype, "kind", None)
-    if kind == "M":  # lists of pandas and numpy have types for dates that Python does not have
+    if kind == "M":  # their own lists would hold dates in types of pandas or integers
         return list(
             values.to_numpy("datetime64[s]") if hasattr(values, "to_numpy") else values.astype("M8[s]")
         )
@@ -181,24 +184,25 @@ def _convert_column(values: Any, *, nan: bool = False) -> Any:
 
 
 def _to_list(values: Any) -> list[Any]:
-    for method in ("to_list", "to_pylist", "tolist"):  # of pandas and polars, of pyarrow, of numpy
+    # Methods of pandas and polars, of pyarrow, and of numpy.
+    for method in ("to_list", "to_pylist", "tolist"):
         if hasattr(values, method):
             return list(getattr(values, method)())
     return list(values)
 
 
 def _convert_strings(values: Any, *, nan: bool) -> Any:
-    """Return the strings of a pandas column that Arrow holds."""
+    """Return the Arrow array of a pandas column; if missing values must stay NaN, return a list."""
     if nan and isinstance(values.dtype.na_value, float) and values.hasnans:
         return _to_list(values.to_numpy(dtype=object))
     return values.array.__arrow_array__()
 
 
 def _convert_nullable(values: Any) -> NDArray[np.float64] | list[Any]:
-    """Return a column of one of pandas' own types, whose missing values are neither None nor NaN."""
+    """Convert a pandas column whose missing values are pandas.NA."""
     if getattr(values.dtype, "kind", None) in ("i", "u", "f"):
         numbers: NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.ascontiguousarray(numbers)
-    if isinstance(values.dtype.na_value, float):  # here, NaN is a missing value, too
+    if isinstance(values.dtype.na_value, float):  # missing values are NaN
         return list(values.to_numpy(dtype=object).tolist())
     return list(values.to_numpy(dtype=object, na_value=None).tolist())

@@ -1,7 +1,7 @@
-r"""Splits texts into n-grams like scikit-learn's vectorizers, with Python's own functions.
+r"""Analysis of texts that are not ASCII: n-grams, as in scikit-learn's vectorizers.
 
-The native steps do this for ASCII texts. For other texts, lower case, ``\w`` and accents are defined by
-Python, so they are analysed here.
+The native steps analyse ASCII texts. For other texts, Python's own functions define lower case, ``\w`` and
+accents.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-# The patterns of words that the native steps support, and the length of the shortest word that each
-# matches. Other patterns are refused: a pattern in a file could take endless time for a short text.
+# The supported patterns of words, and the length of the shortest word that each pattern matches. Other
+# patterns are refused, because a pattern from a file could take exponential time.
 TOKEN_PATTERNS = {r"(?u)\b\w\w+\b": 2, r"(?u)\b\w+\b": 1}
 _DEFAULT_PATTERN = r"(?u)\b\w\w+\b"
 _SPACES = re.compile(r"\s\s+")
 
 
-def analyzer_of(table: dict[str, Any]) -> Callable[[str], list[str]]:
-    """Return the function that splits a text into n-grams, by the options of a step of kind ``"text"``.
+def make_analyzer(table: dict[str, Any]) -> Callable[[str], list[str]]:
+    """Make a function that splits a text into n-grams, from the table of a step of kind ``"text"``.
 
-    Raise a ``ValueError`` for a pattern of words that is not in ``TOKEN_PATTERNS``, or that native steps do
-    not support.
+    Raise a ``ValueError`` if the pattern of words is not in ``TOKEN_PATTERNS``, or does not match the
+    table's shortest word.
     """
     pattern = _check_pattern(table)
     shortest, longest = int(table["shortest"]), int(table["longest"])
@@ -42,8 +42,8 @@ def analyzer_of(table: dict[str, Any]) -> Callable[[str], list[str]]:
 
 
 def _check_pattern(table: dict[str, Any]) -> str:
-    given = table.get("token_pattern")
-    pattern: str = _DEFAULT_PATTERN if given is None else given
+    stored = table.get("token_pattern")
+    pattern: str = _DEFAULT_PATTERN if stored is None else stored
     if pattern not in TOKEN_PATTERNS:
         known = " and ".join(map(repr, TOKEN_PATTERNS))
         raise ValueError(
@@ -67,7 +67,11 @@ def _make_preprocessor(*, lowercase: bool, strip_accents: str | None) -> Callabl
         if strip_accents == "ascii":
             return unicodedata.normalize("NFKD", text).encode("ASCII", "ignore").decode("ASCII")
         if strip_accents == "unicode" and not text.isascii():
-            return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+            return "".join(
+                character
+                for character in unicodedata.normalize("NFKD", text)
+                if not unicodedata.combining(character)
+            )
         return text
 
     return prepare
@@ -90,12 +94,12 @@ def _list_character_ngrams(text: str, shortest: int, longest: int) -> list[str]:
 
 
 def _list_ngrams_in_words(text: str, shortest: int, longest: int) -> list[str]:
-    found = []
+    ngrams = []
     for word in text.split():
         padded = f" {word} "
         for length in range(shortest, longest + 1):
-            found.append(padded[:length])
-            found += [padded[first : first + length] for first in range(1, len(padded) - length + 1)]
+            ngrams.append(padded[:length])
+            ngrams += [padded[first : first + length] for first in range(1, len(padded) - length + 1)]
             if length >= len(padded):
                 break
-    return found
+    return ngrams

@@ -94,9 +94,8 @@ def _verify_file(path: Path, key: Any) -> dict[str, Any]:
             result["problem"] = "has no digests: load it and save it again"
         else:
             check_loaded(load(path, verify=False), str(path))
-        if (
-            _get_file_identity(path) != identity
-        ):  # the digests and the signature might be of two different files
+        # Otherwise, the digests and the signature may belong to two different files.
+        if _get_file_identity(path) != identity:
             result["problem"] = "was replaced while it was verified: verify it again"
     except FormatError as error:
         result |= {"problem": error.reason, "damaged": True}

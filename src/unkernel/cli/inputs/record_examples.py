@@ -30,9 +30,8 @@ class RecordExamples(Examples):
         """Fit the encoder to records, and encode them."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore", MixedColumnWarning
-                )  # the reader of the file has already warned, with the line
+                # The reader of the file has already warned, with the line.
+                warnings.simplefilter("ignore", MixedColumnWarning)
                 rows = encoder.fit_transform(table.columns)
         except (ValueError, TypeError) as error:
             raise ValueError(f"{file}: {error}") from error

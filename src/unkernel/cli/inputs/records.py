@@ -23,7 +23,12 @@ from unkernel.engines import RecordClassifier
 from unkernel.errors import FormatError
 from unkernel.measures.number_format import many
 from unkernel.records.files import Block, RecordFile, format_of, open_records
-from unkernel.records.files.columns import column_kinds, column_types, columns_read, features_of_columns
+from unkernel.records.files.columns import (
+    count_column_features,
+    infer_column_kinds,
+    infer_column_types,
+    list_read_columns,
+)
 from unkernel.records.plan import Plan
 
 ORIGIN = "records"  # the entry of a model's origin that describes its columns
@@ -52,7 +57,7 @@ class OpenedRecords:
     @cached_property
     def types(self) -> dict[str, str]:
         """The types of columns in text files: those of the training file."""
-        types_by_name, stored = column_types(self.classifier.plan), self._origin.get("types")
+        types_by_name, stored = infer_column_types(self.classifier.plan), self._origin.get("types")
         if isinstance(stored, dict):
             types_by_name |= {name: kind for name, kind in stored.items() if name in types_by_name}
         return types_by_name
@@ -71,7 +76,7 @@ class OpenedRecords:
     def columns(self) -> list[dict[str, Any]]:
         """Describe each column that the model reads by its kind and number of features, for JSON."""
         plan = self.classifier.plan
-        kinds, counts = column_kinds(plan), features_of_columns(plan)
+        kinds, counts = infer_column_kinds(plan), count_column_features(plan)
         return [{"column": name, "kind": kinds[name], "features": counts[name]} for name in kinds]
 
 
@@ -159,7 +164,7 @@ def drop_target(opened: OpenedRecords, record: dict[str, Any]) -> dict[str, Any]
 def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:
     """Raise ``ValueError`` if a table lacks a column. In JSON records, absent columns are missing values."""
     present = file.columns or []
-    missing = [name for name in columns_read(opened.classifier.plan) if name not in present]
+    missing = [name for name in list_read_columns(opened.classifier.plan) if name not in present]
     if not missing:
         return
     if has_rows(read_beginning(file.file)):

@@ -37,9 +37,7 @@ class Learner(ABC):
     unit: str = "row"  # the name of an example
     takes_records: ClassVar[bool] = False  # whether it can also be trained on encoded records
     predicts_values: ClassVar[bool] = False  # whether it predicts numbers instead of classes or ranks
-    measures: ClassVar[
-        tuple[str, ...]
-    ]  # the keys of the result of `measure`; a value is None if it is not known
+    measures: ClassVar[tuple[str, ...]]  # the keys of the result of `measure`
     criteria: ClassVar[tuple[str, ...]]  # measures that ``tune`` can optimise, the default first
     percent: ClassVar[bool] = False  # whether measures are in percent, not shares of 1
     large_data: ClassVar[bool] = False  # whether rows may be in several files, or on a cluster

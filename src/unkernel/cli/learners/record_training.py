@@ -221,11 +221,10 @@ def _split(
     from sklearn.base import clone
 
     table = examples.table
-    encoder = clone(examples.encoder).set_params(
-        kinds=examples.encoder.kinds_
-    )  # otherwise, folds might choose different kinds
-    fitted = RecordExamples.fit(examples.file, table.some(training), encoder)
-    return fitted, fitted.transform(examples.file, table.some(held_out))
+    # The kinds of columns are the same in all folds.
+    encoder = clone(examples.encoder).set_params(kinds=examples.encoder.kinds_)
+    fitted = RecordExamples.fit(examples.file, table.select(training), encoder)
+    return fitted, fitted.transform(examples.file, table.select(held_out))
 
 
 def calibrate(

@@ -154,9 +154,8 @@ def _interpret(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Cal
 
 def make_choices(name: str, words: Iterable[str]) -> Any:
     """Make a type that Typer shows as a choice of words."""
-    members = [
-        (f"choice_{word}", word) for word in words
-    ]  # with a prefix, because a word may be the name of a method of str
+    # Members have a prefix, because a word may be the name of a method of str.
+    members = [(f"choice_{word}", word) for word in words]
     return StrEnum(name, members)
 
 

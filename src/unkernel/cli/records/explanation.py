@@ -22,7 +22,7 @@ from unkernel.cli.terminal.console import warn
 from unkernel.cli.terminal.progress import Display
 from unkernel.measures.number_format import many
 from unkernel.records.files import Block
-from unkernel.records.files.json_lines import record_of
+from unkernel.records.files.json_lines import parse_record
 
 _ARGUMENT_NAME = "the record"  # the name of a record on the command line, in messages
 
@@ -70,7 +70,7 @@ def _read_record(
 ) -> tuple[dict[str, Any], Block | None, int | None]:
     """Return the record, with its block and index if it comes from a file."""
     if data.lstrip().startswith("{"):
-        record = record_of(data, _ARGUMENT_NAME)
+        record = parse_record(data, _ARGUMENT_NAME)
         _warn_about_unknown_keys(opened, record)
         return record, None, None
     count = 0

@@ -72,9 +72,8 @@ class _Comparison:
         class_indices = _match_classes(labels, decision.classes)
         if class_indices is None:
             return compare_classes(decision, scores, labels[codes], "record")
-        numbered = replace(
-            decision, classes=np.arange(len(decision.classes))
-        )  # comparing numbers is faster than comparing texts
+        # Numbers are faster to compare than texts.
+        numbered = replace(decision, classes=np.arange(len(decision.classes)))
         measures = compare_classes(numbered, scores, class_indices[codes], "record")
         if measures["positive_class"] is not None:
             measures["positive_class"] = decision.classes.tolist()[measures["positive_class"]]

@@ -21,7 +21,7 @@ from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel
 from unkernel.records.column_split import Part
 from unkernel.records.plan import Plan
-from unkernel.records.tables import column_names
+from unkernel.records.tables import get_column_names
 
 _DESCRIPTIONS = {
     "linear": "the shared features are summed once",
@@ -175,7 +175,7 @@ class BoundRecord(RecordAnswers):
         return self.decision.probabilities(self._raw_scores(X))
 
     def _raw_scores(self, X: Any) -> NDArray[np.float64]:
-        names = column_names(X)
+        names = get_column_names(X)
         check_not_shared(names or (), self.shared)
         if self._parts is None:
             return self._score_whole_records(X, names)

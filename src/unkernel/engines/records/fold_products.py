@@ -9,7 +9,7 @@ import numpy as np
 from unkernel.models import ConjunctionModel, LinearModel
 from unkernel.models.decision import Softmax
 from unkernel.models.numbering import encode
-from unkernel.records.feature_products import without_products
+from unkernel.records.feature_products import remove_products
 from unkernel.records.plan import Plan
 
 _MAX_CONJUNCTION_FEATURES = 3
@@ -19,7 +19,7 @@ def fold_products(plan: Plan, model: Any) -> tuple[Plan, Any]:
     """Move products of 0/1 features at the end of a plan into the model, if possible."""
     if not isinstance(model, LinearModel) or not _can_fold(model):
         return plan, model
-    shorter = without_products(plan, _MAX_CONJUNCTION_FEATURES)
+    shorter = remove_products(plan, _MAX_CONJUNCTION_FEATURES)
     if shorter is None:
         return plan, model
     rest, sets = shorter

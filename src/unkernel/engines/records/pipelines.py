@@ -38,11 +38,11 @@ def compile_pipeline(
     """
     from sklearn.utils.validation import check_is_fitted
 
-    from unkernel.records.sklearn import plan_of_steps
+    from unkernel.records.sklearn import make_plan_of_steps
 
     check_is_fitted(pipeline)
     last = pipeline.steps[-1][1]
-    folded_plan, model = fold_products(plan_of_steps(pipeline.steps[:-1], last), find_model(last))
+    folded_plan, model = fold_products(make_plan_of_steps(pipeline.steps[:-1], last), find_model(last))
     plan = _set_unknown_keys(folded_plan, given)
     rows = {
         name: None if records is None else plan.encode(records).to_scipy()

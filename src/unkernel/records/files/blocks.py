@@ -14,7 +14,7 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
 from unkernel.records.plan import Plan
 
-_ROW_PREFIX = "row "  # messages of plans begin with the row, which is not the row in the file
+_ROW_PREFIX = "row "  # messages of plans begin with the index of the row in the block
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +42,19 @@ class Block:
     first: int = 0
 
     def encode(self, plan: Plan, threads: int = 1) -> CsrRows:
-        """Encode the records; a ``FormatError`` says where the first one is that cannot be encoded."""
+        """Encode the records; raise a ``FormatError`` at the first record that cannot be encoded."""
         try:
             return plan.encode(self.table, threads)
         except (ValueError, TypeError) as error:
             raise self._locate_error(plan, error) from error
 
     def error(self, row: int, reason: str) -> FormatError:
-        """Return an error that says where a record is in the file."""
+        """Return an error at the line of a record in the file."""
         line = self.line_of(row)
         return FormatError(self.file, line, 0, reason if line else f"record {self.first + row}: {reason}")
 
     def values(self, name: str) -> list[Any] | None:
-        """Return the values of a column, missing values as None; None if there is no such column."""
+        """Return the values of a column, with None for missing values; return None without such a column."""
         table = self.table
         if isinstance(table, list):
             return [record.get(name) for record in table] if any(name in record for record in table) else None
@@ -65,21 +65,24 @@ class Block:
         return None if column is None else to_objects(column)
 
     def encode_column(self, name: str) -> tuple[list[Any], NDArray[np.intp]] | None:
-        """Return the distinct values of a column, and each record's index; None as in :meth:`values`."""
+        """Return the distinct values of a column, and for each record the index of its value.
+
+        Return None if there is no such column.
+        """
         if hasattr(self.table, "column_names") and name in self.table.column_names:
             encoded = self.table[name].combine_chunks().dictionary_encode()
-            words = to_objects(encoded.dictionary)
+            distinct = to_objects(encoded.dictionary)
             if not encoded.null_count:
-                return words, places_in(encoded.indices)
-            return [*words, None], places_in(encoded.indices.cast("int64").fill_null(len(words)))
+                return distinct, convert_indices(encoded.indices)
+            return [*distinct, None], convert_indices(encoded.indices.cast("int64").fill_null(len(distinct)))
         values = self.values(name)
         if values is None:
             return None
         try:
-            place_of = {value: place for place, value in enumerate(dict.fromkeys(values))}
-        except TypeError:  # such as a list
+            index_of = {value: index for index, value in enumerate(dict.fromkeys(values))}
+        except TypeError:  # a value, such as a list, is not hashable
             return values, np.arange(len(values))
-        return list(place_of), np.array([place_of[value] for value in values], dtype=np.intp)
+        return list(index_of), np.array([index_of[value] for value in values], dtype=np.intp)
 
     def records(self) -> list[dict[str, Any]]:
         """Return the records as dicts; missing values are None."""
@@ -100,12 +103,12 @@ class Block:
         return replace(self, table=table)
 
     def one(self, row: int) -> Block:
-        """Return a block that has only one record of this block."""
+        """Return a block of a single record of this block."""
         part = _slice_table(self.table, row, row + 1)
         return Block(self.file, part, 1, lambda _: self.line_of(row), self.first + row)
 
     def _locate_error(self, plan: Plan, error: Exception) -> FormatError:
-        """Return the error with the place of the first record that causes it."""
+        """Return the error at the line of the first record that causes it."""
         row = self._find_first_bad(plan)
         try:
             plan.encode(_slice_table(self.table, row, row + 1))
@@ -117,8 +120,9 @@ class Block:
         return self.error(row, message)
 
     def _find_first_bad(self, plan: Plan) -> int:
-        """Find the first record that cannot be encoded, by bisection: few messages say which."""
-        low, high = 0, self.n_rows  # the first `low` records are valid, and some of the first `high` are not
+        """Find the first record that cannot be encoded, by bisection; few messages name the record."""
+        # The first `low` records are valid; one of the first `high` records is not.
+        low, high = 0, self.n_rows
         while high - low > 1:
             middle = (low + high) // 2
             try:
@@ -129,20 +133,20 @@ class Block:
         return low
 
 
-def places_in(indices: Any) -> NDArray[np.intp]:
-    """Convert the indices of an Arrow dictionary, which has no missing values, to numpy.
+def convert_indices(indices: Any) -> NDArray[np.intp]:
+    """Convert the indices of an Arrow dictionary without missing values to numpy.
 
-    Arrow's ``to_numpy`` imports pandas if it is installed, which takes longer than reading a small file.
+    Arrow's ``to_numpy`` is not used, because it imports pandas, which may take longer than reading the file.
     """
     values = indices.buffers()[1]
     if values is None or not len(indices):
         return np.empty(0, dtype=np.intp)
-    kept = slice(indices.offset, indices.offset + len(indices))
-    return np.frombuffer(values, dtype=np.dtype(str(indices.type)))[kept].astype(np.intp)
+    selection = slice(indices.offset, indices.offset + len(indices))
+    return np.frombuffer(values, dtype=np.dtype(str(indices.type)))[selection].astype(np.intp)
 
 
 def to_objects(values: Any) -> list[Any]:
-    """Return a column as Python objects; both NaN and None are missing values."""
+    """Return a column as Python objects; NaN, a missing value, becomes None."""
     if isinstance(values, np.ndarray):
         objects: list[Any] = values.tolist()
     else:

@@ -11,28 +11,29 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-TOO_LARGE = "the number is larger than any float"  # as models say of whole numbers
+TOO_LARGE = "the number is larger than any float"  # the message of models, too
 TYPES = ("number", "boolean", "string")
 MISSING_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
 BOOLEANS = {"true": True, "false": False, "True": True, "False": False, "TRUE": True, "FALSE": False}
 ZERO_FIRST = r"^\s*[-+]?0[0-9]"
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*|\s*[-+]?inf(inity)?\s*", re.ASCII | re.I)
 _ZERO_FIRST = re.compile(ZERO_FIRST, re.ASCII)
-_MAX_QUOTED_LENGTH = 40  # characters of a cell in a message
+_MAX_QUOTED_LENGTH = 40  # characters
 
 
-def type_of(cells: Iterable[str]) -> str:
+def infer_type(cells: Iterable[str]) -> str:
+    """Return the type of a column, one of ``TYPES``, from its cells."""
     nonempty = [cell for cell in cells if cell]
-    words = set(nonempty) - set(MISSING_NUMBERS)
-    if not words:
+    distinct = set(nonempty) - set(MISSING_NUMBERS)
+    if not distinct:
         return "string" if not nonempty else "number"
-    if words <= set(BOOLEANS):
-        return "boolean" if len(words) == len(set(nonempty)) else "string"
-    return "number" if all(map(is_number, words)) else "string"
+    if distinct <= set(BOOLEANS):
+        return "boolean" if len(distinct) == len(set(nonempty)) else "string"
+    return "number" if all(map(is_number, distinct)) else "string"
 
 
 def is_number(cell: str) -> bool:
-    """Return whether a cell is a number, and not a code that begins with a zero."""
+    """Return whether a cell is a number; codes that begin with a zero, such as 01234, are not."""
     return _NUMBER.fullmatch(cell) is not None and _ZERO_FIRST.match(cell) is None
 
 
@@ -41,7 +42,7 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, str) and (not value or value in MISSING_NUMBERS))
 
 
-def value_of(cell: str, kind: str) -> Any:
+def parse_cell(cell: str, kind: str) -> Any:
     """Return the value of a cell; raise a ``ValueError`` if it does not have the column's type."""
     if not cell:
         return None
@@ -66,5 +67,5 @@ def quote(cell: str) -> str:
     return repr(cell if len(cell) <= _MAX_QUOTED_LENGTH else f"{cell[:_MAX_QUOTED_LENGTH]}…")
 
 
-def values_of(cells: Sequence[str], kind: str) -> list[Any]:
-    return [value_of(cell, kind) for cell in cells]
+def parse_cells(cells: Sequence[str], kind: str) -> list[Any]:
+    return [parse_cell(cell, kind) for cell in cells]

@@ -1,8 +1,8 @@
-"""CSV and TSV: blocks of whole records, parsed by pyarrow or, as a fallback, by Python's csv.
+"""CSV and TSV: blocks of complete records, parsed by pyarrow or, as a fallback, by Python's csv.
 
-Python's csv is slow but always available, and knows the line of each record. It reads the header, the blocks
-that pyarrow refuses (to find the error, or because pyarrow is stricter), and all blocks if pyarrow is
-missing. Both parsers return the same values.
+Python's csv is slower, but always available, and it finds the line of each record. It parses the header,
+blocks that pyarrow refuses (they have an error, or pyarrow is stricter), and all blocks if pyarrow is not
+installed. Both parsers return the same values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from unkernel.errors import FormatError, describe_bad_byte
 from unkernel.records.files import cells
 from unkernel.records.files.blocks import Block
 
-_MAX_RECORD_BYTES = 1 << 26  # so that an unclosed quotation mark does not read a whole file into memory
+_MAX_RECORD_BYTES = 1 << 26  # limits memory if a quotation mark is not closed
 _ARROW_BLOCK_BYTES = 1 << 20  # bytes that one thread of pyarrow parses at a time
 _BOM = b"\xef\xbb\xbf"
 _LINE_BREAK = 10
@@ -34,7 +34,7 @@ _QUOTED = re.compile(rb'(?:\A|(?<=[,;\t|\n\r]))"[^"]*(?:""[^"]*)*("|\Z)')  # a q
 
 @dataclass(frozen=True)
 class Piece:
-    """Bytes of whole records, and the number of their first line in the file."""
+    """Bytes of complete records, and the number of their first line in the file."""
 
     data: bytes
     line: int
@@ -42,59 +42,60 @@ class Piece:
 
 @dataclass(frozen=True)
 class Header:
-    """The first line."""
+    """The header of a file: the names of the columns, and the delimiter."""
 
     file: str
     columns: list[str]
     delimiter: str
 
 
-# --- Whole records ------------------------------------------------------------------------------------
+# --- Complete records ---------------------------------------------------------------------------------
 
 
-def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
-    """Yield the bytes of a file, cut between records, without leading empty lines."""
-    held, line, has_begun = b"", 1, False
-    for block in _without_bom(blocks, file):
-        held = held + block if held else block
-        if not has_begun:
-            blank = len(held) - len(held.lstrip(b"\r\n"))
-            line += held.count(b"\n", 0, blank)
-            held = held[blank:]
-            has_begun = bool(held)
-        if end := _end_of_records(held):
-            piece = Piece(held[:end], line)
+def read_pieces(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
+    """Yield pieces of complete records, without empty lines at the beginning of the file."""
+    buffer, line, has_content = b"", 1, False
+    for block in _remove_bom(blocks, file):
+        buffer = buffer + block if buffer else block
+        if not has_content:
+            n_blank = len(buffer) - len(buffer.lstrip(b"\r\n"))
+            line += buffer.count(b"\n", 0, n_blank)
+            buffer = buffer[n_blank:]
+            has_content = bool(buffer)
+        end = _find_end_of_records(buffer)
+        if end:
+            piece = Piece(buffer[:end], line)
             line += int(np.count_nonzero(np.frombuffer(piece.data, np.uint8) == _LINE_BREAK))
-            held = held[end:]
+            buffer = buffer[end:]
             yield piece
-        elif len(held) > _MAX_RECORD_BYTES:
+        elif len(buffer) > _MAX_RECORD_BYTES:
             raise FormatError(
                 file,
                 line,
                 0,
                 f"a record of more than {_MAX_RECORD_BYTES >> 20} MB: is a quotation mark not closed?",
             )
-    if held:
-        _check_quotes_closed(held, line, file)
-        yield Piece(held, line)
+    if buffer:
+        _check_quotes_closed(buffer, line, file)
+        yield Piece(buffer, line)
 
 
 def _check_quotes_closed(data: bytes, line: int, file: str) -> None:
     """Check that the quoted fields of the last records of a file are closed."""
-    for found in _QUOTED.finditer(data):
-        if not found[1]:
-            opened = line + data.count(b"\n", 0, found.start())
-            raise FormatError(file, opened, 0, "a quotation mark is opened here, and never closed")
+    for match in _QUOTED.finditer(data):
+        if not match[1]:
+            opening_line = line + data.count(b"\n", 0, match.start())
+            raise FormatError(file, opening_line, 0, "a quotation mark is opened here, and never closed")
 
 
-def _without_bom(blocks: Iterable[bytes], file: str) -> Iterator[bytes]:
+def _remove_bom(blocks: Iterable[bytes], file: str) -> Iterator[bytes]:
     for number, block in enumerate(blocks):
         if number == 0 and block.startswith(_WIDE_BOMS):
             raise FormatError(file, 1, 0, "the text is UTF-16, not UTF-8: convert it first (iconv -f utf-16)")
         yield block.removeprefix(_BOM) if number == 0 else block
 
 
-def _end_of_records(data: bytes) -> int:
+def _find_end_of_records(data: bytes) -> int:
     """Return the end of the last line break outside of quoted fields; 0 if there is none.
 
     A line break after an even number of quotation marks is outside of quoted fields (unless an unquoted field
@@ -103,27 +104,27 @@ def _end_of_records(data: bytes) -> int:
     end = data.rfind(b"\n") + 1
     if not end or not (data.count(b'"', 0, end) & 1):
         return end
-    end, before = 0, 0
-    for found in _QUOTED.finditer(data):
-        end = data.rfind(b"\n", before, found.start()) + 1 or end
-        if not found[1]:  # not closed
+    end, previous_end = 0, 0
+    for match in _QUOTED.finditer(data):
+        end = data.rfind(b"\n", previous_end, match.start()) + 1 or end
+        if not match[1]:  # the field is not closed
             return end
-        before = found.end()
-    return data.rfind(b"\n", before) + 1 or end
+        previous_end = match.end()
+    return data.rfind(b"\n", previous_end) + 1 or end
 
 
 # --- The header ---------------------------------------------------------------------------------------
 
 
-def header_of(piece: Piece | None, file: str, format: str) -> tuple[Header, Piece]:
-    """Read the names of the columns; return the header and the records after it."""
+def read_header(piece: Piece | None, file: str, format: str) -> tuple[Header, Piece]:
+    """Parse the header in the first piece of a file; return it, and the rest of the piece."""
     if piece is None or not piece.data.strip():
         raise FormatError(file, 0, 0, "the file is empty: its first line must name the columns")
     text = io.StringIO(_decode(piece, file), newline="")
     first_line = text.readline()
     delimiter = "\t" if format == "tsv" else next((mark for mark in _DELIMITERS if mark in first_line), ",")
     text.seek(0)
-    with _long_fields():
+    with _allow_long_fields():
         reader = csv.reader(text, delimiter=delimiter)
         try:
             names = next((fields for fields in reader if fields), [])
@@ -136,11 +137,11 @@ def header_of(piece: Piece | None, file: str, format: str) -> tuple[Header, Piec
 
 
 def _check_names(names: Sequence[str], file: str) -> None:
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if not name.strip():
-            reason = f"column {place + 1} has no name: the first line must name all columns"
+            reason = f"column {index + 1} has no name: the first line must name all columns"
             raise FormatError(file, 1, 0, reason)
-        if name in names[:place]:
+        if name in names[:index]:
             raise FormatError(file, 1, 0, f"two columns have the name {cells.quote(name)}")
 
 
@@ -160,25 +161,25 @@ def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, th
     table = _parse_by_arrow(piece, header, types, threads)
     if table is None or _may_differ_from_csv(table, piece, types):
         return _parse_by_csv(piece, header, types, first)
-    return Block(header.file, table, table.num_rows, lambda row: rows_of(piece, header)[1][row], first)
+    return Block(header.file, table, table.num_rows, lambda row: parse_rows(piece, header)[1][row], first)
 
 
 def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: int) -> Any:
-    """Parse with pyarrow; None if it is missing, refuses records, or would drop a byte order mark."""
+    """Parse with pyarrow; None if it is not installed, refuses the piece, or would drop a byte order mark."""
     arrow = arrow_csv()
     if arrow is None or not piece.data.strip() or piece.data.startswith(_BOM):
         return None
     pa, pc = arrow
     arrow_types = {"number": pa.float64(), "boolean": pa.bool_(), "string": pa.string()}
-    quoted = b'"' in piece.data
-    size = _ARROW_BLOCK_BYTES if threads > 1 and not quoted else len(piece.data) + 1
+    has_quotes = b'"' in piece.data
+    size = _ARROW_BLOCK_BYTES if threads > 1 and not has_quotes else len(piece.data) + 1
     try:
         return pc.read_csv(
             pa.BufferReader(piece.data),
             read_options=pc.ReadOptions(
                 column_names=header.columns, use_threads=threads > 1, block_size=size
             ),
-            parse_options=pc.ParseOptions(delimiter=header.delimiter, newlines_in_values=quoted),
+            parse_options=pc.ParseOptions(delimiter=header.delimiter, newlines_in_values=has_quotes),
             convert_options=pc.ConvertOptions(
                 column_types={name: arrow_types[kind] for name, kind in types.items()},
                 include_columns=list(types),
@@ -194,8 +195,9 @@ def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], thre
 
 
 def _may_differ_from_csv(table: Any, piece: Piece, types: Mapping[str, str]) -> bool:
-    """Return whether pyarrow may have read a cell as a number that is none for Python's parser here: pyarrow
-    reads 1e999 as ``inf`` and accepts more spellings of NaN.
+    """Return whether pyarrow may have accepted a number that :func:`cells.parse_cell` refuses.
+
+    pyarrow reads 1e999 as ``inf`` and accepts more spellings of NaN.
     """
     odd_nan = _ODD_NAN.search(piece.data) is not None
     for name in (name for name, kind in types.items() if kind == "number"):
@@ -219,13 +221,13 @@ def arrow_csv() -> tuple[Any, Any] | None:
 
 
 def _parse_by_csv(piece: Piece, header: Header, types: Mapping[str, str], first: int) -> Block:
-    rows, lines = rows_of(piece, header)
-    place_of = {name: place for place, name in enumerate(header.columns)}
+    rows, lines = parse_rows(piece, header)
+    index_of = {name: index for index, name in enumerate(header.columns)}
     columns: dict[str, list[Any]] = {}
     for name, kind in types.items():
-        column = [row[place_of[name]] for row in rows]
+        column = [row[index_of[name]] for row in rows]
         try:
-            columns[name] = cells.values_of(column, kind)
+            columns[name] = cells.parse_cells(column, kind)
         except ValueError:
             _raise_for_bad_cell(header, name, kind, column, lines)
     return Block(header.file, columns, len(rows), lambda row: lines[row], first)
@@ -234,17 +236,17 @@ def _parse_by_csv(piece: Piece, header: Header, types: Mapping[str, str], first:
 def _raise_for_bad_cell(header: Header, name: str, kind: str, column: list[str], lines: list[int]) -> None:
     for line, cell in zip(lines, column, strict=True):
         try:
-            cells.value_of(cell, kind)
+            cells.parse_cell(cell, kind)
         except ValueError as error:
             raise FormatError(header.file, line, 0, f"column {name!r}: {error}") from None
 
 
-def rows_of(piece: Piece, header: Header) -> tuple[list[list[str]], list[int]]:
+def parse_rows(piece: Piece, header: Header) -> tuple[list[list[str]], list[int]]:
     """Return the cells and the first line of each record; empty lines are skipped."""
     text = _decode(piece, header.file)
     rows, lines, width = [], [], len(header.columns)
     breaks = _LineBreaks(io.StringIO(text, newline=""))
-    with _long_fields():
+    with _allow_long_fields():
         reader = csv.reader(breaks, delimiter=header.delimiter)
         line = piece.line
         try:
@@ -262,9 +264,9 @@ def rows_of(piece: Piece, header: Header) -> tuple[list[list[str]], list[int]]:
 
 
 class _LineBreaks:
-    """Iterates over lines and counts line breaks; a lone CR is not counted.
+    """Iterates over lines and counts line breaks, but not a CR without LF.
 
-    Python's csv ends a record at a lone CR, like pyarrow, and would count a line there.
+    The line numbers of Python's csv are not used, because they count such a CR as a line break.
     """
 
     def __init__(self, text: io.StringIO) -> None:
@@ -277,11 +279,11 @@ class _LineBreaks:
             yield line
 
 
-class _long_fields:  # noqa: N801 (used as a function)
-    """Lets Python's csv read fields of any length in a ``with`` block."""
+class _allow_long_fields:  # noqa: N801 (a context manager, named like a function)
+    """Lift the limit on the length of fields of Python's csv in a ``with`` block."""
 
     def __enter__(self) -> None:
-        self._before = csv.field_size_limit(sys.maxsize)
+        self._previous_limit = csv.field_size_limit(sys.maxsize)
 
     def __exit__(self, *_: object) -> None:
-        csv.field_size_limit(self._before)
+        csv.field_size_limit(self._previous_limit)

@@ -26,11 +26,11 @@ def format_of(name: str) -> str | None:
     return FORMATS.get(path.suffix.lower())
 
 
-def detect_format(begin: bytes) -> str:
-    """Return the format by a file's first bytes: JSON lines begin with a brace; others are delimited."""
-    if begin.startswith(_PARQUET):
+def detect_format(beginning: bytes) -> str:
+    """Return the format by a file's first bytes."""
+    if beginning.startswith(_PARQUET):
         return "parquet"
-    text = begin.removeprefix(BOM).lstrip()
+    text = beginning.removeprefix(BOM).lstrip()
     if text.startswith(b"{"):
         return "jsonl"
     header = text.partition(b"\n")[0]

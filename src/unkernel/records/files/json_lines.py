@@ -24,23 +24,23 @@ _JSON_KINDS = {
 }
 
 
-def json_blocks(blocks: Iterable[bytes], file: str) -> Iterator[Block]:
+def read_json_blocks(blocks: Iterable[bytes], file: str) -> Iterator[Block]:
     """Yield the records in the order of the file, in blocks of whole lines."""
-    held, line, first = b"", 1, 0
+    buffer, line, first = b"", 1, 0
     for number, block in enumerate(blocks):
-        held = held + block if number else block.removeprefix(_BOM)
-        end = held.rfind(b"\n") + 1
-        if not end and len(held) > _MAX_LINE_BYTES:
+        buffer = buffer + block if number else block.removeprefix(_BOM)
+        end = buffer.rfind(b"\n") + 1
+        if not end and len(buffer) > _MAX_LINE_BYTES:
             raise FormatError(file, line, 0, f"a line of more than {_MAX_LINE_BYTES >> 20} MB")
         if end:
-            parsed = _parse(held[:end], line, first, file)
-            line += held.count(b"\n", 0, end)
-            held = held[end:]
-            first += parsed.n_rows
-            if parsed.n_rows:
-                yield parsed
-    if held.strip():
-        yield _parse(held, line, first, file)
+            parsed_block = _parse(buffer[:end], line, first, file)
+            line += buffer.count(b"\n", 0, end)
+            buffer = buffer[end:]
+            first += parsed_block.n_rows
+            if parsed_block.n_rows:
+                yield parsed_block
+    if buffer.strip():
+        yield _parse(buffer, line, first, file)
 
 
 def _parse(data: bytes, line: int, first: int, file: str) -> Block:
@@ -48,12 +48,12 @@ def _parse(data: bytes, line: int, first: int, file: str) -> Block:
     lines: list[int] = []
     for number, text in enumerate(data.split(b"\n"), line):
         if text and not text.isspace():
-            records.append(record_of(text, file, number))
+            records.append(parse_record(text, file, number))
             lines.append(number)
     return Block(file, records, len(records), lambda row: lines[row], first)
 
 
-def record_of(text: bytes | str, file: str, line: int = 0) -> dict[str, Any]:
+def parse_record(text: bytes | str, file: str, line: int = 0) -> dict[str, Any]:
     """Parse one record."""
     try:
         record = json.loads(text)
@@ -61,7 +61,7 @@ def record_of(text: bytes | str, file: str, line: int = 0) -> dict[str, Any]:
         raise FormatError(file, line, error.start + 1, describe_bad_byte(error.object[error.start])) from None
     except json.JSONDecodeError as error:
         raise FormatError(file, line, error.colno, f"not a JSON object: {error.msg}") from None
-    except (ValueError, RecursionError) as error:  # thousands of digits or of brackets
+    except (ValueError, RecursionError) as error:  # too many digits, or brackets that are nested too deeply
         raise FormatError(file, line, 0, f"not a JSON object that can be read: {error}") from None
     if not isinstance(record, dict):
         raise FormatError(
@@ -73,7 +73,7 @@ def record_of(text: bytes | str, file: str, line: int = 0) -> dict[str, Any]:
 
 
 def _check_infinities(record: dict[str, Any], text: bytes | str, file: str, line: int) -> None:
-    """Raise a FormatError if an infinite value was not written as one: Python reads 1e999 as infinity."""
+    """Raise a FormatError if a number such as 1e999, which Python reads as infinity, is too large."""
     if "Infinity" in (text if isinstance(text, str) else text.decode()):
         return
     name = next(name for name, value in record.items() if value in (math.inf, -math.inf))

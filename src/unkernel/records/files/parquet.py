@@ -13,29 +13,32 @@ REMEDY = 'install it: pip install "unkernel[records]"'
 
 
 class ParquetRecords:
-    """An open file."""
+    """An open Parquet file of records."""
 
     def __init__(self, source: Any, file: str) -> None:
-        self._pa, self._parquet = _pyarrow(file)
+        self._pa, self._parquet = _import_pyarrow(file)
         self._file = file
         try:
             self._opened = self._parquet.ParquetFile(source)
         except (self._pa.ArrowException, OSError) as error:
-            raise self._damage_error(error) from None
+            raise self._make_damage_error(error) from None
         self.columns: list[str] = list(self._opened.schema_arrow.names)
-        for place, name in enumerate(self.columns):
-            if name in self.columns[:place]:
+        for index, name in enumerate(self.columns):
+            if name in self.columns[:index]:
                 raise FormatError(file, 0, 0, f"two columns have the name {name!r}")
 
     def types(self) -> dict[str, str]:
         """Return the type of each column, one of the types of columns in text files."""
         kinds = self._pa.types
-        found = {}
+        types = {}
         for field in self._opened.schema_arrow:
             kind = field.type.value_type if kinds.is_dictionary(field.type) else field.type
-            number = kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind)
-            found[field.name] = "number" if number else "boolean" if kinds.is_boolean(kind) else "string"
-        return found
+            is_number = kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind)
+            if is_number:
+                types[field.name] = "number"
+            else:
+                types[field.name] = "boolean" if kinds.is_boolean(kind) else "string"
+        return types
 
     def blocks(self, columns: list[str]) -> Iterator[Block]:
         """Yield the records in the order of the file, with these columns."""
@@ -45,14 +48,14 @@ class ParquetRecords:
             try:
                 batch = next(batches, None)
             except (self._pa.ArrowException, OSError) as error:
-                raise self._damage_error(error) from None
+                raise self._make_damage_error(error) from None
             if batch is None:
                 return
             yield Block(self._file, self._convert_batch(batch), batch.num_rows, lambda _: 0, first)
             first += batch.num_rows
 
     def _convert_batch(self, batch: Any) -> Any:
-        """Convert the columns of a batch for plans; columns of types unknown to the core become lists."""
+        """Convert the columns of a batch for plans; columns of nested types become lists."""
         table = self._pa.Table.from_batches([batch])
         converted = {name: self._convert_column(table[name]) for name in table.column_names}
         if any(isinstance(column, list) for column in converted.values()):
@@ -70,17 +73,17 @@ class ParquetRecords:
             return column.cast(kind.value_type)
         return column.to_pylist() if pa.types.is_nested(kind) else column
 
-    def _damage_error(self, error: Exception) -> FormatError:
+    def _make_damage_error(self, error: Exception) -> FormatError:
         message = " ".join(str(error).split()).rstrip(".")
         return FormatError(self._file, 0, 0, f"not a Parquet file, or a damaged one ({message})")
 
 
 def _to_objects(column: Any) -> list[Any]:
-    found: list[Any] = column.to_pylist()
-    return found
+    objects: list[Any] = column.to_pylist()
+    return objects
 
 
-def _pyarrow(file: str) -> tuple[Any, Any]:
+def _import_pyarrow(file: str) -> tuple[Any, Any]:
     try:
         import pyarrow
         import pyarrow.parquet

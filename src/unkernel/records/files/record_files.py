@@ -1,4 +1,4 @@
-"""Opens files of records of any format."""
+"""Files of records, of any format."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from unkernel.data.files import BLOCK_BYTES, name_of, read_blocks
 from unkernel.records.files import delimited
 from unkernel.records.files.blocks import Block
 from unkernel.records.files.formats import BOM, detect_format, format_of
-from unkernel.records.files.json_lines import json_blocks
+from unkernel.records.files.json_lines import read_json_blocks
 from unkernel.records.files.parquet import ParquetRecords
 
 _PARQUET = b"PAR1"
-_MAX_DETECTION_BYTES = 1 << 20  # read at most, to detect the format
+_MAX_DETECTION_BYTES = 1 << 20  # the most that is read to detect the format
 
 
 class RecordFile:
-    """Records that are read once, block by block.
+    """An open file of records, which can be read once, block by block.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class RecordFile:
     format : str
         ``"csv"``, ``"tsv"``, ``"jsonl"`` or ``"parquet"``.
     columns : list of str or None
-        The names of the columns; None for JSON lines, where each record has its own.
+        The names of the columns; None for JSON lines, in which records may have different keys.
     """
 
     def __init__(self, source: Any, file: str, format: str, blocks: Iterator[bytes]) -> None:
@@ -38,14 +38,14 @@ class RecordFile:
         self.columns: list[str] | None = None
         self._blocks = blocks
         if format == "parquet":
-            # pyarrow reads the end first, so it needs a file that it can seek in.
+            # pyarrow reads the end of the file first.
             seekable: Any = io.BytesIO(b"".join(blocks)) if source is None else os.fspath(source)
             self._parquet = ParquetRecords(seekable, file)
             self.columns = self._parquet.columns
         elif format != "jsonl":
-            self._pieces = delimited.pieces_of(blocks, file)
-            self._header, rest = delimited.header_of(next(self._pieces, None), file, format)
-            self._pieces = itertools.chain([rest], self._pieces)
+            self._pieces = delimited.read_pieces(blocks, file)
+            self._header, remaining_piece = delimited.read_header(next(self._pieces, None), file, format)
+            self._pieces = itertools.chain([remaining_piece], self._pieces)
             self.columns = self._header.columns
 
     @property
@@ -59,20 +59,20 @@ class RecordFile:
         Parameters
         ----------
         types : dict
-            The type of each column to read. Formats without types are read as these: ``"number"``,
-            ``"boolean"`` or ``"string"``. JSON lines are read completely.
+            The type of each column to read: ``"number"``, ``"boolean"`` or ``"string"``. Parquet files have
+            types of their own; of JSON lines, all columns are read.
         threads : int
         """
         if self.format == "jsonl":
-            yield from json_blocks(self._blocks, self.file)
+            yield from read_json_blocks(self._blocks, self.file)
             return
-        wanted = {name: types[name] for name in self.columns or () if name in types}
+        selected_types = {name: types[name] for name in self.columns or () if name in types}
         if self.format == "parquet":
-            yield from self._parquet.blocks(list(wanted))
+            yield from self._parquet.blocks(list(selected_types))
             return
         first = 0
         for piece in self._pieces:
-            block = delimited.parse(piece, self._header, wanted, first, threads)
+            block = delimited.parse(piece, self._header, selected_types, first, threads)
             first += block.n_rows
             if block.n_rows:
                 yield block
@@ -94,7 +94,7 @@ def open_records(
     name : str, default=None
         Name in messages, which also determines the format.
     wait : bool, default=True
-        Whether to wait until a block is full; otherwise a block is what a pipe has available.
+        Whether to wait until a block is full; otherwise, a block holds the bytes that a pipe has available.
     size : int
         Bytes of a block.
     """
@@ -103,20 +103,21 @@ def open_records(
     format = format_of(file)
     if format == "parquet" and isinstance(source, str | os.PathLike):
         with open(source, "rb") as opened:  # noqa: PTH123 (any PathLike)
-            if opened.read(len(_PARQUET)) == _PARQUET:  # not compressed as a whole, so read in place
+            # pyarrow can seek in the file, as it is not compressed as a whole.
+            if opened.read(len(_PARQUET)) == _PARQUET:
                 return RecordFile(source, file, format, iter(()))
     if format is None:
-        begin = _first_line(blocks)
-        format, blocks = detect_format(begin), itertools.chain([begin], blocks)
+        beginning = _read_first_line(blocks)
+        format, blocks = detect_format(beginning), itertools.chain([beginning], blocks)
     return RecordFile(None, file, format, blocks)
 
 
-def _first_line(blocks: Iterator[bytes]) -> bytes:
-    """Return the first blocks, up to the end of the first nonempty line: a pipe may deliver it in parts."""
-    begin = next(blocks, b"")
-    while len(begin) < _MAX_DETECTION_BYTES and b"\n" not in begin.removeprefix(BOM).lstrip():
+def _read_first_line(blocks: Iterator[bytes]) -> bytes:
+    """Return the first blocks, up to the end of the first nonempty line, which may span several blocks."""
+    beginning = next(blocks, b"")
+    while len(beginning) < _MAX_DETECTION_BYTES and b"\n" not in beginning.removeprefix(BOM).lstrip():
         more = next(blocks, b"")
         if not more:
             break
-        begin += more
-    return begin
+        beginning += more
+    return beginning

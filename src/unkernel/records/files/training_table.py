@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from unkernel.errors import FormatError, warn_caller
 from unkernel.records.column_summary import MOST_ARE_NUMBERS, MixedColumnWarning
 from unkernel.records.files import cells
-from unkernel.records.files.blocks import Block, places_in, to_objects
+from unkernel.records.files.blocks import Block, convert_indices, to_objects
 from unkernel.records.files.record_files import RecordFile
 
 _NUMBER_KINDS = ("number", "binned")
-_MAX_LISTED_NAMES = 30  # columns in a message
+_MAX_LISTED_NAMES = 30  # columns
 _LARGEST_FLOAT = sys.float_info.max
 _FIRST_INEXACT_FLOAT = 2**53
 _FIRST_LONG_INTEGER = 2**63
@@ -35,7 +35,7 @@ class TrainingTable:
     Attributes
     ----------
     columns : dict
-        Each is an array of float64, where NaN is a missing number, or a list.
+        The values of each column: a list, or an array of float64 with NaN for missing numbers.
     labels : ndarray
     types : dict
         The type of each column, for reading more text files; see :mod:`unkernel.records.files.cells`.
@@ -45,13 +45,13 @@ class TrainingTable:
     labels: NDArray[Any]
     types: dict[str, str]
 
-    def some(self, places: NDArray[np.intp]) -> TrainingTable:
+    def select(self, indices: NDArray[np.intp]) -> TrainingTable:
         """Return the records at these indices."""
         columns = {
-            name: values[places] if isinstance(values, np.ndarray) else [values[k] for k in places.tolist()]
+            name: values[indices] if isinstance(values, np.ndarray) else [values[k] for k in indices.tolist()]
             for name, values in self.columns.items()
         }
-        return replace(self, columns=columns, labels=self.labels[places])
+        return replace(self, columns=columns, labels=self.labels[indices])
 
 
 def read_training(
@@ -72,11 +72,11 @@ def read_training(
     target : str
         The column of the labels.
     kinds : dict
-        The kinds of columns that are given; columns of a kind of number may have only numbers.
+        Kinds of some columns. A column of kind "number" or "binned" may contain only numbers.
     drop : sequence of str
         Columns to skip.
     values : bool, default=False
-        Whether the labels are values for a regression; these may be rounded to floats.
+        Whether the labels are values for a regression, which may be rounded to floats.
     threads : int
 
     Returns
@@ -84,28 +84,28 @@ def read_training(
     TrainingTable
         The records, in the order of the files.
     """
-    left_out = {*drop, *(name for name, kind in kinds.items() if kind == "drop")}
-    if target in left_out:
+    dropped = {*drop, *(name for name, kind in kinds.items() if kind == "drop")}
+    if target in dropped:
         raise ValueError(f"--target {target!r} cannot be dropped: its labels are what to learn")
-    first, blocks = _blocks_of(files, [target, *kinds, *drop], left_out, threads)
+    first, blocks = _read_blocks(files, [target, *kinds, *drop], dropped, threads)
     columns, types = _join_blocks(blocks, first)
     if first.columns is None:
         check_columns(first.file, list(columns), [target, *kinds, *drop], target)
-        columns = {name: values for name, values in columns.items() if name not in left_out}
+        columns = {name: values for name, values in columns.items() if name not in dropped}
     for name in kinds:
         if kinds[name] in _NUMBER_KINDS and types.get(name) == "string" and name in columns:
             _check_numbers(name, columns[name], blocks)
     labels = _read_labels(target, columns.pop(target), blocks, values=values)
     for name in columns:
         if types[name] == "string" and name not in kinds and first.stored_types is None:
-            _warn_of_mixed_column(name, columns[name], blocks)
+            _warn_about_mixed_column(name, columns[name], blocks)
     if not columns:
         raise FormatError(first.file, 0, 0, f"there is no column beside {target!r}: nothing to learn from")
     return TrainingTable(columns, labels, {name: types[name] for name in [*columns, target]})
 
 
-def _blocks_of(
-    files: Iterable[RecordFile], named: Sequence[str], left_out: Set[str], threads: int
+def _read_blocks(
+    files: Iterable[RecordFile], named: Sequence[str], dropped: Set[str], threads: int
 ) -> tuple[RecordFile, list[Block]]:
     """Return the first file, and the records of all files."""
     first: RecordFile | None = None
@@ -115,8 +115,8 @@ def _blocks_of(
             check_columns(file.file, file.columns, named, named[0])
         first = first or file
         _check_same_columns(first, file)
-        wanted = {name: "string" for name in file.columns or () if name not in left_out}
-        file_blocks = list(file.blocks(wanted, threads))
+        column_types = {name: "string" for name in file.columns or () if name not in dropped}
+        file_blocks = list(file.blocks(column_types, threads))
         if not file_blocks:
             raise FormatError(file.file, 0, 0, "there is no record: nothing to learn from")
         blocks += file_blocks
@@ -131,16 +131,17 @@ def _check_same_columns(first: RecordFile, other: RecordFile) -> None:
             f"{other.file}: is {other.format}, and {first.file} is {first.format}; files to learn from "
             "together have one format"
         )
-    columns, others = first.columns or [], other.columns or []
+    columns, other_columns = first.columns or [], other.columns or []
     for missing, file, file_with_it in (
-        ([name for name in columns if name not in others], other.file, first.file),
-        ([name for name in others if name not in columns], first.file, other.file),
+        ([name for name in columns if name not in other_columns], other.file, first.file),
+        ([name for name in other_columns if name not in columns], first.file, other.file),
     ):
         if missing:
             raise ValueError(f"{file}: there is no column {missing[0]!r}, which {file_with_it} has")
     if first.stored_types is not None:
         for name, kind in first.stored_types.items():
-            if (other_kind := (other.stored_types or {})[name]) != kind:
+            other_kind = (other.stored_types or {})[name]
+            if other_kind != kind:
                 raise ValueError(
                     f"{other.file}: column {name!r} is of type {other_kind}, "
                     f"and in {first.file} of type {kind}"
@@ -152,16 +153,16 @@ def check_columns(file: str, columns: Sequence[str], named: Sequence[str], targe
     for name in named:
         if name in columns:
             continue
-        near = get_close_matches(name, columns, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {list_names(columns)}"
-        which = "--target " if name == target else ""
-        raise ValueError(f"{file}: there is no column {which}{name!r}{hint}")
+        similar = get_close_matches(name, columns, n=1)
+        hint = f"; did you mean {similar[0]!r}?" if similar else f"; it has {list_names(columns)}"
+        option = "--target " if name == target else ""
+        raise ValueError(f"{file}: there is no column {option}{name!r}{hint}")
 
 
 def list_names(columns: Sequence[str]) -> str:
     """List columns for a message."""
-    words = ", ".join(columns[:_MAX_LISTED_NAMES])
-    return words if len(columns) <= _MAX_LISTED_NAMES else f"{words}, …"
+    text = ", ".join(columns[:_MAX_LISTED_NAMES])
+    return text if len(columns) <= _MAX_LISTED_NAMES else f"{text}, …"
 
 
 # --- Columns of all blocks ----------------------------------------------------------------------------
@@ -183,7 +184,7 @@ def _join_blocks(blocks: list[Block], file: RecordFile) -> tuple[dict[str, Any],
         if types is None:
             columns[name], inferred[name] = _infer_values(name, parts, blocks)
         else:
-            columns[name], inferred[name] = _join_stored(parts, types[name]), types[name]
+            columns[name], inferred[name] = _join_parts(parts, types[name]), types[name]
     return columns, inferred
 
 
@@ -196,15 +197,15 @@ def _find_type(values: Sequence[Any]) -> str:
 
 def _infer_values(name: str, parts: list[Any], blocks: list[Block]) -> tuple[Any, str]:
     """Convert cells to values of their common type; examine each distinct cell once."""
-    words, codes = _encode_cells(parts)
-    kind = cells.type_of(word for word in words if word is not None)
+    distinct_cells, codes = _encode_cells(parts)
+    kind = cells.infer_type(cell for cell in distinct_cells if cell is not None)
     values: list[Any] = []
-    for word in words:
+    for cell in distinct_cells:
         try:
-            values.append(None if word is None else cells.value_of(word, kind))
+            values.append(None if cell is None else cells.parse_cell(cell, kind))
         except ValueError as error:
             row = int(np.argmax(codes == len(values)))
-            raise _locate_error(blocks, row, f"column {name!r}: {error}") from None
+            raise _make_error_at(blocks, row, f"column {name!r}: {error}") from None
     if kind == "number":
         return np.array([np.nan if value is None else value for value in values])[codes], kind
     return np.array(values, dtype=object)[codes].tolist(), kind
@@ -217,14 +218,16 @@ def _encode_cells(parts: list[Any]) -> tuple[list[str | None], NDArray[np.intp]]
 
         encoded = pa.chunked_array([chunk for part in parts for chunk in part.chunks]).combine_chunks()
         encoded = encoded.dictionary_encode()
-        words = [*encoded.dictionary.to_pylist(), None]
-        return words, places_in(encoded.indices.cast("int64").fill_null(len(words) - 1))
+        distinct_cells = [*encoded.dictionary.to_pylist(), None]
+        return distinct_cells, convert_indices(
+            encoded.indices.cast("int64").fill_null(len(distinct_cells) - 1)
+        )
     all_cells = [cell for part in parts for cell in to_objects(part)]
-    place_of = {word: place for place, word in enumerate(Counter(all_cells))}
-    return list(place_of), np.array([place_of[cell] for cell in all_cells], dtype=np.intp)
+    index_of = {cell: index for index, cell in enumerate(Counter(all_cells))}
+    return list(index_of), np.array([index_of[cell] for cell in all_cells], dtype=np.intp)
 
 
-def _join_stored(parts: list[Any], kind: str) -> Any:
+def _join_parts(parts: list[Any], kind: str) -> Any:
     values = [value for part in parts for value in to_objects(part)]
     if kind != "number":
         return values
@@ -234,47 +237,48 @@ def _join_stored(parts: list[Any], kind: str) -> Any:
 # --- Checks -------------------------------------------------------------------------------------------
 
 
-def _locate_error(blocks: list[Block], row: int, reason: str) -> FormatError:
-    """Return an error that says where a record is, given its index among the records of all files."""
+def _make_error_at(blocks: list[Block], row: int, reason: str) -> FormatError:
+    """Return an error at the line of a record, given its index among the records of all files."""
     ends = list(accumulate(block.n_rows for block in blocks))
-    place = bisect_right(ends, row)
-    return blocks[place].error(row - (ends[place] - blocks[place].n_rows), reason)
+    block_index = bisect_right(ends, row)
+    block = blocks[block_index]
+    return block.error(row - (ends[block_index] - block.n_rows), reason)
 
 
 def _check_sizes(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
-    """Check that a float can hold each whole number."""
+    """Raise a FormatError if a whole number is larger than any float."""
     for row, value in enumerate(values):
         if isinstance(value, int) and abs(value) > _LARGEST_FLOAT:
-            raise _locate_error(blocks, row, f"column {name!r}: {cells.TOO_LARGE}")
+            raise _make_error_at(blocks, row, f"column {name!r}: {cells.TOO_LARGE}")
 
 
 def _check_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
-    """Check that values are numbers where the schema asks for numbers."""
+    """Raise a FormatError if a value is not a number; for columns of numbers by the schema."""
     for row, value in enumerate(values):
         if isinstance(value, str):
             try:
-                cells.value_of(value, "number")
+                cells.parse_cell(value, "number")
             except ValueError as error:
-                raise _locate_error(blocks, row, f"column {name!r}: {error}, as the schema asks") from None
+                raise _make_error_at(blocks, row, f"column {name!r}: {error}, as the schema asks") from None
 
 
-def _warn_of_mixed_column(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
-    """Warn if nearly all values of a category are numbers, and name the first value that is not."""
+def _warn_about_mixed_column(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
+    """Warn if nearly all values of a column of categories are numbers; name the first other value."""
     counts = Counter(value for value in values if not isinstance(value, (list, dict)))
     counts_present = {value: count for value, count in counts.items() if not cells.is_missing(value)}
-    others = {value for value in counts_present if isinstance(value, str) and not cells.is_number(value)}
+    non_numbers = {value for value in counts_present if isinstance(value, str) and not cells.is_number(value)}
     total = sum(counts_present.values())
-    numbers = total - sum(counts_present[value] for value in others)
-    if not others or numbers < MOST_ARE_NUMBERS * total:
+    n_numbers = total - sum(counts_present[value] for value in non_numbers)
+    if not non_numbers or n_numbers < MOST_ARE_NUMBERS * total:
         return
-    row = next(row for row, value in enumerate(values) if isinstance(value, str) and value in others)
-    share = min(100.0 * numbers / total, 99.99)  # 100 would mean all
+    row = next(row for row, value in enumerate(values) if isinstance(value, str) and value in non_numbers)
+    share = min(100.0 * n_numbers / total, 99.99)  # not 100, because not all values are numbers
     reason = (
-        f"column {name!r} is taken for categories: {numbers:,} of its {total:,} values "
+        f"column {name!r} is taken for categories: {n_numbers:,} of its {total:,} values "
         f"({share:.4g} %) are numbers, but not {cells.quote(values[row])}; correct "
         f'such values, or say what the column is with --schema: {{"{name}": "category"}}'
     )
-    warn_caller(str(_locate_error(blocks, row, reason)), MixedColumnWarning)
+    warn_caller(str(_make_error_at(blocks, row, reason)), MixedColumnWarning)
 
 
 def _read_labels(target: str, column: Any, blocks: list[Block], *, values: bool) -> NDArray[Any]:
@@ -288,28 +292,31 @@ def _read_labels(target: str, column: Any, blocks: list[Block], *, values: bool)
             else "a label is a string or a number"
         )
         row = next(row for row, label in enumerate(labels) if type(label) is kind)
-        raise _locate_error(blocks, row, f"column {target!r}: {fault}")
-    most = _LARGEST_FLOAT if values else _FIRST_INEXACT_FLOAT if float in types else _FIRST_LONG_INTEGER
-    seen: set[str] = set()
+        raise _make_error_at(blocks, row, f"column {target!r}: {fault}")
+    if values:
+        limit: float = _LARGEST_FLOAT
+    else:
+        limit = _FIRST_INEXACT_FLOAT if float in types else _FIRST_LONG_INTEGER
+    previous_labels: set[str] = set()
     for label in dict(zip(zip(map(type, labels), labels, strict=True), labels, strict=True)).values():
-        fault = _find_label_fault(label, most)
-        if not (fault or numeric) and str(label) in seen:
+        fault = _find_label_fault(label, limit)
+        if not (fault or numeric) and str(label) in previous_labels:
             fault = f"the label {label} is a string in one record and none in another; write all as strings"
-        seen.add(str(label))
+        previous_labels.add(str(label))
         if fault:
             row = next(
                 row for row, other in enumerate(labels) if type(other) is type(label) and other == label
             )
-            raise _locate_error(blocks, row, f"column {target!r}: {fault}")
+            raise _make_error_at(blocks, row, f"column {target!r}: {fault}")
     if values and types <= {int, float}:
         return np.array(labels, dtype=np.float64)
     return np.array(labels if numeric else [str(label) for label in labels])
 
 
-def _find_label_fault(label: Any, most: float) -> str:
-    """Return why an array of labels cannot hold a label unchanged; an empty string if it can.
+def _find_label_fault(label: Any, limit: float) -> str:
+    """Return the reason why an array of labels cannot hold a label unchanged, or an empty string.
 
-    Numbers must be smaller than `most`.
+    Numbers must be smaller than `limit`.
     """
     if isinstance(label, str):
         if label.endswith("\0"):
@@ -317,7 +324,7 @@ def _find_label_fault(label: Any, most: float) -> str:
         return "the label has a lone surrogate, which is no character" if _has_surrogate(label) else ""
     if not math.isfinite(label):
         return "a label cannot be infinite"
-    if abs(label) >= most:
+    if abs(label) >= limit:
         return "the number is too large for an exact label; write labels as strings"
     return ""
 

@@ -12,22 +12,22 @@ from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, 
 from unkernel.records.steps import FORBIDDEN, IGNORED
 
 
-def one_hot_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
-    """Return one feature per category, except those that `drop` removes."""
+def translate_one_hot_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
+    """Add one feature per category, except for the categories that `drop` removes."""
     raw = _require_columns(source, where)
-    tables, names, first = [], [], 0
-    for place, column in enumerate(raw.columns):
-        groups = _group_categories(encoder, place)
-        features, width = _features_of_groups(encoder, place, groups)
-        unknown = _choose_unknown_code(encoder, place, groups, features)
+    tables, names, offset = [], [], 0
+    for index, column in enumerate(raw.columns):
+        groups = _group_categories(encoder, index)
+        features, width = _assign_features(encoder, index, groups)
+        unknown = _choose_unknown_code(encoder, index, groups, features)
         codes = {
-            _category_key(category): IGNORED if features[group] < 0 else first + features[group]
-            for category, group in zip(encoder.categories_[place], groups, strict=True)
+            _make_category_key(category): IGNORED if features[group] < 0 else offset + features[group]
+            for category, group in zip(encoder.categories_[index], groups, strict=True)
         }
-        code = unknown if unknown < 0 else first + unknown
-        tables.append(_category_table(_add_code_of_fill(codes, raw, column, code), code))
-        names += _make_labels(builder.columns[column], encoder.categories_[place], groups, features)
-        first += width
+        unknown_code = unknown if unknown < 0 else offset + unknown
+        tables.append(_make_category_table(_add_code_of_fill(codes, raw, column, unknown_code), unknown_code))
+        names += _make_labels(builder.columns[column], encoder.categories_[index], groups, features)
+        offset += width
     return builder.add(steps.one_hot(raw.columns, tables, names))
 
 
@@ -37,7 +37,7 @@ def _require_columns(source: Source, where: str) -> Raw:
     return source
 
 
-def _category_key(category: Any) -> Any:
+def _make_category_key(category: Any) -> Any:
     key = category.item() if isinstance(category, np.generic) else category
     if isinstance(key, int) and int(float(key)) != key:
         raise ValueError(
@@ -46,26 +46,26 @@ def _category_key(category: Any) -> Any:
     return key
 
 
-def _group_categories(encoder: Any, place: int) -> list[int]:
-    """Return the group of each category: all infrequent categories share one; every other has its own."""
-    count = len(encoder.categories_[place])
+def _group_categories(encoder: Any, index: int) -> list[int]:
+    """Return the group of each category. Infrequent categories share one group."""
+    count = len(encoder.categories_[index])
     if not getattr(encoder, "_infrequent_enabled", False):
         return list(range(count))
-    mapping = encoder._default_to_infrequent_mappings[place]
+    mapping = encoder._default_to_infrequent_mappings[index]
     return list(range(count)) if mapping is None else [int(group) for group in mapping]
 
 
-def _has_infrequent(encoder: Any, place: int) -> bool:
+def _has_infrequent(encoder: Any, index: int) -> bool:
     is_grouped = getattr(encoder, "_infrequent_enabled", False)
-    return is_grouped and encoder._default_to_infrequent_mappings[place] is not None
+    return is_grouped and encoder._default_to_infrequent_mappings[index] is not None
 
 
-def _features_of_groups(encoder: Any, place: int, groups: list[int]) -> tuple[list[int], int]:
-    """Return the feature of each group (-1 for a dropped group) and the number of features."""
+def _assign_features(encoder: Any, index: int, groups: list[int]) -> tuple[list[int], int]:
+    """Return the feature of each group (-1 if the group is dropped), and the number of features."""
     count = max(groups, default=-1) + 1
     dropped = None
     if getattr(encoder, "_drop_idx_after_grouping", None) is not None:
-        dropped = encoder._drop_idx_after_grouping[place]
+        dropped = encoder._drop_idx_after_grouping[index]
     if dropped is None:
         return list(range(count)), count
     dropped = int(dropped)
@@ -74,10 +74,10 @@ def _features_of_groups(encoder: Any, place: int, groups: list[int]) -> tuple[li
     return features, count - 1
 
 
-def _choose_unknown_code(encoder: Any, place: int, groups: list[int], features: list[int]) -> int:
+def _choose_unknown_code(encoder: Any, index: int, groups: list[int], features: list[int]) -> int:
     if encoder.handle_unknown == "error":
         return FORBIDDEN
-    if encoder.handle_unknown in ("infrequent_if_exist", "warn") and _has_infrequent(encoder, place):
+    if encoder.handle_unknown in ("infrequent_if_exist", "warn") and _has_infrequent(encoder, index):
         return features[max(groups)]  # scikit-learn puts infrequent categories last
     return IGNORED
 
@@ -87,17 +87,17 @@ def _add_code_of_fill(codes: dict[Any, int], raw: Raw, column: int, unknown: int
     if column not in raw.fills:
         return codes
     missing, fill = raw.fills[column]
-    others = {key: code for key, code in codes.items() if key is not missing and not is_nan(key)}
-    return others | {missing: codes.get(fill, unknown)}
+    other_codes = {key: code for key, code in codes.items() if key is not missing and not is_nan(key)}
+    return other_codes | {missing: codes.get(fill, unknown)}
 
 
-def _category_table(codes: dict[Any, int], unknown: int) -> dict[str, Any]:
+def _make_category_table(codes: dict[Any, int], unknown: int) -> dict[str, Any]:
     return steps.categories(codes, unknown=unknown, absent=FORBIDDEN)
 
 
-def _make_labels(column: str, known: Any, groups: list[int], features: list[int]) -> list[str]:
+def _make_labels(column: str, categories: Any, groups: list[int], features: list[int]) -> list[str]:
     labels = [""] * sum(feature >= 0 for feature in features)
-    for category, group in zip(known, groups, strict=True):
+    for category, group in zip(categories, groups, strict=True):
         feature = features[group]
         if feature >= 0:
             labels[feature] = (
@@ -106,18 +106,18 @@ def _make_labels(column: str, known: Any, groups: list[int], features: list[int]
     return labels
 
 
-def ordinal_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
-    """Return the encoded value of the category."""
+def translate_ordinal_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
+    """Add the number that the encoder assigns to each category."""
     raw = _require_columns(source, where)
     tables = []
-    for place, column in enumerate(raw.columns):
-        known = [_category_key(category) for category in encoder.categories_[place]]
-        values = [float(group) for group in _group_categories(encoder, place)]
-        missing = encoder._missing_indices.get(place)  # the code of NaN; None is an ordinary category
-        for code in range(len(known)):
+    for index, column in enumerate(raw.columns):
+        categories = [_make_category_key(category) for category in encoder.categories_[index]]
+        values = [float(group) for group in _group_categories(encoder, index)]
+        missing = encoder._missing_indices.get(index)  # the code of NaN; None is an ordinary category
+        for code in range(len(categories)):
             if missing is not None and (code == missing or values[code] == missing):
                 values[code] = float(encoder.encoded_missing_value)
-        codes = {category: code for code, category in enumerate(known)}
+        codes = {category: code for code, category in enumerate(categories)}
         unknown = FORBIDDEN
         if encoder.handle_unknown == "use_encoded_value":
             unknown = len(values)

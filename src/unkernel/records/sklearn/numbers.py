@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from unkernel.records import steps
-from unkernel.records.feature_labels import interval_labels
+from unkernel.records.feature_labels import make_interval_labels
 from unkernel.records.plan_step import PlanStep
 from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, is_nan, is_number, refuse
 from unkernel.records.steps import FORBIDDEN
 
 
-def standard_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
+def translate_standard_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Subtract the mean and divide by the standard deviation."""
     mean = scaler.mean_ if scaler.with_mean else None
     return _standardize(
@@ -30,38 +30,36 @@ def _standardize(builder: Builder, vector: Vector, center: Any, scale: Any) -> V
     return builder.add(steps.scale(vector.step, vector.names, subtract=center, divide=scale))
 
 
-def min_max_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
+def translate_min_max_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Map numbers to a range."""
     vector = builder.dense(builder.numbers(source, where))
-    least, most = scaler.feature_range if scaler.clip else (None, None)
+    low, high = scaler.feature_range if scaler.clip else (None, None)
     return builder.add(
-        steps.scale(
-            vector.step, vector.names, multiply=scaler.scale_, add=scaler.min_, least=least, most=most
-        )
+        steps.scale(vector.step, vector.names, multiply=scaler.scale_, add=scaler.min_, least=low, most=high)
     )
 
 
-def max_abs_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
+def translate_max_abs_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Divide by the largest absolute value."""
     vector = builder.numbers(source, where)
-    least, most = (-1.0, 1.0) if getattr(scaler, "clip", False) else (None, None)
-    return builder.add(steps.scale(vector.step, vector.names, divide=scaler.scale_, least=least, most=most))
+    low, high = (-1.0, 1.0) if getattr(scaler, "clip", False) else (None, None)
+    return builder.add(steps.scale(vector.step, vector.names, divide=scaler.scale_, least=low, most=high))
 
 
-def robust_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
+def translate_robust_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Subtract the median and divide by the range of quantiles."""
     center = scaler.center_ if scaler.with_centering else None
     scale = scaler.scale_ if scaler.with_scaling else None
     return _standardize(builder, builder.numbers(source, where), center, scale)
 
 
-def normalizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
+def translate_normalizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Divide each row by its norm."""
     vector = builder.numbers(source, where)
     return builder.add(PlanStep("normalize", {"input": vector.step, "norm": transformer.norm}, vector.names))
 
 
-def binarizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
+def translate_binarizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Return 1 above the threshold, else 0."""
     vector = builder.numbers(source, where)
     if transformer.threshold < 0:
@@ -72,7 +70,7 @@ def binarizer(builder: Builder, transformer: Any, source: Source, where: str) ->
     )
 
 
-def k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Vector:
+def translate_k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Vector:
     """Return the intervals of numbers."""
     vector = builder.dense(builder.numbers(source, where))
     edges = [np.asarray(column_edges, dtype=np.float64)[1:-1] for column_edges in discretizer.bin_edges_]
@@ -82,7 +80,7 @@ def k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Ve
         names = [
             label
             for name, column_edges in zip(vector.names, edges, strict=True)
-            for label in interval_labels(name, column_edges)
+            for label in make_interval_labels(name, column_edges)
         ]
     return builder.add(
         steps.bins(
@@ -91,8 +89,8 @@ def k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Ve
     )
 
 
-def simple_imputer(builder: Builder, imputer: Any, source: Source, where: str) -> Source:
-    """Fill in missing values, with flags for them if requested."""
+def translate_simple_imputer(builder: Builder, imputer: Any, source: Source, where: str) -> Source:
+    """Fill in missing values; with ``add_indicator``, add features that are 1 for missing values."""
     fills = np.asarray(imputer.statistics_)
     missing = imputer.missing_values
     holds_strings = fills.dtype.kind in "OUS" and any(isinstance(fill, str) for fill in fills)
@@ -107,20 +105,20 @@ def simple_imputer(builder: Builder, imputer: Any, source: Source, where: str) -
         return Raw(source.columns, dict(zip(source.columns, pairs, strict=True)))
     vector = builder.dense(builder.numbers(source, where))
     numbers = fills.astype(np.float64)
-    filled = builder.add(steps.impute(vector.step, np.nan_to_num(numbers), vector.names, float(missing)))
+    imputed = builder.add(steps.impute(vector.step, np.nan_to_num(numbers), vector.names, float(missing)))
     if np.isnan(numbers).any():
-        filled = select_features(builder, filled, ~np.isnan(numbers))
+        imputed = select_features(builder, imputed, ~np.isnan(numbers))
     if not imputer.add_indicator:
-        return filled
+        return imputed
     columns = [int(column) for column in imputer.indicator_.features_]
     flags = [f"{vector.names[column]} is missing" for column in columns]
-    return builder.together(
-        [filled, builder.add(steps.indicate(vector.step, columns, flags, float(missing)))]
+    return builder.concatenate(
+        [imputed, builder.add(steps.indicate(vector.step, columns, flags, float(missing)))]
     )
 
 
-def polynomial_features(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
-    """Multiply features."""
+def translate_polynomial_features(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
+    """Return the products of features."""
     vector = builder.dense(builder.numbers(source, where))
     factors = list(_list_factors(transformer, len(vector.names)))
     if len(factors) != transformer.n_output_features_:
@@ -132,22 +130,22 @@ def polynomial_features(builder: Builder, transformer: Any, source: Source, wher
 def _list_factors(transformer: Any, count: int) -> Iterator[tuple[int, ...]]:
     """Yield the columns that each product multiplies, in scikit-learn's order."""
     degree = transformer.degree
-    least, most = (1, degree) if is_number(degree) else (max(1, degree[0]), degree[1])
+    low, high = (1, degree) if is_number(degree) else (max(1, degree[0]), degree[1])
     choose = combinations if transformer.interaction_only else combinations_with_replacement
     if transformer.include_bias:
         yield ()
-    for size in range(least, most + 1):
+    for size in range(low, high + 1):
         yield from choose(range(count), size)
 
 
-def selector(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
-    """Return some of the features."""
+def translate_selector(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
+    """Return the selected features."""
     return select_features(builder, builder.numbers(source, where), np.asarray(transformer.get_support()))
 
 
 def select_features(builder: Builder, vector: Vector, mask: Any) -> Vector:
     """Return the features where the mask is true."""
     places = np.where(mask, np.cumsum(mask) - 1, -1).astype(np.int32)
-    names = [name for name, kept in zip(vector.names, mask, strict=True) if kept]
+    names = [name for name, is_selected in zip(vector.names, mask, strict=True) if is_selected]
     table = {"input": vector.step, "places": places, "width": len(names)}
     return builder.add(PlanStep("select", table, names))

@@ -17,29 +17,29 @@ from unkernel.records.sklearn.supported_steps import TRANSFORMERS, check_paramet
 _Translator = Callable[[Builder, Any, Source, str], Source]
 
 _TEXTS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "DictVectorizer", "FeatureHasher")
-# Transformers that are not listed select features; `numbers.selector` translates all of them.
+# Transformers that are not listed select features; `numbers.translate_selector` translates all of them.
 TRANSLATORS: dict[str, _Translator] = {
-    "OneHotEncoder": categories.one_hot_encoder,
-    "OrdinalEncoder": categories.ordinal_encoder,
-    "KBinsDiscretizer": numbers.k_bins,
-    "StandardScaler": numbers.standard_scaler,
-    "MinMaxScaler": numbers.min_max_scaler,
-    "MaxAbsScaler": numbers.max_abs_scaler,
-    "RobustScaler": numbers.robust_scaler,
-    "Normalizer": numbers.normalizer,
-    "Binarizer": numbers.binarizer,
-    "SimpleImputer": numbers.simple_imputer,
-    "PolynomialFeatures": numbers.polynomial_features,
-    "TfidfVectorizer": texts.tfidf_vectorizer,
-    "CountVectorizer": texts.count_vectorizer,
-    "HashingVectorizer": texts.hashing_vectorizer,
-    "TfidfTransformer": texts.tfidf_transformer,
-    "DictVectorizer": texts.dict_vectorizer,
-    "FeatureHasher": texts.feature_hasher,
+    "OneHotEncoder": categories.translate_one_hot_encoder,
+    "OrdinalEncoder": categories.translate_ordinal_encoder,
+    "KBinsDiscretizer": numbers.translate_k_bins,
+    "StandardScaler": numbers.translate_standard_scaler,
+    "MinMaxScaler": numbers.translate_min_max_scaler,
+    "MaxAbsScaler": numbers.translate_max_abs_scaler,
+    "RobustScaler": numbers.translate_robust_scaler,
+    "Normalizer": numbers.translate_normalizer,
+    "Binarizer": numbers.translate_binarizer,
+    "SimpleImputer": numbers.translate_simple_imputer,
+    "PolynomialFeatures": numbers.translate_polynomial_features,
+    "TfidfVectorizer": texts.translate_tfidf_vectorizer,
+    "CountVectorizer": texts.translate_count_vectorizer,
+    "HashingVectorizer": texts.translate_hashing_vectorizer,
+    "TfidfTransformer": texts.translate_tfidf_transformer,
+    "DictVectorizer": texts.translate_dict_vectorizer,
+    "FeatureHasher": texts.translate_feature_hasher,
 }
 
 
-def plan_of_steps(named: Sequence[tuple[str, Any]], last: Any = None) -> Plan:
+def make_plan_of_steps(named: Sequence[tuple[str, Any]], last: Any = None) -> Plan:
     """Return the plan of a pipeline's fitted transformers.
 
     Parameters
@@ -77,7 +77,7 @@ def _takes_values(named: Sequence[tuple[str, Any]]) -> bool:
     if not named:
         return False
     names = class_names(named[0][1])
-    if names & {"Pipeline"}:
+    if "Pipeline" in names:
         return _takes_values(named[0][1].steps)
     if "FeatureUnion" in names:
         return _takes_values(named[0][1].transformer_list)
@@ -91,7 +91,7 @@ def _column_names(named: Sequence[tuple[str, Any]], last: Any) -> list[str]:
     names = getattr(first, "feature_names_in_", None)
     if names is not None:
         return [str(name) for name in names]
-    return [f"x{place}" for place in range(int(first.n_features_in_))]
+    return [f"x{index}" for index in range(int(first.n_features_in_))]
 
 
 def _translate_in_turn(
@@ -115,47 +115,47 @@ def _translate(builder: Builder, transformer: Any, source: Source, where: str) -
     if "Pipeline" in names:
         return _translate_in_turn(builder, transformer.steps, source, where + " / ")
     if "ColumnTransformer" in names:
-        return _column_transformer(builder, transformer, source, where)
+        return _translate_column_transformer(builder, transformer, source, where)
     if "FeatureUnion" in names:
-        return _feature_union(builder, transformer, source, where)
+        return _translate_feature_union(builder, transformer, source, where)
     if "FunctionTransformer" in names:
         return source
-    translate = TRANSLATORS.get(type(transformer).__name__, numbers.selector)
+    translate = TRANSLATORS.get(type(transformer).__name__, numbers.translate_selector)
     return translate(builder, transformer, source, label)
 
 
-def _column_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
+def _translate_column_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     parts = []
     weights = transformer.transformer_weights or {}
-    for name, part_transformer, chosen in transformer.transformers_:
-        places = [int(place) for place in transformer._transformer_to_input_indices[name]]
-        if part_transformer == "drop" or not places:
+    for name, part_transformer, selection in transformer.transformers_:
+        indices = [int(index) for index in transformer._transformer_to_input_indices[name]]
+        if part_transformer == "drop" or not indices:
             continue
         path = f"{where} / {name!r}"
-        if _takes_values([(name, part_transformer)]) and not isinstance(chosen, (str, int, np.integer)):
+        if _takes_values([(name, part_transformer)]) and not isinstance(selection, (str, int, np.integer)):
             refuse(path, "takes one column, which must be given as a string or a number, not as a list")
         part = builder.numbers(
-            _translate(builder, part_transformer, _select_columns(builder, source, places), path), path
+            _translate(builder, part_transformer, _select_columns(builder, source, indices), path), path
         )
         parts.append(_multiply_by_weight(builder, part, weights.get(name)))
     if not parts:
         refuse(where, "drops every column")
-    return builder.together(parts)
+    return builder.concatenate(parts)
 
 
-def _select_columns(builder: Builder, source: Source, places: list[int]) -> Source:
+def _select_columns(builder: Builder, source: Source, indices: list[int]) -> Source:
     if isinstance(source, Raw):
-        columns = [source.columns[place] for place in places]
+        columns = [source.columns[index] for index in indices]
         return Raw(columns, {column: source.fills[column] for column in columns if column in source.fills})
     target = np.full(len(source.names), -1, np.int32)
-    target[places] = np.arange(len(places))
-    names = [source.names[place] for place in places]
+    target[indices] = np.arange(len(indices))
+    names = [source.names[index] for index in indices]
     return builder.add(
-        PlanStep("select", {"input": source.step, "places": target, "width": len(places)}, names)
+        PlanStep("select", {"input": source.step, "places": target, "width": len(indices)}, names)
     )
 
 
-def _feature_union(builder: Builder, union: Any, source: Source, where: str) -> Vector:
+def _translate_feature_union(builder: Builder, union: Any, source: Source, where: str) -> Vector:
     parts = []
     weights = union.transformer_weights or {}
     for name, part_transformer in union.transformer_list:
@@ -164,7 +164,7 @@ def _feature_union(builder: Builder, union: Any, source: Source, where: str) -> 
         path = f"{where} / {name!r}"
         part = builder.numbers(_translate(builder, part_transformer, source, path), path)
         parts.append(_multiply_by_weight(builder, part, weights.get(name)))
-    return builder.together(parts)
+    return builder.concatenate(parts)
 
 
 def _multiply_by_weight(builder: Builder, vector: Vector, weight: float | None) -> Vector:

@@ -1,4 +1,4 @@
-"""Shared parts of the translators of scikit-learn's transformers."""
+"""The plan under construction, and the inputs and outputs of the translators of transformers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from unkernel.records.plan_step import PlanStep
 
 @dataclass(frozen=True)
 class Raw:
-    """Columns of the record that no transformer has changed, except for filling in missing values."""
+    """Columns of the record; an imputer may have filled in missing values."""
 
     columns: Sequence[int]
-    # By column: the missing value (NaN, None, a number), and its replacement.
+    # Maps a column to its missing value (NaN, None or a number) and the replacement.
     fills: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
 
@@ -46,7 +46,7 @@ class Builder:
         return Vector(len(self.steps) - 1, step.names)
 
     def numbers(self, source: Source, where: str) -> Vector:
-        """Return the source as a vector of numbers."""
+        """Return the source as a vector; columns are read as numbers."""
         if isinstance(source, Vector):
             return source
         names = [self.columns[column] for column in source.columns]
@@ -59,7 +59,7 @@ class Builder:
         return self.add(steps.impute(vector.step, [fill for _, fill in fills], names, float(fills[0][0])))
 
     def dense(self, vector: Vector) -> Vector:
-        """Return the vector with an entry for every column, for steps that change zeros."""
+        """Return the vector with an entry for every feature, for steps that map 0 to another number."""
         if self._is_dense(vector.step):
             return vector
         return self.add(PlanStep("densify", {"input": vector.step}, vector.names))
@@ -76,16 +76,17 @@ class Builder:
             return self._is_dense(step.table["input"])
         return True
 
-    def together(self, vectors: Sequence[Vector]) -> Vector:
+    def concatenate(self, vectors: Sequence[Vector]) -> Vector:
+        """Concatenate vectors."""
         if len(vectors) == 1:
             return vectors[0]
         names = JoinedNames([vector.names for vector in vectors])
         return self.add(steps.concatenate([vector.step for vector in vectors], names))
 
 
-def refuse(where: str, what: str) -> NoReturn:
-    """Raise an error that names the step of a pipeline that cannot be compiled, and the reason."""
-    raise ValueError(f"the pipeline's step {where} {what}; leave it out, or transform the records before")
+def refuse(where: str, reason: str) -> NoReturn:
+    """Raise an error for a step of a pipeline that cannot be compiled; `where` is the path of its names."""
+    raise ValueError(f"the pipeline's step {where} {reason}; leave it out, or transform the records before")
 
 
 def is_number(value: Any) -> bool:

@@ -1,7 +1,7 @@
-"""All steps of pipelines that can be compiled, with all parameters and values.
+"""The steps of pipelines that can be compiled, with the supported values of their parameters.
 
-Translators refuse anything not listed here, ``docs/pipelines.md`` is generated from it, and the tests try
-every listed value. scikit-learn's classes and functions appear by name only, so nothing of it is imported.
+Translators refuse all other steps and values. ``docs/pipelines.md`` is generated from this table, and the
+tests try every value in it. Classes and functions of scikit-learn are named as strings, to avoid its import.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Parameter:
     takes : str
         The values that are supported, in words.
     examples : sequence
-        Some of these values; the tests try each. Strings in angle brackets stand for objects made by the
-        tests: ``"<f_classif>"``.
+        Supported values, which the tests try. Strings in angle brackets, such as ``"<f_classif>"``, stand
+        for objects that the tests make.
     accepts : callable
-        Whether a value is supported.
+        Returns whether a value is supported.
     refused : sequence
-        Some unsupported values; the tests try each of them, too.
+        Unsupported values, which the tests try, too.
     why : str
-        Why the refused values are unsupported, or what to do instead.
+        The reason why other values are unsupported, or a remedy.
     """
 
     takes: str
@@ -65,33 +65,31 @@ class Supported:
 
 
 def among(*values: Any, refused: Sequence[Any] = (), why: str = "") -> Parameter:
-    """Describe a parameter that takes only these values."""
+    """Describe a parameter that must have one of these values."""
     takes = ", ".join(f"`{value!r}`" for value in values)
     return Parameter(
-        takes, values, lambda given: any(_is_same(given, value) for value in values), refused, why
+        takes, values, lambda actual: any(_is_same(actual, value) for value in values), refused, why
     )
 
 
-def _is_same(given: Any, value: Any) -> bool:
-    if is_nan(given) and is_nan(value):
+def _is_same(first: Any, second: Any) -> bool:
+    if first is second or (is_nan(first) and is_nan(second)):
         return True
-    if given is value:
-        return True
-    return type(given) is type(value) and bool(given == value)
+    return type(first) is type(second) and bool(first == second)
 
 
 def fitted(*examples: Any) -> Parameter:
-    """Describe a parameter that takes any value, as it matters only in ``fit``."""
+    """Describe a parameter that may have any value, because it is used only in ``fit``."""
     return Parameter(FITTED, examples)
 
 
 def unused(*examples: Any) -> Parameter:
-    """Describe a parameter that takes any value, as predictions do not depend on it."""
+    """Describe a parameter that may have any value, because it does not affect predictions."""
     return Parameter(UNUSED, examples)
 
 
 def stated(takes: str, *examples: Any) -> Parameter:
-    """Describe a parameter that takes any value that scikit-learn accepts."""
+    """Describe a parameter that may have any value that scikit-learn accepts."""
     return Parameter(takes, examples)
 
 
@@ -102,8 +100,8 @@ _CODE = "Python code cannot be stored in a plan"
 def _dtype(*others: Any) -> Parameter:
     kinds = [np.dtype(kind) for kind in (np.float64, *others) if kind is not None]
 
-    def accepts(given: Any) -> bool:
-        return (given is None and None in others) or (given is not None and np.dtype(given) in kinds)
+    def accepts(value: Any) -> bool:
+        return (value is None and None in others) or (value is not None and np.dtype(value) in kinds)
 
     takes = ", ".join(["`None`"] * (None in others) + [f"`{kind.name}`" for kind in kinds])
     return Parameter(takes, [np.float64, *others], accepts, [np.float32], _ROUNDED)
@@ -418,14 +416,14 @@ TRANSFORMERS: dict[str, Supported] = {
 
 
 def check_parameters(transformer: Any, where: str) -> None:
-    """Refuse a transformer if the table has no such parameter or value."""
+    """Raise an error if a parameter of a transformer, or its value, is not supported."""
     name = type(transformer).__name__
     if name not in class_names(transformer) or name not in TRANSFORMERS:
         return
-    known = TRANSFORMERS[name].parameters
+    supported = TRANSFORMERS[name].parameters
     for parameter, value in transformer.get_params(deep=False).items():
-        if parameter in known:
-            _check(known[parameter], parameter, value, where)
+        if parameter in supported:
+            _check(supported[parameter], parameter, value, where)
         elif not _is_default(type(transformer), parameter, value):
             refuse(where, f"has {parameter}={value!r}, an unsupported parameter: leave its default")
 
@@ -436,6 +434,6 @@ def _check(parameter: Parameter, name: str, value: Any, where: str) -> None:
 
 
 def _is_default(kind: type, parameter: str, value: Any) -> bool:
-    """Return whether a parameter that the table lacks (of a later scikit-learn) has its default value."""
-    found = inspect.signature(kind).parameters.get(parameter)
-    return found is not None and _is_same(value, found.default)
+    """Return whether a parameter, perhaps of a newer scikit-learn, has its default value."""
+    declared = inspect.signature(kind).parameters.get(parameter)
+    return declared is not None and _is_same(value, declared.default)

@@ -14,22 +14,22 @@ from unkernel.records.sklearn.supported_steps import TRANSFORMERS
 from unkernel.records.text_analysis import TOKEN_PATTERNS
 
 
-def count_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
+def translate_count_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
     """Count n-grams."""
     words = sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.__getitem__)
-    table = _text_table(vectorizer, source, where) | steps.vocabulary(
+    table = _make_text_table(vectorizer, source, where) | steps.vocabulary(
         words, [int(vectorizer.vocabulary_[word]) for word in words], len(words)
     )
     return builder.add(PlanStep("text", table, words))
 
 
-def tfidf_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
+def translate_tfidf_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
     """Count and weight n-grams."""
-    counts = count_vectorizer(builder, vectorizer, source, where)
-    return tfidf_transformer(builder, vectorizer, counts, where)
+    counts = translate_count_vectorizer(builder, vectorizer, source, where)
+    return translate_tfidf_transformer(builder, vectorizer, counts, where)
 
 
-def tfidf_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
+def translate_tfidf_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Multiply counts by the inverse document frequency, and normalize."""
     if not isinstance(source, Vector):
         refuse(where, "takes counts of words, and gets columns of the record")
@@ -38,34 +38,34 @@ def tfidf_transformer(builder: Builder, transformer: Any, source: Source, where:
     return _normalize(builder, builder.add(PlanStep("tfidf", table, source.names)), transformer.norm)
 
 
-def hashing_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
+def translate_hashing_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
     """Count n-grams; the feature of an n-gram is its hash."""
-    table = _text_table(vectorizer, source, where) | _hash_options(vectorizer)
+    table = _make_text_table(vectorizer, source, where) | _make_hash_options(vectorizer)
     names = NumberedNames("hash", int(vectorizer.n_features))
     return _normalize(builder, builder.add(PlanStep("text", table, names)), vectorizer.norm)
 
 
-def dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
+def translate_dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
     words = list(vectorizer.feature_names_)
     ids = [int(vectorizer.vocabulary_[word]) for word in words]
-    table = {"columns": steps.int32([_single_column(source, where)]), "separator": vectorizer.separator}
+    table = {"columns": steps.int32([_get_single_column(source, where)]), "separator": vectorizer.separator}
     return builder.add(PlanStep("pairs", table | steps.vocabulary(words, ids), words))
 
 
-def feature_hasher(builder: Builder, hasher: Any, source: Source, where: str) -> Vector:
-    """Return the entries of a dict, or the strings of a list, hashed."""
-    columns = steps.int32([_single_column(source, where)])
+def translate_feature_hasher(builder: Builder, hasher: Any, source: Source, where: str) -> Vector:
+    """Add the hashed entries of a dict, or the hashed strings of a list."""
+    columns = steps.int32([_get_single_column(source, where)])
     names = NumberedNames("hash", int(hasher.n_features))
     if hasher.input_type == "dict":
         return builder.add(
-            PlanStep("pairs", {"columns": columns, "separator": "="} | _hash_options(hasher), names)
+            PlanStep("pairs", {"columns": columns, "separator": "="} | _make_hash_options(hasher), names)
         )
     return builder.add(
-        PlanStep("strings", {"columns": columns, "binary": False} | _hash_options(hasher), names)
+        PlanStep("strings", {"columns": columns, "binary": False} | _make_hash_options(hasher), names)
     )
 
 
-def _hash_options(hasher: Any) -> dict[str, Any]:
+def _make_hash_options(hasher: Any) -> dict[str, Any]:
     empty = steps.vocabulary([])
     return empty | {
         "hashed": True,
@@ -80,7 +80,7 @@ def _normalize(builder: Builder, vector: Vector, norm: str | None) -> Vector:
     return builder.add(PlanStep("normalize", {"input": vector.step, "norm": norm}, vector.names))
 
 
-def _single_column(source: Source, where: str) -> int:
+def _get_single_column(source: Source, where: str) -> int:
     if isinstance(source, Vector) or len(source.columns) != 1:
         refuse(where, "takes one column of the record")
     if source.fills:
@@ -88,15 +88,15 @@ def _single_column(source: Source, where: str) -> int:
     return source.columns[0]
 
 
-def _text_table(vectorizer: Any, source: Source, where: str) -> dict[str, Any]:
+def _make_text_table(vectorizer: Any, source: Source, where: str) -> dict[str, Any]:
     is_word = vectorizer.analyzer == "word"
     if is_word and vectorizer.token_pattern not in TOKEN_PATTERNS:
-        known = TRANSFORMERS["CountVectorizer"].parameters["token_pattern"].takes
-        refuse(where, f"has token_pattern={vectorizer.token_pattern!r}, and only {known} can be compiled")
+        supported = TRANSFORMERS["CountVectorizer"].parameters["token_pattern"].takes
+        refuse(where, f"has token_pattern={vectorizer.token_pattern!r}, and only {supported} can be compiled")
     shortest, longest = vectorizer.ngram_range
     stop_words = sorted(vectorizer.get_stop_words() or ()) if is_word else ()
     return steps.text_table(
-        _single_column(source, where),
+        _get_single_column(source, where),
         analyzer=vectorizer.analyzer,
         lowercase=bool(vectorizer.lowercase),
         strip_accents=vectorizer.strip_accents,

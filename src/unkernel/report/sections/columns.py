@@ -12,7 +12,7 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import CompiledClassifier, RecordClassifier
 from unkernel.measures.base import ModelMeasures
 from unkernel.measures.predictions import ModelPredictions
-from unkernel.records.files.columns import owners_of_features
+from unkernel.records.files.columns import find_feature_columns
 from unkernel.report.markup import Bar, Html, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
 
@@ -42,7 +42,7 @@ def permutation_importances(measured: ModelMeasures) -> tuple[str, dict[str, NDA
     assert isinstance(classifier, RecordClassifier)
     predictions = _sample(predictions, generator)
     name, unshuffled = next(iter(type(measured)(predictions).values().items()))
-    owners = owners_of_features(classifier.plan)
+    owners = find_feature_columns(classifier.plan)
     losses = {}
     for column in dict.fromkeys(owner for owner in owners if owner is not None):
         is_of_column = np.array([owner == column for owner in owners])

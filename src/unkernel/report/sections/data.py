@@ -10,7 +10,7 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
 from unkernel.measures.number_format import format_percent, number
 from unkernel.measures.predictions import ModelPredictions
-from unkernel.records.files.columns import column_kinds, features_of_columns
+from unkernel.records.files.columns import count_column_features, infer_column_kinds
 from unkernel.report.markup import Bar, Html, facts, fold_details, join_parts, table
 from unkernel.report.page import Section
 
@@ -58,7 +58,7 @@ def _list_classes(predictions: ModelPredictions) -> Html:
 
 
 def _list_columns(classifier: RecordClassifier) -> Html:
-    kinds, counts = column_kinds(classifier.plan), features_of_columns(classifier.plan)
+    kinds, counts = infer_column_kinds(classifier.plan), count_column_features(classifier.plan)
     rows = [[name, kinds[name], f"{counts[name]:,}"] for name in kinds]
     found = table(["column", "kind", "features"], rows, caption="Columns that the model reads", texts=[1])
     return fold_details(f"The {len(rows):,} columns that the model reads", found)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import JsonShape
 from unkernel.engines import RecordClassifier
-from unkernel.records.files.columns import column_kinds, column_types
+from unkernel.records.files.columns import infer_column_kinds, infer_column_types
 from unkernel.records.plan import Plan
 from unkernel.serve.answerers.base import Json, Tensor
 from unkernel.serve.answerers.classifier_scores import AnswerFormat, ScoreAnswerer, explanation_to_json
@@ -38,7 +38,7 @@ class RecordAnswerer(ScoreAnswerer):
     @cached_property
     def columns(self) -> list[Json]:
         """Name, kind, JSON type and known categories of each column."""
-        types, choices = column_types(self._plan), _list_choices(self._plan)
+        types, choices = infer_column_types(self._plan), _list_choices(self._plan)
         return [
             {
                 "name": name,
@@ -46,7 +46,7 @@ class RecordAnswerer(ScoreAnswerer):
                 "type": _TYPES.get(kind, types[name]),
                 "choices": choices.get(name, []),
             }
-            for name, kind in column_kinds(self._plan).items()
+            for name, kind in infer_column_kinds(self._plan).items()
         ]
 
     def describe(self) -> Json:
@@ -60,7 +60,7 @@ class RecordAnswerer(ScoreAnswerer):
     def item_schema(self) -> Json:
         schema: Json = {
             "type": "object",
-            "properties": {column["name"]: _column_schema(column) for column in self.columns},
+            "properties": {column["name"]: _make_column_schema(column) for column in self.columns},
             "additionalProperties": self._plan.ignores_unknown_keys,
         }
         return schema | (
@@ -77,14 +77,16 @@ class RecordAnswerer(ScoreAnswerer):
         return np.array(scores, dtype=np.float64).reshape(len(items), self._n_scores)
 
     def _encode_answers(self, items: Sequence[Any], shape: JsonShape) -> bytes:
-        if (writer := self._format.json_writer) is None:
+        writer = self._format.json_writer
+        if writer is None:
             return super()._encode_answers(items, shape)
         return self._scorer.answer_records(list(items), writer, shape)
 
-    def answer_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
-        if (writer := self._format.json_writer) is not None:
-            return self._scorer.answer_json(text, writer, shape, most)
-        raw = self._scorer.score_json(text, shape, most)
+    def answer_json(self, text: bytes, shape: JsonShape, limit: int) -> bytes | None:
+        writer = self._format.json_writer
+        if writer is not None:
+            return self._scorer.answer_json(text, writer, shape, limit)
+        raw = self._scorer.score_json(text, shape, limit)
         return None if raw is None else self._format.encode(np.asarray(raw), shape)
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
@@ -131,11 +133,11 @@ class TextAnswerer(RecordAnswerer):
         return self._format.make_tensors(self._model.classifier.score_csr(self._plan.encode(texts), 1))
 
 
-def record_answerer(model: RecordClassifier) -> RecordAnswerer:
+def make_record_answerer(model: RecordClassifier) -> RecordAnswerer:
     return TextAnswerer(model) if model.plan.whole else RecordAnswerer(model)
 
 
-def _column_schema(column: Json) -> Json:
+def _make_column_schema(column: Json) -> Json:
     kind = column["type"]
     may_be_bool = column["choices"] and {0, 1}.issuperset(column["choices"])
     schema: Json = {"type": [kind, *(["boolean"] if may_be_bool else []), "null"]}
@@ -153,7 +155,7 @@ def _make_example(column: Json) -> Any:
 
 
 def _find_middle_values(plan: Plan) -> dict[str, float]:
-    """Return, for each binned column, the edge in the middle of its edges."""
+    """Return the middle edge of each binned column."""
     values: dict[str, float] = {}
     for step in plan.steps:
         if step.kind != "bins" or plan.steps[int(step.table["input"])].kind != "numbers":
@@ -168,7 +170,7 @@ def _find_middle_values(plan: Plan) -> dict[str, float]:
 
 
 def _round_edge(edge: float, edges: list[float]) -> float:
-    """Round an edge up to a whole number if all edges are halves: nobody is 43.5 years old."""
+    """Round an edge such as 43.5 up if all edges are multiples of 0.5, as for whole numbers."""
     return math.ceil(edge) if all((2 * other).is_integer() for other in edges) else edge
 
 
