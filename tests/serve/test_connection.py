@@ -66,7 +66,7 @@ class Counting:
     """An application that counts its requests through ASGI."""
 
     def __init__(self, app: Application) -> None:
-        self.fast_routes, self.answer_at_once = app.fast_routes, app.answer_at_once
+        self.fast_routes, self.answer_immediately = app.fast_routes, app.answer_immediately
         self.connection_limits = app.connection_limits
         self._app = app
         self.asked = 0

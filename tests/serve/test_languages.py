@@ -89,7 +89,7 @@ def test_one_record_by_all_ways(french: Client, model: Any, text: str, escaped: 
     assert (one["prediction"], one["score"]) == wanted(model, text)
     assert french.post(path, content=b"[" + body + b"]").json() == [one]
     assert french.post(path, content=body + b"\n", headers=LINES).json() == one
-    at_once = french.app.answer_at_once(path.encode(), [], body)
+    at_once = french.app.answer_immediately(path.encode(), [], body)
     assert json.loads(at_once.body) == one
     explained = french.post("/models/reviews/explain", content=body).json()
     assert {key: explained[key] for key in one} == one
@@ -124,7 +124,7 @@ def test_bytes_that_are_no_utf_8_are_refused_by_all_ways(french: Client, bad: by
         for body in given:
             found = french.post(path, content=body)
             assert (found.status_code, "is not UTF-8" in found.json()["error"]) == (400, True), body
-    at_once = french.app.answer_at_once(b"/models/reviews/predict", [], record)
+    at_once = french.app.answer_immediately(b"/models/reviews/predict", [], record)
     assert at_once.status == 400
     line = french.post("/models/reviews/predict", content=record + b"\n{}\n", headers=LINES).text.splitlines()
     assert "is not UTF-8" in json.loads(line[0])["error"]
@@ -147,7 +147,9 @@ def test_lone_surrogates_are_refused_by_all_ways(french: Client, model: Any, bad
         found = french.post(path, content=body)
         assert (found.status_code, found.json()["field"]) == (400, field)
         assert words in found.json()["error"]
-    assert json.loads(french.app.answer_at_once(b"/models/reviews/predict", [], record.encode()).body) == {
+    assert json.loads(
+        french.app.answer_immediately(b"/models/reviews/predict", [], record.encode()).body
+    ) == {
         "error": words,
         "field": "text",
     }

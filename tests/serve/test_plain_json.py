@@ -15,14 +15,14 @@ import unkernel
 from serve.serving import RECORDS, record_model
 from unkernel import PolySVC, RecordEncoder
 from unkernel._core import JsonShape
-from unkernel.serve.answerers import Answerer, answerer_of
+from unkernel.serve.answerers import Answerer, make_answerer
 
 MOST = 1000
 
 
 @pytest.fixture(scope="module")
 def people() -> Answerer:
-    return answerer_of(record_model())
+    return make_answerer(record_model())
 
 
 def slow(answerer: Answerer, text: bytes) -> list[Any]:
@@ -136,7 +136,7 @@ def test_escaped_column_names_are_left_to_the_general_reader():
     records = [{'a"b': number % 3, "c": number} for number in range(12)]
     y = [one['a"b'] > 0 for one in records]
     model = unkernel.compile(make_pipeline(RecordEncoder(min_count=1), PolySVC(degree=2)).fit(records, y))
-    answerer = answerer_of(model)
+    answerer = make_answerer(model)
     assert answerer.answer_json(b'{"a"b": 1, "c": 2}', JsonShape.ONE, 1) is None
     assert answerer.answer_json(b'{"c": 2}', JsonShape.ONE, 1) is not None
 
@@ -156,7 +156,7 @@ def test_records_without_required_columns_are_left_to_the_general_reader():
     y = [one["age"] > 40 for one in RECORDS]
     strict = unkernel.compile(make_pipeline(columns, LogisticRegression()).fit(pd.DataFrame(RECORDS), y))
     assert strict.plan.required
-    answerer = answerer_of(strict)
+    answerer = make_answerer(strict)
     assert quick(answerer, b'[{"town": "Uji"}, {}]') is None
     text = json.dumps([*RECORDS, {"town": None}]).encode()
     assert equal(quick(answerer, text), slow(answerer, text))
@@ -167,7 +167,7 @@ def test_records_without_required_columns_are_left_to_the_general_reader():
 def test_json_of_answers_is_that_of_their_objects(kind: Any, labels: list[Any]):
     y = [labels[number % len(labels)] for number in range(len(RECORDS))]
     model = unkernel.compile(make_pipeline(RecordEncoder(min_count=1), kind(degree=2)).fit(RECORDS, y))
-    answerer, text = answerer_of(model), json.dumps(RECORDS).encode()
+    answerer, text = make_answerer(model), json.dumps(RECORDS).encode()
     assert equal(quick(answerer, text), slow(answerer, text))
     lines = b"".join(json.dumps(one).encode() + b"\n" for one in RECORDS)
     assert equal(quick(answerer, lines, lines=True), slow(answerer, text))
@@ -180,7 +180,7 @@ def test_json_of_answers_is_that_of_their_objects(kind: Any, labels: list[Any]):
 @pytest.mark.parametrize("kind", [PolySVC, unkernel.PolyLogisticRegression])
 def test_bytes_of_answers_do_not_depend_on_the_reader(kind: Any, shape: JsonShape):
     """Records read as objects have exactly the same bytes as those that are not."""
-    answerer = answerer_of(record_model(kind=kind))
+    answerer = make_answerer(record_model(kind=kind))
     records = RECORDS[:1] if shape == JsonShape.ONE else RECORDS
     lines = b"".join(json.dumps(one).encode() + b"\n" for one in records)
     text = {JsonShape.ONE: lines, JsonShape.LIST: json.dumps(records).encode(), JsonShape.LINES: lines}[shape]

@@ -20,7 +20,7 @@ from kserve import Model as KServeModel
 from kserve.errors import InvalidInput, ModelMissingError
 
 from unkernel._loading import load
-from unkernel.serve.answerers import Answerer, ItemError, answerer_of
+from unkernel.serve.answerers import Answerer, ItemError, make_answerer
 
 _TEXT = "BYTES"
 
@@ -70,7 +70,7 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
         paths = sorted(self._path.glob("*.uk")) if self._path.is_dir() else [self._path]
         if len(paths) != 1 or not paths[0].is_file():
             raise ModelMissingError(f"{self._path}: expected one .uk file, found {len(paths)}")
-        self._answerer = answerer_of(load(paths[0], mmap=False))
+        self._answerer = make_answerer(load(paths[0], mmap=False))
         self.ready = True
         return self.ready
 

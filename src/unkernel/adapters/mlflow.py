@@ -24,7 +24,7 @@ from mlflow.types.schema import AnyType
 
 from unkernel._loading import load
 from unkernel._version import __version__
-from unkernel.serve.answerers import Answerer, Tensor, answerer_of
+from unkernel.serve.answerers import Answerer, Tensor, make_answerer
 
 FLAVOR_NAME = "unkernel"
 _PUBLIC_MODULE = "unkernel.mlflow"  # saved models name it
@@ -174,7 +174,7 @@ def signature_of(model: Any) -> ModelSignature:
     >>> import unkernel.mlflow  # doctest: +SKIP
     >>> unkernel.mlflow.signature_of(fast).inputs  # doctest: +SKIP
     """
-    answerer = answerer_of(model)
+    answerer = make_answerer(model)
     params = ParamSchema([ParamSpec("method", "string", _METHODS[0])]) if _is_classifier(answerer) else None
     return ModelSignature(inputs=_inputs(answerer), params=params)
 
@@ -212,7 +212,7 @@ class _Function:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._answerer = answerer_of(model)
+        self._answerer = make_answerer(model)
 
     def get_raw_model(self) -> Any:
         """Return the model itself."""

@@ -19,7 +19,7 @@ from mlserver.types import InferenceRequest, InferenceResponse, MetadataTensor, 
 from mlserver.utils import get_model_uri
 
 from unkernel._loading import load
-from unkernel.serve.answerers import Answerer, Tensor, answerer_of
+from unkernel.serve.answerers import Answerer, Tensor, make_answerer
 
 _FILE_NAMES = ["model.uk"]
 _TEXT = "BYTES"
@@ -54,7 +54,7 @@ class UnkernelRuntime(MLModel):  # type: ignore[misc]
             Always true.
         """
         path = await get_model_uri(self.settings, wellknown_filenames=_FILE_NAMES)
-        self._answerer = answerer_of(load(path, mmap=False))
+        self._answerer = make_answerer(load(path, mmap=False))
         self.inputs = [MetadataTensor(**tensor.to_json()) for tensor in self._answerer.inputs]
         self.outputs = [MetadataTensor(**tensor.to_json()) for tensor in self._answerer.outputs]
         return True

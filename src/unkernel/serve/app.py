@@ -26,10 +26,12 @@ from unkernel.serve.model_endpoints import ModelEndpoints
 from unkernel.serve.request_bodies import DisconnectedError, Headers, encode_json
 from unkernel.serve.settings import Settings
 
-_PUBLIC_PATHS = re.compile(r"/(page/[a-z.]+|docs|v2/health/(live|ready))?")  # need no token
-_UNLIMITED_PATHS = re.compile(r"/(metrics|v2/health/(live|ready))")  # bypass the limit of concurrent requests
+# Paths that need no token.
+_PUBLIC_PATHS = re.compile(r"/(page/[a-z.]+|docs|v2/health/(live|ready))?")
+# Paths to which the limit of concurrent requests does not apply.
+_UNLIMITED_PATHS = re.compile(r"/(metrics|v2/health/(live|ready))")
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
-_CLIENT_GONE_STATUS = 499  # counted when the client disconnects before the answer
+_CLIENT_GONE_STATUS = 499  # the status in metrics if the client disconnects before the answer
 _BEARER_PREFIX = b"bearer "
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
@@ -44,7 +46,7 @@ class Application:
     model_endpoints : ModelEndpoints
         The endpoints that models answer, all with POST.
     info_router : Router
-        All other endpoints.
+        The other endpoints.
     connection_limits : ConnectionLimits
     """
 
@@ -60,28 +62,28 @@ class Application:
         self.connection_limits = connection_limits
         self._metrics = metrics
         self._model_endpoints = model_endpoints
-        self._routes = routes = model_endpoints.routes()
+        self._routes = routes = model_endpoints.make_routes()
         self.fast_routes = {path.encode(): route for path, route in routes.items() if route.endpoint.short}
         self._info_router = info_router
         self._tokens = [token.encode() for token in settings.tokens]
-        self._answering = 0
+        self._n_running = 0
         self._ids = itertools.count()
-        self._prefix = secrets.token_hex(4).encode()
+        self._id_prefix = secrets.token_hex(4).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http":
             await self._info_router(scope, receive, send)
             return
-        began = time.perf_counter()
+        start_time = time.perf_counter()
         route = self._routes.get(scope["path"]) if scope["method"] == "POST" else None
         headers = dict(scope["headers"])
         writer = _ResponseWriter(send, self._choose_request_id(headers))
-        self._answering += 1
+        self._n_running += 1
         try:
             self._check_request(scope["path"], headers)
             if route is None:
-                scope["app"] = self  # makes Starlette raise errors instead of answering them
+                scope["app"] = self  # then Starlette raises errors instead of sending error pages
                 await self._info_router(scope, receive, writer.forward)
             else:
                 head = Head(headers, scope["query_string"])
@@ -89,12 +91,12 @@ class Application:
         except DisconnectedError:
             writer.status = _CLIENT_GONE_STATUS
         except Exception as error:
-            if writer.status:  # a response that has begun can only be aborted
+            if writer.status:  # the response has begun and can only be aborted
                 raise
             await writer.send_reply(_make_exception_reply(error, writer.request_id))
         finally:
-            self._answering -= 1
-            seconds = time.perf_counter() - began
+            self._n_running -= 1
+            seconds = time.perf_counter() - start_time
             self._record_request(
                 route,
                 writer.status or _CLIENT_GONE_STATUS,
@@ -104,19 +106,19 @@ class Application:
                 request_id=writer.request_id,
             )
 
-    def answer_at_once(self, url: bytes, headers: HeaderList, body: bytes) -> Reply | None:
+    def answer_immediately(self, url: bytes, headers: HeaderList, body: bytes) -> Reply | None:
         """Answer a complete request to one of the `fast_routes`; return None if a thread must answer it."""
-        began = time.perf_counter()
+        start_time = time.perf_counter()
         route, header_values = self.fast_routes[url], dict(headers)
         request_id = self._choose_request_id(header_values)
         try:
             self._check_request(url.decode(), header_values)
-            reply = self._model_endpoints.answer_at_once(route, Head(header_values), body)
+            reply = self._model_endpoints.answer_immediately(route, Head(header_values), body)
         except Exception as error:
             reply = _make_exception_reply(error, request_id)
         if reply is None:
             return None
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start_time
         self._record_request(
             route, reply.status, seconds, method="POST", path=url.decode(), request_id=request_id
         )
@@ -126,41 +128,35 @@ class Application:
         """Raise a RequestError if the request is not allowed."""
         if self._tokens and not _PUBLIC_PATHS.fullmatch(path):
             self._check_token(headers)
-        if self._answering > self._settings.limits.concurrency and not _UNLIMITED_PATHS.fullmatch(path):
+        if self._n_running > self._settings.limits.concurrency and not _UNLIMITED_PATHS.fullmatch(path):
             raise RequestError(429, "the server is busy with too many requests: try again in a second")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise RequestError(415, "the body is compressed: send it without a content-encoding", close=True)
-        if (
-            b"upgrade" in headers and b"content-length" in headers
-        ):  # HTTP parsers skip the body of such a request
+        # The HTTP parser skips the body of a request with the header Upgrade.
+        if b"upgrade" in headers and b"content-length" in headers:
             advice = "send the request without the header Upgrade; in Java, set HttpClient.Version.HTTP_1_1"
             raise RequestError(400, advice, close=True)
 
     def _check_token(self, headers: Headers) -> None:
         authorization = headers.get(b"authorization", b"")
-        token = (
-            authorization[len(_BEARER_PREFIX) :]
-            if authorization[: len(_BEARER_PREFIX)].lower() == _BEARER_PREFIX
-            else b""
-        )
-        matches = [
-            hmac.compare_digest(token, accepted) for accepted in self._tokens
-        ]  # compares all tokens in constant time
+        scheme, token = authorization[: len(_BEARER_PREFIX)], authorization[len(_BEARER_PREFIX) :]
+        if scheme.lower() != _BEARER_PREFIX:
+            token = b""
+        # All tokens are compared, each in constant time, so timing does not reveal a token.
+        matches = [hmac.compare_digest(token, accepted) for accepted in self._tokens]
         if not any(matches):
             raise RequestError(401, "send the header: Authorization: Bearer and one of the server's tokens")
 
     def _choose_request_id(self, headers: Headers) -> bytes:
         id_of_client = headers.get(b"x-request-id")
-        return (
-            id_of_client
-            if id_of_client and _REQUEST_ID.fullmatch(id_of_client)
-            else b"%s-%x" % (self._prefix, next(self._ids))
-        )
+        if id_of_client and _REQUEST_ID.fullmatch(id_of_client):
+            return id_of_client
+        return b"%s-%x" % (self._id_prefix, next(self._ids))
 
     def _record_request(
         self, route: Route | None, status: int, seconds: float, *, method: str, path: str, request_id: bytes
     ) -> None:
-        """Count a request, and log it if the settings say so."""
+        """Count a request, and log it if ``log_requests`` is set."""
         model, endpoint = (route.model, route.endpoint.name) if route else ("", "other")
         self._metrics.count_request(model, endpoint, status, seconds)
         if self._settings.log_requests:
@@ -175,7 +171,7 @@ class Application:
 
 
 def _make_exception_reply(error: Exception, request_id: bytes) -> Reply:
-    """Turn an exception into an error response, and log it if it is the server's fault."""
+    """Turn an exception into an error response; log exceptions that are not the client's fault."""
     if isinstance(error, RequestError):
         return make_error_reply(error)
     if isinstance(error, HTTPException):
@@ -198,21 +194,21 @@ def make_error_reply(error: RequestError, more_headers: Mapping[str, str] = _NO_
 
 
 class _ResponseWriter:
-    """Sends the response to one request, with its id."""
+    """Sends the response to a request, with the id of the request in a header."""
 
     def __init__(self, send: Send, request_id: bytes) -> None:
         self._send = send
         self.request_id = request_id
-        self.status = 0  # until the response begins
+        self.status = 0  # 0 until the response begins
 
     async def send_reply(self, reply: Reply) -> None:
-        """Send a reply, whole or as a stream."""
+        """Send a reply, as one body or as a stream."""
         if isinstance(reply.body, bytes):
             await self._start(reply.status, [*reply.headers, (b"content-length", b"%d" % len(reply.body))])
             await self._send({"type": "http.response.body", "body": reply.body})
             return
         async for part in reply.body:
-            if not self.status:  # not earlier: an error in the first part sets the status
+            if not self.status:  # sent with the first part, which may still fail with another status
                 await self._start(reply.status, reply.headers)
             await self._send({"type": "http.response.body", "body": part, "more_body": True})
         if not self.status:

@@ -19,28 +19,29 @@ from unkernel.serve.json_log import log
 _STATUS_LINES = {
     int(status): f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
-_MAX_HEAD_BYTES = 1 << 16  # not counting bytes that arrive together with the end of the head
+_MAX_HEAD_BYTES = 1 << 16  # bytes that arrive with the end of the head are not counted
 _LINGER_SECONDS = 5.0
 _MAX_PIPELINED_REQUESTS = 1000  # per connection
-_LAST_REQUEST_SECONDS = 1.0  # a client may still send one request after shutdown begins
-_MAX_REFUSED_CONNECTIONS = 100  # open until their clients have read the error
+_LAST_REQUEST_SECONDS = 1.0  # time for one more request after shutdown begins
+_MAX_REFUSED_CONNECTIONS = 100  # connections that are open until their clients have read the error
 
 
 class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half typed
     """HTTP connection that answers short requests without ASGI.
 
     ASGI creates a task, an event and several coroutines per request, which takes longer than most models. If
-    the whole body has arrived and nothing has to be waited for, this class answers in the parser's callback.
-    All other requests go through ASGI, as in uvicorn.
+    the complete body has arrived and the answer needs no waiting, this class answers in the callback of the
+    parser. Other requests go through ASGI, as in uvicorn.
     """
 
     app: Application
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._short_body: bytearray | None = None  # the body so far of a request outside ASGI
-        self._ignores_input = False  # whether to discard everything that still arrives
-        self._head: tuple[object, int] = (None, 0)  # the request whose head is incomplete, and its bytes
+        self._short_body: bytearray | None = None  # the part of a body that has arrived, outside ASGI
+        self._ignores_input = False  # whether to discard further input
+        # The request with an incomplete head, and its size in bytes.
+        self._head: tuple[object, int] = (None, 0)
 
     # --- Short requests -------------------------------------------------------------------------------
 
@@ -69,7 +70,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
 
     def on_message_complete(self) -> None:
         if self._short_body is not None:
-            reply = self.app.answer_at_once(self.url, self.headers, bytes(self._short_body))
+            reply = self.app.answer_immediately(self.url, self.headers, bytes(self._short_body))
             if reply is not None:
                 self._short_body = None
                 self._send(reply)
@@ -78,21 +79,21 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         super().on_message_complete()
 
     def _may_be_short(self) -> bool:
-        """Whether the head allows an answer without ASGI."""
+        """Return whether the head of the request allows an answer without ASGI."""
         return (
             self.url in self.app.fast_routes
             and self.parser.get_method() == b"POST"
-            and self._is_idle()  # responses must keep their order
+            and self._is_idle()  # responses are sent in the order of requests
             and self.parser.should_keep_alive()
-            and self.parser.get_http_version() == "1.1"  # HTTP/1.0 needs a keep-alive header
+            and self.parser.get_http_version() == "1.1"  # responses to HTTP/1.0 need a keep-alive header
             and not self.expect_100_continue
-            and not self.app.connection_limits.is_ending  # the last response announces the close
+            and not self.app.connection_limits.is_ending  # the last response must announce the close
             and not self.flow.write_paused
             and not self.transport.is_closing()
         )
 
     def _pass_to_asgi(self) -> None:
-        """Give the request and its body so far to ASGI."""
+        """Pass the request, and the part of its body that has arrived, to ASGI."""
         assert self._short_body is not None
         body, self._short_body = bytes(self._short_body), None
         self._start_cycle()
@@ -112,13 +113,13 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         parts.append(reply.body)
         self.transport.write(b"".join(parts))
 
-    # --- Connections that end before their requests do ------------------------------------------------
+    # --- Connections that end before their requests ------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         limits = self.app.connection_limits
         limits.connections = self.connections
-        if limits.is_ending:  # the connection was in the backlog
+        if limits.is_ending:  # it was in the backlog when the shutdown began
             self.shutdown()
         if len(self.connections) > limits.max_connections + _MAX_REFUSED_CONNECTIONS:
             transport.abort()
@@ -128,8 +129,8 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
     def shutdown(self) -> None:
         """Close the connection after the running request, or after a request that arrives within a second.
 
-        A request may already be on its way to an idle connection. It is answered, and the response announces
-        the close.
+        The client of an idle connection may have sent a request already. It is answered, with the header
+        ``Connection: close``.
         """
         self.app.connection_limits.is_ending = True
         if self._is_idle():
@@ -145,21 +146,21 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         return self.cycle is None or self.cycle.response_complete
 
     def pending_head(self) -> object | None:
-        """Return the request whose head is incomplete; None while answering, or if the client is idle."""
-        is_resting = self.timeout_keep_alive_task is not None or self._ignores_input
-        return (self.scope or self) if self._is_idle() and not is_resting else None
+        """Return the request with an incomplete head; None if there is no such request."""
+        is_inactive = self.timeout_keep_alive_task is not None or self._ignores_input
+        return (self.scope or self) if self._is_idle() and not is_inactive else None
 
     def refuse_late_head(self) -> None:
         """Close the connection because no request arrived in time."""
-        if self.scope is None:  # nothing has arrived
+        if self.scope is None:  # no bytes have arrived
             self.transport.close()
         else:
             self._refuse(408, "the head of the request did not arrive in time")
 
     def _check_head(self, count: int) -> None:
-        """Refuse a head of too many bytes; complete heads are not counted."""
-        request, n_before = self._head
-        self._head = (self.scope, count + (n_before if request is self.scope else 0))
+        """Refuse an incomplete head of too many bytes."""
+        request, n_previous_bytes = self._head
+        self._head = (self.scope, count + (n_previous_bytes if request is self.scope else 0))
         if self._head[1] > _MAX_HEAD_BYTES:
             self._refuse(431, f"the head of a request may have at most {_MAX_HEAD_BYTES:,} bytes")
 
@@ -168,7 +169,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         self._refuse(400, "this is not an HTTP/1.1 request")
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Log nothing: requests to upgrade to websockets get an ordinary response."""
+        """Do not warn about requests to upgrade to websockets, which get an ordinary response."""
 
     def on_response_complete(self) -> None:
         if self._ignores_input:
@@ -179,7 +180,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
     def end(self) -> None:
         """Close the connection after the client has had time to read the response.
 
-        Unread input would reset the connection, and the client would lose the response. So input is read and
+        If input is not read, the connection is reset, and the client loses the response. So further input is
         discarded for some seconds.
         """
         if self.transport.is_closing() or self._ignores_input:
@@ -206,7 +207,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
 
 
 class _LingeringTransport:
-    """Transport of uvicorn's responses; if the request was not read to its end, it closes with a delay."""
+    """Transport of responses; if the request was not read completely, `close` closes it with a delay."""
 
     def __init__(self, connection: Connection, cycle: Any) -> None:
         self._connection = connection
@@ -221,6 +222,7 @@ class _LingeringTransport:
             self._connection.transport.close()
 
 
+# Attributes of uvicorn's classes that `Connection` uses.
 _PROTOCOL_ATTRIBUTES = (
     *("connections", "cycle", "expect_100_continue", "flow", "headers", "loop", "parser", "pipeline"),
     *("on_response_complete", "scope", "send_400_response", "server_state", "shutdown"),
@@ -230,11 +232,11 @@ _CYCLE_ATTRIBUTES = ("keep_alive", "more_body", "response_complete", "transport"
 
 
 def choose_protocol() -> type[asyncio.Protocol] | str:
-    """Return :class:`Connection`, or the name of uvicorn's class if that class is not as expected."""
-    differs = find_difference(HttpToolsProtocol, RequestResponseCycle)
-    if not differs:
+    """Return :class:`Connection`, or uvicorn's own protocol if uvicorn has changed."""
+    difference = find_difference(HttpToolsProtocol, RequestResponseCycle)
+    if not difference:
         return Connection
-    reason = f"uvicorn {uvicorn.__version__} has {differs}"
+    reason = f"uvicorn {uvicorn.__version__} has {difference}"
     log("short requests take the slow path", level="warning", reason=reason, remedy="install unkernel[serve]")
     return "httptools"
 
@@ -243,7 +245,7 @@ async def _null_app(scope: Any, receive: Any, send: Any) -> None: ...
 
 
 def find_difference(connections: Any, cycles: Any) -> str:
-    """Describe how uvicorn's classes differ from those that :class:`Connection` needs; "" if they do not."""
+    """Describe what :class:`Connection` needs and uvicorn's classes lack; return "" if nothing is missing."""
     config = uvicorn.Config(_null_app, http=connections, log_config=None, ws="none", lifespan="off")
     loop = asyncio.new_event_loop()
     try:

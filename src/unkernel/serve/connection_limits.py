@@ -14,10 +14,10 @@ class PendingConnection(Protocol):
     """A connection that may wait for the head of a request."""
 
     def pending_head(self) -> object | None:
-        """Return an object that identifies the current wait; None while the connection waits for nothing."""
+        """Return an object that identifies the pending request; None if no request is pending."""
 
     def refuse_late_head(self) -> None:
-        """Answer that the request did not arrive, and close the connection."""
+        """Send an error, and close the connection."""
 
 
 class ConnectionLimits:
@@ -26,17 +26,19 @@ class ConnectionLimits:
     Parameters
     ----------
     seconds : float
-        Time to send the head of a request; late connections are closed after at most 1.25 times this.
+        Time to send the head of a request; late connections are closed after at most 1.25 times as long.
     connections : int
         Largest number of connections; fewer if the process may open fewer files.
     """
 
     def __init__(self, seconds: float, connections: int) -> None:
         self._seconds = seconds
-        self.max_connections = min(connections, max(_max_open_files() - _RESERVED_FILES, 1))
+        self.max_connections = min(connections, max(_raise_open_file_limit() - _RESERVED_FILES, 1))
         self.connections: Iterable[PendingConnection] = ()
-        self.is_ending = False  # whether connections close after one more request
-        self._since: dict[PendingConnection, tuple[object, float]] = {}
+        self.is_ending = (
+            False  # whether the server is stopping; connections then close after one more request
+        )
+        self._wait_starts: dict[PendingConnection, tuple[object, float]] = {}
 
     async def watch(self) -> None:
         """Close overdue connections regularly, in an endless loop."""
@@ -45,26 +47,26 @@ class ConnectionLimits:
             self.close_overdue(time.monotonic())
 
     def close_overdue(self, now: float) -> None:
-        """Close the connections that have waited too long by now."""
-        former_waits, self._since = self._since, {}
+        """Close the connections that have waited too long at the time `now`."""
+        previous_waits, self._wait_starts = self._wait_starts, {}
         for connection in list(self.connections):
             wait = connection.pending_head()
             if wait is None:
                 continue
-            former_wait, began = former_waits.get(connection, (None, now))
-            since = began if former_wait is wait else now
-            if now - since >= self._seconds:
+            previous_wait, previous_start = previous_waits.get(connection, (None, now))
+            start = previous_start if previous_wait is wait else now
+            if now - start >= self._seconds:
                 connection.refuse_late_head()
             else:
-                self._since[connection] = (wait, since)
+                self._wait_starts[connection] = (wait, start)
 
 
-def _max_open_files() -> int:
+def _raise_open_file_limit() -> int:
     """Raise the limit of open files to its maximum, and return it."""
     try:
         import resource
-    except ImportError:  # Windows sets no such limit
+    except ImportError:  # on Windows, which has no such limit
         return 2**31
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard if hard != resource.RLIM_INFINITY else 2**31
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
+    return hard_limit if hard_limit != resource.RLIM_INFINITY else 2**31

@@ -9,8 +9,9 @@ from unkernel.serve.answerers import FieldError
 
 _COLUMN = re.compile(r"column '((?:[^'\\]|\\.)*)'")
 _QUOTED = r"'(?:[^'\\]|\\.)*'"
-_PYTHON = re.compile(rf"{_QUOTED}|a value of type (\w+)|a (dict)\b")  # quotes hold the client's own words
-_JSON = {
+# Matches names of Python types; quoted values of the client also match, and are not replaced.
+_PYTHON_TYPE = re.compile(rf"{_QUOTED}|a value of type (\w+)|a (dict)\b")
+_JSON_TYPES = {
     "dict": "an object",
     "list": "a list",
     "str": "a string",
@@ -19,7 +20,7 @@ _JSON = {
     "bool": "true or false",
     "NoneType": "null",
 }
-_TREE = re.compile(r"^trees\[\d+\]:(\d+):(\d+): ")  # one request has one tree: its index says nothing
+_TREE = re.compile(r"^trees\[\d+\]:(\d+):(\d+): ")  # the index is removed, because a request has one tree
 
 
 class RequestError(Exception):
@@ -30,7 +31,7 @@ class RequestError(Exception):
     status : int
         The HTTP status.
     reason : str
-        The error, its place, and the expected input.
+        A message that describes the error, its place, and the expected input.
     field : str or None
         The invalid part of the body, if known.
     close : bool
@@ -50,8 +51,8 @@ class RequestError(Exception):
 
 
 def make_input_error(error: Exception, place: str = "") -> RequestError:
-    """Turn a model's error into a RequestError; `place` is the input's place in the body."""
-    reason = _TREE.sub(r"line \1, character \2: ", _PYTHON.sub(_name_json_type, str(error)))
+    """Turn an error of a model into a RequestError; `place` is the path of the input in the body."""
+    reason = _TREE.sub(r"line \1, character \2: ", _PYTHON_TYPE.sub(_name_json_type, str(error)))
     column = _COLUMN.search(reason)
     named_field = error.field if isinstance(error, FieldError) else ""
     input_part = named_field or (column[1] if column else "")
@@ -59,6 +60,6 @@ def make_input_error(error: Exception, place: str = "") -> RequestError:
     return RequestError(400, f"{place}: {reason}" if place else reason, field=field or None)
 
 
-def _name_json_type(found: re.Match[str]) -> str:
+def _name_json_type(match: re.Match[str]) -> str:
     """Return the JSON name of a Python type."""
-    return _JSON.get(found[1] or found[2] or "", found[0])
+    return _JSON_TYPES.get(match[1] or match[2] or "", match[0])

@@ -14,12 +14,12 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 HeaderList = list[tuple[bytes, bytes]]
 
-SHORT_BODY_BYTES = 1 << 14  # longer bodies seldom arrive in one piece, and go to a thread
+SHORT_BODY_BYTES = 1 << 14  # longer bodies are answered in a thread
 JSON: HeaderList = [(b"content-type", b"application/json")]
 
 
 class Reply(NamedTuple):
-    """The response to a request: a whole body, or a stream of its parts."""
+    """The response to a request; its body is complete, or a stream of parts."""
 
     body: bytes | AsyncIterator[bytes]
     status: int
@@ -46,9 +46,9 @@ class Endpoint:
     answer : callable
         Returns a model's reply to a head and a body; called on the event loop or in a thread.
     short : bool, default=True
-        Whether quick models answer short bodies within microseconds, on the event loop.
+        Whether fast models answer short bodies on the event loop.
     streams : bool, default=False
-        Whether the body may be JSON lines, answered as they arrive.
+        Whether the body may be JSON lines, which are answered as they arrive.
     """
 
     name: str

@@ -43,7 +43,7 @@ _JSON_TYPES: dict[str, tuple[type, ...]] = {_BYTES: (str,), "BOOL": (bool,)}
 _MAX_AXES = 8
 
 
-def model_metadata(served: ServedModel) -> Json:
+def describe_metadata(served: ServedModel) -> Json:
     """Return the metadata of a model: its name, version, inputs and outputs."""
     return {
         "name": served.name,
@@ -58,13 +58,13 @@ def model_metadata(served: ServedModel) -> Json:
 
 
 class Request:
-    """A request to the endpoint infer.
+    """A request to the endpoint ``infer``.
 
     Parameters
     ----------
     body : bytes
     json_length : int or None
-        Length of the JSON before the bytes of tensors; None if the whole body is JSON.
+        Length of the JSON before the bytes of tensors; None if the body has only JSON.
     """
 
     def __init__(self, body: bytes, json_length: int | None) -> None:
@@ -80,50 +80,50 @@ class Request:
     def _read_inputs(self) -> dict[str, NDArray[Any]]:
         inputs: dict[str, NDArray[Any]] = {}
         for number, tensor in enumerate(_get_typed(self._json, "inputs", list, "")):
-            place = f"inputs[{number}]"
+            path = f"inputs[{number}]"
             if not isinstance(tensor, dict):
-                raise RequestError(400, f"{place} must be an object", field=place)
-            name = _get_typed(tensor, "name", str, place)
+                raise RequestError(400, f"{path} must be an object", field=path)
+            name = _get_typed(tensor, "name", str, path)
             if name in inputs:
-                raise RequestError(400, f"{place}: a second input {name!r}", field=f"{place}.name")
-            inputs[name] = self._read_tensor(tensor, place)
+                raise RequestError(400, f"{path}: a second input {name!r}", field=f"{path}.name")
+            inputs[name] = self._read_tensor(tensor, path)
         if self._binary:
             raise RequestError(400, f"there are {len(self._binary)} bytes after the last tensor")
         return inputs
 
-    def _read_tensor(self, tensor: Json, place: str) -> NDArray[Any]:
-        datatype = _get_typed(tensor, "datatype", str, place)
+    def _read_tensor(self, tensor: Json, path: str) -> NDArray[Any]:
+        datatype = _get_typed(tensor, "datatype", str, path)
         if datatype != _BYTES and datatype not in _NUMPY:
             datatypes = ", ".join([_BYTES, *_NUMPY])
             raise RequestError(
                 400,
-                f"{place}.datatype must be one of {datatypes}, got {datatype!r}",
-                field=f"{place}.datatype",
+                f"{path}.datatype must be one of {datatypes}, got {datatype!r}",
+                field=f"{path}.datatype",
             )
-        shape = _read_shape(tensor, place)
-        size = _get_typed(tensor, "parameters", dict, place, default={}).get("binary_data_size")
+        shape = _read_shape(tensor, path)
+        size = _get_typed(tensor, "parameters", dict, path, default={}).get("binary_data_size")
         values = (
-            _parse_data(_get_typed(tensor, "data", list, place), datatype, place)
+            _parse_data(_get_typed(tensor, "data", list, path), datatype, path)
             if size is None
-            else _parse_bytes(self._take_bytes(size, place), datatype, place)
+            else _parse_bytes(self._take_bytes(size, path), datatype, path)
         )
         if len(values) != math.prod(shape):
-            reason = f"{place}: the shape {shape} has {math.prod(shape)} values, and there are {len(values)}"
-            raise RequestError(400, reason, field=f"{place}.shape")
+            reason = f"{path}: the shape {shape} has {math.prod(shape)} values, and there are {len(values)}"
+            raise RequestError(400, reason, field=f"{path}.shape")
         try:
             return values.reshape(shape)
-        except (ValueError, OverflowError):  # huge axes beside one of length 0
-            raise RequestError(400, f"{place}.shape is too large", field=f"{place}.shape") from None
+        except (ValueError, OverflowError):  # huge axes, and an axis of length 0
+            raise RequestError(400, f"{path}.shape is too large", field=f"{path}.shape") from None
 
-    def _take_bytes(self, size: Any, place: str) -> memoryview:
+    def _take_bytes(self, size: Any, path: str) -> memoryview:
         if type(size) is not int or not 0 <= size <= len(self._binary):
-            reason = f"{place}: binary_data_size must be at most the {len(self._binary)} remaining bytes"
-            raise RequestError(400, reason, field=f"{place}.parameters.binary_data_size")
-        taken, self._binary = self._binary[:size], self._binary[size:]
-        return taken
+            reason = f"{path}: binary_data_size must be at most the {len(self._binary)} remaining bytes"
+            raise RequestError(400, reason, field=f"{path}.parameters.binary_data_size")
+        data, self._binary = self._binary[:size], self._binary[size:]
+        return data
 
     def select_outputs(self, answerer: Answerer) -> list[tuple[Tensor, bool]]:
-        """Return the requested outputs, each with a flag: whether to send it as bytes."""
+        """Return the requested outputs, each with a flag that is true if it is sent as bytes."""
         by_name = {tensor.name: tensor for tensor in answerer.outputs}
         as_bytes_by_default = (
             _get_typed(self._json, "parameters", dict, "", default={}).get("binary_data_output") is True
@@ -132,14 +132,14 @@ class Request:
             return [(tensor, as_bytes_by_default) for tensor in by_name.values()]
         selected = []
         for number, output in enumerate(_get_typed(self._json, "outputs", list, "")):
-            place = f"outputs[{number}]"
+            path = f"outputs[{number}]"
             if not isinstance(output, dict):
-                raise RequestError(400, f"{place} must be an object", field=place)
-            name = _get_typed(output, "name", str, place)
+                raise RequestError(400, f"{path} must be an object", field=path)
+            name = _get_typed(output, "name", str, path)
             if name not in by_name:
-                reason = f"{place}: the model has no output {name!r}; it has: {', '.join(by_name)}"
-                raise RequestError(400, reason, field=f"{place}.name")
-            parameters = _get_typed(output, "parameters", dict, place, default={})
+                reason = f"{path}: the model has no output {name!r}; it has: {', '.join(by_name)}"
+                raise RequestError(400, reason, field=f"{path}.name")
+            parameters = _get_typed(output, "parameters", dict, path, default={})
             selected.append((by_name[name], parameters.get("binary_data", as_bytes_by_default) is True))
         return selected
 
@@ -148,10 +148,10 @@ _MISSING = object()
 _KINDS: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
 
 
-def _get_typed(parent: Json, key: str, kind: type, place: str, *, default: Any = _MISSING) -> Any:
+def _get_typed(parent: Json, key: str, kind: type, path: str, *, default: Any = _MISSING) -> Any:
     """Return the value of a key; raise a RequestError if it is missing or of another type."""
     value = parent.get(key, default)
-    field = f"{place}.{key}" if place else key
+    field = f"{path}.{key}" if path else key
     if value is _MISSING:
         raise RequestError(400, f"{field} is missing", field=field)
     if value is not default and not isinstance(value, kind):
@@ -159,24 +159,24 @@ def _get_typed(parent: Json, key: str, kind: type, place: str, *, default: Any =
     return value
 
 
-def _read_shape(tensor: Json, place: str) -> tuple[int, ...]:
-    shape = _get_typed(tensor, "shape", list, place)
+def _read_shape(tensor: Json, path: str) -> tuple[int, ...]:
+    shape = _get_typed(tensor, "shape", list, path)
     if not 1 <= len(shape) <= _MAX_AXES or not all(type(size) is int and size >= 0 for size in shape):
-        raise RequestError(400, f"{place}.shape must be a list of sizes, got {shape}", field=f"{place}.shape")
+        raise RequestError(400, f"{path}.shape must be a list of sizes, got {shape}", field=f"{path}.shape")
     return tuple(shape)
 
 
-def _parse_data(data: list[Any], datatype: str, place: str) -> NDArray[Any]:
+def _parse_data(data: list[Any], datatype: str, path: str) -> NDArray[Any]:
     """Convert values from JSON, flat or nested, to a flat array."""
     while data and isinstance(data[0], list):
         if not all(isinstance(part, list) for part in data):
-            raise RequestError(400, f"{place}.data is nested unevenly", field=f"{place}.data")
+            raise RequestError(400, f"{path}.data is nested unevenly", field=f"{path}.data")
         data = [value for part in data for value in part]
     kinds = _JSON_TYPES.get(datatype, (int, float) if datatype.startswith("FP") else (int,))
     for value in data:
         if type(value) not in kinds and value is not None:
-            reason = f"{place}.data: {json.dumps(value)[:60]} is not of type {datatype}"
-            raise RequestError(400, reason, field=f"{place}.data")
+            reason = f"{path}.data: {json.dumps(value)[:60]} is not of type {datatype}"
+            raise RequestError(400, reason, field=f"{path}.data")
     if datatype == _BYTES or None in data:
         array = np.empty(len(data), dtype=object)
         array[:] = data
@@ -185,16 +185,16 @@ def _parse_data(data: list[Any], datatype: str, place: str) -> NDArray[Any]:
         return np.array(data, dtype=_NUMPY[datatype])
     except OverflowError:
         raise RequestError(
-            400, f"{place}.data: a value does not fit {datatype}", field=f"{place}.data"
+            400, f"{path}.data: a value does not fit {datatype}", field=f"{path}.data"
         ) from None
 
 
-def _parse_bytes(data: memoryview, datatype: str, place: str) -> NDArray[Any]:
+def _parse_bytes(data: memoryview, datatype: str, path: str) -> NDArray[Any]:
     if datatype != _BYTES:
         kind = np.dtype(_NUMPY[datatype])
         if len(data) % kind.itemsize:
             raise RequestError(
-                400, f"{place}: {len(data)} bytes are not a whole number of {datatype} values", field=place
+                400, f"{path}: {len(data)} bytes are not a whole number of {datatype} values", field=path
             )
         return np.frombuffer(data, dtype=kind)
     texts, begin = [], 0
@@ -202,19 +202,19 @@ def _parse_bytes(data: memoryview, datatype: str, place: str) -> NDArray[Any]:
         begin += 4
         length = struct.unpack_from("<I", data, begin - 4)[0] if begin <= len(data) else len(data)
         if begin + length > len(data):
-            raise RequestError(400, f"{place}: a text is longer than its bytes", field=place)
+            raise RequestError(400, f"{path}: a text is longer than its bytes", field=path)
         try:
             texts.append(str(data[begin : begin + length], "utf-8"))
         except UnicodeDecodeError:
-            raise RequestError(400, f"{place}: a text is not UTF-8", field=place) from None
+            raise RequestError(400, f"{path}: a text is not UTF-8", field=path) from None
         begin += length
     array = np.empty(len(texts), dtype=object)
     array[:] = texts
     return array
 
 
-def check_inputs(inputs: Mapping[str, NDArray[Any]], answerer: Answerer, most: int) -> None:
-    """Raise a RequestError if the inputs do not fit the model, or have more than `most` items."""
+def check_inputs(inputs: Mapping[str, NDArray[Any]], answerer: Answerer, limit: int) -> None:
+    """Raise a RequestError if the inputs do not fit the model, or have more than `limit` items."""
     known_names = [tensor.name for tensor in answerer.inputs]
     unknown = next((name for name in inputs if name not in known_names), None)
     if unknown is not None:
@@ -227,8 +227,8 @@ def check_inputs(inputs: Mapping[str, NDArray[Any]], answerer: Answerer, most: i
     counts = {array.shape[0] for array in inputs.values()}
     if len(counts) > 1:
         raise RequestError(400, "the inputs have different numbers of items", field="inputs")
-    if max(counts) > most:
-        raise RequestError(413, f"there are {max(counts):,} items, and the server's limit is {most:,}")
+    if max(counts) > limit:
+        raise RequestError(413, f"there are {max(counts):,} items, and the server's limit is {limit:,}")
     flat_inputs = {tensor.name for tensor in answerer.inputs if len(tensor.shape) == 1}
     for name, array in inputs.items():
         if name in flat_inputs and array.size != array.shape[0]:

@@ -50,8 +50,8 @@ class InfoEndpoints:
             if entry.is_file()
         }
 
-    def router(self) -> Router:
-        """Return a router of the endpoints; it raises errors, and the application answers them."""
+    def make_router(self) -> Router:
+        """Return a router of the endpoints. It raises errors, which the application turns into responses."""
         version = "/v2/models/{name}/versions/{version}"
         return Router(
             routes=[
@@ -82,14 +82,14 @@ class InfoEndpoints:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: object) -> AsyncIterator[None]:
-        works = [
+        loops = [
             self._models.watch(),
             self._model_endpoints.body_timeouts.watch(),
             self._connection_limits.watch(),
         ]
         if self._watchdog is not None:
-            works.append(self._watchdog.beat())
-        tasks = [asyncio.create_task(work) for work in works]
+            loops.append(self._watchdog.beat())
+        tasks = [asyncio.create_task(loop) for loop in loops]
         try:
             yield
         finally:
@@ -100,14 +100,14 @@ class InfoEndpoints:
     # --- Models ---------------------------------------------------------------------------------------
 
     async def list_models(self, _: Request) -> Response:
-        return _json_response({"models": [self._models.describe(name) for name in self._models.names]})
+        return _make_json_response({"models": [self._models.describe(name) for name in self._models.names]})
 
     async def describe_model(self, request: Request) -> Response:
-        return _json_response(self._models.describe(request.path_params["name"]))
+        return _make_json_response(self._models.describe(request.path_params["name"]))
 
     async def load(self, request: Request) -> Response:
         served = await asyncio.to_thread(self._models.reload, request.path_params["name"])
-        return _json_response(
+        return _make_json_response(
             {"name": served.name, "version": served.version, "load_seconds": served.load_seconds}
         )
 
@@ -118,22 +118,24 @@ class InfoEndpoints:
     # --- The Open Inference Protocol ------------------------------------------------------------------
 
     async def describe_server(self, _: Request) -> Response:
-        return _json_response(inference_protocol.SERVER)
+        return _make_json_response(inference_protocol.SERVER)
 
     async def check_live(self, _: Request) -> Response:
-        return _json_response({"live": True})
+        return _make_json_response({"live": True})
 
     async def check_ready(self, _: Request) -> Response:
         for name in self._models.names:
             self._models.get(name)
-        return _json_response({"ready": True})
+        return _make_json_response({"ready": True})
 
     async def describe_tensors(self, request: Request) -> Response:
-        return _json_response(inference_protocol.model_metadata(self._models.get(**request.path_params)))
+        return _make_json_response(
+            inference_protocol.describe_metadata(self._models.get(**request.path_params))
+        )
 
     async def check_model_ready(self, request: Request) -> Response:
         served = self._models.get(**request.path_params)
-        return _json_response({"name": served.name, "ready": True})
+        return _make_json_response({"name": served.name, "ready": True})
 
     async def infer(self, request: Request) -> Response:
         name, version = request.path_params["name"], request.path_params["version"]
@@ -146,18 +148,18 @@ class InfoEndpoints:
 
     async def list_repository(self, _: Request) -> Response:
         served = [self._models.get(name) for name in self._models.names]
-        return _json_response(
-            [{"name": one.name, "version": one.version, "state": "READY"} for one in served]
+        return _make_json_response(
+            [{"name": model.name, "version": model.version, "state": "READY"} for model in served]
         )
 
-    # --- For people, and for Prometheus ---------------------------------------------------------------
+    # --- Metrics, documentation and the page ----------------------------------------------------------
 
     async def send_metrics(self, _: Request) -> Response:
         text, kind = await asyncio.to_thread(self._metrics.render)
         return Response(text, headers={"content-type": kind})
 
     async def send_openapi(self, _: Request) -> Response:
-        return _json_response(make_document([self._models.get(name) for name in self._models.names]))
+        return _make_json_response(make_document([self._models.get(name) for name in self._models.names]))
 
     async def send_file(self, request: Request) -> Response:
         return self._make_file_response(request.path_params["file"])
@@ -169,12 +171,12 @@ class InfoEndpoints:
         return endpoint
 
     def _make_file_response(self, name: str) -> Response:
-        """Return a file of the page, which was read at startup: requests never open files."""
+        """Return a file of the page. All files were read at startup, so requests do not open files."""
         if name not in self._files or name.rpartition(".")[2] not in _TYPES:
             raise RequestError(404, f"there is no {name!r}")
         headers = {"content-security-policy": _POLICY, "cache-control": "no-cache"}
         return Response(self._files[name], media_type=_TYPES[name.rpartition(".")[2]], headers=headers)
 
 
-def _json_response(value: Any) -> Response:
+def _make_json_response(value: Any) -> Response:
     return Response(encode_json(value), media_type="application/json")

@@ -32,7 +32,7 @@ def log(message: str, *, level: str = "info", exc_info: Any = None, **facts: Any
 def start_log(*, quiet: bool = False) -> None:
     """Log to stderr; with `quiet`, log errors and warnings only.
 
-    If a line cannot be written (the disk is full, say), it is lost, and no request fails.
+    A line that cannot be written, for example to a full disk, is lost, but no request fails.
     """
     logging.raiseExceptions = False
     handler = logging.StreamHandler(sys.stderr)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from unkernel.serve.served_models import ServedModel
 
-_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # names the folder of the workers' counts
+_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # the folder of the counts of all workers
 _BUCKET_SECONDS = (
     0.0001,
     0.00025,
@@ -32,7 +32,7 @@ _BUCKET_SECONDS = (
 
 
 def share_counts(depot: Path) -> None:
-    """Make all workers add up their counts. Call this before the first worker starts."""
+    """Let the workers store their counts in a shared folder; call this before the first worker starts."""
     folder = depot / "metrics"
     folder.mkdir(exist_ok=True)
     os.environ[_FOLDER_VARIABLE] = str(folder)
@@ -77,7 +77,7 @@ class Metrics:
     def count_request(self, model: str, endpoint: str, status: int, seconds: float) -> None:
         key = (model, endpoint, status)
         child = self._children.get(key)
-        if child is None:  # labels are looked up once: the lookup takes longer than counting
+        if child is None:  # cached, because looking up labels takes longer than counting
             child = self._children[key] = self._seconds.labels(model, endpoint, str(status))
         child.observe(seconds)
 
@@ -97,14 +97,14 @@ class Metrics:
 
         if _FOLDER_VARIABLE not in os.environ:
             return generate_latest(self._registry), CONTENT_TYPE_LATEST
-        _forget_dead_workers(Path(os.environ[_FOLDER_VARIABLE]))
+        _remove_gauges_of_dead_workers(Path(os.environ[_FOLDER_VARIABLE]))
         registry = CollectorRegistry()
         MultiProcessCollector(registry)
         return generate_latest(registry), CONTENT_TYPE_LATEST
 
 
-def _forget_dead_workers(folder: Path) -> None:
-    """Remove the gauges of workers that have ended; keep their counters."""
+def _remove_gauges_of_dead_workers(folder: Path) -> None:
+    """Remove the gauges of workers that have ended, and keep their counters."""
     from prometheus_client.multiprocess import mark_process_dead
 
     for path in folder.glob("gauge_live*_*.db"):

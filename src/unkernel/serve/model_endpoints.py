@@ -39,13 +39,13 @@ _Answer = TypeVar("_Answer")
 _LINES = (b"application/x-ndjson", b"application/jsonl", b"application/jsonlines")
 _LINES_HEADERS: HeaderList = [(b"content-type", b"application/x-ndjson")]
 _DEFAULT_TOP, _MAX_TOP = 10, 1000
-_MIN_SECONDS = 1e-3
-_GRACE_SECONDS = 5.0  # after the timeout of a request
+_MIN_TIME_LIMIT = 1e-3  # seconds
+_GRACE_SECONDS = 5.0  # time after the timeout of a request until `on_stuck` is called
 _MAX_LENGTH_DIGITS = 18
 
 
 class ModelEndpoints:
-    """Handlers of the endpoints predict, explain and infer.
+    """Handlers of the endpoints ``predict``, ``explain`` and ``infer``.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class ModelEndpoints:
     threads : int
         Number of threads for slow requests.
     on_stuck : callable, optional
-        Called when work continues for some seconds after its request has timed out.
+        Called if a call of a model still runs some seconds after its request has timed out.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ModelEndpoints:
         self._pool = AbandonableThreads(threads)
         self.infer = Endpoint("infer", self._infer)
 
-    def routes(self) -> dict[str, Route]:
+    def make_routes(self) -> dict[str, Route]:
         """Return the routes of all models, by path."""
         predict = Endpoint("predict", self._predict, streams=True)
         explain = Endpoint("explain", _explain, short=False)
@@ -83,32 +83,32 @@ class ModelEndpoints:
         return routes
 
     def close(self) -> None:
-        """Stop the threads without waiting for running work."""
+        """Stop the threads without waiting for running calls."""
         self._pool.shutdown(wait=False)
 
     # --- Event loop, thread or stream -----------------------------------------------------------------
 
     async def answer(self, route: Route, head: Head, receive: Receive, version: str | None = None) -> Reply:
-        """Answer a request: on the event loop if that is quick, and in a thread otherwise."""
+        """Answer a request, on the event loop if that is fast, and otherwise in a thread."""
         served = self._models.get(route.model, version)
         if _is_stream(route.endpoint, head):
             return Reply(
-                self._stream_answers(served, receive), 200, [*_LINES_HEADERS, _version_header(served)]
+                self._stream_answers(served, receive), 200, [*_LINES_HEADERS, _make_version_header(served)]
             )
         body = await self.body_timeouts.wait_for(read_body(receive, head.headers, self._limits.body))
         if _is_fast(served, route.endpoint, body):
             return route.endpoint.answer(served, head, body)
         return await self._run_in_thread(lambda: route.endpoint.answer(served, head, body))
 
-    def answer_at_once(self, route: Route, head: Head, body: bytes) -> Reply | None:
-        """Answer a request whose body has arrived; return None if that needs a thread or a stream."""
+    def answer_immediately(self, route: Route, head: Head, body: bytes) -> Reply | None:
+        """Answer a request whose body has arrived; return None if it needs a thread or a stream."""
         served = self._models.get(route.model)
         if _is_stream(route.endpoint, head) or not _is_fast(served, route.endpoint, body):
             return None
         return route.endpoint.answer(served, head, body)
 
-    async def _run_in_thread(self, work: Callable[[], _Answer]) -> _Answer:
-        future = self._pool.submit(_call_with_limit, work, time.monotonic() + self._limits.seconds)
+    async def _run_in_thread(self, call: Callable[[], _Answer]) -> _Answer:
+        future = self._pool.submit(_call_with_limit, call, time.monotonic() + self._limits.seconds)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds)
         except TimeoutError:
@@ -116,16 +116,15 @@ class ModelEndpoints:
             raise RequestError(504, f"there was no answer within {self._limits.seconds:g} s") from None
 
     def _check_ended(self, future: Future[Any]) -> None:
-        """Report work that continues after its timeout: it keeps a thread and a processor busy."""
+        """Report a call that still runs after its timeout, as it occupies a thread and a core."""
         if future.running():
             log("request does not end", level="error", seconds=self._limits.seconds + _GRACE_SECONDS)
             self._on_stuck()
 
     async def _stream_answers(self, served: ServedModel, receive: Receive) -> AsyncIterator[bytes]:
-        """Yield the answers to JSON lines; an invalid line gets an error object.
+        """Yield the answers to JSON lines; the answer to an invalid line is an error object.
 
-        An error that ends the stream is sent as the last line. If there is no earlier line, the error becomes
-        the response.
+        An error that ends the stream is sent as the last line, or as the response if there is no other line.
         """
         answerer, line = served.answerer, 1
         parts = read_lines(receive, self._limits.body)
@@ -133,7 +132,7 @@ class ModelEndpoints:
             while (lines := await self.body_timeouts.wait_for(anext(parts, None))) is not None:
                 if answerer.quick:
                     yield _answer_lines(answerer, lines, line)
-                    await asyncio.sleep(0)  # lets other requests run
+                    await asyncio.sleep(0)  # let other requests run
                 else:
                     yield await self._run_in_thread(lambda: _answer_lines(answerer, lines, line))  # noqa: B023
                 line += _count_lines(lines)
@@ -145,8 +144,8 @@ class ModelEndpoints:
     # --- The endpoints --------------------------------------------------------------------------------
 
     def _predict(self, served: ServedModel, _: Head, body: bytes) -> Reply:
-        """Answer one input, or a list of inputs."""
-        began = time.perf_counter()
+        """Predict for one input, or for a list of inputs."""
+        start_time = time.perf_counter()
         answerer, limit = served.answerer, self._limits.batch
         shape = JsonShape.LIST if body.startswith(b"[") else JsonShape.ONE
         answer = answerer.answer_json(body, shape, limit)
@@ -154,12 +153,14 @@ class ModelEndpoints:
             items, shape = _read_items(answerer, body)
             if len(items) > limit:
                 raise RequestError(413, f"{len(items):,} inputs exceed the server's limit of {limit:,}")
-            answer = _call_model(lambda: answerer.answer_items(items, shape), named=shape is JsonShape.LIST)
-        return Reply(answer, 200, [*JSON, _version_header(served), _timing_header(began)])
+            answer = _call_model(
+                lambda: answerer.answer_items(items, shape), has_number=shape is JsonShape.LIST
+            )
+        return Reply(answer, 200, [*JSON, _make_version_header(served), _make_timing_header(start_time)])
 
     def _infer(self, served: ServedModel, head: Head, body: bytes) -> Reply:
-        """Answer the tensors of the Open Inference Protocol."""
-        began = time.perf_counter()
+        """Predict for tensors of the Open Inference Protocol."""
+        start_time = time.perf_counter()
         length = head.headers.get(inference_protocol.JSON_LENGTH, b"")
         if length and not (length.isdigit() and len(length) <= _MAX_LENGTH_DIGITS):
             raise RequestError(400, f"{inference_protocol.JSON_LENGTH.decode()} is not a number")
@@ -167,39 +168,39 @@ class ModelEndpoints:
         inference_protocol.check_inputs(request.inputs, served.answerer, self._limits.batch)
         outputs = _call_model(lambda: served.answerer.infer(request.inputs))
         answer, headers = inference_protocol.encode_answer(served, request, outputs)
-        return Reply(answer, 200, [*headers, _version_header(served), _timing_header(began)])
+        return Reply(answer, 200, [*headers, _make_version_header(served), _make_timing_header(start_time)])
 
 
-def _call_with_limit(work: Callable[[], _Answer], latest: float) -> _Answer:
-    """Call a function; at the time `latest`, its native code raises a TimeoutError."""
-    with TimeLimit(max(latest - time.monotonic(), _MIN_SECONDS)):
-        return work()
+def _call_with_limit(call: Callable[[], _Answer], deadline: float) -> _Answer:
+    """Call a function; at the time `deadline`, its native code raises a TimeoutError."""
+    with TimeLimit(max(deadline - time.monotonic(), _MIN_TIME_LIMIT)):
+        return call()
 
 
 def _explain(served: ServedModel, head: Head, body: bytes) -> Reply:
     """Explain the answer to one input."""
-    began = time.perf_counter()
-    top, of = _explain_options(head.query)
+    start_time = time.perf_counter()
+    top, of = _parse_explain_options(head.query)
     item = _read_one_item(served, body)
-    answer = encode_json(_call_model(lambda: served.answerer.explain(item, top, of), named=False))
-    return Reply(answer, 200, [*JSON, _version_header(served), _timing_header(began)])
+    answer = encode_json(_call_model(lambda: served.answerer.explain(item, top, of), has_number=False))
+    return Reply(answer, 200, [*JSON, _make_version_header(served), _make_timing_header(start_time)])
 
 
-def _call_model(call: Callable[[], _Answer], *, named: bool = True) -> _Answer:
-    """Call a model; raise a RequestError for invalid input, with the input's number if `named`."""
+def _call_model(call: Callable[[], _Answer], *, has_number: bool = True) -> _Answer:
+    """Call a model; raise a RequestError for invalid input. It has the input's index if `has_number`."""
     try:
         return call()
     except RequestError:
         raise
     except (ValueError, TypeError) as error:
-        place = f"[{error.number}]" if named and isinstance(error, ItemError) else ""
+        place = f"[{error.number}]" if has_number and isinstance(error, ItemError) else ""
         raise make_input_error(error, place) from error
     except RecursionError:
         raise RequestError(400, "the input is nested too deeply") from None
 
 
 def _read_items(answerer: Answerer, body: bytes) -> tuple[list[Any], JsonShape]:
-    """Decode the inputs in a body; return them with the shape of the answer: one, or a list."""
+    """Decode the inputs in a body; return them, and whether the answer is one object or a list."""
     content = decode_json(body)
     if isinstance(content, list) and (answerer.input != "row" or _are_rows(content)):
         return content, JsonShape.LIST
@@ -207,7 +208,7 @@ def _read_items(answerer: Answerer, body: bytes) -> tuple[list[Any], JsonShape]:
 
 
 def _answer_lines(answerer: Answerer, lines: bytes, first: int) -> bytes:
-    """Answer complete lines: all together or, if a line is invalid, one by one."""
+    """Answer complete lines: all in one call or, if a line is invalid, one by one."""
     answers = answerer.answer_json(lines, JsonShape.LINES, len(lines))
     if answers is not None:
         return answers
@@ -221,7 +222,7 @@ def _answer_lines(answerer: Answerer, lines: bytes, first: int) -> bytes:
 def _answer_line(answerer: Answerer, text: bytes, number: int) -> bytes:
     try:
         item = decode_json(text, "the line")
-        return _call_model(lambda: answerer.answer_items([item], JsonShape.LINES), named=False)
+        return _call_model(lambda: answerer.answer_items([item], JsonShape.LINES), has_number=False)
     except RequestError as error:
         return _encode_error_line(error, number)
 
@@ -231,12 +232,12 @@ def _encode_error_line(error: RequestError, number: int) -> bytes:
 
 
 def _count_lines(lines: bytes) -> int:
-    """Count newlines with numpy; ``bytes.count`` would take as long as the model."""
+    """Count newlines with numpy, which is faster than ``bytes.count``."""
     return int(np.count_nonzero(np.frombuffer(lines, np.uint8) == ord("\n")))
 
 
 def _are_rows(items: list[Any]) -> bool:
-    """Whether a list holds rows, and is not itself a row."""
+    """Return whether a list is a list of rows, and not a single row."""
     return not items or isinstance(items[0], list | dict)
 
 
@@ -245,9 +246,10 @@ def _is_stream(endpoint: Endpoint, head: Head) -> bool:
     return content_type.partition(b";")[0].strip().lower() in _LINES
 
 
-def _explain_options(query: bytes) -> tuple[int, str | None]:
+def _parse_explain_options(query: bytes) -> tuple[int, str | None]:
     parameters = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
-    if unknown := sorted(parameters.keys() - {"top", "of"}):
+    unknown = sorted(parameters.keys() - {"top", "of"})
+    if unknown:
         raise RequestError(400, f"unknown parameter {unknown[0]!r}: expected top or of", field=unknown[0])
     top = parameters.get("top", str(_DEFAULT_TOP))
     if not top.isascii() or not top.isdigit() or len(top) > 4 or int(top) > _MAX_TOP:
@@ -256,7 +258,7 @@ def _explain_options(query: bytes) -> tuple[int, str | None]:
 
 
 def _is_fast(served: ServedModel, endpoint: Endpoint, body: bytes) -> bool:
-    """Whether a body is answered within microseconds."""
+    """Return whether the answer to a body takes only microseconds."""
     return endpoint.short and served.answerer.quick and len(body) <= SHORT_BODY_BYTES
 
 
@@ -270,10 +272,10 @@ def _read_one_item(served: ServedModel, body: bytes) -> Any:
     return item
 
 
-def _version_header(served: ServedModel) -> tuple[bytes, bytes]:
+def _make_version_header(served: ServedModel) -> tuple[bytes, bytes]:
     return (b"x-model-version", served.version.encode())
 
 
-def _timing_header(began: float) -> tuple[bytes, bytes]:
-    """Return the time since `began` in milliseconds, in the header that browsers show."""
-    return (b"server-timing", b"model;dur=%.4f" % ((time.perf_counter() - began) * 1e3))
+def _make_timing_header(start_time: float) -> tuple[bytes, bytes]:
+    """Return the time since `start_time` in milliseconds, in a header that browsers display."""
+    return (b"server-timing", b"model;dur=%.4f" % ((time.perf_counter() - start_time) * 1e3))

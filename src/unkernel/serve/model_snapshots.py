@@ -1,8 +1,8 @@
 """The server's private copies of model files, which all workers map into memory.
 
-Copying a new model over a mapped file would change the memory of its readers. So the workers map copies. All
-workers watch the files. The first worker that sees a new file copies and checks it, and enters the copy in a
-table that all workers read: one copy and one check per machine.
+If a new model is copied over a mapped file, the mapped memory changes. So the workers map private copies. All
+workers watch the files. The first worker that finds a new file copies and checks it, and adds the copy to a
+table that all workers read, so a file is copied and checked once per machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from unkernel.serve.answerers import check_servable
 
 _PREFIX = "unkernel-serve-"
 _TABLE, _LOCK, _ALIVE = "table.json", "lock", "alive"
-_ATTEMPTS = 5  # to copy a file that changes during the copy
+_MAX_COPY_ATTEMPTS = 5  # a file may change while it is copied
 
 
 @dataclass(frozen=True)
@@ -77,21 +77,21 @@ class ModelSnapshots:
             return {}
 
     def identify_table(self) -> tuple[int, ...]:
-        """Return a value that changes whenever the table does."""
+        """Return a value that changes whenever the table changes."""
         return identify_file(self._folder / _TABLE)
 
-    def path_of(self, entry: Snapshot) -> Path:
+    def get_path(self, entry: Snapshot) -> Path:
         return self._folder / entry.file
 
     def has_changed(self, name: str, entry: Snapshot) -> bool:
-        """Whether the file has changed since it was copied; False if the file does not exist."""
+        """Return whether the file has changed since it was copied; False if it does not exist."""
         try:
             return identify_file(self._sources[name]) != entry.source_identity
         except OSError:
             return False
 
     def take_snapshot(self, name: str, *, again: bool = False) -> Snapshot:
-        """Copy and check a file if it has changed and no other worker has copied it, or if `again` is true.
+        """Copy and check a file if it has changed since the last copy, or if `again` is true.
 
         Returns
         -------
@@ -111,7 +111,7 @@ class ModelSnapshots:
             new_entry = self._copy_and_check(name, entry)
             self._write_table(table | {name: new_entry})
         if entry.file and new_entry.file != entry.file:
-            self.path_of(entry).unlink(missing_ok=True)  # workers keep their mappings
+            self.get_path(entry).unlink(missing_ok=True)  # workers that have mapped the file keep its content
         return new_entry
 
     def _copy_and_check(self, name: str, entry: Snapshot) -> Snapshot:
@@ -119,8 +119,8 @@ class ModelSnapshots:
         file = f"{list(self._sources).index(name)}.{entry.version + 1}.uk"
         copy = self._folder / file
         try:
-            identity = _copy_whole(source, copy)
-            refusal = _find_fault(copy)
+            identity = _copy_unchanged(source, copy)
+            refusal = _find_problem(copy)
         except BaseException:
             copy.unlink(missing_ok=True)
             raise
@@ -148,9 +148,9 @@ def identify_file(path: Path) -> tuple[int, ...]:
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
-def _copy_whole(source: Path, copy: Path) -> tuple[int, ...]:
-    """Copy a file that may be replaced or written meanwhile; return its identity."""
-    for attempt in range(_ATTEMPTS):
+def _copy_unchanged(source: Path, copy: Path) -> tuple[int, ...]:
+    """Copy a file; repeat this if the file changes during the copy. Return its identity."""
+    for attempt in range(_MAX_COPY_ATTEMPTS):
         identity = identify_file(source)
         shutil.copyfile(source, copy)
         if identify_file(source) == identity:
@@ -159,8 +159,8 @@ def _copy_whole(source: Path, copy: Path) -> tuple[int, ...]:
     return identity
 
 
-def _find_fault(copy: Path) -> str | None:
-    """Return why a file cannot be served, or None if it can."""
+def _find_problem(copy: Path) -> str | None:
+    """Return the reason why a file cannot be served; None if it can."""
     try:
         check_servable(load(copy, verify=True))
     except ValueError as error:
@@ -170,7 +170,7 @@ def _find_fault(copy: Path) -> str | None:
 
 @contextlib.contextmanager
 def make_snapshot_folder() -> Iterator[Path]:
-    """Make a private folder that lasts as long as the server; remove the folders of killed servers.
+    """Make a private folder, and remove it at the end; also remove the folders of killed servers.
 
     Raises
     ------
@@ -187,9 +187,10 @@ def make_snapshot_folder() -> Iterator[Path]:
     _remove_orphans()
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))  # with mode 700
     try:
-        with (folder / _LOCK).open("a") as alive:
-            fcntl.flock(alive, fcntl.LOCK_EX)
-            (folder / _LOCK).rename(folder / _ALIVE)  # locked before another server can find it
+        with (folder / _LOCK).open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            # The file is renamed after it is locked, so that other servers always find it locked.
+            (folder / _LOCK).rename(folder / _ALIVE)
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -202,6 +203,6 @@ def _remove_orphans() -> None:
         with contextlib.suppress(OSError):
             if folder.lstat().st_uid != os.getuid():
                 continue
-            with (folder / _ALIVE).open("r+") as alive:
-                fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its server lives
+            with (folder / _ALIVE).open("r+") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the server of this folder runs
                 shutil.rmtree(folder, ignore_errors=True)

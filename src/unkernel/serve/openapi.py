@@ -1,4 +1,4 @@
-"""The server's OpenAPI document, made from the schemas of its models."""
+"""The OpenAPI document of a server, from the schemas of its models."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def make_document(models: Sequence[ServedModel]) -> Json:
 def _make_model_paths(served: ServedModel) -> Json:
     item, answer = served.answerer.item_schema, served.answerer.answer_schema
     example = served.answerer.example
-    either = {"oneOf": [item, {"type": "array", "items": item}]}
+    inputs = {"oneOf": [item, {"type": "array", "items": item}]}
     answers = {"oneOf": [answer, {"type": "array", "items": answer}]}
     lines = {"schema": {"type": "string"}, "description": "One input or answer per line."}
     predict = _make_operation(
         f"Predict for one {served.answerer.input}, a list, or JSON lines.",
-        {"application/json": {"schema": either, "example": example}, "application/x-ndjson": lines},
+        {"application/json": {"schema": inputs, "example": example}, "application/x-ndjson": lines},
         {"application/json": {"schema": answers}, "application/x-ndjson": lines},
     )
     explain = _make_operation(
         f"Explain the answer to one {served.answerer.input}.",
         {"application/json": {"schema": item, "example": example}},
-        _any_json(),
+        _make_json_content(),
     )
     explain["parameters"] = [
         _make_parameter("top", {"type": "integer", "default": 10}, "How many contributions to list."),
@@ -77,7 +77,7 @@ def _make_model_paths(served: ServedModel) -> Json:
         f"/v2/models/{name}/ready": {"get": _make_operation("Check that the model is ready.")},
         f"/v2/models/{name}/infer": {
             "post": _make_operation(
-                "Predict for tensors (Open Inference Protocol).", _any_json(), _any_json()
+                "Predict for tensors (Open Inference Protocol).", _make_json_content(), _make_json_content()
             )
         },
     }
@@ -97,13 +97,13 @@ def _make_operation(summary: str, body: Json | None = None, answer: Json | None 
     error = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
     operation: Json = {
         "summary": summary,
-        "responses": {"200": {"description": "The answer.", "content": answer or _any_json()}}
+        "responses": {"200": {"description": "The answer.", "content": answer or _make_json_content()}}
         | {status: {"description": reason} | error for status, reason in _ERRORS.items()},
     }
     return operation | ({} if body is None else {"requestBody": {"required": True, "content": body}})
 
 
-def _any_json() -> Json:
+def _make_json_content() -> Json:
     return {"application/json": {"schema": {"type": ["object", "array"]}}}
 
 

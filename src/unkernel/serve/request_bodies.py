@@ -28,8 +28,8 @@ class DisconnectedError(Exception):
 class BodyTimeouts:
     """Timeouts for the parts of bodies.
 
-    A timer per request would take longer than many models. So waiting requests are registered, and one loop
-    cancels the overdue ones.
+    A timer per request would take longer than many models. Instead, one loop cancels all requests that have
+    waited too long.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ class BodyTimeouts:
             if task not in self._cancelled:
                 raise
             task.uncancel()
-            words = f"the rest of the body did not arrive within {self._seconds:g} s"
-            raise RequestError(408, words, close=True) from None
+            message = f"the rest of the body did not arrive within {self._seconds:g} s"
+            raise RequestError(408, message, close=True) from None
         finally:
             del self._waiting[task]
             self._cancelled.discard(task)
@@ -63,30 +63,30 @@ class BodyTimeouts:
         """Cancel overdue requests regularly, in an endless loop."""
         while True:
             await asyncio.sleep(self._seconds / 4)
-            latest = time.monotonic() - self._seconds
-            for task, began in self._waiting.items():
-                if began < latest and task not in self._cancelled:
+            latest_start = time.monotonic() - self._seconds
+            for task, start_time in self._waiting.items():
+                if start_time < latest_start and task not in self._cancelled:
                     self._cancelled.add(task)
                     task.cancel()
 
 
-async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:
-    """Read a whole body; raise a RequestError if it is too long."""
-    if int(headers.get(b"content-length", 0)) > most:
-        raise _make_size_error(most)
+async def read_body(receive: Receive, headers: Headers, limit: int) -> bytes:
+    """Read a body; raise a RequestError if it has more than `limit` bytes."""
+    if int(headers.get(b"content-length", 0)) > limit:
+        raise _make_size_error(limit)
     message = await _receive_part(receive)
     if not message.get("more_body"):
         body: bytes = message["body"]
-        if len(body) > most:
-            raise _make_size_error(most)
+        if len(body) > limit:
+            raise _make_size_error(limit)
         return body
     parts, size = [message["body"]], len(message["body"])
     while message.get("more_body"):
         message = await _receive_part(receive)
         parts.append(message["body"])
         size += len(message["body"])
-        if size > most:
-            raise _make_size_error(most)
+        if size > limit:
+            raise _make_size_error(limit)
     return b"".join(parts)
 
 
@@ -97,25 +97,25 @@ async def _receive_part(receive: Receive) -> Any:
     return message
 
 
-async def read_lines(receive: Receive, most: int) -> AsyncIterator[bytes]:
-    """Yield the lines of a stream as they arrive; raise a RequestError if a line is too long."""
-    incomplete: list[bytes] = []  # parts of an incomplete line
+async def read_lines(receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    """Yield complete lines of a stream as they arrive; raise a RequestError for a line over `limit` bytes."""
+    line_parts: list[bytes] = []  # of an incomplete line
     size, has_more = 0, True
     while has_more:
         message = await _receive_part(receive)
         part, has_more = message["body"], message.get("more_body", False)
         end = part.rfind(b"\n") + 1 if has_more else len(part)
         if end or not has_more:
-            yield b"".join([*incomplete, part[:end]])
-            incomplete, size, part = [], 0, part[end:]
-        incomplete.append(part)
+            yield b"".join([*line_parts, part[:end]])
+            line_parts, size, part = [], 0, part[end:]
+        line_parts.append(part)
         size += len(part)
-        if size > most:
-            raise _make_size_error(most, "a line")
+        if size > limit:
+            raise _make_size_error(limit, "a line")
 
 
-def _make_size_error(most: int, what: str = "the body") -> RequestError:
-    return RequestError(413, f"{what} has more than {most:,} bytes, the server's limit", close=True)
+def _make_size_error(limit: int, subject: str = "the body") -> RequestError:
+    return RequestError(413, f"{subject} has more than {limit:,} bytes, the server's limit", close=True)
 
 
 def decode_json(body: bytes, name: str = "the body") -> Any:
@@ -126,7 +126,8 @@ def decode_json(body: bytes, name: str = "the body") -> Any:
     try:
         return _decode(body)
     except msgspec.DecodeError as error:
-        if (decoded := _decode_surrogates(body)) is not None:
+        decoded = _decode_surrogates(body)
+        if decoded is not None:
             return decoded
         raise RequestError(400, _explain_invalid_json(body, name, error)) from None
     except UnicodeDecodeError:
@@ -143,7 +144,7 @@ def _explain_invalid_json(body: bytes, name: str, error: msgspec.DecodeError) ->
 
 
 def _decode_surrogates(body: bytes) -> Any:
-    """Decode JSON with lone surrogates, which models refuse by column; return None if it is still invalid."""
+    """Decode JSON that has lone surrogates; return None if it is not JSON. Models refuse the surrogates."""
     if b"\\u" not in body:
         return None
     try:
@@ -157,7 +158,7 @@ def _refuse_constant(word: str) -> None:
 
 
 def _find_invalid_byte(body: bytes) -> int:
-    """Find the first byte that is not UTF-8; JSON decoders count from the start of a string."""
+    """Find the first byte that is not UTF-8, which JSON decoders count from the start of a string."""
     try:
         body.decode()
     except UnicodeDecodeError as error:

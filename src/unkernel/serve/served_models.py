@@ -12,18 +12,18 @@ from threading import Lock
 from typing import Any
 
 from unkernel import load
-from unkernel.serve.answerers import Answerer, answerer_of
+from unkernel.serve.answerers import Answerer, make_answerer
 from unkernel.serve.errors import RequestError
 from unkernel.serve.json_log import log
 from unkernel.serve.model_snapshots import ModelSnapshots, Snapshot, identify_file
 from unkernel.serve.settings import Settings
 
-_ATTEMPTS = 10  # at loading a copy, which a newer copy may replace meanwhile
+_MAX_LOAD_ATTEMPTS = 10  # a newer copy may replace a copy before it is loaded
 
 
 @dataclass(frozen=True, eq=False)
 class ServedModel:
-    """A version of a model, ready to answer."""
+    """A loaded version of a model."""
 
     name: str
     version: str
@@ -34,8 +34,8 @@ class ServedModel:
 class ServedModels:
     """The models of a worker.
 
-    Each request keeps its :class:`ServedModel` until it is answered. So an old version is freed when its last
-    request ends.
+    Each request keeps its :class:`ServedModel` until it is answered, so an old version is freed after the
+    last of its requests.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ class ServedModels:
         self._lock = Lock()
         self._table_identity: tuple[int, ...] = ()
         self._last_identities: dict[str, tuple[int, ...] | None] = {}
-        self._logged_faults: dict[str, str] = {}  # the last fault that was logged for each model
-        self._unreadable: dict[str, str] = {}  # why a model's file cannot be read
+        self._logged_faults: dict[str, str] = {}  # the fault of each model that was logged last
+        self._unreadable: dict[str, str] = {}  # the reason why the file of a model cannot be read
 
     @property
     def names(self) -> list[str]:
@@ -105,35 +105,35 @@ class ServedModels:
                 self._table_identity = table_identity
 
     def _load_snapshot(self, name: str) -> None:
-        former = self._entries.get(name, Snapshot())
-        for _ in range(_ATTEMPTS):
+        previous = self._entries.get(name, Snapshot())
+        for _ in range(_MAX_LOAD_ATTEMPTS):
             entry = self._snapshots.read_table()[name]
             try:
-                if entry.version != former.version:
+                if entry.version != previous.version:
                     self._load(name, entry)
-            except FileNotFoundError:  # a newer version has replaced it
+            except FileNotFoundError:  # a newer version has replaced the copy
                 continue
             self._entries[name] = entry
-            if entry.refusal and entry.source_identity != former.source_identity:
+            if entry.refusal and entry.source_identity != previous.source_identity:
                 self._log_fault(name, entry.refusal)
                 self._on_refusal(name)
             return
         raise RuntimeError(f"model {name!r} is replaced faster than it can be loaded")
 
     def _load(self, name: str, entry: Snapshot) -> None:
-        began = time.perf_counter()
+        start_time = time.perf_counter()
         # The worker that copied the file has checked every byte.
-        answerer = answerer_of(load(self._snapshots.path_of(entry), verify=False))
+        answerer = make_answerer(load(self._snapshots.get_path(entry), verify=False))
         with contextlib.suppress(ValueError):
-            answerer.answer_one(answerer.example)  # parsers build tables at their first answer
-        served = ServedModel(name, str(entry.version), answerer, time.perf_counter() - began)
+            answerer.answer_one(answerer.example)  # the first answer of a parser builds its tables
+        served = ServedModel(name, str(entry.version), answerer, time.perf_counter() - start_time)
         self._served[name] = served
         self._logged_faults.pop(name, None)
         self._on_load(served)
         log("model loaded", model=name, version=served.version, seconds=round(served.load_seconds, 6))
 
     def reload(self, name: str) -> ServedModel:
-        """Copy and load a model's file now; raise a RequestError if it is refused."""
+        """Copy and load the file of a model immediately; raise a RequestError if it is refused."""
         self.get(name)
         try:
             entry = self._snapshots.take_snapshot(name, again=True)
@@ -148,7 +148,7 @@ class ServedModels:
         return self.get(name)
 
     def check_files(self) -> None:
-        """Load the changed files that have stayed the same since the last check, and so are complete."""
+        """Load changed files, except files that changed since the last check, which may be incomplete."""
         for name, entry in self._snapshots.read_table().items():
             identity = self._identify_source(name)
             is_stable = identity is not None and identity == self._last_identities.get(name)
@@ -176,7 +176,7 @@ class ServedModels:
             await asyncio.sleep(self._watch or 1.0)
             try:
                 await asyncio.to_thread(self.check_files if self._watch else self.load_snapshots)
-            except Exception as error:  # such as a full disk: the next check may succeed
+            except Exception as error:  # for example a full disk; the next check may succeed
                 self._log_fault("", f"looking for new models failed: {error!r}")
 
     def _version(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The server: copies the models, opens the socket and runs the workers."""
+"""The server: copy the models, open the socket and run the workers."""
 
 from __future__ import annotations
 
@@ -45,40 +45,41 @@ def serve(settings: Settings, on_start: Callable[[str], object] = lambda _: None
     with make_snapshot_folder() as folder:
         snapshots = ModelSnapshots(folder, settings.models)
         for name, path in settings.models.items():
-            if refusal := snapshots.take_snapshot(name, again=True).refusal:
+            refusal = snapshots.take_snapshot(name, again=True).refusal
+            if refusal:
                 raise FormatError(path, 0, 0, refusal.removeprefix(f"{path}: "))
-        listening = _listen(settings.host, settings.port)
-        stored = folder / "settings.json"
-        dataclasses.replace(settings, depot=str(folder)).write(stored)
+        listener = _listen(settings.host, settings.port)
+        settings_file = folder / "settings.json"
+        dataclasses.replace(settings, depot=str(folder)).write(settings_file)
         if settings.workers > 1:
             share_counts(folder)
-        with listening:
-            on_start(_address(listening))
+        with listener:
+            on_start(_format_address(listener))
             start_log(quiet=settings.quiet)
-            Supervisor(settings, stored, listening).run()
+            Supervisor(settings, settings_file, listener).run()
 
 
 def _listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; raise an OSError that names the port if it is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((host, port))
-        listening.listen(BACKLOG)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
     except OSError as error:
-        listening.close()
-        words = (
+        listener.close()
+        message = (
             f"cannot listen on {host}, port {port}: {error.strerror}; choose another with --port or --host"
         )
-        raise OSError(error.errno, words) from None
+        raise OSError(error.errno, message) from None
     except BaseException:
-        listening.close()
+        listener.close()
         raise
-    listening.set_inheritable(True)
-    return listening
+    listener.set_inheritable(True)
+    return listener
 
 
-def _address(listening: socket.socket) -> str:
-    host, port = listening.getsockname()[:2]
+def _format_address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

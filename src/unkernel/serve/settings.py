@@ -1,4 +1,4 @@
-"""Settings of a server. The command line takes its defaults from here."""
+"""Settings of a server, with the defaults that the command line shares."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SETTINGS_VARIABLE = "UNKERNEL_SERVE_SETTINGS"  # environment variable: path of the settings file
-_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # a part of addresses
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # a name is a part of URLs
 _SUFFIX = ".uk"
 BACKLOG = 2048  # largest number of connections that wait to be accepted
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one request; a request beyond them gets an error response.
+    """Limits of one request; a request that exceeds a limit gets an error response.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Limits:
     seconds : float, default=30.0
         Time to send a body (408) or the next part of a stream, and to compute a response (504).
     concurrency : int, default=512
-        Largest number of requests that a worker processes at once (429).
+        Largest number of requests that a worker processes at the same time (429).
     connections : int, default=10000
         Largest number of connections of a worker (503); fewer if the system allows fewer open files.
 
@@ -57,7 +57,7 @@ class Settings:
     Attributes
     ----------
     models : dict of str to str
-        The file of each model, by the name in its address.
+        Maps the name of each model, which is a part of its URL, to its file.
     depot : str, default=""
         Folder of the server's own copies of the files; :func:`serve` sets it.
     host : str, default="127.0.0.1"
@@ -67,7 +67,7 @@ class Settings:
     workers : int, default=1
         Number of processes.
     tokens : sequence of str, default=()
-        Accepted bearer tokens; empty accepts all requests.
+        Accepted bearer tokens. If there are none, all requests are accepted.
     watch : float, default=1.0
         Seconds between checks for new files; 0 checks only on ``POST /models/{name}/load``.
     drain : float, default=10.0
@@ -103,7 +103,7 @@ class Settings:
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
-        """Check the names of the models, which are parts of addresses."""
+        """Check the names of the models, which are parts of URLs."""
         for name in self.models:
             _check_name(name, name)
 
@@ -136,7 +136,7 @@ class Settings:
 
 
 def parse_model_files(arguments: Iterable[str]) -> dict[str, str]:
-    """Return the paths of model files by name, from ``income.uk`` or ``people=models/income-7.uk``."""
+    """Parse ``income.uk`` and ``people=models/income-7.uk``; return the paths by the names of the models."""
     paths: dict[str, str] = {}
     for argument in arguments:
         name, equals, path = argument.partition("=")
@@ -160,7 +160,7 @@ def _check_name(name: str, argument: str, advice: str = "") -> None:
 
 
 def read_tokens(path: Path) -> tuple[str, ...]:
-    """Read tokens from a file, one per line; skip empty lines and those that begin with #."""
+    """Read tokens from a file, one per line; skip empty lines and lines that begin with #."""
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     except UnicodeDecodeError as error:

@@ -21,9 +21,9 @@ from unkernel.serve.settings import SETTINGS_VARIABLE, Settings
 from unkernel.serve.watchdog import take_report
 
 READY = b"ready\n"  # a worker writes this to stdout when it accepts requests
-_RESTART_SECONDS = 1.0  # delay before replacing a worker that was never ready
-_HANDSHAKE_SECONDS = 0.1  # time for half-open connections to complete at shutdown
-_KILL_DELAY_SECONDS = 10.0  # after the drain time, workers that still run are killed
+_RESTART_SECONDS = 1.0  # delay before a worker that ended during its start is replaced
+_HANDSHAKE_SECONDS = 0.1  # time for half-open connections to be established at shutdown
+_KILL_DELAY_SECONDS = 10.0  # time after the drain until running workers are killed
 
 
 @dataclass(eq=False)
@@ -33,26 +33,27 @@ class _Worker:
 
 
 class Supervisor:
-    """Workers that share a socket.
+    """Starts workers that share a socket, and replaces workers that end.
 
-    Every worker is a process, even if there is only one: native code that does not return blocks its whole
-    process, which the supervisor replaces.
+    Every worker is a process, even if there is only one: if native code does not return, the
+    worker can only be ended and replaced.
 
     Parameters
     ----------
     settings : Settings
-    stored : Path
+    settings_file : Path
         The file of the settings.
-    listening : socket
-        Closed when the workers stop.
+    listener : socket
+        The listening socket; it is closed when the workers stop.
     """
 
-    def __init__(self, settings: Settings, stored: Path, listening: socket.socket) -> None:
+    def __init__(self, settings: Settings, settings_file: Path, listener: socket.socket) -> None:
         self._settings = settings
-        self._stored = stored
-        self._listening = listening
+        self._settings_file = settings_file
+        self._listener = listener
         self._workers: list[_Worker] = []
-        self._events: SimpleQueue[_Worker | None] = SimpleQueue()  # workers that ended; None for a signal
+        # An event is a worker that has ended, or None for a signal.
+        self._events: SimpleQueue[_Worker | None] = SimpleQueue()
 
     def run(self) -> None:
         """Run the workers until SIGTERM or Ctrl-C; raise a ChildProcessError if one cannot start."""
@@ -63,33 +64,33 @@ class Supervisor:
         try:
             for _ in range(self._settings.workers):
                 self._start_worker()
-            while (ended := self._events.get()) is not None:
-                self._replace_worker(ended)
+            for ended_worker in iter(self._events.get, None):
+                self._replace_worker(ended_worker)
         finally:
             self._stop_workers()
             for number, handler in former_handlers.items():
                 signal.signal(number, handler)
 
     def _start_worker(self) -> None:
-        """Start a worker. Its stdin closes when this process ends, however that happens."""
-        descriptor = self._listening.fileno()
+        """Start a worker. Its stdin is closed when this process ends, even if this process is killed."""
+        descriptor = self._listener.fileno()
         process = subprocess.Popen(
             [sys.executable, "-m", "unkernel.serve.worker", str(descriptor)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=[descriptor],
-            process_group=0,  # Ctrl-C reaches the supervisor alone
+            process_group=0,  # Ctrl-C reaches only the supervisor
             env=self._make_environment(),
         )
         worker = _Worker(process)
         self._workers.append(worker)
-        Thread(target=self._await_exit, args=(worker,), daemon=True).start()
+        Thread(target=self._wait_for_exit, args=(worker,), daemon=True).start()
 
     def _make_environment(self) -> Mapping[str, str]:
         path = os.pathsep.join(filter(None, sys.path))
-        return os.environ | {SETTINGS_VARIABLE: str(self._stored), "PYTHONPATH": path}
+        return os.environ | {SETTINGS_VARIABLE: str(self._settings_file), "PYTHONPATH": path}
 
-    def _await_exit(self, worker: _Worker) -> None:
+    def _wait_for_exit(self, worker: _Worker) -> None:
         assert worker.process.stdout is not None
         worker.is_ready = worker.process.stdout.readline() == READY
         worker.process.wait()
@@ -102,48 +103,48 @@ class Supervisor:
         code, number = worker.process.returncode, worker.process.pid
         if code > 0 and not worker.is_ready:
             raise ChildProcessError("a worker could not start; the log says why")
-        stack = take_report(self._stored.parent, number)
+        stack = take_report(self._settings_file.parent, number)
         if stack:
             log("worker did not answer", level="error", worker=number, stack=stack)
         log("worker replaced", level="warning", worker=number, code=code)
         self._start_worker()
 
     def _stop_workers(self) -> None:
-        """Stop the workers; kill the late ones, or all workers after another signal."""
-        refuse_connections(self._listening)
+        """Stop the workers; kill workers that do not stop in time, or all workers at a second signal."""
+        refuse_connections(self._listener)
         time.sleep(_HANDSHAKE_SECONDS)
-        self._listening.close()
+        self._listener.close()
         for worker in self._workers:
             worker.process.terminate()
-        latest = time.monotonic() + self._settings.drain + _KILL_DELAY_SECONDS
+        deadline = time.monotonic() + self._settings.drain + _KILL_DELAY_SECONDS
         while any(worker.process.poll() is None for worker in self._workers):
-            if time.monotonic() > latest or (not self._events.empty() and self._events.get() is None):
+            if time.monotonic() > deadline or (not self._events.empty() and self._events.get() is None):
                 for worker in self._workers:
                     worker.process.kill()
             time.sleep(0.02)
 
 
-def refuse_connections(listening: socket.socket) -> None:
-    """Make a socket refuse new connections, but keep those in its backlog.
+def refuse_connections(listener: socket.socket) -> None:
+    """Make a socket refuse new connections, and keep the connections in its backlog.
 
     Closing a socket resets the connections in its backlog. On Linux, a filter drops packets that ask for a
-    new connection (SYN without ACK) while the workers accept the backlog. Their senders try again, and find
-    the port closed. On other systems, do nothing.
+    new connection (SYN without ACK) while the workers accept the backlog. Clients retry, and find the
+    port closed. On other systems, this function does nothing.
     """
     if not sys.platform.startswith("linux"):
         return
-    load_flags, mask, is_equal, take, drop = (
+    load_flags, mask, is_equal, accept, drop = (
         (0x30, 0, 0, 13),  # A = the byte of TCP's flags
         (0x54, 0, 0, 0x12),  # A &= SYN | ACK
         (0x15, 1, 0, 0x02),  # skip the next step if A == SYN
         (0x06, 0, 0, 0xFFFFFFFF),
         (0x06, 0, 0, 0),
     )
-    steps = [load_flags, mask, is_equal, take, drop]
+    steps = [load_flags, mask, is_equal, accept, drop]
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
     program = struct.pack("HP", len(steps), ctypes.addressof(code))
     so_attach_filter = 26
     try:
-        listening.setsockopt(socket.SOL_SOCKET, so_attach_filter, program)
-    except OSError as error:  # such as a sandbox
+        listener.setsockopt(socket.SOL_SOCKET, so_attach_filter, program)
+    except OSError as error:  # for example in a sandbox
         log("waiting connections may be reset", level="warning", reason=str(error))

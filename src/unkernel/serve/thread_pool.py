@@ -14,8 +14,8 @@ _Work = tuple[Future[Any], Callable[[], Any]]
 class AbandonableThreads(Executor):
     """A pool of daemon threads, which do not keep the process alive.
 
-    Python waits for the threads of a ``ThreadPoolExecutor`` at exit. A server that stops must not wait for
-    work whose request has timed out (504).
+    At exit, Python waits for the threads of a ``ThreadPoolExecutor``. A server that stops must not wait for
+    requests that have timed out (504).
 
     Parameters
     ----------
@@ -24,14 +24,14 @@ class AbandonableThreads(Executor):
     """
 
     def __init__(self, count: int) -> None:
-        self._waiting: SimpleQueue[_Work | None] = SimpleQueue()
+        self._queue: SimpleQueue[_Work | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._count = count
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Call a function in one of the threads."""
         future: Future[Any] = Future()
-        self._waiting.put((future, lambda: fn(*args, **kwargs)))
+        self._queue.put((future, lambda: fn(*args, **kwargs)))
         if len(self._threads) < self._count:
             self._threads.append(threading.Thread(target=self._run, daemon=True))
             self._threads[-1].start()
@@ -40,10 +40,10 @@ class AbandonableThreads(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the threads when the queue is empty, without waiting for running calls."""
         for _ in self._threads:
-            self._waiting.put(None)
+            self._queue.put(None)
 
     def _run(self) -> None:
-        while (work := self._waiting.get()) is not None:
+        while (work := self._queue.get()) is not None:
             future, call = work
             if not future.set_running_or_notify_cancel():
                 continue
@@ -53,4 +53,4 @@ class AbandonableThreads(Executor):
                 future.set_exception(error)
             else:
                 future.set_result(result)
-            del work, future, call  # frees the memory while the thread waits
+            del work, future, call  # frees the memory of the result while the thread waits

@@ -6,15 +6,15 @@ import asyncio
 import faulthandler
 from pathlib import Path
 
-_MAX_BEAT_SECONDS = 1.0
-_GRACE_SECONDS = 5.0  # after the timeout of a request
+_MAX_BEAT_SECONDS = 1.0  # interval at which the timer is restarted
+_GRACE_SECONDS = 5.0  # time after the timeout of a request until the process ends
 
 
 class Watchdog:
     """Ends this process if its event loop is blocked for longer than the timeout of requests.
 
-    There is no other way to end native code that holds Python's lock and does not return. The watchdog is
-    the timer of ``faulthandler``: a native thread, which needs no lock. It writes the stacks of all threads
+    The watchdog ends native code that holds the GIL and does not return. It is the timer of
+    ``faulthandler``, a native thread that does not need the GIL. It writes the stacks of all threads
     to a report, which the supervisor logs.
 
     Parameters
@@ -29,7 +29,7 @@ class Watchdog:
 
     def __init__(self, seconds: float, folder: Path, process: int) -> None:
         self._seconds = seconds + _GRACE_SECONDS
-        self._report = _report_path(folder, process)
+        self._report = _make_report_path(folder, process)
 
     async def beat(self) -> None:
         """Restart the watchdog's timer regularly, in an endless loop."""
@@ -44,7 +44,7 @@ class Watchdog:
 
 def take_report(folder: Path, process: int) -> str:
     """Return and remove the watchdog's report of a process; return an empty string if there is none."""
-    path = _report_path(folder, process)
+    path = _make_report_path(folder, process)
     try:
         report = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -53,5 +53,5 @@ def take_report(folder: Path, process: int) -> str:
     return report
 
 
-def _report_path(folder: Path, process: int) -> Path:
+def _make_report_path(folder: Path, process: int) -> Path:
     return folder / f"stuck.{process}.txt"

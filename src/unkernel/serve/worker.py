@@ -28,8 +28,8 @@ from unkernel.serve.settings import BACKLOG, SETTINGS_VARIABLE, Settings
 from unkernel.serve.supervisor import READY
 from unkernel.serve.watchdog import Watchdog
 
-_THREADS = 4
-_KEEP_ALIVE_SECONDS = 75  # longer than common proxies keep theirs
+_MAX_THREADS = 4  # for slow requests
+_KEEP_ALIVE_SECONDS = 75  # longer than the default of common proxies
 
 
 def main() -> None:
@@ -37,7 +37,7 @@ def main() -> None:
     settings = Settings.read(Path(os.environ[SETTINGS_VARIABLE]))
     start_log(quiet=settings.quiet)
     Thread(target=_stop_with_supervisor, daemon=True).start()
-    warnings.simplefilter("ignore")  # clients' data must not write to the JSON log
+    warnings.simplefilter("ignore")  # data of clients may cause warnings, which are not JSON
     watchdog = Watchdog(settings.limits.seconds, Path(settings.depot), os.getpid())
     app = make_application(settings, watchdog, on_stuck=_stop)
     gc.collect()
@@ -47,7 +47,7 @@ def main() -> None:
 
 class _Server(uvicorn.Server):  # type: ignore[misc]  # uvicorn is half typed
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and tell the supervisor."""
+        """Start accepting connections, and notify the supervisor."""
         await super().startup(sockets)
         os.write(sys.stdout.fileno(), READY)
 
@@ -67,13 +67,13 @@ def _make_config(settings: Settings, app: Application) -> uvicorn.Config:
 
 
 def _stop_with_supervisor() -> None:
-    """Stop when stdin closes: the supervisor has ended, perhaps killed."""
+    """Stop when stdin is closed, which means that the supervisor has ended."""
     sys.stdin.buffer.read()
     _stop()
 
 
 def _stop() -> None:
-    """Answer the running requests, and end the process."""
+    """End the process after the running requests have been answered."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -86,10 +86,10 @@ def make_application(
     metrics = Metrics()
     models = ServedModels(settings, metrics.count_load, metrics.count_refusal)
     models.load_snapshots()
-    model_endpoints = ModelEndpoints(models, settings.limits, min(_THREADS, thread_count(-1)), on_stuck)
+    model_endpoints = ModelEndpoints(models, settings.limits, min(_MAX_THREADS, thread_count(-1)), on_stuck)
     connection_limits = ConnectionLimits(settings.limits.seconds, settings.limits.connections)
     info_endpoints = InfoEndpoints(models, model_endpoints, metrics, connection_limits, watchdog)
-    return Application(settings, metrics, model_endpoints, info_endpoints.router(), connection_limits)
+    return Application(settings, metrics, model_endpoints, info_endpoints.make_router(), connection_limits)
 
 
 if __name__ == "__main__":

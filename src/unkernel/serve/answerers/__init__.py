@@ -4,20 +4,20 @@ from typing import Any
 
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.serve.answerers.base import Answerer, FieldError, ItemError, Json, Tensor
-from unkernel.serve.answerers.records import record_answerer
+from unkernel.serve.answerers.records import make_record_answerer
 from unkernel.serve.answerers.rows import RowAnswerer
 from unkernel.serve.answerers.trees import TreeAnswerer
 
 
-def answerer_of(model: Any) -> Answerer:
+def make_answerer(model: Any) -> Answerer:
     """Return the answerer of a model; raise a ValueError if it cannot be served."""
     if isinstance(model, RecordClassifier):
-        return record_answerer(model)
+        return make_record_answerer(model)
     if isinstance(model, CompiledClassifier):
         return RowAnswerer(model)
     if isinstance(model, TreeClassifier):
         return TreeAnswerer(model)
-    # Imported here because most servers have no parsers.
+    # Imported only here, because most servers have no parsers.
     from unkernel.serve.answerers.sentences import SentenceAnswerer, is_sentence_model
 
     if is_sentence_model(model):
@@ -27,7 +27,7 @@ def answerer_of(model: Any) -> Answerer:
 
 def check_servable(model: Any) -> None:
     """Raise a ValueError if a model cannot be served."""
-    answerer_of(model)
+    make_answerer(model)
 
 
-__all__ = ["Answerer", "FieldError", "ItemError", "Json", "Tensor", "answerer_of", "check_servable"]
+__all__ = ["Answerer", "FieldError", "ItemError", "Json", "Tensor", "check_servable", "make_answerer"]

@@ -1,4 +1,4 @@
-"""The interface between the server and its models."""
+"""The interface of models that the server uses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Tensor:
     datatype : str
         The protocol's name, such as ``"FP64"`` or ``"BYTES"``.
     shape : tuple of int
-        -1 stands for any number.
+        -1 stands for any size.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Answerer(ABC):
     input : str
         The kind of an input: ``"record"``, ``"row"``, ``"tree"``, ``"text"`` or ``"sentences"``.
     quick : bool
-        Whether an answer takes microseconds, so that a few inputs need no thread.
+        Whether an answer takes microseconds. Then, short requests are answered on the event loop.
     """
 
     input: str
@@ -84,20 +84,20 @@ class Answerer(ABC):
         return answers
 
     def answer_items(self, items: Sequence[Any], shape: JsonShape) -> bytes:
-        """Answer inputs in JSON of a shape; raise an :class:`ItemError` for the first invalid input."""
+        """Answer inputs as JSON of a shape; raise an :class:`ItemError` for the first invalid input."""
         return encode_answers(self.answer_many(items), shape)
 
-    def answer_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
+    def answer_json(self, text: bytes, shape: JsonShape, limit: int) -> bytes | None:
         """Answer inputs in JSON without creating Python objects.
 
-        Return None if the model cannot do so, if an input is invalid, or for more than `most` inputs.
-        Then call :meth:`answer_items` with the decoded inputs: it returns the answers or raises the error.
+        Return None if the model does not support this, if an input is invalid, or for more than `limit`
+        inputs. Then, call :meth:`answer_items`, which returns the answers or raises the error.
         """
         return None
 
     @abstractmethod
     def explain(self, item: Any, top: int, of: str | None) -> Json:
-        """Explain the score of class `of`, or of the predicted class, by its `top` contributions."""
+        """Explain a score by its `top` largest contributions. `of` is a class; None: the predicted class."""
 
     # --- The Open Inference Protocol ------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ class Answerer(ABC):
 
     @abstractmethod
     def infer(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the output arrays by name, given the input arrays by name; rows are items."""
+        """Return the output arrays, given the input arrays, by name. The first axis counts the items."""
 
 
 def check_characters(text: str) -> None:
@@ -121,8 +121,8 @@ def check_characters(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        words = f"character {error.start} of the text is a lone surrogate, which is no character"
-        raise ValueError(words) from None
+        message = f"character {error.start} of the text is a lone surrogate, which is no character"
+        raise ValueError(message) from None
 
 
 def encode_answers(answers: Sequence[Json], shape: JsonShape) -> bytes:

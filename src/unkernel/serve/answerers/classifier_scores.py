@@ -55,31 +55,29 @@ class AnswerFormat:
 
     @cached_property
     def json_writer(self) -> JsonAnswers | None:
-        """Compiled writer of answers, for classifiers that predict by the sign of a score; else None."""
+        """Native writer of answers, for classifiers that predict by the sign of one score; otherwise None."""
         decision = self._decision
         if not decision.chooses_by_sign or (self.has_probabilities and self._sigmoid is None):
             return None
-        end = ["}"]
+        suffixes = ["}"]
         if self.has_probabilities:
             negative, positive = (_encode(name).decode() for name in self._names)
-            end = [f',"probabilities":{{{negative}:', f",{positive}:", "}}"]
-        first, second = (
-            [f'{{"prediction":{_encode(label).decode()},"score":', *end]
+            suffixes = [f',"probabilities":{{{negative}:', f",{positive}:", "}}"]
+        negative_parts, positive_parts = (
+            [f'{{"prediction":{_encode(label).decode()},"score":', *suffixes]
             for label in decision.classes.tolist()
         )
-        return JsonAnswers(first, second, self._sigmoid, decision.zero_is_positive)
+        return JsonAnswers(negative_parts, positive_parts, self._sigmoid, decision.zero_is_positive)
 
     @cached_property
     def _sigmoid(self) -> tuple[float, float, bool] | None:
-        """Sigmoid from the score to the probabilities of two classes, (a, b, is log-linear), or None."""
+        """Parameters (a, b, is_log_linear) of the sigmoid that maps scores to probabilities; else None."""
         probability = self._decision.probability
         if isinstance(probability, Softmax):
             return (-1.0, 0.0, True)
-        curve = (
-            probability.of_scores[0]
-            if isinstance(probability, Curves) and len(probability.of_scores) == 1
-            else None
-        )
+        if not isinstance(probability, Curves) or len(probability.of_scores) != 1:
+            return None
+        curve = probability.of_scores[0]
         return (curve.a, curve.b, False) if isinstance(curve, Sigmoid) else None
 
     def describe(self) -> Json:
@@ -93,7 +91,7 @@ class AnswerFormat:
     def schema(self) -> Json:
         """OpenAPI schema of an answer."""
         properties: Json = {
-            "prediction": _label_schema(self._decision),
+            "prediction": _make_label_schema(self._decision),
             "score": {"type": "number"}
             if self._decision.n_scores == 1
             else {"type": "array", "items": {"type": "number"}},
@@ -189,31 +187,31 @@ class ScoreAnswerer(Answerer):
 
 def explanation_to_json(explanation: Explanation, answer: Json) -> Json:
     """Return an answer together with its explanation."""
-    numbers_of = explanation.comparison.numbers
+    get_numbers = explanation.comparison.numbers
     return answer | {
         "for_class": explanation.for_class,
         "against": explanation.against,
-        "intercept": _subtract_runner_up(numbers_of(explanation.intercept)),
+        "intercept": _subtract_runner_up(get_numbers(explanation.intercept)),
         "contributions": [
             {
                 "label": AND.join(part.names),
                 "names": list(part.names),
-                "value": _subtract_runner_up(numbers_of(part.value)),
+                "value": _subtract_runner_up(get_numbers(part.value)),
             }
             for part in explanation.contributions
         ],
-        "rest": _subtract_runner_up(numbers_of(explanation.rest)),
-        "total": _subtract_runner_up(numbers_of(explanation.score)),
+        "rest": _subtract_runner_up(get_numbers(explanation.rest)),
+        "total": _subtract_runner_up(get_numbers(explanation.score)),
         "conjunctions": explanation.n_conjunctions,
     }
 
 
 def _subtract_runner_up(numbers: Sequence[float]) -> float:
-    """Return the number of the winner; if there is a runner-up, subtract its number."""
+    """Return the first number, of the winner, minus the second, of the runner-up if there is one."""
     return float(numbers[0] - numbers[1]) if len(numbers) > 1 else float(numbers[0])
 
 
-def _label_schema(decision: Decision) -> Json:
+def _make_label_schema(decision: Decision) -> Json:
     if decision.scheme == "regression":
         return {"type": "number"}
     return {"enum": decision.classes.tolist()}

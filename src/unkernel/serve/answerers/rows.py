@@ -16,13 +16,13 @@ from unkernel.serve.answerers.base import FieldError, Json, Tensor
 from unkernel.serve.answerers.classifier_scores import AnswerFormat, ScoreAnswerer, explanation_to_json
 
 _MAX_COLUMN = np.iinfo(np.int32).max
-_SPARSE = {"ids", "values"}
+_SPARSE_ROW_KEYS = {"ids", "values"}
 
 
 class RowAnswerer(ScoreAnswerer):
     """A model of rows of numbers.
 
-    A row is a list of all values, or the nonzero columns: ``[0, 1.5, 0]`` and
+    A row is a list of all values, or an object with the nonzero columns: ``[0, 1.5, 0]`` and
     ``{"ids": [1], "values": [1.5]}`` are the same row. Without ``values``, each value is 1.
     """
 
@@ -63,7 +63,7 @@ class RowAnswerer(ScoreAnswerer):
         offsets = np.cumsum([0, *(len(ids) for ids, _ in sparse_rows)], dtype=np.int64)
         ids = np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in sparse_rows)])
         values = np.concatenate([np.empty(0), *(values for _, values in sparse_rows)])
-        rows = CsrRows.of(offsets, ids, values, self._width(ids))
+        rows = CsrRows.of(offsets, ids, values, self._count_columns(ids))
         check_width(rows, self._model.n_features_in_, self._model.model.fixed_width)
         return self._model.score_csr(rows, 1)
 
@@ -81,14 +81,14 @@ class RowAnswerer(ScoreAnswerer):
         rows = np.asarray(inputs["rows"], dtype=np.float64)
         return self._format.make_tensors(self._model.score_csr(self._model._check_rows(rows), 1))
 
-    def _width(self, ids: Any) -> int:
+    def _count_columns(self, ids: Any) -> int:
         return max(self._model.n_features_in_, int(ids.max(initial=-1)) + 1)
 
     def _read_row(self, item: Any) -> tuple[Any, Any]:
         """Return the columns of a row in ascending order, and their values."""
         if isinstance(item, list):
             return self._read_dense(item)
-        if not isinstance(item, dict) or "ids" not in item or item.keys() - _SPARSE:
+        if not isinstance(item, dict) or "ids" not in item or item.keys() - _SPARSE_ROW_KEYS:
             raise ValueError(
                 'a row is a list of numbers, or an object such as {"ids": [3, 7], "values": [1, 0.5]}'
             )
@@ -119,8 +119,8 @@ class RowAnswerer(ScoreAnswerer):
             raise ValueError(
                 f"the row has {len(numbers)} values, but the model has {self._model.n_features_in_} columns"
             )
-        present = np.flatnonzero(numbers)
-        return present.astype(np.int32), numbers[present]
+        columns = np.flatnonzero(numbers)
+        return columns.astype(np.int32), numbers[columns]
 
 
 def _check_numbers(values: Any, name: str) -> Any:

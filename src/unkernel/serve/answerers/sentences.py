@@ -1,4 +1,4 @@
-"""Answerers for parsers, taggers, chunkers and tokenizers: from text or sentences to sentences."""
+"""Answerers for parsers, taggers, chunkers and tokenizers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ _EXAMPLES = {
     "chunker": "He PRP\nreckons VBZ\nthe DT\ndeficit NN\n\n",
     "bunsetsu_parser": "* 0 1D\n太郎 名詞,固有名詞\nは 助詞,係助詞\n* 1 -1D\n来た 動詞,自立\nEOS\n",
 }
-_WORDS = "1\tDogs\tdog\tNOUN\tNNS\t_\t_\t_\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t_\t_\t_\t_\n\n"  # in CoNLL-U
+_CONLLU_EXAMPLE = (
+    "1\tDogs\tdog\tNOUN\tNNS\t_\t_\t_\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t_\t_\t_\t_\n\n"  # in CoNLL-U
+)
 
 
 class SentenceAnswerer(Answerer):
-    """A parser, tagger, chunker or tokenizer; an input is a raw text, or sentences in the parser's format."""
+    """A parser, tagger, chunker or tokenizer. An input is a text, or sentences in the format of the model."""
 
     def __init__(self, model: SavedModel) -> None:
         self._model = model
@@ -48,7 +50,7 @@ class SentenceAnswerer(Answerer):
 
     @property
     def example(self) -> Any:
-        return _EXAMPLES.get(self.input) or _EXAMPLES.get(self._model.kind, _WORDS)
+        return _EXAMPLES.get(self.input) or _EXAMPLES.get(self._model.kind, _CONLLU_EXAMPLE)
 
     def answer_one(self, item: Any) -> Json:
         parts = list(self._parse(item))
@@ -64,7 +66,7 @@ class SentenceAnswerer(Answerer):
         return {
             "sentences": [_to_json(sentence) | _draw(sentence) for part in parts for sentence in part.corpus],
             "output": b"".join(part.data for part in parts).decode(),
-            "decisions": [decision for part in parts for decision in self._decisions(part, top)],
+            "decisions": [decision for part in parts for decision in self._explain_decisions(part, top)],
         }
 
     def _parse(self, item: Any) -> Iterator[Parsed]:
@@ -75,7 +77,7 @@ class SentenceAnswerer(Answerer):
         check_characters(item)
         return parse_stream(self._model, _Body(item.encode()), n_jobs=1)
 
-    def _decisions(self, part: Parsed, top: int) -> Iterator[Json]:
+    def _explain_decisions(self, part: Parsed, top: int) -> Iterator[Json]:
         model: Any = self._model.parser if isinstance(self._model, TextParserModel) else self._model
         if not isinstance(model, ParserModel):
             return
@@ -123,5 +125,5 @@ def _draw(sentence: Any) -> Json:
 
 
 def is_sentence_model(model: Any) -> bool:
-    """Whether a model is a parser, tagger, chunker or tokenizer."""
+    """Return whether a model is a parser, tagger, chunker or tokenizer."""
     return isinstance(model, ParserModel | TextParserModel | TokenizerModel | ChunkModel)
