@@ -38,7 +38,7 @@ std::uint64_t hash_word(std::uint64_t chain, std::uint64_t word) {
   return product ^ product >> 32;
 }
 
-// Uses two chains of multiplications, because each hash_word of a single chain would wait for the hash_word
+// Uses two chains of multiplications, because each step of a single chain would wait for the step
 // before it.
 std::uint64_t hash_of(const AnswerCache::Key& key) {
   const std::int32_t* columns = key.columns.data();

@@ -9,15 +9,15 @@ namespace unkernel::solve {
 
 // Removes shrunk rows from active_ and sleeping rows from awake. The two lists stay in storage order.
 void DualCoordinateDescent::collect_awake_rows() {
-  std::size_t kept = 0;
+  std::size_t remaining = 0;
   state_.awake.clear();
   for (const std::int32_t i : active_) {
     const std::uint32_t asleep_until = coordinate(i).asleep_until;
     if (asleep_until == shrunk) continue;
-    active_[kept++] = i;
+    active_[remaining++] = i;
     if (asleep_until <= state_.epoch) state_.awake.push_back(i);
   }
-  active_.resize(kept);
+  active_.resize(remaining);
 }
 
 // Shuffles blocks of a thousand neighbours and the rows in each block, if there are many rows: convergence is

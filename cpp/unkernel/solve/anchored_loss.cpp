@@ -29,13 +29,13 @@ void AnchoredLoss::set(double part_factor, std::size_t count, std::vector<Anchor
 }
 
 std::vector<double> AnchoredLoss::select_part_rows(std::span<const double> scores) const {
-  std::vector<double> part_loss;
-  part_loss.reserve(part_rows() * outputs());
+  std::vector<double> part_scores;
+  part_scores.reserve(part_rows() * outputs());
   for (std::size_t k = 0; k < outputs(); ++k) {
     const auto of_output = scores.subspan(k * rows(), part_rows());
-    part_loss.insert(part_loss.end(), of_output.begin(), of_output.end());
+    part_scores.insert(part_scores.end(), of_output.begin(), of_output.end());
   }
-  return part_loss;
+  return part_scores;
 }
 
 double AnchoredLoss::value(std::span<const double> scores) const {
@@ -74,11 +74,11 @@ void AnchoredLoss::largest_curvatures(std::span<double> curvature) const {
 }
 
 void AnchoredLoss::joint_curvatures(std::span<const double> scores, std::span<double> a) const {
-  const std::size_t part_loss = part_rows() * outputs();
-  part_loss_->joint_curvatures(select_part_rows(scores), a.first(part_loss));
-  for (std::size_t place = 0; place < part_loss; ++place) a[place] *= factor_;
+  const std::size_t part_size = part_rows() * outputs();
+  part_loss_->joint_curvatures(select_part_rows(scores), a.first(part_size));
+  for (std::size_t place = 0; place < part_size; ++place) a[place] *= factor_;
   for (std::size_t j = 0; j < count_; ++j) {
-    for (std::size_t k = 0; k < outputs(); ++k) a[part_loss + j * outputs() + k] = anchor(k, j).curvature;
+    for (std::size_t k = 0; k < outputs(); ++k) a[part_size + j * outputs() + k] = anchor(k, j).curvature;
   }
 }
 
@@ -90,11 +90,11 @@ double AnchoredLoss::value_along(std::span<const double> scores, std::span<const
 }
 
 double AnchoredLoss::dual(std::span<const double> gradients, double scale) const {
-  std::vector<double> part_loss = select_part_rows(gradients);
+  std::vector<double> part_gradients = select_part_rows(gradients);
   if (factor_ > 0.0) {
-    for (double& gradient : part_loss) gradient /= factor_;
+    for (double& gradient : part_gradients) gradient /= factor_;
   }
-  double total = factor_ * part_loss_->dual(part_loss, scale);
+  double total = factor_ * part_loss_->dual(part_gradients, scale);
   for (std::size_t k = 0; k < outputs(); ++k) {
     for (std::size_t j = 0; j < count_; ++j)
       total += anchored_dual(anchor(k, j), -scale * gradients[k * rows() + part_rows() + j]);

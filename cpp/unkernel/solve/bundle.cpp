@@ -25,10 +25,10 @@ Bundle::Bundle(std::size_t dimension, std::size_t most_cuts, Vectors vectors)
       gram_(capacity_ * capacity_, 0.0) {}
 
 double Bundle::product(std::span<const double> a, std::span<const double> b) const {
-  const bool paired = vectors_ == Vectors::coefficients_and_scores;
-  const std::size_t size = paired ? a.size() / 2 : a.size();
-  const double* const other = b.data() + (paired ? size : 0);
-  return sum_of_terms(size, [&](std::size_t k) { return a[k] * other[k]; });
+  const bool has_scores = vectors_ == Vectors::coefficients_and_scores;
+  const std::size_t size = has_scores ? a.size() / 2 : a.size();
+  const double* const factors = b.data() + (has_scores ? size : 0);
+  return sum_of_terms(size, [&](std::size_t k) { return a[k] * factors[k]; });
 }
 
 void Bundle::add(LargeVector<double> gradient, double offset, int threads) {
@@ -41,7 +41,8 @@ void Bundle::add(LargeVector<double> gradient, double offset, int threads) {
   masses_.push_back(0.0);
   const std::size_t last = cuts_.size() - 1;
   const std::span<const double> newest = cuts_[last].gradient;
-  parallel_for(dimension_ * last > 1'000'000 ? threads : 1, static_cast<std::int64_t>(last + 1),
+  constexpr std::size_t min_parallel_work = 1'000'000;  // multiplications
+  parallel_for(dimension_ * last > min_parallel_work ? threads : 1, static_cast<std::int64_t>(last + 1),
                [&](std::int64_t k) {
                  const auto i = static_cast<std::size_t>(k);
                  gram(i, last) = product(cuts_[i].gradient, newest);
@@ -57,7 +58,7 @@ double Bundle::solve(double C, double accuracy) {
   return value;
 }
 
-// The masses of the last solution may be for a larger C; scaled down, they are a good start.
+// Scales the masses of the last solution, which may be for a larger C, so that they are a feasible start.
 void Bundle::scale_masses(double C) {
   const double sum = std::accumulate(masses_.begin(), masses_.end(), 0.0);
   if (sum <= C) return;
@@ -78,9 +79,9 @@ void Bundle::weights(std::span<double> result, int threads) const {
 }
 
 void Bundle::set_masses(std::span<const double> masses) {
-  const bool valid =
+  const bool is_valid =
       masses.size() == size() && std::ranges::all_of(masses, [](double mass) { return mass >= 0.0; });
-  if (!valid) throw std::invalid_argument("there must be one mass per cut, none of them negative");
+  if (!is_valid) throw std::invalid_argument("there must be one mass per cut, none of them negative");
   masses_.assign(masses.begin(), masses.end());
 }
 

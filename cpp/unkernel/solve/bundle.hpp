@@ -7,9 +7,10 @@
 // Cuts without mass for several rounds are dropped; if there are more than `most_cuts` cuts, the cuts with
 // the smallest masses are merged into their mass-weighted mean, which is a valid cut.
 //
-// If there are too many weights to store them for each cut, they stay implicit: w = sum_i b_i phi(x_i) is
-// stored as the pair of its coefficients b and its scores K b, where K is the kernel matrix of the rows. Sums
-// of such pairs are such pairs again, and the inner product of (b, K b) and (c, K c) is b'(K c).
+// If there are too many weights to store a vector of weights for each cut, weights stay implicit: w = sum_i
+// b_i phi(x_i) is stored as the pair of its coefficients b and its scores K b, where K is the kernel matrix
+// of the rows. The sum of two pairs represents the sum of their weights, and the inner product of (b, K b)
+// and (c, K c) is b'(K c).
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,7 @@ class Bundle {
   // Solves the dual for this C, starting from the last solution, and returns its value: a lower bound.
   double solve(double C, double accuracy);
 
-  // sum_k a_k gradient_k
+  // Computes sum_k a_k gradient_k.
   void weights(std::span<double> result, int threads) const;
 
   std::size_t size() const { return cuts_.size(); }

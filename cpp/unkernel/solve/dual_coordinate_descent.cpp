@@ -78,8 +78,8 @@ void DualCoordinateDescent::sweep() {
   rows_.revisit_busy_rows(loss_, state_);
 }
 
-// Makes one pass over all rows: computes the exact gap and wakes every row that wants to move. Adds the sums
-// of blocks of fixed size, so that the result does not depend on the number of threads.
+// Makes one pass over all rows: computes the exact gap and wakes every row whose step would increase the
+// dual. Adds the sums of blocks of fixed size, so that the result does not depend on the number of threads.
 GapSums DualCoordinateDescent::pass_over_all_rows() {
   constexpr std::int64_t grain = 4096;
   const std::int64_t blocks = (rows_.size() + grain - 1) / grain;
@@ -99,16 +99,19 @@ GapSums DualCoordinateDescent::pass_over_all_rows() {
 }
 
 Outcome DualCoordinateDescent::certify() {
-  // Compares with the dual objective, because the objective is known only after the pass.
+  // The rounding error is compared with the dual objective, because the primal objective is known only after
+  // the pass over all rows.
   const double rounding_of_steps = bound_rounding_of_steps();
-  const bool recompute = !(rounding_of_steps <= 0.01 * options_.tolerance * state_.dual_objective);
+  constexpr double max_share_of_rounding = 0.01;  // of the allowed gap
+  const bool recompute =
+      !(rounding_of_steps <= max_share_of_rounding * options_.tolerance * state_.dual_objective);
   if (recompute) recompute_weights();
   const GapSums sums = pass_over_all_rows();
   const double rounding = recompute ? bound_rounding_of_sum(sums) : rounding_of_steps;
   Outcome outcome;
   outcome.objective = objective_of(sums);
-  outcome.dual_objective =
-      std::max(outcome.objective - sums.gap - rounding, 0.0);  // the dual objective at u = 0 is 0
+  // The dual objective at u = 0 is 0.
+  outcome.dual_objective = std::max(outcome.objective - sums.gap - rounding, 0.0);
   if (!std::isfinite(outcome.objective)) {
     throw std::invalid_argument("the objective is not finite: lower C or the sample weights");
   }
@@ -127,8 +130,7 @@ Outcome DualCoordinateDescent::certify() {
 }
 
 // Bounds the effect of the rounding errors of all steps on P - D. No step can make |w| larger than sqrt(2
-// P(0)): the dual objective has risen from 0, and is at most P(0), the loss of w = 0, without the term -1/2
-// w'w.
+// P(0)): the dual objective, which rises from 0, is at most P(0) - 1/2 w'w, with P(0) the loss of w = 0.
 double DualCoordinateDescent::bound_rounding_of_steps() const {
   const LengthSums lengths = sum_lengths();
   const auto steps = static_cast<double>(state_.steps + rows_.size());
@@ -145,7 +147,7 @@ double DualCoordinateDescent::bound_rounding_of_sum(const GapSums& sums) const {
   const auto terms = static_cast<double>(rows_.size());
   if (rows_.is_gram()) {
     constexpr double errors_of_kernel =
-        256.0;  // rounding errors of one kernel value, which is a power of a sum
+        256.0;  // rounding errors of a kernel value, which is a power of a sum
     return unit_of_rounding * (terms + errors_of_kernel) * lengths.duals * (lengths.duals + lengths.losses);
   }
   const double weight_error = terms * lengths.duals;
@@ -174,9 +176,9 @@ void DualCoordinateDescent::recompute_weights() {
 }
 
 double DualCoordinateDescent::squared_weights_of_start() {
-  const bool all_zero =
+  const bool is_zero =
       std::ranges::all_of(state_.coordinates, [](const Coordinate& c) { return c.u == 0.0; });
-  return all_zero ? 0.0 : pass_over_all_rows().squared_weights;
+  return is_zero ? 0.0 : pass_over_all_rows().squared_weights;
 }
 
 // Returns the dual objective without the term -1/2 w'w.
@@ -189,10 +191,10 @@ double DualCoordinateDescent::dual_value() const {
   return value;
 }
 
-std::vector<double> DualCoordinateDescent::select_targets(std::span<const std::int32_t> chosen) const {
+std::vector<double> DualCoordinateDescent::select_targets(std::span<const std::int32_t> rows) const {
   std::vector<double> targets;
   if (state_.targets.empty()) return targets;
-  for (const std::int32_t i : chosen) targets.push_back(target(i));
+  for (const std::int32_t i : rows) targets.push_back(target(i));
   return targets;
 }
 
@@ -201,7 +203,7 @@ bool DualCoordinateDescent::is_probably_converged() const {
          options_.tolerance * (state_.dual_objective + state_.estimated_gap);
 }
 
-void DualCoordinateDescent::note(Finish finish, double bytes) {
+void DualCoordinateDescent::record_finish(Finish finish, double bytes) {
   finish_ = finish;
   largest_matrices_ = std::max(largest_matrices_, bytes);
 }

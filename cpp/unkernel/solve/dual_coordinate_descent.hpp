@@ -3,7 +3,7 @@
 // Problem     see loss.hpp; w = sum_i u_i phi(x_i) is kept up to date.
 // Step        sweep.hpp: one row at a time, in closed form
 // Order       a new random permutation in each epoch, from one seeded generator (active_set.cpp). Rows that
-//             rest at a corner sleep or leave the active set until a certifying pass wakes them.
+//             stay at a corner of g_i sleep or leave the active set until a certifying pass wakes them.
 // Stop        (P - D) / P <= tolerance, with P and D the primal and dual objectives, so that the tolerance
 //             has the same meaning for every C, n and scale. Each epoch yields an estimate of the gap at no
 //             cost; once the estimate is small enough, a full pass over all rows certifies it or wakes all
@@ -15,9 +15,9 @@
 //                 bound. So solve roughly for small costs first, then scale u and w by s = min(2, best s for
 //                 the dual) each time the costs double. Every scaling increases the dual objective.
 //   Kernel space  (kernel_space.cpp) if few rows still move and mapped rows are long (dense data, degree 3),
-//                 or if the gap falls too slowly, the same solver finishes on the Gram matrix of those rows
-//                 (GramRows), where it also moves all free rows together (free_rows.cpp); then w is updated
-//                 and the gap is certified on all rows.
+//                 or if the gap falls too slowly, the same solver finishes on the Gram matrix of the moving
+//                 rows (GramRows), where it also moves all free rows together (free_rows.cpp); then w is
+//                 updated and the gap is certified on all rows.
 //   Second order  (second_order.cpp) if the gap falls too slowly and rows or conjunctions are few, an
 //                 interior-point method takes over if it is expected to be cheaper.
 #pragma once
@@ -36,8 +36,8 @@
 
 namespace unkernel::solve {
 
-// The number of multiplications in products of dense blocks (base/block_products.hpp) that take the time of
-// one multiplication over the entries of sparse rows.
+// One multiplication over the entries of sparse rows takes the time of this number of multiplications in
+// products of dense blocks (base/block_products.hpp).
 inline constexpr double block_speed = 8.0;
 
 class DualCoordinateDescent {
@@ -51,8 +51,8 @@ class DualCoordinateDescent {
   // Sweeps until the relative duality gap is certified, or the epochs run out.
   Outcome run(Progress progress);
 
-  // Sweeps until the sum of the rows' gap terms is at most `target`. For subproblems: the objective of a
-  // subproblem does not tell how large a gap the whole problem allows.
+  // Sweeps until the sum of the rows' gap terms is at most `target`. For subproblems, because the tolerance
+  // is relative to the objective of the whole problem.
   void run_part(double target);
 
   const Coordinates& coordinates() const { return state_.coordinates; }
@@ -69,7 +69,7 @@ class DualCoordinateDescent {
   double target(std::int64_t i) const {
     return state_.targets.empty() ? 0.0 : state_.targets[static_cast<std::size_t>(i)];
   }
-  std::vector<double> select_targets(std::span<const std::int32_t> chosen) const;
+  std::vector<double> select_targets(std::span<const std::int32_t> rows) const;
   Coordinate& coordinate(std::int64_t i) { return state_.coordinates[static_cast<std::size_t>(i)]; }
 
   void sweep();
@@ -95,12 +95,12 @@ class DualCoordinateDescent {
   void scale_solution(double limit);
 
   // kernel_space.cpp
-  bool kernel_space_pays(std::size_t moving) const;
+  bool is_kernel_space_worthwhile(std::size_t moving) const;
   double kernel_space_cost(std::span<const std::int32_t> moving) const;
   std::vector<std::int32_t> moving_rows() const;
   bool try_kernel_space();
   void finish_in_kernel_space(std::span<const std::int32_t> moving);
-  void adopt_solution(std::span<const std::int32_t> moving, std::span<const double> solved);
+  void adopt_solution(std::span<const std::int32_t> moving, std::span<const double> solution);
 
   // free_rows.cpp
   void move_free_rows();
@@ -114,8 +114,8 @@ class DualCoordinateDescent {
   struct InteriorPointPlan {
     bool over_columns = false;  // whether to use ColumnSystem instead of RowSystem
     double bytes = 0.0;         // of its matrices, in memory
-    double cost =
-        0.0;  // in multiplications; infinite if the matrix is too large or the method was already tried
+    // In multiplications; infinite if the matrix is too large or the method was already tried.
+    double cost = 0.0;
   };
   InteriorPointPlan interior_point_plan() const;
   void solve_by_interior_point();
@@ -124,27 +124,28 @@ class DualCoordinateDescent {
     return options_.finish == Finish::automatic || options_.finish == finish;
   }
   bool fits_into_memory(double bytes) const { return options_.memory <= 0.0 || bytes <= options_.memory; }
-  void note(Finish finish, double bytes);
+  void record_finish(Finish finish, double bytes);
 
   const RowPasses& rows_;
   Loss loss_;
   DescentOptions options_;
   SweepState state_;
   std::vector<std::int32_t> active_;    // the rows that have not been shrunk, ascending
-  std::vector<std::int32_t> shuffled_;  // buffer of shuffle_nearby
+  std::vector<std::int32_t> shuffled_;  // buffer of shuffle_neighbours
   std::int64_t next_kernel_finish_ = 3;
   std::int64_t next_comparison_ = 32;
   double gap_at_comparison_ = 0.0;
   bool tried_second_order_ = false;
-  double gap_correction_ = 1.0;        // ratio of the last certified gap to the estimate before it
-  double largest_joint_change_ = 0.0;  // sum of |change of u_i| |phi_i| where many rows changed at once
-  double kernel_space_budget_ = 0.0;   // kernel space is chosen again up to this cost
-  double gap_before_kernel_space_ =
-      std::numeric_limits<double>::infinity();  // when kernel space was last used
-  int kernel_space_failures_ = 0;               // how often kernel space helped too little
-  std::int64_t steps_at_last_joint_move_ = 0;   // number of steps when free rows were last moved together
-  double work_before_free_rows_ = 0.0;  // free rows move together again after steps of this total cost
-  double squared_weights_ = 0.0;        // w'w; maintained only while the box grows
+  double gap_correction_ = 1.0;  // ratio of the last certified gap to the estimate before it
+  double largest_joint_change_ =
+      0.0;  // largest sum of |change of u_i| |phi_i| when many rows changed together
+  double kernel_space_budget_ = 0.0;  // kernel space is used again if it costs less, in multiplications
+  // The gap before kernel space was last used.
+  double gap_before_kernel_space_ = std::numeric_limits<double>::infinity();
+  int kernel_space_failures_ = 0;              // uses of kernel space that lowered the gap too little
+  std::int64_t steps_at_last_joint_move_ = 0;  // number of steps when free rows were last moved together
+  double work_before_free_rows_ = 0.0;         // free rows move together again after steps of this total cost
+  double squared_weights_ = 0.0;               // w'w; maintained only while the box grows
   Finish finish_ = Finish::sweeps;
   double largest_matrices_ = 0.0;
   History history_;

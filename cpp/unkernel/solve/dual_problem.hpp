@@ -10,8 +10,8 @@
 
 namespace unkernel::solve {
 
-// The methods that may finish dual coordinate descent. All reach the same solution; `automatic` chooses the
-// cheapest.
+// The methods that may finish dual coordinate descent. All methods reach the same solution; `automatic`
+// chooses the cheapest method.
 enum class Finish { automatic, sweeps, kernel_space, second_order };
 
 struct DescentOptions {
@@ -26,7 +26,7 @@ struct DescentOptions {
 struct Outcome {
   double objective = 0.0;       // primal, at the weights returned
   double dual_objective = 0.0;  // a certified lower bound of the optimum
-  double solved_gap = 0.0;      // the gap before the bound of rounding errors is added
+  double solved_gap = 0.0;      // the gap without the bound of rounding errors
   std::int64_t epochs = 0;
   bool converged = false;
   Finish finish = Finish::sweeps;  // the last method used other than sweeps
@@ -42,9 +42,9 @@ struct Outcome {
 struct Coordinate {
   double u = 0.0;
   Costs costs;
-  double curvature = 0.0;  // phi_i'phi_i
-  std::uint32_t asleep_until = 0;
-  std::uint16_t nap = 0;
+  double curvature = 0.0;          // phi_i'phi_i
+  std::uint32_t asleep_until = 0;  // an epoch
+  std::uint16_t nap = 0;           // length of the last sleep in epochs; 0 if the row moved when last visited
 };
 
 using Coordinates = LargeVector<Coordinate>;

@@ -5,10 +5,10 @@
 //
 //   max_d  sum_i (slope_i - r_i) d_i - 1/2 d'(K_FF + D) d        r_i = f_i - t_i
 //
-// One factorisation gives the best d. u + t d is clipped at the ends of the pieces, for the largest t of 1,
-// 1/2, 1/4 .. that increases the dual. Sweeps between such steps find the free rows. A step is made when the
-// sweeps since the last step have cost as much as the step would, so the total cost is at most twice the cost
-// of the better method alone.
+// One factorisation gives the best d. The new u is u + t d, clipped at the ends of the pieces, for the
+// largest t of 1, 1/2, 1/4 .. that increases the dual. Sweeps between such joint steps find the free rows. A
+// joint step is made when the sweeps since the last joint step have cost as much as the step will cost, so
+// the total cost is at most twice the cost of the cheaper method alone.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,7 +40,7 @@ Piece piece_at(const Loss& loss, const Costs& costs, double u) {
   const bool overlaps = loss.low > loss.high;
   if (p > 0.0 && (overlaps ? q == 0.0 : u > 0.0)) return {0.0, infinity, loss.low - 0.5 * u / p, 0.5 / p};
   if (q > 0.0 && (overlaps ? p == 0.0 : u < 0.0)) return {-infinity, 0.0, loss.high - 0.5 * u / q, 0.5 / q};
-  return {u, u, 0.0, 0.0};  // rows with both labels and rows at rest are left to sweeps
+  return {u, u, 0.0, 0.0};  // only sweeps move rows with both labels, and rows at corners
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ std::vector<std::int32_t> DualCoordinateDescent::free_rows() const {
 void DualCoordinateDescent::move_free_rows() {
   constexpr std::size_t max_free_rows = 2048;
   const double rows = static_cast<double>(rows_.size());
-  constexpr double overhead = 500.0;  // of a step and the visits needed to find it
+  constexpr double overhead = 500.0;  // multiplications that take the time of the visits per step
   const double work = static_cast<double>(state_.steps - steps_at_last_joint_move_) * (rows + overhead);
   if (!rows_.is_gram() || work < work_before_free_rows_) return;
   const std::vector<std::int32_t> free = free_rows();

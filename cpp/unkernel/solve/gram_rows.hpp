@@ -1,6 +1,6 @@
 // A row view on a kernel matrix: the "weight vector" is the vector of scores. Reading a score costs one load,
-// and a step costs one pass over a row of the matrix. So this view is faster than mapped rows if the number
-// of rows that still move is below the number of entries of a mapped row. 8 bytes per pair of rows.
+// and a step costs one pass over a row of the matrix. So this view is faster than mapped rows if there are
+// fewer rows than a mapped row has entries. Takes 8 bytes per pair of rows.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ namespace unkernel::solve {
 
 class GramRows {
  public:
-  static constexpr bool scores_are_kept = true;  // so steps are chosen (sweep.hpp)
+  static constexpr bool has_stored_scores =
+      true;  // RowSweep then makes only the steps with the largest gains
 
   GramRows(std::vector<double> gram, std::size_t rows) : gram_(std::move(gram)), rows_(rows) {}
 
@@ -23,7 +24,7 @@ class GramRows {
   double squared_norm(std::int64_t i) const { return row(i)[i]; }
   void axpy(std::int64_t i, double step, double* scores) const { add_multiple(step, row(i), scores, rows_); }
   std::size_t dimension() const { return rows_; }
-  // A step runs over contiguous numbers, eight times as fast as over the entries of a mapped row.
+  // A step over contiguous numbers is eight times as fast as a step over the entries of a mapped row.
   double mean_map_size() const { return static_cast<double>(rows_) / 8.0; }
 
   std::vector<double> gram(std::span<const std::int32_t> subset, int) const {

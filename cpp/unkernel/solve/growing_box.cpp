@@ -6,12 +6,13 @@
 
 namespace unkernel::solve {
 
-// Does nothing if the box is only a few steps wide: then two epochs per doubling cost more than they save.
+// Does nothing if the box is only a few steps wide, because two epochs per doubling would cost more than they
+// save.
 void DualCoordinateDescent::grow_box(Progress& progress) {
   if (loss_.squared || state_.coordinates.empty()) return;
   std::vector<Costs> costs;
-  double cost = 0.0, loss = 0.0;  // of w = 0
-  double widths = 0.0;            // of the boxes, times the curvature
+  double cost = 0.0, loss = 0.0;  // sum of the costs; loss of w = 0
+  double widths = 0.0;            // sum of the widths of the boxes times the curvatures
   for (std::int64_t i = 0; i < rows_.size(); ++i) {
     const Coordinate& c = coordinate(i);
     costs.push_back(c.costs);
@@ -19,9 +20,11 @@ void DualCoordinateDescent::grow_box(Progress& progress) {
     loss += loss_of(loss_, c.costs, -target(i));
     widths += (c.costs.positive + c.costs.negative) * c.curvature;
   }
-  // The unit is the length of a first step, which moves the score of a row by its distance from the target.
+  // The width of the box in which the first step of a row, which moves its score to the target, ends at the
+  // bound, relative to the width of the whole box.
   double scale = static_cast<double>(state_.coordinates.size()) * (loss / cost) / widths;
-  if (!(scale > 0.0 && scale < 1.0 / 8.0)) return;
+  constexpr double largest_first_scale = 1.0 / 8.0;
+  if (!(scale > 0.0 && scale < largest_first_scale)) return;
   scale_costs(costs, scale);
   while (scale < 1.0 && state_.epoch + 2 < options_.max_epochs) {
     state_.dual_objective = dual_value() - 0.5 * squared_weights_;
@@ -43,8 +46,8 @@ void DualCoordinateDescent::scale_costs(std::span<const Costs> costs, double sca
   }
 }
 
-// Scales u by the s that maximises the dual if the costs are scaled too, max_s s sum(g) - s^2/2 w'w, within
-// the box.
+// Scales u by the s between 1 and `limit` that maximises the dual of equally scaled costs, s sum(g) - s^2/2
+// w'w.
 void DualCoordinateDescent::scale_solution(double limit) {
   const double value = dual_value();
   squared_weights_ = 2.0 * (value - state_.dual_objective);

@@ -5,8 +5,8 @@
 namespace unkernel::solve {
 
 HeavyColumns::HeavyColumns(std::span<const std::size_t> support, std::span<const std::int32_t> columns,
-                           std::span<const double> diagonal, std::size_t max_chosen)
-    : places_(columns.size(), -1), matrix_(std::min(max_chosen, support.size())), values_(matrix_.size()) {
+                           std::span<const double> diagonal, std::size_t max_heavy)
+    : places_(columns.size(), -1), matrix_(std::min(max_heavy, support.size())), values_(matrix_.size()) {
   std::vector<std::size_t> order(support.begin(), support.end());
   std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(matrix_.size()), order.end(),
                    [&](std::size_t a, std::size_t b) {
@@ -15,15 +15,15 @@ HeavyColumns::HeavyColumns(std::span<const std::size_t> support, std::span<const
   order.resize(matrix_.size());
   std::sort(order.begin(), order.end());
   for (const std::size_t j : order) {
-    places_[j] = static_cast<std::int32_t>(chosen_.size());
-    chosen_.push_back(columns[j]);
+    places_[j] = static_cast<std::int32_t>(heavy_.size());
+    heavy_.push_back(columns[j]);
   }
 }
 
 void HeavyColumns::factor(const WeightedGram& gram, double ridge) {
-  for (std::size_t a = 0; a < chosen_.size(); ++a) {
-    const double* from = gram.row(gram.member(chosen_[a]));
-    for (std::size_t b = 0; b <= a; ++b) matrix_.row(a)[b] = from[gram.member(chosen_[b])];
+  for (std::size_t a = 0; a < heavy_.size(); ++a) {
+    const double* from = gram.row(gram.member(heavy_[a]));
+    for (std::size_t b = 0; b <= a; ++b) matrix_.row(a)[b] = from[gram.member(heavy_[b])];
     matrix_.row(a)[a] += ridge;
   }
   matrix_.factor(ridge);

@@ -19,12 +19,13 @@ namespace unkernel::solve {
 
 class HeavyColumns {
  public:
-  // Chooses the heaviest of `support`, which are indices of `columns`, by the diagonal of the Hessian.
+  // Chooses at most `max_heavy` columns of `support`, which has indices of `columns`: those with the largest
+  // entries of the Hessian's diagonal.
   HeavyColumns(std::span<const std::size_t> support, std::span<const std::int32_t> columns,
-               std::span<const double> diagonal, std::size_t max_chosen);
+               std::span<const double> diagonal, std::size_t max_heavy);
 
-  std::span<const std::int32_t> chosen() const { return chosen_; }  // the chosen columns
-  // `gram` must contain the chosen columns.
+  std::span<const std::int32_t> columns() const { return heavy_; }
+  // Factors the part of the Hessian of the heavy columns, which `gram` must contain.
   void factor(const WeightedGram& gram, double ridge);
 
   // Divides the residual of `support` by the preconditioner. The residual of a heavy column outside the
@@ -33,8 +34,8 @@ class HeavyColumns {
               std::span<const double> diagonal, std::span<double> quotient);
 
  private:
-  std::vector<std::int32_t> chosen_;
-  std::vector<std::int32_t> places_;  // by index: place among the chosen columns; -1 if not chosen
+  std::vector<std::int32_t> heavy_;
+  std::vector<std::int32_t> places_;  // by index: place among the heavy columns; -1 for other columns
   Cholesky matrix_;
   std::vector<double> values_;
 };

@@ -8,7 +8,7 @@ namespace unkernel::solve {
 InteriorPoint::InteriorPoint(const Loss& loss, std::span<const Costs> costs, std::span<const double> targets,
                              NormalSystem& system, const Monitor& monitor)
     : loss_(loss),
-      boxed_(!loss.squared),
+      has_box_(!loss.squared),
       costs_(costs),
       system_(system),
       monitor_(monitor),
@@ -42,8 +42,8 @@ std::vector<double> InteriorPoint::duals() const {
 }
 
 void InteriorPoint::add_variable(std::size_t row, double sign, double margin, double cost) {
-  const double start = boxed_ ? 0.5 * cost : cost;
-  variables_.push_back({row, sign, margin, cost, start, 1.0, boxed_ ? 1.0 : 0.0});
+  const double start = has_box_ ? 0.5 * cost : cost;
+  variables_.push_back({row, sign, margin, cost, start, 1.0, has_box_ ? 1.0 : 0.0});
 }
 
 bool InteriorPoint::is_converged(double tolerance) const {
@@ -63,14 +63,14 @@ double InteriorPoint::mu() const {
   double sum = 0.0;
   std::size_t count = 0;
   for (const Variable& v : variables_) {
-    sum += v.s * v.a + (boxed_ ? v.t * slack(v) : 0.0);
-    count += boxed_ ? 2 : 1;
+    sum += v.s * v.a + (has_box_ ? v.t * slack(v) : 0.0);
+    count += has_box_ ? 2 : 1;
   }
   return sum / static_cast<double>(count);
 }
 
 double InteriorPoint::curvature(const Variable& v) const {
-  return diagonal(v) + v.s / v.a + (boxed_ ? v.t / slack(v) : 0.0);
+  return diagonal(v) + v.s / v.a + (has_box_ ? v.t / slack(v) : 0.0);
 }
 
 bool InteriorPoint::iterate() {
@@ -83,14 +83,16 @@ bool InteriorPoint::iterate() {
   const double mu_after_predictor = mu_after(predictor, predictor_length);
   const double centre = mu_before * std::pow(mu_after_predictor / mu_before, 3);
   const std::vector<Move> corrector = solve_for(centre, predictor);
-  const double length = std::min(1.0, 0.995 * longest_move(corrector));
-  if (!(length > 1e-12) || !std::isfinite(mu_after(corrector, length))) return false;
+  constexpr double share_of_longest = 0.995;  // keeps all variables away from 0
+  constexpr double min_length = 1e-12;
+  const double length = std::min(1.0, share_of_longest * longest_move(corrector));
+  if (!(length > min_length) || !std::isfinite(mu_after(corrector, length))) return false;
   for (std::size_t j = 0; j < variables_.size(); ++j) {
     variables_[j].a += length * corrector[j].a;
     variables_[j].s += length * corrector[j].s;
     variables_[j].t += length * corrector[j].t;
   }
-  compute_residuals();  // computed from scratch: adding up changes would accumulate rounding errors
+  compute_residuals();  // adding up changes would accumulate rounding errors
   return true;
 }
 
@@ -103,7 +105,7 @@ std::vector<InteriorPoint::Move> InteriorPoint::solve_for(double centre,
     const Variable& v = variables_[j];
     const double residual = v.sign * residuals_[v.row] - v.margin + diagonal(v) * v.a - v.s + v.t;
     right_side[j] = -residual + target_s(j, centre, predictor) / v.a;
-    if (boxed_) right_side[j] -= target_t(j, centre, predictor) / slack(v);
+    if (has_box_) right_side[j] -= target_t(j, centre, predictor) / slack(v);
     e[v.row] += v.sign * right_side[j] / curvature(v);
   }
   const Change change = system_.solve(e);
@@ -113,14 +115,15 @@ std::vector<InteriorPoint::Move> InteriorPoint::solve_for(double centre,
     Move& move = moves[j];
     move.a = change_of(j, right_side, change);
     move.s = (target_s(j, centre, predictor) - v.s * move.a) / v.a;
-    move.t = boxed_ ? (target_t(j, centre, predictor) + v.t * move.a) / slack(v) : 0.0;
+    move.t = has_box_ ? (target_t(j, centre, predictor) + v.t * move.a) / slack(v) : 0.0;
   }
   return moves;
 }
 
-// If the change of u is known and the row has one label, the variable of that label gets the whole change. If
-// the row has two labels, the variable with the larger curvature follows from the scores, with little
-// cancellation, and the other variable gets the rest.
+// Returns the change of a variable. If the change of u is known and the row has one label, the variable of
+// that label gets the whole change. If the row has two labels, the change of the variable with the larger
+// curvature is computed from the scores, with little cancellation, and the other variable gets the remaining
+// change.
 double InteriorPoint::change_of(std::size_t j, const std::vector<double>& right_side,
                                 const Change& change) const {
   const auto from_scores = [&](std::size_t k) {
@@ -129,7 +132,7 @@ double InteriorPoint::change_of(std::size_t j, const std::vector<double>& right_
   };
   if (change.u.empty()) return from_scores(j);
   const Variable& v = variables_[j];
-  const std::size_t other = v.sign > 0.0 ? j + 1 : j - 1;  // the positive label stands first
+  const std::size_t other = v.sign > 0.0 ? j + 1 : j - 1;  // the positive label comes first
   const bool has_one_label = other >= variables_.size() || variables_[other].row != v.row;
   if (has_one_label) return v.sign * change.u[v.row];
   if (curvature(v) >= curvature(variables_[other])) return from_scores(j);
@@ -154,7 +157,7 @@ double InteriorPoint::longest_move(const std::vector<Move>& moves) const {
   for (std::size_t j = 0; j < moves.size(); ++j) {
     limit(variables_[j].a, moves[j].a);
     limit(variables_[j].s, moves[j].s);
-    if (boxed_) {
+    if (has_box_) {
       limit(slack(variables_[j]), -moves[j].a);
       limit(variables_[j].t, moves[j].t);
     }
@@ -168,8 +171,8 @@ double InteriorPoint::mu_after(const std::vector<Move>& moves, double length) co
   for (std::size_t j = 0; j < moves.size(); ++j) {
     const Variable& v = variables_[j];
     sum += (v.s + length * moves[j].s) * (v.a + length * moves[j].a);
-    if (boxed_) sum += (v.t + length * moves[j].t) * (slack(v) - length * moves[j].a);
-    count += boxed_ ? 2 : 1;
+    if (has_box_) sum += (v.t + length * moves[j].t) * (slack(v) - length * moves[j].a);
+    count += has_box_ ? 2 : 1;
   }
   return sum / static_cast<double>(count);
 }

@@ -1,11 +1,11 @@
-// A primal-dual interior-point method for the problem of dual coordinate descent, for cases that are hard for
-// that solver: badly scaled features, large C. It takes about thirty iterations, whatever the conditioning.
-// Each iteration costs one dense factorisation (normal_system.hpp), so the method is used only if
-// conjunctions or rows are few. (Ferris & Munson 2002; Mehrotra's predictor and corrector.)
+// A primal-dual interior-point method for the problem of dual coordinate descent, for problems on which that
+// solver is slow: badly scaled features, large C. It takes about thirty iterations, whatever the
+// conditioning. Each iteration costs one dense factorisation (normal_system.hpp), so the method is used only
+// if conjunctions or rows are few. (Ferris & Munson 2002; Mehrotra's predictor and corrector.)
 //
-// Each side of a row that costs something is a variable a_j with cost c_j, sign y_j and margin m_j, which is
-// `low` of the loss for the positive side and -`high` for the negative side. u_i is the sum of y_j a_j over
-// the sides of row i, and r the residual of the row: its score minus its target.
+// Each label of a row with a positive cost is a variable a_j with cost c_j, sign y_j and margin m_j, which is
+// `low` of the loss for the positive label and -`high` for the negative label. u_i is the sum of y_j a_j over
+// the labels of row i, and r the residual of the row: its score minus its target.
 //   min 1/2 |w|^2 + 1/2 sum d_j a_j^2 - sum (m_j + y_j target) a_j,    w = sum_j y_j a_j phi
 //   linear loss: d = 0, 0 <= a_j <= c_j;    squared loss: d = 1 / (2 c), 0 <= a_j
 // With multipliers s of a >= 0 and t of a <= c:
@@ -28,8 +28,8 @@ class InteriorPoint {
   InteriorPoint(const Loss& loss, std::span<const Costs> costs, std::span<const double> targets,
                 NormalSystem& system, const Monitor& monitor);
 
-  // Iterates until the gap is at most tolerance times the objective. Returns false if rounding errors prevent
-  // that.
+  // Iterates until the gap is at most tolerance times the objective. Returns whether this gap was reached;
+  // rounding errors may prevent it.
   bool run(double tolerance);
 
   std::vector<double> duals() const;
@@ -48,7 +48,7 @@ class InteriorPoint {
     double a, s, t;
   };
 
-  double diagonal(const Variable& v) const { return boxed_ ? 0.0 : 0.5 / v.cost; }
+  double diagonal(const Variable& v) const { return has_box_ ? 0.0 : 0.5 / v.cost; }
   static double slack(const Variable& v) { return v.cost - v.a; }
   double curvature(const Variable& v) const;
 
@@ -65,7 +65,7 @@ class InteriorPoint {
   double longest_move(const std::vector<Move>& moves) const;
 
   Loss loss_;
-  bool boxed_;
+  bool has_box_;
   std::span<const Costs> costs_;
   NormalSystem& system_;
   const Monitor& monitor_;

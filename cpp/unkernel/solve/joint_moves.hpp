@@ -21,20 +21,20 @@
 
 namespace unkernel::solve {
 
-// Coordinate descent is slow if columns are nearly dependent. So from time to time all nonzero weights move
-// together, to the minimum of the model for the current signs:
+// Coordinate descent is slow if columns are nearly dependent. So after every few passes, all nonzero weights
+// move together, to the minimum of the model for the current signs:
 //
 //   (H + r I) d = -slope   by preconditioned conjugate gradients (heavy_columns.hpp).
 //
 // Weights that would change their sign are fixed at 0, and the system is solved again for the other weights,
-// a few times: merely clipping the path at sign changes rarely lowers the model. The ridge r limits moves
+// a few times: clipping the path at sign changes alone rarely lowers the model. The ridge r limits moves
 // along dependent columns, where the model is flat. It decreases while full moves succeed, and increases when
 // a move fails.
 //
 // If columns are not nearly dependent, a few directions with a diagonal preconditioner and without a ridge
-// reach the same result in less time. So thorough moves are made only after such directions have stagnated,
-// and never for columns of real values, which are denser, so that more directions would cost more time than
-// they save.
+// reach the same result in less time. So thorough moves (JointEffort::is_thorough) are made only after moves
+// without a ridge have stagnated, and never for columns of real values: those columns are denser, and more
+// directions would cost more time than they save.
 template <class Hessian>
 class ProximalNewton::JointMoves {
  public:
@@ -43,12 +43,12 @@ class ProximalNewton::JointMoves {
       : penalty_(penalty), model_(model), hessian_(hessian), gram_(gram), effort_(effort) {}
 
   void move_together() {
-    const int most_solutions = effort_.thorough ? 3 : 1;
+    const int most_solutions = effort_.is_thorough ? 3 : 1;
     list_support();
     std::vector<double> moves(support_.size(), 0.0), product(support_.size(), 0.0);
     for (int solution = 0; solution < most_solutions; ++solution) {
       solve(moves, product);
-      if (!effort_.thorough || !fix_crossing(moves)) break;
+      if (!effort_.is_thorough || !fix_crossing(moves)) break;
       multiply(moves, product);
     }
     move_along_path(moves);
@@ -80,30 +80,30 @@ class ProximalNewton::JointMoves {
   }
 
   void prepare_preconditioner() {
-    if (heavy_) return;
-    heavy_.emplace(support_, model_.columns, model_.curvature, hessian_.heavy_columns(support_));
-    hessian_.fill_gram(gram_, heavy_->chosen());
-    heavy_->factor(gram_, effort_.ridge);
+    if (preconditioner_) return;
+    preconditioner_.emplace(support_, model_.columns, model_.curvature, hessian_.heavy_columns(support_));
+    hessian_.fill_gram(gram_, preconditioner_->columns());
+    preconditioner_->factor(gram_, effort_.ridge);
   }
 
   void divide(std::span<const double> residual, std::span<const double> diagonal,
               std::span<double> quotient) {
-    if (heavy_) return heavy_->divide(support_, residual, diagonal, quotient);
+    if (preconditioner_) return preconditioner_->divide(support_, residual, diagonal, quotient);
     for (std::size_t k = 0; k < support_.size(); ++k) quotient[k] = residual[k] / diagonal[k];
   }
 
   // Improves the moves of weights that are not fixed; `start` is the product of the current moves.
   void solve(std::span<double> moves, std::span<const double> start) {
-    const int most_rounds = effort_.thorough ? 30 : 20;
-    const double extra = effort_.thorough ? effort_.ridge : 0.0;
+    const int most_rounds = effort_.is_thorough ? 30 : 20;
+    const double extra_ridge = effort_.is_thorough ? effort_.ridge : 0.0;
     constexpr double accuracy = 1e-2;
-    if (effort_.thorough) prepare_preconditioner();
+    if (effort_.is_thorough) prepare_preconditioner();
     const std::size_t count = support_.size();
     std::vector<double> residual(count, 0.0), scaled(count), direction(count, 0.0), product(count);
     std::vector<double> diagonal(count);
     for (std::size_t k = 0; k < count; ++k) {
-      diagonal[k] = curvature(support_[k]) + extra;
-      if (!fixed_[k]) residual[k] = -slopes_[k] - start[k] - extra * moves[k];
+      diagonal[k] = curvature(support_[k]) + extra_ridge;
+      if (!fixed_[k]) residual[k] = -slopes_[k] - start[k] - extra_ridge * moves[k];
     }
     double last_size = 0.0;
     double first_size = 0.0;
@@ -117,29 +117,29 @@ class ProximalNewton::JointMoves {
         if (!fixed_[k]) direction[k] = scaled[k] + (round > 0 ? size / last_size : 0.0) * direction[k];
       }
       multiply(direction, product);
-      double along = 0.0;
+      double curvature_along = 0.0;
       for (std::size_t k = 0; k < count; ++k) {
-        product[k] += extra * direction[k];
-        along += direction[k] * product[k];
+        product[k] += extra_ridge * direction[k];
+        curvature_along += direction[k] * product[k];
       }
-      if (!(along > 0.0)) break;
+      if (!(curvature_along > 0.0)) break;
       for (std::size_t k = 0; k < count; ++k) {
         if (fixed_[k]) continue;
-        moves[k] += size / along * direction[k];
-        residual[k] -= size / along * product[k];
+        moves[k] += size / curvature_along * direction[k];
+        residual[k] -= size / curvature_along * product[k];
       }
       last_size = size;
     }
   }
 
-  // Fixes the weights that would change their sign, so that their moves end at 0. Returns whether there are
-  // any.
+  // Fixes the weights that would change their sign: their moves end at 0. Returns whether any weight was
+  // fixed.
   bool fix_crossing(std::span<double> moves) {
     bool any_fixed = false;
     for (std::size_t k = 0; k < support_.size(); ++k) {
-      const double old = weight(support_[k]);
-      if (fixed_[k] || old * (old + moves[k]) > 0.0) continue;
-      moves[k] = -old;
+      const double current = weight(support_[k]);
+      if (fixed_[k] || current * (current + moves[k]) > 0.0) continue;
+      moves[k] = -current;
       fixed_[k] = any_fixed = true;
     }
     return any_fixed;
@@ -150,12 +150,13 @@ class ProximalNewton::JointMoves {
     constexpr double least_ridge = 1e-4;
     constexpr double largest_ridge = 1e3;
     std::vector<double> moves(support_.size()), product(support_.size());
-    for (double length = 1.0; length > 0.05; length *= 0.5) {
+    constexpr double min_length = 0.05;
+    for (double length = 1.0; length > min_length; length *= 0.5) {
       double change = 0.0;
       for (std::size_t k = 0; k < support_.size(); ++k) {
-        const double old = weight(support_[k]);
-        const double target = old + length * solution[k];
-        moves[k] = old * target > 0.0 ? target - old : -old;
+        const double current = weight(support_[k]);
+        const double target = current + length * solution[k];
+        moves[k] = current * target > 0.0 ? target - current : -current;
         change += moves[k] * slopes_[k];
       }
       multiply(moves, product);
@@ -166,10 +167,10 @@ class ProximalNewton::JointMoves {
         model_.steps[j] = moves[k] == -weight(j) ? -model_.weights[j] : model_.steps[j] + moves[k];
       }
       hessian_.move_by_product();
-      if (effort_.thorough && length == 1.0) effort_.ridge = std::max(effort_.ridge / 3.0, least_ridge);
+      if (effort_.is_thorough && length == 1.0) effort_.ridge = std::max(effort_.ridge / 3.0, least_ridge);
       return;
     }
-    if (effort_.thorough) effort_.ridge = std::min(effort_.ridge * 5.0, largest_ridge);
+    if (effort_.is_thorough) effort_.ridge = std::min(effort_.ridge * 5.0, largest_ridge);
   }
 
   const Penalty& penalty_;
@@ -177,7 +178,7 @@ class ProximalNewton::JointMoves {
   Hessian& hessian_;
   WeightedGram& gram_;
   JointEffort& effort_;
-  std::optional<HeavyColumns> heavy_;
+  std::optional<HeavyColumns> preconditioner_;
   std::vector<std::size_t> support_;  // columns with a weight
   std::vector<double> slopes_;        // of the support
   std::vector<bool> fixed_;           // whether the weight ends at 0, by position in the support
@@ -187,12 +188,12 @@ class ProximalNewton::JointMoves {
 // optimality conditions are much smaller than in the first pass.
 template <class Hessian>
 void ProximalNewton::descend_with(Hessian& hessian, Model& model, int most_passes) {
-  const auto passes_between_moves = [&] { return joint_effort_.thorough ? 3 : 5; };  // passes
+  const auto passes_between_moves = [&] { return joint_effort_.is_thorough ? 3 : 5; };
   constexpr double stagnation = 0.7;  // largest ratio of violations that counts as progress
   JointMoves<Hessian> joint(penalty_, model, hessian, gram_, joint_effort_);
   std::vector<std::size_t> order(model.columns.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  double first = 0.0;
+  double first_violations = 0.0;
   double violations_at_last_move = 0.0;  // violations of the pass before the last joint move
   double latest_violations = 0.0;
   int passes_since_move = 0;
@@ -201,7 +202,7 @@ void ProximalNewton::descend_with(Hessian& hessian, Model& model, int most_passe
     if (passes_since_move++ == passes_between_moves()) {
       const bool stagnates =
           violations_at_last_move > 0.0 && latest_violations > stagnation * violations_at_last_move;
-      if (stagnates && columns_.uniform()) joint_effort_.thorough = true;
+      if (stagnates && columns_.uniform()) joint_effort_.is_thorough = true;
       violations_at_last_move = latest_violations;
       joint.move_together();
       passes_since_move = 1;
@@ -216,8 +217,8 @@ void ProximalNewton::descend_with(Hessian& hessian, Model& model, int most_passe
       hessian.move(j, step);
     }
     latest_violations = violations;
-    if (pass == 0) first = violations;
-    if (violations <= model_accuracy_ * first) return;
+    if (pass == 0) first_violations = violations;
+    if (violations <= model_accuracy_ * first_violations) return;
   }
 }
 

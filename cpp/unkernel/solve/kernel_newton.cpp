@@ -84,18 +84,20 @@ std::vector<double> KernelNewton::multiply_by_curvature(const std::vector<double
       continue;
     }
     double total = 0.0;
-    double along = 0.0;
+    double weighted_sum = 0.0;
     for (std::size_t k = 0; k < outputs; ++k) {
       total += joint_[i * outputs + k];
-      along += joint_[i * outputs + k] * v[k * count + i];
+      weighted_sum += joint_[i * outputs + k] * v[k * count + i];
     }
-    const double mean = total > 0.0 ? along / total : 0.0;
+    const double mean = total > 0.0 ? weighted_sum / total : 0.0;
     for (std::size_t k = 0; k < outputs; ++k)
       result[k * count + i] = joint_[i * outputs + k] * (v[k * count + i] - mean);
   }
   return result;
 }
 
+// Makes a Newton step from the residual r = -(u + L'(f)) and its product K r. Returns whether it lowered the
+// objective.
 bool KernelNewton::step(std::vector<double> r, std::vector<double> Kr, double objective) {
   constexpr int most_rounds = 200;
   constexpr double accuracy = 0.1;
@@ -106,9 +108,9 @@ bool KernelNewton::step(std::vector<double> r, std::vector<double> Kr, double ob
   for (int round = 0; round < most_rounds && size > target_size; ++round) {
     std::vector<double> Ap = multiply_by_curvature(Kp);
     for (std::size_t i = 0; i < p.size(); ++i) Ap[i] += p[i];
-    const double along = dot(Kp, Ap);
-    if (!(along > 0.0)) break;
-    const double length = size / along;
+    const double curvature_along = dot(Kp, Ap);
+    if (!(curvature_along > 0.0)) break;
+    const double length = size / curvature_along;
     for (std::size_t i = 0; i < p.size(); ++i) {
       d[i] += length * p[i];
       Kd[i] += length * Kp[i];
@@ -127,14 +129,15 @@ bool KernelNewton::step(std::vector<double> r, std::vector<double> Kr, double ob
 
 bool KernelNewton::search_line(const std::vector<double>& d, const std::vector<double>& Kd, double slope,
                                double objective) {
-  constexpr double sufficient = 0.01;
+  constexpr double sufficient_decrease = 0.01;
+  constexpr int most_halvings = 40;
   if (!(slope < 0.0)) return false;
   const double uKu = dot(u_, f_), uKd = dot(u_, Kd), dKd = dot(d, Kd);
   double length = 1.0;
-  for (int halving = 0; halving < 40; ++halving, length *= 0.5) {
+  for (int halving = 0; halving < most_halvings; ++halving, length *= 0.5) {
     const double penalty = 0.5 * (uKu + length * (2.0 * uKd + length * dKd));
     const double value = penalty + loss_.value_along(f_, Kd, length);
-    if (value > objective + sufficient * length * slope) continue;
+    if (value > objective + sufficient_decrease * length * slope) continue;
     for (std::size_t i = 0; i < u_.size(); ++i) {
       u_[i] += length * d[i];
       f_[i] += length * Kd[i];

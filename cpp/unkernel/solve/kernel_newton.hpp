@@ -1,9 +1,10 @@
 // Newton's method for l2-regularised smooth losses over a row view.
 //
 // Problem   min_w  1/2 sum_k |w_k|^2 + sum_i L_i(f_i),   f_ik = w_k'phi(x_i) (score_loss.hpp)
-// Space     w_k = sum_i u_ik phi(x_i), so all vectors have one number per row. The product K u takes two
-//           passes: the first adds rows to a weight vector, the second takes inner products of rows with this
-//           vector. The kernel matrix K itself is never formed.
+// Space     w_k = sum_i u_ik phi(x_i), so all vectors have one number per row and output. The product K u
+// takes
+//           two passes: the first adds rows to a weight vector, the second computes inner products of rows
+//           with this vector. The kernel matrix K is never formed.
 // Step      (I + DK) d = -(u + L'(f)), with D the Hessian of the loss in the scores, by conjugate gradients
 //           in the inner product a'Kb, in which I + DK is symmetric; one pass per iteration. Then a
 //           backtracking line search.

@@ -10,7 +10,7 @@
 
 namespace unkernel::solve {
 
-bool DualCoordinateDescent::kernel_space_pays(std::size_t moving) const {
+bool DualCoordinateDescent::is_kernel_space_worthwhile(std::size_t moving) const {
   constexpr double largest_gram = 4096;  // rows; 128 MiB
   constexpr double saved_epochs = 16;    // epochs that finishing in kernel space saves at least
   const auto rows = static_cast<double>(moving);
@@ -39,8 +39,7 @@ double DualCoordinateDescent::kernel_space_cost(std::span<const std::int32_t> mo
   return cost * std::pow(4.0, kernel_space_failures_);
 }
 
-// Returns the rows that moved when they were last visited. All other rows rest at a corner; the next epoch
-// may wake more rows than were awake in this epoch.
+// Returns the rows that moved when they were last visited. All other rows are at a corner of g_i.
 std::vector<std::int32_t> DualCoordinateDescent::moving_rows() const {
   std::vector<std::int32_t> moving;
   for (const std::int32_t i : active_) {
@@ -49,15 +48,17 @@ std::vector<std::int32_t> DualCoordinateDescent::moving_rows() const {
   return moving;
 }
 
-// Finishes in kernel space if that is cheaper than sweeps; returns whether it did.
+// Finishes in kernel space if that is cheaper than sweeps. Returns whether it was.
 bool DualCoordinateDescent::try_kernel_space() {
   if (!allows(Finish::kernel_space) || !rows_.has_kernel()) return false;
   if (state_.epoch < next_kernel_finish_) return false;
   const std::vector<std::int32_t> moving = moving_rows();
-  const bool chosen = kernel_space_budget_ > 0.0 && kernel_space_cost(moving) < kernel_space_budget_;
-  if (!chosen && !kernel_space_pays(moving.size())) return false;
-  if ((chosen || rows_.is_gram()) && !(state_.estimated_gap <= 0.8 * gap_before_kernel_space_)) {
-    // Kernel space helped too little the last time: wait until the methods are compared again.
+  const bool is_in_budget = kernel_space_budget_ > 0.0 && kernel_space_cost(moving) < kernel_space_budget_;
+  if (!is_in_budget && !is_kernel_space_worthwhile(moving.size())) return false;
+  constexpr double min_progress = 0.8;  // factor by which kernel space must lower the gap
+  const bool has_progress = state_.estimated_gap <= min_progress * gap_before_kernel_space_;
+  if ((is_in_budget || rows_.is_gram()) && !has_progress) {
+    // Waits until cheapest_finish compares the methods again.
     ++kernel_space_failures_;
     kernel_space_budget_ = 0.0;
     gap_before_kernel_space_ = std::numeric_limits<double>::infinity();
@@ -69,7 +70,8 @@ bool DualCoordinateDescent::try_kernel_space() {
 
 void DualCoordinateDescent::finish_in_kernel_space(std::span<const std::int32_t> moving) {
   gap_before_kernel_space_ = state_.estimated_gap;
-  note(Finish::kernel_space, 3.0 * sizeof(double) * static_cast<double>(moving.size() * moving.size()));
+  record_finish(Finish::kernel_space,
+                3.0 * sizeof(double) * static_cast<double>(moving.size() * moving.size()));
   Coordinates part;
   std::vector<double> scores;
   for (const std::int32_t i : moving) {
@@ -82,19 +84,20 @@ void DualCoordinateDescent::finish_in_kernel_space(std::span<const std::int32_t>
   const DescentOptions options{options_.tolerance, epochs, state_.random.next(), 1, 0.0, Finish::sweeps};
   DualCoordinateDescent solver(passes, loss_, std::move(part), scores, options, state_.monitor,
                                select_targets(moving));
-  solver.run_part(0.3 * options_.tolerance * std::max(state_.dual_objective, 0.0));
-  std::vector<double> solved;
-  for (const Coordinate& c : solver.coordinates()) solved.push_back(c.u);
-  adopt_solution(moving, solved);
-  next_kernel_finish_ = state_.epoch + 3;  // let the woken rows settle first
+  constexpr double share_of_gap = 0.3;  // allowed to the moving rows
+  solver.run_part(share_of_gap * options_.tolerance * std::max(state_.dual_objective, 0.0));
+  std::vector<double> solution;
+  for (const Coordinate& c : solver.coordinates()) solution.push_back(c.u);
+  adopt_solution(moving, solution);
+  next_kernel_finish_ = state_.epoch + 3;  // rows that the certifying pass wakes are swept first
 }
 
 void DualCoordinateDescent::adopt_solution(std::span<const std::int32_t> moving,
-                                           std::span<const double> solved) {
+                                           std::span<const double> solution) {
   double length = 0.0;
   for (std::size_t k = 0; k < moving.size(); ++k) {
     Coordinate& c = coordinate(moving[k]);
-    const double u = std::clamp(solved[k], low_of(loss_, c.costs), high_of(loss_, c.costs));
+    const double u = std::clamp(solution[k], low_of(loss_, c.costs), high_of(loss_, c.costs));
     const double change = u - c.u;
     if (change == 0.0) continue;
     c.u = u;

@@ -9,8 +9,8 @@
 //   dual     max_u  sum_i [ g_i(u_i) + u_i t_i ] - 1/2 |sum_i u_i phi_i|^2         w = sum_i u_i phi_i
 //
 //   hinge, squared hinge   low = 1, high = -1, t = 0. A row may have both labels: equal rows are merged into
-//                          one, with a cost for its positive and one for its negative occurrences (mostly one
-//                          of the two costs is zero). u is y a in the notation of textbooks.
+//                          one row, with a cost for its positive and a cost for its negative occurrences
+//                          (mostly one of the costs is zero). u is y a in the notation of textbooks.
 //   epsilon-insensitive    low = -epsilon, high = epsilon, t = y; epsilon = 0 gives the absolute
 //                          loss or the loss of least squares; p : q = tau : 1 - tau gives a quantile
 //
@@ -48,8 +48,8 @@ struct Costs {
   double negative = 0.0;  // q
 };
 
-// Each kind of loss defines: the range of u, the one-sided slopes of g at u, g itself, the loss, and the best
-// u for a row, given `other_residual`, its residual minus its own contribution u * curvature.
+// Each kind of loss defines the range of u, the one-sided slopes of g at u, g, the loss, and the best u for a
+// row, given `other_residual`: the residual of the row minus the row's contribution u * curvature.
 class LinearLoss {
  public:
   static constexpr bool boxed = true;
@@ -74,19 +74,21 @@ class LinearLoss {
   }
   double best(const Costs& c, double other_residual, double curvature) const {
     const double middle = kink(c);
-    if (curvature <= 0.0)
-      return other_residual < flat_ ? c.positive : other_residual > steep_ ? -c.negative : middle;
+    if (curvature <= 0.0) {
+      if (other_residual < flat_) return c.positive;
+      return other_residual > steep_ ? -c.negative : middle;
+    }
     if (const double u = (steep_ - other_residual) / curvature; u <= middle) return std::max(u, -c.negative);
     return std::clamp((flat_ - other_residual) / curvature, middle, c.positive);
   }
-  // Where the slope of g changes.
+  // Returns the u at which the slope of g changes.
   double kink(const Costs& c) const { return overlaps_ * (c.positive - c.negative); }
 
  private:
   double low_, high_;
   double steep_, flat_;  // the slopes of g to the left and to the right of its kink
-  double overlap_;       // length of the interval in which both costs are paid
-  double overlaps_;      // 1 if the interval is not empty, else 0
+  double overlap_;       // length of the interval of residuals in which both costs are paid
+  double overlaps_;      // 1 if this interval is not empty, else 0
 };
 
 class SquaredLoss {
@@ -121,9 +123,9 @@ class SquaredLoss {
     const double from_low = p * (low_ - other_residual);
     const double from_high = q * (high_ - other_residual);
     if (overlaps_) {
-      const double both = (from_low + from_high) / (1.0 + curvature * (p + q));
-      const double r = other_residual + curvature * both;
-      if (r >= high_ && r <= low_) return both;
+      const double from_both = (from_low + from_high) / (1.0 + curvature * (p + q));
+      const double r = other_residual + curvature * from_both;
+      if (r >= high_ && r <= low_) return from_both;
       return r < high_ ? from_low / (1.0 + curvature * p) : from_high / (1.0 + curvature * q);
     }
     if (other_residual < low_) return from_low / (1.0 + curvature * p);
@@ -131,9 +133,10 @@ class SquaredLoss {
   }
 
  private:
-  // Returns the residual where the loss has slope -u; any residual will do for a row without costs.
+  // Returns the residual at which the loss has slope -u, or any residual for a row without costs.
   double stationary(const Costs& c, double u) const {
-    if (!overlaps_) return u > 0.0 ? at_low(c, u) : u < 0.0 ? at_high(c, u) : low_;
+    if (!overlaps_ && u == 0.0) return low_;
+    if (!overlaps_) return u > 0.0 ? at_low(c, u) : at_high(c, u);
     if (c.positive + c.negative == 0.0) return 0.0;
     const double r = (2.0 * (c.positive * low_ + c.negative * high_) - u) / (2.0 * (c.positive + c.negative));
     if (r < high_ && c.positive > 0.0) return at_low(c, u);
@@ -147,13 +150,13 @@ class SquaredLoss {
   bool overlaps_;
 };
 
-// Calls body with a LinearLoss or a SquaredLoss, for loops that are compiled once for each of the two.
+// Calls body with a LinearLoss or a SquaredLoss, for loops that are compiled for both.
 template <class Body>
 decltype(auto) with_loss(const Loss& loss, const Body& body) {
   return loss.squared ? body(SquaredLoss(loss)) : body(LinearLoss(loss));
 }
 
-// The same functions with the loss chosen at run time: for infrequent calls.
+// The same functions for a loss that is chosen at run time, for infrequent calls.
 inline double low_of(const Loss& loss, const Costs& c) {
   return with_loss(loss, [&](const auto& kind) { return kind.low(c); });
 }

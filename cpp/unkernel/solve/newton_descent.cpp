@@ -11,11 +11,11 @@
 
 namespace unkernel::solve {
 
-// Returns whether forming and using the Hessian takes fewer additions than the same number of passes over the
-// entries.
-bool ProximalNewton::gram_pays(const Model& model) const {
+// Returns whether descent on the Hessian, including the time to form it, takes fewer additions than descent
+// over the entries.
+bool ProximalNewton::is_gram_cheaper(const Model& model) const {
   constexpr double usual_passes = 50.0;
-  constexpr double scattered = 2.0;  // time of a random access in sequential accesses
+  constexpr double random_access = 2.0;  // time, in sequential accesses
   constexpr std::size_t most_columns = 4096;
   if (model.columns.size() > most_columns) return false;
   std::vector<std::int32_t> count(rows_, 0);
@@ -31,18 +31,18 @@ bool ProximalNewton::gram_pays(const Model& model) const {
     pairs += 0.5 * count[i] * count[i];
   }
   const auto columns = static_cast<double>(model.columns.size());
-  return scattered * pairs + usual_passes * 0.5 * columns * columns <
-         usual_passes * scattered * 2.0 * entries;
+  return random_access * pairs + usual_passes * 0.5 * columns * columns <
+         usual_passes * random_access * 2.0 * entries;
 }
 
 void ProximalNewton::store_entries(Model& model) const {
   constexpr double negligible = 1e-10;  // of the largest curvature
   const double min_curvature = negligible * *std::max_element(curvature_.begin(), curvature_.end());
-  std::vector<std::int32_t> number(rows_, -1);
+  std::vector<std::int32_t> number_of_row(rows_, -1);
   std::vector<double> roots;
   for (std::size_t i = 0; i < rows_; ++i) {
     if (curvature_[i] <= min_curvature) continue;
-    number[i] = static_cast<std::int32_t>(roots.size());
+    number_of_row[i] = static_cast<std::int32_t>(roots.size());
     roots.push_back(std::sqrt(curvature_[i]));
     model.row_curvature.push_back(curvature_[i]);
   }
@@ -53,7 +53,7 @@ void ProximalNewton::store_entries(Model& model) const {
     const double scale = columns_.scale(j);
     double sum = 0.0;
     for (std::size_t k = 0; k < ids.size(); ++k) {
-      const std::int32_t row = number[static_cast<std::size_t>(ids[k])];
+      const std::int32_t row = number_of_row[static_cast<std::size_t>(ids[k])];
       if (row < 0) continue;
       model.rows.push_back(row);
       if (x == nullptr) {
@@ -80,21 +80,21 @@ double ProximalNewton::best_step(const Model& model, std::size_t j, double gradi
   return -weight;
 }
 
-// A step to 0 ends exactly at 0: a weight left by rounding would count as used.
+// A step to 0 ends exactly at 0: a weight other than 0 because of rounding would count as a nonzero weight.
 void ProximalNewton::apply_step(Model& model, std::size_t j, double step) {
   const double weight = model.weights[j] + model.steps[j];
   model.steps[j] = step == -weight ? -model.weights[j] : model.steps[j] + step;
 }
 
 // Coordinate descent on the quadratic model in random order, until the violations of the optimality
-// conditions are much smaller than in the first pass. `gradient` returns the current gradient of a member;
-// `moved` is called after each step.
-template <class Gradient, class Moved>
+// conditions are much smaller than in the first pass. `gradient` returns the current gradient of a column of
+// the model; `after_step` is called after each step.
+template <class Gradient, class AfterStep>
 void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Gradient& gradient,
-                                       const Moved& moved) {
+                                       const AfterStep& after_step) {
   std::vector<std::size_t> order(model.columns.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  double first = 0.0;
+  double first_violations = 0.0;
   for (int pass = 0; pass < most_passes; ++pass) {
     monitor_.throw_if_stopped();
     random_.shuffle(std::span(order));
@@ -104,15 +104,16 @@ void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Grad
       if (step == 0.0) continue;
       violations += (model.curvature[m] + penalty_.l2) * std::abs(step);
       apply_step(model, m, step);
-      moved(m, step);
+      after_step(m, step);
     }
-    if (pass == 0) first = violations;
-    if (violations <= model_accuracy_ * first) return;
+    if (pass == 0) first_violations = violations;
+    if (violations <= model_accuracy_ * first_violations) return;
   }
 }
 
-// Computes products with H = X'CX from the entries of the columns, where C has the rows' curvatures. With V =
-// sqrt(C) X stored, H = V'V; uniform columns store no values, and the residual is C X d.
+// Computes products with H = X'CX from the entries of the columns, where C has the rows' curvatures. Columns
+// that are not uniform store V = sqrt(C) X, and H = V'V. Uniform columns store no values, and the residual is
+// C X d.
 template <bool Uniform>
 class ProximalNewton::EntryHessian {
  public:
@@ -132,8 +133,8 @@ class ProximalNewton::EntryHessian {
     }
   }
 
-  // Limits the number of heavy columns, so that forming their part of the Hessian costs no more than a few
-  // products with the whole support.
+  // Returns the largest number of heavy columns for which forming their part of the Hessian costs no more
+  // than a few products with the whole support.
   std::size_t heavy_columns(std::span<const std::size_t> support) const {
     constexpr double most_products = 20.0;
     double entries = 0.0;

@@ -50,10 +50,11 @@ class ProximalNewton::GramHessian {
 };
 
 void ProximalNewton::descend_on_gram(Model& model) {
-  // Far from the optimum, a few passes suffice: the error of the quadratic model is then larger than the
-  // error of its approximate minimum.
-  const int most_passes = had_rough_steps_ && objective_ - dual_objective_ > 0.1 * objective_ ? 50 : 500;
-  constexpr double slack = 0.2;  // slightly outdated curvatures give a nearly equal model
+  // Far from the optimum, the error of the quadratic model is larger than the error of its approximate
+  // minimum, so a few passes are enough.
+  const bool is_far = objective_ - dual_objective_ > 0.1 * objective_;
+  const int most_passes = had_rough_steps_ && is_far ? 50 : 500;
+  constexpr double slack = 0.2;  // curvatures with this relative error give nearly the same model
   gram_.update(model.columns, curvature_, slack);
   GramHessian hessian(gram_, model);
   descend_with(hessian, model, most_passes);

@@ -16,7 +16,7 @@ struct ProximalNewton::Model {
   std::vector<std::int32_t> columns;
   std::vector<std::size_t> outputs;  // of each column; a column may occur for several outputs
   std::vector<std::size_t> offsets{0};
-  std::vector<std::int32_t> rows;     // renumbered: only rows with a curvature
+  std::vector<std::int32_t> rows;     // of the entries; only rows with a curvature are numbered
   std::vector<double> row_curvature;  // of the renumbered rows
   std::vector<double> values;         // x_ij sqrt(curvature_i); empty if the columns are uniform
   std::vector<double> gradient;       // of the loss at d = 0

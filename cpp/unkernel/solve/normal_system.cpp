@@ -29,9 +29,9 @@ double dot(const double* a, const double* b, std::size_t count) {
 // Factors one block of columns after another, and subtracts the contribution of each block from all later
 // columns as a product of blocks.
 void Cholesky::factor(double least_pivot) {
-  constexpr std::size_t step = 64;
-  for (std::size_t begin = 0; begin < size_; begin += step) {
-    const std::size_t end = std::min(begin + step, size_);
+  constexpr std::size_t block_columns = 64;
+  for (std::size_t begin = 0; begin < size_; begin += block_columns) {
+    const std::size_t end = std::min(begin + block_columns, size_);
     for (std::size_t i = begin; i < size_; ++i) {
       double* block = row(i) + begin;
       for (std::size_t j = begin; j < std::min(i, end); ++j) {
@@ -61,8 +61,8 @@ void Cholesky::solve(std::span<double> x) const {
 ColumnSystem::ColumnSystem(MappedRows rows, int threads)
     : rows_(std::move(rows)), threads_(threads), matrix_(rows_.dimension) {
   const auto cells = static_cast<double>(rows_.offsets.size() - 1) * static_cast<double>(rows_.dimension);
-  constexpr double dense_enough = 0.2;
-  by_blocks_ = static_cast<double>(rows_.columns.size()) >= dense_enough * cells;
+  constexpr double min_density = 0.2;
+  uses_blocks_ = static_cast<double>(rows_.columns.size()) >= min_density * cells;
 }
 
 void ColumnSystem::add_row_by_row(std::span<const double> E) {
@@ -92,7 +92,7 @@ void ColumnSystem::add_by_blocks(std::span<const double> E) {
 
 void ColumnSystem::factor(std::span<const double> E) {
   matrix_.clear();
-  if (by_blocks_) {
+  if (uses_blocks_) {
     add_by_blocks(E);
   } else {
     add_row_by_row(E);

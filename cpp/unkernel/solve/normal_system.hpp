@@ -1,9 +1,9 @@
 // The linear systems of the interior-point method, in two forms: one over columns, one over rows.
 //
 // Given weights E_i > 0 and right-hand sides e_i per row, both forms solve du + E K du = e for the change of
-// u, with K the kernel matrix. They return the change of scores df = K du, and du if it can be computed
-// without cancellation. ColumnSystem factors a matrix over columns (few conjunctions, many rows), RowSystem
-// factors a matrix over rows.
+// u, with K the kernel matrix. Both forms return the change of scores df = K du, and du if it can be computed
+// without cancellation. ColumnSystem factors a matrix over columns, for few conjunctions and many rows;
+// RowSystem factors a matrix over rows.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class Cholesky {
 };
 
 struct Change {
-  std::vector<double> u;  // may be empty: then compute it from the scores
+  std::vector<double> u;  // empty if it must be computed from the scores
   std::vector<double> scores;
 };
 
@@ -67,8 +67,8 @@ class ColumnSystem final : public NormalSystem {
 
   MappedRows rows_;
   int threads_;
-  bool by_blocks_;   // whether mapped rows are so dense that they are multiplied as dense blocks
-  Cholesky matrix_;  // I + sum E_i phi_i phi_i'
+  bool uses_blocks_;  // whether mapped rows are so dense that they are multiplied as dense blocks
+  Cholesky matrix_;   // I + sum E_i phi_i phi_i'
 };
 
 class RowSystem final : public NormalSystem {

@@ -10,8 +10,8 @@
 namespace unkernel::solve {
 namespace {
 
-constexpr double towards_proposal =
-    0.1;  // OCAS's mu: place of the cut between the best point (0) and the proposal (1)
+// OCAS's mu: the place of a cut between the best point of the line (0) and the proposal (1).
+constexpr double towards_proposal = 0.1;
 constexpr double dual_accuracy = 0.05;  // accuracy of the dual, relative to the remaining gap
 constexpr int most_bisections = 12;
 constexpr double longest_step = 64.0;
@@ -34,9 +34,9 @@ struct LineMinimum {
   double value = std::numeric_limits<double>::infinity();
 };
 
-// Minimises a convex function on t >= 0 by its slopes. The bracket shrinks by the secant rule, which is exact
-// for parabolas, with bisection as a safeguard. If each evaluation involves communication, the bracket
-// shrinks by grids of steps instead.
+// Minimises a convex function on t >= 0 by its slopes. The secant rule, which is exact for parabolas, shrinks
+// the bracket, with bisection as a safeguard. If each evaluation involves communication, a grid of steps in
+// the bracket is evaluated instead.
 class LineSearch {
  public:
   LineSearch(Risk& risk, const Parabola& parabola, double C) : risk_(risk), parabola_(parabola), C_(C) {}
@@ -45,11 +45,11 @@ class LineSearch {
     evaluate(risk_.first_steps());
     const double first_slope = parabola_.slope(0.0) + C_ * points_.front().slope;
     while (!bracketed_ && low_.step < longest_step) evaluate({2.0 * low_.step});
-    const double enough = risk_.line_accuracy() * std::abs(first_slope);
+    const double target_slope = risk_.line_accuracy() * std::abs(first_slope);
     const double first_width = high_.step - low_.step;
     for (int k = 0; k < most_bisections && bracketed_ && low_.slope < 0.0; ++k) {
-      const double nearest = std::min(-low_.slope, high_.slope);
-      if (nearest <= enough || high_.step - low_.step <= 1e-3 * first_width) break;
+      const double smallest_slope = std::min(-low_.slope, high_.slope);
+      if (smallest_slope <= target_slope || high_.step - low_.step <= 1e-3 * first_width) break;
       evaluate(steps_in_bracket(k));
     }
     return best_minimum_;
@@ -94,8 +94,8 @@ class LineSearch {
   Risk& risk_;
   Parabola parabola_;
   double C_;
-  Point low_{0.0, 0.0};   // the last step where the objective still falls
-  Point high_{0.0, 0.0};  // the first step where the objective no longer falls, if known
+  Point low_{0.0, 0.0};   // the largest step at which the objective falls
+  Point high_{0.0, 0.0};  // if bracketed_: the smallest step at which the objective does not fall
   bool bracketed_ = false;
   LineMinimum best_minimum_;
   std::vector<LinePoint> points_;
@@ -130,8 +130,8 @@ class OneSlack {
 
  private:
   void start() {
-    const bool from_zero = std::ranges::all_of(best_weights_, [](double w) { return w == 0.0; });
-    if (!from_zero) {
+    const bool starts_at_zero = std::ranges::all_of(best_weights_, [](double w) { return w == 0.0; });
+    if (!starts_at_zero) {
       risk_.aim(best_weights_);
       risk_.move(1.0);
     }
@@ -140,11 +140,12 @@ class OneSlack {
     risk_.along({&step, 1}, {&point, 1});
     outcome_.objective = 0.5 * bundle_.product(best_weights_, best_weights_) + options_.C * point.value;
     check_finite();
-    if (from_zero) objective_at_zero_ = outcome_.objective;
-    if (!from_zero || bundle_.size() > 0 || !follow_first_guess()) add_cut(0.0);
+    if (starts_at_zero) objective_at_zero_ = outcome_.objective;
+    if (!starts_at_zero || bundle_.size() > 0 || !follow_first_guess()) add_cut(0.0);
   }
 
-  // The cut at the guess gives a better lower bound than the cut at w = 0.
+  // Adds the cut at the risk's first guess, which gives a better lower bound than the cut at w = 0. Returns
+  // whether the risk has a guess.
   bool follow_first_guess() {
     LargeVector<double> gradient(best_weights_.size());
     double offset = 0.0;
@@ -156,8 +157,8 @@ class OneSlack {
     return true;
   }
 
-  // Returns whether w is still 0. For a tiny C, w = 0 is within the tolerance, but one round gives the
-  // weights a direction.
+  // Returns whether w = 0 before the first round. For a tiny C, w = 0 is within the tolerance, but weights of
+  // 0 could not rank rows, so one round is made.
   bool has_not_moved() const {
     return outcome_.rounds == 0 && outcome_.objective > 0.0 &&
            std::ranges::all_of(best_weights_, [](double w) { return w == 0.0; });
@@ -184,16 +185,15 @@ class OneSlack {
     if (term > largest_dual_term * objective_at_zero_) {
       throw std::invalid_argument(
           "the values times C are too large to train with double precision: scale the features, or lower C "
-          "or "
-          "the sample weights");
+          "or the sample weights");
     }
   }
 
   // Computes the weights that the cuts propose, and the lower bound.
   void solve_dual() {
     const double gap = std::max(outcome_.objective - outcome_.dual_objective, 0.0);
-    const double wanted = options_.tolerance * outcome_.objective;
-    const double accuracy = dual_accuracy * std::clamp(gap, 0.0, 10.0 * wanted);
+    const double target_gap = options_.tolerance * outcome_.objective;
+    const double accuracy = dual_accuracy * std::clamp(gap, 0.0, 10.0 * target_gap);
     outcome_.dual_objective = std::max(outcome_.dual_objective, bundle_.solve(options_.C, accuracy));
     outcome_.converged =
         outcome_.objective - outcome_.dual_objective <= options_.tolerance * outcome_.objective;

@@ -3,9 +3,9 @@
 // Problem   min_w  P(w) = 1/2 w'w + C R(w)
 // Method    Joachims (2006), Algorithm 1, with the optimised cuts of OCAS (Franc & Sonnenburg 2008): each
 //           round solves the small dual of all cuts (bundle.hpp), which proposes weights and a lower bound D;
-//           a line search from the best weights so far towards the proposal yields the next best ones; the
-//           new cut is taken near these, slightly towards the proposal. The first proposal is the risk's own
-//           guess, if there is one.
+//           a line search from the best weights so far towards the proposal yields the next best weights; the
+//           new cut is at a point slightly further towards the proposal. The first proposal is the first
+//           guess of the risk, if it has one.
 // Rounds    O(C / gap) in theory, whatever the number of rows; a dozen or two in practice.
 // Stop      (P - D) / P <= tolerance, with P at the best weights and D the best bound: a true duality gap.
 #pragma once
@@ -41,7 +41,7 @@ struct OneSlackOutcome {
 using RoundObserver =
     std::function<void(const Bundle&, std::span<const double> weights, const OneSlackOutcome&)>;
 
-// `weights` holds the start (zeros, or a good guess) and is overwritten by the result. `bundle` may already
+// Minimises P from the initial `weights` (zeros, or a good guess), which the result overwrites. `bundle` may
 // hold cuts of the same risk; new cuts are added to it.
 OneSlackOutcome minimise_one_slack(Risk& risk, const OneSlackOptions& options, Bundle& bundle,
                                    std::span<double> weights, Progress progress, Monitor& monitor,

@@ -20,7 +20,11 @@ double largest_value(const Function& value, double high) {
     const double left_value = value(left_point);
     const double right_value = value(right_point);
     best = std::max({best, left_value, right_value});
-    (left_value > right_value ? high : low) = left_value > right_value ? right_point : left_point;
+    if (left_value > right_value) {
+      high = right_point;
+    } else {
+      low = left_point;
+    }
   }
   return best;
 }
@@ -59,13 +63,13 @@ ProximalNewton::ProximalNewton(const SparseColumns& columns, const ScoreLoss& lo
   loss.largest_curvatures(largest_curvature_);
 }
 
-void ProximalNewton::fit_columns() {
+void ProximalNewton::resize_to_columns() {
   for (auto& weights : weights_) weights.resize(columns_.size(), 0.0);
   for (auto& gradients : column_gradients_) gradients.resize(columns_.size());
 }
 
 void ProximalNewton::add_weight(std::size_t column, std::size_t output, double weight) {
-  fit_columns();
+  resize_to_columns();
   columns_.axpy(column, weight, scores_.data() + output * rows_);
   weights_[output][column] += weight;
 }
@@ -83,14 +87,15 @@ double ProximalNewton::penalty_total() const {
 }
 
 void ProximalNewton::evaluate() {
-  fit_columns();
+  resize_to_columns();
   std::vector<double> strengths;
   double largest = 0.0;
   for (std::size_t output = 0; output < weights_.size(); ++output) {
     double* gradients = gradients_.data() + output * rows_;
     loss_.derivatives(scores_, output, {gradients, rows_}, curvature_);
     for (std::size_t j = 0; j < columns_.size(); ++j) {
-      const double strength = std::abs(column_gradients_[output][j] = columns_.dot(j, gradients));
+      column_gradients_[output][j] = columns_.dot(j, gradients);
+      const double strength = std::abs(column_gradients_[output][j]);
       largest = std::max(largest, strength);
       if (penalty_.l2 > 0.0 && strength > penalty_.l1) strengths.push_back(strength);
     }
@@ -123,7 +128,7 @@ bool ProximalNewton::run(double gap, std::int64_t most_steps, bool rough) {
   return true;
 }
 
-// The gap falls by about the same factor as the violation of the model.
+// Sets the factor by which the violation of the model must fall. The gap falls by about the same factor.
 void ProximalNewton::choose_accuracy(double gap) {
   model_accuracy_ = std::clamp(0.3 * gap / (objective_ - dual_objective_), 0.1, 0.3);
 }
@@ -169,7 +174,8 @@ void ProximalNewton::adapt_damping(double length) {
 }
 
 double ProximalNewton::search_line(const Model& model) {
-  constexpr double sufficient = 0.01;
+  constexpr double sufficient_decrease = 0.01;
+  constexpr int most_halvings = 40;
   std::vector<double> direction(scores_.size(), 0.0);
   double slope = 0.0;
   double penalty_before = 0.0;
@@ -183,14 +189,14 @@ double ProximalNewton::search_line(const Model& model) {
   if (!(slope < 0.0)) return 0.0;
   const double loss_before = loss_.value(scores_);
   double length = 1.0;
-  for (int halving = 0; halving < 40; ++halving, length *= 0.5) {
+  for (int halving = 0; halving < most_halvings; ++halving, length *= 0.5) {
     double penalty = 0.0;
     for (std::size_t k = 0; k < model.columns.size(); ++k) {
       if (model.steps[k] != 0.0) penalty += penalty_of(model.weights[k] + length * model.steps[k]);
     }
     const double change =
         penalty - penalty_before + loss_.value_along(scores_, direction, length) - loss_before;
-    if (change > sufficient * length * slope) continue;
+    if (change > sufficient_decrease * length * slope) continue;
     for (std::size_t k = 0; k < model.columns.size(); ++k) {
       weights_[model.outputs[k]][static_cast<std::size_t>(model.columns[k])] =
           model.weights[k] + length * model.steps[k];
@@ -210,7 +216,7 @@ bool ProximalNewton::step(bool rough) {
     damp();
     if (rough) {
       descend_in_place(model);
-    } else if (gram_pays(model)) {
+    } else if (is_gram_cheaper(model)) {
       descend_on_gram(model);
     } else {
       descend(model);

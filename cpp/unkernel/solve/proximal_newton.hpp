@@ -7,16 +7,18 @@
 //           has fallen to a tenth (less accurately if that suffices for the requested gap), then runs a
 //           backtracking line search along the result (Yuan, Ho & Lin, An improved GLMNET for l1-regularized
 //           logistic regression, JMLR 13, 2012). The squared hinge has a generalised second derivative, which
-//           is zero for rows beyond their margin; the model leaves these out. The descent works on the
+//           is zero for rows beyond their margin; the model ignores these rows. The descent works on the
 //           entries of the columns or on the model's Hessian, whichever is cheaper, with joint moves of all
-//           nonzero weights between passes (joint_moves.hpp); for several outputs on the entries, all outputs
-//           together. Rough steps make only a few passes. A curvature in the Hessian is updated once it has
-//           changed by more than a fifth.
-// Damping   if line searches end early, the curvatures c_i of the model become c_i + t (largest possible -
-//           c_i). t grows up to 1, where the model lies above the loss and every step is good, and falls
-//           again when full steps succeed.
-// Shrinking a column with w = 0 whose gradient is inside (-l1, l1) by more than the largest violation is
-//           left out of the model until the next step.
+//           nonzero weights between passes (joint_moves.hpp). For several outputs, it works on the entries
+//           and moves the weights of all outputs. Rough steps make only a few passes. A curvature in the
+//           Hessian is updated once it has changed by more than a fifth.
+// Damping   if line searches end early, the curvatures c_i of the model become c_i + t (max_i - c_i), with
+// max_i
+//           the largest possible curvature. t grows up to 1, where the model is an upper bound of the loss
+//           and full steps always succeed, and falls again when full steps succeed.
+// Shrinking the model of a step does not contain columns with w = 0 whose gradient is inside (-l1, l1) by
+// more
+//           than the largest violation.
 // Stop      P - D <= the requested gap. D is computed from the gradients of the losses, which are scaled if
 //           l2 = 0 so that no column violates |x_j'u| <= l1.
 #pragma once
@@ -50,9 +52,9 @@ class ProximalNewton {
   ProximalNewton(const SparseColumns& columns, const ScoreLoss& loss, const Penalty& penalty,
                  std::uint64_t seed, Monitor& monitor);
 
-  // Makes steps until P - D <= `gap` for the current columns (returns true), or until `most_steps` are made.
-  // `rough` minimises each model by a few passes only, which saves time while better columns are still
-  // expected.
+  // Makes at most `most_steps` steps, until P - D <= `gap` for the current columns. Returns whether this gap
+  // was reached. With `rough`, minimises each model by a few passes only, which saves time if columns will be
+  // added.
   bool run(double gap, std::int64_t most_steps, bool rough = false);
 
   // Adds to the weight of a column for one output, and updates the scores.
@@ -73,7 +75,7 @@ class ProximalNewton {
   template <bool Uniform>
   class EntryHessian;
   struct JointEffort {  // joint_moves.hpp
-    bool thorough = false;
+    bool is_thorough = false;
     double ridge = 1.0;
   };
   template <class Hessian>
@@ -82,16 +84,17 @@ class ProximalNewton {
   std::span<const double> scores_of(std::size_t output) const {
     return {scores_.data() + output * rows_, rows_};
   }
-  void fit_columns();
+  void resize_to_columns();
   double violation(std::size_t j, std::size_t output) const;
   double largest_violation() const;
   bool step(bool rough);
   void choose_accuracy(double gap);
   void choose_columns(Model& model) const;
-  bool gram_pays(const Model& model) const;
+  bool is_gram_cheaper(const Model& model) const;
   void store_entries(Model& model) const;
-  template <class Gradient, class Moved>
-  void descend_in_passes(Model& model, int most_passes, const Gradient& gradient, const Moved& moved);
+  template <class Gradient, class AfterStep>
+  void descend_in_passes(Model& model, int most_passes, const Gradient& gradient,
+                         const AfterStep& after_step);
   template <class Hessian>
   void descend_with(Hessian& hessian, Model& model, int most_passes);
   void descend(Model& model);
@@ -102,7 +105,7 @@ class ProximalNewton {
   static void apply_step(Model& model, std::size_t j, double step);
   void damp();
   void adapt_damping(double length);
-  double search_line(const Model& model);  // 0 if no step helps
+  double search_line(const Model& model);  // returns 0 if no step lowers the objective
   double penalty_of(double weight) const;
   double penalty_total() const;
 

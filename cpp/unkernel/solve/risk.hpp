@@ -1,8 +1,9 @@
 // The interface between the one-slack solver and a training problem.
 //
-// A risk R(w) is convex and nonnegative. It keeps the scores of the rows at two points, *here* (the best
-// weights so far) and *there* (the weights that the solver proposes). Points on the line from *here* to
-// *there* are evaluated without another pass over the rows, because scores are linear in w.
+// A risk R(w) is convex and nonnegative. It stores the scores of the rows at two points, the current point
+// (the best weights so far) and the target (the weights that the solver proposes). Points on the line between
+// them, current + step (target - current), are evaluated without another pass over the rows, because scores
+// are linear in w.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +23,21 @@ class Risk {
 
   virtual std::size_t dimension() const = 0;
 
-  // Sets *there* to w, with one pass over the rows. Initially both points are w = 0.
+  // Sets the target, with one pass over the rows. Initially both points are w = 0.
   virtual void aim(std::span<const double> weights) = 0;
 
-  // Evaluates R at here + step (there - here), for several steps at once.
+  // Evaluates R at several steps on the line.
   virtual void along(std::span<const double> steps, std::span<LinePoint> points) = 0;
 
-  // Computes a cut at here + step (there - here): R(w) >= offset - gradient'w for all w, with equality at
-  // that point. Writes `gradient`, and returns the offset.
+  // Computes a cut at a step on the line: R(w) >= offset - gradient'w for all w, with equality at the point
+  // of the step. Writes `gradient`, and returns the offset.
   virtual double cut(double step, std::span<double> gradient) = 0;
 
-  // Moves *here* to here + step (there - here).
+  // Moves the current point to a step on the line.
   virtual void move(double step) = 0;
 
-  // Computes a good first point for this C, and a cut at it (offset and gradient as in `cut`). Returns the
-  // number of passes over the rows, 0 if there is no guess.
+  // Computes a good first target for this C, and a cut at this point (offset and gradient as in `cut`).
+  // Returns the number of passes over the rows, or 0 if there is no guess.
   virtual int first_guess(double C, std::span<double> weights, std::span<double> gradient, double& offset);
 
   // Returns the first steps of a line search, ascending from 0 to 1. If each evaluation involves
@@ -48,8 +49,8 @@ class Risk {
   // factor of the possible decrease.
   virtual double line_accuracy() const { return 0.1; }
 
-  // Returns how many steps to pass to `along` at once: one if evaluations are cheap, more if each call
-  // involves communication.
+  // Returns the number of steps per call of `along`: 1 if evaluations are cheap, more if each call involves
+  // communication.
   virtual std::size_t steps_at_once() const { return 1; }
 };
 

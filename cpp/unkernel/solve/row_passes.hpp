@@ -39,14 +39,16 @@ class RowPasses {
   virtual bool has_kernel() const { return false; }  // gram, mean_map_size and mean_row_size are available
   virtual bool is_gram() const { return false; }     // the view is a kernel matrix already
   virtual bool has_map() const { return false; }     // mapped and dimension are available
-  virtual std::vector<double> gram(std::span<const std::int32_t>, int) const { throw missing(); }
-  virtual double mean_map_size() const { throw missing(); }
-  virtual double mean_row_size() const { throw missing(); }
-  virtual MappedRows mapped() const { throw missing(); }
-  virtual std::size_t dimension() const { throw missing(); }
+  virtual std::vector<double> gram(std::span<const std::int32_t>, int) const {
+    throw make_unsupported_error();
+  }
+  virtual double mean_map_size() const { throw make_unsupported_error(); }
+  virtual double mean_row_size() const { throw make_unsupported_error(); }
+  virtual MappedRows mapped() const { throw make_unsupported_error(); }
+  virtual std::size_t dimension() const { throw make_unsupported_error(); }
 
  private:
-  static std::logic_error missing() {
+  static std::logic_error make_unsupported_error() {
     return std::logic_error("this row view does not support the operation");
   }
 };

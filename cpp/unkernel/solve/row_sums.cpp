@@ -12,9 +12,9 @@ namespace {
 constexpr std::int64_t most_sums = 16;
 constexpr std::int64_t rows_per_task = 256;
 
-// Each piece clears and adds a whole weight vector, so its rows must have several times as many entries as
-// this vector.
-std::int64_t sum_count(const RowPasses& rows, std::size_t dimension) {
+// Returns the number of pieces. Each piece clears and adds a whole weight vector, so the rows of a piece must
+// have several times as many entries as this vector.
+std::int64_t choose_piece_count(const RowPasses& rows, std::size_t dimension) {
   if (!rows.has_kernel()) return 1;
   const double entries = static_cast<double>(rows.size()) * rows.mean_map_size();
   const double max_pieces = entries / (8.0 * static_cast<double>(std::max<std::size_t>(dimension, 1)));
@@ -33,7 +33,7 @@ void add_rows_of_piece(const RowPasses& rows, std::int64_t begin, std::int64_t e
 
 void sum_rows(const RowPasses& rows, std::span<const double> coefficients, std::span<double> sum,
               Threads threads) {
-  const std::int64_t pieces = sum_count(rows, sum.size());
+  const std::int64_t pieces = choose_piece_count(rows, sum.size());
   if (pieces == 1) return add_rows_of_piece(rows, 0, rows.size(), coefficients, sum, *threads.monitor);
   std::vector<LargeVector<double>> buffers(static_cast<std::size_t>(std::max(threads.count, 1)));
   Turns turns;

@@ -9,11 +9,11 @@
 
 namespace unkernel::solve {
 
-// sum += sum_i coefficients_i phi(x_i).
+// Computes sum += sum_i coefficients_i phi(x_i).
 void sum_rows(const RowPasses& rows, std::span<const double> coefficients, std::span<double> sum,
               Threads threads);
 
-// scores_i = w'phi(x_i)
+// Computes scores_i = w'phi(x_i).
 void score_rows(const RowPasses& rows, std::span<const double> weights, std::span<double> scores,
                 Threads threads);
 

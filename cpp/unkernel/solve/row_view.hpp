@@ -1,7 +1,7 @@
 // The interface between solvers and training sets.
 //
 // A row view represents the mapped rows phi(x_0) .. phi(x_{l-1}), which may be stored, condensed, or computed
-// on demand. The weight vector is kept outside of the view, so that several problems (classes) can share one
+// on demand. The weight vector is not part of the view, so that several problems (classes) can share one
 // view.
 //
 // Views keep weights in *score space*: with phi_T(x) = c_T m_T(x), c_T a constant of the map and m_T the bare
@@ -29,7 +29,7 @@ concept TrainingRows =
       rows.prefetch(i);                                  // the row itself
     };
 
-// A row view that also evaluates the kernel between its rows and knows the cost of the map.
+// A row view that also evaluates the kernel between its rows and gives the size of its mapped rows.
 template <class Rows>
 concept KernelView =
     TrainingRows<Rows> && requires(const Rows& rows, std::span<const std::int32_t> subset, int threads) {

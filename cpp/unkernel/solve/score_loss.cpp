@@ -108,10 +108,10 @@ class SoftmaxLoss : public ScoreLoss {
   void derivatives(std::span<const double> scores, std::size_t output, std::span<double> gradient,
                    std::span<double> curvature) const override {
     for (std::size_t i = 0; i < rows(); ++i) {
-      const double own_score = scores[output * rows() + i];
-      double sum_of_others = 0.0;  // sum of exp(score - own_score)
+      const double score = scores[output * rows() + i];
+      double sum_of_others = 0.0;  // of exp(score of another class - score of this class)
       for (std::size_t k = 0; k < classes_; ++k) {
-        if (k != output) sum_of_others += std::exp(std::min(scores[k * rows() + i] - own_score, 700.0));
+        if (k != output) sum_of_others += std::exp(std::min(scores[k * rows() + i] - score, 700.0));
       }
       const double share = 1.0 / (1.0 + sum_of_others);
       gradient[i] = totals_[i] * share;
@@ -136,7 +136,10 @@ class SoftmaxLoss : public ScoreLoss {
       double largest = scores[i];
       for (std::size_t k = 0; k < classes_; ++k) largest = std::max(largest, scores[k * rows() + i]);
       double sum = 0.0;
-      for (std::size_t k = 0; k < classes_; ++k) sum += row[k] = std::exp(scores[k * rows() + i] - largest);
+      for (std::size_t k = 0; k < classes_; ++k) {
+        row[k] = std::exp(scores[k * rows() + i] - largest);
+        sum += row[k];
+      }
       for (std::size_t k = 0; k < classes_; ++k) row[k] *= totals_[i] / sum;
     }
   }

@@ -50,7 +50,7 @@ class ScoreLoss {
   virtual double dual(std::span<const double> gradients, double scale) const = 0;
 };
 
-// One pair of costs per row.
+// Return losses with one pair of costs per row.
 std::unique_ptr<ScoreLoss> squared_hinge_loss(std::vector<Costs> costs);
 std::unique_ptr<ScoreLoss> logistic_loss(std::vector<Costs> costs);
 
@@ -58,7 +58,7 @@ struct ClassCost {
   std::int32_t code;
   double cost;
 };
-// Row i has the costs from offsets[i] to offsets[i + 1].
+// Returns the softmax loss. Row i has the costs from offsets[i] to offsets[i + 1].
 std::unique_ptr<ScoreLoss> softmax_loss(std::vector<std::int64_t> offsets, std::vector<ClassCost> costs,
                                         std::size_t classes);
 

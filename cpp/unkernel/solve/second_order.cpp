@@ -19,7 +19,7 @@ double DualCoordinateDescent::cost_of_sweeps() {
   const double power = std::max(std::log2(previous_gap / gap), 0.2);
   const double epochs =
       std::pow(std::max(gap / options_.tolerance, 1.0), 1.0 / power) * static_cast<double>(state_.epoch);
-  constexpr double overhead = 1000.0;  // of an epoch, however few rows it visits
+  constexpr double overhead = 1000.0;  // multiplications per epoch, however few rows it visits
   const double epoch_cost = 4.0 * static_cast<double>(state_.awake.size()) * rows_.mean_map_size() + overhead;
   // If sweeps would not converge within max_epochs, their cost counts ten times.
   constexpr double penalty_factor = 10.0;
@@ -42,7 +42,7 @@ Finish DualCoordinateDescent::cheapest_finish() {
   return Finish::kernel_space;
 }
 
-// The matrix over rows is more accurate than the matrix over columns, so it is used whenever it is small.
+// Chooses the matrix over rows if it is small, because it is more accurate than the matrix over columns.
 DualCoordinateDescent::InteriorPointPlan DualCoordinateDescent::interior_point_plan() const {
   constexpr double max_rows_of_small_matrix = 512.0;
   constexpr double max_matrix_side = 2048.0;
@@ -74,7 +74,7 @@ DualCoordinateDescent::InteriorPointPlan DualCoordinateDescent::interior_point_p
 
 void DualCoordinateDescent::solve_by_interior_point() {
   const InteriorPointPlan plan = interior_point_plan();
-  note(Finish::second_order, plan.bytes);
+  record_finish(Finish::second_order, plan.bytes);
   tried_second_order_ = true;
   std::vector<Costs> costs;
   std::vector<std::int32_t> all_rows;

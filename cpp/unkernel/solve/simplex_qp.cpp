@@ -62,7 +62,7 @@ class SimplexSolver {
     for (std::size_t round = 0; round < most_rounds; ++round) {
       const std::size_t steepest = steepest_cut();
       const double gain_left = remaining_gain(steepest);
-      // A gap below the rounding error could not be reached, and the value would not be certain.
+      // Rounding errors may prevent smaller gaps.
       const double target = std::max(accuracy, 0.1 * rounding_error());
       if (gain_left <= target) return;
       const double before = value();
@@ -101,11 +101,14 @@ class SimplexSolver {
   // Removes negative masses and limits their sum to C: corrects rounding errors and infeasible input.
   void make_feasible() {
     double sum = 0.0;
-    for (double& mass : a_) sum += mass = std::max(mass, 0.0);
-    // If all mass is assigned up to rounding, there is no slack.
-    const bool full = sum >= (1.0 - 1e-12) * problem_.mass;
-    for (double& mass : a_) mass *= full ? problem_.mass / sum : 1.0;
-    slack_ = full ? 0.0 : problem_.mass - sum;
+    for (double& mass : a_) {
+      mass = std::max(mass, 0.0);
+      sum += mass;
+    }
+    constexpr double rounding = 1e-12;
+    const bool is_used_up = sum >= (1.0 - rounding) * problem_.mass;
+    for (double& mass : a_) mass *= is_used_up ? problem_.mass / sum : 1.0;
+    slack_ = is_used_up ? 0.0 : problem_.mass - sum;
   }
 
   void update_gradient() {
@@ -135,7 +138,7 @@ class SimplexSolver {
     for (std::size_t k = 0; k < problem_.size; ++k) {
       if (a_[k] > 0.0 || k == new_cut) active_.push_back(k);
     }
-    full_ = slack_ <= 0.0;
+    is_mass_used_up_ = slack_ <= 0.0;
     // Every step except the last removes a cut or uses up the slack.
     for (std::size_t step = 0; step < problem_.size + 2 && !active_.empty(); ++step) {
       const bool reached_optimum = newton_step();
@@ -145,8 +148,8 @@ class SimplexSolver {
     }
   }
 
-  // Moves the active masses to their optimum, ignoring signs; returns false if a mass or the slack reached
-  // zero on the way.
+  // Moves the active masses towards their optimum if signs are ignored. Returns whether the optimum is
+  // reached; the step ends early where a mass or the slack becomes zero.
   bool newton_step() {
     find_direction();
     double step = 1.0, sum = 0.0;
@@ -158,11 +161,11 @@ class SimplexSolver {
         emptied_cut = i;
       }
     }
-    const bool uses_up_slack = !full_ && slack_ < step * sum;
+    const bool uses_up_slack = !is_mass_used_up_ && slack_ < step * sum;
     if (uses_up_slack) step = slack_ / sum;
     for (std::size_t i = 0; i < active_.size(); ++i) a_[active_[i]] += step * direction_[i];
     if (uses_up_slack) {
-      full_ = true;
+      is_mass_used_up_ = true;
       return false;
     }
     if (emptied_cut == no_cut) return true;
@@ -178,7 +181,7 @@ class SimplexSolver {
     direction_.clear();
     for (const std::size_t k : active_) direction_.push_back(gradient_[k]);
     factors_.solve(direction_);
-    if (!full_) return;
+    if (!is_mass_used_up_) return;
     ones_.assign(active_.size(), 1.0);
     factors_.solve(ones_);
     double sum = 0.0, sum_of_ones = 0.0;
@@ -187,8 +190,8 @@ class SimplexSolver {
       sum_of_ones += ones_[i];
     }
     const double price = sum / sum_of_ones;
-    full_ = price >= 0.0;
-    for (std::size_t i = 0; full_ && i < active_.size(); ++i) direction_[i] -= price * ones_[i];
+    is_mass_used_up_ = price >= 0.0;
+    for (std::size_t i = 0; is_mass_used_up_ && i < active_.size(); ++i) direction_[i] -= price * ones_[i];
   }
 
   // --- Pairs -------------------------------------------------------------------------------
@@ -241,7 +244,7 @@ class SimplexSolver {
   double slack_ = 0.0;
   std::vector<double> gradient_;  // 0 for the slack
   std::vector<std::size_t> active_;
-  bool full_ = false;  // whether there is no slack, and more slack would not help
+  bool is_mass_used_up_ = false;  // there is no slack, and slack would not increase the value
   Cholesky factors_;
   std::vector<double> direction_;
   std::vector<double> ones_;

@@ -4,9 +4,9 @@
 //
 // Solver     an active-set method: the cuts with mass take a Newton step (a Cholesky factorisation of their
 //            part of G), shortened if a mass would become negative; then the cut with the steepest ascent of
-//            the dual joins them. Few cuts have mass, so steps are cheap, and one new cut takes only a few of
-//            them. If cuts are nearly dependent and Newton steps make no more progress, mass moves between
-//            pairs of cuts instead, which is slower but always works (Fan, Chen & Lin 2005).
+//            the dual gets mass, too. Few cuts have mass, so steps are cheap, and a new cut takes only a few
+//            steps. If cuts are nearly dependent and Newton steps make no more progress, mass moves between
+//            pairs of cuts instead, which is slower but always converges (Fan, Chen & Lin 2005).
 // Start      the given a, which must be feasible.
 // Stop       C max_k(grad_k, 0) - a'grad <= accuracy: an upper bound of the remaining gain.
 #pragma once

@@ -17,7 +17,7 @@ namespace unkernel::solve {
 namespace {
 
 constexpr std::int64_t shrink_period = 1000;
-constexpr double worth_shrinking = 0.75;
+constexpr double max_remaining_share = 0.75;
 
 // Updates pull -= sum_j changes_j K_j, for all variables.
 void subtract_rows(const SmoProblem& problem, std::span<const double> changes, std::span<double> pull) {
@@ -47,9 +47,9 @@ class Smo {
       : problem_(problem), options_(options), monitor_(monitor), rows_(problem.kernel, {}) {
     for (std::size_t i = 0; i < alpha.size(); ++i) {
       all_u_.push_back(label(i) * alpha[i]);
-      known_pull_.push_back(-label(i) * gradient[i]);
+      saved_pull_.push_back(-label(i) * gradient[i]);
     }
-    known_u_ = all_u_;
+    saved_u_ = all_u_;
     activate_all();
   }
 
@@ -86,7 +86,7 @@ class Smo {
   void write_solution(std::span<double> alpha, std::span<double> gradient) const {
     for (std::size_t i = 0; i < alpha.size(); ++i) {
       alpha[i] = std::abs(all_u_[i]);
-      gradient[i] = -label(i) * known_pull_[i];
+      gradient[i] = -label(i) * saved_pull_[i];
     }
   }
 
@@ -109,10 +109,10 @@ class Smo {
   // --- Active variables -------------------------------------------------------------------------
 
   void activate_all() {
-    update_known_pulls();
+    update_saved_pulls();
     std::vector<std::size_t> all(size());
     std::iota(all.begin(), all.end(), std::size_t{0});
-    pull_ = known_pull_;
+    pull_ = saved_pull_;
     activate(std::move(all));
   }
 
@@ -137,17 +137,17 @@ class Smo {
     fall_barrier_[k] = all_u_[i] > low(i) ? 0.0 : infinity;
   }
 
-  // Computes the pulls of all variables from the pulls that were last known and the moves since then. If all
-  // variables are active, the pulls are already up to date.
-  void update_known_pulls() {
+  // Computes the pulls of all variables from the saved pulls and the moves since they were saved. If all
+  // variables are active, pull_ is up to date.
+  void update_saved_pulls() {
     if (!variable_.empty() && all_are_active()) {
-      known_pull_ = pull_;
+      saved_pull_ = pull_;
     } else {
       std::vector<double> changes(size());
-      for (std::size_t i = 0; i < size(); ++i) changes[i] = all_u_[i] - known_u_[i];
-      subtract_rows(problem_, changes, known_pull_);
+      for (std::size_t i = 0; i < size(); ++i) changes[i] = all_u_[i] - saved_u_[i];
+      subtract_rows(problem_, changes, saved_pull_);
     }
-    known_u_ = all_u_;
+    saved_u_ = all_u_;
   }
 
   bool shrink_by_choice() {
@@ -155,26 +155,27 @@ class Smo {
     return shrink(pull_[riser_], pull_[riser_] - choice_.violation);
   }
 
-  // Removes the variables that cannot be in any pair: variables held at a bound beyond m(a) or M(a), and
-  // variables that cannot move at all. Kernel rows are read in place as long as no variable is removed, so
-  // this function removes either many variables or none.
+  // Removes the variables that cannot be in any pair: variables at a bound with a pull beyond m(a) or M(a),
+  // and variables that cannot move at all. Kernel rows can be read in place only while no variable is
+  // removed, so this function removes either many variables or none. Returns whether it removed variables.
   bool shrink(double highest_pull, double lowest_pull) {
-    if (all_are_active()) update_known_pulls();
+    if (all_are_active()) update_saved_pulls();
     const auto can_be_in_pair = [&](std::size_t k) {
       const bool rises = rise_barrier_[k] == 0.0, falls = fall_barrier_[k] == 0.0;
       return (rises && pull_[k] >= lowest_pull) || (falls && pull_[k] <= highest_pull);
     };
-    std::vector<std::size_t> kept;
+    std::vector<std::size_t> remaining;
     for (std::size_t k = 0; k < active(); ++k) {
-      if (can_be_in_pair(k)) kept.push_back(k);
+      if (can_be_in_pair(k)) remaining.push_back(k);
     }
-    if (static_cast<double>(kept.size()) > worth_shrinking * static_cast<double>(active())) return false;
-    for (std::size_t& k : kept) {
-      pull_[static_cast<std::size_t>(&k - kept.data())] = pull_[k];
+    if (static_cast<double>(remaining.size()) > max_remaining_share * static_cast<double>(active()))
+      return false;
+    for (std::size_t& k : remaining) {
+      pull_[static_cast<std::size_t>(&k - remaining.data())] = pull_[k];
       k = variable_[k];
     }
-    pull_.resize(kept.size());
-    activate(std::move(kept));
+    pull_.resize(remaining.size());
+    activate(std::move(remaining));
     return true;
   }
 
@@ -182,12 +183,12 @@ class Smo {
 
   const float* row(std::size_t k) { return rows_.row(k, k); }
 
-  // Chooses a pair without making a step before.
+  // Chooses the next variables for the current pulls.
   void choose() {
     choice_ = {active(), 0.0};
     if (active() == 0) return;
-    const KernelStep none{row(0), 0.0};
-    options_.bias ? move(none, none) : move(none);
+    const KernelStep no_change{row(0), 0.0};
+    options_.bias ? move(no_change, no_change) : move(no_change);
   }
 
   void move(KernelStep step) {
@@ -203,7 +204,7 @@ class Smo {
     choice_ = find_partner(leader, pull_.data(), fall_barrier_.data(), diagonal_.data(), active());
   }
 
-  // Returns whether anything moved.
+  // Returns whether a variable moved.
   bool step() { return options_.bias ? pair_step(riser_, choice_.place) : single_step(choice_.place); }
 
   bool single_step(std::size_t k) {
@@ -222,17 +223,17 @@ class Smo {
     const double curvature =
         problem_.diagonal[i] + problem_.diagonal[j] - 2.0 * static_cast<double>(row_i[faller]);
     const double unclipped_step = (pull_[riser] - pull_[faller]) / std::max(curvature, least_curvature);
-    const double room_i = high(i) - all_u_[i], room_j = all_u_[j] - low(j);
-    const double t = std::min({unclipped_step, room_i, room_j});
-    const KernelStep rise{row_i, set(riser, t == room_i ? high(i) : std::min(all_u_[i] + t, high(i)))};
-    const KernelStep fall{row_j, set(faller, t == room_j ? low(j) : std::max(all_u_[j] - t, low(j)))};
+    const double max_rise = high(i) - all_u_[i], max_fall = all_u_[j] - low(j);
+    const double t = std::min({unclipped_step, max_rise, max_fall});
+    const KernelStep rise{row_i, set(riser, t == max_rise ? high(i) : std::min(all_u_[i] + t, high(i)))};
+    const KernelStep fall{row_j, set(faller, t == max_fall ? low(j) : std::max(all_u_[j] - t, low(j)))};
     correct_diagonal(riser, rise);
     correct_diagonal(faller, fall);
     move(rise, fall);
     return rise.change != 0.0 || fall.change != 0.0;
   }
 
-  // Returns the change of u_k.
+  // Sets u_k and returns its change.
   double set(std::size_t k, double u) {
     double& current = all_u_[variable_[k]];
     const double change = u - current;
@@ -241,19 +242,19 @@ class Smo {
     return change;
   }
 
-  // The matrix has K_kk in single precision, but the curvatures are in double precision; the two must belong
-  // to the same quadratic function.
+  // Replaces K_kk of the matrix, in single precision, by the diagonal in double precision, which curvatures
+  // use: pulls and curvatures must belong to the same quadratic function.
   void correct_diagonal(std::size_t k, KernelStep step) {
     pull_[k] += step.change * (static_cast<double>(step.row[k]) - problem_.diagonal[variable_[k]]);
   }
 
-  // --- The end ---------------------------------------------------------------------------------
+  // --- Outcome ---------------------------------------------------------------------------------
 
   PairOutcome outcome() {
-    update_known_pulls();
+    update_saved_pulls();
     PairOutcome result;
     for (std::size_t i = 0; i < size(); ++i)
-      result.dual_objective += 0.5 * all_u_[i] * (label(i) + known_pull_[i]);
+      result.dual_objective += 0.5 * all_u_[i] * (label(i) + saved_pull_[i]);
     const Extent extent = find_extent();
     const bool pairs = extent.highest_pull > -infinity && extent.lowest_pull < infinity;
     if (options_.bias) {
@@ -270,8 +271,8 @@ class Smo {
   Extent find_extent() const {
     Extent extent;
     for (std::size_t i = 0; i < size(); ++i) {
-      if (all_u_[i] < high(i)) extent.highest_pull = std::max(extent.highest_pull, known_pull_[i]);
-      if (all_u_[i] > low(i)) extent.lowest_pull = std::min(extent.lowest_pull, known_pull_[i]);
+      if (all_u_[i] < high(i)) extent.highest_pull = std::max(extent.highest_pull, saved_pull_[i]);
+      if (all_u_[i] > low(i)) extent.lowest_pull = std::min(extent.lowest_pull, saved_pull_[i]);
     }
     return extent;
   }
@@ -280,20 +281,22 @@ class Smo {
     double sum = 0.0, free = 0.0;
     for (std::size_t i = 0; i < size(); ++i) {
       if (all_u_[i] <= low(i) || all_u_[i] >= high(i)) continue;
-      sum += known_pull_[i];
+      sum += saved_pull_[i];
       free += 1.0;
     }
     if (free > 0.0) return sum / free;
-    const bool above = extent.highest_pull > -infinity, below = extent.lowest_pull < infinity;
-    if (above && below) return 0.5 * (extent.highest_pull + extent.lowest_pull);
-    return above ? extent.highest_pull : below ? extent.lowest_pull : 0.0;  // a single class: its margin is 1
+    const bool can_rise = extent.highest_pull > -infinity, can_fall = extent.lowest_pull < infinity;
+    if (can_rise && can_fall) return 0.5 * (extent.highest_pull + extent.lowest_pull);
+    // There is a single class, and the bias gives it the margin 1.
+    if (can_rise) return extent.highest_pull;
+    return can_fall ? extent.lowest_pull : 0.0;
   }
 
   const SmoProblem& problem_;
   const SmoOptions& options_;
   const Monitor& monitor_;
   std::vector<double> all_u_;                 // of every variable
-  std::vector<double> known_u_, known_pull_;  // of every variable, at the last call of update_known_pulls
+  std::vector<double> saved_u_, saved_pull_;  // of every variable, at the last call of update_saved_pulls
   std::vector<std::size_t> variable_;         // the active variables, in order
   std::vector<double> pull_, rise_barrier_, fall_barrier_;  // of the active variables
   std::vector<float> diagonal_;

@@ -9,8 +9,9 @@ namespace unkernel::solve {
 namespace {
 
 // Maxima are searched in `lanes` interleaved parts, so that compilers can vectorise the loops without
-// reordering floating-point arithmetic. Each loop makes a single choice, because compilers do not vectorise
-// loops with two. Barriers, which are 0 or infinite, replace tests whether a variable can rise or fall.
+// reordering floating-point arithmetic. Each loop has a single conditional expression, because compilers do
+// not vectorise loops with two. Barriers, which are 0 or infinite, replace tests whether a variable can rise
+// or fall.
 
 constexpr std::size_t lanes = 64;
 
@@ -34,7 +35,7 @@ class GainLanes {
     std::fill_n(block_, lanes, std::int32_t{-1});
   }
 
-  // rise[l] may be negative, which means no gain. curvature[l] > 0.
+  // A negative rise[l] means no gain; curvature[l] must be positive.
   [[gnu::always_inline]] void consider(std::size_t first, std::size_t width, float* __restrict rise,
                                        const float* __restrict curvature) {
     const std::int32_t block = static_cast<std::int32_t>(first);
@@ -72,10 +73,10 @@ UNKERNEL_CLONES std::size_t move_pair(KernelStep one, KernelStep two, double* __
   for_each_block(count, [&](std::size_t first, std::size_t width) UNKERNEL_INLINE {
     for (std::size_t l = 0; l < width; ++l) {
       const std::size_t k = first + l;
-      const double moved = pull[k] - (one.change * static_cast<double>(row_one[k]) +
-                                      two.change * static_cast<double>(row_two[k]));
-      pull[k] = moved;
-      const double reach = moved + barrier[k];
+      const double new_pull = pull[k] - (one.change * static_cast<double>(row_one[k]) +
+                                         two.change * static_cast<double>(row_two[k]));
+      pull[k] = new_pull;
+      const double reach = new_pull + barrier[k];
       const double previous = best[l];
       best[l] = reach > previous ? reach : previous;
     }
@@ -115,9 +116,9 @@ UNKERNEL_CLONES PairChoice move_one(KernelStep step, double* __restrict pull,
     float rise[lanes], curvature[lanes];
     for (std::size_t l = 0; l < width; ++l) {
       const std::size_t k = first + l;
-      const double moved = pull[k] - step.change * static_cast<double>(row[k]);
-      pull[k] = moved;
-      const double up = moved + rise_barrier[k], down = -(moved + fall_barrier[k]);
+      const double new_pull = pull[k] - step.change * static_cast<double>(row[k]);
+      pull[k] = new_pull;
+      const double up = new_pull + rise_barrier[k], down = -(new_pull + fall_barrier[k]);
       rise[l] = static_cast<float>(up > down ? up : down);
     }
     for (std::size_t l = 0; l < width; ++l) {

@@ -16,10 +16,10 @@ struct KernelStep {
   double change;
 };
 
-// The choice of a variable. Gains are estimates that only choose the next variable, so single precision is
-// enough; violations are computed in double precision and rounded afterwards.
+// The choice of a variable. Gains only serve to choose the next variable, so they have single precision;
+// violations are computed in double precision and then rounded.
 struct PairChoice {
-  std::size_t place;  // of the largest gain; `count` if there is none
+  std::size_t place;  // of the largest gain; `count` if no variable has a gain
   double violation = 0.0;
 };
 
@@ -31,8 +31,8 @@ struct PairLeader {
   const float* row;
 };
 
-// Subtracts both steps from `pull`. Returns the index of the largest pull + barrier; `count` if every barrier
-// is infinite.
+// Subtracts both steps from `pull`. Returns the index of the largest pull + barrier, or `count` if every
+// barrier is infinite.
 std::size_t move_pair(KernelStep one, KernelStep two, double* __restrict pull,
                       const double* __restrict barrier, std::size_t count);
 
@@ -45,7 +45,7 @@ PairChoice move_one(KernelStep step, double* __restrict pull, const double* __re
                     const double* __restrict fall_barrier, const float* __restrict diagonal,
                     std::size_t count);
 
-// pull -= step
+// Subtracts the step from `pull`.
 void subtract_row(KernelStep step, double* __restrict pull, std::size_t count);
 
 }  // namespace unkernel::solve

@@ -28,7 +28,7 @@ class SparseColumns {
     rows_.push_back(row);
     values_.push_back(value);
   }
-  // Ends a column: all entries that were added since the last call.
+  // Ends a column, which consists of all entries that were added since the last call.
   void finish(double scale) {
     offsets_.push_back(rows_.size());
     scales_.push_back(scale);

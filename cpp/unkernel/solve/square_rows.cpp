@@ -6,7 +6,7 @@
 namespace unkernel::solve {
 namespace {
 
-constexpr std::size_t copied_bytes = std::size_t{64} << 20U;
+constexpr std::size_t max_copied_bytes = std::size_t{64} << 20U;
 
 }  // namespace
 
@@ -21,14 +21,15 @@ SquareRows::SquareRows(const KernelSquare& kernel, std::vector<std::size_t> plac
     : kernel_(kernel), places_(std::move(places)) {
   in_place_ = are_contiguous(places_);
   if (in_place_) return;
-  const std::size_t max_copies = std::max<std::size_t>(copied_bytes / (sizeof(float) * places_.size()), 2);
+  const std::size_t max_copies =
+      std::max<std::size_t>(max_copied_bytes / (sizeof(float) * places_.size()), 2);
   copies_.resize(std::min(max_copies, places_.size()));
   owner_.assign(copies_.size(), no_index);
   copy_of_.assign(places_.size(), no_index);
 }
 
-void SquareRows::copy(std::size_t k, const float* full_row, std::size_t kept) {
-  if (owner_[next_] == kept) next_ = (next_ + 1) % copies_.size();
+void SquareRows::copy(std::size_t k, const float* full_row, std::size_t pinned) {
+  if (owner_[next_] == pinned) next_ = (next_ + 1) % copies_.size();
   if (owner_[next_] != no_index) copy_of_[owner_[next_]] = no_index;
   owner_[next_] = k;
   copy_of_[k] = next_;

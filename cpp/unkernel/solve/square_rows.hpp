@@ -1,4 +1,4 @@
-// Gives access to rows of a kernel matrix in memory, restricted to the columns of one problem.
+// Rows of a kernel matrix in memory, restricted to the columns of one problem.
 #pragma once
 
 #include <cstddef>
@@ -32,19 +32,19 @@ class SquareRows {
  public:
   SquareRows(const KernelSquare& kernel, std::vector<std::size_t> places);
 
-  // Returns a row. The row is valid until the second call after this one; the row of `kept` is not
-  // overwritten.
-  const float* row(std::size_t k, std::size_t kept) {
+  // Returns row k, which stays valid until the second call after this call. Does not overwrite a copy of row
+  // `pinned`.
+  const float* row(std::size_t k, std::size_t pinned) {
     const float* full_row = kernel_.values + places_[k] * kernel_.stride;
     if (in_place_) return full_row + places_[0];
-    if (copy_of_[k] == no_index) copy(k, full_row, kept);
+    if (copy_of_[k] == no_index) copy(k, full_row, pinned);
     return copies_[copy_of_[k]].get();
   }
 
  private:
   static constexpr std::size_t no_index = std::numeric_limits<std::size_t>::max();
 
-  void copy(std::size_t k, const float* full_row, std::size_t kept);
+  void copy(std::size_t k, const float* full_row, std::size_t pinned);
 
   KernelSquare kernel_;
   std::vector<std::size_t> places_;

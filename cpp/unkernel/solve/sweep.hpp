@@ -1,9 +1,9 @@
 // The loops of dual coordinate descent that visit rows, compiled for every kind of row view.
 //
-// Visit    The residual of a row (its score minus its target) decides what happens to the row. A row that
-//          wants to move makes its step. A row at a corner of g_i that wants to stay there sleeps for 1, 2,
-//          4 .. 16 epochs. A row that is further inside its corner than the largest violation of the last
-//          epoch leaves the active set (shrinking).
+// Visit    computes the residual of a row: its score minus its target. If a step would increase the dual, the
+//          row makes the step. If the residual holds u_i at a corner of g_i, the row sleeps for 1, 2, 4 .. 16
+//          epochs. If the residual is further inside the corner than the largest violation of the last epoch,
+//          the row leaves the active set (shrinking).
 // Step     The best u_i for the dual while all other variables are fixed, in closed form (Hsieh et al. 2008,
 //          Algorithm 3, extended to rows with both labels).
 // Revisit  Rows whose gap was larger than the average are visited again, up to four times, at the end of an
@@ -39,8 +39,8 @@ struct SweepState {
   std::vector<std::int32_t> busy{};   // the rows to visit again at the end of the epoch
   std::int64_t epoch = 0;
   std::int64_t steps = 0;
-  double busy_above = std::numeric_limits<double>::infinity();
-  double shrink_beyond = std::numeric_limits<double>::infinity();
+  double busy_above = std::numeric_limits<double>::infinity();     // mean urgency in the last epoch
+  double shrink_beyond = std::numeric_limits<double>::infinity();  // largest slope in the last epoch
   double estimated_gap = 0.0;
   double dual_objective = 0.0;
 };
@@ -57,8 +57,8 @@ double gap_term(const LossKind& loss, const Coordinate& c, double residual) {
   return loss.loss(c.costs, residual) - loss.dual(c.costs, c.u) + c.u * residual;
 }
 
-// Returns the slope of the dual in the direction in which u can move: positive if it wants to move, else
-// minus the distance by which the residual lies inside the corner that holds u.
+// Returns the slope of the dual in the direction in which u can move: positive if a step increases the dual,
+// else minus the distance by which the residual is inside the corner that holds u.
 template <class LossKind>
 double slope_of_possible_move(const LossKind& loss, const Coordinate& c, double residual) {
   constexpr double never = -std::numeric_limits<double>::infinity();
@@ -71,7 +71,7 @@ inline void put_to_sleep(Coordinate& c, std::int64_t epoch) {
   constexpr std::uint16_t longest_nap = 16;
   c.nap = c.nap == 0 ? std::uint16_t{1}
                      : std::min<std::uint16_t>(static_cast<std::uint16_t>(2 * c.nap), longest_nap);
-  // The first sleep of one epoch is skipped: many rows rest at a bound only by accident.
+  // The first sleep, of one epoch, is skipped, because many rows are at a bound for a single epoch only.
   c.asleep_until = c.nap == 1 ? 0 : static_cast<std::uint32_t>(epoch) + 1U + c.nap;
 }
 
@@ -145,7 +145,7 @@ class RowSweep {
     }
   }
 
-  // Computes the exact gap of the rows [begin, end), and wakes the rows that want to move.
+  // Computes the exact gap of the rows [begin, end), and wakes the rows whose step would increase the dual.
   GapSums certify(std::int64_t begin, std::int64_t end) {
     GapSums sums;
     for (std::int64_t i = begin; i < end; ++i) {
@@ -161,15 +161,17 @@ class RowSweep {
   }
 
  private:
-  static constexpr std::size_t header_distance = 16;  // rows ahead, for the two prefetches
+  // How many rows ahead the two prefetches are.
+  static constexpr std::size_t header_distance = 16;
   static constexpr std::size_t row_distance = 8;
 
-  // If reading a score is free but a step is a pass over all rows, only the rows with the largest gains make
-  // steps. Gains are compared with the gains of the last epoch; before the first epoch, all scores are 0.
-  static constexpr bool scores_are_kept = requires { Rows::scores_are_kept; };
+  // If reading a score is free but a step is a pass over all rows, only rows with slopes of at least half the
+  // largest slope of the last epoch make steps. In the first epoch, all scores are 0 and slopes are at
+  // most 1.
+  static constexpr bool has_stored_scores = requires { Rows::has_stored_scores; };
   static double min_slope_to_step(double largest_slope) {
     constexpr double share = 0.5;
-    if constexpr (!scores_are_kept) return 0.0;
+    if constexpr (!has_stored_scores) return 0.0;
     return share * (std::isfinite(largest_slope) ? largest_slope : 1.0);
   }
 
@@ -187,9 +189,10 @@ class RowSweep {
     return targets_ == nullptr ? f : f - targets_[i];
   }
 
-  static double urgency(double gap, double gain) { return scores_are_kept ? gain : gap; }
+  // Rows with an urgency above the mean are visited again at the end of an epoch.
+  static double urgency(double gap, double gain) { return has_stored_scores ? gain : gap; }
 
-  // Returns the gain in the dual objective.
+  // Makes the best step of a row, and returns the gain in the dual objective.
   double step(std::int64_t i, double residual) {
     Coordinate& c = coordinates_[i];
     const double old_u = c.u;

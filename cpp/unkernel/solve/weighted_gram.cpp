@@ -6,25 +6,25 @@
 
 namespace unkernel::solve {
 
-void WeightedGram::update(std::span<const std::int32_t> wanted, std::span<const double> weights,
+void WeightedGram::update(std::span<const std::int32_t> requested, std::span<const double> weights,
                           double slack) {
   places_.resize(columns_.size(), -1);
-  std::vector<std::int32_t> added;
-  for (const std::int32_t column : wanted) {
-    if (!holds(column)) added.push_back(column);
+  std::vector<std::int32_t> new_columns;
+  for (const std::int32_t column : requested) {
+    if (!has_column(column)) new_columns.push_back(column);
   }
-  const std::size_t stale = members_.size() + added.size() - wanted.size();
-  if (2 * added.size() > members_.size() || stale > wanted.size() / 2 + 64) {
-    restart(wanted);
-    added.clear();
+  const std::size_t unrequested = members_.size() + new_columns.size() - requested.size();
+  if (2 * new_columns.size() > members_.size() || unrequested > requested.size() / 2 + 64) {
+    restart(requested);
+    new_columns.clear();
   }
   change_weights(weights, slack);
-  if (!added.empty()) extend(added);
+  if (!new_columns.empty()) extend(new_columns);
 }
 
-void WeightedGram::restart(std::span<const std::int32_t> wanted) {
+void WeightedGram::restart(std::span<const std::int32_t> requested) {
   std::fill(places_.begin(), places_.end(), -1);
-  members_.assign(wanted.begin(), wanted.end());
+  members_.assign(requested.begin(), requested.end());
   for (std::size_t m = 0; m < members_.size(); ++m)
     places_[static_cast<std::size_t>(members_[m])] = static_cast<std::int32_t>(m);
   std::fill(weights_.begin(), weights_.end(), 0.0);
@@ -82,20 +82,20 @@ void WeightedGram::change_weights(std::span<const double> weights, double slack)
   }
 }
 
-void WeightedGram::extend(std::span<const std::int32_t> added) {
-  const std::size_t before = size();
-  for (const std::int32_t column : added) {
+void WeightedGram::extend(std::span<const std::int32_t> new_columns) {
+  const std::size_t old_size = size();
+  for (const std::int32_t column : new_columns) {
     places_[static_cast<std::size_t>(column)] = static_cast<std::int32_t>(members_.size());
     members_.push_back(column);
   }
   const std::size_t count = size();
   LargeVector<double> larger_gram(count * count, 0.0);
-  for (std::size_t m = 0; m < before; ++m) {
-    std::copy_n(gram_.data() + m * before, before, larger_gram.data() + m * count);
+  for (std::size_t m = 0; m < old_size; ++m) {
+    std::copy_n(gram_.data() + m * old_size, old_size, larger_gram.data() + m * count);
   }
   gram_.swap(larger_gram);
   list_rows();
-  for (std::size_t m = before; m < count; ++m) {
+  for (std::size_t m = old_size; m < count; ++m) {
     const auto column = static_cast<std::size_t>(members_[m]);
     const auto rows = columns_.rows(column);
     const double* values = columns_.values(column);

@@ -3,7 +3,7 @@
 //
 // Memory   8 bytes per pair of columns, 12 per entry of the columns.
 // Cost     a changed weight costs half the square of the number of columns in its row; a new column costs the
-//          sum of these numbers over its rows.
+//          sum, over its rows, of the number of columns in the row.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ class WeightedGram {
  public:
   WeightedGram(const SparseColumns& columns, std::size_t rows) : columns_(columns), weights_(rows, 0.0) {}
 
-  // Makes all `wanted` columns members (other columns may stay members, too), and updates the weights up to a
-  // relative error of `slack`.
-  void update(std::span<const std::int32_t> wanted, std::span<const double> weights, double slack);
+  // Makes all requested columns members, and updates the weights up to a relative error of `slack`. Columns
+  // that are not requested may stay members.
+  void update(std::span<const std::int32_t> requested, std::span<const double> weights, double slack);
 
   std::size_t size() const { return members_.size(); }
   std::size_t member(std::int32_t column) const {
@@ -30,12 +30,12 @@ class WeightedGram {
   const double* row(std::size_t m) const { return gram_.data() + m * size(); }
 
  private:
-  bool holds(std::int32_t column) const {
+  bool has_column(std::int32_t column) const {
     return static_cast<std::size_t>(column) < places_.size() &&
            places_[static_cast<std::size_t>(column)] >= 0;
   }
-  void restart(std::span<const std::int32_t> wanted);
-  void extend(std::span<const std::int32_t> added);
+  void restart(std::span<const std::int32_t> requested);
+  void extend(std::span<const std::int32_t> new_columns);
   void change_weights(std::span<const double> weights, double slack);
   void list_rows();
 
@@ -44,9 +44,9 @@ class WeightedGram {
   std::vector<std::int32_t> members_;
   std::vector<std::int32_t> places_;  // by column: index of the member, or -1
   LargeVector<double> gram_;          // members x members
-  std::vector<std::size_t> offsets_;  // the members of each row, ascending, and their entries
-  std::vector<std::int32_t> ids_;
-  std::vector<double> entries_;
+  std::vector<std::size_t> offsets_;  // rows + 1, into ids_ and entries_
+  std::vector<std::int32_t> ids_;     // the members of each row, ascending
+  std::vector<double> entries_;       // of these members
 };
 
 }  // namespace unkernel::solve
