@@ -15,10 +15,15 @@ from unkernel.data.rows.csr import canonical_rows
 from unkernel.measures import class_measures as named
 from unkernel.measures.class_measures import ClassMeasures
 from unkernel.measures.detection import Detection, roc_area
-from unkernel.measures.intervals import bootstrap, middle, resamples, wilson
-from unkernel.measures.predictions import Examples, class_indices, predict_examples
-from unkernel.report.sections.agreement import mcnemar
-from unkernel.report.sections.calibration import bins, compute_expected_error
+from unkernel.measures.intervals import (
+    bootstrap,
+    compute_central_interval,
+    compute_wilson_interval,
+    draw_resamples,
+)
+from unkernel.measures.predictions import Examples, find_class_indices, predict_examples
+from unkernel.report.sections.agreement import compute_mcnemar_p
+from unkernel.report.sections.calibration import compute_expected_error, make_bins
 
 SCORED = st.lists(
     st.tuples(st.integers(-5, 5), st.booleans(), st.integers(0, 3)), min_size=2, max_size=40
@@ -43,29 +48,31 @@ def test_the_area_of_one_class_is_undefined():
 @pytest.mark.parametrize(("part", "whole"), [(0, 5), (3, 7), (50, 50), (999, 1000)])
 def test_wilson_intervals_equal_scipys(part, whole):
     expected = stats.binomtest(part, whole).proportion_ci(method="wilson")
-    assert wilson(part, whole) == pytest.approx((expected.low, expected.high))
-    assert np.isnan(wilson(0, 0)).all()
+    assert compute_wilson_interval(part, whole) == pytest.approx((expected.low, expected.high))
+    assert np.isnan(compute_wilson_interval(0, 0)).all()
 
 
 def test_bootstrap_draws_are_the_same_for_all_models():
-    drawn = [counts.sum() for counts in resamples(50)]
+    drawn = [counts.sum() for counts in draw_resamples(50)]
     assert set(drawn) == {50}
-    assert all((one == other).all() for one, other in zip(resamples(50), resamples(50), strict=True))
+    assert all(
+        (one == other).all() for one, other in zip(draw_resamples(50), draw_resamples(50), strict=True)
+    )
 
 
 def test_the_interval_of_a_mean_is_about_that_of_its_deviation():
     values = np.random.default_rng(3).normal(size=2000)
     samples = bootstrap(lambda counts: {"mean": np.average(values, weights=counts)}, len(values))
-    low, high = middle(samples["mean"])
+    low, high = compute_central_interval(samples["mean"])
     assert high - low == pytest.approx(2 * 1.96 / np.sqrt(len(values)), rel=0.2)
     assert low < values.mean() < high
-    assert np.isnan(middle(np.array([np.nan, 1.0]))).all()
+    assert np.isnan(compute_central_interval(np.array([np.nan, 1.0]))).all()
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (3, 9), (40, 20), (700, 600)])
 def test_mcnemar_equals_the_binomial_test(first, second):
     expected = stats.binomtest(first, first + second).pvalue if first + second else 1.0
-    assert mcnemar(first, second) == pytest.approx(expected, rel=0.02)
+    assert compute_mcnemar_p(first, second) == pytest.approx(expected, rel=0.02)
 
 
 def studied(model, X, y):
@@ -124,19 +131,19 @@ def test_measures_of_two_classes(iris):
 
 def test_labels_that_a_model_does_not_know():
     classes = np.array([3, 1, 2])
-    assert class_indices(np.array([1.0, 3.0]), classes, "m", "row").tolist() == [1, 0]
-    assert class_indices(np.array(["2", "3"]), classes, "m", "row").tolist() == [2, 0]
+    assert find_class_indices(np.array([1.0, 3.0]), classes, "m", "row").tolist() == [1, 0]
+    assert find_class_indices(np.array(["2", "3"]), classes, "m", "row").tolist() == [2, 0]
     with pytest.raises(ValueError, match=r"1 row of 2 have labels that the model m does not know \(7\)"):
-        class_indices(np.array([1, 7]), classes, "m", "row")
+        find_class_indices(np.array([1, 7]), classes, "m", "row")
 
 
 def test_probabilities_are_binned_by_tenths():
     predicted = np.repeat([0.2, 0.8], 50)
-    found = bins(predicted, np.arange(100) % 5 == 0)
+    found = make_bins(predicted, np.arange(100) % 5 == 0)
     content = [(round(one.predicted, 9), one.observed, one.count) for one in found]
     assert content == [(0.2, 0.2, 50), (0.8, 0.2, 50)]
     assert compute_expected_error(found) == pytest.approx(0.3)
-    assert [one.count for one in bins(np.linspace(0, 1, 100), np.ones(100, dtype=bool))] == [10] * 10
+    assert [one.count for one in make_bins(np.linspace(0, 1, 100), np.ones(100, dtype=bool))] == [10] * 10
 
 
 def test_scores_of_several_calibrated_classifiers_are_probabilities(iris):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from unkernel.engines import Candidate
-from unkernel.measures.number_format import size
+from unkernel.measures.number_format import format_bytes
 from unkernel.report import search_plot
 from unkernel.report.tuning_plot import draw_tuning, group_lines
 
@@ -25,9 +25,9 @@ def test_lines_join_engines_that_differ_only_in_their_trie():
         Candidate("split", rare=8, head_bytes=4e6, grouped=64, nbytes=9, microseconds=3.0),
         Candidate("expanded", head_bytes=4e6, nbytes=9, microseconds=3.0),
     ]
-    assert search_plot.trie_lines([*others, base, *tries]) == [[base, tries[1], tries[0]]]
-    assert search_plot.trie_lines([*others, base]) == []
-    assert search_plot.trie_lines([*others, tries[0]]) == []  # one point is not a line
+    assert search_plot.group_trie_sizes([*others, base, *tries]) == [[base, tries[1], tries[0]]]
+    assert search_plot.group_trie_sizes([*others, base]) == []
+    assert search_plot.group_trie_sizes([*others, tries[0]]) == []  # one point is not a line
 
 
 def test_only_engines_that_no_other_beats_are_labelled():
@@ -74,8 +74,8 @@ def test_ticks_are_round_numbers_in_words(spread):
     axes = figure.add_subplot()
     values = [3e5, 3e5 * spread]
     axes.scatter(values, [6.0, 7.0])
-    search_plot.readable_log(axes, "x", values, size)
-    search_plot.readable_log(axes, "y", [6.0, 7.0], "{:g}".format)
+    search_plot.set_log_scale(axes, "x", values, format_bytes)
+    search_plot.set_log_scale(axes, "y", [6.0, 7.0], "{:g}".format)
     figure.draw_without_rendering()
     inside = [
         tick.label1.get_text()

@@ -18,7 +18,7 @@ from unkernel.measures.predictions import Examples, predict_examples
 from unkernel.report import report
 from unkernel.report.markup import clean_text, element, escape_html, table
 from unkernel.report.options import Costs
-from unkernel.report.sections.columns import permutation_importances
+from unkernel.report.sections.columns import compute_permutation_importances
 from unkernel.report.sections.thresholds import BEST_F1, CHEAPEST, OWN, choose_thresholds
 
 pytestmark = pytest.mark.skipif(
@@ -154,7 +154,7 @@ def test_a_column_that_decides_is_more_important_than_noise():
     y = ["old" if one["age"] > 45 else "young" for one in X]
     fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y), measure=False)
     measured = ClassMeasures(predict_records(fast, X, y))
-    name, losses = permutation_importances(measured)
+    name, losses = compute_permutation_importances(measured)
     assert name == "accuracy"
     assert losses["age"].mean() > 0.2 > abs(losses["noise"].mean()) * 2
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unkernel.cli.inputs.models import name_scores
 from unkernel.engines.explain.explanation import Contribution, Explanation
-from unkernel.measures.number_format import labels as format_labels
+from unkernel.measures.number_format import format_labels
 from unkernel.models import Decision
 
 

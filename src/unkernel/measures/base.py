@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from unkernel.measures.intervals import Counts, Measure, Numbers, bootstrap, with_intervals
+from unkernel.measures.intervals import Counts, Measure, Numbers, add_intervals, bootstrap
 from unkernel.measures.predictions import ScoredExamples
 
 
@@ -20,12 +20,12 @@ class PredictionMeasures(ABC):
     words: ClassVar[Mapping[str, str]]  # the meaning of each measure, by its name
     not_shares: ClassVar[Sequence[str]] = ()  # the names of measures that are not shown as percentages
     name: str  # of the model
-    resampled_unit: str  # unit that the bootstrap resamples, such as "records"
+    resampled_unit: str  # unit that the bootstrap draw_resamples, such as "records"
 
     @property
     @abstractmethod
     def n_resampled(self) -> int:
-        """Return the number of units that the bootstrap resamples; 0 if resampling is not possible."""
+        """Return the number of units that the bootstrap draw_resamples; 0 if resampling is not possible."""
 
     @abstractmethod
     def values(self, counts: Counts | None = None) -> dict[str, float]:
@@ -49,7 +49,7 @@ class PredictionMeasures(ABC):
     @cached_property
     def measures(self) -> list[Measure]:
         """Return the measures with their intervals."""
-        return with_intervals(self.values(), self.samples, counted=self.counted, numbers=self.not_shares)
+        return add_intervals(self.values(), self.samples, counted=self.counted, numbers=self.not_shares)
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,10 +59,10 @@ class Measure:
     is_share: bool = True
 
 
-def wilson(part: float, whole: float) -> tuple[float, float]:
+def compute_wilson_interval(part: float, whole: float) -> tuple[float, float]:
     """Wilson's score interval of a share.
 
-    >>> low, high = wilson(8, 10)
+    >>> low, high = compute_wilson_interval(8, 10)
     >>> round(low, 4), round(high, 4)
     (0.4902, 0.9433)
     """
@@ -75,7 +75,7 @@ def wilson(part: float, whole: float) -> tuple[float, float]:
     return min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share)
 
 
-def resamples(count: int, repetitions: int = REPETITIONS) -> Iterator[Counts]:
+def draw_resamples(count: int, repetitions: int = REPETITIONS) -> Iterator[Counts]:
     """Return how often each example is drawn, in bootstrap samples with replacement.
 
     All calls return the same samples, so that models can be compared sample by sample.
@@ -87,11 +87,11 @@ def resamples(count: int, repetitions: int = REPETITIONS) -> Iterator[Counts]:
 
 def bootstrap(measure: Callable[[Counts], MeasureValues], count: int) -> dict[str, Numbers]:
     """Return the values of each measure over all bootstrap samples, by name."""
-    measured = [measure(counts) for counts in resamples(count)]
+    measured = [measure(counts) for counts in draw_resamples(count)]
     return {name: np.array([values[name] for values in measured]) for name in measured[0]}
 
 
-def middle(values: Numbers) -> tuple[float, float]:
+def compute_central_interval(values: Numbers) -> tuple[float, float]:
     """Return the interval that contains 95 % of the values; NaN if fewer than 95 % are defined."""
     defined = values[np.isfinite(values)]
     if len(defined) < 0.95 * len(values):
@@ -100,7 +100,7 @@ def middle(values: Numbers) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def with_intervals(
+def add_intervals(
     values: MeasureValues,
     samples: Mapping[str, Numbers],
     *,
@@ -115,7 +115,9 @@ def with_intervals(
     measures = []
     for name, value in values.items():
         share = (counted or {}).get(name)
-        low, high = middle(samples[name]) if share is None else wilson(*share)
+        low, high = (
+            compute_central_interval(samples[name]) if share is None else compute_wilson_interval(*share)
+        )
         method = BOOTSTRAP if share is None else WILSON
         measures.append(Measure(name, value, low, high, method, name not in numbers))
     return measures

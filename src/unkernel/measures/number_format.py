@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from unkernel.measures.intervals import Measure, wilson
+from unkernel.measures.intervals import Measure, compute_wilson_interval
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
-def many(count: int, one: str, several: str | None = None) -> str:
+def format_count(count: int, one: str, several: str | None = None) -> str:
     """Return a count with its noun, in the singular or plural."""
     return f"{count:,} {one if count == 1 else several or one + 's'}"
 
@@ -20,7 +20,7 @@ def format_percent(share: float, digits: int = 2) -> str:
     return "–" if math.isnan(share) else f"{100 * share:.{digits}f} %"
 
 
-def number(value: float, digits: int = 4) -> str:
+def format_number(value: float, digits: int = 4) -> str:
     """Return a number with `digits` significant digits, and without an exponent below 1e12."""
     if not math.isfinite(value):
         return "–"
@@ -29,7 +29,7 @@ def number(value: float, digits: int = 4) -> str:
 
 def format_measure(measure: Measure) -> str:
     """Format the value of a measure."""
-    return format_percent(measure.value) if measure.is_share else number(measure.value)
+    return format_percent(measure.value) if measure.is_share else format_number(measure.value)
 
 
 def format_interval(measure: Measure) -> str:
@@ -38,7 +38,7 @@ def format_interval(measure: Measure) -> str:
         return "–"
     if measure.is_share:
         return f"{100 * measure.low:.2f} to {100 * measure.high:.2f}"
-    return f"{number(measure.low)} to {number(measure.high)}"
+    return f"{format_number(measure.low)} to {format_number(measure.high)}"
 
 
 def format_signed(value: float) -> str:
@@ -46,19 +46,19 @@ def format_signed(value: float) -> str:
     return f"{value:+.4g}"
 
 
-def size(count: float) -> str:
+def format_bytes(count: float) -> str:
     """Return a number of bytes, in units of powers of 1,000."""
     power = min(int(math.log(max(count, 1), 1000)), len(_UNITS) - 1)
     return f"{count:,.0f} bytes" if not power else f"{count / 1000**power:.4g} {_UNITS[power]}"
 
 
-def labels(values: list[Any], most: int = 8) -> str:
+def format_labels(values: list[Any], most: int = 8) -> str:
     """Return labels separated by commas: at most `most` of them, then an ellipsis."""
     shown = ", ".join(map(str, values[:most]))
     return shown if len(values) <= most else f"{shown}, …"
 
 
-def share(part: float, whole: float) -> str:
+def format_share(part: float, whole: float) -> str:
     """Return a share in percent, with Wilson's interval; a dash if the whole is 0."""
-    low, high = wilson(part, whole)
+    low, high = compute_wilson_interval(part, whole)
     return f"{format_percent(part / whole)} ({100 * low:.1f}–{100 * high:.1f})" if whole else "–"

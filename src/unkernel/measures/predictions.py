@@ -17,8 +17,7 @@ from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifie
 from unkernel.engines.explain.explanation import Explanation, Heavy
 from unkernel.engines.explain.fragments import TreeExplanation
 from unkernel.measures.detection import Detection
-from unkernel.measures.number_format import labels as label_words
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count, format_labels
 from unkernel.models import Decision
 
 Classifier = CompiledClassifier | RecordClassifier | TreeClassifier
@@ -99,7 +98,7 @@ class ScoredExamples:
     @cached_property
     def gold(self) -> NDArray[np.intp]:
         """Return the index of the correct class of each example."""
-        return class_indices(self.examples.labels, self.decision.classes, self.name, self.examples.unit)
+        return find_class_indices(self.examples.labels, self.decision.classes, self.name, self.examples.unit)
 
     @cached_property
     def predicted(self) -> NDArray[np.intp]:
@@ -117,7 +116,7 @@ class ScoredExamples:
         if self.probabilities is not None:
             return self.probabilities
         if self.positive is not None and self.raw.shape[1] == 1:
-            score = score_for(self.decision, self.raw, 1)
+            score = compute_class_score(self.decision, self.raw, 1)
             return np.column_stack([-score, score])
         if self.decision.scheme == "one_vs_one":
             return self.decision.summary(self.raw)
@@ -127,7 +126,7 @@ class ScoredExamples:
     def detection(self) -> Detection:
         """Return the detection of the positive class."""
         assert self.positive is not None
-        score = score_for(self.decision, self.raw, self.positive)
+        score = compute_class_score(self.decision, self.raw, self.positive)
         return Detection(score, self.gold == self.positive)
 
     @cached_property
@@ -223,7 +222,7 @@ def predict_examples(
     )
 
 
-def score_for(decision: Decision, scores: Numbers, class_index: int) -> Numbers:
+def compute_class_score(decision: Decision, scores: Numbers, class_index: int) -> Numbers:
     """Return one score per example that grows with the evidence for one of two classes."""
     if decision.scheme == "calibrated":  # no score of a single classifier decides
         return np.asarray(decision.probabilities(scores)[:, class_index])
@@ -233,7 +232,7 @@ def score_for(decision: Decision, scores: Numbers, class_index: int) -> Numbers:
     return -scores[:, 0] if (class_index == 0) != first_wins else scores[:, 0]
 
 
-def class_indices(labels: NDArray[Any], classes: NDArray[Any], name: str, unit: str) -> NDArray[np.intp]:
+def find_class_indices(labels: NDArray[Any], classes: NDArray[Any], name: str, unit: str) -> NDArray[np.intp]:
     """Return the index of each label in `classes`; compare labels as texts unless all are numbers."""
     if labels.dtype.kind not in _NUMBERS or classes.dtype.kind not in _NUMBERS:
         labels, classes = labels.astype(str), classes.astype(str)
@@ -242,8 +241,8 @@ def class_indices(labels: NDArray[Any], classes: NDArray[Any], name: str, unit: 
         unknown_labels = np.unique(labels[unknown]).tolist()
         model = f"the model {name}" if name else "the model"
         raise ValueError(
-            f"{many(int(unknown.sum()), unit)} of {len(labels):,} have labels that {model} does not "
-            f"know ({label_words(unknown_labels)}); it knows {label_words(classes.tolist())}"
+            f"{format_count(int(unknown.sum()), unit)} of {len(labels):,} have labels that {model} does not "
+            f"know ({format_labels(unknown_labels)}); it knows {format_labels(classes.tolist())}"
         )
     order = np.argsort(classes, kind="stable")
     return np.asarray(order[np.searchsorted(classes[order], labels)])

@@ -14,7 +14,7 @@ from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.measures.base import PredictionMeasures
 from unkernel.measures.class_measures import ClassMeasures
-from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import format_labels
 from unkernel.measures.predictions import Classifier, Examples, ModelPredictions, predict_examples
 from unkernel.measures.value_measures import ValueMeasures
 from unkernel.parsing.parser_model import SavedModel
@@ -22,20 +22,19 @@ from unkernel.report.linear_baseline import LinearBaseline
 from unkernel.report.options import Choices, Costs
 from unkernel.report.page import Report, Section
 from unkernel.report.search_plot import check_matplotlib
-from unkernel.report.sections.about import engines
-from unkernel.report.sections.about import models as models_of
-from unkernel.report.sections.agreement import agreement
-from unkernel.report.sections.calibration import calibration
-from unkernel.report.sections.columns import columns
-from unkernel.report.sections.confusion import confusion
-from unkernel.report.sections.curves import curves
-from unkernel.report.sections.data import data
-from unkernel.report.sections.mistakes import mistakes as mistakes_of
-from unkernel.report.sections.quality import quality
-from unkernel.report.sections.thresholds import thresholds
-from unkernel.report.sections.training_history import training
-from unkernel.report.sections.values import largest_errors, values
-from unkernel.report.sections.weights import fragments, weights
+from unkernel.report.sections.about import make_engines_section, make_models_section
+from unkernel.report.sections.agreement import make_agreement_section
+from unkernel.report.sections.calibration import make_calibration_section
+from unkernel.report.sections.columns import make_columns_section
+from unkernel.report.sections.confusion import make_confusion_section
+from unkernel.report.sections.curves import make_curves_section
+from unkernel.report.sections.data import make_data_section
+from unkernel.report.sections.mistakes import make_mistakes_section
+from unkernel.report.sections.quality import make_quality_section
+from unkernel.report.sections.thresholds import make_thresholds_section
+from unkernel.report.sections.training_history import make_training_section
+from unkernel.report.sections.values import make_errors_section, make_values_section
+from unkernel.report.sections.weights import make_fragments_section, make_weights_section
 from unkernel.report.summary import summarize_classes, summarize_ranks, summarize_values
 
 Sections = list[Section | None]
@@ -118,9 +117,9 @@ def report(
     choices = Choices(None if costs is None else Costs(*costs), top, mistakes, title, records)
     threads = thread_count(n_jobs)
     if all(isinstance(model, SavedModel) for model in named.values()):
-        from unkernel.report.parsers import report_of_parsers  # imports all kinds of parsers
+        from unkernel.report.parsers import make_parser_report  # imports all kinds of parsers
 
-        return report_of_parsers(named, X, choices, threads)
+        return make_parser_report(named, X, choices, threads)
     if y is None:
         raise ValueError("y, the right answers, must be given: only the sentences of parsers have their own")
     predictions: list[ModelPredictions] = []
@@ -140,7 +139,7 @@ def report(
             baseline = make_baseline(
                 predictions[0], _encode_examples(classifier, train[0], threads), *train[1:]
             )
-    return report_of(predictions, choices, baseline)
+    return assemble_report(predictions, choices, baseline)
 
 
 def make_baseline(
@@ -155,7 +154,7 @@ def make_baseline(
     return LinearBaseline(rows, label_array, _convert_groups(groups))
 
 
-def report_of(
+def assemble_report(
     predictions: Sequence[ModelPredictions], choices: Choices, baseline: LinearBaseline | None = None
 ) -> Report:
     """Return the report of one model or several, given their predictions."""
@@ -169,11 +168,11 @@ def report_of(
     )
     measured_models, sections, summary = measure_models(predictions, choices, baseline)
     all_sections = [
-        models_of(predictions),
-        data(predictions),
+        make_models_section(predictions),
+        make_data_section(predictions),
         *sections,
-        training(predictions),
-        engines(predictions),
+        make_training_section(predictions),
+        make_engines_section(predictions),
     ]
     return Report(
         _make_title(predictions, choices),
@@ -202,24 +201,24 @@ def _measure_classes(
     predictions: Sequence[ModelPredictions], choices: Choices, baseline: LinearBaseline | None
 ) -> Parts:
     measured_models = [ClassMeasures(model) for model in predictions]
-    positive, show_weights = predictions[0].positive, weights
+    positive, make_section = predictions[0].positive, make_weights_section
     if positive is None:
         is_ordinal = predictions[0].decision.scheme == "ordinal"
         choices.check_no_costs(
             f"the model {'is ordinal' if is_ordinal else f'has {len(predictions[0].classes)}'}"
         )
     if isinstance(predictions[0].classifier, TreeClassifier):
-        show_weights = fragments
+        make_section = make_fragments_section
     sections: Sections = [
-        quality(measured_models, None if positive is None else predictions[0].classes[positive]),
-        agreement(predictions) if len(predictions) > 1 else None,
-        confusion(measured_models),
-        curves(measured_models),
-        calibration(measured_models),
-        thresholds(predictions, choices.costs or Costs()) if positive is not None else None,
-        columns(measured_models),
-        show_weights(predictions, choices.top) if choices.top else None,
-        mistakes_of(predictions, choices.n_shown) if choices.n_shown else None,
+        make_quality_section(measured_models, None if positive is None else predictions[0].classes[positive]),
+        make_agreement_section(predictions) if len(predictions) > 1 else None,
+        make_confusion_section(measured_models),
+        make_curves_section(measured_models),
+        make_calibration_section(measured_models),
+        make_thresholds_section(predictions, choices.costs or Costs()) if positive is not None else None,
+        make_columns_section(measured_models),
+        make_section(predictions, choices.top) if choices.top else None,
+        make_mistakes_section(predictions, choices.n_shown) if choices.n_shown else None,
     ]
     return (
         measured_models,
@@ -232,20 +231,20 @@ def _measure_ranks(
     predictions: Sequence[ModelPredictions], choices: Choices, baseline: LinearBaseline | None
 ) -> Parts:
     from unkernel.measures.rank_measures import RankMeasures  # imports scikit-learn
-    from unkernel.report.sections.ranking import ranking
+    from unkernel.report.sections.ranking import make_ranking_section
 
     choices.check_no_costs("the model answers with an order")
     measured_models = [RankMeasures(model) for model in predictions]
-    heavy = weights(predictions, choices.top) if choices.top else None
+    heavy = make_weights_section(predictions, choices.top) if choices.top else None
     summary = {
         model.name: summarize_ranks(model, baseline, records=choices.records) for model in measured_models
     }
     return (
         measured_models,
         [
-            quality(measured_models),
-            ranking(measured_models, choices.records),
-            columns(measured_models),
+            make_quality_section(measured_models),
+            make_ranking_section(measured_models, choices.records),
+            make_columns_section(measured_models),
             heavy,
         ],
         summary,
@@ -257,12 +256,12 @@ def _measure_values(
 ) -> Parts:
     choices.check_no_costs("the model answers with numbers")
     measured_models = [ValueMeasures(model) for model in predictions]
-    heavy = weights(predictions, choices.top) if choices.top else None
-    worst = largest_errors(measured_models, choices.n_shown) if choices.n_shown else None
+    heavy = make_weights_section(predictions, choices.top) if choices.top else None
+    worst = make_errors_section(measured_models, choices.n_shown) if choices.n_shown else None
     sections: Sections = [
-        quality(measured_models),
-        values(measured_models),
-        columns(measured_models),
+        make_quality_section(measured_models),
+        make_values_section(measured_models),
+        make_columns_section(measured_models),
         heavy,
         worst,
     ]
@@ -299,7 +298,7 @@ def _identify_answers(predictions: ModelPredictions) -> tuple[Any, ...]:
 
 
 def _describe_answers(predictions: ModelPredictions) -> str:
-    return label_words(predictions.classes) or ("an order" if predictions.ranks else "numbers")
+    return format_labels(predictions.classes) or ("an order" if predictions.ranks else "numbers")
 
 
 # --- Inputs -------------------------------------------------------------------------------------------
@@ -347,7 +346,7 @@ def _show_example(classifier: Classifier, X: Any, inputs: CsrRows | Forest) -> C
     if not isinstance(classifier, RecordClassifier) or classifier.plan.whole:
         return None
     columns = list(classifier.plan.columns)
-    return lambda example: record_at(X, example, columns)
+    return lambda example: get_record(X, example, columns)
 
 
 def format_tree(forest: Forest) -> Callable[[int], str]:
@@ -355,7 +354,7 @@ def format_tree(forest: Forest) -> Callable[[int], str]:
     return lambda example: "; ".join(str(text) for text in forest[example : example + 1].brackets())
 
 
-def record_at(X: Any, row: int, columns: Sequence[str]) -> dict[str, Any]:
+def get_record(X: Any, row: int, columns: Sequence[str]) -> dict[str, Any]:
     """Return one record of a table, in any of the forms that encoders take."""
     if hasattr(X, "iloc"):
         return dict(X.iloc[row])

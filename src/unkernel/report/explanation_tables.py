@@ -13,7 +13,7 @@ from unkernel.report.markup import Bar, Html, table
 _NO_BAR = 0.0
 
 
-def explanation_table(explanation: Explanation | TreeExplanation) -> Html:
+def make_explanation_table(explanation: Explanation | TreeExplanation) -> Html:
     """Return a table of the parts of a score, with bars; the last rows are the rest and the sum."""
     return (
         _tabulate_tree(explanation)
@@ -61,7 +61,7 @@ def make_bars(values: Sequence[float], longest: float) -> list[Bar]:
     return [Bar(format_signed(value), value / longest if longest else _NO_BAR) for value in values]
 
 
-def heavy_table(weights: Sequence[Heavy], caption: str) -> Html:
+def make_weight_table(weights: Sequence[Heavy], caption: str) -> Html:
     """Return a table of large weights, with the classes that they support."""
     longest = max((abs(weight.weight) for weight in weights), default=0.0)
     rows = [

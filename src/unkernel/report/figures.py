@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from unkernel.report.markup import Html, clean_text, escape_html
-from unkernel.report.search_plot import figure_type
+from unkernel.report.search_plot import import_figure_class
 
 INCHES = (4.6, 3.6)
 SQUARE = (3.9, 3.6)
@@ -47,7 +47,7 @@ _IDS = re.compile(r'((?: id="|xlink:href="#|url\(#))([^")]+)')
 @contextlib.contextmanager
 def drawing(inches: tuple[float, float] = INCHES) -> Iterator[Any]:
     """Yield empty axes in the style of pages."""
-    make = figure_type("a report")
+    make = import_figure_class("a report")
     with importlib.import_module("matplotlib").rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # letters missing only in matplotlib's own font
         figure = make(figsize=inches, layout="constrained")
@@ -86,7 +86,7 @@ def draw_shares(
         markersize=4,
         capsize=2,
         color=colour,
-        label=name_of_line(name),
+        label=make_line_label(name),
     )
 
 
@@ -103,6 +103,6 @@ def make_logarithmic(axes: Any) -> None:
     axes.yaxis.set_minor_formatter(lambda *_: "")
 
 
-def name_of_line(words: Any) -> str:
+def make_line_label(words: Any) -> str:
     """Return a name from data as a label: matplotlib drops lines whose labels begin with an underscore."""
     return "\N{ZERO WIDTH SPACE}" * str(words).startswith("_") + clean_text(words)

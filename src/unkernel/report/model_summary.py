@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
-from unkernel.measures.number_format import labels, many, number, size
+from unkernel.measures.number_format import format_bytes, format_count, format_labels, format_number
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
 from unkernel.models.base import Model
 from unkernel.parsing.parser_model import SavedModel
@@ -14,35 +14,35 @@ from unkernel.parsing.parser_model import SavedModel
 _ANSWERS = {"regression": "a value", "one_class": "whether it is like the training data: 1 or -1"}
 
 
-def model_facts(model: Model) -> dict[str, str]:
+def describe_model(model: Model) -> dict[str, str]:
     """Return facts about a model as plain data."""
     facts = {"model": _describe_content(model), "answers": _describe_answers(model)}
     if not isinstance(model, TreeModel):
         facts["features"] = f"{getattr(model, 'n_features', 0):,}"
     if len(model.classes):
         facts["probabilities"] = "yes" if model.decision.probability is not None else "no"
-    return facts | {"size of the model": size(model.nbytes)}
+    return facts | {"size of the model": format_bytes(model.nbytes)}
 
 
-def classifier_facts(classifier: CompiledClassifier | RecordClassifier | TreeClassifier) -> dict[str, str]:
+def describe_classifier(classifier: CompiledClassifier | RecordClassifier | TreeClassifier) -> dict[str, str]:
     """Return facts about a compiled model."""
     facts = {}
     inner = classifier.classifier if isinstance(classifier, RecordClassifier) else classifier
     if isinstance(classifier, RecordClassifier):
         plan = classifier.plan
-        facts["reads"] = "texts" if plan.whole else f"records: {labels(list(plan.columns), 20)}"
-    facts |= model_facts(inner.model)
+        facts["reads"] = "texts" if plan.whole else f"records: {format_labels(list(plan.columns), 20)}"
+    facts |= describe_model(inner.model)
     facts["engine"] = f"{inner.engine}, {'exact' if inner.exact else 'approximate'}"
-    return facts | {"size of its tables": size(inner.nbytes)}
+    return facts | {"size of its tables": format_bytes(inner.nbytes)}
 
 
-def parser_facts(parser: SavedModel) -> dict[str, str]:
+def describe_parser(parser: SavedModel) -> dict[str, str]:
     """Return facts about a parser, a chunker, or a part of one."""
     found = {
         "kind": f"{parser.noun}, made by {parser.estimator}",
         "features": f"{parser.n_features_:,}",
         "classifiers": f"{len(parser.parts_):,}",
-        "size of their tables": size(parser.nbytes),
+        "size of their tables": format_bytes(parser.nbytes),
     }
     return found | {f"parameter {name}": str(value) for name, value in parser.parameters.items()}
 
@@ -56,7 +56,7 @@ def describe_training(model: Model) -> dict[str, str]:
     named = {"objective": "objective", "gap": "relative gap to the optimum", "n_iter": "passes"}
     for name, words in named.items():
         if isinstance(origin.get(name), int | float):
-            facts[words] = number(float(origin[name]), 6)
+            facts[words] = format_number(float(origin[name]), 6)
     parameters = origin.get("parameters")
     if isinstance(parameters, dict):
         facts |= {f"parameter {name}": _format_value(value) for name, value in parameters.items()}
@@ -65,14 +65,14 @@ def describe_training(model: Model) -> dict[str, str]:
     return facts
 
 
-def facts_by_model(facts_of_models: Sequence[dict[str, str]]) -> list[tuple[str, list[str]]]:
+def merge_facts(facts_of_models: Sequence[dict[str, str]]) -> list[tuple[str, list[str]]]:
     """Return each fact for all models, in the order of the first model that has it."""
     names = dict.fromkeys(name for facts in facts_of_models for name in facts)
     return [(name, [facts.get(name, "") for facts in facts_of_models]) for name in names]
 
 
 def _format_value(value: Any) -> str:
-    return number(value, 6) if isinstance(value, float) else str(value)
+    return format_number(value, 6) if isinstance(value, float) else str(value)
 
 
 def _describe_answers(model: Model) -> str:
@@ -80,16 +80,16 @@ def _describe_answers(model: Model) -> str:
         return "a score to rank by"
     words = _ANSWERS.get(model.decision.scheme)
     found = model.classes.tolist()
-    return words or f"{many(len(found), 'class', 'classes')}: {labels(found)}"
+    return words or f"{format_count(len(found), 'class', 'classes')}: {format_labels(found)}"
 
 
 def _describe_content(model: Model) -> str:
     if isinstance(model, KernelModel):
-        return f"{many(model.n_support, 'support vector')}, {model.kernel.words()} kernel"
+        return f"{format_count(model.n_support, 'support vector')}, {model.kernel.words()} kernel"
     if isinstance(model, LinearModel):
         return "one weight per feature" + (" and class" if model.n_scores > 1 else "")
     if isinstance(model, ConjunctionModel):
-        most = many(model.degree, "feature")
-        return f"weights of {many(model.n_conjunctions, 'conjunction')} of at most {most}"
+        most = format_count(model.degree, "feature")
+        return f"weights of {format_count(model.n_conjunctions, 'conjunction')} of at most {most}"
     assert isinstance(model, TreeModel)
-    return f"{many(model.n_support, 'support tree')}, {model.kernel.words()}"
+    return f"{format_count(model.n_support, 'support tree')}, {model.kernel.words()}"

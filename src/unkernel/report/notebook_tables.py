@@ -10,13 +10,18 @@ from unkernel.engines.explain.explanation import Explanation
 from unkernel.engines.explain.fragments import TreeExplanation
 from unkernel.models.base import Model
 from unkernel.parsing.parser_model import SavedModel
-from unkernel.report.explanation_tables import explanation_table
+from unkernel.report.explanation_tables import make_explanation_table
 from unkernel.report.markup import Html, element, facts
-from unkernel.report.model_summary import classifier_facts, describe_training, model_facts, parser_facts
+from unkernel.report.model_summary import (
+    describe_classifier,
+    describe_model,
+    describe_parser,
+    describe_training,
+)
 from unkernel.report.page import style
 
 
-def html_of(shown: Any) -> str:
+def make_notebook_html(shown: Any) -> str:
     """Return a table of facts about an object, with its style sheet."""
     return element("div", element("style", Html(style("tables.css"))), _table(shown), class_="unkernel")
 
@@ -28,25 +33,25 @@ def _table(shown: Any) -> Html:
 
 @_table.register
 def _(shown: Model) -> Html:
-    return _facts(shown, model_facts(shown) | describe_training(shown))
+    return _facts(shown, describe_model(shown) | describe_training(shown))
 
 
 @_table.register
 def _(shown: SavedModel) -> Html:
-    return _facts(shown, parser_facts(shown))
+    return _facts(shown, describe_parser(shown))
 
 
 @_table.register(CompiledClassifier)
 @_table.register(RecordClassifier)
 @_table.register(TreeClassifier)
 def _(shown: Any) -> Html:
-    return _facts(shown, classifier_facts(shown))
+    return _facts(shown, describe_classifier(shown))
 
 
 @_table.register(Explanation)
 @_table.register(TreeExplanation)
 def _(shown: Any) -> Html:
-    return explanation_table(shown)
+    return make_explanation_table(shown)
 
 
 def _facts(shown: Any, found: dict[str, str]) -> Html:

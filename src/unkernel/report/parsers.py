@@ -33,22 +33,24 @@ from unkernel.report.options import Choices
 from unkernel.report.page import Report, Section
 from unkernel.report.parser_summary import summarize_parser
 from unkernel.report.sections import parse_errors
-from unkernel.report.sections.quality import quality
+from unkernel.report.sections.quality import make_quality_section
 
 
 def _list_specific_sections(measured_models: Sequence[Any], choices: Choices) -> list[Section | None]:
     """Return the sections that only this kind of parser has; the list is empty for tokenizers."""
     first = measured_models[0]
     if isinstance(first, ChunkMeasures):
-        return [parse_errors.chunks(measured_models)]
+        return [parse_errors.make_types_section(measured_models)]
     if isinstance(first, TagMeasures):
-        return [parse_errors.tags(measured_models)]
+        return [parse_errors.make_tags_section(measured_models)]
     has_heads = isinstance(first, HeadMeasures)
     has_trees = isinstance(first, TextTreeMeasures) and "las" in first.result.measured
     return [
-        parse_errors.relations(measured_models) if has_trees or isinstance(first, TreeMeasures) else None,
-        parse_errors.lengths(measured_models) if has_trees or has_heads else None,
-        parse_errors.draw_mistakes(measured_models, choices.n_shown)
+        parse_errors.make_relations_section(measured_models)
+        if has_trees or isinstance(first, TreeMeasures)
+        else None,
+        parse_errors.make_distance_section(measured_models) if has_trees or has_heads else None,
+        parse_errors.make_mistakes_section(measured_models, choices.n_shown)
         if has_heads and choices.n_shown
         else None,
     ]
@@ -65,7 +67,7 @@ _KINDS: dict[type[SavedModel], tuple[Callable[[Any], Any], type[ParserMeasures]]
 }
 
 
-def report_of_parsers(
+def make_parser_report(
     parsers: Mapping[str, SavedModel],
     source: Any,
     choices: Choices,
@@ -97,12 +99,12 @@ def report_of_parsers(
     measured_models = [make(name, parser) for name, parser in parsers.items()]
     file = Path(corpus.name).name
     all_sections = [
-        parse_errors.parsers(measured_models),
-        parse_errors.sentences(measured_models, file),
-        quality(measured_models),
+        parse_errors.make_models_section(measured_models),
+        parse_errors.make_data_section(measured_models, file),
+        make_quality_section(measured_models),
         *_list_specific_sections(measured_models, choices),
-        parse_errors.conjunctions(measured_models, choices.top) if choices.top else None,
-        parse_errors.speed(measured_models),
+        parse_errors.make_weights_section(measured_models, choices.top) if choices.top else None,
+        parse_errors.make_speed_section(measured_models),
     ]
     return Report(
         choices.title or f"{' and '.join(parsers)} on {file}",

@@ -12,7 +12,7 @@ from unkernel.data.atomic_write import replace_file
 from unkernel.data.files import name_of
 from unkernel.engines import Candidate
 from unkernel.engines.search.candidates import describe
-from unkernel.measures.number_format import size
+from unkernel.measures.number_format import format_bytes
 
 _FORMATS = (".png", ".svg", ".pdf")
 _INCHES = (8.0, 5.5)
@@ -31,10 +31,10 @@ def check_format(path: Path) -> None:
 
 def check_matplotlib(user: str = "--plot") -> None:
     """Fail now, instead of after an hour of work, if matplotlib is missing."""
-    figure_type(user)
+    import_figure_class(user)
 
 
-def figure_type(user: str = "--plot") -> Any:
+def import_figure_class(user: str = "--plot") -> Any:
     """Return matplotlib's figure class, without pyplot, which would need a screen and keep state.
 
     Without matplotlib, the message names the `user` that needs it.
@@ -45,12 +45,12 @@ def figure_type(user: str = "--plot") -> Any:
         raise ValueError(f"{user} needs matplotlib: pip install 'unkernel[plot]'") from None
 
 
-def drawable(candidates: Sequence[Candidate]) -> list[Candidate]:
+def select_measured(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates that were built and measured."""
     return [candidate for candidate in candidates if candidate.nbytes > 0 and candidate.microseconds > 0]
 
 
-def trie_lines(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+def group_trie_sizes(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     """Return lists of candidates that differ only in the sizes of their tries, in ascending order."""
     lines: dict[Any, dict[int, Candidate]] = {}
     for candidate in candidates:
@@ -72,8 +72,8 @@ def frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
     """Plot time against size; the file is written completely or not at all."""
-    candidates_to_draw = drawable(candidates)
-    lines = trie_lines(candidates_to_draw)
+    candidates_to_draw = select_measured(candidates)
+    lines = group_trie_sizes(candidates_to_draw)
     panels = 2 if lines else 1
     figure = new_figure(panels)
     axes = figure.add_subplot(1, panels, 1)
@@ -86,7 +86,7 @@ def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
 
 def new_figure(panels: int) -> Any:
     """Return an empty figure with room for several panels side by side."""
-    return figure_type()(figsize=(panels * _INCHES[0], _INCHES[1]), layout="constrained")
+    return import_figure_class()(figsize=(panels * _INCHES[0], _INCHES[1]), layout="constrained")
 
 
 def save_figure(figure: Any, path: Path) -> None:
@@ -108,14 +108,14 @@ def _draw_all(axes: Any, candidates: Sequence[Candidate], lines: Sequence[Sequen
         axes.scatter(*point, s=180, facecolors="none", edgecolors="black", label="chosen")
     axes.set(xlabel="size of the tables", ylabel=_TIME)
     axes.margins(x=0.12, y=0.12)  # room for the numbers
-    readable_log(axes, "x", [c.nbytes for c in candidates], size)
-    readable_log(axes, "y", [c.microseconds for c in candidates], "{:g}".format)
+    set_log_scale(axes, "x", [c.nbytes for c in candidates], format_bytes)
+    set_log_scale(axes, "y", [c.microseconds for c in candidates], "{:g}".format)
     axes.grid(True, which="both", alpha=0.2)
     _number(axes, candidates)
-    _names_below(axes)
+    _add_legend_below(axes)
 
 
-def readable_log(axes: Any, which: str, values: Sequence[float], shown: Callable[[float], str]) -> None:
+def set_log_scale(axes: Any, which: str, values: Sequence[float], shown: Callable[[float], str]) -> None:
     """Make an axis logarithmic, with ticks at round numbers, in words and without powers of ten.
 
     If all values are nearly equal, the axis is linear, because there may be no round number near them.
@@ -158,7 +158,7 @@ def _number(axes: Any, candidates: Sequence[Candidate]) -> None:
         axes.plot([], [], label=describe(candidate), **marker)
 
 
-def _names_below(axes: Any) -> None:
+def _add_legend_below(axes: Any) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, fontsize=8, frameon=False)
 
 
@@ -174,7 +174,7 @@ def _draw_tries(axes: Any, candidates: Sequence[Candidate], lines: Sequence[Sequ
             fastest.microseconds, linestyle=":", color="black", label=f"without: {describe(fastest)}"
         )
     axes.set(xlabel="nodes of the trie", ylabel=_TIME)
-    readable_log(axes, "x", [c.trie_nodes for line in lines for c in line if c.trie_nodes], "{:,.0f}".format)
+    set_log_scale(axes, "x", [c.trie_nodes for line in lines for c in line if c.trie_nodes], "{:,.0f}".format)
     axes.set_ylim(bottom=0.0)
     axes.grid(True, which="both", alpha=0.2)
-    _names_below(axes)
+    _add_legend_below(axes)

@@ -12,8 +12,13 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
 from unkernel.measures.base import PredictionMeasures
 from unkernel.measures.class_measures import ACCURACY, ROC_AREA, ClassMeasures
-from unkernel.measures.intervals import Measure, middle, resamples, wilson
-from unkernel.measures.number_format import format_interval, format_measure, format_percent, number
+from unkernel.measures.intervals import (
+    Measure,
+    compute_central_interval,
+    compute_wilson_interval,
+    draw_resamples,
+)
+from unkernel.measures.number_format import format_interval, format_measure, format_number, format_percent
 from unkernel.measures.predictions import ModelPredictions
 from unkernel.measures.value_measures import R_SQUARED, ROOT_SQUARED, ValueMeasures
 from unkernel.report.linear_baseline import LinearBaseline
@@ -49,7 +54,7 @@ def summarize_values(measures: ValueMeasures) -> list[str]:
     """Return three sentences about a regression."""
     gold, errors = measures.gold, np.abs(measures.errors)
     model, mean = float(np.sqrt((errors**2).mean())), float(gold.std())
-    comparison = f"Always predicting the mean of these values has a {ROOT_SQUARED} of {number(mean)}"
+    comparison = f"Always predicting the mean of these values has a {ROOT_SQUARED} of {format_number(mean)}"
     if mean > 0:
         change = "smaller" if model <= mean else "larger"
         comparison += f": the model's is {format_percent(abs(1 - model / mean), 1)} {change}"
@@ -58,10 +63,10 @@ def summarize_values(measures: ValueMeasures) -> list[str]:
     sizes = np.bincount(group)
     means = np.bincount(group, weights=errors) / np.maximum(sizes, 1)
     worst = int(means.argmax())
-    ends = f"{number(edges[worst])} to {number(edges[min(worst + 1, len(edges) - 1)])}"
+    ends = f"{format_number(edges[worst])} to {format_number(edges[min(worst + 1, len(edges) - 1)])}"
     fails = (
         f"The model fails most for true values from {ends}: the mean absolute error is "
-        f"{number(means[worst])} there, and {number(float(errors.mean()))} overall."
+        f"{format_number(means[worst])} there, and {format_number(float(errors.mean()))} overall."
     )
     return [summarize_quality(measures, [ROOT_SQUARED, R_SQUARED]), comparison + ".", fails]
 
@@ -74,7 +79,7 @@ def summarize_ranks(measures: Any, baseline: LinearBaseline | None, *, records: 
     if baseline is not None:
         baseline_measures = baseline.measure_ranks(measures.predictions)
         values = [ranking.values()[ORDERED] for ranking in (measures, baseline_measures)]
-        low, high = middle(measures.samples[ORDERED] - baseline_measures.samples[ORDERED])
+        low, high = compute_central_interval(measures.samples[ORDERED] - baseline_measures.samples[ORDERED])
         comparison += (
             f" A linear model of the same features has {format_percent(values[1])}: "
             f"{_describe_difference(values[0] - values[1], low, high)}."
@@ -121,7 +126,10 @@ def _find_largest_share(sizes: NDArray[Any], mistakes: NDArray[Any]) -> int | No
     if not mistakes.any():
         return None
     large = sizes >= min(_MIN_GROUP_SIZE, sizes.max())
-    lows = [wilson(*pair)[0] if use else -1.0 for *pair, use in zip(mistakes, sizes, large, strict=True)]
+    lows = [
+        compute_wilson_interval(*pair)[0] if use else -1.0
+        for *pair, use in zip(mistakes, sizes, large, strict=True)
+    ]
     return int(np.argmax(lows))
 
 
@@ -158,7 +166,7 @@ def _find_weak_segment(predictions: ModelPredictions, wrong: NDArray[np.bool_], 
     )
     sizes[other_values > 0] = 0.0  # a number is not a segment
     weakest = _find_largest_share(sizes, np.where(sizes > 0, mistakes, 0.0))
-    if weakest is None or wilson(mistakes[weakest], sizes[weakest])[0] <= wrong.mean():
+    if weakest is None or compute_wilson_interval(mistakes[weakest], sizes[weakest])[0] <= wrong.mean():
         return ""
     words = describe_group(f"among {unit} with {names[weakest]}", mistakes[weakest], sizes[weakest], unit)
     return f" Weakest segment: {words.removeprefix('among ')}."
@@ -167,8 +175,10 @@ def _find_weak_segment(predictions: ModelPredictions, wrong: NDArray[np.bool_], 
 def compare_accuracy(baseline: str, is_right: NDArray[np.bool_], baseline_is_right: NDArray[np.bool_]) -> str:
     """Return a sentence that compares the correct predictions of the model with a baseline's."""
     difference = is_right.astype(np.float64) - baseline_is_right
-    differences = np.array([counts @ difference / len(difference) for counts in resamples(len(difference))])
-    words = _describe_difference(float(difference.mean()), *middle(differences))
+    differences = np.array(
+        [counts @ difference / len(difference) for counts in draw_resamples(len(difference))]
+    )
+    words = _describe_difference(float(difference.mean()), *compute_central_interval(differences))
     return f"{baseline} has an accuracy of {format_percent(float(baseline_is_right.mean()))}: {words}."
 
 

@@ -202,7 +202,7 @@ def _describe(
 def _draw(plot: Path | None, classifier: CompiledClassifier | TreeClassifier, source: Path) -> str | None:
     if plot is None or isinstance(classifier, TreeClassifier):
         return None
-    if not search_plot.drawable(classifier.candidates):
+    if not search_plot.select_measured(classifier.candidates):
         warn(f"{plot}: not drawn, because nothing was measured: give rows to measure on with --sample")
         return None
     search_plot.draw(plot, classifier.candidates, source.name)

@@ -36,7 +36,7 @@ from unkernel.cli.terminal.console import print_json
 from unkernel.cli.terminal.progress import Display
 from unkernel.data import SvmlightData
 from unkernel.engines import CompiledClassifier, Explanation, Fragment
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 from unkernel.models import ConjunctionModel, KernelModel
 
 _TOP, _TOP_PER_DECISION = 10, 3
@@ -112,7 +112,9 @@ def _explain_tree(
     with Display(quiet=quiet) as display:
         examples = read_for_model(opened.model, opened.path, data, display)
         if row >= examples.count:
-            raise ValueError(f"{data}: has {many(examples.count, 'tree')}, so there is no tree {row:,}")
+            raise ValueError(
+                f"{data}: has {format_count(examples.count, 'tree')}, so there is no tree {row:,}"
+            )
         with display.show_work("explaining"), _name_model_in_errors(opened.path):
             tree = examples.data.X[row : row + 1]
             explanation = opened.classifier.explain(
@@ -164,7 +166,7 @@ def _read_rows(opened: Opened, data: str, zero_based: bool | None, *, quiet: boo
 
 def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str | None) -> dict[str, Any]:
     if row >= rows.X.shape[0]:
-        raise ValueError(f"the file has {many(rows.X.shape[0], 'row')}, so there is no row {row:,}")
+        raise ValueError(f"the file has {format_count(rows.X.shape[0], 'row')}, so there is no row {row:,}")
     # Explain the exact model, even if the file has the engine "pruned", which approximates it.
     classifier = CompiledClassifier(opened.model)
     features = rows.X[row]

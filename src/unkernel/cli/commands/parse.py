@@ -41,7 +41,7 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdin_path
 from unkernel.data.files import name_of
 from unkernel.errors import FormatError
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 from unkernel.parsing import Parsed, parse_stream
 
 _COLUMNS = (parse_options.OutputFormat.conllu, parse_options.OutputFormat.conllx)
@@ -189,7 +189,7 @@ def _parse_parts(
     if not quiet:
         before = f", {counts['done_before']:,} answered before" if counts["done_before"] else ""
         speed = _describe_speed(counts, task, time.perf_counter() - began)
-        note(f"{many(counts['parts'], 'file')}{before}: {speed}")
+        note(f"{format_count(counts['parts'], 'file')}{before}: {speed}")
 
 
 def _parse_part(request: _Request, threads: int, part: Part) -> PartResult:
@@ -298,16 +298,16 @@ class _Counts:
 
     def describe_skipped(self) -> str:
         nouns = ("paragraph", "left out") if self.raw else ("sentence", "passed through without answers")
-        return f"{many(self.skipped, nouns[0])} {nouns[1]}; see the lines above"
+        return f"{format_count(self.skipped, nouns[0])} {nouns[1]}; see the lines above"
 
     def describe(self, task: Task) -> str:
         return _describe_speed(self.totals, task, time.perf_counter() - self._began)
 
 
 def _describe_speed(counts: Counter[str], task: Task, seconds: float) -> str:
-    units = many(counts["words"], task.unit, "bunsetsu" if task.unit == "bunsetsu" else None)
+    units = format_count(counts["words"], task.unit, "bunsetsu" if task.unit == "bunsetsu" else None)
     speed = f"{rate(counts['sentences'], seconds):,.0f} sentences/s, reading and writing included"
-    return f"{many(counts['sentences'], 'sentence')}, {units} in {format_seconds(seconds)} ({speed})"
+    return f"{format_count(counts['sentences'], 'sentence')}, {units} in {format_seconds(seconds)} ({speed})"
 
 
 def _write_results(

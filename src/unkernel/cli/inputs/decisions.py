@@ -14,7 +14,7 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.data import read_chunks
 from unkernel.data.files import read_text
 from unkernel.data.text.chunks import ChunkSentence
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 from unkernel.models import container
 from unkernel.parsing import ChunkModel, ExplainedDecision, TextParserModel
 from unkernel.parsing.chunks.model import mark_tag_column
@@ -34,7 +34,9 @@ def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) 
         parser = open_explainable(path, "explain")
         corpus = _read(parser, data, display)
         if row >= len(corpus):
-            raise ValueError(f"{data}: has {many(len(corpus), 'sentence')}, so there is no sentence {row:,}")
+            raise ValueError(
+                f"{data}: has {format_count(len(corpus), 'sentence')}, so there is no sentence {row:,}"
+            )
         with display.show_work("explaining"):
             explained_decisions = _explain(path, parser, corpus[row : row + 1], top)
     sentence = corpus[row]

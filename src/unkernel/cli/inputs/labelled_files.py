@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.terminal.console import warn
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 
 _LARGEST_EXACT_INTEGER = 2**53
 
@@ -48,8 +48,8 @@ def drop_unknown_features(X: Any, n_features: int, name: str) -> Any:
     if n_ignored:
         rows = int(np.count_nonzero(np.diff(X.indptr) != np.diff(known_columns.indptr)))
         warn(
-            f"{name}: ignored {many(n_ignored, 'value')} in {many(rows, 'row')} of features that the model "
-            f"does not know; it has {n_features:,}"
+            f"{name}: ignored {format_count(n_ignored, 'value')} in {format_count(rows, 'row')} of features "
+            f"that the model does not know; it has {n_features:,}"
         )
     return sparse.csr_matrix(
         (known_columns.data, known_columns.indices, known_columns.indptr), shape=(X.shape[0], n_features)

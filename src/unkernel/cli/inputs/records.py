@@ -21,7 +21,7 @@ from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdin_path
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
 from unkernel.errors import FormatError
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 from unkernel.records.files import Block, RecordFile, format_of, open_records
 from unkernel.records.files.columns import (
     count_column_features,
@@ -172,7 +172,7 @@ def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:
     similar = get_close_matches(missing[0], present, n=1)
     hint = f"; did you mean {similar[0]!r}?" if similar else ""
     if len(missing) > 1:
-        hint = f", nor {many(len(missing) - 1, 'other')} that it needs{hint}"
+        hint = f", nor {format_count(len(missing) - 1, 'other')} that it needs{hint}"
     raise ValueError(
         f"{file.file}: there is no column {missing[0]!r}, which the model {opened.path} needs{hint}"
     )

@@ -42,7 +42,7 @@ from unkernel.data.rows.csr import canonical_rows, stack_rows
 from unkernel.measures.predictions import Examples, ModelPredictions, predict_examples
 from unkernel.records.files import Block
 from unkernel.report import Report
-from unkernel.report.build_report import format_tree, make_baseline, report_of
+from unkernel.report.build_report import assemble_report, format_tree, make_baseline
 from unkernel.report.options import Choices
 
 
@@ -78,11 +78,11 @@ def make_report(
             predictions[0], training.inputs, training.examples.labels, training.examples.groups
         )
     with question.display.show_work("measuring"):
-        return report_of(predictions, choices, baseline)
+        return assemble_report(predictions, choices, baseline)
 
 
 def _report_parsers(models: Sequence[Path], question: Question, choices: Choices) -> Report:
-    from unkernel.report.parsers import report_of_parsers  # imports all kinds of parsers, which is slow
+    from unkernel.report.parsers import make_parser_report  # imports all kinds of parsers, which is slow
 
     refuse_options(models[0], {"--zero-based": question.zero_based}, ROWS_NOT_PARSERS)
     opened = {
@@ -93,7 +93,7 @@ def _report_parsers(models: Sequence[Path], question: Question, choices: Choices
     options = parse_given(first_parser, question.given)
     corpus = Input(question.file).read(read, question.display)
     with question.display.show_work("parsing"):
-        return report_of_parsers(opened, corpus, choices, question.threads, options)
+        return make_parser_report(opened, corpus, choices, question.threads, options)
 
 
 def _score(path: Path, name: str, question: Question) -> ModelPredictions:

@@ -22,7 +22,7 @@ from unkernel.cli.terminal.console import format_size
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data import SvmlightData, read_svmlight
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 
 if TYPE_CHECKING:
     from unkernel.cutplane.solver_run import TrainingRows
@@ -130,7 +130,7 @@ AnyRows = Rows | DistantRows
 
 def describe_files(files: Sequence[str]) -> str:
     """Name files, for people."""
-    return files[0] if len(files) == 1 else f"{files[0]} and {many(len(files) - 1, 'other file')}"
+    return files[0] if len(files) == 1 else f"{files[0]} and {format_count(len(files) - 1, 'other file')}"
 
 
 def unwrap_single(files: Sequence[str]) -> str | list[str]:
@@ -235,8 +235,8 @@ def check_memory(rows: Rows, limit: float, max_cuts: int) -> None:
     """Refuse training out of core that needs more than `limit` bytes."""
     n_bytes = estimate_bytes(rows.count, rows.n_features, max_cuts)
     if n_bytes > limit:
-        contents = f"{many(rows.count, 'row')}, {many(rows.n_features, 'feature')} and {max_cuts:,} cuts"
+        sizes = f"{format_count(rows.count, 'row')}, {format_count(rows.n_features, 'feature')}"
         raise ValueError(
-            f"{rows.file}: {contents} need about {format_size(n_bytes)}, and --memory allows "
-            f"{format_size(int(limit))}; raise it, or lower --max-cuts"
+            f"{rows.file}: {sizes} and {max_cuts:,} cuts need about {format_size(n_bytes)}, "
+            f"and --memory allows {format_size(int(limit))}; raise it, or lower --max-cuts"
         )

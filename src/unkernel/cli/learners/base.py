@@ -15,8 +15,7 @@ from unkernel.cli.options.estimator_options import DerivedOption, default_value,
 from unkernel.cli.quality import compare_classes
 from unkernel.cli.render.quality import class_facts
 from unkernel.cli.terminal.console import format_size
-from unkernel.measures.number_format import labels as format_labels
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count, format_labels
 from unkernel.models import KernelModel
 
 Given = Mapping[str, Any]
@@ -137,14 +136,16 @@ class ClassLearner(Learner):
 def describe_classes(result: dict[str, Any]) -> str:
     """Describe the number of examples, features and classes."""
     classes = result["classes"]
-    return f"{describe_size(result)}, {many(len(classes), 'class', 'classes')}: {format_labels(classes)}"
+    return (
+        f"{describe_size(result)}, {format_count(len(classes), 'class', 'classes')}: {format_labels(classes)}"
+    )
 
 
 def describe_size(result: dict[str, Any]) -> str:
     """Describe the number of examples and features."""
     unit = "record" if "columns" in result else "row"
-    rows = "rows on a cluster" if result["rows"] is None else many(result["rows"], unit)
-    return f"{rows}, {many(result['features'], 'feature')}"
+    rows = "rows on a cluster" if result["rows"] is None else format_count(result["rows"], unit)
+    return f"{rows}, {format_count(result['features'], 'feature')}"
 
 
 def describe_weights(result: dict[str, Any]) -> str:
@@ -163,8 +164,10 @@ def count_weights(model: Any) -> dict[str, int]:
 def describe_conjunctions(result: dict[str, Any]) -> str:
     """Describe a model of conjunctions, or of the support vectors that represent them."""
     if "support_vectors" in result:
-        return f"{many(result['support_vectors'], 'support vector')}, kernel of degree {result['degree']}"
-    return f"{many(result['conjunctions'], 'conjunction')} of at most {many(result['degree'], 'feature')}"
+        n_vectors = format_count(result["support_vectors"], "support vector")
+        return f"{n_vectors}, kernel of degree {result['degree']}"
+    n_features = format_count(result["degree"], "feature")
+    return f"{format_count(result['conjunctions'], 'conjunction')} of at most {n_features}"
 
 
 def describe_gap(result: dict[str, Any], iterations: str) -> str:

@@ -19,7 +19,7 @@ from unkernel.cli.learners.base import (
 from unkernel.cli.options.estimator_options import flag
 from unkernel.cutplane import CuttingPlaneSVC
 from unkernel.measures.detection import roc_area
-from unkernel.measures.number_format import format_percent, many
+from unkernel.measures.number_format import format_count, format_percent
 
 _MEASURES = {
     "error_rate": "error rate",
@@ -118,7 +118,7 @@ class LinearLearner(ClassLearner):
             "model": describe_weights(result),
             "objective": f"{result['objective']:.8g} ({optimised}, {result['loss']})",
             "gap": describe_gap(
-                result, f"{many(result['passes'], 'pass', 'passes')} of solver {result['solver']}"
+                result, f"{format_count(result['passes'], 'pass', 'passes')} of solver {result['solver']}"
             ),
         }
 

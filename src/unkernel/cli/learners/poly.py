@@ -18,7 +18,7 @@ from unkernel.cli.learners.base import (
 from unkernel.cli.options.estimator_options import flag
 from unkernel.cli.quality import log_loss
 from unkernel.cli.terminal.console import format_size
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
 
@@ -59,7 +59,7 @@ class ConjunctionLearner(ClassLearner):
             "data": describe_classes(result),
             "model": f"{describe_conjunctions(result)}, {format_size(result['model_bytes'])}",
             "objective": f"{result['objective']:.8g} ({result['loss']}, {result['penalty']})",
-            "gap": describe_gap(result, many(steps, self.step)),
+            "gap": describe_gap(result, format_count(steps, self.step)),
         }
 
 

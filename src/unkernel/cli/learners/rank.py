@@ -19,7 +19,7 @@ from unkernel.cli.quality import NDCG_DEPTH, RANK_MEASURES, compare_ranks
 from unkernel.cli.render.quality import rank_facts
 from unkernel.cli.terminal.console import format_size
 from unkernel.cutplane import RankSVM
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 
 
 class RankLearner(Learner):
@@ -97,10 +97,10 @@ class RankLearner(Learner):
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
         """Describe the data, the model, the objective and the gap."""
         return {
-            "data": f"{describe_size(result)}, {many(result['ranks'], 'rank')}",
+            "data": f"{describe_size(result)}, {format_count(result['ranks'], 'rank')}",
             "model": describe_weights(result) if result["degree"] == 1 else _describe_mapped_model(result),
             "objective": f"{result['objective']:.8g}",
-            "gap": describe_gap(result, many(result["passes"], "pass", "passes")),
+            "gap": describe_gap(result, format_count(result["passes"], "pass", "passes")),
         }
 
     def quality(self, measured: dict[str, Any], split: str) -> dict[str, str]:

@@ -29,8 +29,7 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.rows.row_files import source_paths
 from unkernel.engines import CompiledClassifier, RecordClassifier, compile
-from unkernel.measures.number_format import labels as format_labels
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count, format_labels
 from unkernel.models import ConjunctionModel
 from unkernel.records import RecordEncoder
 from unkernel.records.files import RecordFile, TrainingTable, read_training
@@ -201,7 +200,7 @@ def _check_labels(data: str, target: str, labels: NDArray[Any]) -> None:
         )
     if len(classes) > _MAX_CLASSES:
         raise ValueError(
-            f"{data}: column {target!r} has {many(len(classes), 'different value')} "
+            f"{data}: column {target!r} has {format_count(len(classes), 'different value')} "
             f"({format_labels(classes.tolist())}); at most {_MAX_CLASSES:,} classes are supported"
         )
     check_classes(labels, f"{data}: column {target!r}")

@@ -17,7 +17,7 @@ from unkernel.cli.options.estimator_options import flag
 from unkernel.cli.quality import VALUE_MEASURES, compare_values
 from unkernel.cli.render.quality import value_facts
 from unkernel.cli.terminal.console import format_size
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 from unkernel.poly import PolyRegressor
 
 _LOSSES_OF_OPTION = {  # the losses that use each option
@@ -83,7 +83,7 @@ class RegressionLearner(Learner):
             "data": describe_size(result),
             "model": f"{describe_conjunctions(result)}, {format_size(result['model_bytes'])}",
             "objective": f"{result['objective']:.8g} ({result['loss']})",
-            "gap": describe_gap(result, many(result["epochs"], self.step)),
+            "gap": describe_gap(result, format_count(result["epochs"], self.step)),
         }
 
     def quality(self, measured: dict[str, Any], split: str) -> dict[str, str]:

@@ -12,8 +12,7 @@ from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import ClassLearner, OnProgress, describe_gap
 from unkernel.cli.terminal.console import format_size
 from unkernel.data.trees.tree_files import convert_labels
-from unkernel.measures.number_format import labels as format_labels
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count, format_labels
 from unkernel.tree import TreeSVC
 
 _PARAMETERS = ("kernel", "decay", "width_decay", "normalize", "imbalance")
@@ -87,12 +86,14 @@ class TreeLearner(ClassLearner):
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
         """Describe the data, the model, the objective and the gap."""
         classes, features = result["classes"], result["features"]
-        trees = many(result["rows"], "tree") + (f", {many(features, 'feature')}" if features else "")
+        trees = format_count(result["rows"], "tree") + (
+            f", {format_count(features, 'feature')}" if features else ""
+        )
         return {
-            "data": f"{trees}, {many(len(classes), 'class', 'classes')}: {format_labels(classes)}",
+            "data": f"{trees}, {format_count(len(classes), 'class', 'classes')}: {format_labels(classes)}",
             "kernel": result["kernel_words"],
-            "model": f"{many(result['support_trees'], 'support tree')} of "
-            f"{many(result['subtrees'], 'subtree')}, {format_size(result['model_bytes'])}",
+            "model": f"{format_count(result['support_trees'], 'support tree')} of "
+            f"{format_count(result['subtrees'], 'subtree')}, {format_size(result['model_bytes'])}",
             "objective": f"{result['objective']:.8g}",
             "gap": _describe_gap(result),
         }
@@ -108,7 +109,7 @@ def _check_missing(examples: TreeExamples, combine: str) -> None:
 
 
 def _describe_gap(result: dict[str, Any]) -> str:
-    rounds = f"{many(result['rounds'], 'round')} of solver {result['solver']}"
+    rounds = f"{format_count(result['rounds'], 'round')} of solver {result['solver']}"
     if result["solver"] == "exact":
         return describe_gap(result, rounds)
     return f"{result['gap']:.2e} of the problem of the samples, after {rounds}"

@@ -20,7 +20,7 @@ from unkernel.cli.inputs.records import (
 )
 from unkernel.cli.terminal.console import warn
 from unkernel.cli.terminal.progress import Display
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 from unkernel.records.files import Block
 from unkernel.records.files.json_lines import parse_record
 
@@ -80,7 +80,7 @@ def _read_record(
                 single = block.one(row - count)
                 return single.records()[0], single, row
             count += block.n_rows
-    raise ValueError(f"{data}: has {many(count, 'record')}, so there is no record {row:,}")
+    raise ValueError(f"{data}: has {format_count(count, 'record')}, so there is no record {row:,}")
 
 
 def _warn_about_unknown_keys(opened: OpenedRecords, record: dict[str, Any]) -> None:

@@ -10,13 +10,13 @@ from rich.text import Text
 from unkernel.cli.terminal.console import flatten, print_facts, results
 from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
 from unkernel.engines.explain.explanation import AND
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 
 
 def print_decisions(result: dict[str, Any]) -> None:
     """Print every decision on a sentence."""
     decisions = result["decisions"]
-    facts = {"text": flatten(result["text"]), "decisions": many(len(decisions), "decision")}
+    facts = {"text": flatten(result["text"]), "decisions": format_count(len(decisions), "decision")}
     print_facts(f"{result['data']}, sentence {result['row']:,}", facts)
     for decision in decisions:
         _print_decision(decision)
@@ -39,7 +39,7 @@ def _print_decision(decision: dict[str, Any]) -> None:
         add_row(get_values(part), AND.join(part["features"]))
     n_others = decision["n_conjunctions"] - len(decision["evidence"])
     if n_others:
-        add_row(get_values(decision["rest"]), f"({many(n_others, 'other')})", "dim")
+        add_row(get_values(decision["rest"]), f"({format_count(n_others, 'other')})", "dim")
     add_row((decision["scores"][chosen], decision["scores"].get(runner_up, 0.0)), "(score)", "bold")
     barred = f"; not possible: {', '.join(decision['barred'])}" if decision["barred"] else ""
     print_table(flatten(f"{decision['kind']} of {decision['question']}: {chosen}{barred}"), table)

@@ -10,7 +10,7 @@ from rich.text import Text
 from unkernel.cli.terminal.console import flatten, print_facts
 from unkernel.cli.terminal.tables import new_table, number_column, print_table
 from unkernel.engines.explain.explanation import AND
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 
 
 def print_explanation(result: dict[str, Any]) -> None:
@@ -72,7 +72,7 @@ def _print_parts(result: dict[str, Any]) -> None:
         add_row(part["shown"], separator.join(part["names"]))
     n_others = result["conjunctions"] - len(result["contributions"])
     if n_others:
-        add_row(shown["rest"], f"({many(n_others, 'other')})", "dim")
+        add_row(shown["rest"], f"({format_count(n_others, 'other')})", "dim")
     add_row(shown["score"], "(score)", "bold")
     print_table("contributions", table)
 

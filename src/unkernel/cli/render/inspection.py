@@ -12,7 +12,7 @@ from unkernel.cli.render.records import print_columns
 from unkernel.cli.terminal.console import flatten, format_size, format_value, print_facts, results
 from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
 from unkernel.engines.explain.explanation import AND
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 
 
 def print_model(description: dict[str, Any]) -> None:
@@ -124,7 +124,7 @@ def _format_zones(parts: dict[str, int]) -> str:
 
 def _format_conjunctions(description: dict[str, Any]) -> str:
     by_order = ", ".join(
-        f"{count:,} of {many(order, 'feature')}"
+        f"{count:,} of {format_count(order, 'feature')}"
         for order, count in enumerate(description["conjunctions_by_order"], 1)
     )
     return f"{description['conjunctions']:,}: {by_order}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from unkernel.cli.terminal.console import format_size
-from unkernel.measures.number_format import labels as format_labels
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count, format_labels
 
 _FORMATS = {
     "libsvm": "LIBSVM",
@@ -46,8 +45,9 @@ def _tree_facts(description: dict[str, Any]) -> dict[str, str]:
         "kernel": description["kernel_words"],
         "normalised": _format_normalisation(description),
         "support trees": f"{description['support_trees']:,}, with "
-        f"{many(description['subtrees'], 'subtree')}, {many(description['productions'], 'production')} "
-        f"and {many(description['labels'], 'label')}",
+        f"{format_count(description['subtrees'], 'subtree')}, "
+        f"{format_count(description['productions'], 'production')} "
+        f"and {format_count(description['labels'], 'label')}",
     }
     if len(description["tree_channels"]) > 1 and description["combine"] != "vectors":
         pairing = "all with all" if description["tree_pairing"] == "all" else "place by place"
@@ -108,4 +108,4 @@ def format_exactness(exact: bool) -> str:
 
 def format_trie(trie: dict[str, int]) -> str:
     """Return the size of the prefix trie, in words."""
-    return f"{many(trie['nodes'], 'node')} of at most {trie['limit']:,}, {format_size(trie['bytes'])}"
+    return f"{format_count(trie['nodes'], 'node')} of at most {trie['limit']:,}, {format_size(trie['bytes'])}"

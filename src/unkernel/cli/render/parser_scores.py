@@ -9,7 +9,7 @@ from rich.text import Text
 
 from unkernel.cli.terminal.console import flatten
 from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 from unkernel.parsing.text.result import TITLES
 
 
@@ -32,7 +32,7 @@ def result_facts(result: dict[str, Any]) -> dict[str, str]:
 
 def _tree_facts(result: dict[str, Any]) -> dict[str, str]:
     return {
-        "UAS": f"{result['uas']:.2f} % of {many(result['n_words'], 'word')}, "
+        "UAS": f"{result['uas']:.2f} % of {format_count(result['n_words'], 'word')}, "
         f"{result['uas_no_punct']:.2f} % without punctuation",
         "LAS": f"{result['las']:.2f} %, {result['las_no_punct']:.2f} % without punctuation",
         "sentences": f"{result['exact']:.2f} % of {result['n_sentences']:,} without a mistake",
@@ -51,7 +51,7 @@ def _text_facts(result: dict[str, Any]) -> dict[str, str]:
 
 def _tag_facts(result: dict[str, Any]) -> dict[str, str]:
     facts = {name: f"{share:.2f} %" for name, share in result["accuracy"].items()}
-    facts["all"] = f"{result['all']:.2f} % of {many(result['n_words'], 'word')}"
+    facts["all"] = f"{result['all']:.2f} % of {format_count(result['n_words'], 'word')}"
     return facts | {"speed": f"{result['words_per_second']:,.0f} words/s"}
 
 

@@ -9,8 +9,7 @@ from rich.text import Text
 from unkernel.cli.render.parser_scores import print_labels, result_facts
 from unkernel.cli.terminal.console import format_seconds, format_size, print_facts
 from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
-from unkernel.measures.number_format import format_percent, many
-from unkernel.measures.number_format import labels as format_labels
+from unkernel.measures.number_format import format_count, format_labels, format_percent
 from unkernel.models import registry
 
 _KINDS_OF_PARTS = {"depends": "dependencies"}
@@ -42,14 +41,14 @@ def parser_facts(description: dict[str, Any]) -> dict[str, str]:
 def _format_templates(templates: Any) -> str:
     if templates is None:
         return "default"
-    return templates if isinstance(templates, str) else many(len(templates), "template")
+    return templates if isinstance(templates, str) else format_count(len(templates), "template")
 
 
 def _format_parts(parts: list[dict[str, Any]]) -> str:
-    counts_in_words = [many(len(parts), "part")]
+    counts_in_words = [format_count(len(parts), "part")]
     for key, name in (("conjunctions", "conjunction"), ("support_vectors", "support vector")):
         counts = [part[key] for part in parts if part[key] is not None]
-        counts_in_words += [many(sum(counts), name)] if counts else []
+        counts_in_words += [format_count(sum(counts), name)] if counts else []
     return ", ".join([*counts_in_words, f"{format_size(sum(part['bytes'] for part in parts))} compiled"])
 
 
@@ -67,8 +66,10 @@ def print_parts(parts: list[dict[str, Any]]) -> None:
 
 
 def print_parser_training(result: dict[str, Any]) -> None:
-    units = many(result["words"], result["unit"], "bunsetsu" if result["unit"] == "bunsetsu" else None)
-    facts = {"data": f"{many(result['sentences'], 'sentence')}, {units}"} | parser_facts(result)
+    units = format_count(
+        result["words"], result["unit"], "bunsetsu" if result["unit"] == "bunsetsu" else None
+    )
+    facts = {"data": f"{format_count(result['sentences'], 'sentence')}, {units}"} | parser_facts(result)
     if result["best_epochs"]:
         facts["epochs"] = _format_epochs(result)
     seconds = result["seconds"]

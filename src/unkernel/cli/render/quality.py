@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from unkernel.measures.number_format import format_percent, many
+from unkernel.measures.number_format import format_count, format_percent
 
 
 def class_facts(measures: dict[str, Any], unit: str = "row", prefix: str = "") -> dict[str, str]:
@@ -13,7 +13,7 @@ def class_facts(measures: dict[str, Any], unit: str = "row", prefix: str = "") -
         return {f"{prefix}accuracy": measures["accuracy_note"] or "not known"}
     facts = {f"{prefix}accuracy": format_percent(measures["accuracy"])}
     if measures.get("rows") and measures.get("correct") is not None:
-        facts[f"{prefix}accuracy"] += f" ({measures['correct']:,} of {many(measures['rows'], unit)})"
+        facts[f"{prefix}accuracy"] += f" ({measures['correct']:,} of {format_count(measures['rows'], unit)})"
     if measures["f1"] is not None:
         parts = [
             f"{name} {format_percent(measures[name])}"
@@ -33,7 +33,7 @@ def rank_facts(measures: dict[str, Any], prefix: str = "") -> dict[str, str]:
     if share is None:
         ordered = "not known: there is no pair to order"
     else:
-        groups = "" if measures["groups"] is None else f" within {many(measures['groups'], 'group')}"
+        groups = "" if measures["groups"] is None else f" within {format_count(measures['groups'], 'group')}"
         ordered = f"{format_percent(share)} of {measures['pairs']:,}{groups}"
     facts = {f"{prefix}ordered pairs": ordered}
     facts |= _ndcg_facts(measures["ndcg"], prefix)
@@ -48,7 +48,7 @@ def rank_facts(measures: dict[str, Any], prefix: str = "") -> dict[str, str]:
 def _ndcg_facts(measures: dict[str, Any] | None, prefix: str) -> dict[str, str]:
     if measures is None or measures["value"] is None:
         return {}
-    text = f"{format_percent(measures['value'])} of {many(measures['queries'], 'query', 'queries')}"
+    text = f"{format_percent(measures['value'])} of {format_count(measures['queries'], 'query', 'queries')}"
     if n_omitted := measures["queries_without_relevant"]:
         text += f"; {n_omitted:,} without a relevant row left out"
     return {f"{prefix}NDCG@{measures['k']}": text}

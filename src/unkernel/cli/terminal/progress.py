@@ -22,7 +22,7 @@ from rich.text import Text
 
 from unkernel.cli.terminal.console import flatten, messages
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdin_path
-from unkernel.measures.number_format import many
+from unkernel.measures.number_format import format_count
 
 if TYPE_CHECKING:
     from unkernel._core import Progress as TrainingProgress
@@ -92,14 +92,14 @@ class Display:
     @contextlib.contextmanager
     def show_count(self, description: str, total: int, unit: str = "fit") -> Iterator[Callable[[], None]]:
         """Yield a function that counts finished pieces of work; threads may call it."""
-        self._print_line(f"{description}: {many(total, unit)}")
+        self._print_line(f"{description}: {format_count(total, unit)}")
         task = self._bars.add_task(description, total=total, words="")
         done = 0
 
         def count() -> None:
             nonlocal done
             done += 1
-            words = f"{done:,} of {many(total, unit)}"
+            words = f"{done:,} of {format_count(total, unit)}"
             self._bars.update(task, completed=done, words=words)
             self._print_sometimes(f"{description}: {words}")
 
@@ -113,7 +113,7 @@ class Display:
         task = self._bars.add_task(f"packing {Path(name).name}", total=1.0, words="")
 
         def on_reading(share: float, rows: int) -> None:
-            words = many(rows, "row")
+            words = format_count(rows, "row")
             self._bars.update(task, completed=share, words=words)
             self._print_sometimes(f"packing: {100 * share:.0f} %, {words}")
 
@@ -132,7 +132,7 @@ class Display:
             done = max(done, share_done(progress, tol))
             words, stage = _describe_progress(progress, step), progress.stage or "training"
             self._bars.update(task, completed=done, words=words, description=stage)
-            active = f", {many(progress.active, 'row')} active" if step == "epoch" else ""
+            active = f", {format_count(progress.active, 'row')} active" if step == "epoch" else ""
             self._print_sometimes(f"{stage}: {words}{active}")
 
         yield on_progress

@@ -6,29 +6,34 @@ from collections.abc import Mapping, Sequence
 
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.search.candidates import Candidate, describe_layout
-from unkernel.measures.number_format import number, size
+from unkernel.measures.number_format import format_bytes, format_number
 from unkernel.measures.predictions import ModelPredictions
 from unkernel.report.markup import Html, facts, join_parts, paragraph, table
-from unkernel.report.model_summary import classifier_facts, facts_by_model
+from unkernel.report.model_summary import describe_classifier, merge_facts
 from unkernel.report.page import Section
 
 
-def models(predictions: Sequence[ModelPredictions]) -> Section:
-    return describe_models({model.name: classifier_facts(model.classifier) for model in predictions})
+def make_models_section(predictions: Sequence[ModelPredictions]) -> Section:
+    return make_facts_section({model.name: describe_classifier(model.classifier) for model in predictions})
 
 
-def describe_models(known: Mapping[str, dict[str, str]]) -> Section:
+def make_facts_section(known: Mapping[str, dict[str, str]]) -> Section:
     """Return the facts of models or parsers, by name."""
     caption = "The model" if len(known) == 1 else "The models"
-    shown = facts(list(known), facts_by_model(list(known.values())), caption=caption)
+    shown = facts(list(known), merge_facts(list(known.values())), caption=caption)
     return Section("Model" if len(known) == 1 else "Models", shown)
 
 
-def engines(predictions: Sequence[ModelPredictions]) -> Section:
+def make_engines_section(predictions: Sequence[ModelPredictions]) -> Section:
     """Show time and memory of the engine in use, and of the engines tried when the model was compiled."""
     unit = predictions[0].examples.unit
     rows = [
-        [model.name, model.inner.engine, size(model.inner.nbytes), f"{number(model.microseconds, 3)} µs"]
+        [
+            model.name,
+            model.inner.engine,
+            format_bytes(model.inner.nbytes),
+            f"{format_number(model.microseconds, 3)} µs",
+        ]
         for model in predictions
     ]
     head = ["model", "engine", "memory", f"CPU time per {unit}"]
@@ -51,8 +56,8 @@ def _describe_search(predictions: ModelPredictions) -> Html:
         [
             candidate.engine,
             describe_layout(candidate),
-            size(candidate.nbytes) if candidate.nbytes >= 0 else "",
-            number(candidate.microseconds, 3) if candidate.microseconds >= 0 else "",
+            format_bytes(candidate.nbytes) if candidate.nbytes >= 0 else "",
+            format_number(candidate.microseconds, 3) if candidate.microseconds >= 0 else "",
             ", ".join(filter(None, ["chosen" if candidate.chosen else "", candidate.note])),
         ]
         for candidate in candidates

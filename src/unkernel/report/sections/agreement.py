@@ -8,7 +8,7 @@ from math import comb, erfc, sqrt
 
 import numpy as np
 
-from unkernel.measures.number_format import format_percent, number
+from unkernel.measures.number_format import format_number, format_percent
 from unkernel.measures.predictions import ModelPredictions
 from unkernel.report.markup import join_parts, paragraph, table
 from unkernel.report.page import Section
@@ -16,7 +16,7 @@ from unkernel.report.page import Section
 _MOST_EXACT = 1000  # disagreements; with more, the normal approximation is as good
 
 
-def agreement(predictions: Sequence[ModelPredictions]) -> Section:
+def make_agreement_section(predictions: Sequence[ModelPredictions]) -> Section:
     """Show, for each pair of models, how often both models are correct, only one of them, or neither."""
     rows = []
     for model, other_model in combinations(predictions, 2):
@@ -40,7 +40,7 @@ def agreement(predictions: Sequence[ModelPredictions]) -> Section:
                 f"{only[0]:,}",
                 f"{only[1]:,}",
                 f"{len(first_is_right) - both_right - sum(only):,}",
-                number(mcnemar(*only), 3),
+                format_number(compute_mcnemar_p(*only), 3),
             ]
         )
     head = ["models", "same answer", "both right", "only the first", "only the second", "neither", "p"]
@@ -52,10 +52,10 @@ def agreement(predictions: Sequence[ModelPredictions]) -> Section:
     return Section("Agreement", join_parts([table(head, rows, caption="Pairs of models"), note]))
 
 
-def mcnemar(first: int, second: int) -> float:
+def compute_mcnemar_p(first: int, second: int) -> float:
     """Return the two-sided p of McNemar's test; exact for few disagreements, with a correction for many.
 
-    >>> mcnemar(0, 5)
+    >>> compute_mcnemar_p(0, 5)
     0.0625
     """
     total, less = first + second, min(first, second)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.measures.class_measures import ClassMeasures
-from unkernel.measures.intervals import wilson
-from unkernel.measures.number_format import format_percent, number
+from unkernel.measures.intervals import compute_wilson_interval
+from unkernel.measures.number_format import format_number, format_percent
 from unkernel.report.figures import COLOURS, GREY, SQUARE, draw_shares, drawing, legend, picture
 from unkernel.report.markup import Html, figure, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
@@ -29,7 +29,7 @@ class Bin:
     count: int
 
 
-def calibration(measured_models: Sequence[ClassMeasures]) -> Section:
+def make_calibration_section(measured_models: Sequence[ClassMeasures]) -> Section:
     """Show the calibration curve of each model with probabilities."""
     with_probabilities = [model for model in measured_models if model.predictions.probabilities is not None]
     if not with_probabilities:
@@ -37,7 +37,7 @@ def calibration(measured_models: Sequence[ClassMeasures]) -> Section:
             "Calibration", paragraph("There are no probabilities, so there is no calibration to show.")
         )
     bins_by_model = {
-        model.predictions.name: bins(*_get_predicted_and_observed(model)) for model in with_probabilities
+        model.predictions.name: make_bins(*_get_predicted_and_observed(model)) for model in with_probabilities
     }
     positive = with_probabilities[0].predictions.positive
     subject = "the answer" if positive is None else str(with_probabilities[0].predictions.classes[positive])
@@ -59,7 +59,7 @@ def _get_predicted_and_observed(model: ClassMeasures) -> tuple[NDArray[np.float6
     return predictions.probabilities.max(axis=1), predictions.gold == predictions.probabilities.argmax(axis=1)
 
 
-def bins(predicted: NDArray[np.float64], observed: NDArray[np.bool_]) -> list[Bin]:
+def make_bins(predicted: NDArray[np.float64], observed: NDArray[np.bool_]) -> list[Bin]:
     """Return ten bins of equal size, by probability; equal probabilities stay together."""
     edges = np.unique(np.quantile(predicted, np.linspace(0, 1, _BINS + 1)[1:-1]))
     bin_of_example = np.searchsorted(edges, predicted, side="left")
@@ -67,7 +67,9 @@ def bins(predicted: NDArray[np.float64], observed: NDArray[np.bool_]) -> list[Bi
     for group in np.unique(bin_of_example).tolist():
         in_bin = bin_of_example == group
         hits, count = int(observed[in_bin].sum()), int(in_bin.sum())
-        found.append(Bin(float(predicted[in_bin].mean()), hits / count, *wilson(hits, count), count))
+        found.append(
+            Bin(float(predicted[in_bin].mean()), hits / count, *compute_wilson_interval(hits, count), count)
+        )
     return found
 
 
@@ -104,7 +106,7 @@ def _list_bins(name: str, model_bins: Sequence[Bin], subject: str) -> Html:
 
 def _describe_errors(bins_by_model: dict[str, list[Bin]]) -> Html:
     words = "; ".join(
-        f"{name} {number(compute_expected_error(model_bins), 3)}"
+        f"{name} {format_number(compute_expected_error(model_bins), 3)}"
         for name, model_bins in bins_by_model.items()
     )
     return paragraph(f"Expected calibration error (mean distance over the tenths): {words}.")

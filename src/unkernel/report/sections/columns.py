@@ -21,7 +21,7 @@ _MAX_LISTED_COLUMNS = 40
 _SHUFFLES = 5
 
 
-def columns(measured_models: Sequence[ModelMeasures]) -> Section | None:
+def make_columns_section(measured_models: Sequence[ModelMeasures]) -> Section | None:
     """Return the permutation importances of the columns of models of records; None for other models."""
     tables = [_list_importances(model) for model in measured_models if _reads_columns(model)]
     if not tables:
@@ -34,7 +34,7 @@ def columns(measured_models: Sequence[ModelMeasures]) -> Section | None:
     return Section("Columns", join_parts([words, side_by_side(tables)]))
 
 
-def permutation_importances(measured: ModelMeasures) -> tuple[str, dict[str, NDArray[np.float64]]]:
+def compute_permutation_importances(measured: ModelMeasures) -> tuple[str, dict[str, NDArray[np.float64]]]:
     """Return the name of the first measure and, for each column, how much each shuffle lowers it."""
     predictions, generator = measured.predictions, np.random.default_rng(0)
     assert isinstance(predictions, ModelPredictions)
@@ -65,7 +65,7 @@ def _reads_columns(model: ModelMeasures) -> bool:
 
 
 def _list_importances(model: ModelMeasures) -> Html:
-    name, losses = permutation_importances(model)
+    name, losses = compute_permutation_importances(model)
     order = sorted(losses, key=lambda column: -losses[column].mean())[:_MAX_LISTED_COLUMNS]
     largest = max((abs(losses[column].mean()) for column in order), default=0.0) or 1.0
     rows = [

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.measures.class_measures import ClassMeasures
-from unkernel.measures.number_format import format_percent, share
+from unkernel.measures.number_format import format_percent, format_share
 from unkernel.report.markup import Html, element, join_parts, side_by_side, table
 from unkernel.report.page import Section
 
@@ -18,7 +18,7 @@ _MOST_PAIRS = 20
 _MOST_CLASSES = 60
 
 
-def confusion(measured_models: Sequence[ClassMeasures]) -> Section:
+def make_confusion_section(measured_models: Sequence[ClassMeasures]) -> Section:
     """Show the confusion matrix; for many classes, the most frequent mistakes instead."""
     many = len(measured_models[0].predictions.classes) > _LARGEST_MATRIX
     parts = [_list_confused_pairs(model) if many else _draw_matrix(model) for model in measured_models]
@@ -83,8 +83,8 @@ def _list_classes(model: ClassMeasures) -> Html:
         [
             model.predictions.classes[code],
             f"{int(gold[code]):,}",
-            share(float(hits[code]), float(predicted[code])),
-            share(float(hits[code]), float(gold[code])),
+            format_share(float(hits[code]), float(predicted[code])),
+            format_share(float(hits[code]), float(gold[code])),
             format_percent(
                 2 * hits[code] / (gold[code] + predicted[code]) if gold[code] + predicted[code] else np.nan
             ),

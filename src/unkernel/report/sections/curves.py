@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from unkernel.measures.class_measures import ClassMeasures
 from unkernel.measures.detection import Curve, Detection
-from unkernel.measures.number_format import number
-from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, legend, name_of_line, picture
+from unkernel.measures.number_format import format_number
+from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, legend, make_line_label, picture
 from unkernel.report.markup import Html, figure, side_by_side
 from unkernel.report.page import Section
 
@@ -19,7 +19,7 @@ _MOST_LINES = len(COLOURS)
 _BINS = 40
 
 
-def curves(measured_models: Sequence[ClassMeasures]) -> Section:
+def make_curves_section(measured_models: Sequence[ClassMeasures]) -> Section:
     """Show how well scores separate classes, at every threshold."""
     lines = list(_list_curves(measured_models))
     parts = [_draw_roc(lines), _draw_precision_recall(lines)]
@@ -59,12 +59,12 @@ def _draw_roc(lines: Sequence[tuple[str, Curve]]) -> Html:
                 false_alarm_rates,
                 recalls,
                 color=colour,
-                label=f"{name_of_line(name)}: {number(curve.roc_area())}",
+                label=f"{make_line_label(name)}: {format_number(curve.roc_area())}",
             )
         axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
         axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
         legend(axes, loc="lower right", title="area")
-        words = "; ".join(f"{name} {number(curve.roc_area())}" for name, curve in lines)
+        words = "; ".join(f"{name} {format_number(curve.roc_area())}" for name, curve in lines)
         return figure(
             picture(axes, f"ROC curves. Areas: {words}"),
             "ROC curve: the true positive rate against the false positive rate, for all thresholds. "
@@ -76,19 +76,19 @@ def _draw_precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
     with drawing(SQUARE) as axes:
         for (name, curve), colour in zip(lines, COLOURS, strict=False):
             points = _choose_points(len(curve.hits))
-            area = number(curve.average_precision())
+            area = format_number(curve.average_precision())
             axes.plot(
                 curve.recall[points],
                 curve.precision[points],
                 color=colour,
-                label=f"{name_of_line(name)}: {area}",
+                label=f"{make_line_label(name)}: {area}",
             )
             if len(lines) <= 2:  # more curves would hide the names
                 share = curve.positives / (curve.positives + curve.negatives)
                 axes.axhline(share, linestyle=":", color=colour, linewidth=1.0)
         axes.set(xlabel="recall", ylabel="precision", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
         legend(axes, loc="lower left", title="average precision")
-        words = "; ".join(f"{name} {number(curve.average_precision())}" for name, curve in lines)
+        words = "; ".join(f"{name} {format_number(curve.average_precision())}" for name, curve in lines)
         return figure(
             picture(axes, f"Precision–recall curves. Average precision: {words}"),
             "Precision against recall."
@@ -112,11 +112,11 @@ def _draw_distribution(model: ClassMeasures) -> Html:
                 bins=edges,
                 color=colour,
                 alpha=0.55,
-                label=name_of_line(predictions.classes[code]),
+                label=make_line_label(predictions.classes[code]),
             )
         quantity = "probability" if predictions.probabilities is not None else "score"
         axes.set(
-            xlabel=f"{quantity} for {name_of_line(predictions.classes[positive])}",
+            xlabel=f"{quantity} for {make_line_label(predictions.classes[positive])}",
             ylabel=f"{predictions.examples.unit}s",
         )
         axes.yaxis.get_major_locator().set_params(integer=True)

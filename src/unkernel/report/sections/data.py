@@ -8,7 +8,7 @@ import numpy as np
 
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
-from unkernel.measures.number_format import format_percent, number
+from unkernel.measures.number_format import format_number, format_percent
 from unkernel.measures.predictions import ModelPredictions
 from unkernel.records.files.columns import count_column_features, infer_column_kinds
 from unkernel.report.markup import Bar, Html, facts, fold_details, join_parts, table
@@ -17,7 +17,7 @@ from unkernel.report.page import Section
 _MOST_CLASSES = 40
 
 
-def data(predictions: Sequence[ModelPredictions]) -> Section:
+def make_data_section(predictions: Sequence[ModelPredictions]) -> Section:
     """Describe the test examples."""
     first = predictions[0]
     examples = first.examples
@@ -38,7 +38,7 @@ def data(predictions: Sequence[ModelPredictions]) -> Section:
 
 def _compute_mean_size(predictions: ModelPredictions) -> str:
     rows = predictions.inputs
-    return number(rows.nnz / rows.shape[0]) if isinstance(rows, CsrRows) else ""
+    return format_number(rows.nnz / rows.shape[0]) if isinstance(rows, CsrRows) else ""
 
 
 def _list_classes(predictions: ModelPredictions) -> Html:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.measures.number_format import format_percent, format_signed, many
+from unkernel.measures.number_format import format_count, format_percent, format_signed
 from unkernel.measures.predictions import ModelPredictions
-from unkernel.report.explanation_tables import explanation_table
+from unkernel.report.explanation_tables import make_explanation_table
 from unkernel.report.markup import Html, element, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
 from unkernel.report.tree_drawing import draw_tree
@@ -18,14 +18,14 @@ from unkernel.report.tree_drawing import draw_tree
 _TOP = 6  # conjunctions per mistake
 
 
-def mistakes(predictions: Sequence[ModelPredictions], most: int) -> Section:
+def make_mistakes_section(predictions: Sequence[ModelPredictions], most: int) -> Section:
     """Show the `most` most confident mistakes of each model."""
     return Section(
         "Mistakes", join_parts(_list_mistakes(model, most, len(predictions) > 1) for model in predictions)
     )
 
 
-def worst(predictions: ModelPredictions, most: int) -> list[int]:
+def find_worst_mistakes(predictions: ModelPredictions, most: int) -> list[int]:
     """Return the wrong predictions with the largest margins, the worst first."""
     wrong = np.flatnonzero(predictions.predicted != predictions.gold)
     order = np.argsort(-predictions.margins[wrong], kind="stable")[:most]
@@ -35,9 +35,9 @@ def worst(predictions: ModelPredictions, most: int) -> list[int]:
 
 def _list_mistakes(predictions: ModelPredictions, most: int, several: bool) -> Html:
     wrong = int(np.count_nonzero(predictions.predicted != predictions.gold))
-    worst_examples = worst(predictions, most)
+    worst_examples = find_worst_mistakes(predictions, most)
     unit = predictions.examples.unit
-    words = f"{many(wrong, 'wrong answer')} of {many(len(predictions.examples), unit)}"
+    words = f"{format_count(wrong, 'wrong answer')} of {format_count(len(predictions.examples), unit)}"
     if worst_examples:
         words += f"; the {len(worst_examples)} most confident are below. {unit.capitalize()}s count from 0."
     parts = [element("h3", predictions.name)] if several else []
@@ -69,7 +69,7 @@ def _describe_confidence(predictions: ModelPredictions, example: int) -> str:
 
 def _explain(predictions: ModelPredictions, example: int) -> Html:
     try:
-        return explanation_table(predictions.explain(example, _TOP))
+        return make_explanation_table(predictions.explain(example, _TOP))
     except ValueError as reason:
         return paragraph(f"This answer cannot be explained: {reason}.", note=True)
 

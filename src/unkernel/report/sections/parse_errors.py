@@ -10,8 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.engines.explain.explanation import Heavy
-from unkernel.measures.intervals import wilson
-from unkernel.measures.number_format import format_percent, many, number, share, size
+from unkernel.measures.intervals import compute_wilson_interval
+from unkernel.measures.number_format import (
+    format_bytes,
+    format_count,
+    format_number,
+    format_percent,
+    format_share,
+)
 from unkernel.measures.parser_measures import (
     ChunkMeasures,
     HeadMeasures,
@@ -20,7 +26,7 @@ from unkernel.measures.parser_measures import (
     TextTreeMeasures,
     TreeMeasures,
 )
-from unkernel.report.explanation_tables import heavy_table
+from unkernel.report.explanation_tables import make_weight_table
 from unkernel.report.figures import COLOURS, draw_shares, drawing, legend, picture
 from unkernel.report.markup import (
     Bar,
@@ -33,9 +39,9 @@ from unkernel.report.markup import (
     side_by_side,
     table,
 )
-from unkernel.report.model_summary import parser_facts
+from unkernel.report.model_summary import describe_parser
 from unkernel.report.page import Section
-from unkernel.report.sections.about import describe_models
+from unkernel.report.sections.about import make_facts_section
 
 _NO_LIMIT = 10**9
 _LENGTHS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 8), (9, 12), (13, 20), (21, _NO_LIMIT))
@@ -46,37 +52,40 @@ _LONGEST_DRAWN = 30  # words
 # --- All parsers ------------------------------------------------------------------------------------
 
 
-def parsers(measured_models: Sequence[ParserMeasures]) -> Section:
+def make_models_section(measured_models: Sequence[ParserMeasures]) -> Section:
     """Describe the parsers."""
-    return describe_models({model.name: parser_facts(model.parser) for model in measured_models})
+    return make_facts_section({model.name: describe_parser(model.parser) for model in measured_models})
 
 
-def sentences(measured_models: Sequence[ParserMeasures], name: str) -> Section:
+def make_data_section(measured_models: Sequence[ParserMeasures], name: str) -> Section:
     """Describe the test data."""
     gold = measured_models[0].gold
     rows = [("from", [name]), ("sentences", [f"{len(gold):,}"])]
     unit = "bunsetsu" if hasattr(gold, "n_bunsetsu") else "words"
     count = gold.n_bunsetsu if hasattr(gold, "n_bunsetsu") else gold.n_words
-    rows += [(unit, [f"{count:,}"]), (f"{unit} per sentence, mean", [number(count / max(len(gold), 1))])]
+    rows += [
+        (unit, [f"{count:,}"]),
+        (f"{unit} per sentence, mean", [format_number(count / max(len(gold), 1))]),
+    ]
     return Section("Data", facts([""], rows, caption="The test data"))
 
 
-def speed(measured_models: Sequence[ParserMeasures]) -> Section:
+def make_speed_section(measured_models: Sequence[ParserMeasures]) -> Section:
     """Show the speed and the memory of each parser."""
     rows = []
     for model in measured_models:
         rate = getattr(model.result, "words_per_second", getattr(model.result, "tokens_per_second", None))
-        words = f"{number(rate, 3)} words" if rate is not None else ""
+        words = f"{format_number(rate, 3)} words" if rate is not None else ""
         sentence_rate = getattr(model.result, "sentences_per_second", None)
         if not words and sentence_rate is not None:
-            words = f"{number(sentence_rate, 3)} sentences"
-        rows.append([model.name, size(model.parser.nbytes), words])
+            words = f"{format_number(sentence_rate, 3)} sentences"
+        rows.append([model.name, format_bytes(model.parser.nbytes), words])
     note = paragraph("By the CPU time of all threads, without reading.", note=True)
     head = ["model", "memory", "per second of CPU time"]
     return Section("Time and memory", join_parts([table(head, rows, caption="Time and memory"), note]))
 
 
-def conjunctions(measured_models: Sequence[ParserMeasures], top: int) -> Section | None:
+def make_weights_section(measured_models: Sequence[ParserMeasures], top: int) -> Section | None:
     """List the largest weights for each kind of decision."""
     parts: list[Html] = []
     for model in measured_models:
@@ -85,7 +94,8 @@ def conjunctions(measured_models: Sequence[ParserMeasures], top: int) -> Section
         for heavy in heaviest(top) if heaviest is not None else []:
             by_kind.setdefault(heavy.part.partition(".")[0], []).append(heavy)
         parts += [
-            heavy_table(weights, f"{model.name}: decisions on {kind}") for kind, weights in by_kind.items()
+            make_weight_table(weights, f"{model.name}: decisions on {kind}")
+            for kind, weights in by_kind.items()
         ]
     return Section("Heaviest conjunctions", side_by_side(parts)) if parts else None
 
@@ -93,18 +103,18 @@ def conjunctions(measured_models: Sequence[ParserMeasures], top: int) -> Section
 # --- Heads --------------------------------------------------------------------------------------------
 
 
-def lengths(measured_models: Sequence[HeadMeasures | TextTreeMeasures]) -> Section:
+def make_distance_section(measured_models: Sequence[HeadMeasures | TextTreeMeasures]) -> Section:
     """Show how many heads are correct, by distance."""
     groups = [group for group in _LENGTHS if _is_within(measured_models[0], group).any()]
     rows: list[list[Any]] = []
     with drawing() as axes:
         for model, colour in zip(measured_models, COLOURS, strict=False):
             hits = [_count_hits(model, group) for group in groups]
-            shares = [(correct / count, *wilson(correct, count)) for correct, count in hits]
+            shares = [(correct / count, *compute_wilson_interval(correct, count)) for correct, count in hits]
             draw_shares(axes, range(len(groups)), shares, colour, model.name)
             prefix = f"{model.name}, " if len(measured_models) > 1 else ""
             rows += [
-                [prefix + _format_distance(group), f"{count:,}", share(correct, count)]
+                [prefix + _format_distance(group), f"{count:,}", format_share(correct, count)]
                 for group, (correct, count) in zip(groups, hits, strict=True)
             ]
         axes.set(xlabel="distance of the right head", ylabel="share of right heads")
@@ -135,7 +145,7 @@ def _format_distance(group: tuple[int, int]) -> str:
     return f"{low}–{high}" if high < _NO_LIMIT else f"{low}+"
 
 
-def relations(measured_models: Sequence[TreeMeasures | TextTreeMeasures]) -> Section:
+def make_relations_section(measured_models: Sequence[TreeMeasures | TextTreeMeasures]) -> Section:
     """Show the quality of each relation, and which relations are confused."""
     parts = []
     for model in measured_models:
@@ -155,7 +165,7 @@ def _list_by_value(
     rows = []
     for value, count in gold_counts.most_common(_MOST_ROWS):
         precision = format_percent(hits[value] / predicted_counts[value]) if predicted_counts[value] else "–"
-        low, high = wilson(hits[value], count)
+        low, high = compute_wilson_interval(hits[value], count)
         recall = Bar(
             f"{format_percent(hits[value] / count)} ({100 * low:.1f}–{100 * high:.1f})", hits[value] / count
         )
@@ -177,15 +187,16 @@ def _count_confusions(name: str, gold: NDArray[Any], predicted: NDArray[Any]) ->
     return table(["right", "found", "words", "share"], rows, caption=caption, texts=[1])
 
 
-def draw_mistakes(measured_models: Sequence[HeadMeasures], most: int) -> Section:
+def make_mistakes_section(measured_models: Sequence[HeadMeasures], most: int) -> Section:
     """Show sentences with many mistakes, with the correct and the predicted structure."""
     parts = []
     for model in measured_models:
         for sentence in _find_worst(model, most):
-            title = f"{model.name}, sentence {sentence:,}: {many(int(model.mistakes[sentence]), 'mistake')}"
+            count = format_count(int(model.mistakes[sentence]), "mistake")
+            title = f"{model.name}, sentence {sentence:,}: {count}"
             gold, predicted = (
-                figure(element("div", Html(bank[sentence].to_svg()), class_="drawn"), words)
-                for bank, words in ((model.gold, "right"), (model.parsed, "found"))
+                figure(element("div", Html(treebank[sentence].to_svg()), class_="drawn"), caption)
+                for treebank, caption in ((model.gold, "right"), (model.parsed, "found"))
             )
             parts.append(element("article", element("h3", title), gold, predicted))
     words = f"Sentences of at most {_LONGEST_DRAWN} words with the most mistakes. Sentences count from 0."
@@ -205,7 +216,7 @@ def _find_worst(model: HeadMeasures, most: int) -> list[int]:
 # --- Chunks and tags ----------------------------------------------------------------------------------
 
 
-def chunks(measured_models: Sequence[ChunkMeasures]) -> Section:
+def make_types_section(measured_models: Sequence[ChunkMeasures]) -> Section:
     """Show the quality of each type of chunk."""
     parts = []
     for model in measured_models:
@@ -215,8 +226,8 @@ def chunks(measured_models: Sequence[ChunkMeasures]) -> Section:
                 name or "(no type)",
                 f"{counts.right:,}",
                 f"{counts.found:,}",
-                share(counts.correct, counts.found),
-                share(counts.correct, counts.right),
+                format_share(counts.correct, counts.found),
+                format_share(counts.correct, counts.right),
                 Bar(f"{counts.f1:.2f} %", counts.f1 / 100),
             ]
             for name, counts in types
@@ -226,7 +237,7 @@ def chunks(measured_models: Sequence[ChunkMeasures]) -> Section:
     return Section("Types", join_parts(parts))
 
 
-def tags(measured_models: Sequence[TagMeasures]) -> Section:
+def make_tags_section(measured_models: Sequence[TagMeasures]) -> Section:
     """Show the quality of each tag, and which tags are confused, column by column."""
     parts = []
     for model in measured_models:

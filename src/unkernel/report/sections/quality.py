@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from unkernel.measures.base import PredictionMeasures
-from unkernel.measures.intervals import REPETITIONS, Measure, middle
+from unkernel.measures.intervals import REPETITIONS, Measure, compute_central_interval
 from unkernel.measures.number_format import format_interval, format_measure
 from unkernel.report.markup import Html, join_parts, paragraph, table
 from unkernel.report.page import Section
 
 
-def quality(measured_models: Sequence[PredictionMeasures], of_class: Any = None) -> Section:
+def make_quality_section(measured_models: Sequence[PredictionMeasures], of_class: Any = None) -> Section:
     """Show the quality of the models; `of_class` is the class that measures of a single class refer to."""
     parts = [
         _list_measures(measured_models[0])
@@ -65,14 +65,16 @@ def _format_with_interval(measure: Measure | None) -> str:
 
 
 def _list_differences(measured_models: Sequence[PredictionMeasures]) -> Html:
-    """Return a table of the differences between each model and the first one, on the same resamples."""
+    """Return a table of the differences between each model and the first one, on the same draw_resamples."""
     first, *others = measured_models
     first_measures = {measure.name: measure for measure in first.measures}
     rows: list[list[Any]] = []
     for other in others:
         for measure in other.measures:
             if measure.name in first_measures:
-                low, high = middle(other.samples[measure.name] - first.samples[measure.name])
+                low, high = compute_central_interval(
+                    other.samples[measure.name] - first.samples[measure.name]
+                )
                 excludes_0 = "yes" if low > 0 or high < 0 else "no"
                 difference = Measure(
                     measure.name,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unkernel.measures.intervals import Numbers, middle, resamples
-from unkernel.measures.number_format import format_percent, many
+from unkernel.measures.intervals import Numbers, compute_central_interval, draw_resamples
+from unkernel.measures.number_format import format_count, format_percent
 from unkernel.measures.rank_measures import LARGEST_DEPTH, RankMeasures
-from unkernel.report.figures import COLOURS, drawing, legend, name_of_line, picture
+from unkernel.report.figures import COLOURS, drawing, legend, make_line_label, picture
 from unkernel.report.markup import Html, figure, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
 
@@ -17,7 +17,7 @@ _DEPTH = 10  # for statements about single queries
 _WORST = 10
 
 
-def ranking(measured_models: Sequence[RankMeasures], records: bool) -> Section:
+def make_ranking_section(measured_models: Sequence[RankMeasures], records: bool) -> Section:
     """Return NDCG by depth and by query, if labels are grades; name queries only with `records`."""
     with_grades = [model for model in measured_models if model.has_grades]
     if not with_grades:
@@ -46,7 +46,7 @@ def _draw_by_depth(measured_models: Sequence[RankMeasures]) -> Html:
                 marker="o",
                 markersize=3,
                 color=colour,
-                label=name_of_line(model.predictions.name),
+                label=make_line_label(model.predictions.name),
             )
         axes.set(xlabel="k", ylabel="NDCG@k, mean over queries", xticks=[1, 5, 10, 15, 20])
         if len(measured_models) > 1:
@@ -67,8 +67,8 @@ def _compute_band(values: Numbers) -> tuple[list[float], list[float]]:
     defined = values[:, is_defined]
     if defined.shape[1] < 2:
         return [float("nan")] * len(values), [float("nan")] * len(values)
-    means = np.array([defined @ counts / defined.shape[1] for counts in resamples(defined.shape[1])])
-    ends = [middle(column) for column in means.T]
+    means = np.array([defined @ counts / defined.shape[1] for counts in draw_resamples(defined.shape[1])])
+    ends = [compute_central_interval(column) for column in means.T]
     return [low for low, _ in ends], [high for _, high in ends]
 
 
@@ -82,7 +82,7 @@ def _draw_by_query(measured_models: Sequence[RankMeasures]) -> Html:
                 bins=np.linspace(0, 1, 21),
                 color=colour,
                 alpha=0.55,
-                label=name_of_line(model.predictions.name),
+                label=make_line_label(model.predictions.name),
             )
         axes.set(xlabel=f"NDCG@{_DEPTH}", ylabel="queries")
         if len(measured_models) > 1:
@@ -93,7 +93,7 @@ def _draw_by_query(measured_models: Sequence[RankMeasures]) -> Html:
 
 def _describe_left_out(model: RankMeasures) -> Html:
     without = int(np.isnan(model.ndcg[1]).sum())
-    count = many(len(model.queries), "query", "queries")
+    count = format_count(len(model.queries), "query", "queries")
     words = f"Of {count}, {without:,} without a relevant row are left out."
     return paragraph(f"The gain of a row is 2^label - 1, discounted by log2(1 + place). {words}", note=True)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.measures.number_format import format_percent, number
+from unkernel.measures.number_format import format_number, format_percent
 from unkernel.measures.predictions import ModelPredictions
 from unkernel.report.markup import Html, join_parts, paragraph, table
 from unkernel.report.options import Costs
@@ -17,7 +17,7 @@ _RECALLS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 OWN, BEST_F1, CHEAPEST = "the model's own", "largest F1", "lowest cost"
 
 
-def thresholds(predictions: Sequence[ModelPredictions], costs: Costs) -> Section:
+def make_thresholds_section(predictions: Sequence[ModelPredictions], costs: Costs) -> Section:
     """Show a table of thresholds for each model."""
     positive = predictions[0].classes[predictions[0].positive or 0]
     words = paragraph(
@@ -55,7 +55,7 @@ def _list_thresholds(predictions: ModelPredictions, costs: Costs) -> Html:
     marked = []
     for index, reasons in choose_thresholds(predictions, costs).items():
         hits, alarms = (curve.hits[index], curve.alarms[index]) if index >= 0 else (0.0, 0.0)
-        score = number(detection.thresholds[index]) if index >= 0 else "above all"
+        score = format_number(detection.thresholds[index]) if index >= 0 else "above all"
         row = [", ".join(reasons), score]
         if probabilities is not None:
             example = detection.examples[index]
@@ -71,7 +71,7 @@ def _list_thresholds(predictions: ModelPredictions, costs: Costs) -> Html:
             format_percent(_divide(hits, curve.positives), 1),
             format_percent(f1, 1),
         ]
-        rows.append([*row, number(1000 * cost)])
+        rows.append([*row, format_number(1000 * cost)])
         if OWN in reasons:
             marked.append(len(rows) - 1)
     head = ["threshold", "score", *(["probability"] if probabilities is not None else [])]

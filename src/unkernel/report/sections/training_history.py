@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unkernel.measures.number_format import number
+from unkernel.measures.number_format import format_number
 from unkernel.measures.predictions import ModelPredictions
 from unkernel.models.history import History
-from unkernel.report.figures import COLOURS, drawing, legend, make_logarithmic, name_of_line, picture
+from unkernel.report.figures import COLOURS, drawing, legend, make_line_label, make_logarithmic, picture
 from unkernel.report.markup import Html, facts, figure, join_parts, paragraph, side_by_side
-from unkernel.report.model_summary import describe_training, facts_by_model
+from unkernel.report.model_summary import describe_training, merge_facts
 from unkernel.report.page import Section
 
 _WIDE_RANGE = 10.0  # ratio of the largest to the smallest value that makes an axis logarithmic
 
 
-def training(predictions: Sequence[ModelPredictions]) -> Section | None:
+def make_training_section(predictions: Sequence[ModelPredictions]) -> Section | None:
     """Show the training, if the models describe it."""
     facts_of_models = [describe_training(model.inner.model) for model in predictions]
     if not any(facts_of_models):
         return None
     names = [model.name for model in predictions]
-    shown = facts(names, facts_by_model(facts_of_models), caption="Training")
+    shown = facts(names, merge_facts(facts_of_models), caption="Training")
     return Section("Training", join_parts([shown, *_draw_histories(predictions)]))
 
 
@@ -60,8 +60,8 @@ def _draw_objective(name: str, history: History) -> Html:
         axes.set(xlabel="pass", ylabel="objective")
         legend(axes, loc="best")
         words = (
-            f"{name}: the objective by pass, down to {number(history.objective[-1], 6)}, and the lower bound "
-            f"of the optimum, up to {number(history.bound[-1], 6)}"
+            f"{name}: the objective by pass, down to {format_number(history.objective[-1], 6)}, and the "
+            f"lower bound of the optimum, up to {format_number(history.bound[-1], 6)}"
         )
         return figure(picture(axes, words), f"{words}.")
 
@@ -69,12 +69,12 @@ def _draw_objective(name: str, history: History) -> Html:
 def _draw_gaps(known: Mapping[str, History]) -> Html:
     with drawing() as axes:
         for (name, history), colour in zip(known.items(), COLOURS, strict=False):
-            _draw_line(axes, history, history.gap, color=colour, label=name_of_line(name))
+            _draw_line(axes, history, history.gap, color=colour, label=make_line_label(name))
         make_logarithmic(axes)
         axes.set(xlabel="pass", ylabel="relative gap")
         if len(known) > 1:
             legend(axes, loc="best")
-        last = "; ".join(f"{name} {number(history.gap[-1], 2)}" for name, history in known.items())
+        last = "; ".join(f"{name} {format_number(history.gap[-1], 2)}" for name, history in known.items())
         return figure(
             picture(axes, f"Relative gap by pass; after the last one: {last}"),
             "The relative gap between the objective and its lower bound limits what other weights can gain.",

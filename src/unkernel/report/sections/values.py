@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unkernel.measures.number_format import format_signed, number
+from unkernel.measures.number_format import format_number, format_signed
 from unkernel.measures.predictions import ModelPredictions
 from unkernel.measures.value_measures import ValueMeasures
-from unkernel.report.explanation_tables import explanation_table
-from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, name_of_line, picture
+from unkernel.report.explanation_tables import make_explanation_table
+from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, make_line_label, picture
 from unkernel.report.markup import Html, element, figure, join_parts, side_by_side
 from unkernel.report.page import Section
 
@@ -18,7 +18,7 @@ _MOST_POINTS = 1500
 _TOP = 6
 
 
-def values(measured_models: Sequence[ValueMeasures]) -> Section:
+def make_values_section(measured_models: Sequence[ValueMeasures]) -> Section:
     """Show the predicted values and the distribution of the errors of each model."""
     parts = [part for model in measured_models for part in (_draw_scatter(model), _draw_errors(model))]
     return Section("Values", side_by_side(parts))
@@ -43,11 +43,11 @@ def _draw_errors(model: ValueMeasures) -> Html:
     with drawing() as axes:
         axes.hist(np.clip(model.errors, low, high), bins=40, color=COLOURS[0], alpha=0.7)
         axes.set(xlabel="predicted minus right value", ylabel=f"{model.predictions.examples.unit}s")
-        words = f"Number of examples by error: {name_of_line(model.predictions.name)}."
+        words = f"Number of examples by error: {make_line_label(model.predictions.name)}."
         return figure(picture(axes, words), words)
 
 
-def largest_errors(measured_models: Sequence[ValueMeasures], most: int) -> Section:
+def make_errors_section(measured_models: Sequence[ValueMeasures], most: int) -> Section:
     """Show the predictions with the largest errors, with explanations."""
     parts = []
     for model in measured_models:
@@ -56,7 +56,7 @@ def largest_errors(measured_models: Sequence[ValueMeasures], most: int) -> Secti
         for example in np.argsort(-np.abs(model.errors), kind="stable")[:most].tolist():
             predicted, gold = model.predictions.raw[example, 0], model.gold[example]
             which = f"{model.predictions.name}, {unit} {example:,}"
-            title = f"{which}: {number(predicted)} predicted, {number(gold)} is right"
+            title = f"{which}: {format_number(predicted)} predicted, {format_number(gold)} is right"
             parts.append(element("h4", f"{title} ({format_signed(predicted - gold)})"))
-            parts.append(explanation_table(model.predictions.explain(example, _TOP)))
+            parts.append(make_explanation_table(model.predictions.explain(example, _TOP)))
     return Section("Mistakes", join_parts(parts))

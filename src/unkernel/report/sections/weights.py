@@ -8,7 +8,7 @@ from dataclasses import replace
 from unkernel.engines.explain.explanation import AND, Heavy
 from unkernel.measures.number_format import format_signed
 from unkernel.measures.predictions import ModelPredictions
-from unkernel.report.explanation_tables import heavy_table
+from unkernel.report.explanation_tables import make_weight_table
 from unkernel.report.markup import Html, element, figure, join_parts, paragraph, side_by_side
 from unkernel.report.page import Section
 from unkernel.report.tree_drawing import draw_tree
@@ -16,7 +16,7 @@ from unkernel.report.tree_drawing import draw_tree
 _DRAWN = 12
 
 
-def weights(predictions: Sequence[ModelPredictions], top: int) -> Section:
+def make_weights_section(predictions: Sequence[ModelPredictions], top: int) -> Section:
     """List the largest weights."""
     words = paragraph(
         "A weight is added to the score of every example that has all features of the conjunction; for "
@@ -32,10 +32,10 @@ def _list_heaviest(predictions: ModelPredictions, top: int) -> tuple[Html, list[
         heaviest = [_name_features(weight, predictions) for weight in predictions.heaviest(top)]
     except ValueError as reason:
         return paragraph(f"{predictions.name}: {reason}"), []
-    return heavy_table(heaviest, f"{predictions.name}: the largest weights"), heaviest
+    return make_weight_table(heaviest, f"{predictions.name}: the largest weights"), heaviest
 
 
-def fragments(predictions: Sequence[ModelPredictions], top: int) -> Section:
+def make_fragments_section(predictions: Sequence[ModelPredictions], top: int) -> Section:
     """Draw the fragments of trees with the largest weights."""
     words = paragraph(
         "The weight of a fragment is added to the score as often as a tree has it, before the norm."
