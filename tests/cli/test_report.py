@@ -73,7 +73,10 @@ def test_existing_files_are_replaced_only_by_force(run, model_file, test_file, t
         ("", "name the examples to test on: unkernel report {model} --test FILE -o report.html"),
         ("--test {test}", "name the page to write: unkernel report {model} --test {test} -o report.html"),
         ("--test {test} -o {page} --costs 1", "--costs must be two numbers, such as 1,5, got '1'"),
-        ("--test {test} -o {page} --costs 1,-2", "the cost of a miss must be a number from 0 on, got -2.0"),
+        (
+            "--test {test} -o {page} --costs 1,-2",
+            "the cost of a false negative must be a number from 0 on, got -2.0",
+        ),
         ("{model} --test {test} -o {page}", "{model}: is given twice; a report compares different models"),
         ("odds.uk --test - -o {page}", "stdin can be read only once: give --test a file"),
     ],

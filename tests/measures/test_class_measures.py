@@ -37,7 +37,7 @@ def test_areas_equal_scikit_learns(rows):
     assert curve.roc_area() == pytest.approx(metrics.roc_auc_score(positive, scores, sample_weight=counts))
     expected = metrics.average_precision_score(positive, scores, sample_weight=counts)
     assert curve.average_precision() == pytest.approx(expected)
-    assert curve.hits[-1] == counts[positive].sum() == curve.positives
+    assert curve.true_positives[-1] == counts[positive].sum() == curve.positives
 
 
 def test_the_area_of_one_class_is_undefined():

@@ -35,8 +35,8 @@ def test_only_engines_that_no_other_beats_are_labelled():
         return Candidate("expanded", nbytes=nbytes, microseconds=microseconds)
 
     small, between, slow, fast = measured(1, 9.0), measured(3, 5.0), measured(4, 6.0), measured(5, 1.0)
-    assert search_plot.frontier([fast, slow, between, small, measured(5, 2.0)]) == [small, between, fast]
-    assert search_plot.frontier([]) == []
+    assert search_plot.find_frontier([fast, slow, between, small, measured(5, 2.0)]) == [small, between, fast]
+    assert search_plot.find_frontier([]) == []
 
 
 def setting(mean: float, **parameters: object) -> dict[str, object]:
@@ -100,7 +100,7 @@ def test_numbers_and_names_cover_no_point():
     axes.figure.draw_without_rendering()
     points = axes.transData.transform([(one.nbytes, one.microseconds) for one in found])
     legend = axes.get_legend().get_window_extent()
-    assert len(axes.texts) == len(search_plot.frontier(found)) > 2
+    assert len(axes.texts) == len(search_plot.find_frontier(found)) > 2
     boxes = [legend, *(text.get_window_extent() for text in axes.texts)]
     assert not any(box.contains(*point) for box in boxes for point in points.tolist())
     names = [text.get_text() for text in axes.get_legend().get_texts()]

@@ -19,7 +19,7 @@ from unkernel.report import report
 from unkernel.report.markup import clean_text, element, escape_html, table
 from unkernel.report.options import Costs
 from unkernel.report.sections.columns import compute_permutation_importances
-from unkernel.report.sections.thresholds import BEST_F1, CHEAPEST, OWN, choose_thresholds
+from unkernel.report.sections.thresholds import BEST_F1, CHEAPEST, MODEL_THRESHOLD, choose_thresholds
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"
@@ -250,21 +250,22 @@ def test_thresholds_equal_those_computed_by_hand(records):
     rows = records.fast.plan.encode(records.X)
     predictions = predict_examples("m", records.fast, rows, Examples(np.array(records.y)))
     curve = predictions.detection.curve()
-    found = {
-        reason: place
-        for place, reasons in choose_thresholds(predictions, Costs(1, 5)).items()
+    index_of = {
+        reason: index
+        for index, reasons in choose_thresholds(predictions, Costs(1, 5)).items()
         for reason in reasons
     }
-    said = np.count_nonzero(records.fast.predict(records.X) == "yes")
-    assert curve.hits[found[OWN]] + curve.alarms[found[OWN]] == said
-    assert curve.f1[found[BEST_F1]] == curve.f1.max()
-    price = curve.alarms + 5 * (curve.positives - curve.hits)
-    assert price[found[CHEAPEST]] == price.min()
-    assert curve.recall[found["recall 90 %"]] >= 0.9 > curve.recall[found["recall 90 %"] - 1]
-    assert choose_thresholds(predictions, Costs(1, 0))[-1] == [
-        CHEAPEST
-    ]  # misses cost nothing: all are negative
-    with pytest.raises(ValueError, match="the cost of a miss must be a number from 0 on, got -1"):
+    n_predicted = np.count_nonzero(records.fast.predict(records.X) == "yes")
+    index = index_of[MODEL_THRESHOLD]
+    assert curve.true_positives[index] + curve.false_positives[index] == n_predicted
+    assert curve.f1[index_of[BEST_F1]] == curve.f1.max()
+    costs = curve.false_positives + 5 * (curve.positives - curve.true_positives)
+    assert costs[index_of[CHEAPEST]] == costs.min()
+    index = index_of["recall 90 %"]
+    assert curve.recall[index] >= 0.9 > curve.recall[index - 1]
+    # False negatives cost nothing, so it is cheapest to predict no positives.
+    assert choose_thresholds(predictions, Costs(1, 0))[-1] == [CHEAPEST]
+    with pytest.raises(ValueError, match="the cost of a false negative must be a number from 0 on, got -1"):
         Costs(1, -1)
 
 

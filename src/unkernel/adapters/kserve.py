@@ -31,9 +31,9 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
     Parameters
     ----------
     name : str
-        Name of the model in addresses.
+        Name of the model in URLs.
     path : str or Path
-        The file, or a folder that holds one ``.uk`` file.
+        The file, or a folder with one ``.uk`` file.
 
     See Also
     --------
@@ -65,7 +65,7 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
         Raises
         ------
         kserve.errors.ModelMissingError
-            If the folder does not hold exactly one ``.uk`` file.
+            If the folder does not have exactly one ``.uk`` file.
         """
         paths = sorted(self._path.glob("*.uk")) if self._path.is_dir() else [self._path]
         if len(paths) != 1 or not paths[0].is_file():

@@ -27,7 +27,7 @@ from unkernel._version import __version__
 from unkernel.serve.answerers import Answerer, Tensor, make_answerer
 
 FLAVOR_NAME = "unkernel"
-_PUBLIC_MODULE = "unkernel.mlflow"  # saved models name it
+_PUBLIC_MODULE = "unkernel.mlflow"  # the module that saved models refer to
 _FILE = "model.uk"
 _REQUIREMENTS, _PYTHON = "requirements.txt", "python_env.yaml"
 _METHODS = ("predict", "predict_proba", "decision_function")
@@ -77,13 +77,13 @@ def save_model(
     if any(folder.iterdir()):
         raise FileExistsError(f"{folder}: is not empty; save the model to a new folder")
     model.save(folder / _FILE)
-    saved = Model() if mlflow_model is None else mlflow_model
-    saved.signature = signature_of(load(folder / _FILE)) if signature is None else signature
+    saved_model = Model() if mlflow_model is None else mlflow_model
+    saved_model.signature = signature_of(load(folder / _FILE)) if signature is None else signature
     if metadata is not None:
-        saved.metadata = metadata
-    pyfunc.add_to_model(saved, loader_module=_PUBLIC_MODULE, data=_FILE, python_env=_PYTHON)
-    saved.add_flavor(FLAVOR_NAME, unkernel_version=__version__, data=_FILE)
-    saved.save(str(folder / MLMODEL_FILE_NAME))
+        saved_model.metadata = metadata
+    pyfunc.add_to_model(saved_model, loader_module=_PUBLIC_MODULE, data=_FILE, python_env=_PYTHON)
+    saved_model.add_flavor(FLAVOR_NAME, unkernel_version=__version__, data=_FILE)
+    saved_model.save(str(folder / MLMODEL_FILE_NAME))
     (folder / _REQUIREMENTS).write_text(f"mlflow\nunkernel=={__version__}\n", encoding="utf-8")
     version = platform.python_version()
     (folder / _PYTHON).write_text(
@@ -176,20 +176,20 @@ def signature_of(model: Any) -> ModelSignature:
     """
     answerer = make_answerer(model)
     params = ParamSchema([ParamSpec("method", "string", _METHODS[0])]) if _is_classifier(answerer) else None
-    return ModelSignature(inputs=_inputs(answerer), params=params)
+    return ModelSignature(inputs=_make_schema(answerer), params=params)
 
 
-def _inputs(answerer: Answerer) -> Schema:
+def _make_schema(answerer: Answerer) -> Schema:
     if answerer.input == "record":
         required = set(answerer.item_schema.get("required", ()))
-        return Schema([_column(tensor, tensor.name in required) for tensor in answerer.inputs])
+        return Schema([_make_column(tensor, tensor.name in required) for tensor in answerer.inputs])
     (tensor,) = answerer.inputs
     if answerer.input == "row":
         return Schema([TensorSpec(np.dtype(np.float64), tensor.shape)])
     return Schema([ColSpec("string", tensor.name)])
 
 
-def _column(tensor: Tensor, is_required: bool) -> ColSpec:
+def _make_column(tensor: Tensor, is_required: bool) -> ColSpec:
     """Return the column of a tensor. Numbers may have any type, as in records."""
     kind = "string" if tensor.datatype == "BYTES" else AnyType()
     return ColSpec(kind, tensor.name, required=is_required)
@@ -202,13 +202,13 @@ def _is_classifier(answerer: Answerer) -> bool:
 # --- pyfunc -------------------------------------------------------------------------------------------
 
 
-def _load_pyfunc(path: str) -> _Function:
+def _load_pyfunc(path: str) -> _PythonFunction:
     """Load a model for ``mlflow.pyfunc.load_model``."""
-    return _Function(load(path))
+    return _PythonFunction(load(path))
 
 
-class _Function:
-    """A model as MLflow's function from tables to answers."""
+class _PythonFunction:
+    """A model with the interface of MLflow's Python functions."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -221,17 +221,17 @@ class _Function:
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
         """Return labels, probabilities or scores of classifiers, or the output of parsers."""
         if not _is_classifier(self._answerer):
-            answers = self._answerer.answer_many(_texts(model_input))
+            answers = self._answerer.answer_many(_list_texts(model_input))
             return [answer.get("output", answer.get("prediction")) for answer in answers]
         method = (params or {}).get("method", _METHODS[0])
         if method not in _METHODS:
             raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
-        inputs = _texts(model_input) if self._answerer.input == "tree" else model_input
+        inputs = _list_texts(model_input) if self._answerer.input == "tree" else model_input
         return getattr(self._model, method)(inputs)
 
 
-def _texts(model_input: Any) -> list[str]:
-    """Return the only column of a table, or a list as it is."""
+def _list_texts(model_input: Any) -> list[str]:
+    """Return the values of the only column of a table, or of an array, as a list."""
     if hasattr(model_input, "iloc"):
         return list(model_input.iloc[:, 0])
     return np.asarray(model_input, dtype=object).reshape(-1).tolist()

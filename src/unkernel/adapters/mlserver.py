@@ -34,7 +34,7 @@ class UnkernelRuntime(MLModel):  # type: ignore[misc]
 
     Examples
     --------
-    MLServer makes the runtime when ``model-settings.json`` names it:
+    MLServer uses the runtime if ``model-settings.json`` names it:
 
     >>> settings = {
     ...     "name": "income",
@@ -84,11 +84,11 @@ class UnkernelRuntime(MLModel):  # type: ignore[misc]
             raise InferenceError(f"the input {error} is missing") from error
         except (ValueError, TypeError) as error:
             raise InferenceError(str(error)) from error
-        requested = {tensor_input.name for tensor_input in payload.outputs or ()}
+        requested_names = {output.name for output in payload.outputs or ()}
         outputs = [
             _encode(tensor, values_by_name[tensor.name])
             for tensor in self._answerer.outputs
-            if not requested or tensor.name in requested
+            if not requested_names or tensor.name in requested_names
         ]
         return InferenceResponse(
             id=payload.id, model_name=self.name, model_version=self.version, outputs=outputs

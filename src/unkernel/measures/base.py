@@ -1,4 +1,4 @@
-"""The base of all measures: a name, values, and intervals by the bootstrap."""
+"""The base classes of measures: values, and confidence intervals by the bootstrap."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from unkernel.measures.predictions import ScoredExamples
 class PredictionMeasures(ABC):
     """All measures of the predictions of one model or parser, with their intervals."""
 
-    words: ClassVar[Mapping[str, str]]  # the meaning of each measure, by its name
+    meanings: ClassVar[Mapping[str, str]]  # maps the name of each measure to its meaning
     not_shares: ClassVar[Sequence[str]] = ()  # the names of measures that are not shown as percentages
     name: str  # of the model
     resampled_unit: str  # unit that the bootstrap draw_resamples, such as "records"
@@ -32,15 +32,15 @@ class PredictionMeasures(ABC):
         """Return the measures if unit i counts `counts[i]` times; None counts each unit once."""
 
     @property
-    def counted(self) -> dict[str, tuple[float, float]]:
-        """Return (part, whole) of each measure that is a share of units, by name."""
+    def share_counts(self) -> dict[str, tuple[float, float]]:
+        """Return (part, whole) of each measure that is a share of units, by the name of the measure."""
         return {}
 
     @cached_property
     def samples(self) -> dict[str, Numbers]:
-        """Return the value of each measure in each bootstrap sample, by name; NaN if there are no units.
+        """Return the values of each measure over the bootstrap samples, by name; NaN if there are no units.
 
-        All models are measured on the same samples.
+        The samples are the same for all models.
         """
         if not self.n_resampled:
             return {name: np.array([np.nan]) for name in self.values()}
@@ -49,7 +49,9 @@ class PredictionMeasures(ABC):
     @cached_property
     def measures(self) -> list[Measure]:
         """Return the measures with their intervals."""
-        return add_intervals(self.values(), self.samples, counted=self.counted, numbers=self.not_shares)
+        return add_intervals(
+            self.values(), self.samples, share_counts=self.share_counts, numbers=self.not_shares
+        )
 
 
 @dataclass(frozen=True, eq=False)

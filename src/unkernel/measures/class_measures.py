@@ -1,4 +1,4 @@
-"""Measures of classifiers. Examples can count any number of times, so that they can be resampled."""
+"""Measures of classifiers, with a count for each example, as in bootstrap samples."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ACCURACY, BALANCED, MACRO_F1, CORRELATION = (
 PRECISION, RECALL, F1 = "precision", "recall", "F1"
 ROC_AREA, AVERAGE_PRECISION = "ROC area", "average precision"
 LOG_LOSS, BRIER = "log loss", "Brier score"
-_LEAST_PROBABILITY = 1e-15  # the same lower bound as in scikit-learn's log_loss
+_MIN_PROBABILITY = 1e-15  # the same lower bound as in scikit-learn's log_loss
 
-WORDS = {
+MEANINGS = {
     ACCURACY: "the share of correct predictions",
     BALANCED: "the mean recall of the classes",
     MACRO_F1: "the mean over the classes of F1",
-    CORRELATION: "between right and given classes: 1 is perfect, 0 is chance",
+    CORRELATION: "between true and predicted classes: 1 is perfect, 0 is chance",
     PRECISION: "the share of the predicted positives that are positive",
     RECALL: "the share of the positives that are found",
     F1: "the harmonic mean of precision and recall",
@@ -41,15 +41,15 @@ WORDS = {
 class ClassMeasures(ModelMeasures):
     """All measures of the predictions of one classifier."""
 
-    words: ClassVar[Mapping[str, str]] = WORDS
+    meanings: ClassVar[Mapping[str, str]] = MEANINGS
     not_shares: ClassVar[Sequence[str]] = (CORRELATION, LOG_LOSS, BRIER)
 
     @cached_property
     def confusion(self) -> NDArray[Any]:
-        """Return the number of examples by [correct class, predicted class]."""
-        return self._confusion(None)
+        """Return the number of examples, in an array of shape (true classes, predicted classes)."""
+        return self._count_confusion(None)
 
-    def _confusion(self, counts: Counts | None) -> NDArray[Any]:
+    def _count_confusion(self, counts: Counts | None) -> NDArray[Any]:
         size = len(self.predictions.classes)
         cells = self.predictions.gold * size + self.predictions.predicted
         return np.bincount(cells, weights=counts, minlength=size * size).reshape(size, size)
@@ -61,16 +61,16 @@ class ClassMeasures(ModelMeasures):
         if probabilities is None:
             return {}
         gold_probabilities = np.take_along_axis(probabilities, self.predictions.gold[:, None], axis=1)[:, 0]
-        # Both of two classes have the same squared error, and it counts once.
+        # With two classes, both probabilities have the same squared error, which counts once.
         squares = (probabilities**2).sum(axis=1) - 2 * gold_probabilities + 1
         return {
-            LOG_LOSS: -np.log(np.maximum(gold_probabilities, _LEAST_PROBABILITY)),
+            LOG_LOSS: -np.log(np.maximum(gold_probabilities, _MIN_PROBABILITY)),
             BRIER: squares / (2 if probabilities.shape[1] == 2 else 1),
         }
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
         """Return the measures if example i counts `counts[i]` times; None counts each example once."""
-        measures = self.shares(self._confusion(counts))
+        measures = self.shares(self._count_confusion(counts))
         if self.predictions.positive is not None:
             curve = self.predictions.detection.curve(counts)
             measures |= {ROC_AREA: curve.roc_area(), AVERAGE_PRECISION: curve.average_precision()}
@@ -79,35 +79,36 @@ class ClassMeasures(ModelMeasures):
         }
 
     def shares(self, confusion: NDArray[Any]) -> dict[str, float]:
-        """Return the measures of a confusion matrix [correct, predicted]."""
+        """Return the measures of a confusion matrix of shape (true classes, predicted classes)."""
         hits, gold, predicted = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
-        measures = {ACCURACY: _share(hits.sum(), gold.sum())}
+        measures = {ACCURACY: _divide(hits.sum(), gold.sum())}
         positive = self.predictions.positive
         if positive is None:
-            present = gold > 0
-            measures[BALANCED] = float(np.mean(hits[present] / gold[present]))
-            measures[MACRO_F1] = float(np.mean(2 * hits[present] / (gold + predicted)[present]))
+            occurs = gold > 0
+            measures[BALANCED] = float(np.mean(hits[occurs] / gold[occurs]))
+            measures[MACRO_F1] = float(np.mean(2 * hits[occurs] / (gold + predicted)[occurs]))
         else:
-            measures[PRECISION] = _share(hits[positive], predicted[positive])
-            measures[RECALL] = _share(hits[positive], gold[positive])
-            measures[F1] = _share(2 * hits[positive], gold[positive] + predicted[positive])
-        return measures | {CORRELATION: _correlation(confusion)}
+            measures[PRECISION] = _divide(hits[positive], predicted[positive])
+            measures[RECALL] = _divide(hits[positive], gold[positive])
+            measures[F1] = _divide(2 * hits[positive], gold[positive] + predicted[positive])
+        return measures | {CORRELATION: _compute_correlation(confusion)}
 
     @property
-    def counted(self) -> dict[str, tuple[float, float]]:
+    def share_counts(self) -> dict[str, tuple[float, float]]:
         hits, confusion = np.diag(self.confusion), self.confusion
         shares = {ACCURACY: (float(hits.sum()), float(confusion.sum()))}
-        if (positive := self.predictions.positive) is not None:
+        positive = self.predictions.positive
+        if positive is not None:
             shares[PRECISION] = (float(hits[positive]), float(confusion[:, positive].sum()))
             shares[RECALL] = (float(hits[positive]), float(confusion[positive].sum()))
         return shares
 
 
-def _share(part: float, whole: float) -> float:
+def _divide(part: float, whole: float) -> float:
     return float(part / whole) if whole else float("nan")
 
 
-def _correlation(confusion: NDArray[Any]) -> float:
+def _compute_correlation(confusion: NDArray[Any]) -> float:
     """Return Matthews' coefficient, for any number of classes; 0 if only one class occurs or is predicted."""
     total, gold, predicted = float(confusion.sum()), confusion.sum(axis=1), confusion.sum(axis=0)
     covariance = np.trace(confusion) * total - gold @ predicted

@@ -1,4 +1,4 @@
-"""Detection of one class by a score: the examples that each threshold finds."""
+"""Detection of one class by a score, with every distinct score as a threshold."""
 
 from __future__ import annotations
 
@@ -14,64 +14,68 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The number of examples whose score reaches each threshold, from the highest threshold to the lowest.
+    """The numbers of true and false positives at each threshold, from the highest threshold to the lowest.
 
     Attributes
     ----------
-    hits, alarms : (thresholds,) float64
-        Number of examples found: those of the class, and those of other classes.
+    true_positives, false_positives : (thresholds,) float64
+        Number of examples whose score reaches the threshold: of the class, and of other classes.
     positives, negatives : float
         Number of all examples of the class, and of other classes.
     """
 
-    hits: Numbers
-    alarms: Numbers
+    true_positives: Numbers
+    false_positives: Numbers
     positives: float
     negatives: float
 
     @property
     def recall(self) -> Numbers:
-        """Return the share of the examples of the class that is found."""
-        return _divide(self.hits, self.positives)
+        """Return the share of the examples of the class that are found."""
+        return _divide(self.true_positives, self.positives)
 
     @property
-    def false_alarm_rate(self) -> Numbers:
-        """Return the share of the examples of other classes that is found."""
-        return _divide(self.alarms, self.negatives)
+    def false_positive_rate(self) -> Numbers:
+        """Return the share of the examples of other classes that are found."""
+        return _divide(self.false_positives, self.negatives)
 
     @property
     def precision(self) -> Numbers:
         """Return the share of the found examples that are of the class."""
-        return _divide(self.hits, self.hits + self.alarms)
+        return _divide(self.true_positives, self.true_positives + self.false_positives)
 
     @property
     def f1(self) -> Numbers:
         """Return the harmonic mean of precision and recall."""
-        return _divide(2 * self.hits, self.hits + self.alarms + self.positives)
+        return _divide(2 * self.true_positives, self.true_positives + self.false_positives + self.positives)
 
     def roc_area(self) -> float:
         """Return the share of (positive, negative) pairs in the correct order; NaN without pairs."""
         pairs = self.positives * self.negatives
-        previous_hits = np.concatenate([[0.0], self.hits[:-1]])
-        # Sums instead of a dot product: threads of BLAS would cost more than these few numbers.
-        area = (np.diff(self.alarms, prepend=0.0) * (self.hits + previous_hits)).sum() / 2
+        previous_true_positives = np.concatenate([[0.0], self.true_positives[:-1]])
+        # A sum instead of a dot product, because starting the threads of BLAS would take longer.
+        area = (
+            np.diff(self.false_positives, prepend=0.0) * (self.true_positives + previous_true_positives)
+        ).sum() / 2
         return float(area / pairs) if pairs else float("nan")
 
     def average_precision(self) -> float:
         """Return the mean, over the examples of the class, of the precision at the score of the example."""
-        new_hits = np.diff(self.hits, prepend=0.0)
-        precision = np.nan_to_num(self.precision)  # precision is 0 where nothing is found
-        return float((new_hits * precision).sum() / self.positives) if self.positives else float("nan")
+        new_true_positives = np.diff(self.true_positives, prepend=0.0)
+        precision = np.nan_to_num(self.precision)  # NaN where no example is found
+        return (
+            float((new_true_positives * precision).sum() / self.positives) if self.positives else float("nan")
+        )
 
 
 class Detection:
-    """Examples by descending score.
+    """Examples in descending order of their scores.
 
     Parameters
     ----------
     scores : (examples,) float64
     positive : (examples,) bool
-        Whether each example is of the class.
+        Whether each example belongs to the class.
     """
 
     def __init__(self, scores: Numbers, positive: NDArray[np.bool_]) -> None:
@@ -81,7 +85,7 @@ class Detection:
 
     @cached_property
     def _last_examples(self) -> NDArray[np.intp]:
-        """Return the index of the last example at each threshold, since equal scores are found together."""
+        """Return the index of the last example at each threshold; equal scores have the same threshold."""
         ends = np.flatnonzero(np.diff(self._sorted))
         return np.append(ends, len(self._sorted) - 1)
 
@@ -92,24 +96,24 @@ class Detection:
 
     @cached_property
     def examples(self) -> NDArray[np.intp]:
-        """Return, for each threshold, an example with that score."""
+        """Return the index of an example whose score is the threshold, for each threshold."""
         return np.asarray(self._order[self._last_examples])
 
     def curve(self, counts: NDArray[Any] | None = None) -> Curve:
         """Return the curve over all thresholds; with `counts`, example i counts `counts[i]` times."""
         weights = np.ones(len(self._order)) if counts is None else counts[self._order].astype(np.float64)
-        hits = np.cumsum(weights * self._positive)
-        found = np.cumsum(weights)
+        true_positives = np.cumsum(weights * self._positive)
+        n_found = np.cumsum(weights)
         return Curve(
-            hits[self._last_examples],
-            (found - hits)[self._last_examples],
-            float(hits[-1]),
-            float(found[-1] - hits[-1]),
+            true_positives[self._last_examples],
+            (n_found - true_positives)[self._last_examples],
+            float(true_positives[-1]),
+            float(n_found[-1] - true_positives[-1]),
         )
 
 
 def _divide(part: Numbers, whole: Any) -> Numbers:
-    """Divide; NaN where the whole is 0."""
+    """Divide; return NaN where `whole` is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(part / whole)
 

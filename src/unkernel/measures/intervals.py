@@ -1,4 +1,4 @@
-"""Confidence intervals of 95 % for measures."""
+"""Confidence intervals of measures, with a confidence of 95 %."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MeasureValues = Mapping[str, float]
 
 WILSON = "Wilson"
 BOOTSTRAP = "bootstrap"
-REPETITIONS = 400
-_NORMAL = 1.959963984540054  # 95 % of a normal distribution lie within this many standard deviations
+REPETITIONS = 400  # bootstrap samples
+_NORMAL_QUANTILE = 1.959963984540054  # 0.975 of the standard normal distribution lie below
 _PERCENTILES = (2.5, 97.5)
 _SEED = 0
 
@@ -36,7 +36,7 @@ class Measure:
     high : float
         Upper end of the interval; NaN if there is none.
     method : {"Wilson", "bootstrap"}
-        How the interval was computed.
+        The method by which the interval was computed.
     is_share : bool, default=True
         Whether the value is shown as a percentage.
 
@@ -60,7 +60,7 @@ class Measure:
 
 
 def compute_wilson_interval(part: float, whole: float) -> tuple[float, float]:
-    """Wilson's score interval of a share.
+    """Return Wilson's score interval of the share `part` / `whole`.
 
     >>> low, high = compute_wilson_interval(8, 10)
     >>> round(low, 4), round(high, 4)
@@ -68,17 +68,17 @@ def compute_wilson_interval(part: float, whole: float) -> tuple[float, float]:
     """
     if not whole:
         return math.nan, math.nan
-    share, spread = part / whole, _NORMAL**2 / whole
+    share, spread = part / whole, _NORMAL_QUANTILE**2 / whole
     centre = (share + spread / 2) / (1 + spread)
-    half = _NORMAL * math.sqrt(share * (1 - share) / whole + spread / (4 * whole)) / (1 + spread)
-    # For none and for all, the interval must end exactly at 0 and at 1, despite rounding.
+    half = _NORMAL_QUANTILE * math.sqrt(share * (1 - share) / whole + spread / (4 * whole)) / (1 + spread)
+    # Despite rounding, the interval of the share 0 begins at 0, and the interval of the share 1 ends at 1.
     return min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share)
 
 
 def draw_resamples(count: int, repetitions: int = REPETITIONS) -> Iterator[Counts]:
-    """Return how often each example is drawn, in bootstrap samples with replacement.
+    """Yield bootstrap samples, as the number of times that each example is drawn.
 
-    All calls return the same samples, so that models can be compared sample by sample.
+    All calls yield the same samples, so models can be compared sample by sample.
     """
     generator = np.random.default_rng(_SEED)
     for _ in range(repetitions):
@@ -86,17 +86,17 @@ def draw_resamples(count: int, repetitions: int = REPETITIONS) -> Iterator[Count
 
 
 def bootstrap(measure: Callable[[Counts], MeasureValues], count: int) -> dict[str, Numbers]:
-    """Return the values of each measure over all bootstrap samples, by name."""
-    measured = [measure(counts) for counts in draw_resamples(count)]
-    return {name: np.array([values[name] for values in measured]) for name in measured[0]}
+    """Return the values of each measure over the bootstrap samples, by name."""
+    values_of_samples = [measure(counts) for counts in draw_resamples(count)]
+    return {name: np.array([values[name] for values in values_of_samples]) for name in values_of_samples[0]}
 
 
 def compute_central_interval(values: Numbers) -> tuple[float, float]:
-    """Return the interval that contains 95 % of the values; NaN if fewer than 95 % are defined."""
-    defined = values[np.isfinite(values)]
-    if len(defined) < 0.95 * len(values):
+    """Return the interval that contains 95 % of the values; NaN if fewer than 95 % are finite."""
+    finite_values = values[np.isfinite(values)]
+    if len(finite_values) < 0.95 * len(values):
         return math.nan, math.nan
-    low, high = np.percentile(defined, _PERCENTILES)
+    low, high = np.percentile(finite_values, _PERCENTILES)
     return float(low), float(high)
 
 
@@ -104,17 +104,17 @@ def add_intervals(
     values: MeasureValues,
     samples: Mapping[str, Numbers],
     *,
-    counted: Mapping[str, tuple[float, float]] | None = None,
+    share_counts: Mapping[str, tuple[float, float]] | None = None,
     numbers: Sequence[str] = (),
 ) -> list[Measure]:
     """Return measures with their intervals.
 
-    Measures in `counted`, which gives (part, whole) of shares of examples, have Wilson's interval; all other
-    measures have the bootstrap's. `numbers` are the names of measures that are not shares.
+    `share_counts` has (part, whole) of measures that are shares of examples, for Wilson's interval. The
+    intervals of other measures are from the bootstrap. `numbers` names the measures that are not shares.
     """
     measures = []
     for name, value in values.items():
-        share = (counted or {}).get(name)
+        share = (share_counts or {}).get(name)
         low, high = (
             compute_central_interval(samples[name]) if share is None else compute_wilson_interval(*share)
         )

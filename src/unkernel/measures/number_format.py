@@ -1,4 +1,4 @@
-"""Formatting of numbers for people."""
+"""Formatting of numbers as text."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from unkernel.measures.intervals import Measure, compute_wilson_interval
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
-def format_count(count: int, one: str, several: str | None = None) -> str:
+def format_count(count: int, singular: str, plural: str | None = None) -> str:
     """Return a count with its noun, in the singular or plural."""
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
 def format_percent(share: float, digits: int = 2) -> str:
@@ -52,10 +52,10 @@ def format_bytes(count: float) -> str:
     return f"{count:,.0f} bytes" if not power else f"{count / 1000**power:.4g} {_UNITS[power]}"
 
 
-def format_labels(values: list[Any], most: int = 8) -> str:
-    """Return labels separated by commas: at most `most` of them, then an ellipsis."""
-    shown = ", ".join(map(str, values[:most]))
-    return shown if len(values) <= most else f"{shown}, …"
+def format_labels(values: list[Any], limit: int = 8) -> str:
+    """Return labels separated by commas: at most `limit` of them, then an ellipsis."""
+    text = ", ".join(map(str, values[:limit]))
+    return text if len(values) <= limit else f"{text}, …"
 
 
 def format_share(part: float, whole: float) -> str:

@@ -1,4 +1,4 @@
-"""Measures of parsers, chunkers and taggers. Sentences can be resampled."""
+"""Measures of parsers, chunkers and taggers, with a count for each sentence, as in bootstrap samples."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ class ParserMeasures(PredictionMeasures):
     @property
     @abstractmethod
     def counts_per_sentence(self) -> Numbers:
-        """Return one row of counts per sentence; :meth:`from_sums` takes their sum over sentences."""
+        """Return one row of counts per sentence. The sum of rows is the argument of :meth:`from_sums`."""
 
     @abstractmethod
-    def from_sums(self, sums: Any) -> dict[str, float]:
+    def from_sum_by_sentence(self, sums: Any) -> dict[str, float]:
         """Return the measures, given the sums of the counts over sentences."""
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
         """Return the measures if sentence i counts `counts[i]` times; None counts each sentence once."""
         weights = np.ones(len(self.counts_per_sentence)) if counts is None else counts
-        return self.from_sums(np.tensordot(weights, self.counts_per_sentence, axes=1))
+        return self.from_sum_by_sentence(np.tensordot(weights, self.counts_per_sentence, axes=1))
 
     @property
     def n_resampled(self) -> int:
@@ -103,10 +103,10 @@ class HeadMeasures(ParserMeasures):
     @cached_property
     def mistakes(self) -> NDArray[Any]:
         """Return the number of mistakes in each sentence."""
-        return _sums(~self.correct, self.offsets)
+        return _sum_by_sentence(~self.correct, self.offsets)
 
     @property
-    def counted(self) -> dict[str, tuple[float, float]]:
+    def share_counts(self) -> dict[str, tuple[float, float]]:
         """Return the number of sentences without a mistake, and the number of all sentences."""
         return {WHOLE: (float((self.mistakes == 0).sum()), float(len(self.mistakes)))}
 
@@ -114,10 +114,10 @@ class HeadMeasures(ParserMeasures):
 class TreeMeasures(HeadMeasures):
     """Measures of dependency parsers."""
 
-    words: ClassVar[Mapping[str, str]] = {
-        UAS: "the share of words with the right head",
-        LAS: "the share of words with the right head and relation",
-        WHOLE: "the share of sentences in which all heads and relations are right",
+    meanings: ClassVar[Mapping[str, str]] = {
+        UAS: "the share of words with the correct head",
+        LAS: "the share of words with the correct head and relation",
+        WHOLE: "the share of sentences in which all heads and relations are correct",
     }
     gold: Treebank
 
@@ -128,7 +128,7 @@ class TreeMeasures(HeadMeasures):
     @cached_property
     def relations(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the correct and the predicted relation of each word."""
-        return _texts(self.gold, "deprel"), _texts(self.parsed, "deprel")
+        return _list_values(self.gold, "deprel"), _list_values(self.parsed, "deprel")
 
     @property
     def predicted_relations(self) -> NDArray[Any]:
@@ -145,16 +145,16 @@ class TreeMeasures(HeadMeasures):
 
     @cached_property
     def lengths(self) -> NDArray[Any]:
-        places = np.arange(self.gold.n_words) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
-        return np.where(self.gold.heads > 0, np.abs(self.gold.heads - places), 0)
+        positions = np.arange(self.gold.n_words) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
+        return np.where(self.gold.heads > 0, np.abs(self.gold.heads - positions), 0)
 
     @cached_property
     def counts_per_sentence(self) -> Numbers:
         columns = (np.ones(self.gold.n_words), self.correct_heads, self.correct)
-        sums = [_sums(column, self.offsets) for column in columns]
+        sums = [_sum_by_sentence(column, self.offsets) for column in columns]
         return np.column_stack([*sums, np.ones(len(self.gold)), sums[2] == sums[0]])
 
-    def from_sums(self, sums: Any) -> dict[str, float]:
+    def from_sum_by_sentence(self, sums: Any) -> dict[str, float]:
         """Return shares of words and of sentences."""
         words, heads, labelled, sentences, faultless = sums.tolist()
         return {UAS: heads / words, LAS: labelled / words, WHOLE: faultless / sentences}
@@ -163,9 +163,9 @@ class TreeMeasures(HeadMeasures):
 class BunsetsuMeasures(HeadMeasures):
     """Measures of parsers of Japanese bunsetsu."""
 
-    words: ClassVar[Mapping[str, str]] = {
-        DEPENDENCIES: "the share of bunsetsu with the right head, without the last one of each sentence",
-        WHOLE: "the share of sentences in which all heads are right",
+    meanings: ClassVar[Mapping[str, str]] = {
+        DEPENDENCIES: "the share of bunsetsu with the correct head, without the last one of each sentence",
+        WHOLE: "the share of sentences in which all heads are correct",
     }
     gold: BunsetsuCorpus
 
@@ -175,7 +175,7 @@ class BunsetsuMeasures(HeadMeasures):
 
     @cached_property
     def _is_dependency(self) -> NDArray[np.bool_]:
-        """Return True for all bunsetsu except the last of each sentence."""
+        """Return whether each bunsetsu has a head: all have one, except for the last one of each sentence."""
         is_dependency = np.ones(len(self.gold.heads), dtype=bool)
         is_dependency[self.offsets[1:][np.diff(self.offsets) > 0] - 1] = False
         return is_dependency
@@ -190,17 +190,22 @@ class BunsetsuMeasures(HeadMeasures):
 
     @cached_property
     def lengths(self) -> NDArray[Any]:
-        places = np.arange(len(self.gold.heads)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
-        return np.where(self._is_dependency, self.gold.heads - places, 0)
+        positions = np.arange(len(self.gold.heads)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        return np.where(self._is_dependency, self.gold.heads - positions, 0)
 
     @cached_property
     def counts_per_sentence(self) -> Numbers:
-        correct = _sums(self.correct_heads & self._is_dependency, self.offsets)
+        correct = _sum_by_sentence(self.correct_heads & self._is_dependency, self.offsets)
         return np.column_stack(
-            [_sums(self._is_dependency, self.offsets), correct, np.ones(len(correct)), self.mistakes == 0]
+            [
+                _sum_by_sentence(self._is_dependency, self.offsets),
+                correct,
+                np.ones(len(correct)),
+                self.mistakes == 0,
+            ]
         )
 
-    def from_sums(self, sums: Any) -> dict[str, float]:
+    def from_sum_by_sentence(self, sums: Any) -> dict[str, float]:
         """Return shares of dependencies and of sentences."""
         dependencies, correct, sentences, faultless = sums.tolist()
         share = correct / dependencies if dependencies else 1.0
@@ -210,29 +215,28 @@ class BunsetsuMeasures(HeadMeasures):
 class ChunkMeasures(ParserMeasures):
     """Measures of chunkers."""
 
-    words: ClassVar[Mapping[str, str]] = {
+    meanings: ClassVar[Mapping[str, str]] = {
         F1: "the harmonic mean of precision and recall, of all types",
-        PRECISION: "the share of chunks that were found and are right",
-        RECALL: "the share of right chunks that were found",
+        PRECISION: "the share of predicted chunks that are correct",
+        RECALL: "the share of gold chunks that are predicted",
     }
     gold: ChunkCorpus
     result: ChunkResult
 
     @cached_property
     def counts_per_sentence(self) -> Numbers:
-        """Return an array [sentence, 3]: the numbers of predicted, gold and matching chunks."""
+        """Return the numbers of predicted, gold and matching chunks; shape (sentences, 3)."""
         predicted, types = read_tags(self.parsed, [])
         gold_tags, types = read_tags(self.gold, types)
         offsets = self.gold.offsets
-        counts = [
-            count_chunks(np.array([0, end - begin]), gold_tags[begin:end], predicted[begin:end], len(types))[
-                0
-            ]
-            for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-        ]
-        return np.array([np.asarray(by_type).sum(axis=0) for by_type in counts], dtype=np.float64)
+        counts = []
+        for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+            sentence = np.array([0, end - begin])
+            by_type = count_chunks(sentence, gold_tags[begin:end], predicted[begin:end], len(types))[0]
+            counts.append(np.asarray(by_type).sum(axis=0))
+        return np.array(counts, dtype=np.float64)
 
-    def from_sums(self, sums: Any) -> dict[str, float]:
+    def from_sum_by_sentence(self, sums: Any) -> dict[str, float]:
         """Return the measures by the rules of CoNLL-2000."""
         predicted, gold, correct = sums.tolist()
         return {
@@ -245,7 +249,7 @@ class ChunkMeasures(ParserMeasures):
 class TagMeasures(ParserMeasures):
     """Measures of taggers."""
 
-    words: ClassVar[Mapping[str, str]] = {}
+    meanings: ClassVar[Mapping[str, str]] = {}
     gold: Treebank
 
     @cached_property
@@ -253,17 +257,17 @@ class TagMeasures(ParserMeasures):
         """Return the columns that the tagger predicts."""
         return list(self.result.accuracy)
 
-    def texts(self, column: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    def list_values(self, column: str) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the correct and the predicted values of a column."""
-        return _texts(self.gold, column), _texts(self.parsed, column)
+        return _list_values(self.gold, column), _list_values(self.parsed, column)
 
     @cached_property
     def counts_per_sentence(self) -> Numbers:
-        is_correct = [np.equal(*self.texts(column)) for column in self.columns]
+        is_correct = [np.equal(*self.list_values(column)) for column in self.columns]
         columns = [np.ones(self.gold.n_words), *is_correct, np.logical_and.reduce(is_correct)]
-        return np.column_stack([_sums(column, self.gold.offsets) for column in columns])
+        return np.column_stack([_sum_by_sentence(column, self.gold.offsets) for column in columns])
 
-    def from_sums(self, sums: Any) -> dict[str, float]:
+    def from_sum_by_sentence(self, sums: Any) -> dict[str, float]:
         """Return shares of words."""
         words, *correct = sums.tolist()
         names = [*self.columns, "all columns"] if len(self.columns) > 1 else self.columns
@@ -273,11 +277,11 @@ class TagMeasures(ParserMeasures):
 class TextMeasures(ParserMeasures):
     """Measures of tokenizers and parsers of raw text: F1 scores of the CoNLL 2018 shared task.
 
-    Sentences may be split in other places than in the treebank, so they cannot be resampled. The interval is
-    Wilson's interval of a share of words.
+    Predicted sentences may differ from the sentences of the treebank, so they cannot be resampled. The
+    interval is Wilson's interval of a share of words.
     """
 
-    words: ClassVar[Mapping[str, str]] = {}
+    meanings: ClassVar[Mapping[str, str]] = {}
     resampled_unit = "words"
     result: TextResult
 
@@ -285,17 +289,17 @@ class TextMeasures(ParserMeasures):
     def counts_per_sentence(self) -> Numbers:
         return np.empty((0, 0))
 
-    def from_sums(self, sums: Any) -> dict[str, float]:
+    def from_sum_by_sentence(self, sums: Any) -> dict[str, float]:
         """Return the result of the parser's own ``evaluate``."""
         return {f"{TITLES[name]} F1": score.f1 / 100 for name, score in self.result.scores().items()}
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """Return the measures; `counts` must be None, since sentences cannot be resampled."""
-        return self.from_sums(None)
+        """Return the measures; `counts` must be None, because sentences cannot be resampled."""
+        return self.from_sum_by_sentence(None)
 
     @property
-    def counted(self) -> dict[str, tuple[float, float]]:
-        """Return part and whole of F1: matches, and the mean number of predicted and gold words."""
+    def share_counts(self) -> dict[str, tuple[float, float]]:
+        """Return (part, whole) of F1: matches, and the mean of the predicted and gold counts."""
         return {
             f"{TITLES[name]} F1": (float(score.n_right), (score.n_found + score.n_gold) / 2)
             for name, score in self.result.scores().items()
@@ -303,7 +307,7 @@ class TextMeasures(ParserMeasures):
 
 
 class TextTreeMeasures(TextMeasures):
-    """Measures of dependency parsers of raw text, which also find the words."""
+    """Measures of dependency parsers of raw text, which also split the text into words."""
 
     @cached_property
     def _trees(self) -> ComparedTrees:
@@ -336,13 +340,13 @@ class TextTreeMeasures(TextMeasures):
         return self._trees.lengths
 
 
-def _sums(values: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
+def _sum_by_sentence(values: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
     """Return the sum of `values` over each sentence; 0 for empty sentences."""
     total = np.concatenate([[0.0], np.cumsum(values.astype(np.float64))])
     return np.asarray(total[offsets[1:]] - total[offsets[:-1]])
 
 
-def _texts(bank: Treebank, column: str) -> NDArray[Any]:
-    """Return a column of all words as texts, which can be compared between treebanks."""
-    codes, names = bank.symbols(column)
+def _list_values(treebank: Treebank, column: str) -> NDArray[Any]:
+    """Return the values of a column of all words, as strings."""
+    codes, names = treebank.symbols(column)
     return np.array(names, dtype=object)[np.asarray(codes)]

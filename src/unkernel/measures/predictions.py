@@ -1,4 +1,4 @@
-"""Predictions of models for examples with known answers."""
+"""Predictions of models for labelled examples."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class Examples:
     Attributes
     ----------
     labels : (examples,) array
-        The correct answers.
+        The gold labels.
     name : str
-        Their source.
+        The source of the examples.
     unit : str
         The noun for an example: ``"row"``, ``"record"`` or ``"tree"``.
     groups : (examples,) array or None
-        For rankings: only examples of the same group are compared.
-    shown : callable or None
-        Returns the example of a given number in its original form: a mapping of names to values, or a text.
+        The query of each example, for rankings: only examples of the same query are compared.
+    show : callable or None
+        Maps the index of an example to its original form: a mapping of names to values, or a text.
     """
 
     labels: NDArray[Any]
     name: str = ""
     unit: str = "row"
     groups: NDArray[Any] | None = None
-    shown: Callable[[int], Mapping[str, Any] | str] | None = None
+    show: Callable[[int], Mapping[str, Any] | str] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -77,18 +77,18 @@ class ScoredExamples:
     # --- Decisions ------------------------------------------------------------------------------------
 
     @property
-    def ranks(self) -> bool:
-        """Whether only the order of the scores has a meaning."""
+    def is_ranking(self) -> bool:
+        """Return whether only the order of the scores is meaningful."""
         return self.decision.ranking
 
     @property
     def classes(self) -> list[Any]:
-        found: list[Any] = self.decision.classes.tolist()
-        return found
+        classes: list[Any] = self.decision.classes.tolist()
+        return classes
 
     @cached_property
     def positive(self) -> int | None:
-        """Return the index of the larger of two classes; None for more classes, or for ordinal ones."""
+        """Return the index of the larger of two classes; None for more classes, or ordinal classes."""
         if len(self.classes) != 2 or self.decision.scheme == "ordinal":
             return None
         return max(range(2), key=self.classes.__getitem__)
@@ -97,7 +97,7 @@ class ScoredExamples:
 
     @cached_property
     def gold(self) -> NDArray[np.intp]:
-        """Return the index of the correct class of each example."""
+        """Return the index of the true class of each example."""
         return find_class_indices(self.examples.labels, self.decision.classes, self.name, self.examples.unit)
 
     @cached_property
@@ -112,7 +112,7 @@ class ScoredExamples:
 
     @cached_property
     def evidence(self) -> Numbers:
-        """Return one number per example and class, which grows with the evidence for the class."""
+        """Return the evidence for each class; shape (examples, classes). Larger numbers are more evidence."""
         if self.probabilities is not None:
             return self.probabilities
         if self.positive is not None and self.raw.shape[1] == 1:
@@ -131,7 +131,7 @@ class ScoredExamples:
 
     @cached_property
     def margins(self) -> Numbers:
-        """Return the evidence for the predicted class minus that for the correct class, for each example."""
+        """Return the evidence for the predicted class minus the evidence for the true class."""
         rows = np.arange(len(self.gold))
         return np.asarray(self.evidence[rows, self.predicted] - self.evidence[rows, self.gold])
 
@@ -144,7 +144,7 @@ class ModelPredictions(ScoredExamples):
     ----------
     classifier : CompiledClassifier, RecordClassifier or TreeClassifier
     inputs : CsrRows or Forest
-        The examples in the form that the inner classifier takes.
+        The examples, as input of the inner classifier.
     microseconds : float
         CPU time per prediction in a large batch, on one thread.
     """
@@ -155,7 +155,7 @@ class ModelPredictions(ScoredExamples):
 
     @property
     def inner(self) -> CompiledClassifier | TreeClassifier:
-        """Return the classifier that computes scores: for records, the classifier of their rows."""
+        """Return the classifier that computes scores: for records, the classifier of the encoded rows."""
         return (
             self.classifier.classifier if isinstance(self.classifier, RecordClassifier) else self.classifier
         )
@@ -173,7 +173,7 @@ class ModelPredictions(ScoredExamples):
 
     @property
     def names(self) -> Any:
-        """Return the names of the model's columns; nameless columns are called by their numbers in files."""
+        """Return the names of the columns; columns without names are numbered as in files."""
         origin = self.inner.model.origin
         names = origin.get("feature_names")
         return names if names is not None else _NumberedColumns(0 if origin.get("zero_based", True) else 1)
@@ -184,7 +184,7 @@ class ModelPredictions(ScoredExamples):
 
 
 class _NumberedColumns:
-    """Names of columns that are made from their numbers."""
+    """Names of columns, made from the numbers of the columns in files."""
 
     def __init__(self, first: int) -> None:
         self._first = first
@@ -196,7 +196,7 @@ class _NumberedColumns:
 def predict_examples(
     name: str, classifier: Classifier, inputs: CsrRows | Forest, examples: Examples, threads: int = 1
 ) -> ModelPredictions:
-    """Predict examples, which `inputs` holds as rows of the model's features or as trees."""
+    """Predict examples. `inputs` has the examples as rows of the model's features, or as trees."""
     count = inputs.shape[0] if isinstance(inputs, CsrRows) else len(inputs)
     if count != len(examples):
         raise ValueError(f"X and y have inconsistent numbers of samples: {count} and {len(examples)}")
@@ -210,7 +210,7 @@ def predict_examples(
     else:
         assert isinstance(inner, CompiledClassifier)
         raw = inner.score_csr(inputs, threads)
-    spent = time.process_time() - began
+    seconds = time.process_time() - began
     return ModelPredictions(
         classifier.decision,
         raw,
@@ -218,22 +218,22 @@ def predict_examples(
         name,
         classifier=classifier,
         inputs=inputs,
-        microseconds=1e6 * spent / count,
+        microseconds=1e6 * seconds / count,
     )
 
 
 def compute_class_score(decision: Decision, scores: Numbers, class_index: int) -> Numbers:
     """Return one score per example that grows with the evidence for one of two classes."""
-    if decision.scheme == "calibrated":  # no score of a single classifier decides
+    if decision.scheme == "calibrated":  # predictions depend on probabilities, not on single scores
         return np.asarray(decision.probabilities(scores)[:, class_index])
     if scores.shape[1] == 2:
         return np.asarray(scores[:, class_index] - scores[:, 1 - class_index])
-    first_wins = decision.scheme == "one_vs_one"  # a positive score is a vote for the first of a pair
+    first_wins = decision.scheme == "one_vs_one"  # a positive score votes for the first class
     return -scores[:, 0] if (class_index == 0) != first_wins else scores[:, 0]
 
 
 def find_class_indices(labels: NDArray[Any], classes: NDArray[Any], name: str, unit: str) -> NDArray[np.intp]:
-    """Return the index of each label in `classes`; compare labels as texts unless all are numbers."""
+    """Return the index of each label in `classes`. If some are not numbers, all are compared as texts."""
     if labels.dtype.kind not in _NUMBERS or classes.dtype.kind not in _NUMBERS:
         labels, classes = labels.astype(str), classes.astype(str)
     unknown = ~np.isin(labels, classes)

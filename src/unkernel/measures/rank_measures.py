@@ -1,4 +1,4 @@
-"""Measures of rankings. Queries can count any number of times, so that they can be resampled."""
+"""Measures of rankings, with a count for each query, as in bootstrap samples."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from unkernel.measures.intervals import Counts, Numbers
 ORDERED = "ordered pairs"
 DEPTHS = (1, 3, 5, 10, 20)
 LARGEST_DEPTH = 20
-WORDS = {
+MEANINGS = {
     ORDERED: "the share of pairs of unequal label that the scores order correctly; equal scores count half"
 }
-WORDS |= {
+MEANINGS |= {
     f"NDCG@{depth}": f"the discounted gain of the first {depth}, relative to that of the best order"
     for depth in DEPTHS
 }
-_LARGEST_GRADE = 50.0  # 2^label - 1 is the gain of a row: larger labels are numbers, not grades
+_LARGEST_GRADE = 50.0  # the gain of a row is 2^label - 1; larger labels are not grades
 
 
 class RankMeasures(ModelMeasures):
     """All measures of the ranking by one model."""
 
-    words: ClassVar[Mapping[str, str]] = WORDS
+    meanings: ClassVar[Mapping[str, str]] = MEANINGS
     resampled_unit = "queries"
 
     @property
@@ -66,12 +66,12 @@ class RankMeasures(ModelMeasures):
 
     @cached_property
     def has_grades(self) -> bool:
-        """Whether labels are grades, for which NDCG is defined."""
+        """Return whether labels are grades, for which NDCG is defined."""
         return are_grades(self.labels)
 
     @cached_property
     def ndcg(self) -> dict[int, Numbers]:
-        """Return the NDCG of each query, by depth; NaN if nothing is relevant."""
+        """Return the NDCG of each query, by depth; NaN for queries without a relevant row."""
         if not self.has_grades:
             return {}
         by_depth = {}
@@ -82,7 +82,7 @@ class RankMeasures(ModelMeasures):
 
     @cached_property
     def pairs(self) -> NDArray[np.float64]:
-        """Return a (queries, 2) array: the pairs with unequal labels, and how many of them are in order."""
+        """Return the numbers of pairs with unequal labels, and of such pairs in order; shape (queries, 2)."""
         order = np.argsort(self.groups, kind="stable")
         ends = np.cumsum(np.bincount(self.groups))
         counts = []
@@ -97,11 +97,11 @@ class RankMeasures(ModelMeasures):
         measures = {ORDERED: float(ordered / pairs) if pairs else float("nan")}
         for depth in DEPTHS:
             if depth in self.ndcg:
-                measures[f"NDCG@{depth}"] = _mean(self.ndcg[depth], weights)
+                measures[f"NDCG@{depth}"] = _average_over_queries(self.ndcg[depth], weights)
         return measures
 
 
-def _mean(values: Numbers, weights: NDArray[Any]) -> float:
+def _average_over_queries(values: Numbers, weights: NDArray[Any]) -> float:
     """Return the weighted mean over the queries that have relevant rows."""
     is_defined = ~np.isnan(values)
     total = weights[is_defined].sum()
@@ -116,7 +116,7 @@ def are_grades(labels: NDArray[Any]) -> bool:
 def count_ordered_pairs(
     labels: NDArray[Any], scores: Numbers, groups: NDArray[Any] | None = None
 ) -> tuple[float, float]:
-    """Count the pairs of rows of a group with unequal labels, and how many of them the scores put in order.
+    """Count the pairs of rows of a group with unequal labels, and the pairs that the scores order correctly.
 
     Equal scores count half. Without groups, all rows are one group.
     """

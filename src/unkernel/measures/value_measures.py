@@ -12,8 +12,8 @@ from unkernel.measures.base import ModelMeasures
 from unkernel.measures.intervals import Counts, Numbers
 
 R_SQUARED, ROOT_SQUARED, ABSOLUTE = "R squared", "root mean squared error", "mean absolute error"
-WORDS = {
-    R_SQUARED: "the share of the variance that is explained: 1 is perfect, 0 is that of the mean",
+MEANINGS = {
+    R_SQUARED: "the share of the variance that is explained: 1 is perfect, 0 is as good as the mean",
     ROOT_SQUARED: "in the unit of the values",
     ABSOLUTE: "in the unit of the values",
 }
@@ -22,12 +22,12 @@ WORDS = {
 class ValueMeasures(ModelMeasures):
     """All measures of the values that one model predicts."""
 
-    words: ClassVar[Mapping[str, str]] = WORDS
-    not_shares: ClassVar[Sequence[str]] = tuple(WORDS)
+    meanings: ClassVar[Mapping[str, str]] = MEANINGS
+    not_shares: ClassVar[Sequence[str]] = tuple(MEANINGS)
 
     @cached_property
     def gold(self) -> Numbers:
-        """Return the correct values."""
+        """Return the true values."""
         try:
             return self.predictions.examples.labels.astype(np.float64)
         except ValueError:
@@ -35,7 +35,7 @@ class ValueMeasures(ModelMeasures):
 
     @cached_property
     def errors(self) -> Numbers:
-        """Return the differences between predicted and correct values."""
+        """Return the predicted minus the true values."""
         return np.asarray(self.predictions.raw[:, 0] - self.gold)
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:

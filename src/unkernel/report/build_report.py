@@ -1,4 +1,4 @@
-"""Reports of models: evaluation, and the choice of sections."""
+"""Reports of models: evaluate the models, and choose the sections."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def report(
         Costs of a false positive and of a false negative, for the table of thresholds of two classes. None
         means 1 each. Models without exactly two classes take no costs.
     top : int, default=20
-        How many of the largest weights to list.
+        Number of largest weights to list.
     mistakes : int, default=5
-        How many wrong predictions to show and explain.
+        Number of wrong predictions to show and explain.
     title : str, default=None
         Title of the page; None makes one.
     n_jobs : int, default=None
@@ -109,22 +109,22 @@ def report(
     {'linear': 1.0, 'pairs': 1.0}
     """
     check_matplotlib("a report")
-    named = dict(models) if isinstance(models, Mapping) else {type(models).__name__: models}
-    if not named:
+    models_by_name = dict(models) if isinstance(models, Mapping) else {type(models).__name__: models}
+    if not models_by_name:
         raise ValueError("models is empty: give a model, or a dict of models by name")
     if costs is not None and len(costs) != 2:
         raise ValueError(f"costs must be two numbers, of a false positive and a false negative, got {costs}")
     choices = Choices(None if costs is None else Costs(*costs), top, mistakes, title, records)
     threads = thread_count(n_jobs)
-    if all(isinstance(model, SavedModel) for model in named.values()):
-        from unkernel.report.parsers import make_parser_report  # imports all kinds of parsers
+    if all(isinstance(model, SavedModel) for model in models_by_name.values()):
+        from unkernel.report.parsers import make_parser_report  # imports all kinds of parsers, which is slow
 
-        return make_parser_report(named, X, choices, threads)
+        return make_parser_report(models_by_name, X, choices, threads)
     if y is None:
         raise ValueError("y, the right answers, must be given: only the sentences of parsers have their own")
     predictions: list[ModelPredictions] = []
     baseline: LinearBaseline | None = None
-    for name, model in named.items():
+    for name, model in models_by_name.items():
         classifier = _find_classifier(model)
         inputs = _encode_examples(classifier, X, threads)
         examples = Examples(
@@ -132,7 +132,7 @@ def report(
             "",
             _name_unit(classifier),
             _convert_groups(qid),
-            _show_example(classifier, X, inputs),
+            _make_example_getter(classifier, X, inputs),
         )
         predictions.append(predict_examples(str(name), classifier, inputs, examples, threads))
         if train is not None and baseline is None:
@@ -145,7 +145,7 @@ def report(
 def make_baseline(
     predictions: ModelPredictions, rows: CsrRows | Forest, labels: ArrayLike, groups: ArrayLike | None = None
 ) -> LinearBaseline:
-    """Return the linear baseline of a model, to be trained on rows in the form that its classifier takes."""
+    """Return the linear baseline of a model; `rows` are training examples, encoded for its classifier."""
     if isinstance(rows, Forest) or predictions.decision.scheme in ("regression", "one_class"):
         raise ValueError("a linear baseline is for classifiers and rankings of rows or records: omit train")
     label_array = _check_column(labels)
@@ -157,16 +157,14 @@ def make_baseline(
 def assemble_report(
     predictions: Sequence[ModelPredictions], choices: Choices, baseline: LinearBaseline | None = None
 ) -> Report:
-    """Return the report of one model or several, given their predictions."""
+    """Make the report of one model or several from their predictions."""
     _check_comparable(predictions)
-    measure_models = (
-        _measure_ranks
-        if predictions[0].ranks
-        else _measure_classes
-        if len(predictions[0].classes)
-        else _measure_values
-    )
-    measured_models, sections, summary = measure_models(predictions, choices, baseline)
+    if predictions[0].is_ranking:
+        measured_models, sections, summary = _measure_ranks(predictions, choices, baseline)
+    elif len(predictions[0].classes):
+        measured_models, sections, summary = _measure_classes(predictions, choices, baseline)
+    else:
+        measured_models, sections, summary = _measure_values(predictions, choices, baseline)
     all_sections = [
         make_models_section(predictions),
         make_data_section(predictions),
@@ -186,15 +184,15 @@ def assemble_report(
 def _list_undefined(
     predictions: ModelPredictions, measured_models: Sequence[PredictionMeasures]
 ) -> list[str]:
-    """List the measures without a value, if the reason is that all examples are of one class."""
-    if predictions.ranks or not len(predictions.classes) or len(np.unique(predictions.gold)) > 1:
+    """Return a note that lists the undefined measures if all examples are of one class."""
+    if predictions.is_ranking or not len(predictions.classes) or len(np.unique(predictions.gold)) > 1:
         return []
     undefined = dict.fromkeys(
         measure.name for model in measured_models for measure in model.measures if np.isnan(measure.value)
     )
     verb = "is" if len(undefined) == 1 else "are"
-    words = f"the test set has one class only: {', '.join(undefined)} {verb} undefined"
-    return [words] if undefined else []
+    note = f"the test set has one class only: {', '.join(undefined)} {verb} undefined"
+    return [note] if undefined else []
 
 
 def _measure_classes(
@@ -235,7 +233,7 @@ def _measure_ranks(
 
     choices.check_no_costs("the model answers with an order")
     measured_models = [RankMeasures(model) for model in predictions]
-    heavy = make_weights_section(predictions, choices.top) if choices.top else None
+    weights = make_weights_section(predictions, choices.top) if choices.top else None
     summary = {
         model.name: summarize_ranks(model, baseline, records=choices.records) for model in measured_models
     }
@@ -245,7 +243,7 @@ def _measure_ranks(
             make_quality_section(measured_models),
             make_ranking_section(measured_models, choices.records),
             make_columns_section(measured_models),
-            heavy,
+            weights,
         ],
         summary,
     )
@@ -256,14 +254,14 @@ def _measure_values(
 ) -> Parts:
     choices.check_no_costs("the model answers with numbers")
     measured_models = [ValueMeasures(model) for model in predictions]
-    heavy = make_weights_section(predictions, choices.top) if choices.top else None
-    worst = make_errors_section(measured_models, choices.n_shown) if choices.n_shown else None
+    weights = make_weights_section(predictions, choices.top) if choices.top else None
+    errors = make_errors_section(measured_models, choices.n_shown) if choices.n_shown else None
     sections: Sections = [
         make_quality_section(measured_models),
         make_values_section(measured_models),
         make_columns_section(measured_models),
-        heavy,
-        worst,
+        weights,
+        errors,
     ]
     return measured_models, sections, {model.name: summarize_values(model) for model in measured_models}
 
@@ -278,7 +276,7 @@ def _make_title(predictions: Sequence[ModelPredictions], choices: Choices) -> st
 
 
 def _check_comparable(predictions: Sequence[ModelPredictions]) -> None:
-    """Check that models side by side have the same possible answers."""
+    """Raise a ValueError if models do not have the same possible answers."""
     first = predictions[0]
     for other in predictions[1:]:
         if _identify_answers(first) != _identify_answers(other):
@@ -291,14 +289,14 @@ def _check_comparable(predictions: Sequence[ModelPredictions]) -> None:
 def _identify_answers(predictions: ModelPredictions) -> tuple[Any, ...]:
     """Return the possible answers of a model: its classes in any order, ranks or numbers."""
     return (
-        predictions.ranks,
+        predictions.is_ranking,
         predictions.decision.scheme == "regression",
         sorted(map(str, predictions.classes)),
     )
 
 
 def _describe_answers(predictions: ModelPredictions) -> str:
-    return format_labels(predictions.classes) or ("an order" if predictions.ranks else "numbers")
+    return format_labels(predictions.classes) or ("an order" if predictions.is_ranking else "numbers")
 
 
 # --- Inputs -------------------------------------------------------------------------------------------
@@ -307,9 +305,9 @@ def _describe_answers(predictions: ModelPredictions) -> str:
 def _find_classifier(model: Any) -> Classifier:
     if isinstance(model, CompiledClassifier | RecordClassifier | TreeClassifier):
         return model
-    if hasattr(type(model), "_fitted_classifier"):  # an estimator
-        found: CompiledClassifier | TreeClassifier = model._fitted_classifier
-        return found
+    if hasattr(type(model), "_fitted_classifier"):  # it is an estimator
+        fitted_classifier: CompiledClassifier | TreeClassifier = model._fitted_classifier
+        return fitted_classifier
     raise TypeError(
         f"there is no report of a {type(model).__name__}: give what unkernel.compile or unkernel.load returns"
     )
@@ -329,33 +327,35 @@ def _name_unit(classifier: Classifier) -> str:
 
 
 def _check_column(values: ArrayLike) -> np.ndarray[Any, Any]:
-    found = np.asarray(values)
-    if found.ndim != 1:
-        raise ValueError(f"y should be a 1d array, got an array of shape {found.shape} instead")
-    return found
+    column = np.asarray(values)
+    if column.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {column.shape} instead")
+    return column
 
 
 def _convert_groups(qid: ArrayLike | None) -> np.ndarray[Any, Any] | None:
     return None if qid is None else np.asarray(qid)
 
 
-def _show_example(classifier: Classifier, X: Any, inputs: CsrRows | Forest) -> Callable[[int], Any] | None:
-    """Return a function from an example's number to its columns, or to the brackets of a tree."""
+def _make_example_getter(
+    classifier: Classifier, X: Any, inputs: CsrRows | Forest
+) -> Callable[[int], Any] | None:
+    """Return a function that maps the index of an example to its columns, or to the brackets of a tree."""
     if isinstance(inputs, Forest):
         return format_tree(inputs)
     if not isinstance(classifier, RecordClassifier) or classifier.plan.whole:
         return None
     columns = list(classifier.plan.columns)
-    return lambda example: get_record(X, example, columns)
+    return lambda index: get_record(X, index, columns)
 
 
 def format_tree(forest: Forest) -> Callable[[int], str]:
-    """Return a function from a tree's number to its brackets."""
-    return lambda example: "; ".join(str(text) for text in forest[example : example + 1].brackets())
+    """Return a function that maps the index of an example to the brackets of its trees."""
+    return lambda index: "; ".join(str(text) for text in forest[index : index + 1].brackets())
 
 
 def get_record(X: Any, row: int, columns: Sequence[str]) -> dict[str, Any]:
-    """Return one record of a table, in any of the forms that encoders take."""
+    """Return a record of a table of any type that encoders accept."""
     if hasattr(X, "iloc"):
         return dict(X.iloc[row])
     if hasattr(X, "slice") and hasattr(X, "to_pylist"):

@@ -10,11 +10,11 @@ from unkernel.engines.explain.fragments import TreeExplanation
 from unkernel.measures.number_format import format_signed
 from unkernel.report.markup import Bar, Html, table
 
-_NO_BAR = 0.0
+_NO_BAR = 0.0  # the share of a bar of no length
 
 
 def make_explanation_table(explanation: Explanation | TreeExplanation) -> Html:
-    """Return a table of the parts of a score, with bars; the last rows are the rest and the sum."""
+    """Return a table of the parts of a score, with bars. The last rows are the other parts and the sum."""
     return (
         _tabulate_tree(explanation)
         if isinstance(explanation, TreeExplanation)
@@ -23,15 +23,15 @@ def make_explanation_table(explanation: Explanation | TreeExplanation) -> Html:
 
 
 def _tabulate_row(explanation: Explanation) -> Html:
-    numbers = explanation.comparison.numbers
+    get_numbers = explanation.comparison.numbers
     parts: list[tuple[str, tuple[float, ...]]] = [
-        (AND.join(part.names), numbers(part.value)) for part in explanation.contributions
+        (AND.join(part.names), get_numbers(part.value)) for part in explanation.contributions
     ]
     n_others = explanation.n_conjunctions - len(explanation.contributions)
-    parts.append(("intercept", numbers(explanation.intercept)))
+    parts.append(("intercept", get_numbers(explanation.intercept)))
     if n_others:
-        parts.append((f"{n_others:,} others", numbers(explanation.rest)))
-    return _tabulate_sums(parts, numbers(explanation.score), explanation.for_class, explanation.against)
+        parts.append((f"{n_others:,} others", get_numbers(explanation.rest)))
+    return _tabulate_sums(parts, get_numbers(explanation.score), explanation.for_class, explanation.against)
 
 
 def _tabulate_tree(explanation: TreeExplanation) -> Html:
@@ -44,7 +44,7 @@ def _tabulate_sums(
     parts: Sequence[tuple[str, tuple[float, ...]]], total: tuple[float, ...], for_class: Any, against: Any
 ) -> Html:
     longest = max((abs(value) for _, values in parts for value in values), default=0.0)
-    rows: list[list[Any]] = [[words, *make_bars(values, longest)] for words, values in parts]
+    rows: list[list[Any]] = [[label, *make_bars(values, longest)] for label, values in parts]
     rows.append(["score", *(format_signed(value) for value in total)])
     if len(total) > 1:
         head = ["", f"for {for_class}", f"for {against}"]
@@ -74,5 +74,5 @@ def make_weight_table(weights: Sequence[Heavy], caption: str) -> Html:
 def _name_supported_class(weight: Heavy) -> str:
     if weight.for_class is None:
         return "a larger score" if weight.weight > 0 else "a smaller score"
-    words = str(weight.for_class) if weight.weight > 0 else f"not {weight.for_class}"
-    return words if weight.against is None else f"{words} over {weight.against}"
+    label = str(weight.for_class) if weight.weight > 0 else f"not {weight.for_class}"
+    return label if weight.against is None else f"{label} over {weight.against}"

@@ -1,4 +1,4 @@
-"""Figures of matplotlib as SVG in a page; their text stays text, in the page's colour."""
+"""Figures of matplotlib as SVG in a page, with text in the colour of the page."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ INCHES = (4.6, 3.6)
 SQUARE = (3.9, 3.6)
 COLOURS = ("#2f7fc1", "#d9772b", "#2f9a68", "#8f66cf", "#c4506a", "#8a8a2d", "#3a9dab", "#8c6d5a")
 GREY = "#8a8f98"
-_TEXT = "#010203"  # stands for the colour of text until the figure is in the page
+_TEXT = "#010203"  # a placeholder, which `picture` replaces by the text colour of the page
 _SETTINGS = {
-    "svg.fonttype": "none",  # letters stay letters: files are small, and text can be searched and read aloud
-    "svg.hashsalt": "unkernel",  # the same figure has the same ids
+    "svg.fonttype": "none",  # text is not converted to paths, so files are small and text can be searched
+    "svg.hashsalt": "unkernel",  # equal figures have equal ids
     "font.family": "sans-serif",
     "font.size": 9.0,
     "axes.titlesize": 10.0,
@@ -34,7 +34,7 @@ _SETTINGS = {
     "grid.color": GREY,
     "grid.alpha": 0.25,
     "text.color": _TEXT,
-    "text.parse_math": False,  # a dollar in a name stays a dollar
+    "text.parse_math": False,  # names may contain dollars
     "xtick.color": _TEXT,
     "ytick.color": _TEXT,
     "legend.frameon": False,
@@ -46,11 +46,12 @@ _IDS = re.compile(r'((?: id="|xlink:href="#|url\(#))([^")]+)')
 
 @contextlib.contextmanager
 def drawing(inches: tuple[float, float] = INCHES) -> Iterator[Any]:
-    """Yield empty axes in the style of pages."""
-    make = import_figure_class("a report")
+    """Yield empty axes, in the style of the page."""
+    make_figure = import_figure_class("a report")
     with importlib.import_module("matplotlib").rc_context(_SETTINGS), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # letters missing only in matplotlib's own font
-        figure = make(figsize=inches, layout="constrained")
+        # The font of the page has letters that the font of matplotlib lacks.
+        warnings.simplefilter("ignore", UserWarning)
+        figure = make_figure(figsize=inches, layout="constrained")
         figure.patch.set_alpha(0.0)
         axes = figure.add_subplot()
         axes.patch.set_alpha(0.0)
@@ -58,28 +59,28 @@ def drawing(inches: tuple[float, float] = INCHES) -> Iterator[Any]:
 
 
 def picture(axes: Any, description: str) -> Html:
-    """Return the finished figure; `description` is for people who cannot see it."""
+    """Return the figure as SVG; `description` is its text for screen readers."""
     file = io.StringIO()
     metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     axes.figure.savefig(file, format="svg", metadata=metadata, transparent=True)
     svg = file.getvalue()
     svg = svg[svg.index("<svg") :].replace(_TEXT, "currentColor")
-    prefix = f"p{zlib.crc32(svg.encode()):08x}-"  # ids must differ from those of other figures
-    svg = _IDS.sub(lambda found: f"{found[1]}{prefix}{found[2]}", svg)
+    prefix = f"p{zlib.crc32(svg.encode()):08x}-"  # makes ids unique in the page
+    svg = _IDS.sub(lambda match: f"{match[1]}{prefix}{match[2]}", svg)
     box = re.search(r'viewBox="[^"]*"', svg)
     assert box is not None
     content = svg[svg.index(">") + 1 :]
     label = escape_html(description)
-    opened = f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]} role="img" aria-label="{label}">'
-    return Html(opened + content)
+    start_tag = f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]} role="img" aria-label="{label}">'
+    return Html(start_tag + content)
 
 
 def draw_shares(
-    axes: Any, places: Sequence[float], shares: Sequence[tuple[float, float, float]], colour: str, name: str
+    axes: Any, xs: Sequence[float], shares: Sequence[tuple[float, float, float]], colour: str, name: str
 ) -> None:
-    """Draw a line of shares with their intervals, given as (share, low, high)."""
+    """Draw a line of shares with their intervals; `shares` has (share, low, high) at each x."""
     axes.errorbar(
-        places,
+        xs,
         [share for share, _, _ in shares],
         yerr=[[share - low for share, low, _ in shares], [high - share for share, _, high in shares]],
         marker="o",
@@ -103,6 +104,6 @@ def make_logarithmic(axes: Any) -> None:
     axes.yaxis.set_minor_formatter(lambda *_: "")
 
 
-def make_line_label(words: Any) -> str:
-    """Return a name from data as a label: matplotlib drops lines whose labels begin with an underscore."""
-    return "\N{ZERO WIDTH SPACE}" * str(words).startswith("_") + clean_text(words)
+def make_line_label(name: Any) -> str:
+    """Return a name as the label of a line. Matplotlib ignores labels that begin with an underscore."""
+    return "\N{ZERO WIDTH SPACE}" * str(name).startswith("_") + clean_text(name)

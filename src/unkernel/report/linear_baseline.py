@@ -1,4 +1,4 @@
-"""A plain linear model of the same features, for comparison."""
+"""A linear model of the same features, as a baseline."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LinearBaseline:
     Attributes
     ----------
     rows : CsrRows
-        Training rows, in the form that the model's classifier takes.
+        Training rows, encoded for the classifier of the model.
     labels : (rows,) array
     groups : (rows,) array or None
         Queries, for rankings.
@@ -36,11 +36,11 @@ class LinearBaseline:
     groups: NDArray[Any] | None = None
 
     def find_correct(self, predictions: ModelPredictions) -> NDArray[np.bool_]:
-        """Return which test examples the linear model classifies correctly."""
+        """Return whether the linear model classifies each test example correctly."""
         from unkernel.cutplane import CuttingPlaneSVC
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the report must not warn of early stops
+            warnings.simplefilter("ignore")  # the user does not choose the parameters of this model
             model = CuttingPlaneSVC().fit(self._scale(self.rows), self.labels)
         assert isinstance(predictions.inputs, CsrRows)
         predicted = model.predict(self._scale(predictions.inputs))
@@ -50,7 +50,7 @@ class LinearBaseline:
         return np.asarray(predicted == labels)
 
     def measure_ranks(self, predictions: ModelPredictions) -> RankMeasures:
-        """Return the measures of the linear model's order of the test examples."""
+        """Return the measures of the linear model's ranking of the test examples."""
         from unkernel.cutplane import RankSVM
         from unkernel.measures.rank_measures import RankMeasures
 

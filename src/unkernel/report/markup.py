@@ -1,4 +1,4 @@
-"""HTML built from values; text is escaped unless it is marked as HTML."""
+"""HTML from values. Text is escaped, except for instances of :class:`Html`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 # Characters that HTML and XML do not allow: control characters, lone surrogates, and non-characters.
-_NOT_IN_PAGES = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufffe\\uffff]")
+_INVALID_CHARACTERS = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufffe\\uffff]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -20,29 +20,31 @@ class Html(str):
 
 def clean_text(value: Any) -> str:
     """Return text without the characters that pages and figures cannot contain."""
-    return _NOT_IN_PAGES.sub(_REPLACEMENT, str(value))
+    return _INVALID_CHARACTERS.sub(_REPLACEMENT, str(value))
 
 
 def escape_html(value: Any) -> Html:
-    """Return a value as HTML: text from data can neither begin nor end an element."""
+    """Escape a value, unless it is HTML already."""
     return value if isinstance(value, Html) else Html(html.escape(clean_text(value)))
 
 
 def join_parts(parts: Iterable[Any], between: str = "") -> Html:
-    """Join several values."""
+    """Escape and concatenate several values."""
     return Html(between.join(map(escape_html, parts)))
 
 
 def element(tag: str, *children: Any, **attributes: Any) -> Html:
     """Return an element; an attribute of None is omitted, and ``class_`` stands for ``class``."""
-    given = {name.strip("_").replace("_", "-"): value for name, value in attributes.items()}
-    written = "".join(f' {name}="{escape_html(value)}"' for name, value in given.items() if value is not None)
-    return Html(f"<{tag}{written}>{join_parts(children)}</{tag}>")
+    html_attributes = {name.strip("_").replace("_", "-"): value for name, value in attributes.items()}
+    attribute_text = "".join(
+        f' {name}="{escape_html(value)}"' for name, value in html_attributes.items() if value is not None
+    )
+    return Html(f"<{tag}{attribute_text}>{join_parts(children)}</{tag}>")
 
 
-def paragraph(*words: Any, note: bool = False) -> Html:
-    """Return some sentences as a paragraph; notes are smaller."""
-    return element("p", *words, class_="note" if note else None)
+def paragraph(*content: Any, note: bool = False) -> Html:
+    """Return a paragraph; notes have smaller text."""
+    return element("p", *content, class_="note" if note else None)
 
 
 class Bar(str):
@@ -53,11 +55,11 @@ class Bar(str):
 
     share: float
 
-    def __new__(cls, words: str, share: float) -> Bar:
+    def __new__(cls, text: str, share: float) -> Bar:
         """Store the share with the text."""
-        made = super().__new__(cls, words)
-        made.share = share
-        return made
+        cell = super().__new__(cls, text)
+        cell.share = share
+        return cell
 
 
 def table(
@@ -74,24 +76,25 @@ def table(
     """
     text_columns, marked_rows = {0, *texts}, set(marked)
     titles = element(
-        "tr", *(_cell("th", title, number in text_columns, scope="col") for number, title in enumerate(head))
+        "tr",
+        *(_make_cell("th", title, number in text_columns, scope="col") for number, title in enumerate(head)),
     )
-    body = [_row(cells, text_columns, number in marked_rows) for number, cells in enumerate(rows)]
+    body = [_make_row(cells, text_columns, number in marked_rows) for number, cells in enumerate(rows)]
     content = element("caption", caption) + element("thead", titles) + element("tbody", *body)
-    # Tables wider than the screen scroll by themselves, by keyboard as well.
+    # A table that is wider than the screen can be scrolled, also with the keyboard.
     return element(
         "div", element("table", Html(content)), class_="wide", tabindex=0, role="region", aria_label=caption
     )
 
 
-def _row(cells: Sequence[Any], text_columns: set[int], marked: bool) -> Html:
-    name, *others = cells
-    found = [_cell("th", name, True, scope="row")]
-    found += [_cell("td", value, number in text_columns) for number, value in enumerate(others, 1)]
-    return element("tr", *found, class_="marked" if marked else None)
+def _make_row(cells: Sequence[Any], text_columns: set[int], marked: bool) -> Html:
+    name, *values = cells
+    row = [_make_cell("th", name, True, scope="row")]
+    row += [_make_cell("td", value, number in text_columns) for number, value in enumerate(values, 1)]
+    return element("tr", *row, class_="marked" if marked else None)
 
 
-def _cell(tag: str, value: Any, is_text: bool, **attributes: Any) -> Html:
+def _make_cell(tag: str, value: Any, is_text: bool, **attributes: Any) -> Html:
     classes = [] if is_text else ["number"]
     style = None
     if isinstance(value, Bar):
@@ -101,7 +104,7 @@ def _cell(tag: str, value: Any, is_text: bool, **attributes: Any) -> Html:
 
 
 def facts(names: Sequence[str], rows: Iterable[tuple[str, Sequence[Any]]], *, caption: str) -> Html:
-    """Return a table of facts about one or several things: a row for each fact, a column for each thing."""
+    """Return a table with one row per fact and one column per object."""
     return table(["", *names], [[name, *values] for name, values in rows], caption=caption, texts=range(99))
 
 
@@ -111,10 +114,10 @@ def figure(picture: Html, caption: Any) -> Html:
 
 
 def side_by_side(parts: Iterable[Html]) -> Html:
-    """Place parts side by side; parts for which there is no room go below."""
+    """Place parts side by side, in several lines if necessary."""
     return element("div", *parts, class_="grid")
 
 
 def fold_details(summary: Any, *content: Any, opened: bool = False) -> Html:
-    """Return details that readers can unfold."""
+    """Return a summary that readers can unfold to see the content."""
     return element("details", element("summary", summary), *content, open="" if opened else None)

@@ -1,4 +1,4 @@
-"""Facts about models and classifiers."""
+"""Descriptions of models and classifiers, as names and values in words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ANSWERS = {"regression": "a value", "one_class": "whether it is like the traini
 
 
 def describe_model(model: Model) -> dict[str, str]:
-    """Return facts about a model as plain data."""
+    """Describe the content of a model."""
     facts = {"model": _describe_content(model), "answers": _describe_answers(model)}
     if not isinstance(model, TreeModel):
         facts["features"] = f"{getattr(model, 'n_features', 0):,}"
@@ -25,7 +25,7 @@ def describe_model(model: Model) -> dict[str, str]:
 
 
 def describe_classifier(classifier: CompiledClassifier | RecordClassifier | TreeClassifier) -> dict[str, str]:
-    """Return facts about a compiled model."""
+    """Describe a compiled model."""
     facts = {}
     inner = classifier.classifier if isinstance(classifier, RecordClassifier) else classifier
     if isinstance(classifier, RecordClassifier):
@@ -37,26 +37,26 @@ def describe_classifier(classifier: CompiledClassifier | RecordClassifier | Tree
 
 
 def describe_parser(parser: SavedModel) -> dict[str, str]:
-    """Return facts about a parser, a chunker, or a part of one."""
-    found = {
+    """Describe a parser, a chunker, or a part of one."""
+    facts = {
         "kind": f"{parser.noun}, made by {parser.estimator}",
         "features": f"{parser.n_features_:,}",
         "classifiers": f"{len(parser.parts_):,}",
         "size of their tables": format_bytes(parser.nbytes),
     }
-    return found | {f"parameter {name}": str(value) for name, value in parser.parameters.items()}
+    return facts | {f"parameter {name}": str(value) for name, value in parser.parameters.items()}
 
 
 def describe_training(model: Model) -> dict[str, str]:
-    """Return facts about a model's training."""
+    """Describe the training of a model."""
     origin = model.origin
     facts = {"learner": str(origin["learner"])} if "learner" in origin else {}
     if "format" in origin:
         facts["read from"] = f"a model of {origin['format']}"
-    named = {"objective": "objective", "gap": "relative gap to the optimum", "n_iter": "passes"}
-    for name, words in named.items():
+    titles = {"objective": "objective", "gap": "relative gap to the optimum", "n_iter": "passes"}
+    for name, title in titles.items():
         if isinstance(origin.get(name), int | float):
-            facts[words] = format_number(float(origin[name]), 6)
+            facts[title] = format_number(float(origin[name]), 6)
     parameters = origin.get("parameters")
     if isinstance(parameters, dict):
         facts |= {f"parameter {name}": _format_value(value) for name, value in parameters.items()}
@@ -66,7 +66,7 @@ def describe_training(model: Model) -> dict[str, str]:
 
 
 def merge_facts(facts_of_models: Sequence[dict[str, str]]) -> list[tuple[str, list[str]]]:
-    """Return each fact for all models, in the order of the first model that has it."""
+    """Merge the facts of models into rows of (name, values); a value is "" if a model has no such fact."""
     names = dict.fromkeys(name for facts in facts_of_models for name in facts)
     return [(name, [facts.get(name, "") for facts in facts_of_models]) for name in names]
 
@@ -78,9 +78,9 @@ def _format_value(value: Any) -> str:
 def _describe_answers(model: Model) -> str:
     if model.decision.ranking:
         return "a score to rank by"
-    words = _ANSWERS.get(model.decision.scheme)
-    found = model.classes.tolist()
-    return words or f"{format_count(len(found), 'class', 'classes')}: {format_labels(found)}"
+    answer = _ANSWERS.get(model.decision.scheme)
+    classes = model.classes.tolist()
+    return answer or f"{format_count(len(classes), 'class', 'classes')}: {format_labels(classes)}"
 
 
 def _describe_content(model: Model) -> str:
@@ -89,7 +89,7 @@ def _describe_content(model: Model) -> str:
     if isinstance(model, LinearModel):
         return "one weight per feature" + (" and class" if model.n_scores > 1 else "")
     if isinstance(model, ConjunctionModel):
-        most = format_count(model.degree, "feature")
-        return f"weights of {format_count(model.n_conjunctions, 'conjunction')} of at most {most}"
+        n_features = format_count(model.degree, "feature")
+        return f"weights of {format_count(model.n_conjunctions, 'conjunction')} of at most {n_features}"
     assert isinstance(model, TreeModel)
     return f"{format_count(model.n_support, 'support tree')}, {model.kernel.words()}"

@@ -18,42 +18,44 @@ from unkernel.report.model_summary import (
     describe_parser,
     describe_training,
 )
-from unkernel.report.page import style
+from unkernel.report.page import read_style
 
 
-def make_notebook_html(shown: Any) -> str:
+def make_notebook_html(value: Any) -> str:
     """Return a table of facts about an object, with its style sheet."""
-    return element("div", element("style", Html(style("tables.css"))), _table(shown), class_="unkernel")
+    return element(
+        "div", element("style", Html(read_style("tables.css"))), _make_table(value), class_="unkernel"
+    )
 
 
 @singledispatch
-def _table(shown: Any) -> Html:
-    return element("pre", repr(shown))
+def _make_table(value: Any) -> Html:
+    return element("pre", repr(value))
 
 
-@_table.register
-def _(shown: Model) -> Html:
-    return _facts(shown, describe_model(shown) | describe_training(shown))
+@_make_table.register
+def _(value: Model) -> Html:
+    return _make_facts_table(value, describe_model(value) | describe_training(value))
 
 
-@_table.register
-def _(shown: SavedModel) -> Html:
-    return _facts(shown, describe_parser(shown))
+@_make_table.register
+def _(value: SavedModel) -> Html:
+    return _make_facts_table(value, describe_parser(value))
 
 
-@_table.register(CompiledClassifier)
-@_table.register(RecordClassifier)
-@_table.register(TreeClassifier)
-def _(shown: Any) -> Html:
-    return _facts(shown, describe_classifier(shown))
+@_make_table.register(CompiledClassifier)
+@_make_table.register(RecordClassifier)
+@_make_table.register(TreeClassifier)
+def _(value: Any) -> Html:
+    return _make_facts_table(value, describe_classifier(value))
 
 
-@_table.register(Explanation)
-@_table.register(TreeExplanation)
-def _(shown: Any) -> Html:
-    return make_explanation_table(shown)
+@_make_table.register(Explanation)
+@_make_table.register(TreeExplanation)
+def _(value: Any) -> Html:
+    return make_explanation_table(value)
 
 
-def _facts(shown: Any, found: dict[str, str]) -> Html:
-    name = type(shown).__name__
-    return facts([""], [(fact, [words]) for fact, words in found.items()], caption=name)
+def _make_facts_table(value: Any, facts_of_value: dict[str, str]) -> Html:
+    class_name = type(value).__name__
+    return facts([""], [(name, [text]) for name, text in facts_of_value.items()], caption=class_name)

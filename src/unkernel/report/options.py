@@ -9,18 +9,19 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs of mistakes; correct predictions cost nothing."""
+    """Costs of false positives and false negatives; correct predictions cost nothing."""
 
-    false_alarm: float = 1.0
-    miss: float = 1.0
+    false_positive: float = 1.0
+    false_negative: float = 1.0
 
     def __post_init__(self) -> None:
         """Check that both costs are finite and not negative."""
-        for name in ("false_alarm", "miss"):
+        for name in ("false_positive", "false_negative"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0):
-                words = name.replace("_", " ")
-                raise ValueError(f"the cost of a {words} must be a number from 0 on, got {value}")
+                raise ValueError(
+                    f"the cost of a {name.replace('_', ' ')} must be a number from 0 on, got {value}"
+                )
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Choices:
     costs : Costs or None
         Costs of mistakes, for the table of thresholds of two classes; None means 1 each.
     top : int
-        How many of the largest weights to list.
+        The number of largest weights to list.
     mistakes : int
-        How many wrong predictions to show.
+        The number of wrong predictions to show.
     title : str or None
     records : bool
         Whether the page may show test examples.
@@ -52,6 +53,6 @@ class Choices:
         return self.mistakes if self.records else 0
 
     def check_no_costs(self, reason: str) -> None:
-        """Raise a ValueError if costs are given: without a table of thresholds, they would be ignored."""
+        """Raise a ValueError if costs are given, because a report without thresholds would ignore them."""
         if self.costs is not None:
             raise ValueError(f"costs is for two classes; {reason}")

@@ -1,4 +1,4 @@
-"""A report: sections, and the page that shows them."""
+"""A report: its sections, and the HTML page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unkernel.data.frames import frame_of
 from unkernel.measures.intervals import Measure
 from unkernel.report.markup import Html, element, escape_html, join_parts, paragraph
 
-_HEIGHT = "80vh"  # of a report in a notebook
+_NOTEBOOK_HEIGHT = "80vh"  # height of a report in a notebook
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """Return the anchor that links refer to."""
+        """Return the id of the section, for links."""
         return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
 
 
@@ -77,7 +77,7 @@ class Report:
         Returns
         -------
         str
-            The whole page.
+            The complete page.
         """
         links = [
             element("li", element("a", section.title, href=f"#{section.anchor}")) for section in self.sections
@@ -88,7 +88,12 @@ class Report:
         ]
         body = join_parts(
             [
-                element("header", element("h1", self.title), *self._summaries(), *map(_remark, self.notes)),
+                element(
+                    "header",
+                    element("h1", self.title),
+                    *self._format_summaries(),
+                    *map(_format_note, self.notes),
+                ),
                 element("nav", element("ul", *links), aria_label="Sections"),
                 element("main", *parts),
                 element("footer", element("p", f"Made by unkernel {__version__}.")),
@@ -99,11 +104,11 @@ class Report:
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             '<meta name="color-scheme" content="light dark">\n'
             f"<title>{escape_html(self.title)}</title>\n"
-            f"<style>\n{style('tables.css')}{style('page.css')}</style>\n</head>\n"
+            f"<style>\n{read_style('tables.css')}{read_style('page.css')}</style>\n</head>\n"
             f'<body class="unkernel">\n{body}\n</body>\n</html>\n'
         )
 
-    def _summaries(self) -> list[Html]:
+    def _format_summaries(self) -> list[Html]:
         lists = []
         for name, sentences in self.summary.items():
             lines = [element("li", sentence) for sentence in sentences]
@@ -119,7 +124,7 @@ class Report:
         Parameters
         ----------
         path : str or path-like
-            Where to write the file.
+            The file to write.
         """
         with replace_file(path) as file:
             file.write(self.html().encode())
@@ -148,23 +153,23 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        """Return the page for a notebook, separated from the notebook's own style."""
+        """Return the page for a notebook, in a frame, so the style of the notebook does not affect it."""
         return element(
             "iframe",
             srcdoc=self.html(),
             title=self.title,
             sandbox="",
-            style=f"width: 100%; height: {_HEIGHT}; border: 0",
+            style=f"width: 100%; height: {_NOTEBOOK_HEIGHT}; border: 0",
         )
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {len(self.sections)} sections)"
 
 
-def _remark(note: str) -> Html:
+def _format_note(note: str) -> Html:
     return paragraph(f"{note[0].upper()}{note[1:]}.")
 
 
-def style(name: str) -> str:
-    """Return a style sheet of this package."""
+def read_style(name: str) -> str:
+    """Read a style sheet of this package."""
     return resources.files("unkernel.report").joinpath(name).read_text(encoding="utf-8")

@@ -23,14 +23,14 @@ from unkernel.report.summary import (
     summarize_quality,
 )
 
-_LONG_DISTANCE = 6
+_LONG_DISTANCE = 6  # bunsetsu; larger distances are one group
 
 
 def summarize_parser(measures: Any) -> list[str]:
-    """Return sentences about a parser, chunker or tagger: its quality, a baseline and its worst failures."""
+    """Return sentences about a parser, chunker or tagger: its quality, a baseline, and its weaknesses."""
     lines = [summarize_quality(measures, [])]
     if isinstance(measures, TagMeasures):
-        gold, predicted = measures.texts(measures.columns[0])
+        gold, predicted = measures.list_values(measures.columns[0])
         values, codes = np.unique(gold, return_inverse=True)
         most_frequent = values[np.bincount(codes).argmax()]
         lines.append(
@@ -43,10 +43,14 @@ def summarize_parser(measures: Any) -> list[str]:
         lines.append(_describe_weakest("tag", values, codes, gold != predicted))
     elif isinstance(measures, HeadMeasures):
         is_dependency = measures.lengths > 0
-        usual = np.bincount(measures.lengths[is_dependency], minlength=2)[1:].argmax() + 1
-        share = float((measures.lengths[is_dependency] == usual).mean()) if is_dependency.any() else 0.0
+        most_frequent_distance = np.bincount(measures.lengths[is_dependency], minlength=2)[1:].argmax() + 1
+        share = (
+            float((measures.lengths[is_dependency] == most_frequent_distance).mean())
+            if is_dependency.any()
+            else 0.0
+        )
         lines.append(
-            f"The most frequent distance of a head is {usual}: "
+            f"The most frequent distance of a head is {most_frequent_distance}: "
             f"{format_percent(share, 1)} of the heads are that far."
         )
     if isinstance(measures, TreeMeasures) or (

@@ -26,8 +26,8 @@ from unkernel.parsing import (
     TokenizerModel,
 )
 from unkernel.parsing.arc_eager.model import read_comparable_trees, read_gold_trees, read_nonempty
-from unkernel.parsing.bunsetsu.model import read_nonempty as bunsetsu_of
-from unkernel.parsing.chunks.model import read_nonempty as chunks_of
+from unkernel.parsing.bunsetsu.model import read_nonempty as read_bunsetsu
+from unkernel.parsing.chunks.model import read_nonempty as read_chunks
 from unkernel.parsing.parser_model import SavedModel
 from unkernel.report.options import Choices
 from unkernel.report.page import Report, Section
@@ -37,17 +37,17 @@ from unkernel.report.sections.quality import make_quality_section
 
 
 def _list_specific_sections(measured_models: Sequence[Any], choices: Choices) -> list[Section | None]:
-    """Return the sections that only this kind of parser has; the list is empty for tokenizers."""
-    first = measured_models[0]
-    if isinstance(first, ChunkMeasures):
+    """Return the sections that are specific to this kind of parser; there are none for tokenizers."""
+    model = measured_models[0]
+    if isinstance(model, ChunkMeasures):
         return [parse_errors.make_types_section(measured_models)]
-    if isinstance(first, TagMeasures):
+    if isinstance(model, TagMeasures):
         return [parse_errors.make_tags_section(measured_models)]
-    has_heads = isinstance(first, HeadMeasures)
-    has_trees = isinstance(first, TextTreeMeasures) and "las" in first.result.measured
+    has_heads = isinstance(model, HeadMeasures)
+    has_trees = isinstance(model, TextTreeMeasures) and "las" in model.result.measured
     return [
         parse_errors.make_relations_section(measured_models)
-        if has_trees or isinstance(first, TreeMeasures)
+        if has_trees or isinstance(model, TreeMeasures)
         else None,
         parse_errors.make_distance_section(measured_models) if has_trees or has_heads else None,
         parse_errors.make_mistakes_section(measured_models, choices.n_shown)
@@ -56,11 +56,11 @@ def _list_specific_sections(measured_models: Sequence[Any], choices: Choices) ->
     ]
 
 
-# For each kind of parsers: the function that reads its sentences, and the class that measures it.
+# Maps a class of parsers to the function that reads annotated sentences, and the class of measures.
 _KINDS: dict[type[SavedModel], tuple[Callable[[Any], Any], type[ParserMeasures]]] = {
     ArcEagerModel: (read_gold_trees, TreeMeasures),
-    BunsetsuModel: (bunsetsu_of, BunsetsuMeasures),
-    ChunkModel: (chunks_of, ChunkMeasures),
+    BunsetsuModel: (read_bunsetsu, BunsetsuMeasures),
+    ChunkModel: (read_chunks, ChunkMeasures),
     TaggerModel: (read_nonempty, TagMeasures),
     TextParserModel: (read_comparable_trees, TextTreeMeasures),
     TokenizerModel: (read_nonempty, TextMeasures),
@@ -74,7 +74,7 @@ def make_parser_report(
     threads: int,
     options: Mapping[str, Any] | None = None,
 ) -> Report:
-    """Return the report of one parser, or of several of the same kind, on annotated sentences.
+    """Make a report on one parser, or on several of the same kind, from annotated sentences.
 
     Parameters
     ----------
@@ -83,20 +83,20 @@ def make_parser_report(
     choices : Choices
     threads : int
     options : mapping, default=None
-        Options of their ``evaluate``.
+        Options of ``evaluate``.
     """
     choices.check_no_costs("this is a parser")
-    first = next(iter(parsers.values()))
+    first_parser = next(iter(parsers.values()))
     for name, other in parsers.items():
-        if type(other) is not type(first):
+        if type(other) is not type(first_parser):
             raise ValueError(
-                f"{next(iter(parsers))} and {name} cannot be compared: one was made by {first.estimator}, "
-                f"the other by {other.estimator}"
+                f"{next(iter(parsers))} and {name} cannot be compared: one was made by "
+                f"{first_parser.estimator}, the other by {other.estimator}"
             )
-    read, measures_type = _KINDS[type(first)]
-    corpus = read(source)
-    make = partial(measures_type, gold=corpus, threads=threads, options=options or {})
-    measured_models = [make(name, parser) for name, parser in parsers.items()]
+    read_corpus, measures_type = _KINDS[type(first_parser)]
+    corpus = read_corpus(source)
+    make_measures = partial(measures_type, gold=corpus, threads=threads, options=options or {})
+    measured_models = [make_measures(name, parser) for name, parser in parsers.items()]
     file = Path(corpus.name).name
     all_sections = [
         parse_errors.make_models_section(measured_models),

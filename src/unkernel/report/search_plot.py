@@ -1,4 +1,4 @@
-"""Plots of a search: time against size and against tries. Needs matplotlib, which is optional."""
+"""Plots of a search for engines: time against size, and against the size of tries (with matplotlib)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _FORMATS = (".png", ".svg", ".pdf")
 _INCHES = (8.0, 5.5)
 _DOTS_PER_INCH = 150
 _TIME = "µs per row, one thread"
-# Which round numbers of each decade get ticks, by the ratio of the largest value to the smallest.
+# Pairs: the smallest ratio of the largest to the smallest value, and the multiples of 10^k with ticks.
 _TICKS = ((1000.0, (1.0,)), (30.0, (1.0, 2.0, 5.0)), (1.3, (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)))
-_NARROW = _TICKS[-1][0]
-_SIDES = ((0, 11), (9, 8), (11, 0), (9, -8), (0, -11), (-9, -8), (-11, 0), (-9, 8))  # in points
+_MIN_LOG_RATIO = _TICKS[-1][0]
+_LABEL_OFFSETS = ((0, 11), (9, 8), (11, 0), (9, -8), (0, -11), (-9, -8), (-11, 0), (-9, 8))  # in points
 
 
 def check_format(path: Path) -> None:
@@ -30,14 +30,14 @@ def check_format(path: Path) -> None:
 
 
 def check_matplotlib(user: str = "--plot") -> None:
-    """Fail now, instead of after an hour of work, if matplotlib is missing."""
+    """Raise a ValueError if matplotlib is missing; call this before the search."""
     import_figure_class(user)
 
 
 def import_figure_class(user: str = "--plot") -> Any:
-    """Return matplotlib's figure class, without pyplot, which would need a screen and keep state.
+    """Import matplotlib's figure class; pyplot is not used, because it has global state.
 
-    Without matplotlib, the message names the `user` that needs it.
+    If matplotlib is missing, the message of the ValueError begins with `user`.
     """
     try:
         return importlib.import_module("matplotlib.figure").Figure
@@ -57,14 +57,14 @@ def group_trie_sizes(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
         if not candidate.fused and not candidate.grouped:
             layout = candidate.engine, candidate.rare, candidate.head_bytes
             lines.setdefault(layout, {})[candidate.trie_nodes] = candidate
-    with_tries = [line for line in lines.values() if any(line) and len(line) > 1]
-    return [[line[nodes] for nodes in sorted(line)] for line in with_tries]
+    lines_with_tries = [line for line in lines.values() if any(line) and len(line) > 1]
+    return [[line[nodes] for nodes in sorted(line)] for line in lines_with_tries]
 
 
-def frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
+def find_frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates for which no other candidate is both faster and smaller."""
     best: list[Candidate] = []
-    for candidate in sorted(candidates, key=lambda c: (c.nbytes, c.microseconds)):
+    for candidate in sorted(candidates, key=lambda candidate: (candidate.nbytes, candidate.microseconds)):
         if not best or candidate.microseconds < best[-1].microseconds:
             best.append(candidate)
     return best
@@ -98,8 +98,10 @@ def save_figure(figure: Any, path: Path) -> None:
 def _draw_all(axes: Any, candidates: Sequence[Candidate], lines: Sequence[Sequence[Candidate]]) -> None:
     """Plot microseconds against bytes on logarithmic axes, with a legend below the plot."""
     for engine in dict.fromkeys(candidate.engine for candidate in candidates):
-        of_engine = [candidate for candidate in candidates if candidate.engine == engine]
-        axes.scatter([c.nbytes for c in of_engine], [c.microseconds for c in of_engine], label=engine)
+        engine_candidates = [candidate for candidate in candidates if candidate.engine == engine]
+        axes.scatter(
+            [c.nbytes for c in engine_candidates], [c.microseconds for c in engine_candidates], label=engine
+        )
     for line in lines:
         nbytes, times = [c.nbytes for c in line], [c.microseconds for c in line]
         axes.plot(nbytes, times, "--", color="grey", zorder=0, label=f"{line[0].engine}, with tries")
@@ -107,48 +109,52 @@ def _draw_all(axes: Any, candidates: Sequence[Candidate], lines: Sequence[Sequen
         point = (candidate.nbytes, candidate.microseconds)
         axes.scatter(*point, s=180, facecolors="none", edgecolors="black", label="chosen")
     axes.set(xlabel="size of the tables", ylabel=_TIME)
-    axes.margins(x=0.12, y=0.12)  # room for the numbers
+    axes.margins(x=0.12, y=0.12)  # space for the numbers
     set_log_scale(axes, "x", [c.nbytes for c in candidates], format_bytes)
     set_log_scale(axes, "y", [c.microseconds for c in candidates], "{:g}".format)
     axes.grid(True, which="both", alpha=0.2)
-    _number(axes, candidates)
+    _number_frontier(axes, candidates)
     _add_legend_below(axes)
 
 
-def set_log_scale(axes: Any, which: str, values: Sequence[float], shown: Callable[[float], str]) -> None:
-    """Make an axis logarithmic, with ticks at round numbers, in words and without powers of ten.
+def set_log_scale(
+    axes: Any, axis_name: str, values: Sequence[float], format_value: Callable[[float], str]
+) -> None:
+    """Make an axis logarithmic, with ticks at round numbers that are written without powers of ten.
 
-    If all values are nearly equal, the axis is linear, because there may be no round number near them.
+    If the values are nearly equal, the axis stays linear, because there may be no round number in its range.
     """
-    ticks, axis = importlib.import_module("matplotlib.ticker"), getattr(axes, f"{which}axis")
+    ticks, axis = importlib.import_module("matplotlib.ticker"), getattr(axes, f"{axis_name}axis")
     spread = max(values) / min(values)
-    if spread >= _NARROW:
-        axes.set(**{f"{which}scale": "log"})
-        round_numbers = next(numbers for least, numbers in _TICKS if spread >= least)
+    if spread >= _MIN_LOG_RATIO:
+        axes.set(**{f"{axis_name}scale": "log"})
+        round_numbers = next(numbers for ratio, numbers in _TICKS if spread >= ratio)
         axis.set_major_locator(ticks.LogLocator(subs=round_numbers))
         axis.set_minor_formatter(ticks.NullFormatter())
-    axis.set_major_formatter(lambda value, _: shown(value))
+    axis.set_major_formatter(lambda value, _: format_value(value))
 
 
-def _number(axes: Any, candidates: Sequence[Candidate]) -> None:
-    """Put numbers beside the unbeaten candidates, which the legend below names.
+def _number_frontier(axes: Any, candidates: Sequence[Candidate]) -> None:
+    """Write a number beside each candidate of the frontier, and add the numbers to the legend.
 
-    A number is placed on the side of its point that is farthest from all points and other numbers.
+    Each number is at the offset that is farthest from all points and other numbers.
     """
-    axes.figure.draw_without_rendering()  # places are unknown until then
-    places = axes.transData.transform([(c.nbytes, c.microseconds) for c in candidates])
-    occupied = [tuple(place) for place in places.tolist()]
+    axes.figure.draw_without_rendering()  # computes the positions of the points
+    positions = axes.transData.transform([(c.nbytes, c.microseconds) for c in candidates])
+    occupied = [tuple(position) for position in positions.tolist()]
     pixels = axes.figure.dpi / 72  # per point
-    for number, candidate in enumerate(frontier(candidates), 1):
+    for number, candidate in enumerate(find_frontier(candidates), 1):
         point = (candidate.nbytes, candidate.microseconds)
         x, y = axes.transData.transform(point).tolist()
-        side_of_place = {(x + pixels * side[0], y + pixels * side[1]): side for side in _SIDES}
-        best_place = max(side_of_place, key=lambda place: min(math.dist(place, other) for other in occupied))
-        occupied.append(best_place)
+        offset_at = {(x + pixels * offset[0], y + pixels * offset[1]): offset for offset in _LABEL_OFFSETS}
+        best_position = max(
+            offset_at, key=lambda position: min(math.dist(position, other) for other in occupied)
+        )
+        occupied.append(best_position)
         axes.annotate(
             str(number),
             point,
-            xytext=side_of_place[best_place],
+            xytext=offset_at[best_position],
             textcoords="offset points",
             ha="center",
             va="center",
@@ -163,7 +169,7 @@ def _add_legend_below(axes: Any) -> None:
 
 
 def _draw_tries(axes: Any, candidates: Sequence[Candidate], lines: Sequence[Sequence[Candidate]]) -> None:
-    """Plot microseconds against the nodes of tries, beside the fastest candidate without one."""
+    """Plot microseconds against the nodes of tries, with a line for the fastest candidate without a trie."""
     for line in lines:
         with_tries = [candidate for candidate in line if candidate.trie_nodes]
         nodes, times = [c.trie_nodes for c in with_tries], [c.microseconds for c in with_tries]

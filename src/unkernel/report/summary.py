@@ -1,4 +1,4 @@
-"""The first lines of a report: the quality of a model, its lead over baselines, and its worst failures."""
+"""The first lines of a report: the quality of a model, a comparison with baselines, and its weaknesses."""
 
 from __future__ import annotations
 
@@ -23,52 +23,54 @@ from unkernel.measures.predictions import ModelPredictions
 from unkernel.measures.value_measures import R_SQUARED, ROOT_SQUARED, ValueMeasures
 from unkernel.report.linear_baseline import LinearBaseline
 
-_MIN_GROUP_SIZE = 20  # smaller groups fail by chance
-_PARTS = 4  # of the values of a regression
+_MIN_GROUP_SIZE = 20  # smaller groups may have many mistakes by chance
+_N_INTERVALS = 4  # intervals of the true values of a regression
 
 
 def summarize_classes(measures: ClassMeasures, baseline: LinearBaseline | None) -> list[str]:
     """Return three sentences about a classifier."""
     predictions = measures.predictions
     assert isinstance(predictions, ModelPredictions)
-    is_right = predictions.predicted == predictions.gold
+    is_correct = predictions.predicted == predictions.gold
     counts = np.bincount(predictions.gold, minlength=len(predictions.classes))
     majority = int(counts.argmax())
     comparison = compare_accuracy(
         f"Always predicting {predictions.classes[majority]}, the most frequent class of these examples,",
-        is_right,
+        is_correct,
         predictions.gold == majority,
     )
     if baseline is not None:
         comparison += " " + compare_accuracy(
-            "A linear model of the same features", is_right, baseline.find_correct(predictions)
+            "A linear model of the same features", is_correct, baseline.find_correct(predictions)
         )
     return [
         summarize_quality(measures, [ACCURACY, ROC_AREA]),
         comparison,
-        _find_weakness(predictions, ~is_right),
+        _find_weakness(predictions, ~is_correct),
     ]
 
 
 def summarize_values(measures: ValueMeasures) -> list[str]:
     """Return three sentences about a regression."""
     gold, errors = measures.gold, np.abs(measures.errors)
-    model, mean = float(np.sqrt((errors**2).mean())), float(gold.std())
-    comparison = f"Always predicting the mean of these values has a {ROOT_SQUARED} of {format_number(mean)}"
-    if mean > 0:
-        change = "smaller" if model <= mean else "larger"
-        comparison += f": the model's is {format_percent(abs(1 - model / mean), 1)} {change}"
-    edges = np.unique(np.quantile(gold, np.linspace(0, 1, _PARTS + 1)))
+    model_error, baseline_error = float(np.sqrt((errors**2).mean())), float(gold.std())
+    comparison = (
+        f"Always predicting the mean of these values has a {ROOT_SQUARED} of {format_number(baseline_error)}"
+    )
+    if baseline_error > 0:
+        change = "smaller" if model_error <= baseline_error else "larger"
+        comparison += f": the model's is {format_percent(abs(1 - model_error / baseline_error), 1)} {change}"
+    edges = np.unique(np.quantile(gold, np.linspace(0, 1, _N_INTERVALS + 1)))
     group = np.clip(np.searchsorted(edges, gold, side="right") - 1, 0, max(len(edges) - 2, 0))
     sizes = np.bincount(group)
     means = np.bincount(group, weights=errors) / np.maximum(sizes, 1)
     worst = int(means.argmax())
     ends = f"{format_number(edges[worst])} to {format_number(edges[min(worst + 1, len(edges) - 1)])}"
-    fails = (
+    weakness = (
         f"The model fails most for true values from {ends}: the mean absolute error is "
         f"{format_number(means[worst])} there, and {format_number(float(errors.mean()))} overall."
     )
-    return [summarize_quality(measures, [ROOT_SQUARED, R_SQUARED]), comparison + ".", fails]
+    return [summarize_quality(measures, [ROOT_SQUARED, R_SQUARED]), comparison + ".", weakness]
 
 
 def summarize_ranks(measures: Any, baseline: LinearBaseline | None, *, records: bool) -> list[str]:
@@ -87,8 +89,8 @@ def summarize_ranks(measures: Any, baseline: LinearBaseline | None, *, records: 
     lines = [summarize_quality(measures, [ORDERED, "NDCG@10"]), comparison]
     pairs, ordered = measures.pairs.T
     if len(pairs) > 1 and (pairs > 0).any():
-        large = pairs >= min(_MIN_GROUP_SIZE, pairs.max())
-        worst = int(np.where(large, ordered / np.maximum(pairs, 1), np.inf).argmin())
+        is_large = pairs >= min(_MIN_GROUP_SIZE, pairs.max())
+        worst = int(np.where(is_large, ordered / np.maximum(pairs, 1), np.inf).argmin())
         name = f"query {measures.queries[worst]}" if records else "one query"
         lines.append(
             f"Fails most in {name}: {format_percent(ordered[worst] / pairs[worst], 1)} of its "
@@ -98,39 +100,37 @@ def summarize_ranks(measures: Any, baseline: LinearBaseline | None, *, records: 
 
 
 def summarize_quality(measures: PredictionMeasures, names: Sequence[str]) -> str:
-    """Return a sentence with those measures in `names` that exist, or else with the first two measures."""
+    """Return a sentence with the measures in `names`; if none of them exists, with the first two measures."""
     by_name = {measure.name: measure for measure in measures.measures}
-    words = [_describe_measure(by_name[name]) for name in names if name in by_name] or [
-        _describe_measure(measure) for measure in measures.measures[:2]
-    ]
-    text = "; ".join(words)
+    selected = [by_name[name] for name in names if name in by_name] or measures.measures[:2]
+    text = "; ".join(map(_describe_measure, selected))
     return f"{text[0].upper()}{text[1:]}."
 
 
 def find_weakest_group(groups: NDArray[Any], wrong: NDArray[Any]) -> int | None:
     """Return the group with the largest share of mistakes, or None if there is no mistake.
 
-    Groups are compared by the lower end of Wilson's interval, so that small groups do not win by chance.
+    Groups are compared by the lower ends of Wilson's intervals, which favours large groups.
     """
     sizes, mistakes = np.bincount(groups), np.bincount(groups, weights=wrong)
     return _find_largest_share(sizes, mistakes)
 
 
-def describe_group(words: str, mistakes: float, size: float, unit: str) -> str:
-    """Return how many examples of a group are wrong."""
+def describe_group(subject: str, mistakes: float, size: float, unit: str) -> str:
+    """Return a text that says how many examples of a group are wrong."""
     share = format_percent(mistakes / size, 1)
-    return f"{words}: {mistakes:,.0f} of {size:,.0f} {unit} are wrong ({share})"
+    return f"{subject}: {mistakes:,.0f} of {size:,.0f} {unit} are wrong ({share})"
 
 
 def _find_largest_share(sizes: NDArray[Any], mistakes: NDArray[Any]) -> int | None:
+    """Return the group with the largest lower end of Wilson's interval of the share of mistakes."""
     if not mistakes.any():
         return None
-    large = sizes >= min(_MIN_GROUP_SIZE, sizes.max())
-    lows = [
-        compute_wilson_interval(*pair)[0] if use else -1.0
-        for *pair, use in zip(mistakes, sizes, large, strict=True)
-    ]
-    return int(np.argmax(lows))
+    is_large = sizes >= min(_MIN_GROUP_SIZE, sizes.max())
+    low_ends = np.full(len(sizes), -1.0)
+    for group in np.flatnonzero(is_large).tolist():
+        low_ends[group] = compute_wilson_interval(mistakes[group], sizes[group])[0]
+    return int(np.argmax(low_ends))
 
 
 def _find_weakness(predictions: ModelPredictions, wrong: NDArray[np.bool_]) -> str:
@@ -143,15 +143,15 @@ def _find_weakness(predictions: ModelPredictions, wrong: NDArray[np.bool_]) -> s
     predicted_counts = np.bincount(
         predictions.predicted[is_member & wrong], minlength=len(predictions.classes)
     )
-    words = describe_group(
+    description = describe_group(
         f"Fails most on class {predictions.classes[weakest]}",
         int(wrong[is_member].sum()),
         int(is_member.sum()),
         unit,
     )
     if predicted_counts.any():
-        words += f", most often predicted as {predictions.classes[int(predicted_counts.argmax())]}"
-    return f"{words}.{_find_weak_segment(predictions, wrong, unit)}"
+        description += f", most often predicted as {predictions.classes[int(predicted_counts.argmax())]}"
+    return f"{description}.{_find_weak_segment(predictions, wrong, unit)}"
 
 
 def _find_weak_segment(predictions: ModelPredictions, wrong: NDArray[np.bool_], unit: str) -> str:
@@ -164,22 +164,24 @@ def _find_weak_segment(predictions: ModelPredictions, wrong: NDArray[np.bool_], 
         np.bincount(rows.indices, weights=entry_weights, minlength=len(names))
         for entry_weights in (np.ones(rows.nnz), weights, rows.data != 1.0)
     )
-    sizes[other_values > 0] = 0.0  # a number is not a segment
+    sizes[other_values > 0] = 0.0  # features with values other than 1 are not segments
     weakest = _find_largest_share(sizes, np.where(sizes > 0, mistakes, 0.0))
     if weakest is None or compute_wilson_interval(mistakes[weakest], sizes[weakest])[0] <= wrong.mean():
         return ""
-    words = describe_group(f"among {unit} with {names[weakest]}", mistakes[weakest], sizes[weakest], unit)
-    return f" Weakest segment: {words.removeprefix('among ')}."
+    segment = f"{unit} with {names[weakest]}"
+    return f" Weakest segment: {describe_group(segment, mistakes[weakest], sizes[weakest], unit)}."
 
 
-def compare_accuracy(baseline: str, is_right: NDArray[np.bool_], baseline_is_right: NDArray[np.bool_]) -> str:
+def compare_accuracy(
+    baseline: str, is_correct: NDArray[np.bool_], baseline_is_correct: NDArray[np.bool_]
+) -> str:
     """Return a sentence that compares the correct predictions of the model with a baseline's."""
-    difference = is_right.astype(np.float64) - baseline_is_right
+    difference = is_correct.astype(np.float64) - baseline_is_correct
     differences = np.array(
         [counts @ difference / len(difference) for counts in draw_resamples(len(difference))]
     )
-    words = _describe_difference(float(difference.mean()), *compute_central_interval(differences))
-    return f"{baseline} has an accuracy of {format_percent(float(baseline_is_right.mean()))}: {words}."
+    comparison = _describe_difference(float(difference.mean()), *compute_central_interval(differences))
+    return f"{baseline} has an accuracy of {format_percent(float(baseline_is_correct.mean()))}: {comparison}."
 
 
 def _describe_difference(value: float, low: float, high: float) -> str:

@@ -1,4 +1,4 @@
-"""A plot of the settings tried: a measure against one parameter, one line per setting of the other ones."""
+"""A plot of tuned settings: a measure against one parameter, with a line for each value of the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
     figure = new_figure(1)
     axes = figure.add_subplot(1, 1, 1)
     x_parameter = _choose_axis(result["parameters"], result["settings"])
-    for words, line in group_lines(result["parameters"], x_parameter, result["settings"]):
+    for label, line in group_lines(result["parameters"], x_parameter, result["settings"]):
         measured = [setting["measures"].get(result["criterion"]) for setting in line]
         measured_settings = [
             (setting, measure) for setting, measure in zip(line, measured, strict=True) if measure is not None
@@ -27,7 +27,7 @@ def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
             [measure["mean"] for _, measure in measured_settings],
             [measure["std"] or 0.0 for _, measure in measured_settings],
         )
-        axes.errorbar(xs, means, yerr=spread, marker="o", capsize=3, label=words or None)
+        axes.errorbar(xs, means, yerr=spread, marker="o", capsize=3, label=label or None)
     best = result["settings"][result["best"]]
     best_x = best[x_parameter] if x_parameter else ""
     value = best["measures"][result["criterion"]]["mean"]
@@ -45,27 +45,27 @@ def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
 def group_lines(
     varied: Sequence[str], x_parameter: str | None, settings: Sequence[Setting]
 ) -> list[tuple[str, list[Setting]]]:
-    """Return groups of settings that differ only in `x_parameter`, each with the values they share."""
+    """Group settings that differ only in `x_parameter`; label each group with its other parameters."""
     lines: dict[str, list[Setting]] = {}
     for setting in settings:
-        words = ", ".join(f"{name} {setting[name]}" for name in varied if name != x_parameter)
-        lines.setdefault(words, []).append(setting)
+        label = ", ".join(f"{name} {setting[name]}" for name in varied if name != x_parameter)
+        lines.setdefault(label, []).append(setting)
     return [
-        (words, sorted(line, key=lambda setting: _sort_key(setting, x_parameter)))
-        for words, line in lines.items()
+        (label, sorted(line, key=lambda setting: _make_sort_key(setting, x_parameter)))
+        for label, line in lines.items()
     ]
 
 
-def _sort_key(setting: Setting, x_parameter: str | None) -> Any:
+def _make_sort_key(setting: Setting, x_parameter: str | None) -> Any:
     return 0 if x_parameter is None or isinstance(setting[x_parameter], str) else setting[x_parameter]
 
 
 def _choose_axis(varied: Sequence[str], settings: Sequence[Setting]) -> str | None:
-    """Return C if it varies, else the first numeric parameter, else the first."""
-    numbers = [name for name in varied if not any(isinstance(setting[name], str) for setting in settings)]
+    """Return "C" if it varies; otherwise, prefer the first numeric parameter to the first one."""
     if "C" in varied:
         return "C"
-    return numbers[0] if numbers else (varied[0] if varied else None)
+    numeric = [name for name in varied if not any(isinstance(setting[name], str) for setting in settings)]
+    return next(iter([*numeric, *varied]), None)
 
 
 def _is_logarithmic(values: Sequence[Any]) -> bool:

@@ -136,7 +136,7 @@ def _score_records(opened: OpenedRecords, name: str, question: Question) -> Mode
     if any(value is None for value in values):
         raise ValueError(f"{question.file}: not all records have a label in column {opened.target!r}")
     examples = Examples(
-        to_labels(values), Path(question.file).name, "record", shown=_ShownRecords(opened, blocks).__getitem__
+        to_labels(values), Path(question.file).name, "record", show=_ShownRecords(opened, blocks).__getitem__
     )
     joined = rows[0] if len(rows) == 1 else stack_rows(rows)
     return predict_examples(name, opened.classifier, joined, examples, question.threads)
@@ -170,6 +170,6 @@ def _score_trees(opened: OpenedTrees, name: str, question: Question) -> ModelPre
     tree_examples = read_for_model(opened.model, opened.path, question.file, question.display)
     forest = tree_examples.data.X
     examples = Examples(
-        np.asarray(tree_examples.labels), Path(question.file).name, "tree", shown=format_tree(forest)
+        np.asarray(tree_examples.labels), Path(question.file).name, "tree", show=format_tree(forest)
     )
     return predict_examples(name, opened.classifier, forest, examples, question.threads)

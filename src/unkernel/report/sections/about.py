@@ -17,15 +17,15 @@ def make_models_section(predictions: Sequence[ModelPredictions]) -> Section:
     return make_facts_section({model.name: describe_classifier(model.classifier) for model in predictions})
 
 
-def make_facts_section(known: Mapping[str, dict[str, str]]) -> Section:
+def make_facts_section(facts_of_models: Mapping[str, dict[str, str]]) -> Section:
     """Return the facts of models or parsers, by name."""
-    caption = "The model" if len(known) == 1 else "The models"
-    shown = facts(list(known), merge_facts(list(known.values())), caption=caption)
-    return Section("Model" if len(known) == 1 else "Models", shown)
+    caption = "The model" if len(facts_of_models) == 1 else "The models"
+    content = facts(list(facts_of_models), merge_facts(list(facts_of_models.values())), caption=caption)
+    return Section("Model" if len(facts_of_models) == 1 else "Models", content)
 
 
 def make_engines_section(predictions: Sequence[ModelPredictions]) -> Section:
-    """Show time and memory of the engine in use, and of the engines tried when the model was compiled."""
+    """Show the time and memory of the engine, and of the engines that were tried by compiling."""
     unit = predictions[0].examples.unit
     rows = [
         [
@@ -37,21 +37,21 @@ def make_engines_section(predictions: Sequence[ModelPredictions]) -> Section:
         for model in predictions
     ]
     head = ["model", "engine", "memory", f"CPU time per {unit}"]
-    measured = table(head, rows, caption=f"Time and memory on these {unit}s", texts=[1])
+    times = table(head, rows, caption=f"Time and memory on these {unit}s", texts=[1])
     note = paragraph(
         f"The CPU time of scoring all {unit}s at once, without reading and encoding them, in one run.",
         note=True,
     )
-    tried = [_describe_search(model) for model in predictions if _candidates(model)]
-    return Section("Time and memory", join_parts([measured, note, *tried]))
+    searches = [_describe_search(model) for model in predictions if _get_candidates(model)]
+    return Section("Time and memory", join_parts([times, note, *searches]))
 
 
-def _candidates(predictions: ModelPredictions) -> Sequence[Candidate]:
+def _get_candidates(predictions: ModelPredictions) -> Sequence[Candidate]:
     return predictions.inner.candidates if isinstance(predictions.inner, CompiledClassifier) else ()
 
 
 def _describe_search(predictions: ModelPredictions) -> Html:
-    candidates = _candidates(predictions)
+    candidates = _get_candidates(predictions)
     rows = [
         [
             candidate.engine,

@@ -13,34 +13,34 @@ from unkernel.measures.predictions import ModelPredictions
 from unkernel.report.markup import join_parts, paragraph, table
 from unkernel.report.page import Section
 
-_MOST_EXACT = 1000  # disagreements; with more, the normal approximation is as good
+_MAX_EXACT = 1000  # disagreements; for more, the normal approximation is accurate
 
 
 def make_agreement_section(predictions: Sequence[ModelPredictions]) -> Section:
     """Show, for each pair of models, how often both models are correct, only one of them, or neither."""
     rows = []
     for model, other_model in combinations(predictions, 2):
-        first_is_right, second_is_right = (
+        is_first_correct, is_second_correct = (
             model.predicted == model.gold,
             other_model.predicted == other_model.gold,
         )
-        only = (
-            int(np.count_nonzero(first_is_right & ~second_is_right)),
-            int(np.count_nonzero(second_is_right & ~first_is_right)),
+        only_one = (
+            int(np.count_nonzero(is_first_correct & ~is_second_correct)),
+            int(np.count_nonzero(is_second_correct & ~is_first_correct)),
         )
-        both_right, same = (
-            int(np.count_nonzero(first_is_right & second_is_right)),
+        both_correct, same = (
+            int(np.count_nonzero(is_first_correct & is_second_correct)),
             np.mean(model.predicted == other_model.predicted),
         )
         rows.append(
             [
                 f"{model.name} and {other_model.name}",
                 format_percent(float(same)),
-                f"{both_right:,}",
-                f"{only[0]:,}",
-                f"{only[1]:,}",
-                f"{len(first_is_right) - both_right - sum(only):,}",
-                format_number(compute_mcnemar_p(*only), 3),
+                f"{both_correct:,}",
+                f"{only_one[0]:,}",
+                f"{only_one[1]:,}",
+                f"{len(is_first_correct) - both_correct - sum(only_one):,}",
+                format_number(compute_mcnemar_p(*only_one), 3),
             ]
         )
     head = ["models", "same answer", "both right", "only the first", "only the second", "neither", "p"]
@@ -53,12 +53,12 @@ def make_agreement_section(predictions: Sequence[ModelPredictions]) -> Section:
 
 
 def compute_mcnemar_p(first: int, second: int) -> float:
-    """Return the two-sided p of McNemar's test; exact for few disagreements, with a correction for many.
+    """Return the two-sided p of McNemar's test: exact for few disagreements, else an approximation.
 
     >>> compute_mcnemar_p(0, 5)
     0.0625
     """
-    total, less = first + second, min(first, second)
-    if total > _MOST_EXACT:
+    total, smaller = first + second, min(first, second)
+    if total > _MAX_EXACT:
         return erfc(max(abs(first - second) - 1, 0) / sqrt(2 * total))
-    return min(1.0, 2 * sum(comb(total, k) for k in range(less + 1)) / float(2**total))
+    return min(1.0, 2 * sum(comb(total, k) for k in range(smaller + 1)) / float(2**total))

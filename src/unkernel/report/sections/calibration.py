@@ -31,16 +31,17 @@ class Bin:
 
 def make_calibration_section(measured_models: Sequence[ClassMeasures]) -> Section:
     """Show the calibration curve of each model with probabilities."""
-    with_probabilities = [model for model in measured_models if model.predictions.probabilities is not None]
-    if not with_probabilities:
+    probabilistic_models = [model for model in measured_models if model.predictions.probabilities is not None]
+    if not probabilistic_models:
         return Section(
             "Calibration", paragraph("There are no probabilities, so there is no calibration to show.")
         )
     bins_by_model = {
-        model.predictions.name: make_bins(*_get_predicted_and_observed(model)) for model in with_probabilities
+        model.predictions.name: make_bins(*_get_predicted_and_observed(model))
+        for model in probabilistic_models
     }
-    positive = with_probabilities[0].predictions.positive
-    subject = "the answer" if positive is None else str(with_probabilities[0].predictions.classes[positive])
+    positive = probabilistic_models[0].predictions.positive
+    subject = "the answer" if positive is None else str(probabilistic_models[0].predictions.classes[positive])
     parts = [
         _draw_bins(bins_by_model, subject),
         *(_list_bins(name, model_bins, subject) for name, model_bins in bins_by_model.items()),
@@ -49,9 +50,7 @@ def make_calibration_section(measured_models: Sequence[ClassMeasures]) -> Sectio
 
 
 def _get_predicted_and_observed(model: ClassMeasures) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return probabilities and outcomes: of the positive class for two classes, of the predicted class for
-    more.
-    """
+    """Return probabilities and outcomes, of the positive class or, for more classes, the predicted class."""
     predictions = model.predictions
     assert predictions.probabilities is not None
     if predictions.positive is not None:
@@ -60,17 +59,17 @@ def _get_predicted_and_observed(model: ClassMeasures) -> tuple[NDArray[np.float6
 
 
 def make_bins(predicted: NDArray[np.float64], observed: NDArray[np.bool_]) -> list[Bin]:
-    """Return ten bins of equal size, by probability; equal probabilities stay together."""
+    """Divide examples into ten bins of about the same size by probability; equal ones share a bin."""
     edges = np.unique(np.quantile(predicted, np.linspace(0, 1, _BINS + 1)[1:-1]))
     bin_of_example = np.searchsorted(edges, predicted, side="left")
-    found = []
+    model_bins = []
     for group in np.unique(bin_of_example).tolist():
         in_bin = bin_of_example == group
         hits, count = int(observed[in_bin].sum()), int(in_bin.sum())
-        found.append(
+        model_bins.append(
             Bin(float(predicted[in_bin].mean()), hits / count, *compute_wilson_interval(hits, count), count)
         )
-    return found
+    return model_bins
 
 
 def compute_expected_error(model_bins: Sequence[Bin]) -> float:

@@ -26,29 +26,31 @@ def make_columns_section(measured_models: Sequence[ModelMeasures]) -> Section | 
     tables = [_list_importances(model) for model in measured_models if _reads_columns(model)]
     if not tables:
         return None
-    words = paragraph(
+    explanation = paragraph(
         "Permutation importance: the mean loss of the measure when the values of one column are shuffled "
         f"among the records, and its standard deviation over {_SHUFFLES} shuffles. Columns with the same "
         "information share their importance, so a small value does not mean that a column is useless."
     )
-    return Section("Columns", join_parts([words, side_by_side(tables)]))
+    return Section("Columns", join_parts([explanation, side_by_side(tables)]))
 
 
-def compute_permutation_importances(measured: ModelMeasures) -> tuple[str, dict[str, NDArray[np.float64]]]:
-    """Return the name of the first measure and, for each column, how much each shuffle lowers it."""
-    predictions, generator = measured.predictions, np.random.default_rng(0)
+def compute_permutation_importances(measures: ModelMeasures) -> tuple[str, dict[str, NDArray[np.float64]]]:
+    """Return the name of the first measure and, for each column, its loss in each shuffle."""
+    predictions, generator = measures.predictions, np.random.default_rng(0)
     assert isinstance(predictions, ModelPredictions)
     classifier = predictions.classifier
     assert isinstance(classifier, RecordClassifier)
     predictions = _sample(predictions, generator)
-    name, unshuffled = next(iter(type(measured)(predictions).values().items()))
-    owners = find_feature_columns(classifier.plan)
+    name, unshuffled = next(iter(type(measures)(predictions).values().items()))
+    columns_of_features = find_feature_columns(classifier.plan)
     losses = {}
-    for column in dict.fromkeys(owner for owner in owners if owner is not None):
-        is_of_column = np.array([owner == column for owner in owners])
+    for column in dict.fromkeys(
+        column_of_feature for column_of_feature in columns_of_features if column_of_feature is not None
+    ):
+        is_of_column = np.array([column_of_feature == column for column_of_feature in columns_of_features])
         losses[column] = np.array(
             [
-                unshuffled - _measure_shuffled(measured, predictions, is_of_column, generator)
+                unshuffled - _measure_shuffled(measures, predictions, is_of_column, generator)
                 for _ in range(_SHUFFLES)
             ]
         )
@@ -66,32 +68,32 @@ def _reads_columns(model: ModelMeasures) -> bool:
 
 def _list_importances(model: ModelMeasures) -> Html:
     name, losses = compute_permutation_importances(model)
-    order = sorted(losses, key=lambda column: -losses[column].mean())[:_MAX_LISTED_COLUMNS]
-    largest = max((abs(losses[column].mean()) for column in order), default=0.0) or 1.0
+    means = {column: float(values.mean()) for column, values in losses.items()}
+    order = sorted(means, key=lambda column: -means[column])[:_MAX_LISTED_COLUMNS]
+    largest = max((abs(means[column]) for column in order), default=0.0) or 1.0
     rows = [
-        [column, Bar(f"{mean:+.4f}", mean / largest), f"{losses[column].std():.4f}"]
+        [column, Bar(f"{means[column]:+.4f}", means[column] / largest), f"{losses[column].std():.4f}"]
         for column in order
-        for mean in [float(losses[column].mean())]
     ]
     head = ["column", f"loss of {name}", "deviation"]
-    more = f"; {len(losses) - len(rows):,} with less are not listed" if len(losses) > len(rows) else ""
-    return table(head, rows, caption=f"{model.predictions.name}: importance of columns{more}")
+    omitted = f"; {len(losses) - len(rows):,} with less are not listed" if len(losses) > len(rows) else ""
+    return table(head, rows, caption=f"{model.predictions.name}: importance of columns{omitted}")
 
 
 def _sample(predictions: ModelPredictions, generator: np.random.Generator) -> ModelPredictions:
     count = len(predictions.examples)
     if count <= _MAX_ROWS:
         return predictions
-    chosen = np.sort(generator.choice(count, _MAX_ROWS, replace=False))
+    indices = np.sort(generator.choice(count, _MAX_ROWS, replace=False))
     examples, inputs = predictions.examples, predictions.inputs
     assert isinstance(inputs, CsrRows)
-    groups = None if examples.groups is None else examples.groups[chosen]
-    sampled = replace(examples, labels=examples.labels[chosen], groups=groups)
-    return replace(predictions, examples=sampled, inputs=inputs[chosen], raw=predictions.raw[chosen])
+    groups = None if examples.groups is None else examples.groups[indices]
+    sampled = replace(examples, labels=examples.labels[indices], groups=groups)
+    return replace(predictions, examples=sampled, inputs=inputs[indices], raw=predictions.raw[indices])
 
 
 def _measure_shuffled(
-    measured: ModelMeasures,
+    measures: ModelMeasures,
     predictions: ModelPredictions,
     is_of_column: NDArray[np.bool_],
     generator: np.random.Generator,
@@ -100,10 +102,10 @@ def _measure_shuffled(
     rows, inner = predictions.inputs, predictions.inner
     assert isinstance(rows, CsrRows)
     assert isinstance(inner, CompiledClassifier)
-    row_of_entry, is_moved = rows.row_of_entry(), is_of_column[rows.indices]
-    row_of_entry = np.where(is_moved, generator.permutation(rows.shape[0])[row_of_entry], row_of_entry)
+    row_of_entry, is_shuffled = rows.row_of_entry(), is_of_column[rows.indices]
+    row_of_entry = np.where(is_shuffled, generator.permutation(rows.shape[0])[row_of_entry], row_of_entry)
     order = np.lexsort((rows.indices, row_of_entry))
     ends = np.concatenate([[0], np.cumsum(np.bincount(row_of_entry, minlength=rows.shape[0]))])
     shuffled = CsrRows.of(ends, rows.indices[order], rows.data[order], rows.shape[1])
     shuffled_predictions = replace(predictions, inputs=shuffled, raw=inner.score_csr(shuffled, 1))
-    return next(iter(type(measured)(shuffled_predictions).values().values()))
+    return next(iter(type(measures)(shuffled_predictions).values().values()))

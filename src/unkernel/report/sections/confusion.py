@@ -13,23 +13,26 @@ from unkernel.measures.number_format import format_percent, format_share
 from unkernel.report.markup import Html, element, join_parts, side_by_side, table
 from unkernel.report.page import Section
 
-_LARGEST_MATRIX = 20
-_MOST_PAIRS = 20
-_MOST_CLASSES = 60
+_MAX_MATRIX_CLASSES = 20
+_MAX_PAIRS = 20
+_MAX_CLASSES = 60
+_MAX_SHADE = 0.55  # opacity of the colour of a cell with all examples of its class
 
 
 def make_confusion_section(measured_models: Sequence[ClassMeasures]) -> Section:
     """Show the confusion matrix; for many classes, the most frequent mistakes instead."""
-    many = len(measured_models[0].predictions.classes) > _LARGEST_MATRIX
-    parts = [_list_confused_pairs(model) if many else _draw_matrix(model) for model in measured_models]
+    has_many_classes = len(measured_models[0].predictions.classes) > _MAX_MATRIX_CLASSES
+    parts = [
+        _list_confused_pairs(model) if has_many_classes else _draw_matrix(model) for model in measured_models
+    ]
     if measured_models[0].predictions.positive is None:
         parts += [_list_classes(model) for model in measured_models]
-    few = len(measured_models[0].predictions.classes) == 2
-    return Section("Confusion", side_by_side(parts) if few else join_parts(parts))
+    is_binary = len(measured_models[0].predictions.classes) == 2
+    return Section("Confusion", side_by_side(parts) if is_binary else join_parts(parts))
 
 
 def _draw_matrix(model: ClassMeasures) -> Html:
-    """Return a table with a row for each correct class and a column for each predicted class."""
+    """Return a table with a row for each true class and a column for each predicted class."""
     counts, names = model.confusion, model.predictions.classes
     totals = counts.sum(axis=1)
     head = element(
@@ -47,19 +50,22 @@ def _draw_matrix(model: ClassMeasures) -> Html:
     return element("div", content, class_="wide confusion", tabindex=0, role="region", aria_label=caption)
 
 
-def _shade_cell(count: Any, total: Any, is_right: bool) -> Html:
-    part = float(count / total) if total else 0.0
-    words = f"{int(count):,}"
-    detail = element("small", f" {format_percent(part, 1)}")
+def _shade_cell(count: Any, total: Any, is_correct: bool) -> Html:
+    share = float(count / total) if total else 0.0
+    detail = element("small", f" {format_percent(share, 1)}")
     return element(
-        "td", words, detail, class_=None if is_right else "wrong", style=f"--share: {0.55 * part:.3f}"
+        "td",
+        f"{int(count):,}",
+        detail,
+        class_=None if is_correct else "wrong",
+        style=f"--share: {_MAX_SHADE * share:.3f}",
     )
 
 
 def _list_confused_pairs(model: ClassMeasures) -> Html:
     wrong: NDArray[Any] = model.confusion.copy()
     np.fill_diagonal(wrong, 0)
-    order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_PAIRS]
+    order = np.argsort(-wrong, axis=None, kind="stable")[:_MAX_PAIRS]
     names, totals = model.predictions.classes, model.confusion.sum(axis=1)
     rows = [
         [
@@ -78,7 +84,7 @@ def _list_confused_pairs(model: ClassMeasures) -> Html:
 def _list_classes(model: ClassMeasures) -> Html:
     counts = model.confusion
     hits, gold, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
-    order = np.argsort(-gold, kind="stable")[:_MOST_CLASSES].tolist()
+    order = np.argsort(-gold, kind="stable")[:_MAX_CLASSES].tolist()
     rows = [
         [
             model.predictions.classes[code],
@@ -91,8 +97,8 @@ def _list_classes(model: ClassMeasures) -> Html:
         ]
         for code in order
     ]
-    left = len(gold) - len(rows)
-    more = f"; {left:,} with fewer examples are not listed" if left else ""
+    n_omitted = len(gold) - len(rows)
+    more = f"; {n_omitted:,} with fewer examples are not listed" if n_omitted else ""
     return table(
         ["class", "examples", "precision", "recall", "F1"],
         rows,

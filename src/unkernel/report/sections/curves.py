@@ -14,13 +14,13 @@ from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, legend, make
 from unkernel.report.markup import Html, figure, side_by_side
 from unkernel.report.page import Section
 
-_MOST_POINTS = 300
-_MOST_LINES = len(COLOURS)
+_MAX_POINTS = 300
+_MAX_LINES = len(COLOURS)
 _BINS = 40
 
 
 def make_curves_section(measured_models: Sequence[ClassMeasures]) -> Section:
-    """Show how well scores separate classes, at every threshold."""
+    """Show ROC and precision–recall curves and, for two classes, the distribution of scores."""
     lines = list(_list_curves(measured_models))
     parts = [_draw_roc(lines), _draw_precision_recall(lines)]
     if measured_models[0].predictions.positive is not None:
@@ -29,14 +29,14 @@ def make_curves_section(measured_models: Sequence[ClassMeasures]) -> Section:
 
 
 def _list_curves(measured_models: Sequence[ClassMeasures]) -> Iterator[tuple[str, Curve]]:
-    """Yield (name, curve) for each model of two classes; for models of more, for their largest classes."""
+    """Yield (name, curve): one for each model of two classes, else one for each of the largest classes."""
     for model in measured_models:
         predictions = model.predictions
         if predictions.positive is not None:
             yield predictions.name, predictions.detection.curve()
             continue
         counts = np.bincount(predictions.gold, minlength=len(predictions.classes))
-        n_classes = max(1, _MOST_LINES // len(measured_models))
+        n_classes = max(1, _MAX_LINES // len(measured_models))
         for code in np.argsort(-counts, kind="stable")[:n_classes].tolist():
             if 0 < counts[code] < len(predictions.gold):
                 detection = Detection(predictions.evidence[:, code], predictions.gold == code)
@@ -52,11 +52,11 @@ def _draw_roc(lines: Sequence[tuple[str, Curve]]) -> Html:
     with drawing(SQUARE) as axes:
         axes.plot([0, 1], [0, 1], linestyle=":", color=GREY)
         for (name, curve), colour in zip(lines, COLOURS, strict=False):
-            points = _choose_points(len(curve.hits))
-            false_alarm_rates = np.concatenate([[0.0], curve.false_alarm_rate[points]])
+            points = _choose_points(len(curve.true_positives))
+            false_positive_rates = np.concatenate([[0.0], curve.false_positive_rate[points]])
             recalls = np.concatenate([[0.0], curve.recall[points]])
             axes.plot(
-                false_alarm_rates,
+                false_positive_rates,
                 recalls,
                 color=colour,
                 label=f"{make_line_label(name)}: {format_number(curve.roc_area())}",
@@ -64,9 +64,9 @@ def _draw_roc(lines: Sequence[tuple[str, Curve]]) -> Html:
         axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
         axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
         legend(axes, loc="lower right", title="area")
-        words = "; ".join(f"{name} {format_number(curve.roc_area())}" for name, curve in lines)
+        areas = "; ".join(f"{name} {format_number(curve.roc_area())}" for name, curve in lines)
         return figure(
-            picture(axes, f"ROC curves. Areas: {words}"),
+            picture(axes, f"ROC curves. Areas: {areas}"),
             "ROC curve: the true positive rate against the false positive rate, for all thresholds. "
             "Dotted: chance.",
         )
@@ -75,7 +75,7 @@ def _draw_roc(lines: Sequence[tuple[str, Curve]]) -> Html:
 def _draw_precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
     with drawing(SQUARE) as axes:
         for (name, curve), colour in zip(lines, COLOURS, strict=False):
-            points = _choose_points(len(curve.hits))
+            points = _choose_points(len(curve.true_positives))
             area = format_number(curve.average_precision())
             axes.plot(
                 curve.recall[points],
@@ -83,14 +83,14 @@ def _draw_precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
                 color=colour,
                 label=f"{make_line_label(name)}: {area}",
             )
-            if len(lines) <= 2:  # more curves would hide the names
+            if len(lines) <= 2:  # lines for more curves would hide the legend
                 share = curve.positives / (curve.positives + curve.negatives)
                 axes.axhline(share, linestyle=":", color=colour, linewidth=1.0)
         axes.set(xlabel="recall", ylabel="precision", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
         legend(axes, loc="lower left", title="average precision")
-        words = "; ".join(f"{name} {format_number(curve.average_precision())}" for name, curve in lines)
+        areas = "; ".join(f"{name} {format_number(curve.average_precision())}" for name, curve in lines)
         return figure(
-            picture(axes, f"Precision–recall curves. Average precision: {words}"),
+            picture(axes, f"Precision–recall curves. Average precision: {areas}"),
             "Precision against recall."
             + (
                 " Dotted: the precision of random answers, the share of the class." if len(lines) <= 2 else ""
@@ -128,11 +128,11 @@ def _draw_distribution(model: ClassMeasures) -> Html:
 
 
 def _choose_edges(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the edges of bins; scores beyond the percentiles 0.5 and 99.5 belong to the outermost bins."""
+    """Return the edges of bins between the percentiles 0.5 and 99.5; other scores belong to the end bins."""
     low, high = np.percentile(scores, [0.5, 99.5])
     return np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
 
 
 def _choose_points(count: int) -> NDArray[np.intp]:
-    """Return the indices of enough points to draw a curve, including the first and the last."""
-    return np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))
+    """Return the indices of at most _MAX_POINTS points, including the first and the last point."""
+    return np.unique(np.linspace(0, count - 1, min(count, _MAX_POINTS)).astype(np.intp))

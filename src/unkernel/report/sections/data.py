@@ -14,7 +14,7 @@ from unkernel.records.files.columns import count_column_features, infer_column_k
 from unkernel.report.markup import Bar, Html, facts, fold_details, join_parts, table
 from unkernel.report.page import Section
 
-_MOST_CLASSES = 40
+_MAX_CLASSES = 40
 
 
 def make_data_section(predictions: Sequence[ModelPredictions]) -> Section:
@@ -29,7 +29,7 @@ def make_data_section(predictions: Sequence[ModelPredictions]) -> Section:
     if sizes[0]:
         rows += [(f"features per {examples.unit}, mean", [sizes[0]])]
     parts = [facts([""], rows, caption="The test data")]
-    if len(first.classes) and not first.ranks:
+    if len(first.classes) and not first.is_ranking:
         parts.append(_list_classes(first))
     if isinstance(first.classifier, RecordClassifier) and not first.classifier.plan.whole:
         parts.append(_list_columns(first.classifier))
@@ -43,22 +43,22 @@ def _compute_mean_size(predictions: ModelPredictions) -> str:
 
 def _list_classes(predictions: ModelPredictions) -> Html:
     counts = np.bincount(predictions.gold, minlength=len(predictions.classes))
-    order = np.argsort(-counts, kind="stable")[:_MOST_CLASSES].tolist()
+    order = np.argsort(-counts, kind="stable")[:_MAX_CLASSES].tolist()
     rows = [
         [
-            predictions.classes[k],
-            f"{counts[k]:,}",
-            Bar(format_percent(counts[k] / counts.sum()), counts[k] / counts.max()),
+            predictions.classes[code],
+            f"{counts[code]:,}",
+            Bar(format_percent(counts[code] / counts.sum()), counts[code] / counts.max()),
         ]
-        for k in order
+        for code in order
     ]
-    left = len(predictions.classes) - len(rows)
-    caption = "Classes" + (f" ({left:,} classes with fewer are not listed)" if left else "")
+    n_omitted = len(predictions.classes) - len(rows)
+    caption = "Classes" + (f" ({n_omitted:,} classes with fewer are not listed)" if n_omitted else "")
     return table(["class", f"{predictions.examples.unit}s", "share"], rows, caption=caption)
 
 
 def _list_columns(classifier: RecordClassifier) -> Html:
     kinds, counts = infer_column_kinds(classifier.plan), count_column_features(classifier.plan)
     rows = [[name, kinds[name], f"{counts[name]:,}"] for name in kinds]
-    found = table(["column", "kind", "features"], rows, caption="Columns that the model reads", texts=[1])
-    return fold_details(f"The {len(rows):,} columns that the model reads", found)
+    columns = table(["column", "kind", "features"], rows, caption="Columns that the model reads", texts=[1])
+    return fold_details(f"The {len(rows):,} columns that the model reads", columns)

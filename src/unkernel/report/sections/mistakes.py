@@ -18,31 +18,31 @@ from unkernel.report.tree_drawing import draw_tree
 _TOP = 6  # conjunctions per mistake
 
 
-def make_mistakes_section(predictions: Sequence[ModelPredictions], most: int) -> Section:
-    """Show the `most` most confident mistakes of each model."""
+def make_mistakes_section(predictions: Sequence[ModelPredictions], n_shown: int) -> Section:
+    """Show the `n_shown` most confident mistakes of each model."""
     return Section(
-        "Mistakes", join_parts(_list_mistakes(model, most, len(predictions) > 1) for model in predictions)
+        "Mistakes", join_parts(_list_mistakes(model, n_shown, len(predictions) > 1) for model in predictions)
     )
 
 
-def find_worst_mistakes(predictions: ModelPredictions, most: int) -> list[int]:
+def find_worst_mistakes(predictions: ModelPredictions, n_shown: int) -> list[int]:
     """Return the wrong predictions with the largest margins, the worst first."""
     wrong = np.flatnonzero(predictions.predicted != predictions.gold)
-    order = np.argsort(-predictions.margins[wrong], kind="stable")[:most]
-    found: list[int] = wrong[order].tolist()
-    return found
+    order = np.argsort(-predictions.margins[wrong], kind="stable")[:n_shown]
+    examples: list[int] = wrong[order].tolist()
+    return examples
 
 
-def _list_mistakes(predictions: ModelPredictions, most: int, several: bool) -> Html:
+def _list_mistakes(predictions: ModelPredictions, n_shown: int, has_title: bool) -> Html:
     wrong = int(np.count_nonzero(predictions.predicted != predictions.gold))
-    worst_examples = find_worst_mistakes(predictions, most)
+    worst_examples = find_worst_mistakes(predictions, n_shown)
     unit = predictions.examples.unit
-    words = f"{format_count(wrong, 'wrong answer')} of {format_count(len(predictions.examples), unit)}"
+    summary = f"{format_count(wrong, 'wrong answer')} of {format_count(len(predictions.examples), unit)}"
     if worst_examples:
-        words += f"; the {len(worst_examples)} most confident are below. {unit.capitalize()}s count from 0."
-    parts = [element("h3", predictions.name)] if several else []
+        summary += f"; the {len(worst_examples)} most confident are below. {unit.capitalize()}s count from 0."
+    parts = [element("h3", predictions.name)] if has_title else []
     return join_parts(
-        [*parts, paragraph(words), *(_describe_mistake(predictions, example) for example in worst_examples)]
+        [*parts, paragraph(summary), *(_describe_mistake(predictions, example) for example in worst_examples)]
     )
 
 
@@ -50,9 +50,9 @@ def _describe_mistake(predictions: ModelPredictions, example: int) -> Html:
     predicted_class, gold_class = (
         predictions.classes[int(codes[example])] for codes in (predictions.predicted, predictions.gold)
     )
-    which = f"{predictions.examples.unit.capitalize()} {example:,}"
+    example_name = f"{predictions.examples.unit.capitalize()} {example:,}"
     confidence = _describe_confidence(predictions, example)
-    title = f"{which}: predicted {predicted_class}, true class {gold_class}{confidence}"
+    title = f"{example_name}: predicted {predicted_class}, true class {gold_class}{confidence}"
     parts = [
         part
         for part in (_show_mistake(predictions, example), _explain(predictions, example))
@@ -75,9 +75,9 @@ def _explain(predictions: ModelPredictions, example: int) -> Html:
 
 
 def _show_mistake(predictions: ModelPredictions, example: int) -> Html | None:
-    if predictions.examples.shown is None:
+    if predictions.examples.show is None:
         return None
-    example_values = predictions.examples.shown(example)
+    example_values = predictions.examples.show(example)
     if isinstance(example_values, Mapping):
         rows = [
             [name, "(missing)" if _is_missing(value) else value] for name, value in example_values.items()

@@ -44,9 +44,9 @@ from unkernel.report.page import Section
 from unkernel.report.sections.about import make_facts_section
 
 _NO_LIMIT = 10**9
-_LENGTHS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 8), (9, 12), (13, 20), (21, _NO_LIMIT))
-_MOST_ROWS = 40
-_LONGEST_DRAWN = 30  # words
+_DISTANCE_GROUPS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 8), (9, 12), (13, 20), (21, _NO_LIMIT))
+_MAX_ROWS = 40
+_MAX_DRAWN_WORDS = 30
 
 
 # --- All parsers ------------------------------------------------------------------------------------
@@ -75,11 +75,11 @@ def make_speed_section(measured_models: Sequence[ParserMeasures]) -> Section:
     rows = []
     for model in measured_models:
         rate = getattr(model.result, "words_per_second", getattr(model.result, "tokens_per_second", None))
-        words = f"{format_number(rate, 3)} words" if rate is not None else ""
+        speed = f"{format_number(rate, 3)} words" if rate is not None else ""
         sentence_rate = getattr(model.result, "sentences_per_second", None)
-        if not words and sentence_rate is not None:
-            words = f"{format_number(sentence_rate, 3)} sentences"
-        rows.append([model.name, format_bytes(model.parser.nbytes), words])
+        if not speed and sentence_rate is not None:
+            speed = f"{format_number(sentence_rate, 3)} sentences"
+        rows.append([model.name, format_bytes(model.parser.nbytes), speed])
     note = paragraph("By the CPU time of all threads, without reading.", note=True)
     head = ["model", "memory", "per second of CPU time"]
     return Section("Time and memory", join_parts([table(head, rows, caption="Time and memory"), note]))
@@ -104,18 +104,20 @@ def make_weights_section(measured_models: Sequence[ParserMeasures], top: int) ->
 
 
 def make_distance_section(measured_models: Sequence[HeadMeasures | TextTreeMeasures]) -> Section:
-    """Show how many heads are correct, by distance."""
-    groups = [group for group in _LENGTHS if _is_within(measured_models[0], group).any()]
+    """Show the share of correct heads, by distance."""
+    groups = [group for group in _DISTANCE_GROUPS if _is_within(measured_models[0], group).any()]
     rows: list[list[Any]] = []
     with drawing() as axes:
         for model, colour in zip(measured_models, COLOURS, strict=False):
-            hits = [_count_hits(model, group) for group in groups]
-            shares = [(correct / count, *compute_wilson_interval(correct, count)) for correct, count in hits]
+            counts = [_count_correct(model, group) for group in groups]
+            shares = [
+                (correct / count, *compute_wilson_interval(correct, count)) for correct, count in counts
+            ]
             draw_shares(axes, range(len(groups)), shares, colour, model.name)
             prefix = f"{model.name}, " if len(measured_models) > 1 else ""
             rows += [
                 [prefix + _format_distance(group), f"{count:,}", format_share(correct, count)]
-                for group, (correct, count) in zip(groups, hits, strict=True)
+                for group, (correct, count) in zip(groups, counts, strict=True)
             ]
         axes.set(xlabel="distance of the right head", ylabel="share of right heads")
         axes.set_xticks(range(len(groups)), [_format_distance(group) for group in groups])
@@ -133,7 +135,7 @@ def _is_within(model: HeadMeasures | TextTreeMeasures, group: tuple[int, int]) -
     return np.asarray((model.lengths >= group[0]) & (model.lengths <= group[1]))
 
 
-def _count_hits(model: HeadMeasures | TextTreeMeasures, group: tuple[int, int]) -> tuple[int, int]:
+def _count_correct(model: HeadMeasures | TextTreeMeasures, group: tuple[int, int]) -> tuple[int, int]:
     correct = model.correct_heads[_is_within(model, group)]
     return int(correct.sum()), len(correct)
 
@@ -146,16 +148,18 @@ def _format_distance(group: tuple[int, int]) -> str:
 
 
 def make_relations_section(measured_models: Sequence[TreeMeasures | TextTreeMeasures]) -> Section:
-    """Show the quality of each relation, and which relations are confused."""
+    """Show the quality of each relation, and the most frequent confusions."""
     parts = []
     for model in measured_models:
         gold, predicted = model.relations
-        by_relation = _list_by_value(model.name, "relation", gold, model.predicted_relations, model.correct)
-        parts.append(side_by_side([by_relation, _count_confusions(model.name, gold, predicted)]))
+        by_relation = _make_value_table(
+            model.name, "relation", gold, model.predicted_relations, model.correct
+        )
+        parts.append(side_by_side([by_relation, _make_confusion_table(model.name, gold, predicted)]))
     return Section("Relations", join_parts(parts))
 
 
-def _list_by_value(
+def _make_value_table(
     name: str, noun: str, gold: NDArray[Any], predicted: NDArray[Any], correct: NDArray[np.bool_]
 ) -> Html:
     """Return a table of the precision and recall of each value of a column."""
@@ -163,7 +167,7 @@ def _list_by_value(
         Counter(values.tolist()) for values in (gold, predicted, gold[correct])
     )
     rows = []
-    for value, count in gold_counts.most_common(_MOST_ROWS):
+    for value, count in gold_counts.most_common(_MAX_ROWS):
         precision = format_percent(hits[value] / predicted_counts[value]) if predicted_counts[value] else "–"
         low, high = compute_wilson_interval(hits[value], count)
         recall = Bar(
@@ -173,13 +177,13 @@ def _list_by_value(
     return table([noun, "words", "precision", "recall, 95 % interval"], rows, caption=f"{name}: each {noun}")
 
 
-def _count_confusions(name: str, gold: NDArray[Any], predicted: NDArray[Any]) -> Html:
+def _make_confusion_table(name: str, gold: NDArray[Any], predicted: NDArray[Any]) -> Html:
     wrong = np.flatnonzero(gold != predicted)
     pairs = Counter(zip(gold[wrong].tolist(), predicted[wrong].tolist(), strict=True))
     total = Counter(gold.tolist())
     rows = [
         [gold_value, predicted_value, f"{count:,}", format_percent(count / total[gold_value])]
-        for (gold_value, predicted_value), count in pairs.most_common(_MOST_ROWS // 2)
+        for (gold_value, predicted_value), count in pairs.most_common(_MAX_ROWS // 2)
     ]
     if not rows:
         return paragraph(f"{name}: no value is confused with another.")
@@ -187,11 +191,11 @@ def _count_confusions(name: str, gold: NDArray[Any], predicted: NDArray[Any]) ->
     return table(["right", "found", "words", "share"], rows, caption=caption, texts=[1])
 
 
-def make_mistakes_section(measured_models: Sequence[HeadMeasures], most: int) -> Section:
+def make_mistakes_section(measured_models: Sequence[HeadMeasures], n_shown: int) -> Section:
     """Show sentences with many mistakes, with the correct and the predicted structure."""
     parts = []
     for model in measured_models:
-        for sentence in _find_worst(model, most):
+        for sentence in _find_worst(model, n_shown):
             count = format_count(int(model.mistakes[sentence]), "mistake")
             title = f"{model.name}, sentence {sentence:,}: {count}"
             gold, predicted = (
@@ -199,16 +203,18 @@ def make_mistakes_section(measured_models: Sequence[HeadMeasures], most: int) ->
                 for treebank, caption in ((model.gold, "right"), (model.parsed, "found"))
             )
             parts.append(element("article", element("h3", title), gold, predicted))
-    words = f"Sentences of at most {_LONGEST_DRAWN} words with the most mistakes. Sentences count from 0."
+    description = (
+        f"Sentences of at most {_MAX_DRAWN_WORDS} words with the most mistakes. Sentences count from 0."
+    )
     if not parts:
-        words = f"There is no mistake in sentences of at most {_LONGEST_DRAWN} words."
-    return Section("Mistakes", join_parts([paragraph(words), *parts]))
+        description = f"There is no mistake in sentences of at most {_MAX_DRAWN_WORDS} words."
+    return Section("Mistakes", join_parts([paragraph(description), *parts]))
 
 
-def _find_worst(model: HeadMeasures, most: int) -> list[int]:
+def _find_worst(model: HeadMeasures, n_shown: int) -> list[int]:
     sizes = np.diff(model.offsets)
-    wrong = np.where((sizes <= _LONGEST_DRAWN) & (model.mistakes > 0), model.mistakes, 0)
-    order = np.argsort(-wrong, kind="stable")[:most]
+    wrong = np.where((sizes <= _MAX_DRAWN_WORDS) & (model.mistakes > 0), model.mistakes, 0)
+    order = np.argsort(-wrong, kind="stable")[:n_shown]
     worst: list[int] = order[wrong[order] > 0].tolist()
     return worst
 
@@ -238,12 +244,12 @@ def make_types_section(measured_models: Sequence[ChunkMeasures]) -> Section:
 
 
 def make_tags_section(measured_models: Sequence[TagMeasures]) -> Section:
-    """Show the quality of each tag, and which tags are confused, column by column."""
+    """Show the quality of each tag, and the most frequent confusions, for each column."""
     parts = []
     for model in measured_models:
         for column in model.columns:
-            gold, predicted = model.texts(column)
+            gold, predicted = model.list_values(column)
             name = f"{model.name}, {column}"
-            by_tag = _list_by_value(name, "value", gold, predicted, gold == predicted)
-            parts.append(side_by_side([by_tag, _count_confusions(name, gold, predicted)]))
+            by_tag = _make_value_table(name, "value", gold, predicted, gold == predicted)
+            parts.append(side_by_side([by_tag, _make_confusion_table(name, gold, predicted)]))
     return Section("Tags", join_parts(parts))

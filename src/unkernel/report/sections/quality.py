@@ -14,7 +14,7 @@ from unkernel.report.page import Section
 
 
 def make_quality_section(measured_models: Sequence[PredictionMeasures], of_class: Any = None) -> Section:
-    """Show the quality of the models; `of_class` is the class that measures of a single class refer to."""
+    """Show the quality of the models; measures of a single class, such as recall, are of `of_class`."""
     parts = [
         _list_measures(measured_models[0])
         if len(measured_models) == 1
@@ -42,7 +42,7 @@ def _list_measures(model: PredictionMeasures) -> Html:
             format_measure(measure),
             format_interval(measure),
             measure.method,
-            model.words.get(measure.name, ""),
+            model.meanings.get(measure.name, ""),
         ]
         for measure in model.measures
     ]
@@ -51,8 +51,11 @@ def _list_measures(model: PredictionMeasures) -> Html:
 
 def _compare_measures(measured_models: Sequence[PredictionMeasures]) -> Html:
     names = dict.fromkeys(measure.name for model in measured_models for measure in model.measures)
-    by_name = [{measure.name: measure for measure in model.measures} for model in measured_models]
-    rows = [[name, *(_format_with_interval(measures.get(name)) for measures in by_name)] for name in names]
+    measures_of_models = [{measure.name: measure for measure in model.measures} for model in measured_models]
+    rows = [
+        [name, *(_format_with_interval(measures.get(name)) for measures in measures_of_models)]
+        for name in names
+    ]
     return table(
         ["measure", *(model.name for model in measured_models)],
         rows,
@@ -66,16 +69,16 @@ def _format_with_interval(measure: Measure | None) -> str:
 
 def _list_differences(measured_models: Sequence[PredictionMeasures]) -> Html:
     """Return a table of the differences between each model and the first one, on the same draw_resamples."""
-    first, *others = measured_models
+    first, *other_models = measured_models
     first_measures = {measure.name: measure for measure in first.measures}
     rows: list[list[Any]] = []
-    for other in others:
+    for other in other_models:
         for measure in other.measures:
             if measure.name in first_measures:
                 low, high = compute_central_interval(
                     other.samples[measure.name] - first.samples[measure.name]
                 )
-                excludes_0 = "yes" if low > 0 or high < 0 else "no"
+                excludes_zero = "yes" if low > 0 or high < 0 else "no"
                 difference = Measure(
                     measure.name,
                     measure.value - first_measures[measure.name].value,
@@ -90,7 +93,7 @@ def _list_differences(measured_models: Sequence[PredictionMeasures]) -> Html:
                         measure.name,
                         _format_difference(difference),
                         format_interval(difference),
-                        excludes_0,
+                        excludes_zero,
                     ]
                 )
     return table(

@@ -13,23 +13,25 @@ from unkernel.report.figures import COLOURS, drawing, legend, make_line_label, p
 from unkernel.report.markup import Html, figure, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
 
-_DEPTH = 10  # for statements about single queries
-_WORST = 10
+_DEPTH = 10  # of NDCG for single queries
+_MAX_WORST_QUERIES = 10
 
 
 def make_ranking_section(measured_models: Sequence[RankMeasures], records: bool) -> Section:
-    """Return NDCG by depth and by query, if labels are grades; name queries only with `records`."""
-    with_grades = [model for model in measured_models if model.has_grades]
-    if not with_grades:
+    """Show NDCG by depth and by query if labels are grades; name queries only if `records` is true."""
+    graded_models = [model for model in measured_models if model.has_grades]
+    if not graded_models:
         reason = "Labels are not grades (small whole numbers from 0 on), so there is no NDCG."
         return Section("Ranking", paragraph(reason))
-    parts = [_draw_by_depth(with_grades)]
-    if len(with_grades[0].queries) > 1:
-        parts.append(_draw_by_query(with_grades))
-    worst = (
-        [_list_worst(model) for model in with_grades] if records and len(with_grades[0].queries) > 1 else []
+    parts = [_draw_by_depth(graded_models)]
+    if len(graded_models[0].queries) > 1:
+        parts.append(_draw_by_query(graded_models))
+    worst = []
+    if records and len(graded_models[0].queries) > 1:
+        worst = [_list_worst(model) for model in graded_models]
+    return Section(
+        "Ranking", join_parts([side_by_side(parts), _describe_omitted_queries(graded_models[0]), *worst])
     )
-    return Section("Ranking", join_parts([side_by_side(parts), _describe_left_out(with_grades[0]), *worst]))
 
 
 def _draw_by_depth(measured_models: Sequence[RankMeasures]) -> Html:
@@ -62,12 +64,12 @@ def _draw_by_depth(measured_models: Sequence[RankMeasures]) -> Html:
 
 
 def _compute_band(values: Numbers) -> tuple[list[float], list[float]]:
-    """Return both ends of the interval of the mean of each row of a (depths, queries) array."""
+    """Return the ends of the interval of the mean of each row of a (depths, queries) array."""
     is_defined = ~np.isnan(values[0])
-    defined = values[:, is_defined]
-    if defined.shape[1] < 2:
+    ndcg = values[:, is_defined]
+    if ndcg.shape[1] < 2:
         return [float("nan")] * len(values), [float("nan")] * len(values)
-    means = np.array([defined @ counts / defined.shape[1] for counts in draw_resamples(defined.shape[1])])
+    means = np.array([ndcg @ counts / ndcg.shape[1] for counts in draw_resamples(ndcg.shape[1])])
     ends = [compute_central_interval(column) for column in means.T]
     return [low for low, _ in ends], [high for _, high in ends]
 
@@ -87,20 +89,20 @@ def _draw_by_query(measured_models: Sequence[RankMeasures]) -> Html:
         axes.set(xlabel=f"NDCG@{_DEPTH}", ylabel="queries")
         if len(measured_models) > 1:
             legend(axes, loc="best")
-        words = f"Number of queries by NDCG@{_DEPTH}."
-        return figure(picture(axes, words), words)
+        description = f"Number of queries by NDCG@{_DEPTH}."
+        return figure(picture(axes, description), description)
 
 
-def _describe_left_out(model: RankMeasures) -> Html:
-    without = int(np.isnan(model.ndcg[1]).sum())
+def _describe_omitted_queries(model: RankMeasures) -> Html:
+    n_omitted = int(np.isnan(model.ndcg[1]).sum())
     count = format_count(len(model.queries), "query", "queries")
-    words = f"Of {count}, {without:,} without a relevant row are left out."
+    words = f"Of {count}, {n_omitted:,} without a relevant row are left out."
     return paragraph(f"The gain of a row is 2^label - 1, discounted by log2(1 + place). {words}", note=True)
 
 
 def _list_worst(model: RankMeasures) -> Html:
     values = model.ndcg[_DEPTH]
-    order = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[:_WORST]
+    order = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[:_MAX_WORST_QUERIES]
     rows = []
     for query in order.tolist():
         if np.isnan(values[query]):

@@ -14,37 +14,43 @@ from unkernel.report.options import Costs
 from unkernel.report.page import Section
 
 _RECALLS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-OWN, BEST_F1, CHEAPEST = "the model's own", "largest F1", "lowest cost"
+MODEL_THRESHOLD, BEST_F1, CHEAPEST = "the model's own", "largest F1", "lowest cost"
 
 
 def make_thresholds_section(predictions: Sequence[ModelPredictions], costs: Costs) -> Section:
     """Show a table of thresholds for each model."""
     positive = predictions[0].classes[predictions[0].positive or 0]
-    words = paragraph(
+    explanation = paragraph(
         f"{positive} is predicted where the score is at least the threshold. A false positive costs "
-        f"{costs.false_alarm:g}, a false negative {costs.miss:g}. Choose a threshold on other examples: "
-        "on the examples used for the choice, it looks better than it is."
+        f"{costs.false_positive:g}, a false negative {costs.false_negative:g}. Choose a threshold on other "
+        "examples: on the examples used for the choice, it looks better than it is."
     )
     return Section(
-        "Thresholds", join_parts([words, *(_list_thresholds(model, costs) for model in predictions)])
+        "Thresholds", join_parts([explanation, *(_list_thresholds(model, costs) for model in predictions)])
     )
 
 
 def choose_thresholds(predictions: ModelPredictions, costs: Costs) -> dict[int, list[str]]:
-    """Return the indices of the thresholds to list, each with reasons; -1 is above all scores."""
+    """Return the indices of the thresholds to list, with reasons; -1: above all scores."""
     curve = predictions.detection.curve()
-    n_found = curve.hits + curve.alarms
+    n_found = curve.true_positives + curve.false_positives
     n_predicted = float(np.count_nonzero(predictions.predicted == predictions.positive))
-    costs_at = costs.false_alarm * curve.alarms + costs.miss * (curve.positives - curve.hits)
-    cost_of_none = costs.miss * curve.positives  # if no example is found
+    cost_at_threshold = costs.false_positive * curve.false_positives + costs.false_negative * (
+        curve.positives - curve.true_positives
+    )
+    cost_without_positives = costs.false_negative * curve.positives
     listed: dict[int, list[str]] = {}
-    listed.setdefault(int(np.searchsorted(n_found, n_predicted, side="right")) - 1, []).append(OWN)
+    listed.setdefault(int(np.searchsorted(n_found, n_predicted, side="right")) - 1, []).append(
+        MODEL_THRESHOLD
+    )
     if curve.positives:
         listed.setdefault(int(np.argmax(curve.f1)), []).append(BEST_F1)
         for share in _RECALLS:
-            index = int(np.searchsorted(curve.hits, share * curve.positives - 1e-9))
+            index = int(np.searchsorted(curve.true_positives, share * curve.positives - 1e-9))
             listed.setdefault(index, []).append(f"recall {share:.0%}".replace("%", " %"))
-    listed.setdefault(-1 if cost_of_none <= costs_at.min() else int(np.argmin(costs_at)), []).append(CHEAPEST)
+    listed.setdefault(
+        -1 if cost_without_positives <= cost_at_threshold.min() else int(np.argmin(cost_at_threshold)), []
+    ).append(CHEAPEST)
     return dict(sorted(listed.items()))
 
 
@@ -54,7 +60,9 @@ def _list_thresholds(predictions: ModelPredictions, costs: Costs) -> Html:
     rows: list[list[Any]] = []
     marked = []
     for index, reasons in choose_thresholds(predictions, costs).items():
-        hits, alarms = (curve.hits[index], curve.alarms[index]) if index >= 0 else (0.0, 0.0)
+        true_positives, false_positives = (
+            (curve.true_positives[index], curve.false_positives[index]) if index >= 0 else (0.0, 0.0)
+        )
         score = format_number(detection.thresholds[index]) if index >= 0 else "above all"
         row = [", ".join(reasons), score]
         if probabilities is not None:
@@ -62,17 +70,22 @@ def _list_thresholds(predictions: ModelPredictions, costs: Costs) -> Html:
             row.append(
                 format_percent(float(probabilities[example, predictions.positive]), 1) if index >= 0 else ""
             )
-        misses = curve.positives - hits
-        cost = (costs.false_alarm * alarms + costs.miss * misses) / len(predictions.examples)
-        precision, f1 = _divide(hits, hits + alarms), _divide(2 * hits, hits + alarms + curve.positives)
-        row += [f"{int(hits):,}", f"{int(alarms):,}", f"{int(misses):,}"]
+        false_negatives = curve.positives - true_positives
+        cost = (costs.false_positive * false_positives + costs.false_negative * false_negatives) / len(
+            predictions.examples
+        )
+        precision, f1 = (
+            _divide(true_positives, true_positives + false_positives),
+            _divide(2 * true_positives, true_positives + false_positives + curve.positives),
+        )
+        row += [f"{int(true_positives):,}", f"{int(false_positives):,}", f"{int(false_negatives):,}"]
         row += [
             format_percent(precision, 1),
-            format_percent(_divide(hits, curve.positives), 1),
+            format_percent(_divide(true_positives, curve.positives), 1),
             format_percent(f1, 1),
         ]
         rows.append([*row, format_number(1000 * cost)])
-        if OWN in reasons:
+        if MODEL_THRESHOLD in reasons:
             marked.append(len(rows) - 1)
     head = ["threshold", "score", *(["probability"] if probabilities is not None else [])]
     head += [

@@ -17,25 +17,25 @@ _WIDE_RANGE = 10.0  # ratio of the largest to the smallest value that makes an a
 
 
 def make_training_section(predictions: Sequence[ModelPredictions]) -> Section | None:
-    """Show the training, if the models describe it."""
+    """Describe the training of the models; return None if no model stores a description."""
     facts_of_models = [describe_training(model.inner.model) for model in predictions]
     if not any(facts_of_models):
         return None
     names = [model.name for model in predictions]
-    shown = facts(names, merge_facts(facts_of_models), caption="Training")
-    return Section("Training", join_parts([shown, *_draw_histories(predictions)]))
+    summary = facts(names, merge_facts(facts_of_models), caption="Training")
+    return Section("Training", join_parts([summary, *_draw_histories(predictions)]))
 
 
 def _draw_histories(predictions: Sequence[ModelPredictions]) -> list[Html]:
     histories = {
-        history.name: History.from_json(history.inner.model.origin.get("history")) for history in predictions
+        model.name: History.from_json(model.inner.model.origin.get("history")) for model in predictions
     }
-    with_passes = {
+    histories_to_draw = {
         name: history
         for name, history in histories.items()
         if history is not None and len(history.passes) > 1
     }
-    if not with_passes:
+    if not histories_to_draw:
         return []
     note = paragraph(
         "A pass is one over the training data, a step of Newton's method or a round of cutting planes, by "
@@ -44,7 +44,10 @@ def _draw_histories(predictions: Sequence[ModelPredictions]) -> list[Html]:
     )
     return [
         side_by_side(
-            [*(_draw_objective(*history) for history in with_passes.items()), _draw_gaps(with_passes)]
+            [
+                *(_draw_objective(*history) for history in histories_to_draw.items()),
+                _draw_gaps(histories_to_draw),
+            ]
         ),
         note,
     ]
@@ -54,8 +57,8 @@ def _draw_objective(name: str, history: History) -> Html:
     with drawing() as axes:
         _draw_line(axes, history, history.objective, color=COLOURS[0], label="objective")
         _draw_line(axes, history, history.bound, color=COLOURS[1], linestyle="--", label="lower bound")
-        least = min(history.objective.min(), history.bound.min())
-        if history.objective.max() > _WIDE_RANGE * least > 0:
+        minimum = min(history.objective.min(), history.bound.min())
+        if history.objective.max() > _WIDE_RANGE * minimum > 0:
             make_logarithmic(axes)
         axes.set(xlabel="pass", ylabel="objective")
         legend(axes, loc="best")
@@ -66,15 +69,15 @@ def _draw_objective(name: str, history: History) -> Html:
         return figure(picture(axes, words), f"{words}.")
 
 
-def _draw_gaps(known: Mapping[str, History]) -> Html:
+def _draw_gaps(histories: Mapping[str, History]) -> Html:
     with drawing() as axes:
-        for (name, history), colour in zip(known.items(), COLOURS, strict=False):
+        for (name, history), colour in zip(histories.items(), COLOURS, strict=False):
             _draw_line(axes, history, history.gap, color=colour, label=make_line_label(name))
         make_logarithmic(axes)
         axes.set(xlabel="pass", ylabel="relative gap")
-        if len(known) > 1:
+        if len(histories) > 1:
             legend(axes, loc="best")
-        last = "; ".join(f"{name} {format_number(history.gap[-1], 2)}" for name, history in known.items())
+        last = "; ".join(f"{name} {format_number(history.gap[-1], 2)}" for name, history in histories.items())
         return figure(
             picture(axes, f"Relative gap by pass; after the last one: {last}"),
             "The relative gap between the objective and its lower bound limits what other weights can gain.",

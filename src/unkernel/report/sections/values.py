@@ -14,8 +14,8 @@ from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, make_line_la
 from unkernel.report.markup import Html, element, figure, join_parts, side_by_side
 from unkernel.report.page import Section
 
-_MOST_POINTS = 1500
-_TOP = 6
+_MAX_POINTS = 1500
+_TOP = 6  # contributions per mistake
 
 
 def make_values_section(measured_models: Sequence[ValueMeasures]) -> Section:
@@ -26,16 +26,16 @@ def make_values_section(measured_models: Sequence[ValueMeasures]) -> Section:
 
 def _draw_scatter(model: ValueMeasures) -> Html:
     gold, predicted = model.gold, model.predictions.raw[:, 0]
-    if len(gold) > _MOST_POINTS:
-        chosen = np.random.default_rng(0).choice(len(gold), _MOST_POINTS, replace=False)
-        gold, predicted = gold[chosen], predicted[chosen]
+    if len(gold) > _MAX_POINTS:
+        indices = np.random.default_rng(0).choice(len(gold), _MAX_POINTS, replace=False)
+        gold, predicted = gold[indices], predicted[indices]
     ends = [float(min(gold.min(), predicted.min())), float(max(gold.max(), predicted.max()))]
     with drawing(SQUARE) as axes:
         axes.plot(ends, ends, linestyle=":", color=GREY)
         axes.scatter(gold, predicted, s=8, alpha=0.5, linewidths=0, color=COLOURS[0])
         axes.set(xlabel="right value", ylabel="predicted value")
-        words = f"{model.predictions.name}: predicted against right values, {len(gold):,} examples"
-        return figure(picture(axes, words), f"{words}. On the dotted line, they are equal.")
+        description = f"{model.predictions.name}: predicted against right values, {len(gold):,} examples"
+        return figure(picture(axes, description), f"{description}. On the dotted line, they are equal.")
 
 
 def _draw_errors(model: ValueMeasures) -> Html:
@@ -43,20 +43,20 @@ def _draw_errors(model: ValueMeasures) -> Html:
     with drawing() as axes:
         axes.hist(np.clip(model.errors, low, high), bins=40, color=COLOURS[0], alpha=0.7)
         axes.set(xlabel="predicted minus right value", ylabel=f"{model.predictions.examples.unit}s")
-        words = f"Number of examples by error: {make_line_label(model.predictions.name)}."
-        return figure(picture(axes, words), words)
+        description = f"Number of examples by error: {make_line_label(model.predictions.name)}."
+        return figure(picture(axes, description), description)
 
 
-def make_errors_section(measured_models: Sequence[ValueMeasures], most: int) -> Section:
+def make_errors_section(measured_models: Sequence[ValueMeasures], n_shown: int) -> Section:
     """Show the predictions with the largest errors, with explanations."""
     parts = []
     for model in measured_models:
         assert isinstance(model.predictions, ModelPredictions)
         unit = model.predictions.examples.unit.capitalize()
-        for example in np.argsort(-np.abs(model.errors), kind="stable")[:most].tolist():
+        for example in np.argsort(-np.abs(model.errors), kind="stable")[:n_shown].tolist():
             predicted, gold = model.predictions.raw[example, 0], model.gold[example]
-            which = f"{model.predictions.name}, {unit} {example:,}"
-            title = f"{which}: {format_number(predicted)} predicted, {format_number(gold)} is right"
+            example_name = f"{model.predictions.name}, {unit} {example:,}"
+            title = f"{example_name}: {format_number(predicted)} predicted, {format_number(gold)} is right"
             parts.append(element("h4", f"{title} ({format_signed(predicted - gold)})"))
             parts.append(make_explanation_table(model.predictions.explain(example, _TOP)))
     return Section("Mistakes", join_parts(parts))

@@ -13,21 +13,21 @@ from unkernel.report.markup import Html, element, figure, join_parts, paragraph,
 from unkernel.report.page import Section
 from unkernel.report.tree_drawing import draw_tree
 
-_DRAWN = 12
+_MAX_DRAWN_FRAGMENTS = 12
 
 
 def make_weights_section(predictions: Sequence[ModelPredictions], top: int) -> Section:
     """List the largest weights."""
-    words = paragraph(
+    explanation = paragraph(
         "A weight is added to the score of every example that has all features of the conjunction; for "
         "features with values, their product times the weight."
     )
     lists = [_list_heaviest(model, top)[0] for model in predictions]
-    return Section("Heaviest conjunctions", join_parts([words, side_by_side(lists)]))
+    return Section("Heaviest conjunctions", join_parts([explanation, side_by_side(lists)]))
 
 
 def _list_heaviest(predictions: ModelPredictions, top: int) -> tuple[Html, list[Heavy]]:
-    """Return a table of the largest weights, and the weights; if there are none, the reason and []."""
+    """Return a table of the largest weights, and the weights; or the reason why there are none, and []."""
     try:
         heaviest = [_name_features(weight, predictions) for weight in predictions.heaviest(top)]
     except ValueError as reason:
@@ -37,22 +37,22 @@ def _list_heaviest(predictions: ModelPredictions, top: int) -> tuple[Html, list[
 
 def make_fragments_section(predictions: Sequence[ModelPredictions], top: int) -> Section:
     """Draw the fragments of trees with the largest weights."""
-    words = paragraph(
+    explanation = paragraph(
         "The weight of a fragment is added to the score as often as a tree has it, before the norm."
     )
     return Section(
-        "Heaviest fragments", join_parts([words, *(_draw_fragments(model, top) for model in predictions)])
+        "Heaviest fragments",
+        join_parts([explanation, *(_draw_fragments(model, top) for model in predictions)]),
     )
 
 
 def _draw_fragments(predictions: ModelPredictions, top: int) -> Html:
     table_of_weights, heaviest = _list_heaviest(predictions, top)
-    pictures = [picture for weight in heaviest[:_DRAWN] if (picture := _draw_fragment(weight)) is not None]
-    return (
-        join_parts([table_of_weights, element("div", *pictures, class_="grid small")])
-        if heaviest
-        else table_of_weights
-    )
+    if not heaviest:
+        return table_of_weights
+    pictures = [_draw_fragment(weight) for weight in heaviest[:_MAX_DRAWN_FRAGMENTS]]
+    drawn = [picture for picture in pictures if picture is not None]
+    return join_parts([table_of_weights, element("div", *drawn, class_="grid small")])
 
 
 def _draw_fragment(weight: Heavy) -> Html | None:
@@ -65,7 +65,7 @@ def _draw_fragment(weight: Heavy) -> Html | None:
 
 
 def _name_features(weight: Heavy, predictions: ModelPredictions) -> Heavy:
-    """Replace the label of a weight: features without names are called by their numbers in the file."""
+    """If features have no names, label a weight by their numbers in files."""
     if weight.columns is None or predictions.inner.model.origin.get("feature_names") is not None:
         return weight
     return replace(weight, label=AND.join(predictions.names[column] for column in weight.columns))

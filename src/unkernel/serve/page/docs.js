@@ -1,22 +1,22 @@
 "use strict";
-// The OpenAPI document as a page.
+// Shows the OpenAPI document as a page.
 
-function contentOf(title, content) {
-  return Object.entries(content ?? {}).map(([type, what]) =>
+function makeContent(title, content) {
+  return Object.entries(content ?? {}).map(([type, media]) =>
     make(
       "details", {},
       make("summary", { textContent: `${title}: ${type}` }),
-      make("pre", { tabIndex: 0, textContent: JSON.stringify(what.example ?? what.schema ?? {}, null, 2) }),
-      what.example === undefined
+      make("pre", { tabIndex: 0, textContent: JSON.stringify(media.example ?? media.schema ?? {}, null, 2) }),
+      media.example === undefined
         ? ""
-        : make("details", {}, make("summary", { textContent: "Schema" }), make("pre", { tabIndex: 0, textContent: JSON.stringify(what.schema, null, 2) })),
+        : make("details", {}, make("summary", { textContent: "Schema" }), make("pre", { tabIndex: 0, textContent: JSON.stringify(media.schema, null, 2) })),
     ),
   );
 }
 
-function operationOf(path, method, operation) {
-  const parameters = (operation.parameters ?? []).map((one) =>
-    make("li", {}, make("code", { textContent: `?${one.name}=` }), ` ${one.description}`),
+function makeOperation(path, method, operation) {
+  const parameters = (operation.parameters ?? []).map((parameter) =>
+    make("li", {}, make("code", { textContent: `?${parameter.name}=` }), ` ${parameter.description}`),
   );
   const errors = Object.entries(operation.responses).filter(([status]) => status !== "200");
   return make(
@@ -24,12 +24,12 @@ function operationOf(path, method, operation) {
     make("h2", {}, make("span", { className: "method", textContent: method.toUpperCase() }), make("code", { textContent: path })),
     make("p", { textContent: operation.summary }),
     parameters.length ? make("ul", {}, ...parameters) : "",
-    ...contentOf("Body", operation.requestBody?.content),
-    ...contentOf("Answer", operation.responses["200"].content),
+    ...makeContent("Body", operation.requestBody?.content),
+    ...makeContent("Answer", operation.responses["200"].content),
     make(
       "details", {},
       make("summary", { textContent: "Errors" }),
-      make("ul", {}, ...errors.map(([status, what]) => make("li", { textContent: `${status}: ${what.description}` }))),
+      make("ul", {}, ...errors.map(([status, error]) => make("li", { textContent: `${status}: ${error.description}` }))),
     ),
   );
 }
@@ -40,10 +40,10 @@ async function start() {
   const { paths } = await response.json();
   element("paths").replaceChildren(
     ...Object.entries(paths).flatMap(([path, operations]) =>
-      Object.entries(operations).map(([method, operation]) => operationOf(path, method, operation)),
+      Object.entries(operations).map(([method, operation]) => makeOperation(path, method, operation)),
     ),
   );
 }
 
-askForToken(start);
+handleToken(start);
 start();
