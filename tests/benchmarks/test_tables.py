@@ -1,0 +1,108 @@
+"""The tables of the benchmark of tables: their parts, their columns, and what is left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.api.types import is_numeric_dtype
+
+OF_SCIKIT_LEARN = {"breast_cancer", "wine", "digits", "diabetes"}
+
+
+@pytest.fixture(scope="module")
+def tables_data(on_path):
+    import tables_data
+
+    return tables_data
+
+
+@pytest.fixture(scope="module")
+def loaded(tables_data):
+    """Return the parts of all tables that are here: those of scikit-learn always are."""
+    found = {}
+    for name, table in tables_data.TABLES.items():
+        try:
+            found[name] = table.load()
+        except (ImportError, FileNotFoundError):
+            assert name not in OF_SCIKIT_LEARN
+    return found
+
+
+def made(tables_data, frame, **options):
+    return tables_data.table(
+        "made", options.pop("target", "classes"), "here", "a test", lambda: frame, **options
+    )
+
+
+def test_columns_are_numbers_or_strings_without_the_target(tables_data, loaded):
+    for name, parts in loaded.items():
+        table = tables_data.TABLES[name]
+        unused = {"target", *table.left_out}
+        for frame, y in ((parts.train, parts.y_train), (parts.test, parts.y_test)):
+            assert len(frame) == len(y) > 0 and not unused & set(frame.columns)
+            assert list(frame.columns) == list(parts.train.columns) and set(table.texts) <= set(frame.columns)
+            for column in frame:
+                values = frame[column]
+                strings = values.map(type).isin([str, type(None)]).all()
+                assert is_numeric_dtype(values.dtype) or strings, (name, column)
+
+
+def test_targets_are_complete(tables_data, loaded):
+    for name, parts in loaded.items():
+        for y in (parts.y_train, parts.y_test):
+            if tables_data.TABLES[name].target == tables_data.CLASSES:
+                assert y.dtype.kind == "U" and set(y) == set(parts.y_train)
+            else:
+                assert np.isfinite(y).all() and y.std() > 0
+
+
+def test_parts_are_the_same_each_time(tables_data, loaded):
+    for name in OF_SCIKIT_LEARN:
+        again = tables_data.TABLES[name].load()
+        pd.testing.assert_frame_equal(again.test, loaded[name].test)
+        assert (again.y_train == loaded[name].y_train).all()
+
+
+def test_parts_are_disjoint_and_have_equal_shares_of_classes(tables_data):
+    frame = pd.DataFrame({"row": np.arange(400), "target": ["rare"] * 40 + ["usual"] * 360})
+    parts = made(tables_data, frame).load()
+    assert set(parts.train["row"]) | set(parts.test["row"]) == set(range(400))
+    assert len(parts.test) == 100 and Counter(parts.y_test) == {"rare": 10, "usual": 90}
+
+
+def test_large_tables_are_cut_and_rows_without_target_dropped(tables_data, monkeypatch):
+    monkeypatch.setattr(tables_data, "MAX_ROWS", 80)
+    frame = pd.DataFrame({"row": range(200), "target": [np.nan] * 100 + list(range(100))})
+    parts = made(tables_data, frame, target="numbers").load()
+    assert len(parts.train) == 60 and len(parts.test) == 20
+    assert min(parts.train["row"].min(), parts.test["row"].min()) >= 100
+
+
+def test_given_parts_are_kept(tables_data):
+    frame = pd.DataFrame({"row": range(3), "useless": 0, "target": ["a", "b", "a"]})
+    parts = made(tables_data, (frame, frame[:2]), useless="is always 0").load()
+    assert list(parts.train.columns) == ["row"] and list(parts.y_test) == ["a", "b"]
+
+
+def test_categories_are_strings_that_are_not_texts(tables_data):
+    values = pd.DataFrame({"flag": [True, False], "job": pd.Categorical(["a", None]), "note": ["x", "y"]})
+    frame = pd.concat([values] * 20, ignore_index=True).assign(target=["a", "b"] * 20)
+    table = made(tables_data, frame, texts=("note",))
+    train = table.load().train
+    assert table.categories(train) == ["job"]
+    assert set(train["flag"]) == {0, 1} and set(train["job"]) == {"a", None}
+
+
+def test_words_of_a_question_are_those_of_its_tree(tables_data):
+    tree = "(ROOT (SBARQ (WHNP (WP What))(SQ (VBZ is)(NP (NN love)))(. ?)))"
+    assert tables_data._WORD_OF_TREE.findall(tree) == ["What", "is", "love", "?"]
+
+
+def test_the_suite_has_many_kinds_of_tables(tables_data):
+    tables = tables_data.TABLES.values()
+    assert len(tables) >= 12 and len({table.name for table in tables}) == len(tables_data.ALL)
+    assert sum(table.target == tables_data.NUMBERS for table in tables) >= 4
+    assert sum(bool(table.texts) for table in tables) >= 2
