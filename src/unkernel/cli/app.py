@@ -176,8 +176,8 @@ def _describe_file_error(file: str, error: OSError) -> str:
 def _buffer_stdout() -> None:
     """Make sure that stdout has a buffer.
 
-    Without one (PYTHONUNBUFFERED, as in many containers), Python silently drops the rest of a partial write,
-    such as one to a disk that is nearly full.
+    Without a buffer (PYTHONUNBUFFERED, as in many containers), Python silently loses a part of the output if
+    the disk becomes full.
     """
     if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
         sys.stdout = open(  # noqa: SIM115 (open until the process ends)

@@ -32,7 +32,7 @@ _JOURNAL_SUFFIX = ".journal"  # no file of answers has this suffix
 
 @dataclass(frozen=True)
 class Part:
-    """A file, and the file for its answers."""
+    """An input file, and the file for its answers."""
 
     data: str
     output: str
@@ -128,7 +128,7 @@ class Work:
     Attributes
     ----------
     run : callable
-        A function that workers can import, or a partial of one.
+        A function or ``functools.partial`` that workers can import.
     verb : str
         The verb that the display shows.
     """

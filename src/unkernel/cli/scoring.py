@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unkernel.cli.inputs.labelled_files import match_width
 from unkernel.cli.inputs.models import Model, Opened, OpenedTrees, open_model
-from unkernel.cli.inputs.question_rows import expect_rows, read_question_rows
+from unkernel.cli.inputs.question_rows import expect_rows, read_rows_to_predict
 from unkernel.cli.inputs.records import check_no_records
 from unkernel.cli.inputs.trees import check_rows_only, read_for_model
 from unkernel.cli.quality import NDCG_DEPTH, QUALITY, compare, compare_classes
@@ -110,7 +110,7 @@ def _read_rows(opened: Opened, request: Request, data: str, threads: int, displa
     if request.cache_rows is not None:
         classifier = classifier.with_cache(request.cache_rows).validate()
     load_end = time.perf_counter()
-    rows = read_question_rows(opened, data, display, request.zero_based, threads)
+    rows = read_rows_to_predict(opened, data, display, request.zero_based, threads)
     X, decision = canonical_rows(match_width(opened.model, rows.X, data)), opened.model.decision
     return _Examples(
         classifier,

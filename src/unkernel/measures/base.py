@@ -20,12 +20,12 @@ class PredictionMeasures(ABC):
     meanings: ClassVar[Mapping[str, str]]  # maps the name of each measure to its meaning
     not_shares: ClassVar[Sequence[str]] = ()  # the names of measures that are not shown as percentages
     name: str  # of the model
-    resampled_unit: str  # unit that the bootstrap draw_resamples, such as "records"
+    resampled_unit: str  # the plural noun of the units that the bootstrap resamples, such as "records"
 
     @property
     @abstractmethod
     def n_resampled(self) -> int:
-        """Return the number of units that the bootstrap draw_resamples; 0 if resampling is not possible."""
+        """Return the number of units that the bootstrap resamples; 0 if resampling is not possible."""
 
     @abstractmethod
     def values(self, counts: Counts | None = None) -> dict[str, float]:

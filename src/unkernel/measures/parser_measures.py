@@ -52,7 +52,7 @@ class ParserMeasures(PredictionMeasures):
 
     @cached_property
     def result(self) -> Any:
-        """Return the result of the parser's own ``evaluate``."""
+        """Return the result of the parser's method ``evaluate``."""
         return self.parser.evaluate(self.gold, n_jobs=self.threads, **self.options)
 
     @cached_property
@@ -67,13 +67,13 @@ class ParserMeasures(PredictionMeasures):
         """Return one row of counts per sentence. The sum of rows is the argument of :meth:`from_sums`."""
 
     @abstractmethod
-    def from_sum_by_sentence(self, sums: Any) -> dict[str, float]:
+    def from_sums(self, sums: Any) -> dict[str, float]:
         """Return the measures, given the sums of the counts over sentences."""
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
         """Return the measures if sentence i counts `counts[i]` times; None counts each sentence once."""
         weights = np.ones(len(self.counts_per_sentence)) if counts is None else counts
-        return self.from_sum_by_sentence(np.tensordot(weights, self.counts_per_sentence, axes=1))
+        return self.from_sums(np.tensordot(weights, self.counts_per_sentence, axes=1))
 
     @property
     def n_resampled(self) -> int:
@@ -154,7 +154,7 @@ class TreeMeasures(HeadMeasures):
         sums = [_sum_by_sentence(column, self.offsets) for column in columns]
         return np.column_stack([*sums, np.ones(len(self.gold)), sums[2] == sums[0]])
 
-    def from_sum_by_sentence(self, sums: Any) -> dict[str, float]:
+    def from_sums(self, sums: Any) -> dict[str, float]:
         """Return shares of words and of sentences."""
         words, heads, labelled, sentences, faultless = sums.tolist()
         return {UAS: heads / words, LAS: labelled / words, WHOLE: faultless / sentences}
@@ -175,7 +175,7 @@ class BunsetsuMeasures(HeadMeasures):
 
     @cached_property
     def _is_dependency(self) -> NDArray[np.bool_]:
-        """Return whether each bunsetsu has a head: all have one, except for the last one of each sentence."""
+        """Return whether each bunsetsu has a head; the last bunsetsu of a sentence has none."""
         is_dependency = np.ones(len(self.gold.heads), dtype=bool)
         is_dependency[self.offsets[1:][np.diff(self.offsets) > 0] - 1] = False
         return is_dependency
@@ -205,7 +205,7 @@ class BunsetsuMeasures(HeadMeasures):
             ]
         )
 
-    def from_sum_by_sentence(self, sums: Any) -> dict[str, float]:
+    def from_sums(self, sums: Any) -> dict[str, float]:
         """Return shares of dependencies and of sentences."""
         dependencies, correct, sentences, faultless = sums.tolist()
         share = correct / dependencies if dependencies else 1.0
@@ -236,7 +236,7 @@ class ChunkMeasures(ParserMeasures):
             counts.append(np.asarray(by_type).sum(axis=0))
         return np.array(counts, dtype=np.float64)
 
-    def from_sum_by_sentence(self, sums: Any) -> dict[str, float]:
+    def from_sums(self, sums: Any) -> dict[str, float]:
         """Return the measures by the rules of CoNLL-2000."""
         predicted, gold, correct = sums.tolist()
         return {
@@ -267,7 +267,7 @@ class TagMeasures(ParserMeasures):
         columns = [np.ones(self.gold.n_words), *is_correct, np.logical_and.reduce(is_correct)]
         return np.column_stack([_sum_by_sentence(column, self.gold.offsets) for column in columns])
 
-    def from_sum_by_sentence(self, sums: Any) -> dict[str, float]:
+    def from_sums(self, sums: Any) -> dict[str, float]:
         """Return shares of words."""
         words, *correct = sums.tolist()
         names = [*self.columns, "all columns"] if len(self.columns) > 1 else self.columns
@@ -289,13 +289,13 @@ class TextMeasures(ParserMeasures):
     def counts_per_sentence(self) -> Numbers:
         return np.empty((0, 0))
 
-    def from_sum_by_sentence(self, sums: Any) -> dict[str, float]:
-        """Return the result of the parser's own ``evaluate``."""
+    def from_sums(self, sums: Any) -> dict[str, float]:
+        """Return the result of the parser's method ``evaluate``."""
         return {f"{TITLES[name]} F1": score.f1 / 100 for name, score in self.result.scores().items()}
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
         """Return the measures; `counts` must be None, because sentences cannot be resampled."""
-        return self.from_sum_by_sentence(None)
+        return self.from_sums(None)
 
     @property
     def share_counts(self) -> dict[str, tuple[float, float]]:

@@ -13,7 +13,7 @@ from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 
 Indices = NDArray[np.int32]
-# Steps whose features each depend on one input feature.
+# Steps in which each feature depends on a single input feature.
 _FEATUREWISE_STEPS = ("scale", "impute", "binarize", "densify", "tfidf")
 # The arrays of these steps have one number per feature, or are empty.
 _FEATUREWISE_ARRAYS = ("subtract", "divide", "multiply", "add", "fill", "idf")

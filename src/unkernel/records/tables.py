@@ -168,7 +168,7 @@ def _convert_column(values: Any, *, nan: bool = False) -> Any:
         return list(values)  # copied, because another thread may change the list during encoding
     dtype = getattr(values, "dtype", None)
     kind = getattr(dtype, "kind", None)
-    if kind == "M":  # their own lists would hold dates in types of pandas or integers
+    if kind == "M":  # `tolist` would return integers, or timestamps of pandas
         return list(
             values.to_numpy("datetime64[s]") if hasattr(values, "to_numpy") else values.astype("M8[s]")
         )

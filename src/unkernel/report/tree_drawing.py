@@ -120,7 +120,7 @@ def _place_nodes(nodes: list[Node]) -> float:
 
 
 def _list_reversed(nodes: list[Node]) -> list[Node]:
-    """Return the nodes so that their reverse lists children, from left to right, before their parent."""
+    """Return the nodes in an order whose reverse has children, from left to right, before their parents."""
     ordered, stack = [], [nodes[0]]
     while stack:
         node = stack.pop()

@@ -61,7 +61,7 @@ def _make_sort_key(setting: Setting, x_parameter: str | None) -> Any:
 
 
 def _choose_axis(varied: Sequence[str], settings: Sequence[Setting]) -> str | None:
-    """Return "C" if it varies; otherwise, prefer the first numeric parameter to the first one."""
+    """Return "C" if it varies, else the first numeric parameter, else the first parameter."""
     if "C" in varied:
         return "C"
     numeric = [name for name in varied if not any(isinstance(setting[name], str) for setting in settings)]

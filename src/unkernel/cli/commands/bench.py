@@ -14,7 +14,7 @@ from typing import Any
 from unkernel.cli.inputs.labelled_files import match_width
 from unkernel.cli.inputs.model_kinds import ROWS_NOT_RECORDS, is_records, refuse_options
 from unkernel.cli.inputs.models import Opened, OpenedTrees, describe_trie, open_model
-from unkernel.cli.inputs.question_rows import expect_rows, read_question_rows
+from unkernel.cli.inputs.question_rows import expect_rows, read_rows_to_predict
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     check_no_records,
@@ -94,7 +94,7 @@ def _prepare_rows(
     check_no_records(data, opened.path)
     expect_rows(opened, data)
     classifier = opened.get_classifier(display, threads=threads)
-    rows = read_question_rows(opened, data, display, zero_based, threads)
+    rows = read_rows_to_predict(opened, data, display, zero_based, threads)
     X = canonical_rows(match_width(opened.model, rows.X, data))
     single_rows, batch = X[:_MAX_SINGLE_ROWS], _repeat_rows(X)
     calls = [_list_features(single_rows, row) for row in range(single_rows.shape[0])]

@@ -27,7 +27,7 @@ from unkernel.cli.inputs.models import (
     open_model,
     read_stored_feature_names,
 )
-from unkernel.cli.inputs.question_rows import expect_rows, read_question_rows
+from unkernel.cli.inputs.question_rows import expect_rows, read_rows_to_predict
 from unkernel.cli.inputs.records import check_no_records
 from unkernel.cli.inputs.trees import check_rows_only, read_for_model
 from unkernel.cli.options import shared_options
@@ -161,7 +161,7 @@ def _name_model_in_errors(path: Path) -> Iterator[None]:
 def _read_rows(opened: Opened, data: str, zero_based: bool | None, *, quiet: bool) -> SvmlightData:
     expect_rows(opened, data)
     with Display(quiet=quiet) as display:
-        return read_question_rows(opened, data, display, zero_based)
+        return read_rows_to_predict(opened, data, display, zero_based)
 
 
 def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from unkernel.cli.inputs.report_inputs import Question, make_report
+from unkernel.cli.inputs.report_inputs import TestFile, make_report
 from unkernel.cli.options import parse_options, report_options, shared_options, train_options
 from unkernel.cli.options.error_wording import name_options_in_errors
 from unkernel.cli.output_files import check_output
@@ -69,9 +69,9 @@ def report(
     check_matplotlib("a report")
     began = time.perf_counter()
     with Display(quiet=quiet or json) as display:
-        question = Question(data, display, zero_based, shared_options.count_threads(jobs), given, format)
+        test_file = TestFile(data, display, zero_based, shared_options.count_threads(jobs), given, format)
         with name_options_in_errors():
-            html_report = make_report(models, question, choices, train)
+            html_report = make_report(models, test_file, choices, train)
         with display.show_work("writing"):
             html_report.save(page)
     result = _describe(html_report, models, data, page, time.perf_counter() - began)

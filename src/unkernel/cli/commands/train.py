@@ -64,7 +64,7 @@ def register(app: typer.Typer, arguments: Sequence[str]) -> None:
 
 
 def import_learner(path: str) -> Any:
-    """Import a learner's class, given as MODULE:NAME."""
+    """Import a learner's class; `path` is MODULE:NAME."""
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -137,7 +137,7 @@ def make_shared_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
     return parts
 
 
-def _train(learner_type: Any, given: dict[str, Any]) -> None:
+def _train(learner_type: Any, arguments: dict[str, Any]) -> None:
     from unkernel.cli.inputs.file_contents import check_no_bare_trees, check_no_model
     from unkernel.cli.inputs.records import is_record_file
     from unkernel.cli.learners.record_training import (
@@ -150,48 +150,48 @@ def _train(learner_type: Any, given: dict[str, Any]) -> None:
     from unkernel.cli.render.training_summary import print_training
     from unkernel.cli.terminal.progress import Display
 
-    check_no_model(given["data"][0], f"{learner_type.unit}s")
-    check_no_bare_trees(given["data"][0])
-    if not learner_type.takes_records and is_record_file(given["data"][0]):
+    check_no_model(arguments["data"][0], f"{learner_type.unit}s")
+    check_no_bare_trees(arguments["data"][0])
+    if not learner_type.takes_records and is_record_file(arguments["data"][0]):
         raise ValueError(
-            f"{given['data'][0]}: holds records, and train {learner_type.name} takes "
+            f"{arguments['data'][0]}: holds records, and train {learner_type.name} takes "
             f"{learner_type.unit}s; train poly, train logistic and train linear take records"
         )
     options = given_options(
-        {name: value for name, value in given.items() if value != []}, learner_type.options()
+        {name: value for name, value in arguments.items() if value != []}, learner_type.options()
     )
-    records = learner_type.takes_records and are_records(given["data"], options)
+    records = learner_type.takes_records and are_records(arguments["data"], options)
     if records:
         learner_type = adapt_to_records(learner_type)
     if learner_type.takes_records:
-        check_options(options, given["data"], records=records)
+        check_options(options, arguments["data"], records=records)
     learner = learner_type(options)
-    request = Request.of(f"train {learner.name}", given)
-    with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
+    request = Request.of(f"train {learner.name}", arguments)
+    with Display(quiet=arguments["quiet"] or arguments["json"], verbose=arguments["verbose"]) as display:
         result = (train_records if records else train)(learner, request, display)
-    report(result, given, partial(print_training, learner))
+    report(result, arguments, partial(print_training, learner))
 
 
-def report(result: dict[str, Any], given: dict[str, Any], show: Callable[[dict[str, Any]], None]) -> None:
+def report(result: dict[str, Any], arguments: dict[str, Any], show: Callable[[dict[str, Any]], None]) -> None:
     """Print the warnings and the result of training, or of tuning."""
     from unkernel.cli.terminal.console import print_json, warn
 
     for message in result["warnings"]:
         warn(message)
-    if given["json"]:
+    if arguments["json"]:
         print_json(result)
-    elif not given["quiet"]:
+    elif not arguments["quiet"]:
         show(result)
 
 
-def _train_parser(kind: str, task: Any, given: dict[str, Any]) -> None:
+def _train_parser(kind: str, task: Any, arguments: dict[str, Any]) -> None:
     from unkernel.cli.learners.parser_training import train_parser
     from unkernel.cli.render.parsers import print_parser_training
     from unkernel.cli.terminal.progress import Display
 
-    with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
-        result = train_parser(kind, task, given, display)
-    report(result, given, print_parser_training)
+    with Display(quiet=arguments["quiet"] or arguments["json"], verbose=arguments["verbose"]) as display:
+        result = train_parser(kind, task, arguments, display)
+    report(result, arguments, print_parser_training)
 
 
 def _make_parser_command(kind: str, task: str) -> Any:

@@ -109,44 +109,46 @@ def _make_validation_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
     return {"dev": (train_options.TuneDevFile, None), "cv": (train_options.TuneFolds, None)}
 
 
-def _tune(learner: Any, given: dict[str, Any]) -> None:
+def _tune(learner: Any, arguments: dict[str, Any]) -> None:
     from unkernel.cli.learners.parameter_search import Search, tune
     from unkernel.cli.render.training_summary import print_tuning
     from unkernel.cli.terminal.progress import Display
 
     flags = [option for option in learner.options() if option.kind is bool]
-    options = given_options({name: value for name, value in given.items() if value != []}, flags)
+    options = given_options({name: value for name, value in arguments.items() if value != []}, flags)
     if learner.takes_records:
         from unkernel.cli.learners.record_training import adapt_to_records, are_records, check_options
 
-        records = are_records(given["data"], options)
-        check_options(options, given["data"], records=records)
+        records = are_records(arguments["data"], options)
+        check_options(options, arguments["data"], records=records)
         learner = adapt_to_records(learner) if records else learner
     search = Search.of(learner, options)
-    _check_outputs(given)
-    if given["by"] is not None:
-        given["by"] = _MEASURE_ALIASES.get(given["by"].value, given["by"].value)
-    with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
-        result = tune(search, given["data"], given, shared_options.count_threads(given["jobs"]), display)
-    result["plot"] = _draw(given["plot"], result)
-    report(result, given, print_tuning)
+    _check_outputs(arguments)
+    if arguments["by"] is not None:
+        arguments["by"] = _MEASURE_ALIASES.get(arguments["by"].value, arguments["by"].value)
+    with Display(quiet=arguments["quiet"] or arguments["json"], verbose=arguments["verbose"]) as display:
+        result = tune(
+            search, arguments["data"], arguments, shared_options.count_threads(arguments["jobs"]), display
+        )
+    result["plot"] = _draw(arguments["plot"], result)
+    report(result, arguments, print_tuning)
 
 
-def _check_outputs(given: dict[str, Any]) -> None:
+def _check_outputs(arguments: dict[str, Any]) -> None:
     from unkernel.cli.output_files import check_different, check_model_output, check_output
 
     # The options are comma-separated lists of files, or of names of built-in templates.
-    option_values = [given.get("templates") or "", given.get("clusters") or ""]
+    option_values = [arguments.get("templates") or "", arguments.get("clusters") or ""]
     listed_files = [name for names in option_values for name in names.split(",") if name]
-    inputs = [*given["data"], given.get("dev"), given.get("schema"), *listed_files]
-    check_different(given["output"], given["plot"])
-    if given["output"] is not None:
-        check_model_output(given["output"], *inputs, force=given["force"])
-    if given["plot"] is not None:
+    inputs = [*arguments["data"], arguments.get("dev"), arguments.get("schema"), *listed_files]
+    check_different(arguments["output"], arguments["plot"])
+    if arguments["output"] is not None:
+        check_model_output(arguments["output"], *inputs, force=arguments["force"])
+    if arguments["plot"] is not None:
         from unkernel.report import search_plot
 
-        search_plot.check_format(given["plot"])
-        check_output(given["plot"], *inputs, force=given["force"])
+        search_plot.check_format(arguments["plot"])
+        check_output(arguments["plot"], *inputs, force=arguments["force"])
         search_plot.check_matplotlib()
 
 

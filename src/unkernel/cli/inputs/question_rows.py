@@ -18,7 +18,7 @@ def _make_remedy(opened: Opened) -> str:
     return f"the model {opened.path} answers for rows"
 
 
-def read_question_rows(
+def read_rows_to_predict(
     opened: Opened, file: str, display: Display, zero_based: bool | None, jobs: int | None = None
 ) -> SvmlightData:
     """Read the rows to predict."""

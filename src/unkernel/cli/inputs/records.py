@@ -56,7 +56,7 @@ class OpenedRecords:
 
     @cached_property
     def types(self) -> dict[str, str]:
-        """The types of columns in text files: those of the training file."""
+        """The types of the columns in the training file, which are used to read other text files."""
         types_by_name, stored = infer_column_types(self.classifier.plan), self._origin.get("types")
         if isinstance(stored, dict):
             types_by_name |= {name: kind for name, kind in stored.items() if name in types_by_name}

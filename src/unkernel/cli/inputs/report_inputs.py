@@ -22,7 +22,7 @@ from unkernel.cli.inputs.model_kinds import (
 )
 from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model
 from unkernel.cli.inputs.parsers import open_parser
-from unkernel.cli.inputs.question_rows import expect_rows, read_question_rows
+from unkernel.cli.inputs.question_rows import expect_rows, read_rows_to_predict
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     check_no_records,
@@ -47,8 +47,8 @@ from unkernel.report.options import Choices
 
 
 @dataclass(frozen=True)
-class Question:
-    """A file to predict, and how to read it."""
+class TestFile:
+    """A file to evaluate models on, and the options for reading it."""
 
     file: str
     display: Display
@@ -59,54 +59,54 @@ class Question:
 
 
 def make_report(
-    models: Sequence[Path], question: Question, choices: Choices, train: str | None = None
+    models: Sequence[Path], test_file: TestFile, choices: Choices, train: str | None = None
 ) -> Report:
     """Make a report of models on a file, with a linear baseline trained on the file `train`, if given."""
-    if question.file == STANDARD_STREAM and len(models) > 1:
+    if test_file.file == STANDARD_STREAM and len(models) > 1:
         raise ValueError("stdin can be read only once: give --test a file to compare models on it")
     if is_parser(models[0]):
         if train is not None:
             raise ValueError(f"{models[0]}: --train is for models of rows and records, and this is a parser")
-        return _report_parsers(models, question, choices)
+        return _report_parsers(models, test_file, choices)
     predictions = [
-        _score(path, name, question) for path, name in zip(models, name_models(models), strict=True)
+        _score(path, name, test_file) for path, name in zip(models, name_models(models), strict=True)
     ]
     baseline = None
     if train is not None:
-        training = _score(models[0], predictions[0].name, replace(question, file=train))
+        training = _score(models[0], predictions[0].name, replace(test_file, file=train))
         baseline = make_baseline(
             predictions[0], training.inputs, training.examples.labels, training.examples.groups
         )
-    with question.display.show_work("measuring"):
+    with test_file.display.show_work("measuring"):
         return assemble_report(predictions, choices, baseline)
 
 
-def _report_parsers(models: Sequence[Path], question: Question, choices: Choices) -> Report:
+def _report_parsers(models: Sequence[Path], test_file: TestFile, choices: Choices) -> Report:
     from unkernel.report.parsers import make_parser_report  # imports all kinds of parsers, which is slow
 
-    refuse_options(models[0], {"--zero-based": question.zero_based}, ROWS_NOT_PARSERS)
+    refuse_options(models[0], {"--zero-based": test_file.zero_based}, ROWS_NOT_PARSERS)
     opened = {
         name: open_parser(path, "report") for path, name in zip(models, name_models(models), strict=True)
     }
     first_parser = next(iter(opened.values()))
-    read = choose_reader(find_task(first_parser), question.format)
-    options = parse_given(first_parser, question.given)
-    corpus = Input(question.file).read(read, question.display)
-    with question.display.show_work("parsing"):
-        return make_parser_report(opened, corpus, choices, question.threads, options)
+    read = choose_reader(find_task(first_parser), test_file.format)
+    options = parse_given(first_parser, test_file.given)
+    corpus = Input(test_file.file).read(read, test_file.display)
+    with test_file.display.show_work("parsing"):
+        return make_parser_report(opened, corpus, choices, test_file.threads, options)
 
 
-def _score(path: Path, name: str, question: Question) -> ModelPredictions:
-    refuse_options(path, {"--from": question.given, "--format": question.format}, PARSERS_ONLY)
+def _score(path: Path, name: str, test_file: TestFile) -> ModelPredictions:
+    refuse_options(path, {"--from": test_file.given, "--format": test_file.format}, PARSERS_ONLY)
     if is_records(path):
-        refuse_options(path, {"--zero-based": question.zero_based}, ROWS_NOT_RECORDS)
-        return _score_records(open_record_model(path), name, question)
+        refuse_options(path, {"--zero-based": test_file.zero_based}, ROWS_NOT_RECORDS)
+        return _score_records(open_record_model(path), name, test_file)
     opened = open_model(path, "report")
-    check_no_records(question.file, path)
+    check_no_records(test_file.file, path)
     return (
-        _score_trees(opened, name, question)
+        _score_trees(opened, name, test_file)
         if isinstance(opened, OpenedTrees)
-        else _score_rows(opened, name, question)
+        else _score_rows(opened, name, test_file)
     )
 
 
@@ -120,26 +120,26 @@ def name_models(models: Sequence[Path]) -> list[str]:
     return names
 
 
-def _score_records(opened: OpenedRecords, name: str, question: Question) -> ModelPredictions:
+def _score_records(opened: OpenedRecords, name: str, test_file: TestFile) -> ModelPredictions:
     check_records(opened)
     if opened.target is None:
         raise ValueError(
             f"{opened.path}: was not trained on a file, so the column with the labels is unknown; make its "
             "report in Python, with unkernel.load and the method report"
         )
-    with open_record_file(question.file, question.display) as source:
-        blocks = list(read_blocks(opened, source, question.threads))
-        rows = [encode_block(opened, block, question.threads) for block in blocks]
+    with open_record_file(test_file.file, test_file.display) as source:
+        blocks = list(read_blocks(opened, source, test_file.threads))
+        rows = [encode_block(opened, block, test_file.threads) for block in blocks]
     values = [value for block in blocks for value in block.values(opened.target) or [None]]
     if not rows:
-        raise ValueError(f"{question.file}: there is no record")
+        raise ValueError(f"{test_file.file}: there is no record")
     if any(value is None for value in values):
-        raise ValueError(f"{question.file}: not all records have a label in column {opened.target!r}")
+        raise ValueError(f"{test_file.file}: not all records have a label in column {opened.target!r}")
     examples = Examples(
-        to_labels(values), Path(question.file).name, "record", show=_ShownRecords(opened, blocks).__getitem__
+        to_labels(values), Path(test_file.file).name, "record", show=_ShownRecords(opened, blocks).__getitem__
     )
     joined = rows[0] if len(rows) == 1 else stack_rows(rows)
-    return predict_examples(name, opened.classifier, joined, examples, question.threads)
+    return predict_examples(name, opened.classifier, joined, examples, test_file.threads)
 
 
 class _ShownRecords:
@@ -156,20 +156,22 @@ class _ShownRecords:
         return drop_target(self._opened, block.records()[0])
 
 
-def _score_rows(opened: Opened, name: str, question: Question) -> ModelPredictions:
-    expect_rows(opened, question.file)
-    classifier = opened.get_classifier(question.display, threads=question.threads)
-    rows = read_question_rows(opened, question.file, question.display, question.zero_based, question.threads)
-    matched_rows = canonical_rows(match_width(opened.model, rows.X, question.file))
-    examples = Examples(class_labels(rows.y), Path(question.file).name, "row", rows.qid)
-    return predict_examples(name, classifier, matched_rows, examples, question.threads)
+def _score_rows(opened: Opened, name: str, test_file: TestFile) -> ModelPredictions:
+    expect_rows(opened, test_file.file)
+    classifier = opened.get_classifier(test_file.display, threads=test_file.threads)
+    rows = read_rows_to_predict(
+        opened, test_file.file, test_file.display, test_file.zero_based, test_file.threads
+    )
+    matched_rows = canonical_rows(match_width(opened.model, rows.X, test_file.file))
+    examples = Examples(class_labels(rows.y), Path(test_file.file).name, "row", rows.qid)
+    return predict_examples(name, classifier, matched_rows, examples, test_file.threads)
 
 
-def _score_trees(opened: OpenedTrees, name: str, question: Question) -> ModelPredictions:
-    check_rows_only([question.file], question.zero_based)
-    tree_examples = read_for_model(opened.model, opened.path, question.file, question.display)
+def _score_trees(opened: OpenedTrees, name: str, test_file: TestFile) -> ModelPredictions:
+    check_rows_only([test_file.file], test_file.zero_based)
+    tree_examples = read_for_model(opened.model, opened.path, test_file.file, test_file.display)
     forest = tree_examples.data.X
     examples = Examples(
-        np.asarray(tree_examples.labels), Path(question.file).name, "tree", show=format_tree(forest)
+        np.asarray(tree_examples.labels), Path(test_file.file).name, "tree", show=format_tree(forest)
     )
-    return predict_examples(name, opened.classifier, forest, examples, question.threads)
+    return predict_examples(name, opened.classifier, forest, examples, test_file.threads)

@@ -92,7 +92,7 @@ class PackedRows(Examples):
         return opened.y, opened.qid
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:
-        """Return one row of scores per row, computed in one pass for each score."""
+        """Return scores of shape (rows, scores), with one pass over the rows for each score."""
         model, rows = estimator.to_model(), self._open()[0]
         weights = zip(model.weights.T, model.intercept, strict=True)
         return np.column_stack(
@@ -171,7 +171,7 @@ def read(
 
 
 def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> MemoryRows:
-    """Read test rows; call this before training, so that a bad file does not cost the training time."""
+    """Read test rows. This happens before training, because training may take long and the file be bad."""
     tests = read(file, display, jobs, rows.zero_based)
     kept = drop_unknown_features(tests.data.X, rows.n_features, file)
     return dataclasses.replace(tests, data=dataclasses.replace(tests.data, X=kept))
@@ -227,7 +227,7 @@ def _name_cache_option(message: str) -> str:
 
 
 def estimate_bytes(rows: int, n_features: int, max_cuts: int) -> int:
-    """Estimate the memory of training out of core: some bytes per row, and one weight vector per cut."""
+    """Estimate the memory of out-of-core training in bytes, per row and per cut."""
     return _BYTES_PER_ROW * rows + 8 * n_features * (max_cuts + _OTHER_WEIGHT_VECTORS)
 
 

@@ -41,8 +41,8 @@ class Learner(ABC):
     percent: ClassVar[bool] = False  # whether measures are in percent, not shares of 1
     large_data: ClassVar[bool] = False  # whether rows may be in several files, or on a cluster
 
-    def __init__(self, given: Given) -> None:
-        self.given = given
+    def __init__(self, option_values: Given) -> None:
+        self.option_values = option_values
         self.check()
 
     @classmethod
@@ -65,11 +65,11 @@ class Learner(ABC):
         """Raise ``ValueError`` if options exclude each other."""
 
     def parameters(self, jobs: int) -> dict[str, Any]:
-        """Return the estimator's parameters from the options that were given."""
+        """Return the estimator's parameters from the given options."""
         parameters = {
-            option.parameter: self.given[option.name]
+            option.parameter: self.option_values[option.name]
             for option in self.options()
-            if option.name in self.given
+            if option.name in self.option_values
         }
         names = {option.parameter for option in self.options()}
         if "random_state" in names:
@@ -122,7 +122,7 @@ class ClassLearner(Learner):
         return self.compare(estimator, rows.scores(estimator), rows.targets()[0])
 
     def compare(self, estimator: Any, scores: NDArray[np.float64], labels: NDArray[Any]) -> dict[str, Any]:
-        """Return the result of :meth:`measure`, given scores and gold labels."""
+        """Return the result of :meth:`measure`, from scores and gold labels."""
         return compare_classes(estimator.to_model().decision, scores, labels, self.unit)
 
     def quality(self, measured: dict[str, Any], split: str) -> dict[str, str]:

@@ -31,7 +31,7 @@ _MEASURES = {
 
 
 class LinearLearner(ClassLearner):
-    """One weight per feature."""
+    """Linear support vector machines."""
 
     name = "linear"
     estimator = CuttingPlaneSVC
@@ -64,22 +64,22 @@ class LinearLearner(ClassLearner):
 
     def check(self) -> None:
         """Refuse options that do not fit the objective or the solver."""
-        given = self.given
-        objective = given.get("objective", "error_rate")
-        if (objective == "precision_at_k") != ("k" in given):
+        option_values = self.option_values
+        objective = option_values.get("objective", "error_rate")
+        if (objective == "precision_at_k") != ("k" in option_values):
             raise ValueError("--k and --objective precision_at_k need each other")
         if objective != "error_rate":
             for option, value in (
                 ("loss", "squared_hinge"),
                 ("solver", "dual"),
-                ("class_weight", given.get("class_weight")),
+                ("class_weight", option_values.get("class_weight")),
             ):
-                if option in given and given[option] == value:
+                if option in option_values and option_values[option] == value:
                     raise ValueError(
                         f"{flag(option)} {value} is for --objective error_rate, not for {objective}"
                     )
         for option in ("out_of_core", "dask", "checkpoint"):
-            if given.get("solver") == "dual" and option in given:
+            if option_values.get("solver") == "dual" and option in option_values:
                 raise ValueError(f"{flag(option)} is for cutting planes; --solver dual needs rows in memory")
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:

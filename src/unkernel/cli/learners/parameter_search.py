@@ -50,9 +50,9 @@ class Search:
     varied: list[str]
 
     @staticmethod
-    def of(learner: Any, given: dict[str, Any]) -> Search:
-        """List the settings that the options name; if they name a single one, add the default grid."""
-        fixed, grid = dict(given), {}
+    def of(learner: Any, arguments: dict[str, Any]) -> Search:
+        """List all combinations of the values of options; if there is only one, add the default grid."""
+        fixed, grid = dict(arguments), {}
         for option in learner.options():
             if option.name not in fixed:
                 continue
@@ -75,22 +75,22 @@ class Search:
 
 
 def tune(
-    search: Search, data: list[str], given: dict[str, Any], threads: int, display: Display
+    search: Search, data: list[str], arguments: dict[str, Any], threads: int, display: Display
 ) -> dict[str, Any]:
     """Measure every setting, choose the best one and, if there is an output, train it on all examples."""
     began = time.perf_counter()
     for setting in search.settings:
         learner, estimator = search.make(setting, threads)
-    examples = _read(learner, estimator, data, given, display)
-    folds = _make_folds(examples, given["cv"] or _FOLDS, search.fixed.get("seed", 0))
+    examples = _read(learner, estimator, data, arguments, display)
+    folds = _make_folds(examples, arguments["cv"] or _FOLDS, search.fixed.get("seed", 0))
     with display.show_count("tuning", len(folds) * len(search.settings)) as on_fit:
         results = cross_validate(search.make, folds, search.settings, threads, on_fit)
-    criterion = given["by"] or learner.criteria[0]
+    criterion = arguments["by"] or learner.criteria[0]
     best = _find_best(results, criterion, examples.file)
     chosen = search.settings[best]
     result = {
         "data": examples.file,
-        "dev": given.get("dev"),
+        "dev": arguments.get("dev"),
         _COUNT_KEYS[learner.unit]: examples.count,
         "learner": learner.estimator.__name__,
         "folds": len(folds),
@@ -107,24 +107,26 @@ def tune(
         "model": None,
         "warnings": [],
     }
-    if given["output"] is not None:
-        result["warnings"] = _train(*search.make(chosen, threads), examples, given["output"], display)
-        result |= {"model": str(given["output"]), "model_bytes": Path(given["output"]).stat().st_size}
+    if arguments["output"] is not None:
+        result["warnings"] = _train(*search.make(chosen, threads), examples, arguments["output"], display)
+        result |= {"model": str(arguments["output"]), "model_bytes": Path(arguments["output"]).stat().st_size}
     return result | {"seconds": time.perf_counter() - began}
 
 
-def _read(learner: Any, estimator: Any, data: list[str], given: dict[str, Any], display: Display) -> Examples:
+def _read(
+    learner: Any, estimator: Any, data: list[str], arguments: dict[str, Any], display: Display
+) -> Examples:
     if learner.unit == "sentence":
-        return read_sentences(learner.task, data, given, display)
+        return read_sentences(learner.task, data, arguments, display)
     if learner.unit == "record":
         files = expand_files(data)
-        check_target(files[0], dict(learner.given), display)
-        options = RecordOptions.of(dict(learner.given))
+        check_target(files[0], dict(learner.arguments), display)
+        options = RecordOptions.of(dict(learner.arguments))
         return read_examples(files, options, estimator.n_jobs, display, values=learner.predicts_values)
     if len(data) > 1:
         raise ValueError(f"{data[1]}: tune reads one file of {learner.unit}s; join them first")
-    check_sources(learner, data, given.get("zero_based"))
-    rows = open_examples(learner, data, display, estimator, given.get("zero_based"))
+    check_sources(learner, data, arguments.get("zero_based"))
+    rows = open_examples(learner, data, display, estimator, arguments.get("zero_based"))
     assert isinstance(rows, MemoryRows | TreeExamples)
     return rows
 

@@ -35,8 +35,8 @@ class ParserLearner:
     measures: ClassVar[tuple[str, ...]]
     tune_help: ClassVar[str]
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        self.given = given
+    def __init__(self, option_values: dict[str, Any]) -> None:
+        self.option_values = option_values
 
     @classmethod
     def options(cls) -> list[DerivedOption]:
@@ -56,8 +56,8 @@ class ParserLearner:
         return {"C": [float(f"{default_C * factor:g}") for factor in (0.1, 1, 10)]}
 
     def parameters(self, jobs: int) -> dict[str, Any]:
-        """Return the parser's parameters from the options that were given."""
-        parameters: dict[str, Any] = new_parser(self.task, self.given, jobs).get_params(deep=False)
+        """Return the parser's parameters from the values of options."""
+        parameters: dict[str, Any] = new_parser(self.task, self.option_values, jobs).get_params(deep=False)
         return parameters
 
     def fit(self, estimator: Any, rows: Any, on_progress: Callable[[Any], None]) -> None:
@@ -70,7 +70,7 @@ class ParserLearner:
 
 
 class TreeParserLearner(ParserLearner):
-    """Dependency trees."""
+    """Dependency parsers."""
 
     task = TASKS["trees"]
     estimator = task.estimator
@@ -90,7 +90,7 @@ class TreeParserLearner(ParserLearner):
 
 
 class BunsetsuLearner(ParserLearner):
-    """Japanese bunsetsu."""
+    """Parsers of Japanese bunsetsu."""
 
     task = TASKS["bunsetsu"]
     estimator = task.estimator
@@ -109,7 +109,7 @@ class BunsetsuLearner(ParserLearner):
 
 
 class ChunkLearner(ParserLearner):
-    """Chunks."""
+    """Chunkers."""
 
     task = TASKS["chunks"]
     estimator = task.estimator
@@ -143,16 +143,16 @@ class Sentences:
         return len(self.corpus)
 
 
-def read_sentences(task: Task, data: list[str], given: dict[str, Any], display: Display) -> Sentences:
+def read_sentences(task: Task, data: list[str], arguments: dict[str, Any], display: Display) -> Sentences:
     """Read the sentences to train and to evaluate on."""
-    file, dev = data[0], given["dev"]
+    file, dev = data[0], arguments["dev"]
     if len(data) > 1:
         raise ValueError(f"{data[1]}: a parser is trained on one file; join them first")
-    if dev is not None and given["cv"] is not None:
+    if dev is not None and arguments["cv"] is not None:
         raise ValueError("--dev and --cv are two ways to measure; choose one")
     if file == dev == STANDARD_STREAM:
         raise ValueError("stdin can be read only once: give DATA or --dev a file")
-    read = choose_reader(task, given.get("format"))
+    read = choose_reader(task, arguments.get("format"))
     corpus = read_corpus(task, Input(file), read, display)
     return Sentences(file, corpus, None if dev is None else read_corpus(task, Input(dev), read, display))
 

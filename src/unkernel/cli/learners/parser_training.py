@@ -105,20 +105,26 @@ def parser_options(estimator: type) -> Sequence[DerivedOption]:
     return [*derive_options(estimator), *tree_options]
 
 
-def train_parser(kind: str, task: Task, given: dict[str, Any], display: Display) -> dict[str, Any]:
+def train_parser(kind: str, task: Task, arguments: dict[str, Any], display: Display) -> dict[str, Any]:
     """Train and save a parser; return its description for JSON."""
     began = time.perf_counter()
-    check_no_model(given["data"][0], "sentences")
-    output = require_output(given["output"], f"train {kind}", given["data"])
-    (data, *others), dev, trie = given["data"], given["dev"], given.get("trie")
+    check_no_model(arguments["data"][0], "sentences")
+    output = require_output(arguments["output"], f"train {kind}", arguments["data"])
+    (data, *others), dev, trie = arguments["data"], arguments["dev"], arguments.get("trie")
     if others:
         raise ValueError(f"{others[0]}: a parser is trained on one file; join them first")
     _check_outputs(
-        output, data, dev, trie, given.get("templates"), given.get("clusters"), force=given["force"]
+        output,
+        data,
+        dev,
+        trie,
+        arguments.get("templates"),
+        arguments.get("clusters"),
+        force=arguments["force"],
     )
-    options = given_options(given, parser_options(task.estimator))
-    parser = new_parser(task, options, shared_options.count_threads(given["jobs"]))
-    read = choose_reader(task, given.get("format"))
+    options = given_options(arguments, parser_options(task.estimator))
+    parser = new_parser(task, options, shared_options.count_threads(arguments["jobs"]))
+    read = choose_reader(task, arguments.get("format"))
     corpus = read_corpus(task, Input(data), read, display)
     dev_corpus = None if dev is None else Input(dev).read(read, display)
     if trie is not None:
@@ -148,15 +154,17 @@ def read_corpus(task: Task, source: Input, read: Any, display: Display) -> Any:
         raise FormatError(error.file, error.line, error.column, reason) from error
 
 
-def new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser[Any, Any]:
+def new_parser(task: Task, option_values: dict[str, Any], threads: int) -> BaseParser[Any, Any]:
     """Make a parser, and check its options."""
     options = parser_options(task.estimator)
     if any(option.parameter == "learner" for option in options):
         _check_for_learner(
-            given.get("learner", default_value(task.estimator, "learner")),
-            [option.name for option in options if option.name in given],
+            option_values.get("learner", default_value(task.estimator, "learner")),
+            [option.name for option in options if option.name in option_values],
         )
-    parameters = {option.parameter: given[option.name] for option in options if option.name in given}
+    parameters = {
+        option.parameter: option_values[option.name] for option in options if option.name in option_values
+    }
     if task.estimator is TextParser:
         parameters = _nest_parser(parameters)
     parser = task.estimator(**parameters, n_jobs=threads)
@@ -178,9 +186,9 @@ def _nest_parser(parameters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_for_learner(learner: str, given: list[str]) -> None:
+def _check_for_learner(learner: str, option_values: list[str]) -> None:
     """Raise ``ValueError`` if an option is for another learner."""
-    for option in given:
+    for option in option_values:
         learners = _LEARNERS_BY_OPTION.get(option, (learner,))
         if learner not in learners:
             raise ValueError(

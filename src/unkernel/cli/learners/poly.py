@@ -29,9 +29,9 @@ class ConjunctionLearner(ClassLearner):
 
     def check(self) -> None:
         """Raise ``ValueError`` if an option is for another penalty."""
-        penalty = self.given.get("penalty", self.default("penalty"))
+        penalty = self.option_values.get("penalty", self.default("penalty"))
         for option, required in (("storage", "l2"), ("l1_ratio", "elasticnet")):
-            if option in self.given and penalty != required:
+            if option in self.option_values and penalty != required:
                 raise ValueError(f"{flag(option)} is for --penalty {required}, not for {penalty}")
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
@@ -94,15 +94,15 @@ class PolyLearner(ConjunctionLearner):
     """
     step = "epoch"
 
-    def __init__(self, given: Given) -> None:
-        super().__init__(given)
-        if given.get("penalty") == "l1":
+    def __init__(self, option_values: Given) -> None:
+        super().__init__(option_values)
+        if option_values.get("penalty") == "l1":
             self.step = "Newton step"
 
     def check(self) -> None:
         """Raise ``ValueError`` if the penalty is l1 and the loss is not the squared hinge."""
         super().check()
-        if self.given.get("penalty") == "l1" and self.given.get("loss") != "squared_hinge":
+        if self.option_values.get("penalty") == "l1" and self.option_values.get("loss") != "squared_hinge":
             raise ValueError("--penalty l1 needs --loss squared_hinge")
 
     def describe(self, estimator: Any) -> dict[str, Any]:

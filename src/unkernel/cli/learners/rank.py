@@ -23,7 +23,7 @@ from unkernel.measures.number_format import format_count
 
 
 class RankLearner(Learner):
-    """Weights that order rows."""
+    """Ranking support vector machines."""
 
     name = "rank"
     estimator = RankSVM
@@ -58,11 +58,11 @@ class RankLearner(Learner):
     def check(self) -> None:
         """Refuse thresholds and conjunctions for rows that are not in memory."""
         for option in ("out_of_core", "dask"):
-            if option not in self.given:
+            if option not in self.option_values:
                 continue
-            if "thresholds" in self.given:
+            if "thresholds" in self.option_values:
                 raise ValueError(f"--thresholds needs rows in memory, and does not go with {flag(option)}")
-            if self.given.get("degree", 1) > 1:
+            if self.option_values.get("degree", 1) > 1:
                 raise ValueError(f"--degree 2 and 3 need rows in memory, and do not go with {flag(option)}")
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
@@ -70,7 +70,7 @@ class RankLearner(Learner):
         estimator.fit_reporting(
             rows.source, rows.labels, rows.groups, None, on_progress=on_progress, zero_based=rows.zero_based
         )
-        if "thresholds" in self.given:
+        if "thresholds" in self.option_values:
             estimator.fit_thresholds(rows.source, rows.labels)
 
     def describe(self, estimator: Any) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class RankLearner(Learner):
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
         """Measure the share of pairs in order; for ordinal models, also the accuracy."""
-        depth = self.given.get("ndcg_at", NDCG_DEPTH)
+        depth = self.option_values.get("ndcg_at", NDCG_DEPTH)
         labels, groups = rows.targets()
         return compare_ranks(estimator.to_model().decision, rows.scores(estimator), labels, groups, depth)
 

@@ -56,18 +56,22 @@ class RecordOptions:
     encoder: dict[str, Any]  # parameters
 
     @staticmethod
-    def of(given: dict[str, Any]) -> RecordOptions:
-        """Collect the options that were given."""
+    def of(option_values: dict[str, Any]) -> RecordOptions:
+        """Collect the options for records from the values of all options."""
         chosen = {option.parameter: option for option in encoder_options()}
-        folds = given.get("calibrate", CALIBRATION_FOLDS)
+        folds = option_values.get("calibrate", CALIBRATION_FOLDS)
         if folds == 1:
             raise ValueError("--calibrate needs at least 2 folds, or 0 for no probabilities, got 1")
         return RecordOptions(
-            given["target"],
-            read_schema(given.get("schema")),
-            list(given.get("drop", ())),
+            option_values["target"],
+            read_schema(option_values.get("schema")),
+            list(option_values.get("drop", ())),
             folds,
-            {name: given[option.name] for name, option in chosen.items() if option.name in given},
+            {
+                name: option_values[option.name]
+                for name, option in chosen.items()
+                if option.name in option_values
+            },
         )
 
 
@@ -85,20 +89,20 @@ def _parse_label(text: str) -> Any:
         return text
 
 
-def are_records(data: Sequence[str], given: dict[str, Any]) -> bool:
+def are_records(data: Sequence[str], option_values: dict[str, Any]) -> bool:
     """Return whether the data are records, by the option --target or the name of the first file."""
-    return "target" in given or is_record_file(data[0])
+    return "target" in option_values or is_record_file(data[0])
 
 
-def check_options(given: dict[str, Any], data: Sequence[str], *, records: bool) -> None:
+def check_options(option_values: dict[str, Any], data: Sequence[str], *, records: bool) -> None:
     """Raise ``ValueError`` for options of records with rows, and for options of rows with records."""
     if not records:
         for option in (*OPTIONS, *(option.name for option in encoder_options())):
-            if option in given:
+            if option in option_values:
                 raise ValueError(f"{flag(option)} is for records, with a --target: CSV, JSON lines, Parquet")
         return
     for option in ("zero_based", "n_features", "out_of_core", "dask", "cache", "checkpoint", "memory"):
-        if option in given:
+        if option in option_values:
             raise ValueError(
                 f"{flag(option)} is for rows in the svmlight format, and {data[0]} holds records"
             )
@@ -115,9 +119,9 @@ def expand_files(data: Sequence[str]) -> list[str]:
     return files
 
 
-def check_target(data: str, given: dict[str, Any], display: Display) -> None:
+def check_target(data: str, option_values: dict[str, Any], display: Display) -> None:
     """Raise ``ValueError`` that lists the columns if there is no target."""
-    if "target" in given:
+    if "target" in option_values:
         return
     with open_record_file(data, display) as file:
         columns = file.columns or list(next(file.blocks({})).table[0])
@@ -267,11 +271,13 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     began = time.perf_counter()
     data = expand_files(request.data)
     check_different(request.output)
-    check_model_output(request.output, *data, request.test, learner.given.get("schema"), force=request.force)
+    check_model_output(
+        request.output, *data, request.test, learner.option_values.get("schema"), force=request.force
+    )
     estimator = learner.estimator(**learner.parameters(request.threads))
     check_parameters(estimator)
-    check_target(data[0], dict(learner.given), display)
-    options = RecordOptions.of(dict(learner.given))
+    check_target(data[0], dict(learner.option_values), display)
+    options = RecordOptions.of(dict(learner.option_values))
     values = learner.predicts_values
     examples = read_examples(data, options, request.threads, display, values=values)
     tests = None
@@ -305,7 +311,7 @@ def build_classifier(
     learner: Learner, estimator: Any, examples: RecordExamples, threads: int, display: Display
 ) -> RecordClassifier:
     """Build the classifier of records of a trained estimator, with probabilities."""
-    options = RecordOptions.of(dict(learner.given))
+    options = RecordOptions.of(dict(learner.option_values))
     model = calibrate(learner, estimator, examples, options, display)
     with display.show_attempts("compiling") as on_progress:
         return compile_records(model, examples, options, estimator, threads=threads, on_progress=on_progress)

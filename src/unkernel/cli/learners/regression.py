@@ -58,9 +58,9 @@ class RegressionLearner(Learner):
 
     def check(self) -> None:
         """Refuse parameters of other losses."""
-        loss = self.given.get("loss", self.default("loss"))
+        loss = self.option_values.get("loss", self.default("loss"))
         for option, losses in _LOSSES_OF_OPTION.items():
-            if option in self.given and loss not in losses:
+            if option in self.option_values and loss not in losses:
                 raise ValueError(f"{flag(option)} is for --loss {' or '.join(losses)}, not for {loss}")
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:

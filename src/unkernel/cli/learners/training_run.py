@@ -43,36 +43,36 @@ class Request:
     force: bool
 
     @staticmethod
-    def of(command: str, given: dict[str, Any]) -> Request:
+    def of(command: str, arguments: dict[str, Any]) -> Request:
         """Collect the arguments of a command, and check that an output is named."""
         return Request(
-            data=list(given["data"]),
-            output=require_output(given["output"], command, given["data"]),
-            test=given.get("test"),
-            folds=given.get("cv"),
-            zero_based=given.get("zero_based"),
-            threads=shared_options.count_threads(given["jobs"]),
-            force=given["force"],
+            data=list(arguments["data"]),
+            output=require_output(arguments["output"], command, arguments["data"]),
+            test=arguments.get("test"),
+            folds=arguments.get("cv"),
+            zero_based=arguments.get("zero_based"),
+            threads=shared_options.count_threads(arguments["jobs"]),
+            force=arguments["force"],
         )
 
 
 def train(learner: Learner, request: Request, display: Display) -> dict[str, Any]:
     """Train and save a model; return its description for JSON."""
     began = time.perf_counter()
-    given, threads = learner.given, request.threads
+    option_values, threads = learner.option_values, request.threads
     check_sources(learner, request.data, request.zero_based)
     inputs = [*request.data, request.test]
-    packed = given.get("cache", f"{request.data[0]}.rows") if "out_of_core" in given else None
-    check_different(request.output, packed, given.get("checkpoint"))
+    packed = option_values.get("cache", f"{request.data[0]}.rows") if "out_of_core" in option_values else None
+    check_different(request.output, packed, option_values.get("checkpoint"))
     check_model_output(request.output, *inputs, force=request.force)
-    if "cache" in given:
-        check_path(Path(given["cache"]), *inputs)
-    _check_checkpoint(given.get("checkpoint"))
+    if "cache" in option_values:
+        check_path(Path(option_values["cache"]), *inputs)
+    _check_checkpoint(option_values.get("checkpoint"))
     local = learner.estimator(**learner.parameters(threads))
     check_parameters(local)
     with (
-        _offer_to_resume(given.get("checkpoint")),
-        move_to_cluster(local, given.get("dask"), threads) as estimator,
+        _offer_to_resume(option_values.get("checkpoint")),
+        move_to_cluster(local, option_values.get("dask"), threads) as estimator,
     ):
         rows = open_examples(learner, request.data, display, estimator, request.zero_based)
         if not (reads_test_later := isinstance(rows, DistantRows)):
@@ -102,24 +102,24 @@ def describe_run(output: Path, messages: list[str], seconds: dict[str, float]) -
 
 def check_sources(learner: Learner, data: Sequence[str], zero_based: bool | None) -> None:
     """Raise ``ValueError`` if options do not suit the source of the rows."""
-    given = learner.given
+    option_values = learner.option_values
     if learner.unit == "tree":
         return _trees.check_rows_only(data, zero_based)
-    large_data_option = next((option for option in ("out_of_core", "dask") if option in given), None)
-    if "out_of_core" in given and "dask" in given:
+    large_data_option = next((option for option in ("out_of_core", "dask") if option in option_values), None)
+    if "out_of_core" in option_values and "dask" in option_values:
         raise ValueError("--out-of-core and --dask are two ways to train on large data; choose one")
     for option in ("memory", "cache"):
-        if option in given and large_data_option != "out_of_core":
+        if option in option_values and large_data_option != "out_of_core":
             raise ValueError(f"{flag(option)} is for --out-of-core")
     if large_data_option is None:
         return _rows.check_several(data, large_data=learner.large_data)
     for option in ("n_features", "cv"):
-        if option in given:
+        if option in option_values:
             raise ValueError(f"{flag(option)} does not go with {flag(large_data_option)}")
-    if "dask" in given:
-        check_address(given["dask"])
-    if "memory" in given:
-        _parse_memory(given["memory"])
+    if "dask" in option_values:
+        check_address(option_values["dask"])
+    if "memory" in option_values:
+        _parse_memory(option_values["memory"])
     return _rows.check_stdin(data, large_data_option)
 
 
@@ -154,17 +154,17 @@ def open_examples(
     learner: Learner, data: Sequence[str], display: Display, estimator: Any, zero_based: bool | None
 ) -> AnyRows:
     """Read or pack the training examples; on a cluster, only name their files."""
-    given, index_base = learner.given, shared_options.index_base(zero_based)
+    option_values, index_base = learner.option_values, shared_options.index_base(zero_based)
     if learner.unit == "tree":
         return _trees.read_labelled(data[0], display)
-    if "dask" in given:
+    if "dask" in option_values:
         _rows.check_files(data)
         return DistantRows(_rows.describe_files(data), _rows.unwrap_single(data), estimator, index_base)
-    if "out_of_core" not in given:
-        return _rows.read(data[0], display, estimator.n_jobs, index_base, given.get("n_features"))
+    if "out_of_core" not in option_values:
+        return _rows.read(data[0], display, estimator.n_jobs, index_base, option_values.get("n_features"))
     rows = _rows.pack(data, display, estimator, index_base)
-    if "memory" in given:
-        _rows.check_memory(rows, _parse_memory(given["memory"]), estimator.max_cuts)
+    if "memory" in option_values:
+        _rows.check_memory(rows, _parse_memory(option_values["memory"]), estimator.max_cuts)
     return rows
 
 

@@ -47,10 +47,10 @@ class TreeLearner(ClassLearner):
 
     def check(self) -> None:
         """Refuse options that do not fit the kernel or the solver."""
-        given = self.given
-        if "width_decay" in given and given.get("kernel") != "ptk":
+        option_values = self.option_values
+        if "width_decay" in option_values and option_values.get("kernel") != "ptk":
             raise ValueError("--width-decay is for --kernel ptk")
-        if "sample_size" in given and given.get("solver") == "exact":
+        if "sample_size" in option_values and option_values.get("solver") == "exact":
             raise ValueError("--sample-size is for --solver sampled; exact takes all examples")
 
     @staticmethod
@@ -62,7 +62,7 @@ class TreeLearner(ClassLearner):
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         assert isinstance(rows, TreeExamples)
-        _check_missing(rows, self.given.get("combine", "auto"))
+        _check_missing(rows, self.option_values.get("combine", "auto"))
         labels = rows.labels
         check_classes(labels, f"{rows.file}: the column of labels")
         if isinstance(estimator.class_weight, dict):

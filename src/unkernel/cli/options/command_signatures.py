@@ -18,8 +18,8 @@ REQUIRED = inspect.Parameter.empty
 def make_command(run: Callable[[dict[str, Any]], None], parts: Parts, help: str) -> Callable[..., None]:
     """Make a function with a parameter for each part; it passes its arguments to `run` as a dict."""
 
-    def command(**given: Any) -> None:
-        run(given)
+    def command(**arguments: Any) -> None:
+        run(arguments)
 
     annotations = {name: annotation for name, (annotation, _) in parts.items()}
     parameters = [
@@ -37,11 +37,11 @@ def derive_parts(options: Iterable[DerivedOption], panels: Mapping[str, str], pa
     return {option.name: (option.annotation(panels.get(option.name, panel)), None) for option in options}
 
 
-def given_options(given: Mapping[str, Any], options: Iterable[DerivedOption]) -> dict[str, Any]:
-    """Return the options that were given, as plain values by the names of the options."""
+def given_options(arguments: Mapping[str, Any], options: Iterable[DerivedOption]) -> dict[str, Any]:
+    """Return the values of the options that are set, by the names of the options."""
     convert = {option.name: option.convert for option in options}
     values: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in arguments.items():
         if value is None:
             continue
         if name in convert:

@@ -38,7 +38,7 @@ _SHORT_FLAGS = {"C": ("--C", "-C")}
 
 
 def flag(option: str) -> str:
-    """Return an option as it is written."""
+    """Return the flag of an option, such as ``--min-count``."""
     return f"--{option.replace('_', '-')}"
 
 
@@ -113,7 +113,7 @@ def _derive_option(
 
 
 def _add_limits(sentence: str, allowed: Any) -> str:
-    """Add the limits of an integer that has an upper and a lower one to its description."""
+    """Add the limits of an integer to its description if it has both a lower and an upper limit."""
     from sklearn.utils._param_validation import Interval
 
     for rule in allowed if isinstance(allowed, list) else []:
@@ -219,7 +219,7 @@ def name_options(text: str, parameters: Iterable[str]) -> str:
 
 
 def check_parameters(estimator: Any) -> None:
-    """Run the estimator's own checks of its parameters, with options in the messages."""
+    """Check the parameters of an estimator; errors name options instead of parameters."""
     from sklearn.utils._param_validation import InvalidParameterError
 
     try:

@@ -255,5 +255,5 @@ def count_threads(jobs: int | None) -> int:
 
 
 def index_base(zero_based: bool | None) -> bool | Literal["auto"]:
-    """Return the parameter `zero_based` of readers for --zero-based and --one-based."""
+    """Convert --zero-based or --one-based to the parameter `zero_based` of readers."""
     return "auto" if zero_based is None else zero_based

@@ -16,8 +16,8 @@ from unkernel.records.sklearn.supported_steps import TRANSFORMERS, check_paramet
 
 _Translator = Callable[[Builder, Any, Source, str], Source]
 
-_TEXTS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "DictVectorizer", "FeatureHasher")
-# Transformers that are not listed select features; `numbers.translate_selector` translates all of them.
+_VECTORIZERS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "DictVectorizer", "FeatureHasher")
+# The other transformers select features; `numbers.translate_selector` translates all of them.
 TRANSLATORS: dict[str, _Translator] = {
     "OneHotEncoder": categories.translate_one_hot_encoder,
     "OrdinalEncoder": categories.translate_ordinal_encoder,
@@ -39,65 +39,65 @@ TRANSLATORS: dict[str, _Translator] = {
 }
 
 
-def make_plan_of_steps(named: Sequence[tuple[str, Any]], last: Any = None) -> Plan:
+def make_plan_of_steps(transformers: Sequence[tuple[str, Any]], last: Any = None) -> Plan:
     """Return the plan of a pipeline's fitted transformers.
 
     Parameters
     ----------
-    named : sequence of (str, transformer)
+    transformers : sequence of (str, transformer)
         The steps of a ``Pipeline`` without the last.
     last : estimator, default=None
-        The last step; its columns are those of the plan if there are no transformers.
+        The last step. If there are no transformers, the plan has the columns of this step.
 
     Raises
     ------
     ValueError
         If a step cannot be expressed as a plan; the message names it.
     """
-    kept = [(name, step) for name, step in named if step not in (None, "passthrough")]
-    if kept and hasattr(kept[0][1], "plan_"):
-        first = kept.pop(0)[1].plan_
+    used = [(name, step) for name, step in transformers if step not in (None, "passthrough")]
+    if used and hasattr(used[0][1], "plan_"):
+        first = used.pop(0)[1].plan_
         builder = Builder(list(first.columns), list(first.steps))
         source: Source = Vector(len(builder.steps) - 1, first.steps[-1].names)
         required, whole, example = first.required, first.whole, first.example
     else:
-        columns = _column_names(kept, last)
+        columns = _list_columns(used, last)
         builder = Builder(columns)
         source = Raw(range(len(columns)))
-        required, whole, example = True, _takes_values(kept), {}
-    source = _translate_in_turn(builder, kept, source, "")
+        required, whole, example = True, _takes_values(used), {}
+    source = _translate_all(builder, used, source, "")
     vector = builder.numbers(source, "before the classifier")
     if vector.step != len(builder.steps) - 1:
         builder.add(steps.concatenate([vector.step], vector.names))
     return Plan(builder.columns, builder.steps, required=required, whole=whole, example=example)
 
 
-def _takes_values(named: Sequence[tuple[str, Any]]) -> bool:
-    """Return whether a record of the pipeline is one text or dict, instead of a row of a table."""
-    if not named:
+def _takes_values(transformers: Sequence[tuple[str, Any]]) -> bool:
+    """Return whether a record of the pipeline is a single text or dict, not a row of a table."""
+    if not transformers:
         return False
-    names = class_names(named[0][1])
+    names = class_names(transformers[0][1])
     if "Pipeline" in names:
-        return _takes_values(named[0][1].steps)
+        return _takes_values(transformers[0][1].steps)
     if "FeatureUnion" in names:
-        return _takes_values(named[0][1].transformer_list)
-    return not names.isdisjoint(_TEXTS)
+        return _takes_values(transformers[0][1].transformer_list)
+    return not names.isdisjoint(_VECTORIZERS)
 
 
-def _column_names(named: Sequence[tuple[str, Any]], last: Any) -> list[str]:
-    if _takes_values(named):
+def _list_columns(transformers: Sequence[tuple[str, Any]], last: Any) -> list[str]:
+    if _takes_values(transformers):
         return ["record"]
-    first = named[0][1] if named else last
+    first = transformers[0][1] if transformers else last
     names = getattr(first, "feature_names_in_", None)
     if names is not None:
         return [str(name) for name in names]
     return [f"x{index}" for index in range(int(first.n_features_in_))]
 
 
-def _translate_in_turn(
-    builder: Builder, named: Sequence[tuple[str, Any]], source: Source, where: str
+def _translate_all(
+    builder: Builder, transformers: Sequence[tuple[str, Any]], source: Source, where: str
 ) -> Source:
-    for name, transformer in named:
+    for name, transformer in transformers:
         source = _translate(builder, transformer, source, f"{where}{name!r}")
     return source
 
@@ -113,7 +113,7 @@ def _translate(builder: Builder, transformer: Any, source: Source, where: str) -
         refuse(label, "is not one that can be compiled")
     check_parameters(transformer, label)
     if "Pipeline" in names:
-        return _translate_in_turn(builder, transformer.steps, source, where + " / ")
+        return _translate_all(builder, transformer.steps, source, where + " / ")
     if "ColumnTransformer" in names:
         return _translate_column_transformer(builder, transformer, source, where)
     if "FeatureUnion" in names:

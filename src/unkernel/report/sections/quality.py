@@ -68,7 +68,7 @@ def _format_with_interval(measure: Measure | None) -> str:
 
 
 def _list_differences(measured_models: Sequence[PredictionMeasures]) -> Html:
-    """Return a table of the differences between each model and the first one, on the same draw_resamples."""
+    """Return a table of the differences to the first model, on the same bootstrap samples."""
     first, *other_models = measured_models
     first_measures = {measure.name: measure for measure in first.measures}
     rows: list[list[Any]] = []

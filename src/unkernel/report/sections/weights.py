@@ -27,7 +27,7 @@ def make_weights_section(predictions: Sequence[ModelPredictions], top: int) -> S
 
 
 def _list_heaviest(predictions: ModelPredictions, top: int) -> tuple[Html, list[Heavy]]:
-    """Return a table of the largest weights, and the weights; or the reason why there are none, and []."""
+    """Return a table of the largest weights, and these weights; if there are none, the reason and []."""
     try:
         heaviest = [_name_features(weight, predictions) for weight in predictions.heaviest(top)]
     except ValueError as reason:
