@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unkernel.cli.inputs.labelled_files import match_width
 from unkernel.cli.inputs.models import Model, Opened, OpenedTrees, open_model
-from unkernel.cli.inputs.question_rows import expect_rows, read_rows_to_predict
+from unkernel.cli.inputs.prediction_rows import expect_rows, read_rows_to_predict
 from unkernel.cli.inputs.records import check_no_records
 from unkernel.cli.inputs.trees import check_rows_only, read_for_model
 from unkernel.cli.quality import NDCG_DEPTH, QUALITY, compare, compare_classes
@@ -51,7 +51,7 @@ class Predictions:
 
 def score_file(request: Request, data: str, threads: int, display: Display) -> Predictions:
     """Score the rows or trees of a file, and compare the predictions with its labels."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     opened = open_model(request.model, request.command)
     check_no_records(data, request.model)
     if request.probability:
@@ -77,7 +77,7 @@ def score_file(request: Request, data: str, threads: int, display: Display) -> P
         result["cache"] = examples.classifier.cache_info()._asdict()
     result |= QUALITY | examples.compare(raw)
     seconds = {
-        "loading": examples.load_end - began,
+        "loading": examples.load_end - start,
         "reading": read_end - examples.load_end,
         "scoring": score_end - read_end,
     }

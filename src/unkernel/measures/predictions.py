@@ -203,14 +203,14 @@ def predict_examples(
     if not count:
         raise ValueError(f"{examples.name or 'the data'}: there is nothing to report on, as it is empty")
     inner = classifier.classifier if isinstance(classifier, RecordClassifier) else classifier
-    began = time.process_time()
+    start = time.process_time()
     if isinstance(inputs, Forest):
         assert isinstance(inner, TreeClassifier)
         raw = inner.raw_scores(inputs, threads)
     else:
         assert isinstance(inner, CompiledClassifier)
         raw = inner.score_csr(inputs, threads)
-    seconds = time.process_time() - began
+    seconds = time.process_time() - start
     return ModelPredictions(
         classifier.decision,
         raw,

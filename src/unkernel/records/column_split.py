@@ -74,13 +74,13 @@ class _PartBuilder:
     shared: Collection[str]
     is_shared_part: bool  # whether this part reads the shared columns
     steps: list[PlanStep] = field(default_factory=list)
-    kept: list[_KeptStep | None] = field(default_factory=list)  # one for each step of the plan
+    kept_steps: list[_KeptStep | None] = field(default_factory=list)  # one for each step of the plan
 
     def build(self) -> Part | None:
         """Return the part; None if it makes no features."""
         for step in self.plan.steps:
-            self.kept.append(self._keep(step))
-        last = self.kept[-1]
+            self.kept_steps.append(self._keep(step))
+        last = self.kept_steps[-1]
         if last is None or (np.diff(last.features) <= 0).any():
             return None
         names = [name for name in self.plan.columns if self._is_own_column(name)]
@@ -106,13 +106,13 @@ class _PartBuilder:
         if step.kind == "concatenate":
             return self._keep_concatenated(step)
         source = int(step.table["input"])
-        kept = self.kept[source]
+        kept_input = self.kept_steps[source]
         if step.kind in ("normalize", "products"):
-            return self._keep_only_if_complete(step, kept, len(self.plan.steps[source].names))
-        if kept is None:
+            return self._keep_only_if_complete(step, kept_input, len(self.plan.steps[source].names))
+        if kept_input is None:
             return None
         if step.kind in _FEATUREWISE_STEPS:
-            return self._keep_featurewise(step, kept)
+            return self._keep_featurewise(step, kept_input)
         keep_methods: dict[str, Callable[[PlanStep, _KeptStep], _KeptStep | None]] = {
             "bins": self._keep_bins,
             "indicate": self._keep_indicators,
@@ -120,7 +120,7 @@ class _PartBuilder:
         }
         if step.kind not in keep_methods:
             raise _NotSplittableError
-        return keep_methods[step.kind](step, kept)
+        return keep_methods[step.kind](step, kept_input)
 
     def _add(self, step: PlanStep, table: dict[str, Any], features: Any) -> _KeptStep:
         indices = np.asarray(features, dtype=np.int32)
@@ -146,18 +146,20 @@ class _PartBuilder:
             return self._add(step, table, own_indices)
         return self._add(step, table, range(len(step.names)))
 
-    def _keep_featurewise(self, step: PlanStep, kept: _KeptStep) -> _KeptStep:
+    def _keep_featurewise(self, step: PlanStep, kept_input: _KeptStep) -> _KeptStep:
         arrays = {name: step.table[name] for name in _FEATUREWISE_ARRAYS if len(step.table.get(name, ()))}
-        table = {name: array[kept.features] for name, array in arrays.items()}
-        return self._add(step, table | {"input": kept.step}, kept.features)
+        table = {name: array[kept_input.features] for name, array in arrays.items()}
+        return self._add(step, table | {"input": kept_input.step}, kept_input.features)
 
-    def _keep_only_if_complete(self, step: PlanStep, kept: _KeptStep | None, width: int) -> _KeptStep | None:
+    def _keep_only_if_complete(
+        self, step: PlanStep, kept_input: _KeptStep | None, width: int
+    ) -> _KeptStep | None:
         """Keep a step, such as a norm, whose features depend on all features of its input."""
-        if kept is None:
+        if kept_input is None:
             return None
-        if len(kept.features) != width or self._depends_on_other_part(int(step.table["input"])):
+        if len(kept_input.features) != width or self._depends_on_other_part(int(step.table["input"])):
             raise _NotSplittableError
-        return self._add(step, {"input": kept.step}, range(len(step.names)))
+        return self._add(step, {"input": kept_input.step}, range(len(step.names)))
 
     def _depends_on_other_part(self, step_index: int) -> bool:
         """Return whether the output of a step depends on columns of the other part."""
@@ -167,49 +169,49 @@ class _PartBuilder:
         sources = table["inputs"] if "inputs" in table else [table["input"]]
         return any(self._depends_on_other_part(int(source)) for source in sources)
 
-    def _keep_indicators(self, step: PlanStep, kept: _KeptStep) -> _KeptStep | None:
+    def _keep_indicators(self, step: PlanStep, kept_input: _KeptStep) -> _KeptStep | None:
         indicated = step.table["indicated"]
-        own_indices = np.flatnonzero(np.isin(indicated, kept.features))
+        own_indices = np.flatnonzero(np.isin(indicated, kept_input.features))
         if not len(own_indices):
             return None
-        places = np.searchsorted(kept.features, indicated[own_indices]).astype(np.int32)
-        return self._add(step, {"input": kept.step, "indicated": places}, own_indices)
+        places = np.searchsorted(kept_input.features, indicated[own_indices]).astype(np.int32)
+        return self._add(step, {"input": kept_input.step, "indicated": places}, own_indices)
 
-    def _keep_bins(self, step: PlanStep, kept: _KeptStep) -> _KeptStep:
+    def _keep_bins(self, step: PlanStep, kept_input: _KeptStep) -> _KeptStep:
         table = step.table
         begins, missing = table["begins"], table["missing"]
         widths = np.maximum(np.diff(begins) + 1, missing + 1) if table["one_hot"] else np.ones(len(missing))
         ends = np.cumsum(widths).astype(int)
-        own_indices = kept.features.tolist()
+        own_indices = kept_input.features.tolist()
         edges = [table["edges"][begins[k] : begins[k + 1]] for k in own_indices]
         features = [np.arange(ends[k] - int(widths[k]), ends[k]) for k in own_indices]
         own_bins = {
-            "input": kept.step,
+            "input": kept_input.step,
             "edges": np.concatenate([*edges, np.empty(0)]),
             "begins": np.cumsum([0, *map(len, edges)]).astype(np.int32),
-            "missing": missing[kept.features],
+            "missing": missing[kept_input.features],
             "names": [table["names"][k] for k in own_indices],
         }
         return self._add(step, own_bins, np.concatenate(features))
 
-    def _keep_selected(self, step: PlanStep, kept: _KeptStep) -> _KeptStep | None:
-        places = step.table["places"][kept.features]
+    def _keep_selected(self, step: PlanStep, kept_input: _KeptStep) -> _KeptStep | None:
+        places = step.table["places"][kept_input.features]
         features = np.sort(places[places >= 0])
         if not len(features):
             return None
         mapped = np.where(places >= 0, np.searchsorted(features, places), -1).astype(np.int32)
-        table = {"input": kept.step, "places": mapped, "width": len(features)}
+        table = {"input": kept_input.step, "places": mapped, "width": len(features)}
         return self._add(step, table, features)
 
     def _keep_concatenated(self, step: PlanStep) -> _KeptStep | None:
         sources = [int(source) for source in step.table["inputs"]]
         offsets = np.cumsum([0, *(len(self.plan.steps[source].names) for source in sources)])
         offset_inputs = [
-            (self.kept[source], offset) for source, offset in zip(sources, offsets[:-1], strict=True)
+            (self.kept_steps[source], offset) for source, offset in zip(sources, offsets[:-1], strict=True)
         ]
-        kept_inputs = [(kept, offset) for kept, offset in offset_inputs if kept is not None]
+        kept_inputs = [(kept_input, offset) for kept_input, offset in offset_inputs if kept_input is not None]
         if not kept_inputs:
             return None
-        inputs = np.array([kept.step for kept, _ in kept_inputs], np.int32)
-        features = np.concatenate([kept.features + offset for kept, offset in kept_inputs])
+        inputs = np.array([kept_input.step for kept_input, _ in kept_inputs], np.int32)
+        features = np.concatenate([kept_input.features + offset for kept_input, offset in kept_inputs])
         return self._add(step, {"inputs": inputs}, features)

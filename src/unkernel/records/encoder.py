@@ -276,7 +276,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         edges = [column.edges(self.n_bins) for column in columns]
         labels = []
         for column, column_edges in zip(columns, edges, strict=True):
-            labels += make_interval_labels(column.name, column_edges, whole=column.is_whole())
+            labels += make_interval_labels(column.name, column_edges, are_integers=column.is_whole())
             labels += [f"{column.name} is missing"]
         names = [column.name for column in columns]
         missing = [len(column_edges) + 1 for column_edges in edges]
@@ -325,7 +325,7 @@ def _make_date_intervals(
     name = f"{column.name} {steps.DATE_PARTS[part]}"
     if steps.DATE_PARTS[part] in ("year", "day"):
         edges = column.date_edges(part, n_bins)
-        return edges, make_interval_labels(name, edges, whole=True) if len(edges) else [
+        return edges, make_interval_labels(name, edges, are_integers=True) if len(edges) else [
             f"{column.name} is a date"
         ]
     return make_value_labels(name, steps.DATE_PARTS[part])

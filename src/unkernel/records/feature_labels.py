@@ -21,19 +21,19 @@ _VALUES_OF_PARTS = {
 }
 
 
-def make_interval_labels(name: str, edges: NDArray[np.float64], *, whole: bool = False) -> list[str]:
+def make_interval_labels(name: str, edges: NDArray[np.float64], *, are_integers: bool = False) -> list[str]:
     """Return a label for each interval between ascending edges.
 
     Parameters
     ----------
     name : str
     edges : ndarray of float64
-    whole : bool, default=False
+    are_integers : bool, default=False
         Whether the numbers are whole. If so, labels name the first and the last number of each interval.
     """
     if not len(edges):
         return [f"{name} is a number"]
-    if whole and np.abs(edges).max() < _LARGEST_EXACT_FLOAT:
+    if are_integers and np.abs(edges).max() < _LARGEST_EXACT_FLOAT:
         return _label_whole_intervals(name, [math.ceil(edge) for edge in edges.tolist()])
     edge_texts = [f"{edge:.6g}" for edge in edges]
     inner = [f"{name} in [{low}, {high})" for low, high in pairwise(edge_texts)]

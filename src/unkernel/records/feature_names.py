@@ -83,6 +83,6 @@ def _is_joined(names: Sequence[str]) -> TypeGuard[JoinedNames]:
     return isinstance(names, JoinedNames)
 
 
-def _are_identical(parts: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> bool:
+def _are_identical(parts: Sequence[Sequence[str]], other_parts: Sequence[Sequence[str]]) -> bool:
     """Return whether the parts are identical objects."""
-    return len(parts) == len(others) and all(map(is_, parts, others))
+    return len(parts) == len(other_parts) and all(map(is_, parts, other_parts))

@@ -156,8 +156,8 @@ class Plan:
 
     def _list_unread_columns(self) -> list[int]:
         """Return the indices of the columns that no step reads."""
-        read = {int(column) for step in self.steps for column in step.table.get("columns", ())}
-        return sorted(set(range(len(self.columns))) - read)
+        read_columns = {int(column) for step in self.steps for column in step.table.get("columns", ())}
+        return sorted(set(range(len(self.columns))) - read_columns)
 
     @cached_property
     def _column_copies(self) -> tuple[list[int], list[Callable[[str], list[str]] | None], dict[int, int]]:

@@ -45,9 +45,9 @@ def _check_pattern(table: dict[str, Any]) -> str:
     stored = table.get("token_pattern")
     pattern: str = _DEFAULT_PATTERN if stored is None else stored
     if pattern not in TOKEN_PATTERNS:
-        known = " and ".join(map(repr, TOKEN_PATTERNS))
+        supported = " and ".join(map(repr, TOKEN_PATTERNS))
         raise ValueError(
-            f"the token pattern {str(pattern)[:80]!r} is not one of those that are known: {known}"
+            f"the token pattern {str(pattern)[:80]!r} is not one of those that are known: {supported}"
         )
     if table["analyzer"] == "word" and table.get("shortest_token") != TOKEN_PATTERNS[pattern]:
         raise ValueError("the plan's shortest word length does not match the token pattern")

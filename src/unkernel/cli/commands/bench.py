@@ -14,7 +14,7 @@ from typing import Any
 from unkernel.cli.inputs.labelled_files import match_width
 from unkernel.cli.inputs.model_kinds import ROWS_NOT_RECORDS, is_records, refuse_options
 from unkernel.cli.inputs.models import Opened, OpenedTrees, describe_trie, open_model
-from unkernel.cli.inputs.question_rows import expect_rows, read_rows_to_predict
+from unkernel.cli.inputs.prediction_rows import expect_rows, read_rows_to_predict
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     check_no_records,
@@ -161,11 +161,11 @@ def _load(path: Path) -> tuple[Opened | OpenedTrees | OpenedRecords, float]:
     """Load a model several times if that is fast; return it with the shortest loading time in seconds."""
     best = math.inf
     for _ in range(_MAX_LOADS):
-        began = time.perf_counter()
+        start = time.perf_counter()
         opened = open_record_model(path) if is_records(path) else open_model(path, "bench")
         if isinstance(opened, OpenedTrees):
             _ = opened.classifier.nbytes  # waits until the classifier is ready
-        best = min(best, time.perf_counter() - began)
+        best = min(best, time.perf_counter() - start)
         if best > 1.0 or not path.is_file():  # a pipe can be read only once
             break
     return opened, best
@@ -229,9 +229,9 @@ def _time_passes(work: Callable[[], object], duration: float) -> list[float]:
     seconds: list[float] = []
     end = time.perf_counter() + duration
     while len(seconds) < _MIN_REPETITIONS or time.perf_counter() < end:
-        began = time.perf_counter()
+        start = time.perf_counter()
         work()
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - start)
         if seconds[-1] > duration:
             break
     return seconds

@@ -18,7 +18,7 @@ from unkernel.cli.inputs.models import (
     describe_trie,
     open_model,
 )
-from unkernel.cli.inputs.question_rows import expect_rows
+from unkernel.cli.inputs.prediction_rows import expect_rows
 from unkernel.cli.options import shared_options, train_options
 from unkernel.cli.options.error_wording import name_options_in_errors
 from unkernel.cli.output_files import check_different, check_model_output, check_output, require_output
@@ -82,14 +82,14 @@ def compile(
     [dim]$[/dim] unkernel compile income.uk -o strict.uk --unknown-keys error
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     model = require_output(output, "compile", source)
-    (path, *others) = source
-    if others:
-        raise ValueError(f"{others[0]}: a second model; compile one at a time")
+    (path, *more_models) = source
+    if more_models:
+        raise ValueError(f"{more_models[0]}: a second model; compile one at a time")
     _check_options(engine, memory, threshold)
     nodes = _parse_nodes(engine, trie, trie_nodes)
     _check_outputs(model, plot, [path, sample, trie], force=force)
     with Display(quiet=quiet or json) as display:
-        began = time.perf_counter()
+        start = time.perf_counter()
         with display.show_work(f"reading {path.name}"):
             records, opened = open_as_rows(path) if is_records(path) else (None, open_model(path, "compile"))
         given_rows: dict[str, Any] = {"sample": sample, "trie": trie}
@@ -130,7 +130,7 @@ def compile(
                 assert isinstance(classifier, CompiledClassifier)  # because the model is of rows
                 RecordClassifier(adapt_plan(records, unknown_keys), classifier).save(model)
     result = _describe(opened, classifier, model)
-    result["seconds"] = {"reading": read_end - began, "compiling": compile_end - read_end}
+    result["seconds"] = {"reading": read_end - start, "compiling": compile_end - read_end}
     result["trie_asked_for"] = trie is not None
     result["plot"] = _draw(plot, classifier, path)
     if json:
@@ -183,11 +183,13 @@ def _check_outputs(
 def _describe(
     opened: Opened | OpenedTrees, classifier: CompiledClassifier | TreeClassifier, model: Path
 ) -> dict[str, Any]:
-    read = describe_trees(opened.model) if isinstance(opened, OpenedTrees) else describe(opened.model)
+    source_description = (
+        describe_trees(opened.model) if isinstance(opened, OpenedTrees) else describe(opened.model)
+    )
     return {
         "source": str(opened.path),
         "model": str(model),
-        "read": read | {"file_bytes": opened.path.stat().st_size},
+        "read": source_description | {"file_bytes": opened.path.stat().st_size},
         "engine": classifier.engine,
         "exact": classifier.exact,
         "model_bytes": model.stat().st_size,

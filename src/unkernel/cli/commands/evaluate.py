@@ -85,9 +85,9 @@ def _evaluate_parser(
 
     parser = open_parser(model, "evaluate", beam)
     file, given, format = source
-    read = choose_reader(find_task(parser), format)
+    reader = choose_reader(find_task(parser), format)
     options = parse_given(parser, given)
-    corpus = Input(file).read(read, display)
+    corpus = Input(file).read(reader, display)
     with display.show_work("parsing"):
         result = parser.evaluate(corpus, n_jobs=threads, **options)
     return {"model": str(model), "data": file} | options | describe_result(result)

@@ -27,7 +27,7 @@ from unkernel.cli.inputs.models import (
     open_model,
     read_stored_feature_names,
 )
-from unkernel.cli.inputs.question_rows import expect_rows, read_rows_to_predict
+from unkernel.cli.inputs.prediction_rows import expect_rows, read_rows_to_predict
 from unkernel.cli.inputs.records import check_no_records
 from unkernel.cli.inputs.trees import check_rows_only, read_for_model
 from unkernel.cli.options import shared_options

@@ -174,7 +174,7 @@ def _parse_parts(
 ) -> None:
     if svg is not None:
         raise ValueError("--svg draws one file; for several, --format svg writes a page for each")
-    folder, began = check_folder(pattern, output), time.perf_counter()
+    folder, start = check_folder(pattern, output), time.perf_counter()
     request = replace(request, model=Path(cluster.path_on_worker(request.model)))
     task = find_task(open_parser(request.model, "parse", request.beam))
     _check_format(task, request.format)
@@ -188,7 +188,7 @@ def _parse_parts(
         counts = answer_parts(parts, work, journal, cluster, display)
     if not quiet:
         before = f", {counts['done_before']:,} answered before" if counts["done_before"] else ""
-        speed = _describe_speed(counts, task, time.perf_counter() - began)
+        speed = _describe_speed(counts, task, time.perf_counter() - start)
         note(f"{format_count(counts['parts'], 'file')}{before}: {speed}")
 
 
@@ -358,7 +358,7 @@ def _check_format(task: Task, format: parse_options.OutputFormat | None) -> None
     if format is not None and format in _COLUMNS:
         choose_reader(task, format)
     elif format == parse_options.OutputFormat.json and task.name in ("chunks", "bunsetsu"):
-        raise ValueError(f"--format json is for text and dependency trees, not for {task.words}")
+        raise ValueError(f"--format json is for text and dependency trees, not for {task.content}")
 
 
 def _open_sinks(

@@ -141,7 +141,7 @@ def _predict_file(
 def _predict_parts(
     request: Request, pattern: str, output: str | None, cluster: Cluster, *, json: bool, force: bool
 ) -> None:
-    folder, began = check_folder(pattern, output), time.perf_counter()
+    folder, start = check_folder(pattern, output), time.perf_counter()
     request = dataclasses.replace(request, model=Path(cluster.path_on_worker(request.model)))
     records = is_records(request.model)
     if not records:
@@ -154,7 +154,7 @@ def _predict_parts(
     work = Work(functools.partial(_predict_part, request, cluster.threads_per_part), "predicting")
     with Display(quiet=request.quiet or json) as display:
         counts = answer_parts(parts, work, journal, cluster, display)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - start
     if json:
         facts = {name: counts[name] for name in ("parts", "done_before", "rows")}
         print_json(

@@ -67,14 +67,14 @@ def report(
     )
     data, page = _check_outputs(models, test, train, output, force=force)
     check_matplotlib("a report")
-    began = time.perf_counter()
+    start = time.perf_counter()
     with Display(quiet=quiet or json) as display:
         test_file = TestFile(data, display, zero_based, shared_options.count_threads(jobs), given, format)
         with name_options_in_errors():
             html_report = make_report(models, test_file, choices, train)
         with display.show_work("writing"):
             html_report.save(page)
-    result = _describe(html_report, models, data, page, time.perf_counter() - began)
+    result = _describe(html_report, models, data, page, time.perf_counter() - start)
     if json:
         print_json(result)
     elif not quiet:

@@ -147,10 +147,10 @@ def detect_sentences(beginning: bytes) -> str | None:
     first = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
     if _WORD.match(first) and first.count(b"\t") == _CONLLU_COLUMNS - 1:
         return "dependency trees"
-    words = [line.split() for line in lines[:-1] if line.strip()]  # the last line may be incomplete
-    n_tags = sum(_TAG.fullmatch(fields[-1]) is not None for fields in words)
-    widths = {len(fields) for fields in words}
-    is_chunks = len(widths) == 1 and widths.pop() > 1 and 2 * n_tags > len(words)
+    lines_of_fields = [line.split() for line in lines[:-1] if line.strip()]  # the last line may be incomplete
+    n_tags = sum(_TAG.fullmatch(fields[-1]) is not None for fields in lines_of_fields)
+    widths = {len(fields) for fields in lines_of_fields}
+    is_chunks = len(widths) == 1 and widths.pop() > 1 and 2 * n_tags > len(lines_of_fields)
     return "chunks" if is_chunks else None
 
 

@@ -58,9 +58,9 @@ def is_records(path: Path) -> bool:
         return False
 
 
-def refuse_options(path: Path, given: Mapping[str, Any], kinds: tuple[str, str]) -> None:
+def refuse_options(path: Path, options: Mapping[str, Any], kinds: tuple[str, str]) -> None:
     """Raise ``ValueError`` if an option was given that has no meaning for a model."""
     suitable, actual = kinds
-    for option, value in given.items():
+    for option, value in options.items():
         if value is not None:
             raise ValueError(f"{path}: {option} is for {suitable}, and this is {actual}")

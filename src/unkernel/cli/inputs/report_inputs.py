@@ -22,7 +22,7 @@ from unkernel.cli.inputs.model_kinds import (
 )
 from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model
 from unkernel.cli.inputs.parsers import open_parser
-from unkernel.cli.inputs.question_rows import expect_rows, read_rows_to_predict
+from unkernel.cli.inputs.prediction_rows import expect_rows, read_rows_to_predict
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     check_no_records,
@@ -89,9 +89,9 @@ def _report_parsers(models: Sequence[Path], test_file: TestFile, choices: Choice
         name: open_parser(path, "report") for path, name in zip(models, name_models(models), strict=True)
     }
     first_parser = next(iter(opened.values()))
-    read = choose_reader(find_task(first_parser), test_file.format)
+    reader = choose_reader(find_task(first_parser), test_file.format)
     options = parse_given(first_parser, test_file.given)
-    corpus = Input(test_file.file).read(read, test_file.display)
+    corpus = Input(test_file.file).read(reader, test_file.display)
     with test_file.display.show_work("parsing"):
         return make_parser_report(opened, corpus, choices, test_file.threads, options)
 

@@ -164,17 +164,17 @@ def read(
     file: str, display: Display, jobs: int | None, zero_based: Any, n_features: int | None = None
 ) -> MemoryRows:
     check_holds_rows(file, _WITH_TREES)
-    began = time.perf_counter()
+    start = time.perf_counter()
     with display.show_reading(file) as stream, explain_trees(_WITH_TREES):
         data = read_svmlight(stream, n_features=n_features, zero_based=zero_based, n_jobs=jobs)
-    return MemoryRows(file, data, time.perf_counter() - began)
+    return MemoryRows(file, data, time.perf_counter() - start)
 
 
 def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> MemoryRows:
     """Read test rows. This happens before training, because training may take long and the file be bad."""
     tests = read(file, display, jobs, rows.zero_based)
-    kept = drop_unknown_features(tests.data.X, rows.n_features, file)
-    return dataclasses.replace(tests, data=dataclasses.replace(tests.data, X=kept))
+    X = drop_unknown_features(tests.data.X, rows.n_features, file)
+    return dataclasses.replace(tests, data=dataclasses.replace(tests.data, X=X))
 
 
 def check_files(files: Sequence[str]) -> None:
@@ -189,7 +189,7 @@ def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any
     from unkernel.cutplane.solver_run import open_row_files
 
     check_files(files)
-    began = time.perf_counter()
+    start = time.perf_counter()
     source = unwrap_single(files)
     with display.show_packing(describe_files(files)) as on_reading, _translate_cache_errors():
         rows, opened = open_row_files(
@@ -207,7 +207,7 @@ def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any
         count=int(rows.store.rows),
         n_features=rows.n_features,
         zero_based=opened.zero_based,
-        seconds=time.perf_counter() - began,
+        seconds=time.perf_counter() - start,
     )
 
 

@@ -36,7 +36,7 @@ class Task:
     """A kind of sentences, and the estimator that learns from them."""
 
     name: str
-    words: str  # the content, in messages
+    content: str  # of files, in messages
     kind: str  # of model files
     learner: str  # the name of the estimator
     unit: str  # what `count` counts: "word" or "bunsetsu"
@@ -75,7 +75,7 @@ def find_task(parser: Parser) -> Task:
 def choose_reader(task: Task, format: Any) -> Callable[[Any], Any]:
     """Return the function that reads the task's files; only treebanks have formats."""
     if format is not None and task.name not in ("trees", "tags"):
-        raise ValueError(f"--format is for dependency trees, not for {task.words}")
+        raise ValueError(f"--format is for dependency trees, not for {task.content}")
     return read_conllx if format == "conllx" else task.read
 
 
@@ -121,13 +121,13 @@ class Input:
             return TASKS["trees"]
         return guess_task(beginning)
 
-    def read(self, read: Callable[[Any], Any], display: Display) -> Any:
+    def read(self, reader: Callable[[Any], Any], display: Display) -> Any:
         """Read the corpus, and show the progress."""
         check_holds_sentences(self.name)
         if self._bytes is not None:
-            return read(self._source())
+            return reader(self._source())
         with display.show_reading(self.name) as file:
-            return read(_NamedFile(file, self.name))
+            return reader(_NamedFile(file, self.name))
 
     def _source(self) -> Path | io.BytesIO:
         return Path(self.name) if self._bytes is None else io.BytesIO(self._bytes)

@@ -108,10 +108,10 @@ class TreeExamples(Examples):
 def read(file: str, display: Display) -> TreeExamples:
     check_no_model(file, "trees")
     check_no_bare_trees(file)
-    began = time.perf_counter()
+    start = time.perf_counter()
     with display.show_reading(file) as stream:
         data = read_trees(stream)
-    return TreeExamples(file, data, time.perf_counter() - began)
+    return TreeExamples(file, data, time.perf_counter() - start)
 
 
 def read_labelled(file: str, display: Display) -> TreeExamples:

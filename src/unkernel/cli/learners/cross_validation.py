@@ -180,9 +180,9 @@ def _fit_path(
             estimator = new_estimator.set_params(warm_start=True) if warm else new_estimator
         else:
             estimator.set_params(**setting)
-        began = time.perf_counter()
+        start = time.perf_counter()
         learner.fit(estimator, training, on_progress)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         yield setting, learner.measure(estimator, held_out), seconds
 
 

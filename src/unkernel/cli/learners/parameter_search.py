@@ -78,7 +78,7 @@ def tune(
     search: Search, data: list[str], arguments: dict[str, Any], threads: int, display: Display
 ) -> dict[str, Any]:
     """Measure every setting, choose the best one and, if there is an output, train it on all examples."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     for setting in search.settings:
         learner, estimator = search.make(setting, threads)
     examples = _read(learner, estimator, data, arguments, display)
@@ -87,7 +87,7 @@ def tune(
         results = cross_validate(search.make, folds, search.settings, threads, on_fit)
     criterion = arguments["by"] or learner.criteria[0]
     best = _find_best(results, criterion, examples.file)
-    chosen = search.settings[best]
+    best_setting = search.settings[best]
     result = {
         "data": examples.file,
         "dev": arguments.get("dev"),
@@ -100,17 +100,19 @@ def tune(
         "measures": list(learner.criteria),
         "settings": summarize(results, learner.measures),
         "best": best,
-        "best_parameters": chosen,
+        "best_parameters": best_setting,
         "best_options": " ".join(
-            f"{flag(option_name(name))} {format_value(value)}" for name, value in chosen.items()
+            f"{flag(option_name(name))} {format_value(value)}" for name, value in best_setting.items()
         ),
         "model": None,
         "warnings": [],
     }
     if arguments["output"] is not None:
-        result["warnings"] = _train(*search.make(chosen, threads), examples, arguments["output"], display)
+        result["warnings"] = _train(
+            *search.make(best_setting, threads), examples, arguments["output"], display
+        )
         result |= {"model": str(arguments["output"]), "model_bytes": Path(arguments["output"]).stat().st_size}
-    return result | {"seconds": time.perf_counter() - began}
+    return result | {"seconds": time.perf_counter() - start}
 
 
 def _read(
@@ -159,5 +161,7 @@ def _find_best(results: list[Validated], criterion: str, file: str) -> int:
     means = [sign * result.mean(criterion) for result in results]
     candidates = [(mean, -index) for index, mean in enumerate(means) if not math.isnan(mean)]
     if not candidates:
-        raise ValueError(f"{file}: {criterion} is not known in any fold, so no setting can be chosen by it")
+        raise ValueError(
+            f"{file}: {criterion} is not known in any fold, so no setting can be chosen by it"
+        )
     return -max(candidates)[1]

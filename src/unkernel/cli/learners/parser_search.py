@@ -152,9 +152,9 @@ def read_sentences(task: Task, data: list[str], arguments: dict[str, Any], displ
         raise ValueError("--dev and --cv are two ways to measure; choose one")
     if file == dev == STANDARD_STREAM:
         raise ValueError("stdin can be read only once: give DATA or --dev a file")
-    read = choose_reader(task, arguments.get("format"))
-    corpus = read_corpus(task, Input(file), read, display)
-    return Sentences(file, corpus, None if dev is None else read_corpus(task, Input(dev), read, display))
+    reader = choose_reader(task, arguments.get("format"))
+    corpus = read_corpus(task, Input(file), reader, display)
+    return Sentences(file, corpus, None if dev is None else read_corpus(task, Input(dev), reader, display))
 
 
 def make_sentence_folds(sentences: Sentences, count: int, seed: int) -> list[Fold]:

@@ -107,12 +107,12 @@ def parser_options(estimator: type) -> Sequence[DerivedOption]:
 
 def train_parser(kind: str, task: Task, arguments: dict[str, Any], display: Display) -> dict[str, Any]:
     """Train and save a parser; return its description for JSON."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     check_no_model(arguments["data"][0], "sentences")
     output = require_output(arguments["output"], f"train {kind}", arguments["data"])
-    (data, *others), dev, trie = arguments["data"], arguments["dev"], arguments.get("trie")
-    if others:
-        raise ValueError(f"{others[0]}: a parser is trained on one file; join them first")
+    (data, *more_files), dev, trie = arguments["data"], arguments["dev"], arguments.get("trie")
+    if more_files:
+        raise ValueError(f"{more_files[0]}: a parser is trained on one file; join them first")
     _check_outputs(
         output,
         data,
@@ -124,24 +124,24 @@ def train_parser(kind: str, task: Task, arguments: dict[str, Any], display: Disp
     )
     options = given_options(arguments, parser_options(task.estimator))
     parser = new_parser(task, options, shared_options.count_threads(arguments["jobs"]))
-    read = choose_reader(task, arguments.get("format"))
-    corpus = read_corpus(task, Input(data), read, display)
-    dev_corpus = None if dev is None else Input(dev).read(read, display)
+    reader = choose_reader(task, arguments.get("format"))
+    corpus = read_corpus(task, Input(data), reader, display)
+    dev_corpus = None if dev is None else Input(dev).read(reader, display)
     if trie is not None:
-        parser.set_params(trie=Input(trie).read(read, display))
+        parser.set_params(trie=Input(trie).read(reader, display))
     seconds, messages = fit_parser(parser, corpus, dev_corpus, display)
     parser.save(output)
     result = {"model": str(output), "model_bytes": output.stat().st_size, "data": data, "task": task.name}
     result |= {"sentences": len(corpus), "words": task.count(corpus), "unit": task.unit}
     result |= describe_parser(parser.model_) | _describe_training(parser, dev)
     result |= {"warnings": messages, "peak_memory_bytes": peak_memory()}
-    return result | {"seconds": {"training": seconds, "total": time.perf_counter() - began}}
+    return result | {"seconds": {"training": seconds, "total": time.perf_counter() - start}}
 
 
-def read_corpus(task: Task, source: Input, read: Any, display: Display) -> Any:
+def read_corpus(task: Task, source: Input, reader: Any, display: Display) -> Any:
     """Read the training sentences; for a file that cannot be read, the error names its likely content."""
     try:
-        corpus = source.read(read, display)
+        corpus = source.read(reader, display)
         if not len(corpus):
             raise FormatError(source.name, 0, 0, "there are no sentences in it")
         return corpus
@@ -150,7 +150,7 @@ def read_corpus(task: Task, source: Input, read: Any, display: Display) -> Any:
         if likely_task is None or likely_task.read is task.read:
             raise
         kind = next(kind for kind, (name, _) in PARSERS.items() if name == likely_task.name)
-        reason = f"{error.reason}; the file seems to hold {likely_task.words}, for unkernel train {kind}"
+        reason = f"{error.reason}; the file seems to hold {likely_task.content}, for unkernel train {kind}"
         raise FormatError(error.file, error.line, error.column, reason) from error
 
 
@@ -206,14 +206,14 @@ def fit_parser(
     parser: BaseParser[Any, Any], corpus: Any, dev: Any, display: Display
 ) -> tuple[float, list[str]]:
     """Train a parser; return the seconds that it took, and its warnings."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     with (
         display.show_steps(getattr(parser, "tol", _NO_TOLERANCE)) as on_progress,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
         parser.fit_reporting(corpus, dev, on_progress=on_progress)
-    return time.perf_counter() - began, [str(warning.message) for warning in caught]
+    return time.perf_counter() - start, [str(warning.message) for warning in caught]
 
 
 def _describe_training(parser: BaseParser[Any, Any], dev: str | None) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class RecordOptions:
     @staticmethod
     def of(option_values: dict[str, Any]) -> RecordOptions:
         """Collect the options for records from the values of all options."""
-        chosen = {option.parameter: option for option in encoder_options()}
+        encoder_parameters = {option.parameter: option for option in encoder_options()}
         folds = option_values.get("calibrate", CALIBRATION_FOLDS)
         if folds == 1:
             raise ValueError("--calibrate needs at least 2 folds, or 0 for no probabilities, got 1")
@@ -69,7 +69,7 @@ class RecordOptions:
             folds,
             {
                 name: option_values[option.name]
-                for name, option in chosen.items()
+                for name, option in encoder_parameters.items()
                 if option.name in option_values
             },
         )
@@ -138,7 +138,7 @@ def read_examples(
     data = describe_files(files)
     encoder = RecordEncoder(**options.encoder, n_jobs=threads)
     check_parameters(encoder)
-    began = time.perf_counter()
+    start = time.perf_counter()
     opened = _open_files(files, display)
     table = read_training(
         opened, options.target, kinds=options.kinds, drop=options.drop, values=values, threads=threads
@@ -150,7 +150,7 @@ def read_examples(
     used_kinds = {name: kind for name, kind in options.kinds.items() if name in table.columns}
     encoder.set_params(kinds=used_kinds or None)
     with display.show_work("encoding"):
-        return RecordExamples.fit(data, table, encoder, time.perf_counter() - began)
+        return RecordExamples.fit(data, table, encoder, time.perf_counter() - start)
 
 
 def read_test(
@@ -159,7 +159,7 @@ def read_test(
     """Read test records. This happens before training, because training may take long and the file be bad."""
     from unkernel.cli.inputs.records import read_labels
 
-    began = time.perf_counter()
+    start = time.perf_counter()
     columns: dict[str, list[Any]] = {name: [] for name in training.table.columns}
     labels: list[NDArray[Any]] = []
     rows = []
@@ -178,7 +178,7 @@ def read_test(
 
     table = TrainingTable({}, np.concatenate(labels), training.table.types)
     return RecordExamples(
-        data, table, training.encoder, sparse.vstack(rows, format="csr"), time.perf_counter() - began
+        data, table, training.encoder, sparse.vstack(rows, format="csr"), time.perf_counter() - start
     )
 
 
@@ -268,7 +268,7 @@ def calibrate(
 
 def train_records(learner: Learner, request: Any, display: Display) -> dict[str, Any]:
     """Train and save a model of records; return its description for JSON."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     data = expand_files(request.data)
     check_different(request.output)
     check_model_output(
@@ -302,7 +302,7 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     seconds = {
         "reading": examples.seconds,
         "training": training_seconds,
-        "total": time.perf_counter() - began,
+        "total": time.perf_counter() - start,
     }
     return result | describe_run(request.output, messages, seconds)
 

@@ -58,7 +58,7 @@ class Request:
 
 def train(learner: Learner, request: Request, display: Display) -> dict[str, Any]:
     """Train and save a model; return its description for JSON."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     option_values, threads = learner.option_values, request.threads
     check_sources(learner, request.data, request.zero_based)
     inputs = [*request.data, request.test]
@@ -90,7 +90,7 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
     if learner.large_data:
         result |= _describe_packed(rows)
     result["cross_validation"] = cross_validation
-    seconds = {"reading": rows.seconds, "training": training_seconds, "total": time.perf_counter() - began}
+    seconds = {"reading": rows.seconds, "training": training_seconds, "total": time.perf_counter() - start}
     return result | describe_run(request.output, messages, seconds)
 
 
@@ -180,12 +180,12 @@ def _read_test(
 
 def fit(learner: Learner, estimator: Any, rows: AnyRows, display: Display) -> tuple[float, list[str]]:
     """Fit an estimator; return the seconds that it took, and its warnings."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     training = display.show_training(estimator.tol, learner.step)
     with training as on_progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         learner.fit(estimator, rows, on_progress)
-    return time.perf_counter() - began, [str(warning.message) for warning in caught]
+    return time.perf_counter() - start, [str(warning.message) for warning in caught]
 
 
 def save_model(estimator: Any, rows: AnyRows, path: Path) -> None:

@@ -26,9 +26,9 @@ def add_commands(
 
     `load` imports and adds the command that `arguments` name. The other commands consist of a line of help.
     """
-    chosen = find_command(arguments)
+    command = find_command(arguments)
     for name, summary in summaries.items():
-        if name == chosen:
+        if name == command:
             load(name)
         else:
             group.command(name, help=summary)(_fail_as_not_loaded)

@@ -152,18 +152,19 @@ def _interpret(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Cal
     )
 
 
-def make_choices(name: str, words: Iterable[str]) -> Any:
+def make_choices(name: str, choices: Iterable[str]) -> Any:
     """Make a type that Typer shows as a choice of words."""
-    # Members have a prefix, because a word may be the name of a method of str.
-    members = [(f"choice_{word}", word) for word in words]
+    # Members have a prefix, because a choice may be the name of a method of str.
+    members = [(f"choice_{choice}", choice) for choice in choices]
     return StrEnum(name, members)
 
 
-def _order_choices(words: Iterable[str], spec: str) -> list[str]:
+def _order_choices(choices: Iterable[str], spec: str) -> list[str]:
     """Order choices as in the docstring; choices that it does not name come last, sorted."""
     named = re.findall(r'"([^"]+)"', spec)
-    words = list(words)
-    return [word for word in dict.fromkeys(named) if word in words] + sorted(set(words) - set(named))
+    choices = list(choices)
+    documented = [choice for choice in dict.fromkeys(named) if choice in choices]
+    return documented + sorted(set(choices) - set(named))
 
 
 def _is_integral(rule: Any) -> bool:

@@ -95,15 +95,15 @@ def answer_records(
     """Predict the records of a file, write the answers, and compare them with the labels; for JSON."""
     row_options = {"--ndcg-at": request.ndcg_at, "--zero-based": request.zero_based}
     refuse_options(request.model, row_options, ROWS_NOT_RECORDS)
-    began = time.perf_counter()
+    start = time.perf_counter()
     opened = open_record_model(request.model)
     classifier = opened.classifier
     if request.cache_rows is not None:
         classifier = classifier.with_cache(request.cache_rows)
     check_records(opened, probability=request.probability)
-    spent = {"loading": time.perf_counter() - began, "reading": 0.0, "scoring": 0.0}
+    seconds = {"loading": time.perf_counter() - start, "reading": 0.0, "scoring": 0.0}
     comparison = _Comparison(opened.target)
-    rows, began_block = 0, time.perf_counter()
+    rows, block_start = 0, time.perf_counter()
     with open_record_file(data, display, wait=data != STANDARD_STREAM) as file:
         answers = None
         if output is not None:
@@ -112,16 +112,16 @@ def answer_records(
         blocks = read_blocks(opened, file, threads)  # checks the columns before anything is written
         with open_answers(output, answers) as write:
             for block in blocks:
-                read = time.perf_counter()
+                read_end = time.perf_counter()
                 rows_of_block = encode_block(opened, block, threads)
                 raw = classifier.classifier.score_csr(rows_of_block, threads)
                 write(raw)
                 comparison.add(block, raw)
                 rows += block.n_rows
-                scored = time.perf_counter()
-                spent["reading"] += read - began_block
-                spent["scoring"] += scored - read
-                began_block = scored
+                score_end = time.perf_counter()
+                seconds["reading"] += read_end - block_start
+                seconds["scoring"] += score_end - read_end
+                block_start = score_end
     cache = {} if request.cache_rows is None else {"cache": classifier.cache_info()._asdict()}
     return {
         "model": str(request.model),
@@ -135,6 +135,6 @@ def answer_records(
         **QUALITY,
         "log_loss": None,
         **comparison.measure(classifier.decision),
-        **describe_speed(rows, spent),
+        **describe_speed(rows, seconds),
         "output": output,
     }

@@ -44,7 +44,7 @@ class Display:
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30),
             TaskProgressColumn("{task.percentage:3.0f} %"),
-            TextColumn("{task.fields[words]}", style="dim", markup=False),
+            TextColumn("{task.fields[text]}", style="dim", markup=False),
             TimeElapsedColumn(),
             console=console,
             transient=True,
@@ -69,7 +69,7 @@ class Display:
         path = stdin_path() if name == STANDARD_STREAM else Path(name)
         with path.open("rb") as file:
             total = path.stat().st_size if path.is_file() else None
-            task = self._bars.add_task(f"reading {path.name}", total=total, words="")
+            task = self._bars.add_task(f"reading {path.name}", total=total, text="")
             yield cast(IO[bytes], self._bars.wrap_file(file, task_id=task, total=total or 0))
             self._bars.remove_task(task)
 
@@ -77,7 +77,7 @@ class Display:
     def show_work(self, description: str) -> Iterator[None]:
         """Show a bar without an end, for work of unknown length."""
         self._print_line(description)
-        task = self._bars.add_task(description, total=None, words="")
+        task = self._bars.add_task(description, total=None, text="")
         yield
         self._bars.remove_task(task)
 
@@ -85,23 +85,23 @@ class Display:
     def show_attempts(self, description: str) -> Iterator[Callable[[str], None]]:
         """Yield a function that shows the current attempt, in words."""
         self._print_line(description)
-        task = self._bars.add_task(description, total=None, words="")
-        yield lambda words: self._bars.update(task, words=words)
+        task = self._bars.add_task(description, total=None, text="")
+        yield lambda text: self._bars.update(task, text=text)
         self._bars.remove_task(task)
 
     @contextlib.contextmanager
     def show_count(self, description: str, total: int, unit: str = "fit") -> Iterator[Callable[[], None]]:
         """Yield a function that counts finished pieces of work; threads may call it."""
         self._print_line(f"{description}: {format_count(total, unit)}")
-        task = self._bars.add_task(description, total=total, words="")
+        task = self._bars.add_task(description, total=total, text="")
         done = 0
 
         def count() -> None:
             nonlocal done
             done += 1
-            words = f"{done:,} of {format_count(total, unit)}"
-            self._bars.update(task, completed=done, words=words)
-            self._print_sometimes(f"{description}: {words}")
+            text = f"{done:,} of {format_count(total, unit)}"
+            self._bars.update(task, completed=done, text=text)
+            self._print_sometimes(f"{description}: {text}")
 
         yield count
         self._bars.remove_task(task)
@@ -110,12 +110,12 @@ class Display:
     def show_packing(self, name: str) -> Iterator[Callable[[float, int], None]]:
         """Yield a function that shows the share of the files that is packed, and the number of rows."""
         self._print_line(f"packing {name}")
-        task = self._bars.add_task(f"packing {Path(name).name}", total=1.0, words="")
+        task = self._bars.add_task(f"packing {Path(name).name}", total=1.0, text="")
 
         def on_reading(share: float, rows: int) -> None:
-            words = format_count(rows, "row")
-            self._bars.update(task, completed=share, words=words)
-            self._print_sometimes(f"packing: {100 * share:.0f} %, {words}")
+            text = format_count(rows, "row")
+            self._bars.update(task, completed=share, text=text)
+            self._print_sometimes(f"packing: {100 * share:.0f} %, {text}")
 
         yield on_reading
         self._bars.remove_task(task)
@@ -124,16 +124,16 @@ class Display:
     def show_training(self, tol: float, step: str = "epoch") -> Iterator[Callable[[TrainingProgress], None]]:
         """Yield a function that shows the progress of a learner, in a bar that never goes back."""
         self._print_line("training")
-        task = self._bars.add_task("training", total=1.0, words="")
+        task = self._bars.add_task("training", total=1.0, text="")
         done = 0.0
 
         def on_progress(progress: TrainingProgress) -> None:
             nonlocal done
             done = max(done, share_done(progress, tol))
-            words, stage = _describe_progress(progress, step), progress.stage or "training"
-            self._bars.update(task, completed=done, words=words, description=stage)
+            text, stage = _describe_progress(progress, step), progress.stage or "training"
+            self._bars.update(task, completed=done, text=text, description=stage)
             active = f", {format_count(progress.active, 'row')} active" if step == "epoch" else ""
-            self._print_sometimes(f"{stage}: {words}{active}")
+            self._print_sometimes(f"{stage}: {text}{active}")
 
         yield on_progress
         self._bars.remove_task(task)
@@ -142,30 +142,30 @@ class Display:
     def show_steps(self, tol: float) -> Iterator[Callable[[Step], None]]:
         """Yield a function that shows the steps of training a parser, and the progress within a step."""
         self._print_line("training")
-        task = self._bars.add_task("training", total=None, words="")
+        task = self._bars.add_task("training", total=None, text="")
 
         def on_progress(step: Step) -> None:
             if step.progress is not None:
-                words = f"{step.progress.stage or 'training'}: {_describe_progress(step.progress, 'epoch')}"
+                text = f"{step.progress.stage or 'training'}: {_describe_progress(step.progress, 'epoch')}"
                 share: float | None = share_done(step.progress, tol)
-                self._print_sometimes(words)
+                self._print_sometimes(text)
             else:
-                words, share = step.words, step.share
-                self._print_line(words)
+                text, share = step.words, step.share
+                self._print_line(text)
             total = None if share is None else 1.0
-            self._bars.update(task, completed=share or 0.0, total=total, words=words)
+            self._bars.update(task, completed=share or 0.0, total=total, text=text)
 
         yield on_progress
         self._bars.remove_task(task)
 
-    def _print_sometimes(self, words: str) -> None:
+    def _print_sometimes(self, text: str) -> None:
         if time.monotonic() - self._last_line >= 1.0:
-            self._print_line(words)
+            self._print_line(text)
 
-    def _print_line(self, words: str) -> None:
+    def _print_line(self, text: str) -> None:
         if self._verbose:
             self._last_line = time.monotonic()
-            messages().print(Text(flatten(words)))
+            messages().print(Text(flatten(text)))
 
 
 def share_done(progress: TrainingProgress, tol: float) -> float:

@@ -17,8 +17,8 @@ _LABEL_ENDINGS = re.compile(  # matches a label after the name of the column
 
 def list_read_columns(plan: Plan) -> list[str]:
     """Return the columns that at least one step reads."""
-    read = {int(column) for step in plan.steps for column in step.table.get("columns", ())}
-    return [name for index, name in enumerate(plan.columns) if index in read]
+    read_columns = {int(column) for step in plan.steps for column in step.table.get("columns", ())}
+    return [name for index, name in enumerate(plan.columns) if index in read_columns]
 
 
 def infer_column_types(plan: Plan) -> dict[str, str]:

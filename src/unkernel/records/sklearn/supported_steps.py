@@ -97,14 +97,14 @@ _ROUNDED = "answers are computed in float64, and scikit-learn's would be rounded
 _CODE = "Python code cannot be stored in a plan"
 
 
-def _dtype(*others: Any) -> Parameter:
-    kinds = [np.dtype(kind) for kind in (np.float64, *others) if kind is not None]
+def _dtype(*more_dtypes: Any) -> Parameter:
+    kinds = [np.dtype(kind) for kind in (np.float64, *more_dtypes) if kind is not None]
 
     def accepts(value: Any) -> bool:
-        return (value is None and None in others) or (value is not None and np.dtype(value) in kinds)
+        return (value is None and None in more_dtypes) or (value is not None and np.dtype(value) in kinds)
 
-    takes = ", ".join(["`None`"] * (None in others) + [f"`{kind.name}`" for kind in kinds])
-    return Parameter(takes, [np.float64, *others], accepts, [np.float32], _ROUNDED)
+    takes = ", ".join(["`None`"] * (None in more_dtypes) + [f"`{kind.name}`" for kind in kinds])
+    return Parameter(takes, [np.float64, *more_dtypes], accepts, [np.float32], _ROUNDED)
 
 
 # --- Categories --------------------------------------------------------------------------------------------

@@ -104,8 +104,8 @@ def _list_bins(name: str, model_bins: Sequence[Bin], subject: str) -> Html:
 
 
 def _describe_errors(bins_by_model: dict[str, list[Bin]]) -> Html:
-    words = "; ".join(
+    errors = "; ".join(
         f"{name} {format_number(compute_expected_error(model_bins), 3)}"
         for name, model_bins in bins_by_model.items()
     )
-    return paragraph(f"Expected calibration error (mean distance over the tenths): {words}.")
+    return paragraph(f"Expected calibration error (mean distance over the tenths): {errors}.")

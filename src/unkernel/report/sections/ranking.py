@@ -96,8 +96,10 @@ def _draw_by_query(measured_models: Sequence[RankMeasures]) -> Html:
 def _describe_omitted_queries(model: RankMeasures) -> Html:
     n_omitted = int(np.isnan(model.ndcg[1]).sum())
     count = format_count(len(model.queries), "query", "queries")
-    words = f"Of {count}, {n_omitted:,} without a relevant row are left out."
-    return paragraph(f"The gain of a row is 2^label - 1, discounted by log2(1 + place). {words}", note=True)
+    omission = f"Of {count}, {n_omitted:,} without a relevant row are left out."
+    return paragraph(
+        f"The gain of a row is 2^label - 1, discounted by log2(1 + place). {omission}", note=True
+    )
 
 
 def _list_worst(model: RankMeasures) -> Html:

@@ -62,11 +62,11 @@ def _draw_objective(name: str, history: History) -> Html:
             make_logarithmic(axes)
         axes.set(xlabel="pass", ylabel="objective")
         legend(axes, loc="best")
-        words = (
+        description = (
             f"{name}: the objective by pass, down to {format_number(history.objective[-1], 6)}, and the "
             f"lower bound of the optimum, up to {format_number(history.bound[-1], 6)}"
         )
-        return figure(picture(axes, words), f"{words}.")
+        return figure(picture(axes, description), f"{description}.")
 
 
 def _draw_gaps(histories: Mapping[str, History]) -> Html:
