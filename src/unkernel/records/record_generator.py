@@ -136,21 +136,21 @@ def _add_step_numbers(
 ) -> None:
     """Add numbers near which the output of a step changes; the step reads the numbers of `columns`."""
     table = step.table
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         if step.kind == "bins":
-            edges = table["edges"][table["begins"][place] : table["begins"][place + 1]]
+            edges = table["edges"][table["begins"][index] : table["begins"][index + 1]]
             _add_numbers(
                 values[column], [*_draw_some(edges, generator), *(edges[:1] - 1.0), *(edges[-1:] + 1.0)]
             )
         elif step.kind == "scale" and len(table["divide"]):
-            center = table["subtract"][place] if len(table["subtract"]) else 0.0
+            center = table["subtract"][index] if len(table["subtract"]) else 0.0
             _add_numbers(
-                values[column], [center + times * table["divide"][place] for times in (-2, -0.5, 0, 1)]
+                values[column], [center + times * table["divide"][index] for times in (-2, -0.5, 0, 1)]
             )
         elif step.kind == "impute":
-            _add_numbers(values[column], [table["fill"][place]])
+            _add_numbers(values[column], [table["fill"][index]])
             values[column].missing.append(float(table["missing"]))
-        if step.kind == "bins" and table["missing"][place] != FORBIDDEN:
+        if step.kind == "bins" and table["missing"][index] != FORBIDDEN:
             values[column].missing.append(float("nan"))
 
 

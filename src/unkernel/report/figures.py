@@ -18,7 +18,7 @@ INCHES = (4.6, 3.6)
 SQUARE = (3.9, 3.6)
 COLOURS = ("#2f7fc1", "#d9772b", "#2f9a68", "#8f66cf", "#c4506a", "#8a8a2d", "#3a9dab", "#8c6d5a")
 GREY = "#8a8f98"
-_TEXT = "#010203"  # a placeholder, which `picture` replaces by the text colour of the page
+_TEXT = "#010203"  # a placeholder, which `render_svg` replaces by the text colour of the page
 _SETTINGS = {
     "svg.fonttype": "none",  # text is not converted to paths, so files are small and text can be searched
     "svg.hashsalt": "unkernel",  # equal figures have equal ids
@@ -45,7 +45,7 @@ _IDS = re.compile(r'((?: id="|xlink:href="#|url\(#))([^")]+)')
 
 
 @contextlib.contextmanager
-def drawing(inches: tuple[float, float] = INCHES) -> Iterator[Any]:
+def open_axes(inches: tuple[float, float] = INCHES) -> Iterator[Any]:
     """Yield empty axes, in the style of the page."""
     make_figure = import_figure_class("a report")
     with importlib.import_module("matplotlib").rc_context(_SETTINGS), warnings.catch_warnings():
@@ -58,7 +58,7 @@ def drawing(inches: tuple[float, float] = INCHES) -> Iterator[Any]:
         yield axes
 
 
-def picture(axes: Any, description: str) -> Html:
+def render_svg(axes: Any, description: str) -> Html:
     """Return the figure as SVG; `description` is its text for screen readers."""
     file = io.StringIO()
     metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -91,7 +91,7 @@ def draw_shares(
     )
 
 
-def legend(axes: Any, **settings: Any) -> None:
+def add_legend(axes: Any, **settings: Any) -> None:
     """Add a legend if any line has a label."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(**settings)

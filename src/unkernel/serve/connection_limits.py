@@ -26,7 +26,7 @@ class ConnectionLimits:
     Parameters
     ----------
     seconds : float
-        Time to send the head of a request; late connections are closed after at most 1.25 times as long.
+        Time to send the head of a request; late connections are closed after at most 1.25 times this number.
     connections : int
         Largest number of connections; fewer if the process may open fewer files.
     """

@@ -154,7 +154,7 @@ def _prepare_single_trees(
             for text in texts:
                 classifier.score_one(*text)
             return classifier.score_one, texts
-    return classifier.raw_scores, [(forest[number : number + 1], 1) for number in range(len(forest))]
+    return classifier.raw_scores, [(forest[index : index + 1], 1) for index in range(len(forest))]
 
 
 def _load(path: Path) -> tuple[Opened | OpenedTrees | OpenedRecords, float]:

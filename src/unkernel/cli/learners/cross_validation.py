@@ -29,7 +29,7 @@ _CATEGORICAL_MEASURES = frozenset({"positive_class"})
 
 
 @dataclasses.dataclass(frozen=True)
-class Validated:
+class SettingResult:
     """The measures of one setting in each fold."""
 
     settings: Settings
@@ -119,7 +119,7 @@ def cross_validate(
     settings: Sequence[Settings],
     threads: int,
     on_fit: Callable[[], None],
-) -> list[Validated]:
+) -> list[SettingResult]:
     """Measure every setting in every fold.
 
     Settings that differ only in C are fitted one after the other, with warm starts if the estimator supports
@@ -143,7 +143,7 @@ def cross_validate(
     for index, setting in enumerate(settings):
         ordered = sorted(measured_folds[index], key=lambda item: item[0])
         values = [measured for _, measured, _ in ordered]
-        results.append(Validated(setting, values, sum(seconds for *_, seconds in ordered)))
+        results.append(SettingResult(setting, values, sum(seconds for *_, seconds in ordered)))
     return results
 
 
@@ -202,7 +202,7 @@ def _run_in_threads(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def summarize(results: Sequence[Validated], measures: Sequence[str]) -> list[dict[str, Any]]:
+def summarize(results: Sequence[SettingResult], measures: Sequence[str]) -> list[dict[str, Any]]:
     """Return the mean and standard deviation of each measure for each setting, for JSON."""
     return [
         {

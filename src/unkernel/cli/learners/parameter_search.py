@@ -14,7 +14,7 @@ from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.cross_validation import (
     SMALLER_IS_BETTER,
     Fold,
-    Validated,
+    SettingResult,
     cross_validate,
     make_folds,
     summarize,
@@ -155,13 +155,11 @@ def _train(learner: Any, estimator: Any, examples: Examples, output: Path, displ
     return messages
 
 
-def _find_best(results: list[Validated], criterion: str, file: str) -> int:
+def _find_best(results: list[SettingResult], criterion: str, file: str) -> int:
     """Return the index of the first setting with the best mean."""
     sign = -1.0 if criterion in SMALLER_IS_BETTER else 1.0
     means = [sign * result.mean(criterion) for result in results]
     candidates = [(mean, -index) for index, mean in enumerate(means) if not math.isnan(mean)]
     if not candidates:
-        raise ValueError(
-            f"{file}: {criterion} is not known in any fold, so no setting can be chosen by it"
-        )
+        raise ValueError(f"{file}: {criterion} is not known in any fold, so no setting can be chosen by it")
     return -max(candidates)[1]

@@ -5,10 +5,10 @@ Only parameters that affect predictions are listed; parameters that matter only 
 
 from __future__ import annotations
 
-from unkernel.records.sklearn.supported_steps import Parameter, Supported, among, fitted, stated
+from unkernel.records.sklearn.supported_steps import Parameter, Supported, any_of, one_of, used_in_fit
 
 _SVM, _LINEAR = "sklearn.svm", "sklearn.linear_model"
-_KERNEL = among(
+_KERNEL = one_of(
     "linear",
     "poly",
     "rbf",
@@ -16,15 +16,15 @@ _KERNEL = among(
     refused=["<function>", "precomputed"],
     why="the kernel cannot be stored in a model",
 )
-_VOTES = {
+_SVC_PARAMETERS = {
     "kernel": _KERNEL,
-    "decision_function_shape": among("ovr", "ovo"),
-    "break_ties": among(True, False),
+    "decision_function_shape": one_of("ovr", "ovo"),
+    "break_ties": one_of(True, False),
 }
 _LABELS = "labels and scores"
 _PROBABILITIES = "labels, scores and probabilities"
 _VALUES = "values"
-_INSIDE = Parameter(
+_INNER_CLASSIFIER = Parameter(
     "linear classifiers",
     ["<LogisticRegression>", "<LinearSVC>"],
     refused=["<SVC>"],
@@ -32,41 +32,41 @@ _INSIDE = Parameter(
 )
 
 ESTIMATORS: dict[str, Supported] = {
-    "LinearSVC": Supported(_SVM, _LABELS, {"multi_class": fitted("ovr", "crammer_singer")}),
-    "SVC": Supported(_SVM, _LABELS, _VOTES),
-    "NuSVC": Supported(_SVM, _LABELS, _VOTES),
-    "LogisticRegression": Supported(_LINEAR, _PROBABILITIES, {"solver": fitted("lbfgs", "saga")}),
+    "LinearSVC": Supported(_SVM, _LABELS, {"multi_class": used_in_fit("ovr", "crammer_singer")}),
+    "SVC": Supported(_SVM, _LABELS, _SVC_PARAMETERS),
+    "NuSVC": Supported(_SVM, _LABELS, _SVC_PARAMETERS),
+    "LogisticRegression": Supported(_LINEAR, _PROBABILITIES, {"solver": used_in_fit("lbfgs", "saga")}),
     "LogisticRegressionCV": Supported(_LINEAR, _PROBABILITIES, {}),
     "SGDClassifier": Supported(
         _LINEAR,
         "labels and scores; probabilities for the losses that have them",
-        {"loss": fitted("hinge", "log_loss", "modified_huber", "perceptron", "squared_hinge")},
+        {"loss": used_in_fit("hinge", "log_loss", "modified_huber", "perceptron", "squared_hinge")},
     ),
     "RidgeClassifier": Supported(_LINEAR, _LABELS, {}),
     "RidgeClassifierCV": Supported(_LINEAR, _LABELS, {}),
     "Perceptron": Supported(_LINEAR, _LABELS, {}),
     "LinearDiscriminantAnalysis": Supported(
-        "sklearn.discriminant_analysis", _PROBABILITIES, {"solver": fitted("svd", "lsqr")}
+        "sklearn.discriminant_analysis", _PROBABILITIES, {"solver": used_in_fit("svd", "lsqr")}
     ),
     "OneVsRestClassifier": Supported(
         "sklearn.multiclass",
         "labels and scores; probabilities where the classifiers inside have them",
-        {"estimator": _INSIDE},
+        {"estimator": _INNER_CLASSIFIER},
     ),
-    "OneVsOneClassifier": Supported("sklearn.multiclass", _LABELS, {"estimator": _INSIDE}),
+    "OneVsOneClassifier": Supported("sklearn.multiclass", _LABELS, {"estimator": _INNER_CLASSIFIER}),
     "CalibratedClassifierCV": Supported(
         "sklearn.calibration",
         "labels and probabilities",
         {
-            "estimator": stated(
+            "estimator": any_of(
                 "classifiers listed here, and those of unkernel; of `SVC` for two classes only",
                 "<LinearSVC>",
                 "<RidgeClassifier>",
             ),
-            "method": among(
+            "method": one_of(
                 "sigmoid", "isotonic", refused=["temperature"], why="fit it with 'sigmoid' or 'isotonic'"
             ),
-            "ensemble": among(True, False),
+            "ensemble": one_of(True, False),
         },
     ),
     "OneClassSVM": Supported(_SVM, "1 and -1, and scores", {"kernel": _KERNEL}),

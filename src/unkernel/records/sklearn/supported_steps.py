@@ -16,8 +16,8 @@ import numpy as np
 from unkernel.records.sklearn.plan_builder import class_names, is_nan, refuse
 from unkernel.records.text_analysis import TOKEN_PATTERNS
 
-FITTED = "any: only the fitted attributes matter"
-UNUSED = "any: it does not affect predictions"
+ANY_USED_IN_FIT = "any: only the fitted attributes matter"
+ANY_WITHOUT_EFFECT = "any: it does not affect predictions"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Supported:
     parameters: dict[str, Parameter]
 
 
-def among(*values: Any, refused: Sequence[Any] = (), why: str = "") -> Parameter:
+def one_of(*values: Any, refused: Sequence[Any] = (), why: str = "") -> Parameter:
     """Describe a parameter that must have one of these values."""
     takes = ", ".join(f"`{value!r}`" for value in values)
     return Parameter(
@@ -78,17 +78,17 @@ def _is_same(first: Any, second: Any) -> bool:
     return type(first) is type(second) and bool(first == second)
 
 
-def fitted(*examples: Any) -> Parameter:
+def used_in_fit(*examples: Any) -> Parameter:
     """Describe a parameter that may have any value, because it is used only in ``fit``."""
-    return Parameter(FITTED, examples)
+    return Parameter(ANY_USED_IN_FIT, examples)
 
 
-def unused(*examples: Any) -> Parameter:
+def without_effect(*examples: Any) -> Parameter:
     """Describe a parameter that may have any value, because it does not affect predictions."""
-    return Parameter(UNUSED, examples)
+    return Parameter(ANY_WITHOUT_EFFECT, examples)
 
 
-def stated(takes: str, *examples: Any) -> Parameter:
+def any_of(takes: str, *examples: Any) -> Parameter:
     """Describe a parameter that may have any value that scikit-learn accepts."""
     return Parameter(takes, examples)
 
@@ -109,24 +109,24 @@ def _dtype(*more_dtypes: Any) -> Parameter:
 
 # --- Categories --------------------------------------------------------------------------------------------
 
-_INFREQUENT = {
-    "min_frequency": stated("any: infrequent categories share one feature", None, 2, 0.3),
-    "max_categories": stated("any: infrequent categories share one feature", None, 2, 3),
+_INFREQUENT_PARAMETERS = {
+    "min_frequency": any_of("any: infrequent categories share one feature", None, 2, 0.3),
+    "max_categories": any_of("any: infrequent categories share one feature", None, 2, 3),
 }
-_CATEGORIES = stated("`'auto'`, or a list per column", "auto", "<categories>")
+_CATEGORIES = any_of("`'auto'`, or a list per column", "auto", "<categories>")
 
 # --- Texts -------------------------------------------------------------------------------------------------
 
-_TEXTS = {
-    "input": among("content", refused=["file"], why="records hold texts, not files: read them first"),
+_TEXT_PARAMETERS = {
+    "input": one_of("content", refused=["file"], why="records hold texts, not files: read them first"),
     "encoding": Parameter("any: records hold `str`; bytes are refused", ["utf-8", "latin-1"]),
     "decode_error": Parameter("any: records hold `str`; bytes are refused", ["strict", "replace"]),
-    "strip_accents": among(None, "ascii", "unicode", refused=["<function>"], why=_CODE),
-    "lowercase": among(True, False),
-    "preprocessor": among(None, refused=["<function>"], why=f"{_CODE}: use lowercase and strip_accents"),
-    "tokenizer": among(None, refused=["<function>"], why=f"{_CODE}: use one of the token patterns"),
-    "analyzer": among("word", "char", "char_wb", refused=["<function>"], why=_CODE),
-    "stop_words": stated("`None`, `'english'` or a list", None, "english", ["cat", "café"]),
+    "strip_accents": one_of(None, "ascii", "unicode", refused=["<function>"], why=_CODE),
+    "lowercase": one_of(True, False),
+    "preprocessor": one_of(None, refused=["<function>"], why=f"{_CODE}: use lowercase and strip_accents"),
+    "tokenizer": one_of(None, refused=["<function>"], why=f"{_CODE}: use one of the token patterns"),
+    "analyzer": one_of("word", "char", "char_wb", refused=["<function>"], why=_CODE),
+    "stop_words": any_of("`None`, `'english'` or a list", None, "english", ["cat", "café"]),
     "token_pattern": Parameter(
         ", ".join(f"`{pattern!r}`" for pattern in TOKEN_PATTERNS) + "; any where `analyzer` is not `'word'`",
         list(TOKEN_PATTERNS),
@@ -134,29 +134,29 @@ _TEXTS = {
         [r"\S+"],
         "words are found natively",
     ),
-    "ngram_range": stated("any", (1, 1), (1, 2), (2, 3)),
-    "binary": among(True, False),
+    "ngram_range": any_of("any", (1, 1), (1, 2), (2, 3)),
+    "binary": one_of(True, False),
 }
-_COUNTED = _TEXTS | {
-    "max_df": fitted(1.0, 0.8),
-    "min_df": fitted(1, 2),
-    "max_features": fitted(None, 4),
-    "vocabulary": fitted(None, ["cat", "mat", "café"], {"the cat": 1, "cat": 0}),
+_COUNT_PARAMETERS = _TEXT_PARAMETERS | {
+    "max_df": used_in_fit(1.0, 0.8),
+    "min_df": used_in_fit(1, 2),
+    "max_features": used_in_fit(None, 4),
+    "vocabulary": used_in_fit(None, ["cat", "mat", "café"], {"the cat": 1, "cat": 0}),
 }
-_WEIGHTED = {
-    "norm": among("l1", "l2", None),
-    "use_idf": among(True, False),
-    "smooth_idf": fitted(True, False),
-    "sublinear_tf": among(True, False),
+_TFIDF_PARAMETERS = {
+    "norm": one_of("l1", "l2", None),
+    "use_idf": one_of(True, False),
+    "smooth_idf": used_in_fit(True, False),
+    "sublinear_tf": one_of(True, False),
 }
 
 # --- Numbers -----------------------------------------------------------------------------------------------
 
-_COPY = {"copy": unused(True, False)}
-_SCORED = {"score_func": fitted("<f_classif>", "<chi2>")}
-_TESTED = {"score_func": fitted("<f_classif>"), "alpha": fitted(0.99)}
-_SELECTED = "features that were selected"
-_PARALLEL = {"n_jobs": unused(None, 1)}
+_COPY = {"copy": without_effect(True, False)}
+_SCORE_PARAMETERS = {"score_func": used_in_fit("<f_classif>", "<chi2>")}
+_TEST_PARAMETERS = {"score_func": used_in_fit("<f_classif>"), "alpha": used_in_fit(0.99)}
+_SELECTED_FEATURES = "features that were selected"
+_N_JOBS = {"n_jobs": without_effect(None, 1)}
 
 TRANSFORMERS: dict[str, Supported] = {
     "OneHotEncoder": Supported(
@@ -164,12 +164,12 @@ TRANSFORMERS: dict[str, Supported] = {
         "one feature per category",
         {
             "categories": _CATEGORIES,
-            "drop": stated("any", None, "first", "if_binary", "<drop>"),
-            "sparse_output": unused(True, False),
+            "drop": any_of("any", None, "first", "if_binary", "<drop>"),
+            "sparse_output": without_effect(True, False),
             "dtype": _dtype(np.int64),
-            "handle_unknown": among("error", "ignore", "infrequent_if_exist", "warn"),
-            **_INFREQUENT,
-            "feature_name_combiner": unused("concat", "<function>"),
+            "handle_unknown": one_of("error", "ignore", "infrequent_if_exist", "warn"),
+            **_INFREQUENT_PARAMETERS,
+            "feature_name_combiner": without_effect("concat", "<function>"),
         },
     ),
     "OrdinalEncoder": Supported(
@@ -178,117 +178,121 @@ TRANSFORMERS: dict[str, Supported] = {
         {
             "categories": _CATEGORIES,
             "dtype": _dtype(np.int64),
-            "handle_unknown": among("error", "use_encoded_value"),
-            "unknown_value": stated("any", None, -1, -7),
-            "encoded_missing_value": stated("any", float("nan"), -1),
-            **_INFREQUENT,
+            "handle_unknown": one_of("error", "use_encoded_value"),
+            "unknown_value": any_of("any", None, -1, -7),
+            "encoded_missing_value": any_of("any", float("nan"), -1),
+            **_INFREQUENT_PARAMETERS,
         },
     ),
     "KBinsDiscretizer": Supported(
         "sklearn.preprocessing",
         "the interval that a number lies in",
         {
-            "n_bins": fitted(2, 4, [3, 2]),
-            "encode": among("onehot", "onehot-dense", "ordinal"),
-            "strategy": fitted("uniform", "quantile", "kmeans"),
-            "quantile_method": fitted("averaged_inverted_cdf", "linear"),
+            "n_bins": used_in_fit(2, 4, [3, 2]),
+            "encode": one_of("onehot", "onehot-dense", "ordinal"),
+            "strategy": used_in_fit("uniform", "quantile", "kmeans"),
+            "quantile_method": used_in_fit("averaged_inverted_cdf", "linear"),
             "dtype": _dtype(None),
-            "subsample": fitted(200_000, None),
-            "random_state": fitted(None, 0),
+            "subsample": used_in_fit(200_000, None),
+            "random_state": used_in_fit(None, 0),
         },
     ),
     "StandardScaler": Supported(
         "sklearn.preprocessing",
         "the number minus its mean, divided by its standard deviation",
-        {**_COPY, "with_mean": among(True, False), "with_std": among(True, False)},
+        {**_COPY, "with_mean": one_of(True, False), "with_std": one_of(True, False)},
     ),
     "MinMaxScaler": Supported(
         "sklearn.preprocessing",
         "the number, mapped to a range",
-        {"feature_range": fitted((0, 1), (-2, 5)), **_COPY, "clip": among(True, False)},
+        {"feature_range": used_in_fit((0, 1), (-2, 5)), **_COPY, "clip": one_of(True, False)},
     ),
     "MaxAbsScaler": Supported(
         "sklearn.preprocessing",
         "the number, divided by the largest absolute value",
-        {**_COPY, "clip": among(False, True)},
+        {**_COPY, "clip": one_of(False, True)},
     ),
     "RobustScaler": Supported(
         "sklearn.preprocessing",
         "the number minus its median, divided by a quantile range",
         {
-            "with_centering": among(True, False),
-            "with_scaling": among(True, False),
-            "quantile_range": fitted((25.0, 75.0), (10.0, 90.0)),
+            "with_centering": one_of(True, False),
+            "with_scaling": one_of(True, False),
+            "quantile_range": used_in_fit((25.0, 75.0), (10.0, 90.0)),
             **_COPY,
-            "unit_variance": fitted(True, False),
+            "unit_variance": used_in_fit(True, False),
         },
     ),
     "Normalizer": Supported(
-        "sklearn.preprocessing", "the row, divided by its norm", {"norm": among("l1", "l2", "max"), **_COPY}
+        "sklearn.preprocessing", "the row, divided by its norm", {"norm": one_of("l1", "l2", "max"), **_COPY}
     ),
     "Binarizer": Supported(
         "sklearn.preprocessing",
         "1 above the threshold, else 0",
-        {"threshold": stated("any", 0.0, 1.5, -0.5), **_COPY},
+        {"threshold": any_of("any", 0.0, 1.5, -0.5), **_COPY},
     ),
     "PolynomialFeatures": Supported(
         "sklearn.preprocessing",
         "products of features; of 0/1 features before a linear classifier: conjunctions of the model, "
         "never expanded",
         {
-            "degree": stated("any", 2, 3, (2, 2), (0, 2)),
-            "interaction_only": among(True, False),
-            "include_bias": among(True, False),
-            "order": unused("C", "F"),
+            "degree": any_of("any", 2, 3, (2, 2), (0, 2)),
+            "interaction_only": one_of(True, False),
+            "include_bias": one_of(True, False),
+            "order": without_effect("C", "F"),
         },
     ),
     "FunctionTransformer": Supported(
         "sklearn.preprocessing",
         "its input, unchanged; functions are refused",
         {
-            "func": among(None, refused=["<function>"], why=_CODE),
-            "inverse_func": unused(None, "<function>"),
-            "validate": unused(False, True),
-            "accept_sparse": unused(False, True),
-            "check_inverse": unused(False),
-            "feature_names_out": unused(None, "one-to-one"),
-            "kw_args": unused(None),
-            "inv_kw_args": unused(None),
+            "func": one_of(None, refused=["<function>"], why=_CODE),
+            "inverse_func": without_effect(None, "<function>"),
+            "validate": without_effect(False, True),
+            "accept_sparse": without_effect(False, True),
+            "check_inverse": without_effect(False),
+            "feature_names_out": without_effect(None, "one-to-one"),
+            "kw_args": without_effect(None),
+            "inv_kw_args": without_effect(None),
         },
     ),
     "SimpleImputer": Supported(
         "sklearn.impute",
         "the number or string, or the replacement of a missing one, and indicators of missing numbers",
         {
-            "missing_values": stated(
+            "missing_values": any_of(
                 "NaN or a number; for strings before an encoder also `None` or a string", float("nan"), 0, -1
             ),
-            "strategy": fitted("mean", "median", "most_frequent", "constant"),
-            "fill_value": fitted(None, 3.5),
+            "strategy": used_in_fit("mean", "median", "most_frequent", "constant"),
+            "fill_value": used_in_fit(None, 3.5),
             **_COPY,
-            "add_indicator": among(True, False),
-            "keep_empty_features": among(True, False),
+            "add_indicator": one_of(True, False),
+            "keep_empty_features": one_of(True, False),
         },
     ),
     "TfidfTransformer": Supported(
-        "sklearn.feature_extraction.text", "counts, weighted by their rarity and normalized", _WEIGHTED
+        "sklearn.feature_extraction.text",
+        "counts, weighted by their rarity and normalized",
+        _TFIDF_PARAMETERS,
     ),
     "CountVectorizer": Supported(
-        "sklearn.feature_extraction.text", "counts of n-grams", _COUNTED | {"dtype": _dtype(np.int64)}
+        "sklearn.feature_extraction.text",
+        "counts of n-grams",
+        _COUNT_PARAMETERS | {"dtype": _dtype(np.int64)},
     ),
     "TfidfVectorizer": Supported(
         "sklearn.feature_extraction.text",
         "counts of n-grams, weighted by their rarity and normalized",
-        _COUNTED | {"dtype": _dtype()} | _WEIGHTED,
+        _COUNT_PARAMETERS | {"dtype": _dtype()} | _TFIDF_PARAMETERS,
     ),
     "HashingVectorizer": Supported(
         "sklearn.feature_extraction.text",
         "counts of hashed n-grams",
-        _TEXTS
+        _TEXT_PARAMETERS
         | {
-            "n_features": stated("any", 7, 1024),
-            "norm": among("l1", "l2", None),
-            "alternate_sign": among(True, False),
+            "n_features": any_of("any", 7, 1024),
+            "norm": one_of("l1", "l2", None),
+            "alternate_sign": one_of(True, False),
             "dtype": _dtype(),
         },
     ),
@@ -297,119 +301,123 @@ TRANSFORMERS: dict[str, Supported] = {
         "the entries of a dict: numbers, strings and lists of strings",
         {
             "dtype": _dtype(),
-            "separator": stated("any", "=", "é"),
-            "sparse": unused(True, False),
-            "sort": fitted(True, False),
+            "separator": any_of("any", "=", "é"),
+            "sparse": without_effect(True, False),
+            "sort": used_in_fit(True, False),
         },
     ),
     "FeatureHasher": Supported(
         "sklearn.feature_extraction",
         "the entries of a dict, or the strings of a list, hashed",
         {
-            "n_features": stated("any", 7, 1024),
-            "input_type": among("dict", "string", refused=["pair"], why="give dicts"),
+            "n_features": any_of("any", 7, 1024),
+            "input_type": one_of("dict", "string", refused=["pair"], why="give dicts"),
             "dtype": _dtype(),
-            "alternate_sign": among(True, False),
+            "alternate_sign": one_of(True, False),
         },
     ),
-    "SelectKBest": Supported("sklearn.feature_selection", _SELECTED, {**_SCORED, "k": fitted(1, "all")}),
-    "SelectPercentile": Supported(
-        "sklearn.feature_selection", _SELECTED, {**_SCORED, "percentile": fitted(50)}
+    "SelectKBest": Supported(
+        "sklearn.feature_selection", _SELECTED_FEATURES, {**_SCORE_PARAMETERS, "k": used_in_fit(1, "all")}
     ),
-    "SelectFpr": Supported("sklearn.feature_selection", _SELECTED, _TESTED),
-    "SelectFdr": Supported("sklearn.feature_selection", _SELECTED, _TESTED),
-    "SelectFwe": Supported("sklearn.feature_selection", _SELECTED, _TESTED),
+    "SelectPercentile": Supported(
+        "sklearn.feature_selection", _SELECTED_FEATURES, {**_SCORE_PARAMETERS, "percentile": used_in_fit(50)}
+    ),
+    "SelectFpr": Supported("sklearn.feature_selection", _SELECTED_FEATURES, _TEST_PARAMETERS),
+    "SelectFdr": Supported("sklearn.feature_selection", _SELECTED_FEATURES, _TEST_PARAMETERS),
+    "SelectFwe": Supported("sklearn.feature_selection", _SELECTED_FEATURES, _TEST_PARAMETERS),
     "GenericUnivariateSelect": Supported(
         "sklearn.feature_selection",
-        _SELECTED,
-        {**_SCORED, "mode": fitted("percentile", "k_best"), "param": fitted(50)},
+        _SELECTED_FEATURES,
+        {**_SCORE_PARAMETERS, "mode": used_in_fit("percentile", "k_best"), "param": used_in_fit(50)},
     ),
     "SelectFromModel": Supported(
         "sklearn.feature_selection",
-        _SELECTED,
+        _SELECTED_FEATURES,
         {
-            "estimator": fitted("<LogisticRegression>"),
-            "threshold": fitted("mean", "0.9*median", float("-inf")),
-            "prefit": fitted(False),
-            "norm_order": fitted(1, 2),
-            "max_features": fitted(None, 2),
-            "importance_getter": fitted("auto", "coef_"),
+            "estimator": used_in_fit("<LogisticRegression>"),
+            "threshold": used_in_fit("mean", "0.9*median", float("-inf")),
+            "prefit": used_in_fit(False),
+            "norm_order": used_in_fit(1, 2),
+            "max_features": used_in_fit(None, 2),
+            "importance_getter": used_in_fit("auto", "coef_"),
         },
     ),
-    "VarianceThreshold": Supported("sklearn.feature_selection", _SELECTED, {"threshold": fitted(0.0, 0.1)}),
+    "VarianceThreshold": Supported(
+        "sklearn.feature_selection", _SELECTED_FEATURES, {"threshold": used_in_fit(0.0, 0.1)}
+    ),
     "RFE": Supported(
         "sklearn.feature_selection",
-        _SELECTED,
+        _SELECTED_FEATURES,
         {
-            "estimator": fitted("<LogisticRegression>"),
-            "n_features_to_select": fitted(None, 1),
-            "step": fitted(1, 2),
-            "verbose": unused(0),
-            "importance_getter": fitted("auto"),
+            "estimator": used_in_fit("<LogisticRegression>"),
+            "n_features_to_select": used_in_fit(None, 1),
+            "step": used_in_fit(1, 2),
+            "verbose": without_effect(0),
+            "importance_getter": used_in_fit("auto"),
         },
     ),
     "RFECV": Supported(
         "sklearn.feature_selection",
-        _SELECTED,
+        _SELECTED_FEATURES,
         {
-            "estimator": fitted("<LogisticRegression>"),
-            "step": fitted(1),
-            "min_features_to_select": fitted(1, 2),
-            "cv": fitted(2),
-            "scoring": fitted(None, "accuracy"),
-            "verbose": unused(0),
-            **_PARALLEL,
-            "importance_getter": fitted("auto"),
+            "estimator": used_in_fit("<LogisticRegression>"),
+            "step": used_in_fit(1),
+            "min_features_to_select": used_in_fit(1, 2),
+            "cv": used_in_fit(2),
+            "scoring": used_in_fit(None, "accuracy"),
+            "verbose": without_effect(0),
+            **_N_JOBS,
+            "importance_getter": used_in_fit("auto"),
         },
     ),
     "SequentialFeatureSelector": Supported(
         "sklearn.feature_selection",
-        _SELECTED,
+        _SELECTED_FEATURES,
         {
-            "estimator": fitted("<LogisticRegression>"),
-            "n_features_to_select": fitted("auto", 1),
-            "tol": fitted(None),
-            "direction": fitted("forward", "backward"),
-            "scoring": fitted(None, "accuracy"),
-            "cv": fitted(2),
-            **_PARALLEL,
+            "estimator": used_in_fit("<LogisticRegression>"),
+            "n_features_to_select": used_in_fit("auto", 1),
+            "tol": used_in_fit(None),
+            "direction": used_in_fit("forward", "backward"),
+            "scoring": used_in_fit(None, "accuracy"),
+            "cv": used_in_fit(2),
+            **_N_JOBS,
         },
     ),
     "Pipeline": Supported(
         "sklearn.pipeline",
         "its steps, one after the other; `'passthrough'` and `None` do nothing",
         {
-            "steps": stated("any of the steps listed here", "<steps>"),
-            "transform_input": among(None, refused=[["sample_weight"]], why="records have no such inputs"),
-            "memory": unused(None),
-            "verbose": unused(False),
+            "steps": any_of("any of the steps listed here", "<steps>"),
+            "transform_input": one_of(None, refused=[["sample_weight"]], why="records have no such inputs"),
+            "memory": without_effect(None),
+            "verbose": without_effect(False),
         },
     ),
     "ColumnTransformer": Supported(
         "sklearn.compose",
         "the concatenated features of its parts; columns by name, position, slice, mask or selector",
         {
-            "transformers": stated("any of the steps listed here, `'passthrough'` and `'drop'`", "<parts>"),
-            "remainder": stated("any: as for transformers", "drop", "passthrough", "<StandardScaler>"),
-            "sparse_threshold": unused(0.0, 0.3, 1.0),
-            **_PARALLEL,
-            "transformer_weights": stated("any", None, {"numbers": 0.5}),
-            "verbose": unused(False),
-            "verbose_feature_names_out": unused(True, False),
-            "force_int_remainder_cols": unused(),
+            "transformers": any_of("any of the steps listed here, `'passthrough'` and `'drop'`", "<parts>"),
+            "remainder": any_of("any: as for transformers", "drop", "passthrough", "<StandardScaler>"),
+            "sparse_threshold": without_effect(0.0, 0.3, 1.0),
+            **_N_JOBS,
+            "transformer_weights": any_of("any", None, {"numbers": 0.5}),
+            "verbose": without_effect(False),
+            "verbose_feature_names_out": without_effect(True, False),
+            "force_int_remainder_cols": without_effect(),
         },
     ),
     "FeatureUnion": Supported(
         "sklearn.pipeline",
         "the concatenated features of its parts",
         {
-            "transformer_list": stated(
+            "transformer_list": any_of(
                 "any of the steps listed here, `'passthrough'` and `'drop'`", "<parts>"
             ),
-            **_PARALLEL,
-            "transformer_weights": stated("any", None, {"one": 0.5}),
-            "verbose": unused(False),
-            "verbose_feature_names_out": unused(True, False),
+            **_N_JOBS,
+            "transformer_weights": any_of("any", None, {"one": 0.5}),
+            "verbose": without_effect(False),
+            "verbose_feature_names_out": without_effect(True, False),
         },
     ),
 }

@@ -16,11 +16,11 @@ from unkernel.records.text_analysis import TOKEN_PATTERNS
 
 def translate_count_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
     """Count n-grams."""
-    words = sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.__getitem__)
+    ngrams = sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.__getitem__)
     table = _make_text_table(vectorizer, source, where) | steps.vocabulary(
-        words, [int(vectorizer.vocabulary_[word]) for word in words], len(words)
+        ngrams, [int(vectorizer.vocabulary_[ngram]) for ngram in ngrams], len(ngrams)
     )
-    return builder.add(PlanStep("text", table, words))
+    return builder.add(PlanStep("text", table, ngrams))
 
 
 def translate_tfidf_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
@@ -46,10 +46,10 @@ def translate_hashing_vectorizer(builder: Builder, vectorizer: Any, source: Sour
 
 
 def translate_dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
-    words = list(vectorizer.feature_names_)
-    ids = [int(vectorizer.vocabulary_[word]) for word in words]
+    names = list(vectorizer.feature_names_)
+    ids = [int(vectorizer.vocabulary_[name]) for name in names]
     table = {"columns": steps.int32([_get_single_column(source, where)]), "separator": vectorizer.separator}
-    return builder.add(PlanStep("pairs", table | steps.vocabulary(words, ids), words))
+    return builder.add(PlanStep("pairs", table | steps.vocabulary(names, ids), names))
 
 
 def translate_feature_hasher(builder: Builder, hasher: Any, source: Source, where: str) -> Vector:

@@ -20,27 +20,21 @@ def make_agreement_section(predictions: Sequence[ModelPredictions]) -> Section:
     """Show, for each pair of models, how often both models are correct, only one of them, or neither."""
     rows = []
     for model, other_model in combinations(predictions, 2):
-        is_first_correct, is_second_correct = (
-            model.predicted == model.gold,
-            other_model.predicted == other_model.gold,
-        )
-        only_one = (
-            int(np.count_nonzero(is_first_correct & ~is_second_correct)),
-            int(np.count_nonzero(is_second_correct & ~is_first_correct)),
-        )
-        both_correct, same = (
-            int(np.count_nonzero(is_first_correct & is_second_correct)),
-            np.mean(model.predicted == other_model.predicted),
-        )
+        is_first_correct = model.predicted == model.gold
+        is_second_correct = other_model.predicted == other_model.gold
+        n_both = int(np.count_nonzero(is_first_correct & is_second_correct))
+        n_only_first = int(np.count_nonzero(is_first_correct & ~is_second_correct))
+        n_only_second = int(np.count_nonzero(is_second_correct & ~is_first_correct))
+        n_neither = len(is_first_correct) - n_both - n_only_first - n_only_second
         rows.append(
             [
                 f"{model.name} and {other_model.name}",
-                format_percent(float(same)),
-                f"{both_correct:,}",
-                f"{only_one[0]:,}",
-                f"{only_one[1]:,}",
-                f"{len(is_first_correct) - both_correct - sum(only_one):,}",
-                format_number(compute_mcnemar_p(*only_one), 3),
+                format_percent(float(np.mean(model.predicted == other_model.predicted))),
+                f"{n_both:,}",
+                f"{n_only_first:,}",
+                f"{n_only_second:,}",
+                f"{n_neither:,}",
+                format_number(compute_mcnemar_p(n_only_first, n_only_second), 3),
             ]
         )
     head = ["models", "same answer", "both right", "only the first", "only the second", "neither", "p"]

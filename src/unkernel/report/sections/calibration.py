@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unkernel.measures.class_measures import ClassMeasures
 from unkernel.measures.intervals import compute_wilson_interval
 from unkernel.measures.number_format import format_number, format_percent
-from unkernel.report.figures import COLOURS, GREY, SQUARE, draw_shares, drawing, legend, picture
+from unkernel.report.figures import COLOURS, GREY, SQUARE, add_legend, draw_shares, open_axes, render_svg
 from unkernel.report.markup import Html, figure, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
 
@@ -79,7 +79,7 @@ def compute_expected_error(model_bins: Sequence[Bin]) -> float:
 
 
 def _draw_bins(bins_by_model: dict[str, list[Bin]], subject: str) -> Html:
-    with drawing(SQUARE) as axes:
+    with open_axes(SQUARE) as axes:
         axes.plot([0, 1], [0, 1], linestyle=":", color=GREY)
         for (name, model_bins), colour in zip(bins_by_model.items(), COLOURS, strict=False):
             shares = [(bin.observed, bin.low, bin.high) for bin in model_bins]
@@ -87,9 +87,9 @@ def _draw_bins(bins_by_model: dict[str, list[Bin]], subject: str) -> Html:
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         axes.set(xlabel="predicted probability", ylabel="observed frequency")
         if len(bins_by_model) > 1:
-            legend(axes, loc="upper left")
+            add_legend(axes, loc="upper left")
         return figure(
-            picture(axes, f"Calibration curve for {subject}; the table beside it has the numbers"),
+            render_svg(axes, f"Calibration curve for {subject}; the table beside it has the numbers"),
             f"Calibration for {subject}: tenths of the examples by probability, with Wilson's 95 % "
             "intervals. On the dotted line, probabilities are right.",
         )

@@ -18,7 +18,7 @@ from unkernel.report.page import Section
 
 _MAX_ROWS = 2000
 _MAX_LISTED_COLUMNS = 40
-_SHUFFLES = 5
+_N_SHUFFLES = 5
 
 
 def make_columns_section(measured_models: Sequence[ModelMeasures]) -> Section | None:
@@ -28,7 +28,7 @@ def make_columns_section(measured_models: Sequence[ModelMeasures]) -> Section | 
         return None
     explanation = paragraph(
         "Permutation importance: the mean loss of the measure when the values of one column are shuffled "
-        f"among the records, and its standard deviation over {_SHUFFLES} shuffles. Columns with the same "
+        f"among the records, and its standard deviation over {_N_SHUFFLES} shuffles. Columns with the same "
         "information share their importance, so a small value does not mean that a column is useless."
     )
     return Section("Columns", join_parts([explanation, side_by_side(tables)]))
@@ -44,14 +44,12 @@ def compute_permutation_importances(measures: ModelMeasures) -> tuple[str, dict[
     name, unshuffled = next(iter(type(measures)(predictions).values().items()))
     columns_of_features = find_feature_columns(classifier.plan)
     losses = {}
-    for column in dict.fromkeys(
-        column_of_feature for column_of_feature in columns_of_features if column_of_feature is not None
-    ):
-        is_of_column = np.array([column_of_feature == column for column_of_feature in columns_of_features])
+    for column in dict.fromkeys(name for name in columns_of_features if name is not None):
+        is_of_column = np.array([name == column for name in columns_of_features])
         losses[column] = np.array(
             [
                 unshuffled - _measure_shuffled(measures, predictions, is_of_column, generator)
-                for _ in range(_SHUFFLES)
+                for _ in range(_N_SHUFFLES)
             ]
         )
     return name, losses

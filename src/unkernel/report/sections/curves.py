@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from unkernel.measures.class_measures import ClassMeasures
 from unkernel.measures.detection import Curve, Detection
 from unkernel.measures.number_format import format_number
-from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, legend, make_line_label, picture
+from unkernel.report.figures import COLOURS, GREY, SQUARE, add_legend, make_line_label, open_axes, render_svg
 from unkernel.report.markup import Html, figure, side_by_side
 from unkernel.report.page import Section
 
@@ -49,7 +49,7 @@ def _list_curves(measured_models: Sequence[ClassMeasures]) -> Iterator[tuple[str
 
 
 def _draw_roc(lines: Sequence[tuple[str, Curve]]) -> Html:
-    with drawing(SQUARE) as axes:
+    with open_axes(SQUARE) as axes:
         axes.plot([0, 1], [0, 1], linestyle=":", color=GREY)
         for (name, curve), colour in zip(lines, COLOURS, strict=False):
             points = _choose_points(len(curve.true_positives))
@@ -63,17 +63,17 @@ def _draw_roc(lines: Sequence[tuple[str, Curve]]) -> Html:
             )
         axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
         axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        legend(axes, loc="lower right", title="area")
+        add_legend(axes, loc="lower right", title="area")
         areas = "; ".join(f"{name} {format_number(curve.roc_area())}" for name, curve in lines)
         return figure(
-            picture(axes, f"ROC curves. Areas: {areas}"),
+            render_svg(axes, f"ROC curves. Areas: {areas}"),
             "ROC curve: the true positive rate against the false positive rate, for all thresholds. "
             "Dotted: chance.",
         )
 
 
 def _draw_precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
-    with drawing(SQUARE) as axes:
+    with open_axes(SQUARE) as axes:
         for (name, curve), colour in zip(lines, COLOURS, strict=False):
             points = _choose_points(len(curve.true_positives))
             area = format_number(curve.average_precision())
@@ -87,10 +87,10 @@ def _draw_precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
                 share = curve.positives / (curve.positives + curve.negatives)
                 axes.axhline(share, linestyle=":", color=colour, linewidth=1.0)
         axes.set(xlabel="recall", ylabel="precision", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
-        legend(axes, loc="lower left", title="average precision")
+        add_legend(axes, loc="lower left", title="average precision")
         areas = "; ".join(f"{name} {format_number(curve.average_precision())}" for name, curve in lines)
         return figure(
-            picture(axes, f"Precision–recall curves. Average precision: {areas}"),
+            render_svg(axes, f"Precision–recall curves. Average precision: {areas}"),
             "Precision against recall."
             + (
                 " Dotted: the precision of random answers, the share of the class." if len(lines) <= 2 else ""
@@ -104,7 +104,7 @@ def _draw_distribution(model: ClassMeasures) -> Html:
     assert positive is not None
     scores = predictions.evidence[:, positive]
     edges = _choose_edges(scores)
-    with drawing() as axes:
+    with open_axes() as axes:
         for code, colour in zip((1 - positive, positive), COLOURS, strict=False):
             class_scores = scores[predictions.gold == code]
             axes.hist(
@@ -120,9 +120,9 @@ def _draw_distribution(model: ClassMeasures) -> Html:
             ylabel=f"{predictions.examples.unit}s",
         )
         axes.yaxis.get_major_locator().set_params(integer=True)
-        legend(axes, loc="best", title="true class")
+        add_legend(axes, loc="best", title="true class")
         return figure(
-            picture(axes, f"Histogram of the {quantity} by true class, {predictions.name}"),
+            render_svg(axes, f"Histogram of the {quantity} by true class, {predictions.name}"),
             f"Number of {predictions.examples.unit}s by {quantity} and true class: {predictions.name}.",
         )
 

@@ -27,7 +27,7 @@ from unkernel.measures.parser_measures import (
     TreeMeasures,
 )
 from unkernel.report.explanation_tables import make_weight_table
-from unkernel.report.figures import COLOURS, draw_shares, drawing, legend, picture
+from unkernel.report.figures import COLOURS, add_legend, draw_shares, open_axes, render_svg
 from unkernel.report.markup import (
     Bar,
     Html,
@@ -107,7 +107,7 @@ def make_distance_section(measured_models: Sequence[HeadMeasures | TextTreeMeasu
     """Show the share of correct heads, by distance."""
     groups = [group for group in _DISTANCE_GROUPS if _is_within(measured_models[0], group).any()]
     rows: list[list[Any]] = []
-    with drawing() as axes:
+    with open_axes() as axes:
         for model, colour in zip(measured_models, COLOURS, strict=False):
             counts = [_count_correct(model, group) for group in groups]
             shares = [
@@ -122,9 +122,9 @@ def make_distance_section(measured_models: Sequence[HeadMeasures | TextTreeMeasu
         axes.set(xlabel="distance of the right head", ylabel="share of right heads")
         axes.set_xticks(range(len(groups)), [_format_distance(group) for group in groups])
         if len(measured_models) > 1:
-            legend(axes, loc="lower left")
+            add_legend(axes, loc="lower left")
         chart = figure(
-            picture(axes, "Share of right heads by their distance; the table has the numbers"),
+            render_svg(axes, "Share of right heads by their distance; the table has the numbers"),
             "Right heads by their distance, with Wilson's 95 % intervals.",
         )
     head = ["distance", "dependencies", "right, 95 % interval"]

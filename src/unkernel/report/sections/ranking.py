@@ -9,7 +9,7 @@ import numpy as np
 from unkernel.measures.intervals import Numbers, compute_central_interval, draw_resamples
 from unkernel.measures.number_format import format_count, format_percent
 from unkernel.measures.rank_measures import LARGEST_DEPTH, RankMeasures
-from unkernel.report.figures import COLOURS, drawing, legend, make_line_label, picture
+from unkernel.report.figures import COLOURS, add_legend, make_line_label, open_axes, render_svg
 from unkernel.report.markup import Html, figure, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
 
@@ -36,7 +36,7 @@ def make_ranking_section(measured_models: Sequence[RankMeasures], records: bool)
 
 def _draw_by_depth(measured_models: Sequence[RankMeasures]) -> Html:
     depths = list(range(1, LARGEST_DEPTH + 1))
-    with drawing() as axes:
+    with open_axes() as axes:
         for model, colour in zip(measured_models, COLOURS, strict=False):
             ndcg = np.array([model.ndcg[depth] for depth in depths])
             means = np.nanmean(ndcg, axis=1)
@@ -52,13 +52,13 @@ def _draw_by_depth(measured_models: Sequence[RankMeasures]) -> Html:
             )
         axes.set(xlabel="k", ylabel="NDCG@k, mean over queries", xticks=[1, 5, 10, 15, 20])
         if len(measured_models) > 1:
-            legend(axes, loc="best")
+            add_legend(axes, loc="best")
         ends = "; ".join(
             f"{model.predictions.name} {format_percent(float(np.nanmean(model.ndcg[_DEPTH])))}"
             for model in measured_models
         )
         return figure(
-            picture(axes, f"NDCG@k by k. At {_DEPTH}: {ends}"),
+            render_svg(axes, f"NDCG@k by k. At {_DEPTH}: {ends}"),
             "NDCG@k by k, with the 95 % interval of a bootstrap over queries.",
         )
 
@@ -75,7 +75,7 @@ def _compute_band(values: Numbers) -> tuple[list[float], list[float]]:
 
 
 def _draw_by_query(measured_models: Sequence[RankMeasures]) -> Html:
-    with drawing() as axes:
+    with open_axes() as axes:
         for model, colour in zip(measured_models, COLOURS, strict=False):
             values = model.ndcg[_DEPTH]
             defined = values[~np.isnan(values)]
@@ -88,9 +88,9 @@ def _draw_by_query(measured_models: Sequence[RankMeasures]) -> Html:
             )
         axes.set(xlabel=f"NDCG@{_DEPTH}", ylabel="queries")
         if len(measured_models) > 1:
-            legend(axes, loc="best")
+            add_legend(axes, loc="best")
         description = f"Number of queries by NDCG@{_DEPTH}."
-        return figure(picture(axes, description), description)
+        return figure(render_svg(axes, description), description)
 
 
 def _describe_omitted_queries(model: RankMeasures) -> Html:

@@ -39,19 +39,19 @@ def choose_thresholds(predictions: ModelPredictions, costs: Costs) -> dict[int, 
         curve.positives - curve.true_positives
     )
     cost_without_positives = costs.false_negative * curve.positives
-    listed: dict[int, list[str]] = {}
-    listed.setdefault(int(np.searchsorted(n_found, n_predicted, side="right")) - 1, []).append(
+    reasons_by_index: dict[int, list[str]] = {}
+    reasons_by_index.setdefault(int(np.searchsorted(n_found, n_predicted, side="right")) - 1, []).append(
         MODEL_THRESHOLD
     )
     if curve.positives:
-        listed.setdefault(int(np.argmax(curve.f1)), []).append(BEST_F1)
+        reasons_by_index.setdefault(int(np.argmax(curve.f1)), []).append(BEST_F1)
         for share in _RECALLS:
             index = int(np.searchsorted(curve.true_positives, share * curve.positives - 1e-9))
-            listed.setdefault(index, []).append(f"recall {share:.0%}".replace("%", " %"))
-    listed.setdefault(
+            reasons_by_index.setdefault(index, []).append(f"recall {share:.0%}".replace("%", " %"))
+    reasons_by_index.setdefault(
         -1 if cost_without_positives <= cost_at_threshold.min() else int(np.argmin(cost_at_threshold)), []
     ).append(CHEAPEST)
-    return dict(sorted(listed.items()))
+    return dict(sorted(reasons_by_index.items()))
 
 
 def _list_thresholds(predictions: ModelPredictions, costs: Costs) -> Html:

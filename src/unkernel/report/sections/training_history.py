@@ -8,7 +8,14 @@ from typing import Any
 from unkernel.measures.number_format import format_number
 from unkernel.measures.predictions import ModelPredictions
 from unkernel.models.history import History
-from unkernel.report.figures import COLOURS, drawing, legend, make_line_label, make_logarithmic, picture
+from unkernel.report.figures import (
+    COLOURS,
+    add_legend,
+    make_line_label,
+    make_logarithmic,
+    open_axes,
+    render_svg,
+)
 from unkernel.report.markup import Html, facts, figure, join_parts, paragraph, side_by_side
 from unkernel.report.model_summary import describe_training, merge_facts
 from unkernel.report.page import Section
@@ -54,32 +61,32 @@ def _draw_histories(predictions: Sequence[ModelPredictions]) -> list[Html]:
 
 
 def _draw_objective(name: str, history: History) -> Html:
-    with drawing() as axes:
+    with open_axes() as axes:
         _draw_line(axes, history, history.objective, color=COLOURS[0], label="objective")
         _draw_line(axes, history, history.bound, color=COLOURS[1], linestyle="--", label="lower bound")
         minimum = min(history.objective.min(), history.bound.min())
         if history.objective.max() > _WIDE_RANGE * minimum > 0:
             make_logarithmic(axes)
         axes.set(xlabel="pass", ylabel="objective")
-        legend(axes, loc="best")
+        add_legend(axes, loc="best")
         description = (
             f"{name}: the objective by pass, down to {format_number(history.objective[-1], 6)}, and the "
             f"lower bound of the optimum, up to {format_number(history.bound[-1], 6)}"
         )
-        return figure(picture(axes, description), f"{description}.")
+        return figure(render_svg(axes, description), f"{description}.")
 
 
 def _draw_gaps(histories: Mapping[str, History]) -> Html:
-    with drawing() as axes:
+    with open_axes() as axes:
         for (name, history), colour in zip(histories.items(), COLOURS, strict=False):
             _draw_line(axes, history, history.gap, color=colour, label=make_line_label(name))
         make_logarithmic(axes)
         axes.set(xlabel="pass", ylabel="relative gap")
         if len(histories) > 1:
-            legend(axes, loc="best")
+            add_legend(axes, loc="best")
         last = "; ".join(f"{name} {format_number(history.gap[-1], 2)}" for name, history in histories.items())
         return figure(
-            picture(axes, f"Relative gap by pass; after the last one: {last}"),
+            render_svg(axes, f"Relative gap by pass; after the last one: {last}"),
             "The relative gap between the objective and its lower bound limits what other weights can gain.",
         )
 

@@ -10,7 +10,7 @@ from unkernel.measures.number_format import format_number, format_signed
 from unkernel.measures.predictions import ModelPredictions
 from unkernel.measures.value_measures import ValueMeasures
 from unkernel.report.explanation_tables import make_explanation_table
-from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, make_line_label, picture
+from unkernel.report.figures import COLOURS, GREY, SQUARE, make_line_label, open_axes, render_svg
 from unkernel.report.markup import Html, element, figure, join_parts, side_by_side
 from unkernel.report.page import Section
 
@@ -30,21 +30,21 @@ def _draw_scatter(model: ValueMeasures) -> Html:
         indices = np.random.default_rng(0).choice(len(gold), _MAX_POINTS, replace=False)
         gold, predicted = gold[indices], predicted[indices]
     ends = [float(min(gold.min(), predicted.min())), float(max(gold.max(), predicted.max()))]
-    with drawing(SQUARE) as axes:
+    with open_axes(SQUARE) as axes:
         axes.plot(ends, ends, linestyle=":", color=GREY)
         axes.scatter(gold, predicted, s=8, alpha=0.5, linewidths=0, color=COLOURS[0])
         axes.set(xlabel="right value", ylabel="predicted value")
         description = f"{model.predictions.name}: predicted against right values, {len(gold):,} examples"
-        return figure(picture(axes, description), f"{description}. On the dotted line, they are equal.")
+        return figure(render_svg(axes, description), f"{description}. On the dotted line, they are equal.")
 
 
 def _draw_errors(model: ValueMeasures) -> Html:
     low, high = np.percentile(model.errors, [0.5, 99.5])
-    with drawing() as axes:
+    with open_axes() as axes:
         axes.hist(np.clip(model.errors, low, high), bins=40, color=COLOURS[0], alpha=0.7)
         axes.set(xlabel="predicted minus right value", ylabel=f"{model.predictions.examples.unit}s")
         description = f"Number of examples by error: {make_line_label(model.predictions.name)}."
-        return figure(picture(axes, description), description)
+        return figure(render_svg(axes, description), description)
 
 
 def make_errors_section(measured_models: Sequence[ValueMeasures], n_shown: int) -> Section:

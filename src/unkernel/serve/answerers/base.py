@@ -97,7 +97,7 @@ class Answerer(ABC):
 
     @abstractmethod
     def explain(self, item: Any, top: int, of: str | None) -> Json:
-        """Explain a score by its `top` largest contributions. `of` is a class; None: the predicted class."""
+        """Explain the score of class `of` (None: the predicted class) by its `top` largest contributions."""
 
     # --- The Open Inference Protocol ------------------------------------------------------------------
 
