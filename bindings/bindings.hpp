@@ -1,5 +1,5 @@
-// Shared parts of the bindings: entry points of the rooms, long-running work, and zero-copy arrays in both
-// directions.
+// Shared parts of the bindings: entry points of the rooms, long-running work, and arrays from and to numpy
+// without copies.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -53,8 +53,9 @@ kernels::FeatureMap make_feature_map(int degree, const std::string& kind, double
 // Makes a kernel from its name: "linear", "polynomial", "rbf" or "sigmoid".
 kernels::KernelFunction make_kernel(const std::string& name, int degree, double gamma, double coef0);
 
-// A Python function, or nothing. Call it with Python's lock held: unlike nanobind's std::function, it does
-// not take the lock itself, because a thread that outlives Python must not release it (python_lock.hpp).
+// A Python function, or nothing. Must be called with Python's lock held: unlike nanobind's std::function, a
+// callback does not acquire the lock, because a thread that outlives Python must not release it
+// (python_lock.hpp).
 template <class... Arguments>
 struct Callback {
   nb::object function;
@@ -93,20 +94,20 @@ auto run_interruptibly(const Work& work, const OnProgress& on_progress = {}) {
   return run_for_result<Monitor&>([&](const auto& call) { run_on_thread(call, on_progress); }, work);
 }
 
-// Does the same, but runs short work on this thread, because starting another thread takes some 30
-// microseconds.
+// Runs work(monitor) on a new thread if `may_be_long`, else on this thread, because starting a thread takes
+// some 30 microseconds. Returns the result of the work.
 void run_on_thread_if(bool may_be_long, FunctionRef<void(const Monitor&)> work);
 template <class Work>
 auto run_interruptibly_if(bool may_be_long, const Work& work) {
   return run_for_result<const Monitor&>([&](const auto& call) { run_on_thread_if(may_be_long, call); }, work);
 }
 
-// Calls work(begin, end, monitor) on pieces of [0, total). The first pieces run on this thread; once the rest
-// is expected to take more than some hundredths of a second, it runs on another thread.
+// Calls work(begin, end, monitor) on pieces of [0, total). The first pieces run on this thread. If all
+// remaining work is expected to take more than some hundredths of a second, it runs on another thread.
 void run_pieces_interruptibly(std::int64_t total,
                               FunctionRef<void(std::int64_t, std::int64_t, const Monitor&)> work);
 
-// An array whose numbers are aligned. Unaligned arrays, such as views into a message, are copied.
+// An array with aligned numbers. Unaligned arrays, such as views into a message, are copied.
 template <class Base>
 class Aligned : public Base {
  public:
@@ -125,17 +126,17 @@ std::span<const T> view(const Array<T>& array) {
   return {array.data(), array.size()};
 }
 
-// Checks that rows lie inside the arrays. Checking the columns is left to their reader.
+// Checks that rows are within the arrays. Functions that read the columns check the columns.
 template <class Index>
 data::CsrView<Index, double> csr_view(const Array<Index>& offsets, const Array<Index>& columns,
                                       const Array<double>& values, std::int64_t features) {
   const data::CsrView<Index, double> rows{view(offsets), view(columns), view(values), features};
-  bool valid = !rows.offsets.empty() && rows.offsets.front() == 0 &&
-               rows.columns.size() == rows.values.size() &&
-               static_cast<std::size_t>(rows.offsets.back()) == rows.columns.size();
-  for (std::size_t i = 0; valid && i + 1 < rows.offsets.size(); ++i)
-    valid = rows.offsets[i] <= rows.offsets[i + 1];
-  if (!valid) throw std::invalid_argument("the sparse matrix's index pointer does not fit its entries");
+  bool is_valid = !rows.offsets.empty() && rows.offsets.front() == 0 &&
+                  rows.columns.size() == rows.values.size() &&
+                  static_cast<std::size_t>(rows.offsets.back()) == rows.columns.size();
+  for (std::size_t i = 0; is_valid && i + 1 < rows.offsets.size(); ++i)
+    is_valid = rows.offsets[i] <= rows.offsets[i + 1];
+  if (!is_valid) throw std::invalid_argument("the sparse matrix's index pointer does not fit its entries");
   return rows;
 }
 

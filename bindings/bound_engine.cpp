@@ -169,8 +169,8 @@ void BoundEngine::prune_trie(std::size_t most_nodes, const std::string& saving) 
         conjunctions().prune(*old, most_nodes, parse_saving(saving))));
 }
 
-// With another trie, sums are rounded differently, so cached scores would differ from the scores of the
-// engine.
+// Clears the cache, because a different trie rounds sums differently: cached scores would differ from the
+// scores of the engine.
 void BoundEngine::replace_trie(std::shared_ptr<const engines::PrefixTrie> trie) {
   conjunctions().set_trie(std::move(trie));
   clear_cache();

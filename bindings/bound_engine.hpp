@@ -1,4 +1,4 @@
-// Engines held by Python objects; parsers take them as arguments.
+// Engines that Python objects own; parsers take such engines as arguments.
 #pragma once
 
 #include <cstddef>
@@ -38,15 +38,15 @@ class BoundEngine {
 
   // --- The cache of answers ---
 
-  // Returns the same engine behind a cache. After this call, this engine must not change its trie.
+  // Returns this engine behind a cache. After this call, the trie of this engine must not be changed.
   std::unique_ptr<BoundEngine> add_cache(std::size_t rows) const;
-  // Returns hits, misses, the capacity in rows and the number of stored rows; None without a cache.
+  // Returns hits, misses, the capacity in rows and the number of stored rows, or None without a cache.
   nb::object cache_counts() const;
   void clear_cache();
 
   // --- The prefix trie ---
 
-  // Returns the arrays of the trie by name; None if there is no trie.
+  // Returns the arrays of the trie by name, or None if there is no trie.
   nb::object trie() const;
   void set_trie(const Table& table);
   void drop_trie() { replace_trie(nullptr); }

@@ -1,4 +1,4 @@
-// Plans of records held by Python objects: they turn records into cells, and cells into rows.
+// Plans of records that Python objects own. They turn records into cells, and cells into rows.
 #pragma once
 
 #include <algorithm>
@@ -32,12 +32,12 @@ struct CellBuffers {
   std::vector<records::Cell> cells;
   std::vector<std::vector<std::string_view>> strings;  // by column
   std::vector<std::vector<records::Pair>> pairs;       // by column
-  std::vector<nb::object> kept;                        // objects that cells point into
+  std::vector<nb::object> objects;                     // objects that cells point into
 };
 
 // Memory that the cells of a table's columns point to.
 struct TableBuffers {
-  CellBuffers one;
+  CellBuffers cell_buffers;  // of a single cell
   std::vector<std::unique_ptr<std::vector<std::string_view>>> strings;
   std::vector<std::unique_ptr<std::vector<records::Pair>>> pairs;
 };
@@ -50,14 +50,15 @@ struct ColumnRule {
   nb::object name;      // as a key of records
   nb::object analyzer;  // a function that lists the n-grams of a text that is not ASCII, or None
   std::size_t place;    // position of the value in a record that is a list
-  bool read;            // whether any step reads the column
+  bool is_used;         // whether a step reads the column
 };
 
 class BoundPlan {
  public:
-  // No step reads the columns `unread`. The columns `repeated` are appended once more, for steps that read a
-  // column in a second way. `analyzers` has an analyzer or None for each column. If `whole`, the record
-  // itself is the value of the only column. A record with a key in `bound` is an error.
+  // `unread` has the numbers of the columns that no step reads. The columns `repeated` are appended once
+  // more, for steps that read a column with a different analyzer. `analyzers` has an analyzer or None for
+  // each column. If `whole`, the record is the value of the only column. A record with a key in `bound` is an
+  // error.
   BoundPlan(const Names& columns, const Numbers& unread, const Numbers& repeated, const Objects& analyzers,
             const Names& bound, bool required, bool whole, bool ignores_unknown_keys)
       : plan_(list_columns(columns, repeated)),
@@ -74,7 +75,7 @@ class BoundPlan {
       PyUnicode_InternInPlace(&name);
       rules_.push_back({nb::steal(name), nb::object(analyzers[k]), place, true});
     }
-    for (const nb::handle number : unread) rules_.at(nb::cast<std::size_t>(number)).read = false;
+    for (const nb::handle number : unread) rules_.at(nb::cast<std::size_t>(number)).is_used = false;
     for (const nb::handle key : bound) bound_.push_back(nb::borrow(key));
   }
 
@@ -90,7 +91,7 @@ class BoundPlan {
     buffers.cells.assign(rules_.size(), {});
     buffers.strings.resize(rules_.size());
     buffers.pairs.resize(rules_.size());
-    buffers.kept.clear();
+    buffers.objects.clear();
     if (whole_) {
       for (std::size_t k = 0; k < rules_.size(); ++k) read_cell(record, k, buffers);
     } else if (PyDict_Check(record.ptr()) != 0) {
@@ -106,15 +107,15 @@ class BoundPlan {
     std::vector<records::JsonKey> keys(n_columns_);
     for (std::size_t k = 0; k < n_columns_; ++k) keys[k].name = name(k);
     for (std::size_t k = 0; k < rules_.size(); ++k) {
-      if (rules_[k].read) keys[rules_[k].place].cells.push_back(k);
+      if (rules_[k].is_used) keys[rules_[k].place].cells.push_back(k);
     }
     return records::PlainJson(std::move(keys), ignores_unknown_keys_);
   }
 
   // Returns whether a required column of a record is missing.
-  bool misses_column(std::span<const records::Cell> cells) const {
+  bool lacks_column(std::span<const records::Cell> cells) const {
     for (std::size_t k = 0; required_ && k < rules_.size(); ++k) {
-      if (rules_[k].read && cells[k].kind() == records::CellKind::absent) return true;
+      if (rules_[k].is_used && cells[k].kind() == records::CellKind::absent) return true;
     }
     return false;
   }
@@ -122,18 +123,18 @@ class BoundPlan {
   // Returns the number of cells of a record.
   std::size_t cells() const { return rules_.size(); }
 
-  // Returns whether any step reads the column.
-  bool is_read(std::size_t column) const { return rules_[column].read; }
+  // Returns whether a step reads the column.
+  bool is_read(std::size_t column) const { return rules_[column].is_used; }
 
-  // Returns the names of the columns that steps read, null for all others.
+  // Returns the names of the columns that steps read, and null for all other columns.
   std::vector<const std::string*> list_read_names() const {
     std::vector<const std::string*> names;
     for (std::size_t k = 0; k < rules_.size(); ++k)
-      names.push_back(rules_[k].read ? &plan_.columns()[k] : nullptr);
+      names.push_back(rules_[k].is_used ? &plan_.columns()[k] : nullptr);
     return names;
   }
 
-  // Throws because a value in a column of texts has another type.
+  // Throws an error for a value in a column of texts that is not a text.
   [[noreturn]] void fail_text(std::size_t column, const std::string& type) const {
     fail(column, "expected a text, got a value of type " + type);
   }
@@ -145,13 +146,13 @@ class BoundPlan {
   // errors.
   void check_columns(const records::ArrowSchema& schema) const {
     for (std::size_t k = 0; required_ && k < n_columns_; ++k) {
-      if (rules_[k].read && !records::has_column(schema, name(k)))
+      if (rules_[k].is_used && !records::has_column(schema, name(k)))
         throw std::invalid_argument("the table has no column '" + name(k) + "'");
     }
     for (std::int64_t k = 0; !ignores_unknown_keys_ && k < schema.n_children; ++k) {
       const std::string_view column_name = schema.children[k]->name;
-      const std::span<const std::string> known = plan_.columns();
-      if (std::find(known.begin(), known.end(), column_name) == known.end())
+      const std::span<const std::string> columns = plan_.columns();
+      if (std::find(columns.begin(), columns.end(), column_name) == columns.end())
         throw std::invalid_argument("the table has a column '" + std::string(column_name) +
                                     "' that the model does not know");
     }
@@ -159,26 +160,26 @@ class BoundPlan {
 
   // Reads a column of Python objects.
   records::CellColumn read_column(const nb::list& values, std::size_t column, TableBuffers& buffers) const {
-    records::CellColumn read;
-    read.cells.reserve(values.size());
-    buffers.one.cells.assign(rules_.size(), {});
-    buffers.one.strings.resize(rules_.size());
-    buffers.one.pairs.resize(rules_.size());
+    records::CellColumn result;
+    result.cells.reserve(values.size());
+    buffers.cell_buffers.cells.assign(rules_.size(), {});
+    buffers.cell_buffers.strings.resize(rules_.size());
+    buffers.cell_buffers.pairs.resize(rules_.size());
     for (const nb::handle value : values) {
-      read_cell(value, column, buffers.one);
-      records::Cell cell = buffers.one.cells[column];
+      read_cell(value, column, buffers.cell_buffers);
+      records::Cell cell = buffers.cell_buffers.cells[column];
       if (cell.kind() == records::CellKind::strings) {
         buffers.strings.push_back(
-            std::make_unique<std::vector<std::string_view>>(std::move(buffers.one.strings[column])));
+            std::make_unique<std::vector<std::string_view>>(std::move(buffers.cell_buffers.strings[column])));
         cell = records::Cell::of(std::span<const std::string_view>(*buffers.strings.back()));
       } else if (cell.kind() == records::CellKind::pairs) {
         buffers.pairs.push_back(
-            std::make_unique<std::vector<records::Pair>>(std::move(buffers.one.pairs[column])));
+            std::make_unique<std::vector<records::Pair>>(std::move(buffers.cell_buffers.pairs[column])));
         cell = records::Cell::of(std::span<const records::Pair>(*buffers.pairs.back()));
       }
-      read.cells.push_back(cell);
+      result.cells.push_back(cell);
     }
-    return read;
+    return result;
   }
 
  private:
@@ -194,32 +195,32 @@ class BoundPlan {
   }
 
   void read_dict(nb::handle record, CellBuffers& buffers) const {
-    std::size_t columns_found = 0;
-    bool copied = false;
+    std::size_t n_present = 0;
+    bool is_copied = false;
     for (std::size_t k = 0; k < rules_.size(); ++k) {
       PyObject* value = PyDict_GetItemWithError(record.ptr(), rules_[k].name.ptr());
       if (value == nullptr) {
         if (PyErr_Occurred() != nullptr) throw nb::python_error();
-        if (required_ && rules_[k].read)
+        if (required_ && rules_[k].is_used)
           throw std::invalid_argument("the record has no column '" + name(k) + "'");
         continue;
       }
-      if (k < n_columns_) ++columns_found;
-      if (!copied && !is_plain(value, k)) {
+      if (k < n_columns_) ++n_present;
+      if (!is_copied && !is_plain(value, k)) {
         // Python code will run, which may change the record while cells point into it.
-        buffers.kept.push_back(nb::steal(PyDict_Copy(record.ptr())));
-        if (!buffers.kept.back().is_valid()) throw nb::python_error();
-        record = buffers.kept.back();
-        copied = true;
+        buffers.objects.push_back(nb::steal(PyDict_Copy(record.ptr())));
+        if (!buffers.objects.back().is_valid()) throw nb::python_error();
+        record = buffers.objects.back();
+        is_copied = true;
       }
       read_cell(value, k, buffers);
     }
-    if (columns_found < static_cast<std::size_t>(PyDict_Size(record.ptr()))) check_other_keys(record);
+    if (n_present < static_cast<std::size_t>(PyDict_Size(record.ptr()))) check_other_keys(record);
   }
 
   // Returns whether a value is read without running any Python code.
   bool is_plain(PyObject* value, std::size_t column) const {
-    if (!rules_[column].read) return true;
+    if (!rules_[column].is_used) return true;
     if (PyUnicode_CheckExact(value) != 0)
       return rules_[column].analyzer.is_none() || is_ascii(utf8(value, column));
     return PyFloat_CheckExact(value) != 0 || PyLong_CheckExact(value) != 0 || value == Py_None ||
@@ -238,7 +239,7 @@ class BoundPlan {
                                   " values, and the model " + std::to_string(n_columns_) + " columns");
     for (std::size_t k = 0; k < rules_.size(); ++k) {
       const nb::object value = record[rules_[k].place];
-      buffers.kept.push_back(value);
+      buffers.objects.push_back(value);
       read_cell(value, k, buffers);
     }
   }
@@ -254,9 +255,9 @@ class BoundPlan {
 
   void fail_unknown_key(nb::handle record) const {
     for (const auto& [key, value] : nb::borrow<nb::dict>(record)) {
-      const bool known = std::any_of(rules_.begin(), rules_.end(),
-                                     [&](const ColumnRule& rule) { return rule.name.equal(key); });
-      if (!known)
+      const bool is_known = std::any_of(rules_.begin(), rules_.end(),
+                                        [&](const ColumnRule& rule) { return rule.name.equal(key); });
+      if (!is_known)
         throw std::invalid_argument("the record has a column " + nb::cast<std::string>(nb::repr(key)) +
                                     " that the model does not know");
     }
@@ -265,7 +266,7 @@ class BoundPlan {
   std::string name(std::size_t column) const { return std::string(plan_.columns()[column]); }
 
   [[noreturn]] void fail(std::size_t column, const std::string& what) const {
-    throw std::invalid_argument("column '" + records::without_nul(name(column)) + "': " + what);
+    throw std::invalid_argument("column '" + records::escape_nul(name(column)) + "': " + what);
   }
 
   std::string_view utf8(nb::handle text, std::size_t column) const {
@@ -279,7 +280,7 @@ class BoundPlan {
   void read_cell(nb::handle value, std::size_t column, CellBuffers& buffers) const {
     PyObject* object = value.ptr();
     records::Cell& cell = buffers.cells[column];
-    if (!rules_[column].read) return;
+    if (!rules_[column].is_used) return;
     if (PyUnicode_Check(object) != 0) {
       cell = records::Cell::of(utf8(value, column));
       if (!rules_[column].analyzer.is_none() && !is_ascii(cell.text()))
@@ -304,11 +305,11 @@ class BoundPlan {
     }
   }
 
-  // Reads any object that float() takes, except strings.
+  // Reads any object that float() converts, except strings.
   records::Cell read_number(nb::handle value, std::size_t column) const {
-    const double read =
+    const double number =
         PyLong_Check(value.ptr()) != 0 ? PyLong_AsDouble(value.ptr()) : convert_to_float(value);
-    if (read != -1.0 || PyErr_Occurred() == nullptr) return records::Cell::of(read);
+    if (number != -1.0 || PyErr_Occurred() == nullptr) return records::Cell::of(number);
     const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
     if (!too_large && PyErr_ExceptionMatches(PyExc_TypeError) == 0 &&
         PyErr_ExceptionMatches(PyExc_ValueError) == 0)
@@ -336,21 +337,21 @@ class BoundPlan {
                          python_type(item));
       strings.push_back(utf8(item, column));
     }
-    buffers.kept.push_back(std::move(list));
+    buffers.objects.push_back(std::move(list));
     buffers.cells[column] = records::Cell::of(std::span<const std::string_view>(strings));
   }
 
   void read_pairs(nb::handle dict, std::size_t column, CellBuffers& buffers) const {
     std::vector<records::Pair>& pairs = buffers.pairs[column];
     pairs.clear();
-    const nb::object kept = nb::module_::import_("builtins").attr("list")(dict.attr("items")());
-    for (const nb::handle item : kept) {
+    const nb::object items = nb::module_::import_("builtins").attr("list")(dict.attr("items")());
+    for (const nb::handle item : items) {
       const nb::handle key = nb::object(item[0]);
       const nb::handle value = nb::object(item[1]);
       if (PyUnicode_Check(key.ptr()) == 0) fail(column, "the keys of a dict must be strings");
       add_pair(utf8(key, column), value, column, buffers);
     }
-    buffers.kept.push_back(kept);
+    buffers.objects.push_back(items);
     buffers.cells[column] = records::Cell::of(std::span<const records::Pair>(pairs));
   }
 
@@ -365,7 +366,7 @@ class BoundPlan {
           fail(column, "the list of '" + std::string(key) + "' must hold strings");
         pairs.push_back({key, records::Cell::of(utf8(item, column))});
       }
-      buffers.kept.push_back(std::move(items));
+      buffers.objects.push_back(std::move(items));
     } else if (value.is_none()) {
       fail(column, "the value of '" + std::string(key) + "' is None, not a number or a string");
     } else {
@@ -376,14 +377,14 @@ class BoundPlan {
   records::Plan plan_;
   std::vector<ColumnRule> rules_;
   std::vector<nb::object> bound_;
-  std::size_t n_columns_;  // columns of a record; later columns repeat some of these
+  std::size_t n_columns_;  // columns of a record; the plan may repeat some of them
   bool required_;          // a record that lacks a column is an error
   bool whole_;
   bool ignores_unknown_keys_;
 };
 
-// The buffers of one call. Reading a record may run Python code that calls this function again; that call
-// needs other buffers.
+// The buffers of one call of RecordEncoding::with_row. Reading a record may run Python code that calls
+// with_row again, which then needs its own buffers.
 struct RecordBuffers {
   explicit RecordBuffers(const records::Plan& plan) : worker(plan) {}
   CellBuffers buffers;
@@ -400,18 +401,18 @@ class RecordEncoding {
   template <class Use>
   auto with_row(nb::handle record, const Use& use) {
     std::unique_ptr<RecordBuffers> record_buffers =
-        free_ != nullptr ? std::move(free_) : std::make_unique<RecordBuffers>(plan_.plan());
+        spare_buffers_ != nullptr ? std::move(spare_buffers_) : std::make_unique<RecordBuffers>(plan_.plan());
     plan_.read(record, record_buffers->buffers);
     const records::EncodedRow row = record_buffers->worker.encode(record_buffers->buffers.cells);
     auto result = use(row);
-    record_buffers->buffers.kept.clear();
-    free_ = std::move(record_buffers);
+    record_buffers->buffers.objects.clear();
+    spare_buffers_ = std::move(record_buffers);
     return result;
   }
 
  private:
   const BoundPlan& plan_;
-  std::unique_ptr<RecordBuffers> free_;
+  std::unique_ptr<RecordBuffers> spare_buffers_;
 };
 
 }  // namespace unkernel::bindings

@@ -22,7 +22,7 @@ int bits_of(nb::handle object) noexcept {
   return array.dtype() == nb::dtype<std::int64_t>() ? 64 : 0;
 }
 
-// Returns the number of columns; -1 where there is no such number.
+// Returns the number of columns, or -1 if the object has no valid shape.
 std::int64_t read_width(nb::handle rows) noexcept {
   const nb::object shape = attribute(rows, "shape");
   if (!shape.is_valid() || !PyTuple_Check(shape.ptr()) || PyTuple_Size(shape.ptr()) != 2) return -1;
@@ -40,15 +40,15 @@ bool CsrRows::read_indices(nb::handle offsets, nb::handle columns, bool convert)
   const auto read_wide = [&](bool copy) {
     return read_array(offsets, wide_offsets_, copy) && read_array(columns, wide_columns_, copy);
   };
-  wide_ = false;
+  is_wide_ = false;
   if (read_narrow(false)) return true;
-  wide_ = true;
+  is_wide_ = true;
   if (read_wide(false)) return true;
   const int offset_bits = bits_of(offsets);
   const int column_bits = bits_of(columns);
   if (!convert || offset_bits == 0 || column_bits == 0) return false;
-  wide_ = offset_bits == 64 || column_bits == 64;
-  return wide_ ? read_wide(true) : read_narrow(true);
+  is_wide_ = offset_bits == 64 || column_bits == 64;
+  return is_wide_ ? read_wide(true) : read_narrow(true);
 }
 
 bool CsrRows::read(nb::handle rows, bool convert) noexcept {

@@ -12,34 +12,34 @@ namespace unkernel::bindings {
 // integers.
 class CsrRows {
  public:
-  // Returns false if the object is not a CSR matrix of numbers. With `convert`, copies arrays of other
+  // Returns whether the object is a CSR matrix of numbers. With `convert`, copies arrays of other types or
   // layouts.
   bool read(nb::handle rows, bool convert) noexcept;
 
   // Calls `use` with a view of the rows, after checking that all indices are within the arrays.
   template <class Use>
   decltype(auto) visit(const Use& use) const {
-    return wide_ ? use(csr_view(wide_offsets_, wide_columns_, values_, features_)) : use(narrow());
+    return is_wide_ ? use(csr_view(wide_offsets_, wide_columns_, values_, features_)) : use(narrow());
   }
   // Calls `use` without this check, for functions that check the rows themselves.
   template <class Use>
   decltype(auto) visit_unchecked(const Use& use) const {
     using data::CsrView;
-    return wide_
+    return is_wide_
                ? use(CsrView<std::int64_t, double>{view(wide_offsets_), view(wide_columns_), view(values_),
                                                    features_})
                : use(CsrView<std::int32_t, double>{view(offsets_), view(columns_), view(values_), features_});
   }
-  // Returns a view with 32-bit indices, for functions that only take these.
+  // Returns a view with 32-bit indices, for functions that require such indices.
   data::CsrView<std::int32_t, double> narrow() const {
-    if (wide_) throw std::invalid_argument("these rows must have indices of 32 bits");
+    if (is_wide_) throw std::invalid_argument("these rows must have indices of 32 bits");
     return csr_view(offsets_, columns_, values_, features_);
   }
 
  private:
   bool read_indices(nb::handle offsets, nb::handle columns, bool convert) noexcept;
 
-  bool wide_ = false;
+  bool is_wide_ = false;
   Array<std::int32_t> offsets_, columns_;
   Array<std::int64_t> wide_offsets_, wide_columns_;
   Array<double> values_;

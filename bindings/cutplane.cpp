@@ -145,7 +145,7 @@ void bind_row_files(nb::module_& module) {
           },
           nb::arg("file"), nb::kw_only(), nb::arg("descriptor"), nb::arg("end"), nb::arg("features"),
           nb::arg("index"));
-  nb::class_<BlockPacker>(module, "BlockPacker", "Rows on their way into a file of blocks.")
+  nb::class_<BlockPacker>(module, "BlockPacker", "Packs rows into the blocks of a file.")
       .def(nb::init<>())
       .def("add", &add_to_blocks, nb::arg("rows"))
       .def("finish", &BlockPacker::finish)
@@ -246,7 +246,7 @@ void bind_oracles(nb::module_& module) {
 
 // --- The loop --------------------------------------------------------------------------------------------
 
-// A risk whose rows are on other machines: Python functions compute its values.
+// A risk whose rows are on other machines. Python functions compute its values.
 class DistantRisk final : public solve::Risk {
  public:
   DistantRisk(std::size_t dimension, nb::object functions, std::size_t steps_at_once)
@@ -359,7 +359,7 @@ Table run_loop(Array<double> start, const OnProgress& on_progress, const Work& w
 }
 
 void bind_loop(nb::module_& module) {
-  nb::class_<Bundle>(module, "Bundle", "Cuts, and the masses that they have in the dual.")
+  nb::class_<Bundle>(module, "Bundle", "Cuts and their masses in the dual.")
       .def(
           "__init__",
           [](Bundle* self, std::size_t dimension, std::size_t most_cuts, bool of_rows) {

@@ -1,4 +1,4 @@
-// Texts of columns: treebanks and chunked corpora. Parsers take `data::ColumnText`.
+// Texts with columns: treebanks and chunked corpora. Parsers read `data::ColumnText`.
 #include "bindings.hpp"
 
 #include <nanobind/stl/string_view.h>
@@ -44,7 +44,7 @@ int check_column(const ColumnText& text, int column) {
   return static_cast<int>(check_index(column, text.columns(), "column"));
 }
 
-// Returns an array in the memory of the text, which the array keeps alive.
+// Returns an array over the memory of the text, and keeps the text alive as long as the array.
 template <class T>
 nb::ndarray<nb::numpy, const T> share(std::span<const T> values, nb::handle owner) {
   return nb::ndarray<nb::numpy, const T>(values.data(), {values.size()}, owner);
@@ -130,7 +130,7 @@ nb::bytes write_column(const ColumnText& text, int column, const Array<std::int3
   return to_bytes(written);
 }
 
-// `columns` has, for each column, its number, the values of its words, and the names of the values.
+// The number of a column, the values of its words, and the names of the values.
 using NamedValues = std::tuple<int, Array<std::int32_t>, std::vector<std::string>>;
 
 nb::bytes write_columns(const ColumnText& text, const std::vector<NamedValues>& columns) {

@@ -17,9 +17,9 @@ using data::Forest;
 using data::NodeId;
 
 void throw_format_error(const std::string& name, std::string_view text, const data::BracketError& error) {
-  const std::string_view before = text.substr(0, error.offset);
-  const auto line = std::ranges::count(before, '\n') + 1;
-  const auto newline = before.rfind('\n');
+  const std::string_view preceding = text.substr(0, error.offset);
+  const auto line = std::ranges::count(preceding, '\n') + 1;
+  const auto newline = preceding.rfind('\n');
   const std::size_t column = newline == std::string_view::npos ? error.offset + 1 : error.offset - newline;
   throw FormatError(name, line, static_cast<std::int64_t>(column), error.what());
 }
@@ -84,7 +84,8 @@ NodeId add_preorder(Forest& forest, const nb::typed<nb::list, nb::str>& labels,
   return data::add_preorder(forest, views, arities);
 }
 
-// Adds the trees with these roots of another forest, and returns their roots in this forest.
+// Copies trees of another forest, given their roots there, to this forest. Returns their roots in this
+// forest.
 nb::ndarray<nb::numpy, NodeId> absorb(Forest& forest, const Forest& other, const Array<NodeId>& roots) {
   const AddingLock adding(forest);
   check_roots(other, view(roots));

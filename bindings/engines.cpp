@@ -265,8 +265,8 @@ void bind_pair_scores(nb::module_& module) {
       nb::arg("scores"), nb::arg("classes"));
 }
 
-// Returns probabilities [rows, classes] for scores [rows, classes]; a single score f per row stands for the
-// two scores 0 and f.
+// Returns probabilities [rows, classes] for scores [rows, classes]. A single score f per row stands for the
+// scores 0 and f of two classes.
 nb::ndarray<nb::numpy, double> compute_softmax(const ScoreTable& scores) {
   const std::size_t rows = scores.shape(0), n_scores = scores.shape(1),
                     classes = std::max<std::size_t>(n_scores, 2);
@@ -280,7 +280,7 @@ nb::ndarray<nb::numpy, double> compute_softmax(const ScoreTable& scores) {
   return to_numpy(std::move(shares), {rows, classes});
 }
 
-// The same for the scores of one row: a float, or a list of floats.
+// Returns the probabilities of one row. Its scores are a float, or a list of floats.
 nb::typed<nb::list, double> compute_softmax_of_one(nb::object scores) {
   nb::typed<nb::list, double> shares;
   if (nb::isinstance<nb::float_>(scores)) {

@@ -16,9 +16,9 @@ using FragmentTuple = nb::typed<nb::tuple, nb::str, double, double, double, int>
 // Returns ([(text, weight, occurrences, contribution, productions)], complete).
 nb::typed<nb::tuple, nb::typed<nb::list, FragmentTuple>, bool> to_tuple(const engines::FragmentList& list) {
   nb::typed<nb::list, FragmentTuple> fragments;
-  for (const engines::Fragment& one : list.fragments) {
-    fragments.append(nb::make_tuple(decode_text(one.text), one.weight, one.occurrences, one.contribution,
-                                    one.productions));
+  for (const engines::Fragment& fragment : list.fragments) {
+    fragments.append(nb::make_tuple(decode_text(fragment.text), fragment.weight, fragment.occurrences,
+                                    fragment.contribution, fragment.productions));
   }
   return nb::typed<nb::tuple, nb::typed<nb::list, FragmentTuple>, bool>(
       nb::make_tuple(fragments, list.complete));

@@ -41,7 +41,8 @@ bool is_signed_integer(const char* format) {
   return std::strlen(type) == 1 && std::strchr("ilq", *type) != nullptr;
 }
 
-// Returns whether the bytes of the object may stand for ints. (An array of bytes is more likely a mistake.)
+// Returns whether the bytes of the object may be read as 32-bit ints. (An array of bytes is more likely a
+// mistake.)
 bool is_bytes(PyObject* object) {
   return PyBytes_Check(object) || PyByteArray_Check(object) || PyMemoryView_Check(object);
 }
@@ -60,21 +61,22 @@ void check_finite(double value) {
   if (!(value - value == 0.0)) throw std::invalid_argument("values must be finite numbers");
 }
 
-// Returns false unless the buffer is contiguous and holds doubles, like a numpy array of float64.
+// Copies the numbers of a contiguous buffer of doubles, such as a numpy array of float64. Returns whether the
+// object is such a buffer.
 bool copy_doubles(PyObject* object, std::vector<double>& to) {
   Py_buffer buffer;
   if (PyObject_GetBuffer(object, &buffer, PyBUF_FORMAT | PyBUF_ND) != 0) {
     PyErr_Clear();
     return false;
   }
-  const bool plain = buffer.ndim == 1 && buffer.itemsize == sizeof(double) && buffer.format != nullptr &&
-                     std::strcmp(buffer.format, "d") == 0;
-  if (plain) {
+  const bool has_doubles = buffer.ndim == 1 && buffer.itemsize == sizeof(double) &&
+                           buffer.format != nullptr && std::strcmp(buffer.format, "d") == 0;
+  if (has_doubles) {
     to.resize(static_cast<std::size_t>(buffer.len) / sizeof(double));
     if (!to.empty()) std::memcpy(to.data(), buffer.buf, to.size() * sizeof(double));
   }
   PyBuffer_Release(&buffer);
-  return plain;
+  return has_doubles;
 }
 
 }  // namespace
@@ -82,32 +84,32 @@ bool copy_doubles(PyObject* object, std::vector<double>& to) {
 FeatureIds::FeatureIds(nb::handle ids, std::vector<std::int64_t>& buffer) {
   PyObject* object = ids.ptr();
   if (PyList_CheckExact(object)) {
-    from_list(object, buffer);
-  } else if (!PyObject_CheckBuffer(object) || !from_buffer(object)) {
+    read_list(object, buffer);
+  } else if (!PyObject_CheckBuffer(object) || !read_buffer(object)) {
     if (PyUnicode_Check(object) || !PySequence_Check(object)) throw nb::type_error(expected_row);
     const nb::object list = nb::steal(PySequence_List(object));
     if (!list.is_valid()) throw nb::python_error();
-    from_sequence(list.ptr());
+    read_sequence(list.ptr());
   }
 }
 
 FeatureIds::~FeatureIds() {
-  if (held_) PyBuffer_Release(&buffer_);
+  if (has_buffer_) PyBuffer_Release(&buffer_);
 }
 
-void FeatureIds::from_list(PyObject* list, std::vector<std::int64_t>& buffer) {
+void FeatureIds::read_list(PyObject* list, std::vector<std::int64_t>& buffer) {
   const Py_ssize_t count = PyList_Size(list);
   buffer.resize(static_cast<std::size_t>(count));
   for (Py_ssize_t k = 0; k < count; ++k) {
     PyObject* item = PyList_GetItem(list, k);
-    if (!PyLong_CheckExact(item)) return from_sequence(list);  // reading the item may run any Python code
+    if (!PyLong_CheckExact(item)) return read_sequence(list);  // reading the item may run any Python code
     buffer[static_cast<std::size_t>(k)] = read_id(item);
   }
   wide_ids_ = buffer;
 }
 
 // Works on a copy, because an item's __index__ may change the list.
-void FeatureIds::from_sequence(PyObject* list) {
+void FeatureIds::read_sequence(PyObject* list) {
   const nb::object copy = nb::steal(PySequence_Tuple(list));
   if (!copy.is_valid()) throw nb::python_error();
   const Py_ssize_t count = PyTuple_Size(copy.ptr());
@@ -120,30 +122,30 @@ void FeatureIds::from_sequence(PyObject* list) {
   wide_ids_ = converted_ids_;
 }
 
-// Returns false if the object must be read item by item.
-bool FeatureIds::from_buffer(PyObject* object) {
+// Reads a buffer in place. Returns false if the object must be read item by item.
+bool FeatureIds::read_buffer(PyObject* object) {
   if (PyObject_GetBuffer(object, &buffer_, PyBUF_FORMAT | PyBUF_STRIDES) != 0) throw nb::python_error();
-  held_ = true;
-  const bool raw = is_bytes(object) && buffer_.itemsize == 1;
-  const bool in_place = PyBuffer_IsContiguous(&buffer_, 'C') != 0;
+  has_buffer_ = true;
+  const bool is_raw = is_bytes(object) && buffer_.itemsize == 1;
+  const bool is_contiguous = PyBuffer_IsContiguous(&buffer_, 'C') != 0;
   try {
     if (buffer_.ndim != 1) throw std::invalid_argument("a row has one dimension");
-    if (!raw && !is_signed_integer(buffer_.format)) throw nb::type_error(expected_row);
-    if (in_place) from_contiguous(raw);
+    if (!is_raw && !is_signed_integer(buffer_.format)) throw nb::type_error(expected_row);
+    if (is_contiguous) read_contiguous(is_raw);
   } catch (...) {
     PyBuffer_Release(&buffer_);
     throw;
   }
-  if (!in_place) {
-    held_ = false;
+  if (!is_contiguous) {
+    has_buffer_ = false;
     PyBuffer_Release(&buffer_);
   }
-  return in_place;
+  return is_contiguous;
 }
 
-void FeatureIds::from_contiguous(bool raw) {
+void FeatureIds::read_contiguous(bool is_raw) {
   const auto bytes = static_cast<std::size_t>(buffer_.len);
-  if (!raw && buffer_.itemsize == 8) {
+  if (!is_raw && buffer_.itemsize == 8) {
     if (is_aligned(buffer_.buf, 8)) {
       wide_ids_ = {static_cast<const std::int64_t*>(buffer_.buf), bytes / 8};
     } else {
@@ -158,29 +160,29 @@ void FeatureIds::from_contiguous(bool raw) {
     throw std::invalid_argument(
         "bytes are taken for 32-bit ints, and these are not a whole number of them, or not aligned");
   }
-  wide_ = false;
+  is_wide_ = false;
   narrow_ids_ = {static_cast<const std::int32_t*>(buffer_.buf), bytes / 4};
   check_not_negative(narrow_ids_);
 }
 
 std::vector<double> read_values(nb::handle values, std::size_t count) {
   if (values.is_none()) return {};
-  std::vector<double> copied;
-  if (PyObject_CheckBuffer(values.ptr()) && copy_doubles(values.ptr(), copied)) {
-    check_count(copied.size(), count);
-    for (const double value : copied) check_finite(value);
-    return copied;
+  std::vector<double> numbers;
+  if (PyObject_CheckBuffer(values.ptr()) && copy_doubles(values.ptr(), numbers)) {
+    check_count(numbers.size(), count);
+    for (const double value : numbers) check_finite(value);
+    return numbers;
   }
   const nb::object copy = nb::steal(PySequence_Tuple(values.ptr()));
   if (!copy.is_valid()) throw nb::python_error();
   check_count(static_cast<std::size_t>(PyTuple_Size(copy.ptr())), count);
-  std::vector<double> read(count);
+  std::vector<double> result(count);
   for (std::size_t k = 0; k < count; ++k) {
-    read[k] = PyFloat_AsDouble(PyTuple_GetItem(copy.ptr(), static_cast<Py_ssize_t>(k)));
-    if (read[k] == -1.0 && PyErr_Occurred() != nullptr) throw nb::python_error();
-    check_finite(read[k]);
+    result[k] = PyFloat_AsDouble(PyTuple_GetItem(copy.ptr(), static_cast<Py_ssize_t>(k)));
+    if (result[k] == -1.0 && PyErr_Occurred() != nullptr) throw nb::python_error();
+    check_finite(result[k]);
   }
-  return read;
+  return result;
 }
 
 }  // namespace unkernel::bindings

@@ -1,4 +1,4 @@
-// Kernels of examples made of trees and vectors, and the machines that score with them.
+// Kernels of examples that consist of trees and vectors, and the machines that score such examples.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -33,14 +33,13 @@ constexpr Named<kernels::Combination> combinations[] = {{"trees", kernels::Combi
 
 // Throws unless the offsets of consecutive lists start at 0, never descend and end at `size`.
 void check_offsets(std::span<const std::int64_t> offsets, std::size_t lists, std::size_t size) {
-  bool valid =
+  bool is_valid =
       offsets.size() == lists + 1 && offsets.front() == 0 && static_cast<std::size_t>(offsets.back()) == size;
-  for (std::size_t i = 0; valid && i + 1 < offsets.size(); ++i) valid = offsets[i] <= offsets[i + 1];
-  if (!valid) throw std::invalid_argument("the offsets of examples do not fit what they have");
+  for (std::size_t i = 0; is_valid && i + 1 < offsets.size(); ++i) is_valid = offsets[i] <= offsets[i + 1];
+  if (!is_valid) throw std::invalid_argument("the offsets of examples do not fit what they have");
 }
 
-// One side of a kernel: trees are (offsets, roots) per channel, vectors (offsets, entry offsets, columns,
-// values).
+// The trees of a channel are (offsets, roots); the vectors are (offsets, entry offsets, columns, values).
 using TreeChannel = std::tuple<Array<std::int64_t>, Array<NodeId>>;
 using VectorChannel =
     std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int32_t>, Array<double>>;
@@ -173,8 +172,8 @@ constexpr std::size_t max_tree_bytes_on_this_thread = 1 << 14;
 
 using Matrix = Aligned<nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>>;
 
-void check_chosen(const ExampleSet& set, const Array<std::int32_t>& chosen) {
-  for (const std::int32_t example : view(chosen)) {
+void check_indices(const ExampleSet& set, const Array<std::int32_t>& indices) {
+  for (const std::int32_t example : view(indices)) {
     if (example < 0 || static_cast<std::size_t>(example) >= set.size)
       throw std::out_of_range("no such example");
   }
@@ -184,7 +183,7 @@ std::shared_ptr<ExampleMachine> make_machine(const ExampleKernel& kernel, std::s
                                              const Array<std::int32_t>& chosen, const Matrix& coefficients) {
   if (coefficients.shape(0) != chosen.size())
     throw std::invalid_argument("there are not as many coefficients as examples");
-  check_chosen(*set, chosen);
+  check_indices(*set, chosen);
   const Unlocked unlocked;
   const ReadingLock reading(set->forest->gate());
   auto machine = std::make_shared<ExampleMachine>(
@@ -197,9 +196,9 @@ std::shared_ptr<ExampleMachine> make_machine(const ExampleKernel& kernel, std::s
 
 nb::ndarray<nb::numpy, double> score_chosen(const ExampleMachine& self, const ExampleSet& examples,
                                             const Array<std::int32_t>& chosen, int threads) {
-  check_chosen(examples, chosen);
+  check_indices(examples, chosen);
   std::vector<double> scores(chosen.size() * self.scores(), 0.0);
-  if (chosen.size() > 0) {  // an empty choice means all
+  if (chosen.size() > 0) {  // add_scores would score all examples for an empty list
     run_interruptibly([&](const Monitor& monitor) {
       const ReadingLock reading(examples.forest->gate());
       self.add_scores(examples, view(chosen), threads, monitor, scores);
@@ -250,10 +249,11 @@ void bind_machines(nb::module_& module) {
             try {
               if (text.view().size() <= max_tree_bytes_under_lock) return self.score(text.view(), Monitor());
               std::vector<double> scores;
-              run_interruptibly_if(
-                  text.view().size() > max_tree_bytes_on_this_thread, [&](const Monitor& monitor) {
-                    scores = self.another().score(text.view(), monitor);  // other threads may use this one
-                  });
+              run_interruptibly_if(text.view().size() > max_tree_bytes_on_this_thread,
+                                   [&](const Monitor& monitor) {
+                                     // Uses another scorer, because other threads may use this scorer.
+                                     scores = self.another().score(text.view(), monitor);
+                                   });
               return scores;
             } catch (const data::BracketError& error) { throw_format_error("tree", text.view(), error); }
           },

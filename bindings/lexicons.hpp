@@ -1,4 +1,4 @@
-// Tables of names and lexicons, made from lists.
+// Makes tables of names, and lexicons, from lists.
 #pragma once
 
 #include <nanobind/stl/pair.h>
@@ -23,7 +23,7 @@ inline data::NameTable make_name_table(const std::vector<std::string>& names, co
   return table;
 }
 
-// Makes a lexicon from the lists of its words and of their values.
+// A lexicon as a list of words and a list of the words' values.
 using LexiconLists = std::pair<std::vector<std::string>, std::vector<std::string>>;
 
 inline parsing::Lexicon make_lexicon(const LexiconLists& lists) {

@@ -1,4 +1,4 @@
-// The one extension module. Each room has a bindings file of its own; this one only calls them.
+// The extension module. Each room has its own bindings files; this file calls their functions.
 #include "bindings.hpp"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ void translate_errors(const std::exception_ptr& pointer, void*) {
 using Clock = std::chrono::steady_clock;
 
 // A Python context that limits the running time of calls of its thread. A running call checks the time every
-// 50 milliseconds; later calls fail at once.
+// 50 milliseconds; a call that begins after the limit fails immediately.
 class TimeLimit {
  public:
   explicit TimeLimit(double seconds) : seconds_(seconds) {
@@ -74,7 +74,7 @@ class TimeLimit {
 
 thread_local std::optional<TimeLimit::End> TimeLimit::current_;
 
-// Lets Python handle signals, in its main thread. Python's lock must be held.
+// Lets Python handle signals, which it does only in its main thread. Python's lock must be held.
 void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
@@ -128,9 +128,9 @@ void run_pieces_interruptibly(std::int64_t total,
   run_here([&](const Monitor& monitor) {
     for (std::int64_t size = first_size; begin < total;) {
       const std::int64_t end = std::min(total, begin + size);
-      const auto started = Clock::now();
+      const auto start = Clock::now();
       work(begin, end, monitor);
-      const std::chrono::duration<double> duration = Clock::now() - started;
+      const std::chrono::duration<double> duration = Clock::now() - start;
       const double seconds_per_item = duration.count() / static_cast<double>(end - begin);
       begin = end;
       size = seconds_per_item * static_cast<double>(total - begin) < short_seconds ? total - begin
@@ -142,7 +142,7 @@ void run_pieces_interruptibly(std::int64_t total,
 }
 
 NB_MODULE(_core, module) {
-  // A thread that waits for input when the process ends still owns objects; this is not a leak.
+  // A thread that waits for input when the process ends still owns objects, which is not a leak.
   nb::set_leak_warnings(false);
   module.doc() = "The native core of unkernel. Its names are private: use the package.";
   nb::register_exception_translator(translate_errors, nullptr);

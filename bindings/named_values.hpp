@@ -1,4 +1,4 @@
-// Values that Python chooses by name.
+// Values of enumerations by the names that Python uses.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,16 @@ Value find_value(const Named<Value> (&all)[count], const std::string& name, cons
   std::string message = requirement;
   for (std::size_t k = 0; k < count; ++k) {
     if (name == all[k].name) return all[k].value;
-    message += std::string(k == 0 ? " '" : k + 1 < count ? ", '" : " or '") + all[k].name + "'";
+    const char* separator = k + 1 < count ? ", '" : " or '";
+    message += std::string(k == 0 ? " '" : separator) + all[k].name + "'";
   }
   throw std::invalid_argument(message + ", not '" + name + "'");
 }
 
 template <class Value, std::size_t count>
 const char* find_name(const Named<Value> (&all)[count], Value value) {
-  for (const Named<Value>& one : all) {
-    if (one.value == value) return one.name;
+  for (const Named<Value>& named : all) {
+    if (named.value == value) return named.name;
   }
   return "";
 }

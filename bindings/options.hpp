@@ -11,7 +11,8 @@
 
 namespace unkernel::bindings {
 
-// A missing attribute is an AttributeError. A value of another type, or outside of its range, is a TypeError.
+// Reading a missing attribute raises an AttributeError; reading a value of a wrong type, or outside of its
+// range, a TypeError.
 class Options {
  public:
   explicit Options(nb::handle object) : object_(nb::borrow(object)) {}

@@ -23,7 +23,7 @@ namespace {
 
 using parsing::ArcEagerSpec;
 
-// A spec, and the trees that it has learnt from.
+// A spec, and the trees from which it was learnt.
 struct BoundSpec {
   BoundSpec(const std::string& file, std::string_view templates, const LexiconLists& clusters,
             bool split_moves, bool split_labels, std::int64_t min_count)
@@ -118,12 +118,12 @@ Table average_weights(const std::vector<parsing::AveragedWeights>& parts, std::s
 
 Table combine_runs(const nb::typed<nb::list, Table>& tables, int degree, std::size_t classes) {
   std::vector<parsing::RunAverages> runs;
-  for (const nb::handle one : tables) {
-    const auto table = nb::cast<Table>(one);
+  for (const nb::handle item : tables) {
+    const auto table = nb::cast<Table>(item);
     const auto keys = array<std::uint64_t>(table, "keys");
     const auto weights = array<double>(table, "weights");
-    const bool ascend = std::ranges::adjacent_find(keys, std::greater_equal<>()) == keys.end();
-    if (!ascend || weights.size() != keys.size() * classes)
+    const bool is_ascending = std::ranges::adjacent_find(keys, std::greater_equal<>()) == keys.end();
+    if (!is_ascending || weights.size() != keys.size() * classes)
       throw std::invalid_argument("these are not the averages of a run");
     runs.push_back({{keys.begin(), keys.end()}, {weights.begin(), weights.end()}});
   }

@@ -22,8 +22,8 @@ namespace {
 using data::BunsetsuText;
 using parsing::BunsetsuFeatures;
 
-constexpr std::size_t max_bunsetsu_on_this_thread =
-    2000;  // parsed in a fraction of a second by the slowest models
+// The slowest models parse so many bunsetsu in a fraction of a second.
+constexpr std::size_t max_bunsetsu_on_this_thread = 2000;
 
 using List = nb::typed<nb::list, nb::any>;
 using Tuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;

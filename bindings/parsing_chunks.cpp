@@ -24,8 +24,8 @@ using data::ColumnText;
 using parsing::ChunkTag;
 using parsing::SequenceFeatures;
 
-constexpr std::int64_t max_tokens_on_this_thread =
-    2000;  // chunked in a fraction of a second by the slowest models
+// The slowest models chunk so many tokens in a fraction of a second.
+constexpr std::int64_t max_tokens_on_this_thread = 2000;
 
 constexpr Named<parsing::ChunkScheme> schemes[] = {{"IOB1", parsing::ChunkScheme::iob1},
                                                    {"IOB2", parsing::ChunkScheme::iob2},
@@ -44,10 +44,10 @@ data::NameTable make_type_table(const std::vector<std::string>& types) {
 // Throws unless sentences follow one another in the text and tags have known types.
 void check_tags(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> tags,
                 std::size_t types) {
-  const bool valid = !first_tokens.empty() && first_tokens.front() == 0 &&
-                     std::ranges::is_sorted(first_tokens) &&
-                     first_tokens.back() == static_cast<std::int64_t>(tags.size());
-  if (!valid) throw std::invalid_argument("the sentences do not fit the tags");
+  const bool is_valid = !first_tokens.empty() && first_tokens.front() == 0 &&
+                        std::ranges::is_sorted(first_tokens) &&
+                        first_tokens.back() == static_cast<std::int64_t>(tags.size());
+  if (!is_valid) throw std::invalid_argument("the sentences do not fit the tags");
   for (const ChunkTag tag : tags) {
     if (tag < 0 || (tag != parsing::outside && static_cast<std::size_t>(parsing::type_of(tag)) >= types)) {
       throw std::invalid_argument("a tag is out of range");

@@ -20,8 +20,7 @@ void bind_clusters(nb::module_& module) {
           nb::arg("words"), nb::kw_only(), nb::arg("vocabulary"), nb::arg("others"), nb::arg("clusters"))
       .def("run_epoch",
            [](ExchangeClusters& self) {
-             auto moved = run_interruptibly([&](const Monitor& monitor) { return self.run_epoch(monitor); });
-             return moved;
+             return run_interruptibly([&](const Monitor& monitor) { return self.run_epoch(monitor); });
            })
       .def("clusters", [](const ExchangeClusters& self) { return copy_to_numpy(self.clusters()); });
 }

@@ -33,8 +33,8 @@ using data::ColumnText;
 using parsing::SequenceFeatures;
 using parsing::SequenceTrainer;
 
-constexpr std::int64_t max_words_on_this_thread_to_tag =
-    2000;  // tagged in a fraction of a second by the slowest models
+// The slowest models tag so many words in a fraction of a second.
+constexpr std::int64_t max_words_on_this_thread_to_tag = 2000;
 
 // --- Features ---------------------------------------------------------------------------------------------
 
@@ -47,7 +47,7 @@ struct Sources {
 };
 
 Sources make_sources(int word_column, const NamedColumns& columns, const NamedLexicons& lexicons) {
-  constexpr int most_columns = 1000;  // far beyond all formats
+  constexpr int most_columns = 1000;  // more than any format has
   Sources result{{}, {.word_column = word_column, .columns = {}, .lexicons = {}}};
   for (const auto& [name, column] : columns) {
     if (column < 0 || column > most_columns) throw std::invalid_argument("a column is out of range");
@@ -75,9 +75,10 @@ auto to_tuple(parsing::FeatureRows&& rows) {
 auto list_rows(const SequenceFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers,
                bool backward) {
   check_columns(features, text);
-  constexpr std::int32_t most = 1 << 30;  // codes are a little larger
+  constexpr std::int32_t largest_answer = 1
+                                          << 30;  // codes of answers, a little larger, must fit into 32 bits
   if (answers.size() != static_cast<std::size_t>(text.tokens()) ||
-      std::ranges::any_of(view(answers), [](auto k) { return k > most; })) {
+      std::ranges::any_of(view(answers), [](auto k) { return k > largest_answer; })) {
     throw std::invalid_argument("the answers do not fit the text");
   }
   auto rows = run_interruptibly([&](const Monitor& monitor) {
@@ -86,7 +87,7 @@ auto list_rows(const SequenceFeatures& features, const ColumnText& text, const A
   return to_tuple(std::move(rows));
 }
 
-// Returns the values of a column seen in training; None if the templates do not use the column.
+// Returns the values of a column in the training text, or None if the templates do not use the column.
 std::optional<Names> list_known(const SequenceFeatures& features, std::size_t column) {
   const data::NameTable* names = features.known(column);
   return names == nullptr ? std::nullopt : std::optional<Names>(names_of(*names));

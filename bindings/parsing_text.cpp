@@ -82,7 +82,7 @@ nb::object compute_ending_keys(const TokenizerSpec& spec, const std::vector<std:
   return nb::cast(to_numpy(std::move(keys)));
 }
 
-// A rule is a list of words. Each word has a begin, an end, the rest, and the rest in capitals.
+// A rule is a list of words. A word is a begin, an end, the remaining letters, and these letters in capitals.
 using Word = nb::typed<nb::tuple, int, int, std::string, std::string>;
 using Rules = nb::typed<nb::list, nb::typed<nb::list, Word>>;
 
@@ -131,9 +131,9 @@ nb::bytes tokenize(const TokenizerSpec& spec, const Multiwords& multiwords, cons
 
 // Returns the number of bytes that can be split before more text arrives, and whether a paragraph ends there.
 nb::typed<nb::tuple, int, bool> find_whole_text(const TokenizerSpec& spec, const nb::bytes& text) {
-  const parsing::Stretch whole =
+  const parsing::Stretch stretches =
       without_lock([&] { return parsing::whole_stretches(spec.characters(), view(text)); });
-  return nb::typed<nb::tuple, int, bool>(nb::make_tuple(whole.end, whole.ends_paragraph));
+  return nb::typed<nb::tuple, int, bool>(nb::make_tuple(stretches.end, stretches.ends_paragraph));
 }
 
 // --- Training ------------------------------------------------------------------------------------------
@@ -141,10 +141,9 @@ nb::typed<nb::tuple, int, bool> find_whole_text(const TokenizerSpec& spec, const
 std::int64_t run_on_rows(RowTrainer& trainer, const RowEnds& offsets, const RowNumbers& columns,
                          const RowNumbers& answers,
                          std::int64_t (RowTrainer::*run)(const parsing::LabelledRows&, const Monitor&)) {
-  auto wrong = run_interruptibly([&](const Monitor& monitor) {
+  return run_interruptibly([&](const Monitor& monitor) {
     return (trainer.*run)({view(offsets), view(columns), view(answers)}, monitor);
   });
-  return wrong;
 }
 
 void bind_row_trainer(nb::module_& module) {

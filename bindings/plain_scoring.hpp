@@ -31,9 +31,8 @@ class PlainScoring {
         cells_(plan.cells()),
         scores_(engine.scores()) {}
 
-  // Calls `use` with the scores of each record. Returns false if any record is not plain, cannot be encoded
-  // or has an infinite score, or if there are more than `most` records. `use` may have been called for some
-  // records before.
+  // Calls `use` with the scores of each record. Returns false at the first record that is not plain, cannot
+  // be encoded or has an infinite score, or after `most` records.
   template <class Use>
   bool score(std::string_view text, JsonShape shape, std::size_t most, Use&& use) {
     reader_.begin(text, shape == JsonShape::lines);
@@ -44,7 +43,7 @@ class PlainScoring {
         case JsonShape::lines: return score_lines(most, use);
       }
     } catch (const std::invalid_argument&) {
-    }  // the caller reads the record again in another way, which reports the error
+    }  // the caller reads the text again with a slower reader, which reports the error
     return false;
   }
 
@@ -72,7 +71,7 @@ class PlainScoring {
   template <class Use>
   bool score_one(Use& use) {
     std::fill(cells_.begin(), cells_.end(), records::Cell());
-    if (!reader_.read(cells_) || plan_.misses_column(cells_)) return false;
+    if (!reader_.read(cells_) || plan_.lacks_column(cells_)) return false;
     const records::EncodedRow row = encoder_.encode(cells_);
     engine_.score(engines::SparseRow<std::int32_t>{row.ids, row.values.data()}, *worker_, scores_.data());
     if (!std::all_of(scores_.begin(), scores_.end(), [](double score) { return std::isfinite(score); }))

@@ -86,8 +86,7 @@ Trained train(const DistinctRows& examples, const poly::TrainOptions& options, b
   return trained;
 }
 
-// Whether the loss is squared is read from the options; `epsilon` is the residual from which on it is
-// positive.
+// Trains regression with an epsilon-insensitive loss, which is squared if the loss of the options is.
 Trained train_regression(const DistinctRows& examples, poly::TrainOptions&& options, double epsilon,
                          const poly::Regression& regression, Array<std::uint64_t> start_hashes,
                          Array<double> start_duals, const OnProgress& on_progress) {
@@ -140,7 +139,7 @@ double find_largest_matrices(const Trained& trained) {
   return bytes;
 }
 
-// The result of training. The arrays belong to numpy, so that models share their memory.
+// The result of training. numpy owns the arrays, so that models share their memory.
 struct Solution {
   nb::typed<nb::list, nb::any> outcomes, finishes;  // one per problem
   double matrix_bytes = 0.0;
@@ -151,8 +150,8 @@ struct Solution {
 };
 
 Solution make_solution(Trained&& trained, std::size_t rows) {
-  // Storage::split gives no intercept, and softmax is one problem with several scores; so take the larger
-  // number.
+  // There is no intercept with Storage::split, and a single outcome with softmax, so the larger number is
+  // right.
   const std::size_t problems = std::max(trained.outcomes.size(), trained.intercept.size());
   const std::size_t conjunctions = trained.keys.size();
   Solution solution;
@@ -180,7 +179,8 @@ void bind_solution(nb::module_& module) {
       .def_ro("keys", &Solution::keys)
       .def_ro("weights", &Solution::weights)
       .def_ro("intercept", &Solution::intercept)
-      .def_ro("duals", &Solution::duals, "The dual variables of rows; None if training had none.");
+      .def_ro("duals", &Solution::duals,
+              "The dual variables of the rows, or None if the solver has no dual variables.");
 }
 
 Table estimate_storage(const DistinctRows& examples, int degree, int problems, double memory) {
@@ -194,13 +194,13 @@ Table estimate_storage(const DistinctRows& examples, int degree, int problems, d
   if (degree >= 2) {
     poly::estimate_kernel(examples, problems, sizes);
     result["kernel_bytes"] = sizes.kernel_bytes;
-    result["kernel_pays"] = sizes.kernel_pays;
+    result["kernel_pays"] = sizes.is_kernel_fastest;
   }
-  if (poly::can_be_split(examples, make_feature_map(degree, "kernel", 1.0, 1.0))) {
+  if (poly::can_split(examples, make_feature_map(degree, "kernel", 1.0, 1.0))) {
     const poly::SplitPlan split = poly::plan_split(examples, degree, problems, memory);
     result["split_bytes"] = split.bytes;
     result["split_head"] = split.head;
-    result["split_wide"] = split.wide;
+    result["split_wide"] = split.has_wide_pairs;
   }
   return result;
 }
@@ -239,7 +239,7 @@ auto score_rows(const MappedRows& mapped, Array<double> coefficients, int thread
 
 void bind_mapped_rows(nb::module_& module) {
   nb::class_<solve::RowPasses>(module, "RowPasses", "Passes over mapped rows, for the solvers.");
-  nb::class_<MappedRows>(module, "MappedRows", "The distinct rows under a feature map, as they are stored.")
+  nb::class_<MappedRows>(module, "MappedRows", "Distinct rows under a feature map, in one of the storages.")
       .def_prop_ro("storage", [](const MappedRows& self) { return find_name(storages, self.storage()); })
       .def_prop_ro("dimension", [](const MappedRows& self) { return self.stored().dimension(); })
       .def_prop_ro(

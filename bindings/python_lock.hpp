@@ -1,8 +1,8 @@
 // Releases and takes Python's lock in a way that is safe for threads that outlive Python.
 //
 // When Python exits, it ends every daemon thread that requests the lock by unwinding its stack. Unwinding
-// through a destructor would abort the whole process. So such a thread blocks instead: the process is
-// exiting, and the thread can do nothing without the lock. Python 3.14 does the same itself.
+// through a destructor would abort the process. So such a thread blocks instead: the process is exiting, and
+// the thread can do nothing without the lock. Python 3.14 and later block such threads themselves.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -43,8 +43,9 @@ class Unlocked {
   PyThreadState* state_;
 };
 
-// Holds the lock in this scope, in any thread. Call anything that may run Python code in it through
-// `stay_if_python_ends`: Python code releases the lock from time to time and requests it again.
+// Holds the lock in this scope, in any thread. Inside the scope, call functions that may run Python code
+// through `stay_if_python_ends`, because Python code releases the lock from time to time and requests it
+// again.
 class Locked {
  public:
   Locked() : state_(stay_if_python_ends([] { return PyGILState_Ensure(); })) {}

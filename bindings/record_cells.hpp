@@ -20,12 +20,12 @@ inline nb::object array_as_list(nb::handle value) {
 }
 
 // Reads a date or a time of datetime, pandas or numpy; NaT is a missing value. Returns nothing for other
-// objects. Dates are read from their text, because datetime is not part of the stable ABI.
+// objects. Converts dates to text and parses the text, because datetime is not part of the stable ABI.
 inline std::optional<records::Cell> read_moment(nb::handle value) {
-  const bool numpy = nb::cast<std::string>(value.type().attr("__name__")) == "datetime64";
-  if (!numpy && !nb::hasattr(value, "isoformat")) return std::nullopt;
-  const nb::object written = numpy ? value.attr("astype")("datetime64[s]") : value.attr("isoformat")();
-  const auto text = nb::cast<std::string>(nb::str(written));
+  const bool is_numpy = nb::cast<std::string>(value.type().attr("__name__")) == "datetime64";
+  if (!is_numpy && !nb::hasattr(value, "isoformat")) return std::nullopt;
+  const nb::object iso_text = is_numpy ? value.attr("astype")("datetime64[s]") : value.attr("isoformat")();
+  const auto text = nb::cast<std::string>(nb::str(iso_text));
   if (text == "NaT") return records::Cell::none();
   const std::optional<double> moment = records::parse_moment(text);
   return moment ? std::optional(records::Cell::moment(*moment)) : std::nullopt;

@@ -38,9 +38,9 @@ data::NameTable read_names(const nb::dict& table, const char* bytes, const char*
 
 std::vector<std::int32_t> read_columns(const records::Plan& plan, const nb::dict& table) {
   std::vector<std::int32_t> columns = read_values<std::int32_t>(table, "columns");
-  const auto most = static_cast<std::int32_t>(plan.columns().size());
+  const auto n_columns = static_cast<std::int32_t>(plan.columns().size());
   for (const std::int32_t column : columns)
-    records::check_plan(column >= 0 && column < most, "a step reads a column that does not exist");
+    records::check_plan(column >= 0 && column < n_columns, "a step reads a column that does not exist");
   return columns;
 }
 
@@ -55,8 +55,8 @@ records::Categories read_categories(const nb::dict& table) {
 
 std::vector<records::Categories> read_all_categories(const nb::dict& table) {
   std::vector<records::Categories> all;
-  for (const nb::handle one : read_option<nb::list>(table, "categories"))
-    all.push_back(read_categories(nb::cast<nb::dict>(one)));
+  for (const nb::handle categories : read_option<nb::list>(table, "categories"))
+    all.push_back(read_categories(nb::cast<nb::dict>(categories)));
   return all;
 }
 
@@ -73,9 +73,10 @@ records::TextOptions read_text_options(const nb::dict& table) {
   const auto analyzer = read_option<std::string>(table, "analyzer");
   records::check_plan(analyzer == "word" || analyzer == "char" || analyzer == "char_wb",
                       "there is no such analyzer");
-  return {analyzer == "word"   ? records::Analyzer::word
-          : analyzer == "char" ? records::Analyzer::character
-                               : records::Analyzer::character_in_words,
+  records::Analyzer kind = records::Analyzer::character_in_words;
+  if (analyzer == "word") kind = records::Analyzer::word;
+  if (analyzer == "char") kind = records::Analyzer::character;
+  return {kind,
           read_option<bool>(table, "lowercase"),
           read_option<std::size_t>(table, "shortest_token"),
           read_option<std::size_t>(table, "shortest"),
@@ -94,8 +95,8 @@ std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::s
                    read_option<std::int32_t>(table, "width"));
   if (kind == "ordinal") {
     std::vector<std::vector<double>> all;
-    for (const nb::handle one : read_option<nb::list>(table, "categories"))
-      all.push_back(read_values<double>(nb::cast<nb::dict>(one), "values"));
+    for (const nb::handle categories : read_option<nb::list>(table, "categories"))
+      all.push_back(read_values<double>(nb::cast<nb::dict>(categories), "values"));
     return ordinal(read_columns(plan, table), read_all_categories(table), std::move(all));
   }
   if (kind == "text")
@@ -144,7 +145,8 @@ std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::s
   if (kind == "normalize") {
     const auto norm = read_option<std::string>(table, "norm");
     check_plan(norm == "l1" || norm == "l2" || norm == "max", "there is no such norm");
-    return normalize(input(), norm == "l1" ? Norm::l1 : norm == "l2" ? Norm::l2 : Norm::max);
+    if (norm == "l1") return normalize(input(), Norm::l1);
+    return normalize(input(), norm == "l2" ? Norm::l2 : Norm::max);
   }
   if (kind == "tfidf")
     return tfidf(input(), read_option<bool>(table, "sublinear"), read_values<double>(table, "idf"));

@@ -43,7 +43,8 @@ std::unique_ptr<Summary> summarize(nb::handle column, const std::string& name, b
   return summary;
 }
 
-// Summarizes the columns of a table that is a stream of Arrow batches. Columns named None are left out.
+// Summarizes the columns of a table that is a stream of Arrow batches. A column whose name is None is
+// skipped.
 nb::list summarize_stream(const nb::capsule& capsule, const nb::list& names) {
   ArrowStream stream(capsule);
   const records::ArrowSchema& schema = stream.schema();

@@ -29,8 +29,8 @@ class TypeSet {
   void add_type(PyObject* type) {
     if (type == last_) return;
     last_ = type;
-    const auto same = [&](const nb::object& known) { return known.ptr() == type; };
-    if (std::none_of(types_.begin(), types_.end(), same)) types_.push_back(nb::borrow(type));
+    const auto is_type = [&](const nb::object& other) { return other.ptr() == type; };
+    if (std::none_of(types_.begin(), types_.end(), is_type)) types_.push_back(nb::borrow(type));
   }
   Types list() const {
     Types types;
@@ -43,7 +43,7 @@ class TypeSet {
   std::vector<nb::object> types_;
 };
 
-// Repeated strings are usually the same objects, so their numbers are looked up by address.
+// A cache of the numbers of strings by the address of the string: equal strings are usually the same object.
 class NumberByAddress {
  public:
   // Returns the number of the object: the stored number, or else the result of find().
@@ -78,13 +78,14 @@ class Summary {
 
   // Adds Python objects. With `as_numbers`, float() converts objects of unknown types.
   void add_objects(const nb::list& values, bool as_numbers) {
-    NumberByAddress seen;
+    NumberByAddress text_numbers;
     column_.codes.reserve(values.size());
     for (std::size_t k = 0; k < values.size(); ++k) {
       const nb::object value = nb::object(values[k]);
       PyObject* object = value.ptr();
       if (PyUnicode_Check(object) != 0) {
-        column_.add_text(seen.find_number(object, [&] { return column_.texts.add(utf8(object), 0); }));
+        column_.add_text(
+            text_numbers.find_number(object, [&] { return column_.texts.add(utf8(object), 0); }));
         types_.add(object);
         not_numbers_.add(object);
       } else {
@@ -95,19 +96,19 @@ class Summary {
   }
 
   void add_cells(const records::Column& column, std::size_t rows, PyObject* type) {
-    const std::size_t before = column_.numbers.size();
+    const std::size_t old_numbers = column_.numbers.size();
     const auto count_others = [&] {
       return column_.n_texts + column_.n_lists + static_cast<std::int64_t>(column_.moments.size());
     };
     const std::int64_t others = count_others();
     column_.add(column, rows);
-    const bool more_others = count_others() > others;
-    if (column_.numbers.size() == before && !more_others) return;
+    const bool has_others = count_others() > others;
+    if (column_.numbers.size() == old_numbers && !has_others) return;
     arrow_type_ = nb::borrow(type);
-    arrow_not_number_ = arrow_not_number_ || more_others;
+    arrow_not_number_ = arrow_not_number_ || has_others;
   }
 
-  // Returns the column of these rows, if it has only texts and missing values.
+  // Returns the summarized column if it has only texts and missing values, and this number of rows.
   std::optional<records::Column> text_column(std::size_t rows) const {
     if (has_unknown_types_ || column_.has_numbers() || column_.has_moments() || column_.n_lists > 0 ||
         column_.codes.size() != rows)
@@ -115,8 +116,7 @@ class Summary {
     return column_.text_column();
   }
 
-  // Returns the types of values. A type of arrays whose numbers are all missing counts only if there are no
-  // other types.
+  // Returns the types of values. If there are only arrays in which all numbers are missing, returns float.
   Types types() const {
     Types types = known_types();
     if (types.size() == 0 && is_array_) types.append(nb::borrow(float_type()));
@@ -153,17 +153,17 @@ class Summary {
     return list_names(words.counts().frequent(min_count));
   }
 
-  // Returns a value that is not a date, as a text in quotes or the name of a type; empty if all values are
-  // dates.
+  // Describes a value that is not a date: a text in quotes, or the name of a type. Returns "" if all values
+  // are dates.
   std::string not_a_date() const {
-    const std::size_t text = column_.first_not_a_date();
+    const std::size_t text = column_.find_first_non_date();
     if (text < column_.texts.size()) return records::quote(column_.texts.text(text));
     if (!column_.has_numbers() && column_.n_lists == 0 && !has_unknown_types_) return "";
     std::string name;
     for (const nb::handle type : types()) {
       name = nb::cast<std::string>(type.attr("__name__"));
-      const bool date = nb::hasattr(type, "isoformat") || name == "datetime64" || name == "str";
-      if (!date) break;
+      const bool can_be_date = nb::hasattr(type, "isoformat") || name == "datetime64" || name == "str";
+      if (!can_be_date) break;
     }
     return name;
   }
@@ -229,7 +229,7 @@ class Summary {
         records::join_counts(column_.joined_numbers, restore_counts(state["numbers"]), most);
     column_.joined_hours =
         records::join_counts(column_.joined_hours, restore_counts(state["hours"]), SIZE_MAX);
-    column_.joined_whole = column_.joined_whole && nb::cast<bool>(state["whole"]);
+    column_.is_joined_whole = column_.is_joined_whole && nb::cast<bool>(state["whole"]);
     for (const nb::handle type : state["types"]) types_.add_type(type.ptr());
     for (const nb::handle type : state["not_numbers"]) not_numbers_.add_type(type.ptr());
     is_array_ = is_array_ || nb::cast<bool>(state["array"]);
@@ -300,9 +300,9 @@ class Summary {
 
   static PyObject* float_type() { return reinterpret_cast<PyObject*>(&PyFloat_Type); }
   Types known_types() const { return add_arrow_type(types_, true); }
-  Types add_arrow_type(const TypeSet& types, bool arrow) const {
+  Types add_arrow_type(const TypeSet& types, bool has_arrow_type) const {
     Types list = types.list();
-    if (arrow && arrow_type_.is_valid()) list.append(arrow_type_);
+    if (has_arrow_type && arrow_type_.is_valid()) list.append(arrow_type_);
     return list;
   }
 
@@ -401,7 +401,7 @@ class Summary {
   bool arrow_not_number_ = false;
   bool is_array_ = false;           // there was an array of numbers
   bool has_unknown_types_ = false;  // there are values of unknown types
-  std::string item_problem_;        // the type of an item that is not a string, in some list
+  std::string item_problem_;        // the type of a list's item that is not a string; empty if there is none
   nb::object numpy_;
 };
 

@@ -49,7 +49,7 @@ nb::typed<nb::tuple, Ids, Values> encode_one(BoundPlan& plan, nb::handle record)
   });
 }
 
-// Throws if an Arrow column has lists, because they would be taken for the n-grams of texts.
+// Throws if an Arrow column of texts has lists, because cells of lists stand for the n-grams of texts.
 void check_texts(const BoundPlan& plan, const records::Column& column, std::size_t k, std::size_t rows) {
   if (std::holds_alternative<records::CellColumn>(column)) return;  // checked when it was read
   for (std::size_t row = 0; row < rows; ++row) {
@@ -64,12 +64,12 @@ void analyse_texts(const BoundPlan& plan, std::vector<records::Column>& columns,
     if (!plan.has_analyzer(k)) continue;
     check_texts(plan, columns[k], k, rows);
     nb::list texts;
-    bool ascii = true;
-    for (std::size_t row = 0; ascii && row < rows; ++row) {
+    bool has_only_ascii = true;
+    for (std::size_t row = 0; has_only_ascii && row < rows; ++row) {
       const Cell cell = records::cell_at(columns[k], row);
-      ascii = cell.kind() != CellKind::text || is_ascii(cell.text());
+      has_only_ascii = cell.kind() != CellKind::text || is_ascii(cell.text());
     }
-    if (ascii) continue;
+    if (has_only_ascii) continue;
     for (std::size_t row = 0; row < rows; ++row) {
       const Cell cell = records::cell_at(columns[k], row);
       if (cell.kind() == CellKind::text) {
@@ -78,12 +78,12 @@ void analyse_texts(const BoundPlan& plan, std::vector<records::Column>& columns,
         texts.append(nb::none());
       }
     }
-    buffers.one.kept.push_back(texts);
+    buffers.cell_buffers.objects.push_back(texts);
     columns[k] = plan.read_column(texts, k, buffers);
   }
 }
 
-// Reads a column that Python gives as a stream of Arrow arrays. The cells of several arrays are copied.
+// Reads a column from a stream of Arrow arrays. Copies the cells if there are several arrays.
 records::Column read_stream(nb::handle input, std::size_t rows, std::vector<ArrowBatch>& batches) {
   ArrowStream stream(nb::cast<nb::capsule>(input.attr("__arrow_c_stream__")()));
   std::vector<records::Column> parts;
@@ -173,8 +173,8 @@ class RecordScorer {
         worker_(engine_.worker()),
         scores_(engine_.scores()) {}
 
-  // Binds a part that all later records share, given as a row. `places` has the ascending columns of the
-  // features that the plan makes.
+  // Binds a row that is shared by all later records. `places` maps the features of the plan to ascending
+  // columns.
   void bind(const Array<std::int32_t>& columns, const Array<double>& values,
             const Array<std::int32_t>& places, std::int32_t width, const std::string& sharing) {
     const std::int32_t plan_width = encoding_.width();
@@ -186,10 +186,10 @@ class RecordScorer {
     places_.assign(input.begin(), input.end());
     engines::BoundRow::Shared shared{{columns.data(), columns.data() + columns.size()},
                                      {values.data(), values.data() + values.size()}};
-    const engines::Sharing what = sharing == "linear"  ? engines::Sharing::linear
-                                  : sharing == "pairs" ? engines::Sharing::pairs
-                                                       : engines::Sharing::nothing;
-    bound_ = std::make_unique<engines::BoundRow>(engine_, std::move(shared), width, what);
+    engines::Sharing shared_terms = engines::Sharing::nothing;
+    if (sharing == "linear") shared_terms = engines::Sharing::linear;
+    if (sharing == "pairs") shared_terms = engines::Sharing::pairs;
+    bound_ = std::make_unique<engines::BoundRow>(engine_, std::move(shared), width, shared_terms);
   }
 
   // Returns the scores of rows that the plan made, an array [rows, scores].
@@ -220,8 +220,8 @@ class RecordScorer {
     return to_numpy(std::move(out), {rows, scores_.size()});
   }
 
-  // Returns the answers of a classifier with two classes as JSON of the same shape; None in the same cases as
-  // score_json.
+  // Returns the answers of a classifier with two classes as JSON of the given shape. Returns None where
+  // score_json returns None.
   std::optional<nb::bytes> answer_json(const nb::bytes& text, const records::JsonAnswers& answers,
                                        JsonShape shape, std::size_t most) {
     if (scores_.size() != 1) throw std::invalid_argument("answers need a single score");
@@ -232,7 +232,7 @@ class RecordScorer {
     return to_bytes(out.end());
   }
 
-  // Returns the answers for records that are Python objects. An invalid record is an error.
+  // Returns the answers for records that are Python objects. Throws for an invalid record.
   nb::bytes answer_records(const Objects& input, const records::JsonAnswers& answers, JsonShape shape) {
     if (scores_.size() != 1 || (shape == JsonShape::one && input.size() != 1))
       throw std::invalid_argument("answers need a single score");
@@ -256,7 +256,7 @@ class RecordScorer {
   }
 
  private:
-  // Short texts are scored under Python's lock, in reused buffers; long ones without the lock, in new
+  // Scores short texts under Python's lock with reused buffers, and long texts without the lock with new
   // buffers.
   template <class Use>
   bool score_plain(const nb::bytes& text, JsonShape shape, std::size_t most, Use&& use) {
@@ -271,7 +271,7 @@ class RecordScorer {
       plain_ = std::move(scoring);
       return plain_->score(bytes, shape, most, use);
     }
-    const nb::gil_scoped_release others_may_run;
+    const nb::gil_scoped_release released;
     return scoring->score(bytes, shape, most, use);
   }
 

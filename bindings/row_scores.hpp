@@ -13,7 +13,7 @@
 
 namespace unkernel::bindings {
 
-// Scores that are not finite are a ValueError.
+// The scores of a row. Throws std::invalid_argument for scores that are not finite.
 class RowScores {
  public:
   explicit RowScores(std::size_t count) : scores_(count) {}
@@ -45,7 +45,7 @@ class RowScores {
     if (scores_.size() == 1) return scores_[0] > 0.0 || (zero_is_positive && scores_[0] == 0.0) ? 1 : 0;
     return static_cast<std::size_t>(std::max_element(scores_.begin(), scores_.end()) - scores_.begin());
   }
-  // Returns the number of the class that wins the most pairs.
+  // Returns the index of the class that wins the most pairs.
   std::size_t choose_by_pairs(std::size_t classes, bool by_sums) const {
     check_pairs(classes);
     check_finite();

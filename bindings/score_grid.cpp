@@ -18,7 +18,7 @@ cutplane::ScoreGrid read_grid(const Options& options) {
 }  // namespace
 
 void bind_score_grid(nb::module_& module) {
-  nb::class_<RowsOnGrid>(module, "RowsOnGrid", "Rows of some ranks, counted on grids of their scores.")
+  nb::class_<RowsOnGrid>(module, "RowsOnGrid", "Counts rows by rank on a grid of their scores.")
       .def(
           "__init__",
           [](RowsOnGrid* self, Array<std::int32_t> ranks, std::int32_t rank_count, Array<double> weights) {
@@ -36,7 +36,7 @@ void bind_score_grid(nb::module_& module) {
                 result.outside, to_numpy(std::move(result.weights)), to_numpy(std::move(result.changes))));
           },
           nb::arg("here"), nb::arg("there"), nb::arg("step"), nb::arg("grid"), nb::arg("threads"),
-          "Rows outside of the grid; the weights of rows, and their changes, by rank and edge.")
+          "The number of rows outside of the grid; the weights of rows, and their changes, by rank and edge.")
       .def(
           "interpolate",
           [](const RowsOnGrid& self, Array<double> here, Array<double> there, double step, nb::object grid,

@@ -30,10 +30,10 @@ std::unique_ptr<SparsePart> make_sparse_part(const poly::DistinctRows& rows, nb:
 
 auto propose(SparsePart& part, Array<double> gradients, Array<double> curvatures, double damping,
              std::int64_t steps) {
-  auto proposed = run_interruptibly([&](Monitor& monitor) {
+  auto weights = run_interruptibly([&](Monitor& monitor) {
     return part.propose({view(gradients), view(curvatures), damping}, steps, monitor);
   });
-  return to_numpy(std::move(proposed));
+  return to_numpy(std::move(weights));
 }
 
 auto compute_feature_bounds(const SparsePart& part, std::size_t output) {

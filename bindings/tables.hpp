@@ -28,7 +28,7 @@ std::span<const T> array(const nb::dict& table, const char* name) {
   return view(result);
 }
 
-// Returns nothing for a missing array: tables of the first version do not have all arrays.
+// Returns an array, or an empty span if it is missing: tables of the first version lack some arrays.
 template <class T>
 std::span<const T> optional_array(const nb::dict& table, const char* name) {
   return table.contains(name) ? array<T>(table, name) : std::span<const T>{};

@@ -1,4 +1,4 @@
-// Learners of examples made of trees and vectors.
+// Learners for examples that consist of trees and vectors.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -20,7 +20,7 @@ namespace {
 using kernels::ExampleKernel;
 using kernels::ExampleSet;
 
-// Gives the examples of class `positive` the label 1 and all others -1.
+// Labels the examples of class `positive` with 1 and all other examples with -1.
 tree::Labelling label_examples(std::span<const std::int32_t> codes, std::span<const double> costs,
                                std::int32_t positive, double imbalance) {
   tree::Labelling result;
@@ -64,8 +64,8 @@ Table to_table(tree::Trained&& trained) {
   return table;
 }
 
-// Examples on other machines: methods of a Python object, which must outlive this object, compute their
-// values.
+// The base of examples on other machines. Methods of a Python object, which must outlive this object, compute
+// values of the examples.
 class Distant {
  public:
   explicit Distant(nb::handle source) : source_(source) {}
@@ -162,7 +162,7 @@ Solving read_solving(const Options& options, const Array<std::int32_t>& codes, c
 
 nb::typed<nb::list, Table> to_tables(std::vector<tree::Trained>&& trained) {
   nb::typed<nb::list, Table> tables;
-  for (tree::Trained& one : trained) tables.append(to_table(std::move(one)));
+  for (tree::Trained& problem : trained) tables.append(to_table(std::move(problem)));
   return tables;
 }
 

@@ -1,4 +1,4 @@
-// Cuts of trees on a machine that has some of their examples.
+// Cuts of trees on a machine that has some of the examples.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>

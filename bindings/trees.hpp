@@ -19,7 +19,7 @@ void bind_tree_fragments(nb::module_& module);
 void bind_tree_cuts(nb::module_& module);
 void bind_tree_learners(nb::module_& module);
 
-// Locks a forest for adding trees, so that no other thread reads it. Readers do not hold Python's lock.
+// Locks a forest for adding trees: no other thread can read it. Readers do not hold Python's lock.
 class AddingLock {
  public:
   explicit AddingLock(const data::Forest& forest) : lock_(forest.gate(), std::defer_lock) {

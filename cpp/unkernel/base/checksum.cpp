@@ -17,7 +17,8 @@ constexpr std::size_t stripe = 32;
 
 template <class Number>
 std::uint64_t load(const unsigned char* from) {
-  static_assert(std::endian::native == std::endian::little, "numbers are read as they lie in memory");
+  static_assert(std::endian::native == std::endian::little,
+                "numbers are read in the byte order of the machine");
   Number number;
   std::memcpy(&number, from, sizeof(number));
   return number;

@@ -10,15 +10,15 @@ namespace unkernel::data {
 
 const char* read_exponent(const char* at, std::int64_t& exponent) {
   ++at;
-  const bool negative = *at == '-';
-  if (negative || *at == '+') ++at;
+  const bool is_negative = *at == '-';
+  if (is_negative || *at == '+') ++at;
   if (!is_digit(*at)) return nullptr;
   // Large enough for the exponent of any text that fits into memory, and small enough that sums do not
   // overflow.
   constexpr std::int64_t bound = std::int64_t{1} << 60;
   std::int64_t size = 0;
   for (; is_digit(*at); ++at) size = std::min(size * 10 + (*at - '0'), bound / 10);
-  exponent = negative ? -size : size;
+  exponent = is_negative ? -size : size;
   return at;
 }
 
@@ -31,7 +31,7 @@ double nearest_double(const char* begin, const char* end) {
 }
 
 // strtod rounds correctly, but its decimal point depends on the locale of the process. So it receives digits
-// without a point, and an exponent that makes up for it: 12.5e3 is read as 125e2.
+// without a point, and a changed exponent: 12.5e3 is read as 125e2.
 double nearest_double_by_strtod(const char* begin, const char* end) {
   std::string digits;
   std::int64_t exponent = 0;
@@ -46,17 +46,17 @@ double nearest_double_by_strtod(const char* begin, const char* end) {
     }
   }
   if (at < end) {
-    std::int64_t written = 0;
-    (void)read_exponent(at, written);
-    exponent += written;
+    std::int64_t text_exponent = 0;
+    (void)read_exponent(at, text_exponent);
+    exponent += text_exponent;
   }
   return std::strtod((digits + 'e' + std::to_string(exponent)).c_str(), nullptr);
 }
 
 bool read_decimal(std::string_view text, double& value) {
-  const std::string ended(text);  // ends in a null byte, which cannot belong to a number
-  const char* const end = ended.data() + ended.size();
-  return read_long_decimal(ended.data(), end, value) == end;
+  const std::string terminated(text);  // ends in a null byte, which cannot belong to a number
+  const char* const end = terminated.data() + terminated.size();
+  return read_long_decimal(terminated.data(), end, value) == end;
 }
 
 }  // namespace unkernel::data

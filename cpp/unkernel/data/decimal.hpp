@@ -1,8 +1,8 @@
 // Reads decimal numbers from text, correctly rounded; short numbers take a few cycles.
 //
-// Every function here stops at the first byte that cannot belong to a number, so the text must contain one
-// before its `end` (pieces of svmlight files end in a newline). `end` only limits where eight bytes may be
-// loaded at once.
+// All functions stop at the first byte that cannot belong to a number. So the text must contain such a byte
+// before its `end`, such as the newline of a line. `end` only limits where eight bytes may be loaded
+// together.
 #pragma once
 
 #include <array>
@@ -16,19 +16,19 @@ namespace unkernel::data {
 
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
-// Returns the double nearest to the unsigned decimal number in [begin, end), which the caller has validated.
-// Infinity on overflow, zero on underflow.
+// Returns the double nearest to the unsigned decimal number in [begin, end), which must be valid. Returns
+// infinity on overflow, zero on underflow.
 double nearest_double(const char* begin, const char* end);
 
-// Does the same without std::from_chars for double, which some standard libraries lack; takes about four
-// times as long.
+// Returns the same without std::from_chars for double, which some standard libraries lack. Takes about four
+// times as long as nearest_double.
 double nearest_double_by_strtod(const char* begin, const char* end);
 
-// Reads a text that is a finite decimal number and nothing else; returns false for any other text.
+// Reads a text that consists of a finite decimal number. Returns false for any other text.
 bool read_decimal(std::string_view text, double& value);
 
-// Reads e or E, an optional sign and digits into `exponent`; returns null if the digits are missing. Clamps
-// values that are far outside the range of a double.
+// Reads e or E, an optional sign and digits into `exponent`, and returns the end, or null if the digits are
+// missing. Clamps values that are far outside the range of a double.
 const char* read_exponent(const char* at, std::int64_t& exponent);
 
 // The value of a run of digits modulo 2^64, which is exact up to 19 digits.
@@ -46,15 +46,15 @@ inline constexpr std::array<double, 23> powers_of_ten = {1e0,  1e1,  1e2,  1e3, 
 inline constexpr std::array<std::uint64_t, 8> whole_powers_of_ten = {1,      10,      100,       1000,
                                                                      10'000, 100'000, 1'000'000, 10'000'000};
 
-// Returns the number of leading digits among eight bytes, lowest byte first. The caller has subtracted '0'
-// from each byte.
+// Returns the number of leading digits of eight bytes, lowest byte first. Digits are the bytes 0 to 9, not
+// '0' to '9'.
 inline unsigned leading_digits(std::uint64_t bytes) {
   const std::uint64_t above_nine = (bytes + 0x7676767676767676) | bytes;
   return static_cast<unsigned>(std::countr_zero(above_nine & 0x8080808080808080)) / 8;
 }
 
-// Returns the number that eight digits 0..9 spell, lowest byte first: joins neighbouring digits to
-// pairs, pairs to groups of four, and the two groups to the number.
+// Returns the decimal number of eight digits 0..9, lowest byte first: joins neighbouring digits to pairs,
+// pairs to groups of four, and the two groups to the number.
 inline std::uint64_t join_digits(std::uint64_t bytes) {
   bytes = (bytes * 10 + (bytes >> 8)) & 0x00ff00ff00ff00ff;
   bytes = (bytes * 100 + (bytes >> 16)) & 0x0000ffff0000ffff;
@@ -69,8 +69,8 @@ inline double scale(std::uint64_t mantissa, std::int64_t exponent) {
 
 }  // namespace detail
 
-// Reads digits and appends them to the digits in `value`. Up to seven digits are read without a branch that
-// depends on their number, which a processor could not predict.
+// Reads digits and appends them to the digits of `value`. Reads up to seven digits without a branch on the
+// number of digits, which a processor could not predict.
 inline Digits read_digits(const char* at, const char* end, std::uint64_t value = 0) {
   if constexpr (std::endian::native == std::endian::little) {
     if (end - at >= 8) {
@@ -90,13 +90,13 @@ inline Digits read_digits(const char* at, const char* end, std::uint64_t value =
 }
 
 // Reads [+-] digits [. digits] [e [+-] digits], with a digit before or after the point. Returns the first
-// byte after the number; null if there is no number or it overflows.
+// byte after the number, or null if there is no number or it overflows.
 //
 // A mantissa up to 2^53 and a power of ten up to 22 are exact doubles, so one multiplication or division
 // rounds once (Clinger 1990); all other numbers go to nearest_double.
 inline const char* read_long_decimal(const char* at, const char* text_end, double& value) {
-  const bool negative = *at == '-';
-  if (negative || *at == '+') ++at;
+  const bool is_negative = *at == '-';
+  if (is_negative || *at == '+') ++at;
   const char* const begin = at;
   Digits digits = read_digits(at, text_end);
   std::int64_t count = digits.at - begin;
@@ -110,19 +110,19 @@ inline const char* read_long_decimal(const char* at, const char* text_end, doubl
   if (count == 0) return nullptr;
   const char* end = digits.at;
   if (*end == 'e' || *end == 'E') {
-    std::int64_t written = 0;
-    end = read_exponent(end, written);
+    std::int64_t text_exponent = 0;
+    end = read_exponent(end, text_exponent);
     if (end == nullptr) return nullptr;
-    exponent += written;
+    exponent += text_exponent;
   }
-  double size = 0;
+  double magnitude = 0;
   if (count <= 19 && digits.value <= (std::uint64_t{1} << 53) && exponent >= -22 && exponent <= 22) {
-    size = detail::scale(digits.value, exponent);
+    magnitude = detail::scale(digits.value, exponent);
   } else {
-    size = nearest_double(begin, end);
-    if (!std::isfinite(size)) return nullptr;
+    magnitude = nearest_double(begin, end);
+    if (!std::isfinite(magnitude)) return nullptr;
   }
-  value = negative ? -size : size;
+  value = is_negative ? -magnitude : magnitude;
   return end;
 }
 

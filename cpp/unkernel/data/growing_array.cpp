@@ -12,9 +12,8 @@ namespace {
 
 #ifdef __linux__
 
-// Large blocks are mapped here instead of by malloc. Once a mapped block has been freed, glibc's malloc
-// raises the size from which it maps blocks, and smaller blocks are copied when they grow. Mapped blocks grow
-// without a copy.
+// Large blocks are mapped without malloc, because mapped blocks grow without a copy. glibc's malloc also maps
+// large blocks, but raises its threshold whenever a mapped block is freed.
 constexpr std::size_t smallest_mapping = std::size_t{1} << 20;
 
 bool is_mapped(std::size_t bytes) { return bytes >= smallest_mapping; }
@@ -51,9 +50,9 @@ void* new_block(std::size_t bytes) {
 }
 
 void* reallocate(void* block, std::size_t bytes) {
-  void* moved = std::realloc(block, bytes);
-  if (moved == nullptr) throw std::bad_alloc();
-  return moved;
+  void* new_location = std::realloc(block, bytes);
+  if (new_location == nullptr) throw std::bad_alloc();
+  return new_location;
 }
 
 }  // namespace
@@ -66,10 +65,10 @@ void* resize_block(void* block, std::size_t old_bytes, std::size_t new_bytes) {
   }
   if (is_mapped(old_bytes) && is_mapped(new_bytes)) return remap(block, old_bytes, new_bytes);
   if (!is_mapped(old_bytes) && !is_mapped(new_bytes)) return reallocate(block, new_bytes);
-  void* moved = new_block(new_bytes);
-  if (block != nullptr) std::memcpy(moved, block, std::min(old_bytes, new_bytes));
+  void* new_location = new_block(new_bytes);
+  if (block != nullptr) std::memcpy(new_location, block, std::min(old_bytes, new_bytes));
   free_block(block, old_bytes);
-  return moved;
+  return new_location;
 }
 
 void free_block(void* block, std::size_t bytes) noexcept {

@@ -13,8 +13,8 @@ namespace unkernel::data {
 
 namespace detail {
 
-// Work like realloc and free, for blocks whose size the caller remembers. A null pointer stands for zero
-// bytes. Throws std::bad_alloc if memory runs out; the old block then stays valid.
+// Work like realloc and free, but the caller passes the size of the block. A null pointer stands for zero
+// bytes. resize_block throws std::bad_alloc if memory runs out; the old block then stays valid.
 void* resize_block(void* block, std::size_t old_bytes, std::size_t new_bytes);
 void free_block(void* block, std::size_t bytes) noexcept;
 
@@ -39,14 +39,14 @@ class GrowingArray {
   std::span<T> span() { return {data_, size_}; }
   std::span<const T> span() const { return {data_, size_}; }
 
-  // Appends `count` uninitialised items and returns a pointer to the first.
+  // Appends `count` uninitialised items and returns a pointer to the first of them.
   T* extend(std::size_t count) {
     if (count > max_size() - size_) throw std::bad_alloc();
     const std::size_t needed = size_ + count;
     if (needed > capacity_) set_capacity(std::max(needed, capacity_ + capacity_ / 2));
-    T* added = data_ + size_;
+    T* first = data_ + size_;
     size_ = needed;
-    return added;
+    return first;
   }
 
   void push_back(T item) { *extend(1) = item; }

@@ -36,7 +36,7 @@ constexpr std::uint64_t choose3(std::uint64_t n) {
   const std::uint64_t pairs = choose2(n);
   return pairs % 3 == 0 ? pairs / 3 * (n - 2) : (n - 2) / 3 * pairs;
 }
-// For n up to 200,000, where the product below does not overflow.
+// For n up to 200,000, so that the product does not overflow.
 constexpr std::uint64_t choose4(std::uint64_t n) {
   if (n < 4) return 0;
   const std::uint64_t triples = choose3(n);
@@ -52,8 +52,7 @@ class ConjunctionIndex {
   int degree() const { return degree_; }
   Basis basis() const { return basis_; }
 
-  // Returns the first number of the block of rank a, which is also the number of conjunctions of the ranks
-  // below a.
+  // Returns the first number of the block of rank a, which is the number of conjunctions of smaller ranks.
   Key block(std::uint64_t a) const {
     const std::uint64_t shift = basis_ == Basis::monomials ? 1 : 0;
     Key first = 1 + a;
@@ -69,8 +68,8 @@ class ConjunctionIndex {
   Key quadruples(std::uint64_t a) const {
     return triples(a) + choose2(basis_ == Basis::monomials ? a + 2 : a);
   }
-  // Return the offset of the first triple, or of the first quadruple, with this second rank b. `triangle`
-  // also locates the third rank of quadruples.
+  // Return the offset, from the first triple or the first quadruple, of the conjunctions with second rank b.
+  // The third rank of quadruples also has the offset triangle().
   Key triangle(std::uint64_t b) const { return choose2(basis_ == Basis::monomials ? b + 1 : b); }
   Key tetrahedron(std::uint64_t b) const { return choose3(basis_ == Basis::monomials ? b + 2 : b); }
 
@@ -81,33 +80,33 @@ class ConjunctionIndex {
     return degree_ == 3 ? 3'000'000 : 140'000;
   }
 
-  // Returns the conjunction of a number. Searches start at the ranks of `before`, the conjunction of a
-  // smaller number (if there is one), so that decoding ascending numbers takes a few steps per number.
-  Conjunction decode(Key key, const Conjunction& before = {}) const {
+  // Returns the conjunction of a number. Searches start at the ranks of `previous`, the conjunction of a
+  // smaller number, so that decoding ascending numbers takes a few steps per number.
+  Conjunction decode(Key key, const Conjunction& previous = {}) const {
     if (key == 0) return {};
     const std::uint64_t a =
-        find_largest([&](std::uint64_t rank) { return block(rank) <= key; }, before.ranks[0]);
-    const bool same_largest = a == before.ranks[0];
-    Key rest = key - block(a);
-    if (rest == 0) return {1, {a, 0, 0, 0}};
-    if (rest < triples(a)) return {2, {a, rest - 1, 0, 0}};
-    if (degree_ == 3 || rest < quadruples(a)) {
-      rest -= triples(a);
-      const std::uint64_t b = find_largest([&](std::uint64_t rank) { return triangle(rank) <= rest; },
-                                           same_largest && before.size == 3 ? before.ranks[1] : 0);
-      return {3, {a, b, rest - triangle(b), 0}};
+        find_largest([&](std::uint64_t rank) { return block(rank) <= key; }, previous.ranks[0]);
+    const bool has_same_largest = a == previous.ranks[0];
+    Key offset = key - block(a);
+    if (offset == 0) return {1, {a, 0, 0, 0}};
+    if (offset < triples(a)) return {2, {a, offset - 1, 0, 0}};
+    if (degree_ == 3 || offset < quadruples(a)) {
+      offset -= triples(a);
+      const std::uint64_t b = find_largest([&](std::uint64_t rank) { return triangle(rank) <= offset; },
+                                           has_same_largest && previous.size == 3 ? previous.ranks[1] : 0);
+      return {3, {a, b, offset - triangle(b), 0}};
     }
-    rest -= quadruples(a);
-    const std::uint64_t b = find_largest([&](std::uint64_t rank) { return tetrahedron(rank) <= rest; },
-                                         same_largest && before.size == 4 ? before.ranks[1] : 0);
-    rest -= tetrahedron(b);
-    const std::uint64_t c = find_largest([&](std::uint64_t rank) { return triangle(rank) <= rest; }, 0);
-    return {4, {a, b, c, rest - triangle(c)}};
+    offset -= quadruples(a);
+    const std::uint64_t b = find_largest([&](std::uint64_t rank) { return tetrahedron(rank) <= offset; },
+                                         has_same_largest && previous.size == 4 ? previous.ranks[1] : 0);
+    offset -= tetrahedron(b);
+    const std::uint64_t c = find_largest([&](std::uint64_t rank) { return triangle(rank) <= offset; }, 0);
+    return {4, {a, b, c, offset - triangle(c)}};
   }
 
  private:
-  // Returns the largest rank for which a monotone predicate holds; it must hold for `low`. No conjunction
-  // with a number has a rank above most_features(), and up to this rank nothing overflows.
+  // Returns the largest rank for which a monotone predicate holds; it must hold for `low`. All ranks are at
+  // most most_features(), so the predicate does not overflow.
   template <class Holds>
   std::uint64_t find_largest(const Holds& holds, std::uint64_t low) const {
     const std::uint64_t end = most_features() + 1;

@@ -4,9 +4,9 @@
 //                c^2 of x^p, |p| = k:  C(d,k) r^(d-k) gamma^k  k! / prod_i p_i!
 //   plain map    c = 1 for every monomial of degree <= d  (eq. (5))
 //
-// Over binary features x^2 = x, so all monomials with the same *support* T coincide and their c^2 add up: a
-// set of k features has c^2 = D_k, the k-th finite difference at 0 of the kernel as a function of the overlap
-// (Yoshinaga & Kitsuregawa 2009).
+// Over binary features x^2 = x, so all monomials with the same *support* T have the same value, and their c^2
+// add up: a set of k features has c^2 = D_k, the k-th finite difference at 0 of the kernel as a function of
+// the overlap (Yoshinaga & Kitsuregawa 2009).
 #pragma once
 
 #include <cmath>
@@ -24,7 +24,8 @@ struct FeatureMap {
   double gamma;
   double coef0;
 
-  // Returns c^2 of a monomial of `order` factors whose exponents' factorials multiply to `repeats`.
+  // Returns c^2 of a monomial of `order` factors. `repeats` is the product of the factorials of its
+  // exponents.
   double monomial(int order, int repeats) const {
     if (order > degree) return 0.0;
     if (kind == Kind::plain) return 1.0;
@@ -62,9 +63,9 @@ struct FeatureMap {
   }
 };
 
-// The factors by which a model over sets scores a row whose values are not 0 or 1. The weight of a set is the
-// sum of the weights of its monomials, which stay in fixed proportions throughout training. So the factor of
-// a set is the mean of these monomials, weighted by their shares, which is 1 if all values are 1.
+// The factors of sets in the score of a row whose values are not 0 or 1. The weight of a set is the sum of
+// the weights of its monomials, which have fixed proportions in training. So the factor of a set is the mean
+// of these monomials, weighted by their proportions. It is 1 if all values are 1.
 class SetFactors {
  public:
   explicit SetFactors(const FeatureMap& map) {

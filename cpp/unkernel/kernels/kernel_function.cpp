@@ -17,8 +17,8 @@ UNKERNEL_CLONES void powers(const KernelFunction& kernel, double* values, std::s
     const std::size_t chunk_size = count - first < max_chunk ? count - first : max_chunk;
     for (std::size_t k = 0; k < chunk_size; ++k) bases[k] = kernel.gamma * chunk[k] + kernel.coef0;
     for (std::size_t k = 0; k < chunk_size; ++k) chunk[k] = 1.0;
-    for (int rest = kernel.degree; rest > 0; rest /= 2) {
-      if (rest % 2 == 1) {
+    for (int exponent = kernel.degree; exponent > 0; exponent /= 2) {
+      if (exponent % 2 == 1) {
         for (std::size_t k = 0; k < chunk_size; ++k) chunk[k] *= bases[k];
       }
       for (std::size_t k = 0; k < chunk_size; ++k) bases[k] *= bases[k];

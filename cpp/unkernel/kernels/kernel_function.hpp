@@ -16,7 +16,7 @@ struct KernelFunction {
   double gamma;
   double coef0;
 
-  // The norms are squared; only RBF uses them.
+  // Returns the kernel value. The norms are squared; only RBF uses norms.
   double operator()(double product, double row_norm, double vector_norm) const {
     switch (type) {
       case Type::linear: return product;
@@ -27,7 +27,7 @@ struct KernelFunction {
   }
 
  private:
-  // A squared distance that rounding has made negative is 0.
+  // Returns exp(-gamma distance). A squared distance that is negative because of rounding counts as 0.
   double decay(double distance) const {
     double value = distance < 0.0 ? 0.0 : distance;
     exponentials(-gamma, &value, 1);
@@ -35,8 +35,8 @@ struct KernelFunction {
   }
 };
 
-// Replaces products x'z by kernel values; for RBF with gamma >= 0, replaces squared distances, which must be
-// nonnegative. Results are within 1.25 ulp of the exact exp of -gamma times the distance.
+// Replaces products x'z by kernel values. For RBF, replaces squared distances, which must be nonnegative, as
+// must gamma; results are within 1.25 ulp of the exact exp(-gamma distance).
 void kernel_values(const KernelFunction& kernel, double* values, std::size_t count);
 
 }  // namespace unkernel::kernels

@@ -19,11 +19,11 @@ using kernels::Key;
 
 Basis basis_of(const DistinctRows& examples) { return examples.binary() ? Basis::sets : Basis::monomials; }
 
-// Numbers the conjunctions of one block in order of appearance. Small blocks use an array over the block,
-// large blocks a hash map. Array and map are reused for later blocks.
+// Numbers the conjunctions of one block in order of appearance: with an array over the block if the block is
+// small, else with a hash map. Later blocks reuse the array and the map.
 class SegmentNumbering {
  public:
-  void begin(Key block_size) {
+  void begin_block(Key block_size) {
     use_array_ = block_size <= largest_array;
     numbered_places_.clear();
     if (use_array_ && array_.size() < block_size) array_.resize(block_size, 0);
@@ -38,7 +38,8 @@ class SegmentNumbering {
     }
     return slot;
   }
-  const std::vector<Key>& end() {
+  // Returns the places in the order of their numbers.
+  const std::vector<Key>& end_block() {
     if (use_array_) {
       for (const Key place : numbered_places_) array_[place] = 0;
     }
@@ -59,21 +60,21 @@ class Condenser {
   Condenser(const DistinctRows& examples, int degree, Records<Local>& records)
       : examples_(examples), index_(degree, basis_of(examples)), occurrences_(examples), records_(records) {}
 
-  // Returns the keys of rank a's segment, and writes the places of all its non-zeros.
-  void segment(std::uint64_t a, SegmentNumbering& numbers, std::vector<Key>& keys) {
+  // Appends the keys of the segment of rank a, and writes the places of all non-zeros in the segment.
+  void write_segment(std::uint64_t a, SegmentNumbering& numbers, std::vector<Key>& keys) {
     const Key block = index_.block(a);
-    numbers.begin(index_.block(a + 1) - block);
+    numbers.begin_block(index_.block(a + 1) - block);
     const auto first = static_cast<std::size_t>(occurrences_.offsets[a]);
     const auto last = static_cast<std::size_t>(occurrences_.offsets[a + 1]);
     for (std::size_t k = first; k < last; ++k) write(occurrences_.places[k], a, numbers);
     keys.push_back(block);
-    for (const Key place : numbers.end()) keys.push_back(block + place);
+    for (const Key place : numbers.end_block()) keys.push_back(block + place);
   }
 
  private:
   using Place = Occurrences::Place;
 
-  // Returns the length of a row's record before the places of its feature at `position`.
+  // Returns the number of places in a row's record before those of the feature at `position`.
   std::int64_t places_before(std::int64_t position) const {
     return static_cast<std::int64_t>(index_.count(static_cast<std::uint64_t>(position))) - 1 - position;
   }
@@ -110,13 +111,11 @@ Columns check_column_count(Columns columns) {
   return columns;
 }
 
-// Works feature by feature and needs no memory per possible conjunction, for cases where very many
-// conjunctions are possible.
+// Condenses feature by feature, without memory per possible conjunction: for very many possible conjunctions.
 template <class Local>
 Columns condense_by_feature(const DistinctRows& examples, int degree, Records<Local>& records, int threads,
                             const Monitor& monitor) {
-  constexpr std::int64_t grain =
-      64;  // features per task; the keys of all tasks are joined in order afterwards
+  constexpr std::int64_t grain = 64;  // features per task
   const std::int64_t features = examples.used_features();
   std::vector<std::vector<Key>> keys(static_cast<std::size_t>((features + grain - 1) / grain));
   std::vector<std::int64_t> lengths(static_cast<std::size_t>(features));
@@ -126,9 +125,9 @@ Columns condense_by_feature(const DistinctRows& examples, int degree, Records<Lo
     std::vector<Key>& task_keys = keys[static_cast<std::size_t>(first / grain)];
     for (std::int64_t a = first; a < last; ++a) {
       monitor.throw_if_stopped();
-      const std::size_t before = task_keys.size();
-      condenser.segment(static_cast<std::uint64_t>(a), numbers, task_keys);
-      lengths[static_cast<std::size_t>(a)] = static_cast<std::int64_t>(task_keys.size() - before);
+      const std::size_t old_size = task_keys.size();
+      condenser.write_segment(static_cast<std::uint64_t>(a), numbers, task_keys);
+      lengths[static_cast<std::size_t>(a)] = static_cast<std::int64_t>(task_keys.size() - old_size);
     }
   });
   Columns columns;
@@ -142,7 +141,7 @@ Columns condense_by_feature(const DistinctRows& examples, int degree, Records<Lo
   return check_column_count(std::move(columns));
 }
 
-// A set of keys that also counts the members that are smaller than a given key.
+// A set of keys. After count(), rank(key) is the number of members smaller than the key.
 class RankedBits {
  public:
   explicit RankedBits(Key size) : words_(size / 64 + 1), smaller_(words_.size()) {}
@@ -161,14 +160,14 @@ class RankedBits {
     }
   }
   std::uint32_t rank(Key key) const {
-    const std::uint64_t before = (std::uint64_t{1} << (key % 64)) - 1;
-    return smaller_[key / 64] + static_cast<std::uint32_t>(std::popcount(word(key / 64) & before));
+    const std::uint64_t smaller_bits = (std::uint64_t{1} << (key % 64)) - 1;
+    return smaller_[key / 64] + static_cast<std::uint32_t>(std::popcount(word(key / 64) & smaller_bits));
   }
   std::vector<Key> members() const {
     std::vector<Key> keys;
     for (std::size_t w = 0; w < words_.size(); ++w) {
-      for (std::uint64_t rest = word(w); rest != 0; rest &= rest - 1) {
-        keys.push_back(64 * w + static_cast<Key>(std::countr_zero(rest)));
+      for (std::uint64_t remaining = word(w); remaining != 0; remaining &= remaining - 1) {
+        keys.push_back(64 * w + static_cast<Key>(std::countr_zero(remaining)));
       }
     }
     return keys;
@@ -200,8 +199,8 @@ void for_each_place(const DistinctRows& examples, const ConjunctionIndex& index,
   }
 }
 
-// Works row by row with one bit per possible conjunction: two passes, with columns numbered in the order of
-// their keys.
+// Condenses row by row in two passes, with one bit per possible conjunction. Columns are numbered in the
+// order of their keys.
 template <class Local>
 Columns condense_by_row(const DistinctRows& examples, const ConjunctionIndex& index, Records<Local>& records,
                         int threads, const Monitor& monitor) {
@@ -298,7 +297,7 @@ namespace {
 template <int Degree, bool Binary>
 std::unique_ptr<StoredRows> condensed_of(const DistinctRows& examples, const kernels::FeatureMap& map,
                                          int threads, const Monitor& monitor) {
-  if (longest_segment(examples, Degree) <= 65536) {
+  if (longest_segment(examples, Degree) <= most_short_places) {
     return std::make_unique<StoredIn<CondensedRows<Degree, Binary, std::uint16_t>>>(examples, map, threads,
                                                                                     monitor);
   }

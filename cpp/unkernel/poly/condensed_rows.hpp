@@ -3,11 +3,10 @@
 // All conjunctions with the same rarest feature share a *segment* of the weight vector, so a column is stored
 // as its place in the segment: 2 bytes per non-zero if no segment is longer than 65,536, else 4 bytes.
 // (Numbering all columns by frequency made a pass a third slower, because it scatters the weights of a row
-// over the whole vector.) Values are not stored: they are products of the entries of x, which the loops have
-// loaded anyway.
+// over the whole vector.) Values are not stored: they are products of the entries of x.
 //
-// A row is one record, so that a random access touches only neighbouring cache lines. The record holds the
-// number of features m; for each feature, the begin of its segment; then the places, feature by feature.
+// A row is one record, so that a random access touches only neighbouring cache lines. The record has the
+// number of features m; the first column of the segment of each feature; then the places, feature by feature.
 //
 // Memory   2 or 4 bytes per non-zero of phi, 4 per feature of x, 8 per conjunction that occurs.
 // Cost     one sequential and one random load per non-zero.
@@ -29,7 +28,10 @@ struct Columns {
   std::vector<kernels::Key> keys;      // one per column
 };
 
-// Returns an upper bound of the longest segment, which decides the width of the stored numbers.
+// A place in a segment of at most this length takes 2 bytes.
+inline constexpr std::int64_t most_short_places = 65536;
+
+// Returns an upper bound of the longest segment.
 std::int64_t longest_segment(const DistinctRows& examples, int degree);
 
 // The records of all rows, in 4-byte words.
@@ -77,8 +79,9 @@ class CondensedRows : public KernelRows {
   void prefetch(std::int64_t i) const {
     const auto* first = reinterpret_cast<const char*>(records_[i]);
     const auto* last = reinterpret_cast<const char*>(records_[i + 1]);
-    // The hardware prefetches the rest of a long record by itself.
-    for (const auto* line = first; line < std::min(last, first + 512); line += 64) __builtin_prefetch(line);
+    constexpr std::ptrdiff_t most_bytes = 512;  // the hardware prefetches the remainder of a longer record
+    for (const auto* line = first; line < std::min(last, first + most_bytes); line += 64)
+      __builtin_prefetch(line);
     if constexpr (!Binary) __builtin_prefetch(values(i));
   }
 
@@ -111,7 +114,8 @@ class CondensedRows : public KernelRows {
  private:
   static std::size_t partners(std::size_t a) { return Binary ? a : a + 1; }
 
-  // Both loops advance `local` over the non-zeros whose rarest feature is the row's a-th.
+  // The non-zeros whose rarest feature is at position a of the row. dot_segment and add_segment advance
+  // `local` beyond these non-zeros.
   static double dot_segment(const double* segment, const Local*& local, const double* x, std::size_t a) {
     const std::size_t pairs = partners(a);
     if constexpr (Binary) {

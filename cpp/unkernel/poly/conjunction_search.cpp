@@ -12,13 +12,13 @@ using kernels::Basis;
 using kernels::Conjunction;
 using kernels::Key;
 
-// The strongest of all conjunctions that one thread has seen.
+// A visitor that collects the strongest of the conjunctions that one thread visits.
 class StrongestCandidates {
  public:
   explicit StrongestCandidates(const SearchRequest& request) : request_(request) {}
 
-  void single(std::size_t, Key key, double sum) { several(key, sum); }
-  void several(Key key, double sum) {
+  void visit_single(std::size_t, Key key, double sum) { visit_several(key, sum); }
+  void visit_several(Key key, double sum) {
     const double strength = std::abs(sum);
     if (strength <= request_.threshold || strength < weakest_strength_) return;
     candidates_.push_back({key, strength});
@@ -29,21 +29,22 @@ class StrongestCandidates {
     candidates_.resize(request_.max_results);
     weakest_strength_ = candidates_.back().strength;
   }
-  bool may_extend(std::size_t, double bound) const { return may_be_among_strongest(bound); }
-  bool may_extend_pair(Key, double bound) const { return may_be_among_strongest(bound); }
+  bool should_extend(std::size_t, double bound) const { return can_be_among_strongest(bound); }
+  bool should_extend_pair(Key, double bound) const { return can_be_among_strongest(bound); }
 
   const std::vector<Candidate>& candidates() const { return candidates_; }
 
  private:
-  // Returns whether a candidate with this bound may be among the strongest. The factor allows for rounding
-  // errors, since sums may be computed in other orders.
-  bool may_be_among_strongest(double bound) const {
-    return bound > request_.threshold && bound * (1.0 + 1e-9) >= weakest_strength_;
+  // Returns whether a candidate with this bound may be among the strongest candidates. Allows for rounding
+  // errors, because sums may be computed in other orders.
+  bool can_be_among_strongest(double bound) const {
+    constexpr double rounding = 1e-9;
+    return bound > request_.threshold && bound * (1.0 + rounding) >= weakest_strength_;
   }
 
   SearchRequest request_;
   std::vector<Candidate> candidates_;
-  double weakest_strength_ = 0.0;  // strength of the weakest candidate, once enough candidates are known
+  double weakest_strength_ = 0.0;  // of the candidates; 0 while there are fewer than max_results
 };
 
 }  // namespace
@@ -70,13 +71,15 @@ LinearConstants::LinearConstants(const kernels::FeatureMap& map, bool binary, Eq
 
 double LinearConstants::of(const Conjunction& conjunction) const {
   const auto& ranks = conjunction.ranks;
-  const bool first_two = ranks[0] == ranks[1];
-  const bool last_two = ranks[1] == ranks[2];
+  const bool equal_first = ranks[0] == ranks[1];
+  const bool equal_last = ranks[1] == ranks[2];
   switch (conjunction.size) {
     case 0: return constant;
     case 1: return single;
-    case 2: return first_two ? square : pair;
-    default: return first_two && last_two ? cube : first_two || last_two ? square_times_other : triple;
+    case 2: return equal_first ? square : pair;
+    default:
+      if (equal_first && equal_last) return cube;
+      return equal_first || equal_last ? square_times_other : triple;
   }
 }
 
@@ -88,7 +91,7 @@ ConjunctionSearch::ConjunctionSearch(const DistinctRows& examples, const kernels
       occurrences_(examples),
       largest_value_(static_cast<std::size_t>(examples.used_features()), 1.0) {
   for (std::size_t k = 0; k < examples.values.size(); ++k) {
-    signed_values_ = signed_values_ || examples.values[k] < 0.0;
+    has_negative_values_ = has_negative_values_ || examples.values[k] < 0.0;
     double& largest = largest_value_[static_cast<std::size_t>(examples.features[k])];
     largest = std::max(largest, std::abs(examples.values[k]));
   }
@@ -117,13 +120,13 @@ double ConjunctionSearch::value_at(const Occurrences::Place& place) const {
                                                    place.position)];
 }
 
-// Keeps the rows that contain the feature. Merges them with the rows of the feature; if the feature has many
-// more rows, a search in each row is faster.
+// Removes the rows that do not contain the feature. Merges `rows` with the rows of the feature; if the
+// feature has many more rows, searches for the feature in each row, which is faster.
 void ConjunctionSearch::keep_rows_with(std::size_t rank, std::vector<MatchingRow>& rows) const {
   constexpr std::size_t max_ratio_for_merge = 8;
   const auto holders = occurrences_.of(rank);
   auto next = holders.begin();
-  std::size_t kept = 0;
+  std::size_t remaining = 0;
   for (const MatchingRow& matching : rows) {
     Occurrences::Place place{matching.place.row, 0};
     if (holders.size() <= max_ratio_for_merge * rows.size()) {
@@ -135,13 +138,13 @@ void ConjunctionSearch::keep_rows_with(std::size_t rank, std::vector<MatchingRow
       const std::int32_t* first =
           examples_.features.data() + examples_.offsets[static_cast<std::size_t>(matching.place.row)];
       const std::int32_t* last = first + matching.place.position + 1;
-      const std::int32_t* candidates = std::lower_bound(first, last, static_cast<std::int32_t>(rank));
-      if (candidates == last || *candidates != static_cast<std::int32_t>(rank)) continue;
-      place.position = static_cast<std::int32_t>(candidates - first);
+      const std::int32_t* feature = std::lower_bound(first, last, static_cast<std::int32_t>(rank));
+      if (feature == last || *feature != static_cast<std::int32_t>(rank)) continue;
+      place.position = static_cast<std::int32_t>(feature - first);
     }
-    rows[kept++] = {matching.place, matching.product * value_at(place)};
+    rows[remaining++] = {matching.place, matching.product * value_at(place)};
   }
-  rows.resize(kept);
+  rows.resize(remaining);
 }
 
 void ConjunctionSearch::append_column(Key key, solve::SparseColumns& columns) const {

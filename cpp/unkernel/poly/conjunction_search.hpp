@@ -1,18 +1,19 @@
-// Finds the conjunctions that correlate most with a vector of row weights: the conjunctions that an
-// l1-regularised model should add.
+// Finds the conjunctions that correlate most with a vector of row weights. These are the conjunctions that
+// should be added to an l1-regularised model.
 //
-// For weights g_i (gradients of the loss in the scores) conjunction T has the strength |sum_i g_i
+// For weights g_i (gradients of the loss in the scores), conjunction T has the strength |sum_i g_i
 // phi_T(x_i)|, phi_T = c_T m_T. Conjunctions are visited by their rarest feature, then by their second
 // feature. The sums of one feature fit into a small array, so nothing is stored per conjunction.
 //
-// Pruning  The rows of a longer conjunction are a subset of those of its prefix, so no strength below a
-//          prefix exceeds c * max(sum of positive, sum of negative g_i m_prefix(x_i)) * (largest |x|)^more.
-//          If this bound is within the threshold, the rows of the prefix are skipped. The result is still
-//          exact. Rows with g_i = 0 cost nothing.
+// Pruning  The rows of a conjunction are a subset of the rows of its prefix. So an extension of a prefix by k
+//          features is at most as strong as
+//          c * max(sum of positive g_i m_prefix(x_i), sum of negative g_i m_prefix(x_i)) * (largest |x|)^k.
+//          If this bound is at most the threshold, the rows of the prefix are skipped. The result is exact.
+//          Rows with g_i = 0 are not visited.
 //
-// Over sets (binary data) all monomials with the same support are equal columns up to their constants. With
-// l1, only the monomial with the largest constant gets weight, and c_T is that constant. Without l1, all of
-// these monomials share the weight, and c_T^2 is the sum of their squared constants.
+// Over sets (binary data), all monomials with the same support are equal columns up to their constants. With
+// l1, only the monomial with the largest constant gets weight, and c_T is its constant. Without l1, all
+// monomials with the same support share the weight, and c_T^2 is the sum of their squared constants.
 //
 // Cost     at most one addition per non-zero of phi; memory 8 bytes per entry of x, and 16 per feature and
 //          thread.
@@ -30,7 +31,7 @@
 
 namespace unkernel::poly {
 
-// How c_T follows from the constants of equal columns.
+// Whether c_T is the largest constant of equal columns, or covers all of their constants.
 enum class EqualColumns { largest_counts, all_count };
 
 class LinearConstants {
@@ -46,7 +47,7 @@ struct Candidate {
   kernels::Key key;
   double strength;
 
-  // Strongest first, ties by key.
+  // Orders candidates by strength, the strongest first; equal strengths by key.
   friend bool operator<(const Candidate& a, const Candidate& b) {
     return a.strength != b.strength ? a.strength > b.strength : a.key < b.key;
   }
@@ -72,7 +73,7 @@ class ConjunctionSearch {
   // Appends the entries of the column without its constant; the caller finishes the column.
   void append_entries(kernels::Key key, solve::SparseColumns& columns) const;
 
-  // In conjunction_visits.hpp.
+  // Visits all conjunctions with one visitor per thread; see conjunction_visits.hpp.
   template <class Visitor>
   void visit_all(std::span<const double> row_weights, std::span<Visitor> visitors,
                  const Monitor& monitor) const;
@@ -81,8 +82,8 @@ class ConjunctionSearch {
 
  private:
   struct Buffers;
-  // A row that contains all features of the current conjunction, the position of the first feature in the
-  // row, and the product of their values.
+  // A row that contains all features of the current conjunction, with the position of the first feature and
+  // the product of the values of all features.
   struct MatchingRow {
     Occurrences::Place place;
     double product;
@@ -99,7 +100,7 @@ class ConjunctionSearch {
   kernels::ConjunctionIndex index_;
   LinearConstants constants_;
   Occurrences occurrences_;
-  bool signed_values_ = false;
+  bool has_negative_values_ = false;
   std::vector<double> largest_value_;  // |x| of any feature up to this rank, at least 1
 };
 

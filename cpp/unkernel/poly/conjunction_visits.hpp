@@ -1,12 +1,13 @@
-// Visits the conjunctions of some rows with their sums, and skips the subtrees that the visitor rules out.
+// Visits the conjunctions of some rows with their sums, and skips the extensions that the visitor excludes.
 // Included by conjunction_search.cpp and partial_sums.cpp only.
 //
-// A visitor has
-//   single(rank, key, sum)        takes a feature and its sum, with its constant
-//   several(key, sum)             takes a conjunction of several features and its sum, with its constant
-//   may_extend(rank, bound)       returns whether to visit the conjunctions that extend a first feature;
-//                                 none of them is stronger than the bound
-//   may_extend_pair(key, bound)   returns the same for a pair
+// A visitor has the functions
+//   visit_single(rank, key, sum)     is called with a feature and its sum, times its constant
+//   visit_several(key, sum)          is called with a conjunction of several features and its sum, times its
+//                                    constant
+//   should_extend(rank, bound)       returns whether to visit the extensions of a first feature; their
+//                                    strengths are at most `bound`
+//   should_extend_pair(key, bound)   returns whether to visit the extensions of a pair
 #pragma once
 
 #include <algorithm>
@@ -28,8 +29,8 @@ inline double larger_side(double sum, double mass) { return 0.5 * (mass + std::a
 
 // The buffers of one thread.
 struct ConjunctionSearch::Buffers {
-  // A row that contains the current prefix, its features before the last one of the prefix, and its weight
-  // times the prefix's value.
+  // A row that contains the current prefix: the row's features before the last feature of the prefix, and the
+  // weight of the row times the value of the prefix.
   struct Prefixed {
     const std::int32_t* features;
     const double* values;
@@ -40,7 +41,7 @@ struct ConjunctionSearch::Buffers {
   explicit Buffers(std::size_t used_features)
       : sums(used_features, 0.0), masses(used_features, 0.0), starts(used_features + 1, 0) {}
 
-  // Sums the weights of the rows by feature and, with Masses, their absolute values.
+  // Adds the weights of the rows by feature to `sums` and, with Masses, their absolute values to `masses`.
   template <bool Binary, bool Masses>
   void add(std::span<const Prefixed> summands) {
     for (const Prefixed& row : summands) {
@@ -80,7 +81,7 @@ struct ConjunctionSearch::Buffers {
   std::vector<double> sums, masses;
   std::vector<Prefixed> rows;        // with the first feature
   std::vector<std::size_t> seconds;  // features whose triples must be examined
-  std::vector<std::int32_t> starts;  // by feature: number of its rows; later where its rows begin in `pairs`
+  std::vector<std::int32_t> starts;  // by feature: first the number of its rows, later their begin in `pairs`
   std::vector<Prefixed> pairs;       // rows by second feature
 };
 
@@ -102,23 +103,23 @@ void ConjunctionSearch::visit(std::size_t rank, std::span<const double> row_weig
     mass += std::abs(weight);
   }
   const kernels::Key block = index_.block(rank);
-  visitor.single(rank, block, constants_.single * sum);
+  visitor.visit_single(rank, block, constants_.single * sum);
   if (index_.degree() == 1) return;
   const double reach = largest_value_[rank];
   const double pair = Binary ? constants_.pair : std::max(constants_.pair, constants_.square);
   const double triple = Binary
                             ? constants_.triple
                             : std::max({constants_.triple, constants_.square_times_other, constants_.cube});
-  const auto side = [&](double s, double m) { return signed_values_ ? m : larger_side(s, m); };
-  if (!visitor.may_extend(rank, side(sum, mass) * std::max(pair * reach, triple * reach * reach))) return;
+  const auto side = [&](double s, double m) { return has_negative_values_ ? m : larger_side(s, m); };
+  if (!visitor.should_extend(rank, side(sum, mass) * std::max(pair * reach, triple * reach * reach))) return;
 
   const bool has_triples = index_.degree() == 3;
   has_triples ? buffers.add<Binary, true>(buffers.rows) : buffers.add<Binary, false>(buffers.rows);
   buffers.seconds.clear();
   buffers.take_sums(buffers.rows, rank + (Binary ? 0 : 1), [&](std::size_t b, double s, double m) {
     const kernels::Key key = block + 1 + b;
-    visitor.several(key, (b == rank ? constants_.square : constants_.pair) * s);
-    if (has_triples && visitor.may_extend_pair(key, side(s, m) * triple * largest_value_[b]))
+    visitor.visit_several(key, (b == rank ? constants_.square : constants_.pair) * s);
+    if (has_triples && visitor.should_extend_pair(key, side(s, m) * triple * largest_value_[b]))
       buffers.seconds.push_back(b);
   });
   if (!buffers.seconds.empty()) visit_triples<Binary>(rank, buffers, visitor);
@@ -151,22 +152,21 @@ void ConjunctionSearch::visit_triples(std::size_t rank, Buffers& buffers, Visito
   const kernels::Key triples = index_.block(rank) + index_.triples(rank);
   std::size_t begin = 0;
   for (const std::size_t b : buffers.seconds) {
-    const auto end =
-        static_cast<std::size_t>(starts[b]);  // was advanced to the end of the bucket while it was filled
+    const auto end = static_cast<std::size_t>(starts[b]);  // filling advanced it to the end of the bucket
     const std::span<const Buffers::Prefixed> rows(buffers.pairs.data() + begin, end - begin);
     begin = end;
     buffers.add<Binary, false>(rows);
     const kernels::Key base = triples + index_.triangle(b);
     buffers.take_sums(rows, b + (Binary ? 0 : 1), [&](std::size_t c, double s, double) {
-      const double constant = b == rank && c == b   ? constants_.cube
-                              : b == rank || c == b ? constants_.square_times_other
-                                                    : constants_.triple;
-      visitor.several(base + c, constant * s);
+      double constant = constants_.triple;
+      if (b == rank || c == b) constant = constants_.square_times_other;
+      if (b == rank && c == b) constant = constants_.cube;
+      visitor.visit_several(base + c, constant * s);
     });
   }
 }
 
-// One visitor per thread.
+// Uses one thread per visitor.
 template <class Visitor>
 void ConjunctionSearch::visit_all(std::span<const double> row_weights, std::span<Visitor> visitors,
                                   const Monitor& monitor) const {

@@ -5,23 +5,23 @@
 
 namespace unkernel::poly {
 
-double checked_cost(double cost) {
-  // With larger costs, the rounding errors of a loss of zero would outweigh the penalty.
-  constexpr double largest = 1e20;
-  if (!(cost > 0.0 && cost <= largest))
+double require_valid_cost(double cost) {
+  // With larger costs, the rounding errors of a loss of zero would exceed the penalty.
+  constexpr double largest_cost = 1e20;
+  if (!(cost > 0.0 && cost <= largest_cost))
     throw std::invalid_argument("C times the weights must be positive, and at most 1e20");
   return cost;
 }
 
 double CostFactors::of(const Label& label) const {
-  return checked_cost(C * class_weights[static_cast<std::size_t>(label.code)] * label.weight);
+  return require_valid_cost(C * class_weights[static_cast<std::size_t>(label.code)] * label.weight);
 }
 
 std::vector<solve::Costs> costs_of_residuals(const DistinctRows& examples, double C, double below,
                                              double above) {
   std::vector<solve::Costs> costs;
   for (const Label& label : examples.labels) {
-    const double cost = checked_cost(C * label.weight);
+    const double cost = require_valid_cost(C * label.weight);
     costs.push_back({cost * below, cost * above});
   }
   return costs;

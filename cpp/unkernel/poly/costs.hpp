@@ -11,7 +11,7 @@
 namespace unkernel::poly {
 
 // Returns the cost; throws std::invalid_argument unless it is positive and at most 1e20.
-double checked_cost(double cost);
+double require_valid_cost(double cost);
 
 struct CostFactors {
   double C;

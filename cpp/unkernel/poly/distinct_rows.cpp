@@ -24,8 +24,7 @@ struct HashedRow {
 template <class Number>
 using Entries = std::vector<std::pair<Number, double>>;
 
-// Sorts the entries of a row by their numbers. Rows are often sorted already, if all features are equally
-// frequent.
+// Sorts the entries of a row by their numbers.
 template <class Number>
 void sort_entries(std::span<Number> numbers, std::span<double> values, Entries<Number>& scratch) {
   if (std::is_sorted(numbers.begin(), numbers.end())) return;
@@ -62,11 +61,11 @@ class DistinctRowsBuilder {
     return static_cast<std::size_t>(input_.offsets[static_cast<std::size_t>(row) + 1]);
   }
 
-  // One pass over the input in its own order: checks and hashes rows, and counts non-zeros.
+  // Checks and hashes the rows and counts their non-zeros, in one pass over the input.
   void scan_rows() {
     hashed_.resize(static_cast<std::size_t>(input_.rows()));
     sizes_.resize(static_cast<std::size_t>(input_.rows()));
-    std::atomic<bool> all_ones{true};
+    std::atomic<bool> is_binary{true};
     parallel_ranges(threads_, input_.rows(), row_grain, [&](std::int64_t first, std::int64_t last) {
       bool ones = true;
       for (std::int64_t row = first; row < last; ++row) {
@@ -74,9 +73,9 @@ class DistinctRowsBuilder {
         scan_row(row, row_of_ones);
         if (weight(row) > 0.0) ones = ones && row_of_ones;  // rows without weight have no influence
       }
-      if (!ones) all_ones = false;
+      if (!ones) is_binary = false;
     });
-    binary_ = all_ones;
+    binary_ = is_binary;
     std::erase_if(hashed_, [&](const HashedRow& item) { return !(weight(item.row) > 0.0); });
     if (hashed_.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
       throw std::invalid_argument("more than 2^31 - 1 training rows");
@@ -114,7 +113,7 @@ class DistinctRowsBuilder {
     return k;
   }
 
-  bool equal(std::int64_t a, std::int64_t b) const {
+  bool are_equal(std::int64_t a, std::int64_t b) const {
     if (merge_ == Merge::examples && code(a) != code(b)) return false;
     std::size_t i = next_nonzero(begin(a), end(a));
     std::size_t j = next_nonzero(begin(b), end(b));
@@ -126,8 +125,8 @@ class DistinctRowsBuilder {
     return i == end(a) && j == end(b);
   }
 
-  // Rows with equal hashes are now contiguous. Different rows may share a hash, so each run of equal hashes
-  // is split by comparing its rows.
+  // Rows with equal hashes are contiguous after scan_rows. Different rows may have equal hashes, so the rows
+  // of each run of equal hashes are compared.
   void merge_equal_rows() {
     result_.places.assign(static_cast<std::size_t>(input_.rows()), -1);
     result_.label_offsets.push_back(0);
@@ -139,7 +138,7 @@ class DistinctRowsBuilder {
         const auto first_different =
             std::stable_partition(hashed_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
                                   hashed_.begin() + static_cast<std::ptrdiff_t>(end_of_hash),
-                                  [&](const HashedRow& item) { return equal(row, item.row); });
+                                  [&](const HashedRow& item) { return are_equal(row, item.row); });
         const auto end_of_equal = static_cast<std::size_t>(first_different - hashed_.begin());
         add_distinct_row(first, end_of_equal);
         first = end_of_equal;
@@ -172,26 +171,26 @@ class DistinctRowsBuilder {
     result_.labels.push_back({code, weight});
   }
 
-  // Counts the rows of each column: in an array by column if columns are few enough, else in an array over
-  // the sorted columns that occur.
+  // Counts the rows of each column: in an array by column if there are few columns, else in an array over the
+  // sorted columns that occur.
   void number_features() {
     const auto nonzeros = static_cast<std::int64_t>(input_.columns.size());
-    const bool dense = input_.features <= std::max<std::int64_t>(std::int64_t{1} << 20, 4 * nonzeros);
-    if (!dense) collect_columns();
-    std::vector<std::int32_t> counts(dense ? static_cast<std::size_t>(input_.features) : occurring_.size(),
-                                     0);
-    std::vector<bool> distinct(static_cast<std::size_t>(input_.rows()), false);
-    for (const std::int64_t row : sources_) distinct[static_cast<std::size_t>(row)] = true;
+    const bool is_dense = input_.features <= std::max<std::int64_t>(std::int64_t{1} << 20, 4 * nonzeros);
+    if (!is_dense) collect_columns();
+    std::vector<std::int32_t> counts(
+        is_dense ? static_cast<std::size_t>(input_.features) : occurring_columns_.size(), 0);
+    std::vector<bool> is_source(static_cast<std::size_t>(input_.rows()), false);
+    for (const std::int64_t row : sources_) is_source[static_cast<std::size_t>(row)] = true;
     for (std::int64_t row = 0; row < input_.rows(); ++row) {
-      if (!distinct[static_cast<std::size_t>(row)]) continue;
+      if (!is_source[static_cast<std::size_t>(row)]) continue;
       for (std::size_t k = begin(row); k < end(row); ++k) {
         if (input_.values[k] != 0.0) ++counts[slot(k)];
       }
     }
-    rank_by(counts, dense);
+    rank_by(counts, is_dense);
   }
 
-  void rank_by(std::vector<std::int32_t>& counts, bool dense) {
+  void rank_by(std::vector<std::int32_t>& counts, bool is_dense) {
     std::vector<std::int64_t> order;
     for (std::size_t s = 0; s < counts.size(); ++s) {
       if (counts[s] > 0) order.push_back(static_cast<std::int64_t>(s));
@@ -203,25 +202,27 @@ class DistinctRowsBuilder {
     for (std::size_t rank = 0; rank < order.size(); ++rank) {
       const auto s = static_cast<std::size_t>(order[rank]);
       ranks_[s] = static_cast<std::int32_t>(rank);
-      result_.columns.push_back(dense ? order[rank] : static_cast<std::int64_t>(occurring_[s]));
+      result_.columns.push_back(is_dense ? order[rank] : static_cast<std::int64_t>(occurring_columns_[s]));
     }
   }
 
   void collect_columns() {
     for (const std::int64_t row : sources_) {
       for (std::size_t k = begin(row); k < end(row); ++k) {
-        if (input_.values[k] != 0.0) occurring_.push_back(input_.columns[k]);
+        if (input_.values[k] != 0.0) occurring_columns_.push_back(input_.columns[k]);
       }
     }
-    std::sort(occurring_.begin(), occurring_.end());
-    occurring_.erase(std::unique(occurring_.begin(), occurring_.end()), occurring_.end());
+    std::sort(occurring_columns_.begin(), occurring_columns_.end());
+    occurring_columns_.erase(std::unique(occurring_columns_.begin(), occurring_columns_.end()),
+                             occurring_columns_.end());
   }
 
   std::size_t slot(std::size_t k) const {
     const Index column = input_.columns[k];
-    if (occurring_.empty()) return static_cast<std::size_t>(column);
-    return static_cast<std::size_t>(std::lower_bound(occurring_.begin(), occurring_.end(), column) -
-                                    occurring_.begin());
+    if (occurring_columns_.empty()) return static_cast<std::size_t>(column);
+    return static_cast<std::size_t>(
+        std::lower_bound(occurring_columns_.begin(), occurring_columns_.end(), column) -
+        occurring_columns_.begin());
   }
 
   void fill() {
@@ -276,9 +277,9 @@ class DistinctRowsBuilder {
   std::vector<HashedRow> hashed_;
   std::vector<std::int32_t> sizes_;    // non-zeros of each input row
   std::vector<std::int64_t> sources_;  // input row of each distinct row
-  std::vector<Index> occurring_;  // the sorted columns that occur; filled only if an array over all columns
-                                  // would be too large
-  std::vector<std::int32_t> ranks_;  // by column, or by index in occurring_
+  // The sorted columns that occur; empty if an array over all columns is small enough.
+  std::vector<Index> occurring_columns_;
+  std::vector<std::int32_t> ranks_;  // by column, or by index in occurring_columns_
   DistinctRows result_;
 };
 
@@ -326,18 +327,18 @@ DistinctRows renumbered(const DistinctRows& rows, std::span<const std::int64_t> 
   return result;
 }
 
-ChosenRows choose_rows(const DistinctRows& rows, std::span<const std::int64_t> chosen) {
+ChosenRows choose_rows(const DistinctRows& rows, std::span<const std::int64_t> rows_to_choose) {
   ChosenRows result;
   result.offsets.push_back(0);
-  for (const std::int64_t row : chosen) {
+  for (const std::int64_t row : rows_to_choose) {
     if (row < 0 || row >= rows.rows()) throw std::out_of_range("there is no row " + std::to_string(row));
     result.offsets.push_back(result.offsets.back() + rows.row_size(row));
   }
   result.columns.resize(static_cast<std::size_t>(result.offsets.back()));
   result.values.resize(result.columns.size(), 1.0);
   Entries<std::int64_t> scratch;
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const auto source = static_cast<std::size_t>(rows.offsets[static_cast<std::size_t>(chosen[i])]);
+  for (std::size_t i = 0; i < rows_to_choose.size(); ++i) {
+    const auto source = static_cast<std::size_t>(rows.offsets[static_cast<std::size_t>(rows_to_choose[i])]);
     const auto first = static_cast<std::size_t>(result.offsets[i]);
     const auto size = static_cast<std::size_t>(result.offsets[i + 1]) - first;
     for (std::size_t k = 0; k < size; ++k) {

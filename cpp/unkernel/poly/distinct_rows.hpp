@@ -1,10 +1,10 @@
 // The training set of all solvers in `poly`.
 //
 // Rows with equal features are merged into one row with the sum of their weights for each class; rows of
-// weight zero are dropped. Losses are multiplied by weights, so the problem is the same but smaller: fitting
-// repeated rows and fitting weighted rows are the same computation. Rows are ordered by a hash of their
-// content, so the order of the input does not matter. Features are renumbered by descending frequency among
-// the distinct rows, ties by column.
+// weight zero are dropped. Losses are multiplied by weights, so the smaller problem has the same solution:
+// fitting repeated rows and fitting weighted rows are the same computation. Rows are ordered by a hash of
+// their content, so the order of the input does not matter. Features are renumbered by descending frequency
+// among the distinct rows, and by column if frequencies are equal.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,7 @@ struct DistinctRows {
   LargeVector<double> values;               // empty when every value is 1
   std::vector<std::int64_t> label_offsets;  // rows + 1
   std::vector<Label> labels;
-  std::vector<std::uint64_t>
-      hashes;  // of features and values, ascending; a hash identifies its row in a warm start
+  std::vector<std::uint64_t> hashes;  // of features and values, ascending; identify rows in warm starts
   std::vector<std::int64_t> columns;  // rank -> column of the input
   std::vector<std::int32_t> places;   // row of the input -> distinct row, -1 if it has no weight
 
@@ -54,28 +53,29 @@ struct DistinctRows {
   }
 };
 
-// Whether to merge equal rows of different classes (`rows`) or only equal rows of the same class
-// (`examples`). Regression needs the latter, because its losses have one target.
+// Whether to merge all equal rows (`rows`), or only equal rows of the same class (`examples`). Regression
+// needs `examples`, because its losses have one target.
 enum class Merge { rows, examples };
 
-// `weights` may be empty: then all are 1. Columns must be sorted and unique in each row; values finite.
+// Merges equal rows. If `weights` is empty, all weights are 1. In each row, columns must be sorted and
+// unique, and values finite.
 template <class Index>
 DistinctRows distinct_examples(const data::CsrView<Index, double>& input,
                                std::span<const std::int32_t> classes, std::span<const double> weights,
                                Merge merge, int threads);
 
-// Returns the rows with features numbered by `columns`, a superset of the columns of the rows, without
-// duplicates. Unless `binary`, values are kept, or set to 1 if there are none. With this function, all parts
-// of a training set can number features in the same way.
+// Returns the rows with features numbered by `columns`, which must contain all columns of the rows, without
+// duplicates. If `binary`, the result has no values; else, rows without values get values of 1. With this
+// function, all parts of a training set can number features in the same way.
 DistinctRows renumbered(const DistinctRows& rows, std::span<const std::int64_t> columns, bool binary);
 
-// Chosen rows in the form of the input: columns ascend in each row.
+// Rows in the form of the input: columns ascend in each row.
 struct ChosenRows {
   std::vector<std::int64_t> offsets, columns;
   std::vector<double> values;
 };
 
-ChosenRows choose_rows(const DistinctRows& rows, std::span<const std::int64_t> chosen);
+ChosenRows choose_rows(const DistinctRows& rows, std::span<const std::int64_t> rows_to_choose);
 
 // Returns the weighted variance of all entries of the matrix, zeros included: scikit-learn's gamma="scale" is
 // 1 / (columns * variance).

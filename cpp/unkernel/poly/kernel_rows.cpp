@@ -17,14 +17,14 @@ double KernelRows::squared_norm(std::int64_t i) const {
   return map_.kernel(p1, p2, p3);
 }
 
-// Multiplies dense rows as blocks, because multiplying their few zeros is cheaper than following indices.
+// Multiplies dense rows as blocks, because multiplying by their few zeros is cheaper than reading indices.
 std::vector<double> KernelRows::gram(std::span<const std::int32_t> subset, int threads) const {
-  constexpr double dense_enough = 0.125;
+  constexpr double min_density = 0.125;
   double nonzeros = 0.0;
   for (const std::int32_t i : subset) nonzeros += static_cast<double>(end(i) - begin(i));
   const double cells = static_cast<double>(subset.size()) * static_cast<double>(examples_.used_features());
-  const bool by_blocks = map_.kind == kernels::FeatureMap::Kind::kernel && nonzeros >= dense_enough * cells;
-  return by_blocks ? gram_by_blocks(subset, threads) : gram_by_rows(subset, threads);
+  const bool is_dense = map_.kind == kernels::FeatureMap::Kind::kernel && nonzeros >= min_density * cells;
+  return is_dense ? gram_by_blocks(subset, threads) : gram_by_rows(subset, threads);
 }
 
 std::vector<double> KernelRows::gram_by_blocks(std::span<const std::int32_t> subset, int threads) const {
@@ -48,7 +48,10 @@ std::vector<double> KernelRows::gram_by_blocks(std::span<const std::int32_t> sub
     double* row = matrix.data() + i * count;
     for (std::size_t j = 0; j <= i; ++j) {
       const double base = map_.gamma * row[j] + map_.coef0;
-      row[j] = map_.degree == 1 ? base : map_.degree == 2 ? base * base : base * base * base;
+      double value = base;
+      if (map_.degree >= 2) value *= base;
+      if (map_.degree >= 3) value *= base;
+      row[j] = value;
     }
     for (std::size_t j = 0; j < i; ++j) matrix[j * count + i] = row[j];
   }

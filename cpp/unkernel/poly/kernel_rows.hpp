@@ -11,8 +11,8 @@
 
 namespace unkernel::poly {
 
-// c^2 by the exponents of a monomial. Over sets (binary data) no rank repeats and only the first four are
-// used.
+// c^2 by the exponents of a monomial. Over sets (binary data), no rank repeats, and only `constant`,
+// `single`, `pair` and `triple` are used.
 struct SquaredConstants {
   SquaredConstants(const kernels::FeatureMap& map, bool binary)
       : constant(map.monomial(0, 1)),
@@ -30,7 +30,9 @@ struct SquaredConstants {
       case 0: return constant;
       case 1: return single;
       case 2: return a == b ? square : pair;
-      default: return a == b && b == c ? cube : a == b || b == c ? square_times_other : triple;
+      default:
+        if (a == b && b == c) return cube;
+        return a == b || b == c ? square_times_other : triple;
     }
   }
 

@@ -14,9 +14,8 @@ namespace {
 
 using kernels::Key;
 
-// Returns column numbers in the order of their keys. They are already sorted, except inside condensed
-// segments.
-std::vector<std::pair<Key, std::size_t>> ordered_columns(const Columns& columns) {
+// Returns column numbers in the order of their keys. Only columns in the same condensed segment need sorting.
+std::vector<std::pair<Key, std::size_t>> order_columns(const Columns& columns) {
   std::vector<std::pair<Key, std::size_t>> order;
   order.reserve(columns.keys.size());
   for (std::size_t column = 1; column < columns.keys.size(); ++column) {
@@ -29,9 +28,9 @@ std::vector<std::pair<Key, std::size_t>> ordered_columns(const Columns& columns)
 }
 
 void append_if_used(Key key, std::size_t column, const WeightVectors& vectors, Conjunctions& conjunctions) {
-  bool used = false;
-  for (const auto& vector : vectors) used = used || vector.data()[column] != 0.0;
-  if (!used) return;
+  bool is_used = false;
+  for (const auto& vector : vectors) is_used = is_used || vector.data()[column] != 0.0;
+  if (!is_used) return;
   conjunctions.keys.push_back(key);
   for (const auto& vector : vectors) conjunctions.weights.push_back(vector.data()[column]);
 }
@@ -39,13 +38,14 @@ void append_if_used(Key key, std::size_t column, const WeightVectors& vectors, C
 }  // namespace
 
 void check_scale(const kernels::FeatureMap& map) {
-  const double highest = map.monomial(map.degree, 1);
-  if (!(highest > 1e-250 && highest < 1e250)) {
+  constexpr double smallest_constant = 1e-250, largest_constant = 1e250;
+  const double constant = map.monomial(map.degree, 1);
+  if (!(constant > smallest_constant && constant < largest_constant)) {
     throw std::invalid_argument(
         "gamma to the power of the degree is too small or too large to compute with: scale the features");
   }
   for (int size = 0; size < map.degree; ++size) {
-    if (!(map.monomial(size, 1) < 1e250)) {
+    if (!(map.monomial(size, 1) < largest_constant)) {
       throw std::invalid_argument(
           "coef0 to the power of the degree is too large to compute with: lower coef0");
     }
@@ -54,7 +54,7 @@ void check_scale(const kernels::FeatureMap& map) {
 
 StorageEstimate estimate_and_plan(const DistinctRows& examples, const MapOptions& options, int problems) {
   StorageEstimate estimate = estimate_storage(examples, options.map.degree, problems);
-  if (split_is_considered(options.storage, estimate, options.memory) && can_be_split(examples, options.map)) {
+  if (should_plan_split(options.storage, estimate, options.memory) && can_split(examples, options.map)) {
     estimate.split = plan_split(examples, options.map.degree, problems, options.memory);
   }
   if (has_kernel_model(options.map)) estimate_kernel(examples, problems, estimate);
@@ -75,7 +75,7 @@ Conjunctions conjunctions_of(const StoredRows& rows, const WeightVectors& vector
   Conjunctions conjunctions;
   for (const auto& vector : vectors) conjunctions.intercept.push_back(vector.data()[0]);
   if (rows.columns() != nullptr) {
-    for (const auto& [key, column] : ordered_columns(*rows.columns())) {
+    for (const auto& [key, column] : order_columns(*rows.columns())) {
       append_if_used(key, column, vectors, conjunctions);
     }
     return conjunctions;

@@ -1,5 +1,5 @@
-// Mapped rows phi(x) of a training set in the best storage, and the weights of conjunctions of weighted sums
-// of these rows.
+// Mapped rows phi(x) of a training set in the fastest storage that fits, and the weights of conjunctions of
+// weighted sums of these rows.
 #pragma once
 
 #include <cstddef>
@@ -28,12 +28,13 @@ using WeightVectors = std::vector<LargeArray<double>>;
 // The weights of one or several scores, by conjunction.
 struct Conjunctions {
   std::vector<kernels::Key>
-      keys;                       // ascending; only conjunctions with a non-zero weight, without the constant
-  std::vector<double> weights;    // keys x scores
+      keys;                     // of the conjunctions with a non-zero weight, ascending, without the constant
+  std::vector<double> weights;  // keys x scores
   std::vector<double> intercept;  // the weight of the constant, one per score
 };
 
-// Weights are divided by powers of gamma for the model. Throws unless these powers are normal numbers.
+// Throws std::invalid_argument if a power of gamma or coef0 is so large or small that weights, which are
+// divided by such powers, would not be normal numbers.
 void check_scale(const kernels::FeatureMap& map);
 
 StorageEstimate estimate_and_plan(const DistinctRows& examples, const MapOptions& options, int problems);
@@ -46,15 +47,15 @@ Conjunctions conjunctions_of(const StoredRows& rows, const WeightVectors& vector
 // Mapped rows for solvers that represent weights as sums of rows. The examples must outlive this object.
 class MappedRows {
  public:
-  // `vectors_per_row` is the number of values that the solver keeps per row. Throws NotEnoughMemory, with the
-  // sizes, if these values or the rows do not fit.
+  // `vectors_per_row` is the number of values that the solver stores per row. Throws NotEnoughMemory, with
+  // the sizes, if these values or the rows do not fit.
   MappedRows(const DistinctRows& examples, const MapOptions& options, int vectors_per_row,
              const Monitor& monitor);
 
   const StoredRows& stored() const { return *stored_; }
   Storage storage() const { return storage_; }
 
-  // For w = sum_i coefficients_i phi(x_i): the scores of all rows, and the weights of conjunctions.
+  // Return the scores of all rows, and the weights of conjunctions, for w = sum_i coefficients_i phi(x_i).
   std::vector<double> scores(std::span<const double> coefficients, Threads threads) const;
   Conjunctions weights_of(std::span<const double> coefficients, Threads threads) const;
 

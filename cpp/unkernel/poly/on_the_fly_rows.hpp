@@ -62,8 +62,8 @@ class OnTheFlyRows : public KernelRows {
     }
   }
 
-  // Returns phi(x_i) over the columns that occur. After a step of 1 from zero, each column contains c^2 m,
-  // where phi is c m.
+  // Returns phi(x_i) = c m over the columns that occur, computed from the c^2 m that a step of 1 adds to a
+  // weight.
   solve::MappedRows mapped() const {
     solve::MappedRows rows;
     const auto nonzeros = static_cast<std::size_t>(std::ceil(mean_map_size_ * static_cast<double>(size())));
@@ -111,7 +111,7 @@ class OnTheFlyRows : public KernelRows {
     }
   }
 
-  // Returns c^2 of every column: the change of its weight after a step of 1 with a row of ones.
+  // Returns c^2 of every column.
   std::vector<double> column_constants() const {
     std::vector<double> constants(dimension());
     kernels::Conjunction conjunction;
@@ -124,7 +124,7 @@ class OnTheFlyRows : public KernelRows {
 
   static std::size_t rank(std::int32_t feature) { return static_cast<std::size_t>(feature); }
 
-  // If ranks may repeat, position a is its own partner.
+  // Returns the number of partners of position a: earlier positions and, if ranks may repeat, a itself.
   static std::size_t partners(std::size_t a) { return Binary ? a : a + 1; }
 
   double dot_block(const double* block, const std::int32_t* f, const double* x, std::size_t a) const {

@@ -13,7 +13,7 @@ namespace {
 
 using kernels::Key;
 
-// Hashes a key into a bucket, in the same way in every process.
+// Returns the bucket of a key, which is the same in every process.
 std::size_t bucket_of(Key key, std::size_t buckets) {
   return static_cast<std::size_t>(Random::mix(key)) & (buckets - 1);
 }
@@ -27,13 +27,13 @@ class FeatureVisitor {
  public:
   explicit FeatureVisitor(FeatureBounds& result) : bounds_(result) {}
 
-  void single(std::size_t rank, Key, double sum) { bounds_.sums[rank] = sum; }
-  void several(Key, double) {}
-  bool may_extend(std::size_t rank, double bound) {
+  void visit_single(std::size_t rank, Key, double sum) { bounds_.sums[rank] = sum; }
+  void visit_several(Key, double) {}
+  bool should_extend(std::size_t rank, double bound) {
     bounds_.bounds[rank] = bound;
     return false;
   }
-  bool may_extend_pair(Key, double) { return false; }
+  bool should_extend_pair(Key, double) { return false; }
 
  private:
   FeatureBounds& bounds_;  // threads write to different ranks
@@ -43,9 +43,9 @@ class LiveVisitor {
  public:
   explicit LiveVisitor(const LiveConjunctions& live) : live_(live) {}
 
-  void single(std::size_t, Key, double) {}  // already summed in step 1
-  bool may_extend(std::size_t rank, double) const { return live_.features[rank] != 0; }
-  bool may_extend_pair(Key key, double) const {
+  void visit_single(std::size_t, Key, double) {}  // summed in step 1
+  bool should_extend(std::size_t rank, double) const { return live_.features[rank] != 0; }
+  bool should_extend_pair(Key key, double) const {
     return !live_.pair_buckets.empty() && live_.pair_buckets[bucket_of(key, live_.pair_buckets.size())] != 0;
   }
 
@@ -58,15 +58,15 @@ class BucketVisitor : public LiveVisitor {
   BucketVisitor(const LiveConjunctions& live, std::size_t buckets)
       : LiveVisitor(live), largest(buckets, 0.0), smallest(buckets, 0.0), below(buckets, 0.0) {}
 
-  void several(Key key, double sum) {
+  void visit_several(Key key, double sum) {
     const std::size_t bucket = bucket_of(key, largest.size());
     largest[bucket] = std::max(largest[bucket], sum);
     smallest[bucket] = std::min(smallest[bucket], sum);
   }
-  bool may_extend_pair(Key key, double bound) {
+  bool should_extend_pair(Key key, double bound) {
     double& largest_bound = below[bucket_of(key, below.size())];
     largest_bound = std::max(largest_bound, bound);
-    return LiveVisitor::may_extend_pair(key, bound);
+    return LiveVisitor::should_extend_pair(key, bound);
   }
 
   std::vector<double> largest, smallest, below;
@@ -74,17 +74,17 @@ class BucketVisitor : public LiveVisitor {
 
 class SumVisitor : public LiveVisitor {
  public:
-  SumVisitor(const LiveConjunctions& live, std::span<const std::uint8_t> wanted)
-      : LiveVisitor(live), wanted_(wanted) {}
+  SumVisitor(const LiveConjunctions& live, std::span<const std::uint8_t> requested_buckets)
+      : LiveVisitor(live), requested_buckets_(requested_buckets) {}
 
-  void several(Key key, double sum) {
-    if (wanted_[bucket_of(key, wanted_.size())] != 0) result.push_back({key, sum});
+  void visit_several(Key key, double sum) {
+    if (requested_buckets_[bucket_of(key, requested_buckets_.size())] != 0) result.push_back({key, sum});
   }
 
   std::vector<std::pair<Key, double>> result;
 
  private:
-  std::span<const std::uint8_t> wanted_;
+  std::span<const std::uint8_t> requested_buckets_;
 };
 
 }  // namespace
@@ -117,11 +117,11 @@ BucketBounds bucket_bounds(const ConjunctionSearch& search, std::span<const doub
 }
 
 ConjunctionSums sums_in_buckets(const ConjunctionSearch& search, std::span<const double> row_weights,
-                                const LiveConjunctions& live, std::span<const std::uint8_t> wanted_buckets,
+                                const LiveConjunctions& live, std::span<const std::uint8_t> requested_buckets,
                                 int threads, const Monitor& monitor) {
-  check_buckets(wanted_buckets.size());
+  check_buckets(requested_buckets.size());
   std::vector<SumVisitor> visitors(static_cast<std::size_t>(std::max(threads, 1)),
-                                   SumVisitor(live, wanted_buckets));
+                                   SumVisitor(live, requested_buckets));
   search.visit_all(row_weights, std::span(visitors), monitor);
   std::vector<std::pair<Key, double>> all;
   for (const SumVisitor& visitor : visitors)

@@ -1,16 +1,16 @@
-// Finds the strongest conjunctions if rows are divided into several parts, each of which can only sum its own
+// Finds the strongest conjunctions if rows are divided into several parts and each part can sum only its own
 // rows.
 //
 // A conjunction with sum s_k in part k has the strength |sum_k s_k|. Conjunctions whose strength exceeds a
 // threshold are found in three steps with small messages:
 //
-// 1. Features: each part sends its sum of each feature, and a bound of its sums of longer conjunctions below
-//    that feature (conjunction_search.hpp). If the bounds of all parts add up to at most the threshold, no
-//    longer conjunction can exceed it. All other features are `live`.
-// 2. Buckets: conjunctions below live features are hashed into buckets. For each bucket a part sends its
-//    largest and its smallest sum. Added up over the parts, they bound all strengths in the bucket. For
-//    triples, a bound of the triples below the pairs of a bucket comes first.
-// 3. Sums: for conjunctions in buckets beyond the threshold, each part sends key and sum.
+// 1. Features: for each feature, each part sends the feature's sum, and a bound of the sums of longer
+//    conjunctions whose rarest feature it is (conjunction_search.hpp). If the bounds of all parts add up to
+//    at most the threshold, no longer conjunction can exceed the threshold. All other features are *live*.
+// 2. Buckets: longer conjunctions of live features are hashed into buckets. For each bucket, each part sends
+//    its largest and its smallest sum. Added up over the parts, these sums bound all strengths in the bucket.
+//    Triples need two rounds: the first bounds the triples that extend the pairs of a bucket.
+// 3. Sums: for conjunctions in buckets whose bound exceeds the threshold, each part sends key and sum.
 //
 // Cost     each step visits every conjunction of the part's live features once. Memory: 16 bytes per bucket
 //          and thread, 24 for degree 3.
@@ -27,12 +27,12 @@ namespace unkernel::poly {
 
 struct FeatureBounds {
   std::vector<double> sums;    // by rank
-  std::vector<double> bounds;  // by rank: of longer conjunctions whose rarest feature has this rank
+  std::vector<double> bounds;  // by rank: for longer conjunctions whose rarest feature has this rank
 };
 
 struct BucketBounds {
   std::vector<double> largest, smallest;  // of the sums; 0 if no sum has that sign
-  std::vector<double> below;              // of triples below the pairs in the bucket
+  std::vector<double> below;              // bounds of the triples that extend pairs in the bucket
 };
 
 struct ConjunctionSums {
@@ -54,7 +54,7 @@ BucketBounds bucket_bounds(const ConjunctionSearch& search, std::span<const doub
                            const Monitor& monitor);
 
 ConjunctionSums sums_in_buckets(const ConjunctionSearch& search, std::span<const double> row_weights,
-                                const LiveConjunctions& live, std::span<const std::uint8_t> wanted_buckets,
+                                const LiveConjunctions& live, std::span<const std::uint8_t> requested_buckets,
                                 int threads, const Monitor& monitor);
 
 }  // namespace unkernel::poly

@@ -38,8 +38,9 @@ SparsePart::SparsePart(const DistinctRows& examples, const SparseOptions& option
 }
 
 void SparsePart::use(std::span<const Key> keys) {
-  const bool longer = keys.size() >= keys_.size() && std::ranges::equal(keys.first(keys_.size()), keys_);
-  if (!longer) {
+  const bool extends_keys =
+      keys.size() >= keys_.size() && std::ranges::equal(keys.first(keys_.size()), keys_);
+  if (!extends_keys) {
     keys_.clear();
     columns_ = solve::SparseColumns(examples_.binary());
   }
@@ -58,12 +59,12 @@ void SparsePart::use(std::span<const Key> keys) {
     }
     keys_.push_back(key);
   }
-  forget_anchors();
+  remove_anchors();
   move_to(std::vector<double>(keys_.size() * outputs(), 0.0));
 }
 
-// Without anchors, the loss covers only the rows of this part.
-void SparsePart::forget_anchors() {
+// Sets the anchors to zero, so that the loss covers only the rows of this part.
+void SparsePart::remove_anchors() {
   loss_.set(1.0, keys_.size(), std::vector<solve::Anchor>(keys_.size() * outputs(), {0.0, 0.0, 0.0}));
 }
 
@@ -171,7 +172,7 @@ std::vector<double> SparsePart::losses_along(std::span<const double> direction,
   return result;
 }
 
-std::vector<double> SparsePart::propose(const Knowledge& all, std::int64_t steps, Monitor& monitor) {
+std::vector<double> SparsePart::propose(const TotalLoss& all, std::int64_t steps, Monitor& monitor) {
   check_weights_size(all.gradients);
   check_weights_size(all.curvatures);
   const std::vector<double> part_gradients = gradients();
@@ -196,16 +197,16 @@ std::vector<double> SparsePart::propose(const Knowledge& all, std::int64_t steps
   for (std::size_t p = 0; p < weights_.size(); ++p) {
     if (weights_[p] != 0.0) solver.add_weight(p % keys_.size(), p / keys_.size(), weights_[p]);
   }
-  // The part knows only some of the rows, so exact solutions are not worth their time.
+  // The model of a part with only some of the rows is not exact, so an exact solution is not worth its time.
   const bool rough = part_curvature < total_curvature;
   solver.run(0.0, steps, rough);
-  forget_anchors();
-  std::vector<double> proposed;
+  remove_anchors();
+  std::vector<double> proposal;
   for (std::size_t k = 0; k < outputs(); ++k) {
     const auto weights = solver.weights(k);
-    proposed.insert(proposed.end(), weights.begin(), weights.end());
+    proposal.insert(proposal.end(), weights.begin(), weights.end());
   }
-  return proposed;
+  return proposal;
 }
 
 std::span<const double> SparsePart::row_gradients(std::size_t output) const {
@@ -231,15 +232,16 @@ BucketBounds SparsePart::bucket_bounds(std::size_t output, const LiveConjunction
 }
 
 ConjunctionSums SparsePart::sums_in_buckets(std::size_t output, const LiveConjunctions& live,
-                                            std::span<const std::uint8_t> wanted,
+                                            std::span<const std::uint8_t> requested_buckets,
                                             const Monitor& monitor) const {
   check_live(output, live);
-  return poly::sums_in_buckets(search_, row_gradients(output), live, wanted, options_.threads, monitor);
+  return poly::sums_in_buckets(search_, row_gradients(output), live, requested_buckets, options_.threads,
+                               monitor);
 }
 
 std::vector<Key> SparsePart::occurring(const Monitor& monitor) const {
-  // Zero sums are not visited. Random row weights make sums nonzero, except for conjunctions that do not
-  // occur.
+  // Conjunctions with sums of zero are not visited. With random row weights, only the sums of conjunctions
+  // that do not occur are zero.
   Random random(0);
   std::vector<double> row_weights(loss_.part_rows());
   for (double& weight : row_weights) weight = 1.0 + 0x1p-64 * static_cast<double>(random.next());

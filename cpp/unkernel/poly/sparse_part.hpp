@@ -1,12 +1,12 @@
-// One part of the rows in training that is distributed over many parts. It computes its share of the
-// objective, proposes better weights, and sums conjunctions that are not in use yet.
+// A part of the rows in distributed training. It computes its share of the objective, proposes better
+// weights, and sums conjunctions that are not in use yet.
 //
 // All parts number features in the same way (`renumbered`). The conjunctions in use are given by their keys.
-// Their weights are the weights that the penalty sees, w in phi_T w with phi_T = c_T m_T, output-major: [k *
+// Their weights are the w in phi_T w with phi_T = c_T m_T, to which the penalty applies; output-major: [k *
 // keys + j].
 //
-// Every result is a sum over the part's rows, so adding up the parts gives the sum over all rows. Proposals
-// are explained in solve/anchored_loss.hpp.
+// Every result is a sum over the part's rows, so the results of all parts add up to the sum over all rows.
+// solve/anchored_loss.hpp explains proposals.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,21 @@
 
 namespace unkernel::poly {
 
-// Returns the constants c_T of conjunctions over sets of binary features or over monomials.
+// Returns the constants c_T of conjunctions: sets of binary features, or monomials.
 std::vector<double> conjunction_constants(const kernels::FeatureMap& map, bool binary, EqualColumns equal,
                                           std::span<const kernels::Key> keys);
 
 class SparsePart {
  public:
-  // Uses one class against the rest with the squared hinge, all classes with the logistic loss. The examples
-  // must outlive the part.
+  // With the squared hinge, `problem` is the class that is trained against the rest; the logistic loss has
+  // all classes. The examples must outlive the part.
   SparsePart(const DistinctRows& examples, const SparseOptions& options, std::int64_t problem);
 
   std::size_t outputs() const { return loss_.outputs(); }
   std::size_t columns() const { return keys_.size(); }
 
-  // Sets the conjunctions in use, and their weights to 0. Keeps columns that are already in use in the same
-  // order. Throws NotEnoughMemory.
+  // Sets the conjunctions in use, and sets their weights to 0. If `keys` begins with the conjunctions in use,
+  // their columns are not computed again. Throws NotEnoughMemory.
   void use(std::span<const kernels::Key> keys);
   void move_to(std::span<const double> weights);
 
@@ -52,21 +52,22 @@ class SparsePart {
   std::vector<double> hessian_product(std::span<const double> direction) const;
 
   // Proposes weights that lower the part's model of the total objective, after this number of Newton steps.
-  // The model knows gradients and curvatures of the loss of all rows. To the curvature of each weight in this
-  // part it adds the curvature that is missing, and at least `damping` times the curvature of all rows.
-  struct Knowledge {
-    std::span<const double> gradients;
-    std::span<const double> curvatures;
+  // To the curvature of each weight in this part, the model adds the curvature that is missing, and at least
+  // `damping` times the curvature of the loss of all rows.
+  struct TotalLoss {
+    std::span<const double> gradients;   // by weight, of the loss of all rows
+    std::span<const double> curvatures;  // by weight, of the loss of all rows
     double damping;
   };
-  std::vector<double> propose(const Knowledge& all, std::int64_t steps, Monitor& monitor);
+  std::vector<double> propose(const TotalLoss& total, std::int64_t steps, Monitor& monitor);
 
-  // See partial_sums.hpp; these use the gradients of one output.
+  // The steps of partial_sums.hpp, for the gradients of one output.
   FeatureBounds feature_bounds(std::size_t output, const Monitor& monitor) const;
   BucketBounds bucket_bounds(std::size_t output, const LiveConjunctions& live, std::size_t buckets,
                              const Monitor& monitor) const;
   ConjunctionSums sums_in_buckets(std::size_t output, const LiveConjunctions& live,
-                                  std::span<const std::uint8_t> wanted, const Monitor& monitor) const;
+                                  std::span<const std::uint8_t> requested_buckets,
+                                  const Monitor& monitor) const;
 
   // Returns the conjunctions of two and more features that occur in the rows; ascending.
   std::vector<kernels::Key> occurring(const Monitor& monitor) const;
@@ -75,7 +76,7 @@ class SparsePart {
   std::span<const double> row_gradients(std::size_t output) const;
   std::span<const double> check_weights_size(std::span<const double> weights) const;
   void check_live(std::size_t output, const LiveConjunctions& live) const;
-  void forget_anchors();
+  void remove_anchors();
   std::vector<double> scores_of(std::span<const double> weights) const;
   std::vector<double> sum_by_weight(std::span<const double> row_gradients) const;
   void multiply_by_curvatures(std::span<double> changes) const;

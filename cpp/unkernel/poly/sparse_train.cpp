@@ -26,23 +26,23 @@ using solve::ScoreLoss;
 // constant represents them, because it needs the smallest weight.
 class WorkingSet {
  public:
-  WorkingSet(const ConjunctionSearch& search, bool binary, bool sharing, double memory)
-      : search_(search), columns_(binary), sharing_(sharing), memory_(memory) {}
+  WorkingSet(const ConjunctionSearch& search, bool binary, bool shares_columns, double memory)
+      : search_(search), columns_(binary), shares_columns_(shares_columns), memory_(memory) {}
 
   const solve::SparseColumns& columns() const { return columns_; }
   const std::vector<Key>& keys() const { return keys_; }
   bool contains(Key key) const { return places_.find(key) != nullptr; }
-  std::size_t conjunctions() const {
-    return places_.size();
-  }  // more than columns if conjunctions share columns
+  // Returns the number of conjunctions, which may exceed the number of columns.
+  std::size_t conjunctions() const { return places_.size(); }
 
-  // Returns the column of the conjunction; its weight is in units of that column's scale.
+  // Adds a conjunction unless it is in use, and returns its column. Its weight is in units of the column's
+  // scale.
   std::size_t add(Key key) {
     if (const std::uint32_t* place = places_.find(key)) return *place;
     const auto place = static_cast<std::uint32_t>(keys_.size());
     search_.append_column(key, columns_);
-    if (sharing_) {
-      if (const auto equal = equal_column()) {
+    if (shares_columns_) {
+      if (const auto equal = find_equal_column()) {
         columns_.drop_last();
         return places_[key] = *equal;
       }
@@ -58,15 +58,15 @@ class WorkingSet {
   }
 
  private:
-  // Returns an earlier column with the same rows as the last column and at least its scale. If there is none,
-  // remembers the last column by its rows.
-  std::optional<std::uint32_t> equal_column() {
+  // Returns an earlier column with the same rows as the last column and at least its scale. If there is no
+  // such column, later calls can find the last column by its rows.
+  std::optional<std::uint32_t> find_equal_column() {
     const std::size_t last = columns_.size() - 1;
     const auto rows = columns_.rows(last);
     std::uint64_t hash = 0;
     for (const std::int32_t row : rows) hash += Random::mix(static_cast<std::uint64_t>(row));
-    std::uint32_t& place =
-        column_by_rows_[hash >> 1];  // 0 for a new hash; comparing with column 0 is then harmless
+    // 0 for a new hash: the last column is then compared with column 0.
+    std::uint32_t& place = column_by_rows_[hash >> 1];
     if (place < last && columns_.scale(place) >= columns_.scale(last) &&
         std::ranges::equal(rows, columns_.rows(place))) {
       return place;
@@ -77,7 +77,7 @@ class WorkingSet {
 
   const ConjunctionSearch& search_;
   solve::SparseColumns columns_;
-  bool sharing_;
+  bool shares_columns_;
   double memory_;
   std::vector<Key> keys_;
   FlatMap<Key, std::uint32_t> places_;
@@ -97,7 +97,8 @@ class SparseProblem {
         working_(search, binary, binary && options.penalty.l2 == 0.0, options.memory),
         solver_(working_.columns(), loss, options.penalty, seed, monitor) {}
 
-  // `first_score` is the index of the first score of this problem among the scores of the start.
+  // Starts from the weights of an earlier model. `first_score` is the index of this problem's first score in
+  // `start`.
   void resume(const SparseStart& start, std::size_t first_score) {
     const std::size_t scores = start.intercept.size();
     if (search_.constant_of(0) > 0.0) working_.add(0);
@@ -121,8 +122,8 @@ class SparseProblem {
       outcome.dual_objective = std::max(outcome.dual_objective, dual_over_all(candidates));
       outcome.epochs = solver_.steps();
       const double gap = outcome.objective - outcome.dual_objective;
-      const double goal = options_.tolerance * outcome.objective;
-      outcome.converged = gap <= goal;
+      const double target_gap = options_.tolerance * outcome.objective;
+      outcome.converged = gap <= target_gap;
       progress.epoch = outcome.epochs;
       progress.active = static_cast<std::int64_t>(working_.keys().size());
       progress.relative_gap = outcome.relative_gap();
@@ -134,10 +135,11 @@ class SparseProblem {
       const std::size_t max_added = max_new_columns();
       const std::size_t added = grow(candidates, max_added);
       const bool has_grown = added > 0;
-      const double target = has_grown ? std::max(0.2 * gap, 0.8 * goal) : 0.8 * std::min(gap, goal);
+      const double gap_of_round =
+          has_grown ? std::max(0.2 * gap, 0.8 * target_gap) : 0.8 * std::min(gap, target_gap);
       const std::int64_t steps_left = options_.max_steps - outcome.epochs;
       const bool reached_target =
-          solver_.run(target, has_grown ? std::min(steps_left, steps_per_round) : steps_left,
+          solver_.run(gap_of_round, has_grown ? std::min(steps_left, steps_per_round) : steps_left,
                       4 * added >= max_added && allows_rough_steps());
       if (!has_grown && !reached_target && solver_.steps() < options_.max_steps) {
         if (solver_.steps() == outcome.epochs) return outcome;  // rounding errors prevent further progress
@@ -162,10 +164,10 @@ class SparseProblem {
   std::size_t count_weighted_columns() const {
     std::size_t count = 0;
     for (std::size_t j = 0; j < working_.keys().size(); ++j) {
-      bool used = false;
+      bool is_used = false;
       for (std::size_t output = 0; output < loss_.outputs(); ++output)
-        used = used || solver_.weights(output)[j] != 0.0;
-      count += used ? 1 : 0;
+        is_used = is_used || solver_.weights(output)[j] != 0.0;
+      count += is_used ? 1 : 0;
     }
     return count;
   }
@@ -179,20 +181,22 @@ class SparseProblem {
     return std::max(min_columns, count_weighted_columns());
   }
 
-  // Returns the strongest violation of each conjunction over all outputs, including the working set.
+  // Returns the strongest violators of all outputs, including conjunctions in use; the strongest first.
   std::vector<Candidate> strongest_violators() {
-    const bool all = options_.penalty.l2 > 0.0;  // each violation affects the dual objective
-    const std::size_t most = all ? std::size_t{1} << 60 : max_new_columns() + working_.conjunctions() + 1;
+    constexpr std::size_t no_limit = std::size_t{1} << 60;
+    // With l2, each violation affects the dual objective.
+    const bool needs_all = options_.penalty.l2 > 0.0;
+    const std::size_t max_results = needs_all ? no_limit : max_new_columns() + working_.conjunctions() + 1;
     const std::size_t rows = loss_.rows();
     std::vector<Candidate> candidates;
     strengths_.clear();
     for (std::size_t output = 0; output < loss_.outputs(); ++output) {
-      const auto found = search_.strongest(solver_.gradients().subspan(output * rows, rows),
-                                           {options_.penalty.l1, most, threads_}, monitor_);
-      if (all) {
-        for (const Candidate& candidate : found) strengths_.push_back(candidate.strength);
+      const auto violators = search_.strongest(solver_.gradients().subspan(output * rows, rows),
+                                               {options_.penalty.l1, max_results, threads_}, monitor_);
+      if (needs_all) {
+        for (const Candidate& candidate : violators) strengths_.push_back(candidate.strength);
       }
-      candidates.insert(candidates.end(), found.begin(), found.end());
+      candidates.insert(candidates.end(), violators.begin(), violators.end());
     }
     std::sort(candidates.begin(), candidates.end());
     return candidates;
@@ -211,7 +215,7 @@ class SparseProblem {
     return solve::best_dual(loss_, solver_.gradients(), options_.penalty, strengths_, largest);
   }
 
-  // Returns the number of columns added.
+  // Adds the strongest candidates that are not in use. Returns the number of added columns.
   std::size_t grow(const std::vector<Candidate>& candidates, std::size_t max_added) {
     std::size_t added = 0;
     for (const Candidate& candidate : candidates) {
@@ -223,8 +227,8 @@ class SparseProblem {
     return added;
   }
 
-  // A search costs little compared with a step on many columns, and better columns lower the objective more
-  // than better weights.
+  // Few, because a search costs little compared with a step on many columns, and better columns lower the
+  // objective more than better weights.
   static constexpr std::int64_t steps_per_round = 4;
 
   const ConjunctionSearch& search_;
@@ -243,7 +247,7 @@ struct WeightEntry {
   double weight;
 };
 
-// Collects one row of weights per conjunction, sorted by key.
+// Writes one row of weights per conjunction to `trained`, sorted by key.
 void collect(std::vector<WeightEntry> entries, std::size_t scores, Trained& trained) {
   std::sort(entries.begin(), entries.end(),
             [](const WeightEntry& a, const WeightEntry& b) { return a.key < b.key; });
@@ -277,7 +281,7 @@ Trained train_sparse(const DistinctRows& examples, const SparseOptions& options,
   const auto scores = static_cast<std::size_t>(problem_count(static_cast<int>(options.class_weights.size())));
   const auto problems = static_cast<std::int64_t>(options.loss == SparseLoss::logistic ? 1 : scores);
   const std::size_t outputs = scores / static_cast<std::size_t>(problems);
-  const int threads_each =
+  const int threads_per_problem =
       std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
   const ConjunctionSearch search(examples, options.map);
   std::vector<std::vector<WeightEntry>> weights(static_cast<std::size_t>(problems));
@@ -288,7 +292,8 @@ Trained train_sparse(const DistinctRows& examples, const SparseOptions& options,
   parallel_for(options.threads, problems, [&](std::int64_t number) {
     const auto p = static_cast<std::size_t>(number);
     const auto loss = sparse_loss_of(examples, options, number);
-    SparseProblem problem(search, *loss, options, examples.binary(), threads_each, options.seed + p, monitor);
+    SparseProblem problem(search, *loss, options, examples.binary(), threads_per_problem, options.seed + p,
+                          monitor);
     problem.resume(start, p);
     trained.outcomes[p] = problem.solve({"training", number, problems, 0, 0, 0, 1.0});
     for (std::size_t j = 0; j < problem.keys().size(); ++j) {

@@ -1,13 +1,13 @@
-// Trains sparse models: exact l1 (or elastic net) over all conjunctions, but only a few are ever stored.
+// Trains sparse models: exact l1 (or elastic net) over all conjunctions, of which only a few are stored.
 //
 // Problem   min_w  sum_Tk [ l1 |w_Tk| + l2/2 w_Tk^2 ] + sum_i L_i(w'phi(x_i)),  L the squared hinge, eq. (17)
 //           of Chang et al. 2010, or the logistic loss; more than two classes are trained one against the
 //           rest (squared hinge), or jointly with softmax (logistic)
-// Method    a working set: the model is solved on some conjunctions (proximal_newton.hpp); then the
-//           conjunctions that violate their optimality condition most are added (conjunction_search.hpp),
-//           twice as many as have weights, until no violation matters. Conjunctions that cannot enter the
-//           model are never stored. Conjunctions of binary features that hold in the same rows are one column
-//           under l1.
+// Method    a working set: the problem is solved on some conjunctions (proximal_newton.hpp); then the
+//           conjunctions that violate their optimality condition most are added (conjunction_search.hpp), at
+//           most as many as have weights, until the gap is certified. Conjunctions that cannot enter the
+//           model are never stored. With l1 alone, conjunctions of binary features that hold in the same rows
+//           share one column.
 // Stop      (P - D) / P <= tolerance, where D certifies the optimum over *all* conjunctions.
 #pragma once
 
@@ -44,15 +44,15 @@ struct SparseOptions {
 std::unique_ptr<solve::ScoreLoss> sparse_loss_of(const DistinctRows& examples, const SparseOptions& options,
                                                  std::int64_t problem);
 
-// Weights of an earlier model with the same feature numbering, in the form of Trained; may be empty for a
-// cold start.
+// Weights of an earlier model with the same feature numbering, in the form of Trained; empty for a cold
+// start.
 struct SparseStart {
   std::span<const kernels::Key> keys;
   std::span<const double> weights;
   std::span<const double> intercept;
 };
 
-// Trained::dimension is the number of stored conjunctions; there are no duals.
+// Trains a sparse model. Trained::dimension is the number of stored columns; Trained::duals is empty.
 Trained train_sparse(const DistinctRows& examples, const SparseOptions& options, const SparseStart& start,
                      Monitor& monitor);
 

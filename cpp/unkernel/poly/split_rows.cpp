@@ -13,7 +13,7 @@
 namespace unkernel::poly {
 namespace {
 
-// The table of R has at most this many values, so that it fits into the cache.
+// The largest number of values in the table of R, so that the table fits into the cache.
 constexpr std::int64_t most_codes = std::int64_t{1} << 20;
 
 std::span<const std::int32_t> features_of(const DistinctRows& examples, std::int64_t i) {
@@ -27,7 +27,7 @@ std::int64_t common_size(const DistinctRows& examples, std::int64_t i, std::int6
   return std::ranges::lower_bound(features, head) - features.begin();
 }
 
-// The largest numbers of features that two rows can share; the codes must represent them.
+// The largest numbers of common and of rare features that two rows can share, and the codes of such numbers.
 struct Overlaps {
   Overlaps(const DistinctRows& examples, std::int64_t head) {
     for (std::int64_t i = 0; i < examples.rows(); ++i) {
@@ -58,8 +58,8 @@ std::vector<std::int64_t> frequencies(const DistinctRows& examples) {
   return counts;
 }
 
-// Estimates the number of pairs of rows that share a rare feature, one from rank `head` on. Counts a pair
-// once per shared feature, and pairs of a row with itself.
+// Estimates the number of pairs of rows that share a rare feature: a feature from rank `head` on. Counts a
+// pair once per shared feature, and includes pairs of a row with itself.
 double estimate_rare_pairs(std::span<const std::int64_t> counts, std::int64_t head) {
   double pairs = 0.0;
   for (const std::int64_t count : counts.subspan(static_cast<std::size_t>(head))) {
@@ -75,26 +75,26 @@ SplitPlan make_plan(const DistinctRows& examples, std::span<const std::int64_t> 
   const Overlaps overlaps(examples, head);
   SplitPlan plan;
   plan.head = head;
-  plan.wide = !overlaps.fits_into_bits(32, examples.rows());
+  plan.has_wide_pairs = !overlaps.fits_into_bits(32, examples.rows());
   for (std::int64_t i = 0; i < examples.rows(); ++i) {
     plan.entries += static_cast<double>(mapped_size(degree, true, common_size(examples, i, head)));
   }
   plan.pairs = std::min(estimate_rare_pairs(counts, head), rows * rows);
   const double vectors = std::max(problems, 1);
-  const double features =
-      12.0 * static_cast<double>(examples.features.size());  // in the rows and in the model
+  const double features = 12.0 * static_cast<double>(examples.features.size());  // bytes, in rows and model
   const auto table = static_cast<double>(index.count(static_cast<std::uint64_t>(head)));
   if (overlaps.codes() <= most_codes) {
-    plan.bytes = 8.0 * vectors * (table + 2.0 * rows) + (plan.wide ? 8.0 : 4.0) * plan.pairs + 2.0 * features;
+    plan.bytes = 8.0 * vectors * (table + 2.0 * rows) + (plan.has_wide_pairs ? 8.0 : 4.0) * plan.pairs +
+                 2.0 * features;
   }
   return plan;
 }
 
-// Estimates the time of a pass. A pair counts less than an entry, because only steps visit pairs, in
-// contiguous memory.
+// Estimates the time of a pass, in entries. A pair takes less time than an entry, because only steps visit
+// pairs, in contiguous memory.
 double estimate_time(const SplitPlan& plan) {
-  constexpr double pair = 0.3;
-  return plan.entries + pair * plan.pairs;
+  constexpr double time_of_pair = 0.3;
+  return plan.entries + time_of_pair * plan.pairs;
 }
 
 // The rows of each rare feature, by rank.
@@ -139,10 +139,10 @@ class Neighbours {
     return count;
   }
 
-  // Calls visit(row, number of shared rare features), in an order that depends on the data alone. Calls
-  // `ahead` for each row some visits earlier, to prefetch it.
-  template <class Visit, class Ahead>
-  void for_each(std::int64_t i, const Visit& visit, const Ahead& ahead) {
+  // Calls visit(row, number of shared rare features), in an order that depends on the data alone, and
+  // prefetch(row) some visits earlier.
+  template <class Visit, class Prefetch>
+  void for_each(std::int64_t i, const Visit& visit, const Prefetch& prefetch) {
     for (const std::int32_t f : features_of(examples_, i)) {
       if (f < postings_.first) continue;
       for (const std::int32_t j : postings_.of(f)) {
@@ -150,14 +150,14 @@ class Neighbours {
       }
     }
     for (std::size_t k = 0; k < neighbours_.size(); ++k) {
-      ahead(neighbours_[std::min(k + look_ahead, neighbours_.size() - 1)]);
+      prefetch(neighbours_[std::min(k + look_ahead, neighbours_.size() - 1)]);
       visit(neighbours_[k], std::exchange(shared_[static_cast<std::size_t>(neighbours_[k])], 0));
     }
     neighbours_.clear();
   }
 
  private:
-  static constexpr std::size_t look_ahead = 24;
+  static constexpr std::size_t look_ahead = 24;  // visits
 
   const DistinctRows& examples_;
   const Postings& postings_;
@@ -291,7 +291,7 @@ namespace {
 template <int Degree>
 std::unique_ptr<StoredRows> split_of_degree(const DistinctRows& examples, const kernels::FeatureMap& map,
                                             const SplitPlan& plan, int threads, const Monitor& monitor) {
-  if (plan.wide) {
+  if (plan.has_wide_pairs) {
     return std::make_unique<StoredIn<SplitRows<Degree, std::uint64_t>>>(examples, map, plan.head, threads,
                                                                         monitor);
   }

@@ -5,19 +5,19 @@
 //
 //              s_i = sum_j u_j R(x_i, x_j),    R(x, z) = K(x, z) - K(x ∩ head, z ∩ head),
 //
-//            is kept up to date for every row: R is zero unless x_i and x_j share a rare feature, and few
-//            pairs do.
+//            is updated for every row in each step: R is zero unless x_i and x_j share a rare feature, which
+//            few pairs of rows do.
 //
-// The two parts add up to the kernel for every choice of `head`, so the choice trades time for memory without
-// changing the result. A rare feature of m rows has up to m C(|x|, 2) conjunctions, but only m^2 pairs of
-// rows.
+// The two parts add up to the kernel for every `head`, which trades time for memory without changing the
+// result. A rare feature of m rows has up to m C(|x|, 2) conjunctions, but only m^2 pairs of rows.
 //
 // A solver's vector has the dense table first, then s, one number per row. R depends on two small counts: the
 // number of shared common features and the number of shared rare features. A pair is stored as the other row
 // and a code for the two counts.
 //
-// Memory   8 bytes per *possible* conjunction of common features; 4 bytes (8 if the bits do not suffice) per
-//          ordered pair of rows that share a rare feature; 4 bytes per feature of x.
+// Memory   8 bytes per *possible* conjunction of common features; 4 bytes (8 if row and code need more than
+// 32
+//          bits) per ordered pair of rows that share a rare feature; 4 bytes per feature of x.
 // Cost     of a score: one load and one addition per conjunction of the common features of x. A step also
 //          costs one sequential load, one random load and one store per row that shares a rare feature.
 #pragma once
@@ -33,15 +33,15 @@
 namespace unkernel::poly {
 
 struct SplitPlan {
-  std::int64_t head = 0;  // ranks whose conjunctions have weights
-  bool wide = false;      // whether a stored pair takes 8 bytes instead of 4
-  double entries = 0;     // conjunctions of common features, summed over the rows
-  double pairs = 0;       // of rows that share a rare feature; an upper bound
+  std::int64_t head = 0;        // ranks whose conjunctions have weights
+  bool has_wide_pairs = false;  // a stored pair takes 8 bytes instead of 4
+  double entries = 0;           // conjunctions of common features, summed over the rows
+  double pairs = 0;             // of rows that share a rare feature; an upper bound
   double bytes = std::numeric_limits<double>::infinity();  // of the weights of all problems, pairs and model
 };
 
-// Returns the `head` with the fastest expected passes that fits into `memory` (0: no limit); if none fits,
-// the `head` that needs the least memory.
+// Returns the plan with the fastest expected passes of the plans that fit into `memory` bytes (0: no limit).
+// If no plan fits, returns the plan that needs the least memory.
 SplitPlan plan_split(const DistinctRows& examples, int degree, int problems, double memory);
 
 // Returns the rows, restricted to common features.
@@ -54,7 +54,7 @@ class RareKernel {
   RareKernel(const DistinctRows& examples, const kernels::FeatureMap& map, std::int64_t head, int threads,
              const Monitor& monitor);
 
-  // scores_j += step R(x_i, x_j) for all j
+  // Computes scores_j += step R(x_i, x_j) for all j.
   void axpy(std::int64_t i, double step, double* scores) const {
     const Word mask = (Word{1} << code_bits_) - 1;
     const Word* last = words_.data() + offsets_[static_cast<std::size_t>(i) + 1];

@@ -26,10 +26,10 @@ double expected_products(const DistinctRows& examples, int k) {
   double log_absent = 0.0;
   double occurrences = 0.0;
   for (std::int64_t i = 0; i < examples.rows(); ++i) {
-    const double present = binomial(static_cast<double>(examples.row_size(i)), k);
-    occurrences += present;
-    if (present >= possible) return possible;
-    log_absent += std::log1p(-present / possible);
+    const double products = binomial(static_cast<double>(examples.row_size(i)), k);
+    occurrences += products;
+    if (products >= possible) return possible;
+    log_absent += std::log1p(-products / possible);
   }
   return std::min(possible * -std::expm1(log_absent), occurrences);
 }
@@ -82,18 +82,19 @@ StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int p
 
   const double vectors = std::max(problems, 1);  // all weight vectors are kept until the model is built
   const double model = estimate.expected_columns * (8.0 + 8.0 * vectors);
-  const double width = degree == 1 ? 0.0 : longest_segment(examples, degree) <= 65536 ? 2.0 : 4.0;
+  double bytes_per_place = 0.0;
+  if (degree > 1) bytes_per_place = longest_segment(examples, degree) <= most_short_places ? 2.0 : 4.0;
   estimate.on_the_fly_bytes = 8.0 * vectors * estimate.possible_columns + model;
   // Columns and their keys, the model, and the occurrences of each feature.
-  estimate.condensed_bytes = width * estimate.mapped_nonzeros +
+  estimate.condensed_bytes = bytes_per_place * estimate.mapped_nonzeros +
                              estimate.expected_columns * (16.0 + 8.0 * vectors) + model +
                              12.0 * static_cast<double>(examples.features.size());
   return estimate;
 }
 
 // If mapped rows have several times as many entries as there are rows, a step on weights costs more than a
-// step on the kernel matrix. But then the model consists of support vectors. On 0/1 data they predict more
-// slowly than weights; and if there are few weights, training on them is fast anyway.
+// step on the kernel matrix. But a model from the kernel matrix consists of support vectors, which predict
+// more slowly than weights on 0/1 data. And if there are few weights, training on weights is fast, too.
 void estimate_kernel(const DistinctRows& examples, int problems, StorageEstimate& estimate) {
   constexpr double most_rows = 4096;  // 128 MiB
   constexpr double few_weights = 2e5;
@@ -102,9 +103,9 @@ void estimate_kernel(const DistinctRows& examples, int problems, StorageEstimate
   const double vectors = std::max(problems, 1);
   estimate.kernel_bytes = 8.0 * rows * (rows + panel + vectors) +
                           12.0 * static_cast<double>(examples.features.size());  // the model
-  const bool long_maps = estimate.mapped_nonzeros >= 4.0 * rows * rows;
-  const bool many_weights = estimate.expected_columns * vectors >= few_weights;
-  estimate.kernel_pays = !examples.binary() && rows <= most_rows && long_maps && many_weights;
+  const bool has_long_maps = estimate.mapped_nonzeros >= 4.0 * rows * rows;
+  const bool has_many_weights = estimate.expected_columns * vectors >= few_weights;
+  estimate.is_kernel_fastest = !examples.binary() && rows <= most_rows && has_long_maps && has_many_weights;
 }
 
 bool has_kernel_model(const kernels::FeatureMap& map) {
@@ -133,10 +134,12 @@ void check_weights(const StorageEstimate& estimate, double memory) {
 }
 
 double bytes_of(const StorageEstimate& estimate, Storage storage) {
-  return storage == Storage::on_the_fly  ? estimate.on_the_fly_bytes
-         : storage == Storage::condensed ? estimate.condensed_bytes
-         : storage == Storage::kernel    ? estimate.kernel_bytes
-                                         : estimate.split.bytes;
+  switch (storage) {
+    case Storage::on_the_fly: return estimate.on_the_fly_bytes;
+    case Storage::condensed: return estimate.condensed_bytes;
+    case Storage::kernel: return estimate.kernel_bytes;
+    default: return estimate.split.bytes;
+  }
 }
 
 bool fits_without_kernel(const StorageEstimate& estimate, double memory) {
@@ -151,58 +154,56 @@ NotEnoughMemory refused_memory(const StorageEstimate& estimate, Storage storage,
 }
 
 // Split rows produce a model of support vectors, so they are used only if no other storage fits, or if all
-// others need a lot of memory.
-bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory) {
-  constexpr double large_bytes =
-      16e9;  // estimated bytes, which are several times too high if features are rare
+// other storages need a lot of memory.
+bool should_plan_split(Storage requested, const StorageEstimate& estimate, double memory) {
+  constexpr double large_bytes = 16e9;  // the estimate is several times too high if features are rare
   const double bytes_of_weights = min_bytes_of_weights(estimate);
-  return wanted == Storage::split || (wanted == Storage::automatic &&
-                                      (bytes_of_weights > large_bytes || !fits(bytes_of_weights, memory)));
+  const bool needs_much_memory = bytes_of_weights > large_bytes || !fits(bytes_of_weights, memory);
+  return requested == Storage::split || (requested == Storage::automatic && needs_much_memory);
 }
 
-// Splitting needs a model of support vectors that are sets, with a polynomial kernel.
-bool can_be_split(const DistinctRows& examples, const kernels::FeatureMap& map) {
+// Splitting needs a polynomial kernel and binary features.
+bool can_split(const DistinctRows& examples, const kernels::FeatureMap& map) {
   return has_kernel_model(map) && examples.binary();
 }
 
-Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double memory) {
+Storage choose_storage(Storage requested, const StorageEstimate& estimate, double memory) {
   const auto fits = [&](double bytes) { return poly::fits(bytes, memory); };
-  if (wanted == Storage::on_the_fly) {
+  if (requested == Storage::on_the_fly) {
     if (!fits(estimate.on_the_fly_bytes))
       fail_for_memory("storage=\"on_the_fly\"", estimate.on_the_fly_bytes, memory);
-    return wanted;
+    return requested;
   }
-  if (wanted == Storage::condensed) {
+  if (requested == Storage::condensed) {
     if (!fits(estimate.condensed_bytes))
       fail_for_memory("storage=\"condensed\"", estimate.condensed_bytes, memory);
-    return wanted;
+    return requested;
   }
-  if (wanted == Storage::split) {
+  if (requested == Storage::split) {
     if (std::isinf(estimate.split.bytes)) {
       throw std::invalid_argument(
           "storage=\"split\" is for degree 2 and 3, feature_map=\"kernel\", and features that are 0 or 1 in "
-          "rows of "
-          "some thousand at most");
+          "rows of some thousand at most");
     }
     if (!fits(estimate.split.bytes)) fail_for_memory("storage=\"split\"", estimate.split.bytes, memory);
-    return wanted;
+    return requested;
   }
-  if (wanted == Storage::kernel) {
+  if (requested == Storage::kernel) {
     if (std::isinf(estimate.kernel_bytes)) {
       throw std::invalid_argument("storage=\"kernel\" is for degree 2 and 3 and feature_map=\"kernel\"");
     }
     if (!fits(estimate.kernel_bytes)) fail_for_memory("storage=\"kernel\"", estimate.kernel_bytes, memory);
-    return wanted;
+    return requested;
   }
-  if (estimate.kernel_pays && fits(estimate.kernel_bytes)) return Storage::kernel;
-  // A table that fits into the cache is fastest; a larger one is slower than condensed rows, whose weights
-  // are few and close together.
+  if (estimate.is_kernel_fastest && fits(estimate.kernel_bytes)) return Storage::kernel;
+  // A table that fits into the cache is fastest; a larger table is slower than condensed rows, whose weights
+  // are few and contiguous.
   constexpr double cached_table_bytes = 4e6;
   const bool table_fits_into_cache = 8.0 * estimate.possible_columns <= cached_table_bytes;
   if (table_fits_into_cache && fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
   const double bytes_of_weights = min_bytes_of_weights(estimate);
   const bool split_is_small = estimate.split.bytes <= 0.25 * bytes_of_weights || !fits(bytes_of_weights);
-  if (split_is_considered(wanted, estimate, memory) && fits(estimate.split.bytes) && split_is_small)
+  if (should_plan_split(requested, estimate, memory) && fits(estimate.split.bytes) && split_is_small)
     return Storage::split;
   const bool condensed_is_small = estimate.condensed_bytes <= 4.0 * estimate.on_the_fly_bytes;
   if (condensed_is_small && fits(estimate.condensed_bytes)) return Storage::condensed;

@@ -21,9 +21,9 @@ struct StorageEstimate {
   double on_the_fly_bytes = 0;  // for all weight vectors in memory at once, and the model
   double condensed_bytes = 0;
   SplitPlan split;  // its bytes are infinite until it is planned
-  double kernel_bytes =
-      std::numeric_limits<double>::infinity();  // infinite unless the model may consist of support vectors
-  bool kernel_pays = false;  // whether solving on the kernel matrix is faster than anything else
+  // Infinite unless the model may consist of support vectors.
+  double kernel_bytes = std::numeric_limits<double>::infinity();
+  bool is_kernel_fastest = false;  // solving on the kernel matrix is faster than all other storages
 };
 
 // Throws if there are too many features to number their conjunctions.
@@ -32,11 +32,11 @@ void check_feature_count(const DistinctRows& examples, int degree);
 // Estimates all storages except `split`, which takes time to plan.
 StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int problems);
 
-// Returns whether planning a split can make a difference and the data allow one.
-bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory);
-bool can_be_split(const DistinctRows& examples, const kernels::FeatureMap& map);
+// Return whether a split may be chosen, and whether the data allow a split.
+bool should_plan_split(Storage requested, const StorageEstimate& estimate, double memory);
+bool can_split(const DistinctRows& examples, const kernels::FeatureMap& map);
 
-// Adds the estimate of a kernel matrix, which is 8 bytes per pair of rows.
+// Adds the estimate for a kernel matrix, which takes 8 bytes per pair of rows.
 void estimate_kernel(const DistinctRows& examples, int problems, StorageEstimate& estimate);
 
 // Returns whether the map belongs to a polynomial kernel, so that the model may consist of support vectors.
@@ -50,7 +50,7 @@ double bytes_of_duals(const DistinctRows& examples, int problems, int copies);
 void check_duals(const DistinctRows& examples, int problems, int copies, double memory);
 void check_weights(const StorageEstimate& estimate, double memory);
 
-// Returns whether some storage of weights fits.
+// Returns whether a storage of weights, or split rows, fits.
 bool fits_without_kernel(const StorageEstimate& estimate, double memory);
 
 // Returns the bytes of rows and weights in this storage.
@@ -61,6 +61,6 @@ NotEnoughMemory refused_memory(const StorageEstimate& estimate, Storage storage,
 
 // Returns the fastest storage that fits into `memory` bytes (0: no limit). Throws NotEnoughMemory, with the
 // sizes, if no storage fits or if the requested storage does not fit.
-Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double memory);
+Storage choose_storage(Storage requested, const StorageEstimate& estimate, double memory);
 
 }  // namespace unkernel::poly

@@ -1,4 +1,4 @@
-// Stores no mapped rows, only the kernel between all pairs of rows; a weight vector is the vector of the
+// Stores the kernel between all pairs of rows instead of mapped rows. A weight vector is the vector of the
 // scores of the rows.
 #include <memory>
 #include <numeric>

@@ -26,7 +26,7 @@ class StoredRows {
   virtual const Columns* columns() const = 0;
 };
 
-// Holds a row view and its passes. Instantiating it compiles the solvers' loops for that view.
+// Owns a row view and its passes. An instance of this template compiles the solvers' loops for its row view.
 template <class Rows>
 class StoredIn final : public StoredRows {
  public:
@@ -46,8 +46,8 @@ class StoredIn final : public StoredRows {
   solve::PassesOver<Rows> passes_;
 };
 
-// Defined in on_the_fly_rows.cpp; for degree 2 and 3 condensed_rows.cpp, stored_kernel.cpp, and
-// split_rows.cpp (binary data).
+// Store the mapped rows. store_on_the_fly allows degrees 1 to 3, the other functions degrees 2 and 3;
+// store_split requires binary data.
 std::unique_ptr<StoredRows> store_on_the_fly(const DistinctRows& examples, const kernels::FeatureMap& map);
 std::unique_ptr<StoredRows> store_condensed(const DistinctRows& examples, const kernels::FeatureMap& map,
                                             int threads, const Monitor& monitor);

@@ -18,15 +18,15 @@
 namespace unkernel::poly {
 namespace {
 
-// Numbers per row and problem: the dual variables and a copy, or the vectors of a Newton step.
-constexpr int duals_of_svm = 2;
-constexpr int duals_of_logistic = 10;
+// The numbers that solvers store per row and problem.
+constexpr int duals_of_svm = 2;        // the dual variables and a copy
+constexpr int duals_of_logistic = 10;  // the vectors of a Newton step
 
 MapOptions map_options(const TrainOptions& options) {
   return {options.map, options.storage, options.memory, options.threads};
 }
 
-// A task is given by its costs, one problem at a time, and the targets of rows, which only regression has.
+// A training task: the costs of the rows in each problem and, for regression, the targets of the rows.
 struct Task {
   const TrainOptions& options;
   const Regression* regression;  // null for classes
@@ -54,32 +54,32 @@ solve::Coordinates coordinates_of(std::span<const solve::Costs> costs) {
   return coordinates;
 }
 
-// Calls visit(i, duals of all problems) for the rows that an earlier fit has seen.
+// Calls visit(i, duals of all problems) for the rows that are in the warm start.
 template <class Visit>
-void for_known_rows(const DistinctRows& examples, const WarmStart& start, std::size_t problems,
-                    const Visit& visit) {
+void for_each_warm_row(const DistinctRows& examples, const WarmStart& start, std::size_t problems,
+                       const Visit& visit) {
   for (std::size_t i = 0; i < examples.hashes.size(); ++i) {
-    const auto found = std::lower_bound(start.hashes.begin(), start.hashes.end(), examples.hashes[i]);
-    if (found == start.hashes.end() || *found != examples.hashes[i]) continue;
-    visit(i,
-          start.duals.subspan(static_cast<std::size_t>(found - start.hashes.begin()) * problems, problems));
+    const auto hash = std::lower_bound(start.hashes.begin(), start.hashes.end(), examples.hashes[i]);
+    if (hash == start.hashes.end() || *hash != examples.hashes[i]) continue;
+    const auto place = static_cast<std::size_t>(hash - start.hashes.begin());
+    visit(i, start.duals.subspan(place * problems, problems));
   }
 }
 
-// Sets u for the rows that an earlier fit has seen.
-void set_known_duals(const DistinctRows& examples, const WarmStart& start, std::int64_t problem,
-                     std::int64_t problems, bool boxed, solve::Coordinates& coordinates) {
-  for_known_rows(examples, start, static_cast<std::size_t>(problems),
-                 [&](std::size_t i, std::span<const double> duals) {
-                   solve::Coordinate& c = coordinates[i];
-                   const double u = duals[static_cast<std::size_t>(problem)];
-                   const double low = boxed || c.costs.negative == 0.0 ? -c.costs.negative : u;
-                   const double high = boxed || c.costs.positive == 0.0 ? c.costs.positive : u;
-                   c.u = std::clamp(u, std::min(low, high), std::max(low, high));
-                 });
+// Sets u for the rows that are in the warm start.
+void set_warm_duals(const DistinctRows& examples, const WarmStart& start, std::int64_t problem,
+                    std::int64_t problems, bool has_box, solve::Coordinates& coordinates) {
+  for_each_warm_row(examples, start, static_cast<std::size_t>(problems),
+                    [&](std::size_t i, std::span<const double> duals) {
+                      solve::Coordinate& c = coordinates[i];
+                      const double u = duals[static_cast<std::size_t>(problem)];
+                      const double low = has_box || c.costs.negative == 0.0 ? -c.costs.negative : u;
+                      const double high = has_box || c.costs.positive == 0.0 ? c.costs.positive : u;
+                      c.u = std::clamp(u, std::min(low, high), std::max(low, high));
+                    });
 }
 
-// w += sum_i u_i phi(x_i)
+// Computes w += sum_i u_i phi(x_i).
 void add_rows(const solve::RowPasses& rows, const solve::Coordinates& coordinates,
               std::span<double> weights) {
   for (std::size_t i = 0; i < coordinates.size(); ++i) {
@@ -104,8 +104,8 @@ solve::Outcome solve_problem(const solve::RowPasses& rows, Problem& problem, std
   return outcome;
 }
 
-// If there are few rows and mapped rows are not short, training uses the kernel matrix, which is computed
-// once for all classes. The weights are then summed over the rows with non-zero duals.
+// Returns the kernel matrix if training on it is faster than training on mapped rows, else null. The matrix
+// is computed once for all classes, and weights are summed over the rows with non-zero duals after training.
 std::unique_ptr<solve::GramRows> make_kernel_matrix_if_faster(const solve::RowPasses& rows,
                                                               const TrainOptions& options, double problems,
                                                               double memory) {
@@ -113,17 +113,17 @@ std::unique_ptr<solve::GramRows> make_kernel_matrix_if_faster(const solve::RowPa
   constexpr double most_rows = 4096;  // 128 MiB
   constexpr double usual_epochs = 20;
   const auto count = static_cast<double>(rows.size());
-  const bool steps_are_cheaper =
-      count <= 3.0 * rows.mean_map_size();  // the loops of kernel steps run over contiguous memory
-  const bool pays_back = count * rows.mean_row_size() <= usual_epochs * problems * rows.mean_map_size();
+  constexpr double speed_of_kernel_steps = 3.0;  // their loops run over contiguous memory
+  const bool has_cheaper_steps = count <= speed_of_kernel_steps * rows.mean_map_size();
+  const bool saves_time = count * rows.mean_row_size() <= usual_epochs * problems * rows.mean_map_size();
   const bool fits = memory <= 0.0 || sizeof(double) * count * count <= memory;
-  if (count > most_rows || !fits || !steps_are_cheaper || !pays_back) return nullptr;
+  if (count > most_rows || !fits || !has_cheaper_steps || !saves_time) return nullptr;
   std::vector<std::int32_t> all_rows(static_cast<std::size_t>(rows.size()));
   std::iota(all_rows.begin(), all_rows.end(), 0);
   return std::make_unique<solve::GramRows>(rows.gram(all_rows, options.threads), all_rows.size());
 }
 
-// Returns the objective of weights that are summed over the rows, by the scores of these weights.
+// Returns the objective of weights that are the sum of u_i phi(x_i), computed from their scores.
 double objective_at(std::span<const double> weights, const solve::RowPasses& rows, const Problem& problem) {
   const auto& [loss, coordinates, targets] = problem;
   double squared_weights = 0.0, losses = 0.0;
@@ -145,10 +145,11 @@ solve::Outcome solve_on_kernel_matrix(const solve::RowPasses& rows, const solve:
   solve::Outcome outcome = solve_problem(passes, problem, scores, options, progress, monitor);
   add_rows(rows, problem.coordinates, weights);
   const double rounding = outcome.objective - outcome.solved_gap - outcome.dual_objective;
-  if (outcome.converged && rounding <= 1e-6 * outcome.objective) return outcome;
+  constexpr double max_relative_rounding = 1e-6;
+  if (outcome.converged && rounding <= max_relative_rounding * outcome.objective) return outcome;
   outcome.objective = objective_at(weights, rows, problem);
   if (!outcome.converged || outcome.relative_gap() <= options.tolerance) return outcome;
-  // Sums of large kernel values are too inaccurate: sums of weights must confirm the solution.
+  // Sums of large kernel values are too inaccurate, so the solver continues with sums of weights.
   return solve_problem(rows, problem, weights, options, progress, monitor);
 }
 
@@ -176,18 +177,19 @@ void solve_all(const StoredRows& stored, const DistinctRows& examples, const Tas
   const auto problems = static_cast<std::int64_t>(vectors.size());
   // Problems are solved in parallel; if there are more threads than problems, the other threads speed up the
   // full passes of each problem.
-  const int threads_each =
+  const int threads_per_problem =
       std::max(1, options.threads / static_cast<int>(std::min<std::int64_t>(problems, 1024)));
   const std::unique_ptr<solve::GramRows> gram =
       make_kernel_matrix_if_faster(rows, options, static_cast<double>(problems), memory);
-  const double memory_each = memory / static_cast<double>(std::min<std::int64_t>(options.threads, problems));
+  const double memory_per_problem =
+      memory / static_cast<double>(std::min<std::int64_t>(options.threads, problems));
   parallel_for(options.threads, problems, [&](std::int64_t problem) {
     const auto p = static_cast<std::size_t>(problem);
     Problem dual_problem{options.loss, coordinates_of(task.costs(examples, problem)), targets};
-    set_known_duals(examples, start, problem, problems, !options.loss.squared, dual_problem.coordinates);
+    set_warm_duals(examples, start, problem, problems, !options.loss.squared, dual_problem.coordinates);
     vectors[p] = LargeArray<double>(stored.dimension());
-    const solve::DescentOptions solver_options{options.tolerance, options.max_epochs, options.seed + p,
-                                               threads_each,      memory_each,        options.finish};
+    const solve::DescentOptions solver_options{options.tolerance,   options.max_epochs, options.seed + p,
+                                               threads_per_problem, memory_per_problem, options.finish};
     const Progress progress{"training", problem, problems, 0, 0, 0, 1.0};
     if (gram) {
       trained.outcomes[p] = solve_on_kernel_matrix(rows, *gram, dual_problem, vectors[p].span(),
@@ -205,17 +207,19 @@ void solve_all(const StoredRows& stored, const DistinctRows& examples, const Tas
   });
 }
 
-// Decisions made before anything large is allocated.
+// Decisions that are made before large allocations.
 struct StoragePlan {
   int problems;
   Storage storage;
   SplitPlan split;
-  double memory_left;  // for matrices of the solver; 0 for no limit
+  double remaining_memory;  // for matrices of the solver; 0 for no limit
 };
 
 // Returns the memory that remains once rows and weights are stored: at least 1 byte, since 0 stands for no
 // limit.
-double memory_left(double memory, double used) { return memory > 0.0 ? std::max(memory - used, 1.0) : 0.0; }
+double remaining_memory(double memory, double used) {
+  return memory > 0.0 ? std::max(memory - used, 1.0) : 0.0;
+}
 
 Trained train_stored(const DistinctRows& examples, const Task& task, const WarmStart& start, Monitor& monitor,
                      const StoragePlan& plan) {
@@ -234,7 +238,7 @@ Trained train_stored(const DistinctRows& examples, const Task& task, const WarmS
   return trained;
 }
 
-bool all_converged(const Trained& trained) {
+bool have_converged(const Trained& trained) {
   return std::ranges::all_of(trained.outcomes, &solve::Outcome::converged);
 }
 
@@ -248,17 +252,17 @@ Trained train_task(const DistinctRows& examples, const Task& task, const WarmSta
   const Storage storage = options.map.degree == 1 ? Storage::on_the_fly
                                                   : choose_storage(options.storage, estimate, options.memory);
   const double duals = bytes_of_duals(examples, problems, duals_of_svm);
-  const auto train_in = [&](Storage chosen, const WarmStart& from) {
-    const double left = memory_left(options.memory, bytes_of(estimate, chosen) + duals);
-    return train_stored(examples, task, from, monitor, {problems, chosen, estimate.split, left});
+  const auto train_in = [&](Storage used_storage, const WarmStart& from) {
+    const double memory = remaining_memory(options.memory, bytes_of(estimate, used_storage) + duals);
+    return train_stored(examples, task, from, monitor, {problems, used_storage, estimate.split, memory});
   };
   try {
     Trained trained = train_in(storage, start);
-    const bool may_choose_again = options.storage == Storage::automatic && storage == Storage::kernel;
-    if (!may_choose_again || all_converged(trained)) return trained;
+    const bool can_choose_again = options.storage == Storage::automatic && storage == Storage::kernel;
+    if (!can_choose_again || have_converged(trained)) return trained;
     // Sums of large kernel values may be too inaccurate; sums of weights may still be accurate enough.
     if (!fits_without_kernel(estimate, options.memory)) return trained;
-    estimate.kernel_pays = false;
+    estimate.is_kernel_fastest = false;
     return train_in(choose_storage(Storage::automatic, estimate, options.memory),
                     {examples.hashes, trained.duals});
   } catch (const std::bad_alloc&) { throw refused_memory(estimate, storage, duals); }
@@ -292,7 +296,7 @@ Trained train_logistic(const DistinctRows& examples, const TrainOptions& options
                                             : choose_storage(options.storage, estimate, options.memory);
   const auto loss = logistic_loss_of(examples, {options.C, options.class_weights});
   std::vector<double> coefficients(count * outputs, 0.0);
-  for_known_rows(examples, start, outputs, [&](std::size_t i, std::span<const double> duals) {
+  for_each_warm_row(examples, start, outputs, [&](std::size_t i, std::span<const double> duals) {
     for (std::size_t k = 0; k < outputs; ++k) coefficients[k * count + i] = duals[k];
   });
   monitor.report({"expanding", 0, 1, 0, 0, examples.rows(), 1.0});

@@ -1,4 +1,4 @@
-// Trains models: distinct rows in, weights of conjunctions out.
+// Trains models: computes the weights of conjunctions from distinct rows.
 #pragma once
 
 #include <cstdint>
@@ -36,14 +36,13 @@ struct Regression {
   double above = 1.0;
 };
 
-// Dual variables by the hash of their row, one per problem, from which a later fit can start.
+// The dual variables of an earlier fit, by the hash of their row.
 struct WarmStart {
   std::span<const std::uint64_t> hashes;  // sorted
   std::span<const double> duals;          // hashes x problems: the u of solve/loss.hpp
 };
 
-// With Storage::split and Storage::kernel there are neither weights nor an intercept: the duals define the
-// model.
+// With Storage::split and Storage::kernel, the model consists of the duals, without weights and intercept.
 struct Trained : Conjunctions {
   std::vector<double> duals;  // rows x problems
   std::vector<solve::Outcome> outcomes;
@@ -51,7 +50,8 @@ struct Trained : Conjunctions {
   std::size_t dimension = 0;  // length of a weight vector during training
 };
 
-// Returns one problem for two classes (class 1 is positive), else one per class against the rest.
+// Returns the number of problems: one for two classes (class 1 is positive), else one per class against the
+// rest.
 int problem_count(int classes);
 
 Trained train(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,

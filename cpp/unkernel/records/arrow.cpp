@@ -7,13 +7,13 @@
 namespace unkernel::records {
 namespace {
 
-// A column, and its first row that belongs to the batch.
+// A column, and the index of the batch's first row.
 struct Source {
   const ArrowSchema& schema;
   const ArrowArray& array;
   std::size_t first;
 
-  Validity valid() const {
+  Validity is_valid() const {
     return array.null_count == 0 ? Validity{}
                                  : Validity{static_cast<const std::uint8_t*>(array.buffers[0]), first};
   }
@@ -23,11 +23,11 @@ struct Source {
   }
   template <class Number>
   Column moments(double per_second, double seconds) const {
-    return MomentColumn<Number>{buffer<Number>(1) + first, per_second, seconds, valid()};
+    return MomentColumn<Number>{buffer<Number>(1) + first, per_second, seconds, is_valid()};
   }
   template <class Number>
   Column numbers() const {
-    return NumberColumn<Number>{buffer<Number>(1) + first, valid()};
+    return NumberColumn<Number>{buffer<Number>(1) + first, is_valid()};
   }
 };
 
@@ -38,23 +38,22 @@ struct Source {
 
 Column plain_column(const Source& source);
 
-// Reads a column of lists of strings: copies where each list begins and views of its strings, once for the
-// batch.
+// Reads a column of lists of strings: copies the begins of the lists, and views of the strings.
 Column list_column(const Source& source) {
   const ArrowArray& items = *source.array.children[0];
   const ArrowSchema& schema = *source.schema.children[0];
   const Column strings = plain_column({schema, items, static_cast<std::size_t>(items.offset)});
-  const bool wide = std::string_view(source.schema.format) == "+L";
+  const bool has_wide_offsets = std::string_view(source.schema.format) == "+L";
   const auto begin_of = [&](std::size_t row) {
-    return wide ? static_cast<std::size_t>(source.buffer<std::int64_t>(1)[source.first + row])
-                : static_cast<std::size_t>(source.buffer<std::int32_t>(1)[source.first + row]);
+    return has_wide_offsets ? static_cast<std::size_t>(source.buffer<std::int64_t>(1)[source.first + row])
+                            : static_cast<std::size_t>(source.buffer<std::int32_t>(1)[source.first + row]);
   };
-  ListColumn lists{{}, {}, source.valid()};
+  ListColumn lists{{}, {}, source.is_valid()};
   const auto rows = static_cast<std::size_t>(source.array.length) -
                     (source.first - static_cast<std::size_t>(source.array.offset));
   for (std::size_t row = 0; row < rows; ++row) {
     lists.begins.push_back(lists.strings.size());
-    for (std::size_t k = begin_of(row); lists.valid(row) && k < begin_of(row + 1); ++k) {
+    for (std::size_t k = begin_of(row); lists.is_valid(row) && k < begin_of(row + 1); ++k) {
       const Cell cell = cell_at(strings, k);
       if (cell.kind() != CellKind::text)
         throw std::invalid_argument(
@@ -70,7 +69,7 @@ Column list_column(const Source& source) {
 Column plain_column(const Source& source) {
   const std::string_view format = source.schema.format;
   if (format == "n") return EmptyColumn{};
-  if (format == "b") return BitColumn{{source.buffer<std::uint8_t>(1), source.first}, source.valid()};
+  if (format == "b") return BitColumn{{source.buffer<std::uint8_t>(1), source.first}, source.is_valid()};
   if (format == "c") return source.numbers<std::int8_t>();
   if (format == "C") return source.numbers<std::uint8_t>();
   if (format == "s") return source.numbers<std::int16_t>();
@@ -83,13 +82,13 @@ Column plain_column(const Source& source) {
   if (format == "g") return source.numbers<double>();
   if (format == "u")
     return StringColumn<std::int32_t>{source.buffer<std::int32_t>(1) + source.first, source.buffer<char>(2),
-                                      source.valid()};
+                                      source.is_valid()};
   if (format == "U")
     return StringColumn<std::int64_t>{source.buffer<std::int64_t>(1) + source.first, source.buffer<char>(2),
-                                      source.valid()};
+                                      source.is_valid()};
   if (format == "vu")
     return StringViewColumn{source.buffer<StringViewColumn::View>(1) + source.first, source.array.buffers + 2,
-                            source.valid()};
+                            source.is_valid()};
   if (format == "+l" || format == "+L") return list_column(source);
   if (format == "tdD") return source.moments<std::int32_t>(1.0, 86400.0);
   if (format == "tdm" || format.starts_with("tsm:")) return source.moments<std::int64_t>(1e3, 1.0);
@@ -101,7 +100,7 @@ Column plain_column(const Source& source) {
 
 template <class Code>
 Column codes(const Source& source, std::vector<Cell> dictionary) {
-  return CodeColumn<Code>{source.buffer<Code>(1) + source.first, std::move(dictionary), source.valid()};
+  return CodeColumn<Code>{source.buffer<Code>(1) + source.first, std::move(dictionary), source.is_valid()};
 }
 
 Column dictionary_column(const Source& source) {

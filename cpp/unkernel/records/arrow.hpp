@@ -1,4 +1,4 @@
-// Columns of Arrow tables, read in place through Arrow's C data interface: no copy, and no library.
+// Columns of Arrow tables, read in place through Arrow's C data interface, without Arrow's library.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct ArrowArrayStream {
   void* private_data;
 };
 
-// Owns a structure that another library has filled, and releases it at the end.
+// Owns a structure that another library fills, and calls its release function in the destructor.
 template <class Structure>
 class Released {
  public:
@@ -58,13 +58,13 @@ class Released {
   Structure value{};
 };
 
-// Returns the columns with these names of a batch, which is an array of structures. Columns that are
-// missing, or whose name is null, are empty. Throws std::invalid_argument for types that cells do not have.
-// The batch must outlive the columns.
+// Returns the columns of a batch (an array of structures) with these names. Columns that are missing, or
+// whose name is null, are empty. Throws std::invalid_argument for types that no cell has. The batch must
+// outlive the columns.
 std::vector<Column> arrow_columns(const ArrowSchema& schema, const ArrowArray& batch,
                                   std::span<const std::string* const> names);
 
-// Returns an array that is not a part of a batch as a column.
+// Returns the column of a single array.
 Column arrow_column(const ArrowSchema& schema, const ArrowArray& array);
 
 // The type of a column's values.

@@ -33,8 +33,8 @@ bool write_cells(const Column& column, const Categories& categories, const RowBa
   });
 }
 
-// Writes the codes of a column with a dictionary. Looks up each entry of the dictionary once, unless it has
-// more entries than the batch has rows.
+// Writes the codes of a column with a dictionary. Looks up each entry of the dictionary at most once if the
+// dictionary is smaller than the batch; else looks up each row.
 template <class Code>
 bool look_up_codes(const CodeColumn<Code>& column, const Categories& categories, const RowBatch& batch,
                    const CodeOutput& out) {
@@ -43,7 +43,7 @@ bool look_up_codes(const CodeColumn<Code>& column, const Categories& categories,
   std::vector<std::int32_t> codes_by_entry(is_small ? column.dictionary.size() : 0, not_looked_up);
   for (std::size_t row = batch.begin; row < batch.end; ++row) {
     std::int32_t code = not_looked_up;
-    if (!is_small || !column.valid(row)) {
+    if (!is_small || !column.is_valid(row)) {
       code = categories.find(column(row));
     } else {
       std::int32_t& entry = codes_by_entry[static_cast<std::size_t>(column.codes[row])];
@@ -74,11 +74,12 @@ class OneHot final : public Step {
   OneHot(std::vector<std::int32_t> columns, std::vector<Categories> categories, std::int32_t width)
       : Step({width, false}), columns_(std::move(columns)), categories_(std::move(categories)) {
     check_plan(columns_.size() == categories_.size(), "columns and categories do not fit each other");
-    std::int32_t before = -1;  // the last feature of earlier columns: rows must ascend
+    std::int32_t last_feature = -1;  // of earlier columns; features of a row must ascend
     for (const Categories& of_column : categories_) {
-      check_plan(of_column.smallest_feature() > before, "two columns have the same feature, or not in order");
-      before = std::max(before, of_column.largest_code());
-      check_plan(before < width, "a category has a feature that does not exist");
+      check_plan(of_column.smallest_feature() > last_feature,
+                 "two columns have the same feature, or not in order");
+      last_feature = std::max(last_feature, of_column.largest_code());
+      check_plan(last_feature < width, "a category has a feature that does not exist");
     }
   }
 
@@ -165,11 +166,11 @@ std::int32_t Categories::smallest_feature() const {
   return smallest;
 }
 
-std::int32_t Categories::number_code(double number) const {
+std::int32_t Categories::find_number(double number) const {
   if (std::isnan(number)) return codes_.nan;
-  const auto found = std::lower_bound(numbers_.begin(), numbers_.end(), number);
-  if (found == numbers_.end() || *found != number) return codes_.unknown;
-  return codes_.numbers[static_cast<std::size_t>(found - numbers_.begin())];
+  const auto place = std::lower_bound(numbers_.begin(), numbers_.end(), number);
+  if (place == numbers_.end() || *place != number) return codes_.unknown;
+  return codes_.numbers[static_cast<std::size_t>(place - numbers_.begin())];
 }
 
 std::int32_t Categories::find(const Cell& cell) const {
@@ -178,7 +179,7 @@ std::int32_t Categories::find(const Cell& cell) const {
       const std::int32_t number = strings_.find(cell.text());
       return number >= 0 ? codes_.strings[static_cast<std::size_t>(number)] : codes_.unknown;
     }
-    case CellKind::number: return number_code(cell.number());
+    case CellKind::number: return find_number(cell.number());
     case CellKind::none: return codes_.none;
     case CellKind::absent: return codes_.absent;
     default: return forbidden;

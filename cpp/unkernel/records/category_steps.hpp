@@ -14,7 +14,7 @@ namespace unkernel::records {
 // Codes that stand for no category.
 enum Unknown : std::int32_t {
   ignored = -1,    // adds no feature
-  forbidden = -2,  // is an error
+  forbidden = -2,  // the record is refused
 };
 
 // The categories of a column. Strings, numbers, None and NaN are categories of their own; True is 1.
@@ -29,24 +29,25 @@ class Categories {
   // Numbers must ascend, and codes must be at least `forbidden`.
   Categories(data::NameTable strings, std::vector<double> numbers, Codes codes);
 
-  // Returns the code of a cell. Throws std::invalid_argument for a cell that is an error.
+  // Returns the code of a cell. Throws std::invalid_argument if the cell is forbidden.
   std::int32_t code(const Record& record, std::size_t column) const;
-  // Returns the code of a cell; `forbidden` for a cell that is an error.
+  // Returns the code of a cell, which may be `forbidden`.
   std::int32_t find(const Cell& cell) const;
   std::size_t size() const { return strings_.size() + numbers_.size(); }
   std::int32_t largest_code() const;
-  // Returns the smallest code that stands for a feature; the largest int32 if there is no such code.
+  // Returns the smallest code that is not negative, or the largest int32 if all codes are negative.
   std::int32_t smallest_feature() const;
 
  private:
-  std::int32_t number_code(double number) const;
+  std::int32_t find_number(double number) const;
 
   data::NameTable strings_;
   std::vector<double> numbers_;
   Codes codes_;
 };
 
-// Sets the features whose numbers are the codes of the columns to 1. Codes of later columns must be larger.
+// Sets the features that are the codes of the columns to 1. Each column must have larger codes than the
+// columns before it.
 std::unique_ptr<Step> one_hot(std::vector<std::int32_t> columns, std::vector<Categories> categories,
                               std::int32_t width);
 

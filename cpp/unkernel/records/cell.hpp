@@ -1,4 +1,5 @@
-// One value of a record, as a plan reads it. A cell owns no memory: it refers to that of the record.
+// One value of a record, as a plan reads it. A cell owns no memory: texts, lists and dicts are views of the
+// record's memory.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ enum class CellKind : std::uint8_t {
   number,  // a number or a truth value
   moment,  // a date, or a date and a time (dates.hpp)
   text,
-  strings,  // a list of strings, or the n-grams of a text that was analysed elsewhere
+  strings,  // a list of strings, or the n-grams of a text that Python analysed
   pairs,    // a dict
 };
 

@@ -1,5 +1,4 @@
-// The columns of a table, read cell by cell. Columns own their vectors, but not the memory that pointers
-// refer to.
+// The columns of a table, read cell by cell. Columns own their vectors, but not the memory behind pointers.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 
 namespace unkernel::records {
 
-// Bit k says whether row k has a value, as in Arrow. Without bits, all rows have a value.
+// Bit k is 1 if row k has a value, as in Arrow. Without bits, all rows have values.
 struct Validity {
   const std::uint8_t* bits = nullptr;
   std::size_t offset = 0;
@@ -28,10 +27,10 @@ struct Validity {
 template <class Number>
 struct NumberColumn {
   const Number* values;
-  Validity valid;
+  Validity is_valid;
 
   Cell operator()(std::size_t row) const {
-    return valid(row) ? Cell::of(static_cast<double>(values[row])) : Cell::none();
+    return is_valid(row) ? Cell::of(static_cast<double>(values[row])) : Cell::none();
   }
 };
 
@@ -40,37 +39,38 @@ template <class Number>
 struct MomentColumn {
   const Number* values;
   double per_second, seconds;  // units per second, and seconds per unit: one of them is 1
-  Validity valid;
+  Validity is_valid;
 
   Cell operator()(std::size_t row) const {
-    return valid(row) ? Cell::moment(static_cast<double>(values[row]) / per_second * seconds) : Cell::none();
+    return is_valid(row) ? Cell::moment(static_cast<double>(values[row]) / per_second * seconds)
+                         : Cell::none();
   }
 };
 
 struct BitColumn {
   Validity values;
-  Validity valid;
+  Validity is_valid;
 
   Cell operator()(std::size_t row) const {
-    return valid(row) ? Cell::of(values(row) ? 1.0 : 0.0) : Cell::none();
+    return is_valid(row) ? Cell::of(values(row) ? 1.0 : 0.0) : Cell::none();
   }
 };
 
-// Concatenated strings; string k ends where the next one begins.
+// Concatenated strings; string k ends where string k + 1 begins.
 template <class Offset>
 struct StringColumn {
   const Offset* offsets;
   const char* bytes;
-  Validity valid;
+  Validity is_valid;
 
   Cell operator()(std::size_t row) const {
-    if (!valid(row)) return Cell::none();
+    if (!is_valid(row)) return Cell::none();
     const auto begin = static_cast<std::size_t>(offsets[row]);
     return Cell::of(std::string_view(bytes + begin, static_cast<std::size_t>(offsets[row + 1]) - begin));
   }
 };
 
-// Strings as views of 16 bytes each: the length, and the string itself or its position.
+// Strings as views of 16 bytes each: the length, and either the string or its position.
 struct StringViewColumn {
   struct View {
     std::int32_t length;
@@ -80,43 +80,45 @@ struct StringViewColumn {
   static_assert(sizeof(View) == 16);
   const View* views;
   const void* const* buffers;
-  Validity valid;
+  Validity is_valid;
 
   Cell operator()(std::size_t row) const {
-    if (!valid(row)) return Cell::none();
+    if (!is_valid(row)) return Cell::none();
     const View& view = views[row];
     const auto length = static_cast<std::size_t>(view.length);
-    if (length <= 12) return Cell::of(std::string_view(view.first, length));
+    constexpr std::size_t longest_inline = 12;  // bytes
+    if (length <= longest_inline) return Cell::of(std::string_view(view.first, length));
     return Cell::of(std::string_view(static_cast<const char*>(buffers[view.buffer]) + view.offset, length));
   }
 };
 
-// Cells of Python objects, or of a dictionary that rows refer to by code.
+// Cells that refer to Python objects.
 struct CellColumn {
   std::vector<Cell> cells;
 
   Cell operator()(std::size_t row) const { return cells[row]; }
 };
 
+// Codes of rows, which are indices into a dictionary of cells.
 template <class Code>
 struct CodeColumn {
   const Code* codes;
   std::vector<Cell> dictionary;
-  Validity valid;
+  Validity is_valid;
 
   Cell operator()(std::size_t row) const {
-    return valid(row) ? dictionary[static_cast<std::size_t>(codes[row])] : Cell::none();
+    return is_valid(row) ? dictionary[static_cast<std::size_t>(codes[row])] : Cell::none();
   }
 };
 
-// Concatenated lists of strings; list k ends where the next one begins.
+// Concatenated lists of strings; list k ends where list k + 1 begins.
 struct ListColumn {
   std::vector<std::string_view> strings;
   std::vector<std::size_t> begins;
-  Validity valid;
+  Validity is_valid;
 
   Cell operator()(std::size_t row) const {
-    if (!valid(row)) return Cell::none();
+    if (!is_valid(row)) return Cell::none();
     return Cell::of(std::span(strings).subspan(begins[row], begins[row + 1] - begins[row]));
   }
 };
@@ -135,7 +137,8 @@ using Column =
                  CodeColumn<std::uint8_t>, CodeColumn<std::uint16_t>, CodeColumn<std::uint32_t>, CellColumn,
                  ListColumn, EmptyColumn>;
 
-// Reads the rows [begin, end) of a column: row `begin` into cells[0], the next into cells[stride], and so on.
+// Reads the rows [begin, end) of a column: row `begin` into cells[0], the next row into cells[stride], and so
+// on.
 void read_cells(const Column& column, std::size_t begin, std::size_t end, Cell* cells, std::size_t stride);
 
 inline Cell cell_at(const Column& column, std::size_t row) {
@@ -144,15 +147,15 @@ inline Cell cell_at(const Column& column, std::size_t row) {
   return cell;
 }
 
-// Some rows of a table.
+// The rows [begin, end) of a table.
 struct RowBatch {
   std::span<const Column> columns;
   std::size_t begin, end;
 };
 
-// Calls use(cell, row) for the rows of a column from `begin` to `end` until it returns false. Returns whether
-// all rows were used. Rows are read into a small buffer first: to compile `use` for each kind of column would
-// take long.
+// Calls use(cell, row) for the rows [begin, end) of a column until `use` returns false. Returns whether all
+// rows were used. Rows are read into a small buffer first, because compiling `use` for each type of column
+// would take long.
 template <class Use>
 bool use_cells(const Column& column, std::size_t begin, std::size_t end, const Use& use) {
   constexpr std::size_t buffer_rows = 64;
@@ -167,7 +170,7 @@ bool use_cells(const Column& column, std::size_t begin, std::size_t end, const U
   return true;
 }
 
-// Calls use(cell, row) for the rows of a batch, like use_cells, with rows counted from 0.
+// Does the same for a column of a batch; rows count from the begin of the batch.
 template <class Use>
 bool use_batch(const RowBatch& batch, std::int32_t column, const Use& use) {
   const Column& cells = batch.columns[static_cast<std::size_t>(column)];

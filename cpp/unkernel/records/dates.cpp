@@ -22,71 +22,72 @@ constexpr double earliest = first_of(1), latest = first_of(10000);
 // Reads a text from left to right.
 class Reader {
  public:
-  explicit Reader(std::string_view text) : rest_(text) {}
+  explicit Reader(std::string_view text) : remaining_(text) {}
 
-  bool at_end() const { return rest_.empty(); }
-  bool at_digit() const { return !rest_.empty() && rest_[0] >= '0' && rest_[0] <= '9'; }
+  bool is_at_end() const { return remaining_.empty(); }
+  bool is_at_digit() const { return !remaining_.empty() && remaining_[0] >= '0' && remaining_[0] <= '9'; }
 
-  // Takes the next character if it is one of `any`, and returns it; otherwise returns 0.
-  char take(std::string_view any) {
-    if (rest_.empty() || any.find(rest_[0]) == std::string_view::npos) return 0;
-    const char found = rest_[0];
-    rest_.remove_prefix(1);
-    return found;
+  // Takes the next character if it is one of `allowed`, and returns it; otherwise returns 0.
+  char take(std::string_view allowed) {
+    if (remaining_.empty() || allowed.find(remaining_[0]) == std::string_view::npos) return 0;
+    const char next = remaining_[0];
+    remaining_.remove_prefix(1);
+    return next;
   }
 
-  // Reads a number of exactly this many digits that is less than `end`; -1 if there is none.
-  int number(int digits, int end) {
+  // Reads a number of exactly `digits` digits. Returns -1 unless there is such a number below `end`.
+  int read_number(int digits, int end) {
     int value = 0;
     for (int k = 0; k < digits; ++k) {
-      if (!at_digit()) return -1;
-      value = 10 * value + (rest_[0] - '0');
-      rest_.remove_prefix(1);
+      if (!is_at_digit()) return -1;
+      value = 10 * value + (remaining_[0] - '0');
+      remaining_.remove_prefix(1);
     }
     return value < end ? value : -1;
   }
 
  private:
-  std::string_view rest_;
+  std::string_view remaining_;
 };
 
 std::optional<std::int64_t> read_date(Reader& reader) {
-  const int year = reader.number(4, 10000);
+  const int year = reader.read_number(4, 10000);
   if (year < 1 || reader.take("-") == 0) return std::nullopt;
-  const int month = reader.number(2, 13);
+  const int month = reader.read_number(2, 13);
   if (month < 1 || reader.take("-") == 0) return std::nullopt;
   const std::chrono::year_month_day date{std::chrono::year(year),
                                          std::chrono::month(static_cast<unsigned>(month)),
-                                         std::chrono::day(static_cast<unsigned>(reader.number(2, 32)))};
+                                         std::chrono::day(static_cast<unsigned>(reader.read_number(2, 32)))};
   if (!date.ok()) return std::nullopt;
   return std::chrono::sys_days(date).time_since_epoch().count();
 }
 
 // Reads a time as seconds since midnight.
 std::optional<int> read_time(Reader& reader) {
-  const int hours = reader.number(2, 24);
+  const int hours = reader.read_number(2, 24);
   if (hours < 0 || reader.take(":") == 0) return std::nullopt;
-  const int minutes = reader.number(2, 60);
+  const int minutes = reader.read_number(2, 60);
   if (minutes < 0) return std::nullopt;
   int seconds = hours * hour + minutes * minute;
   if (reader.take(":") == 0) return seconds;
-  const int whole = reader.number(2, 60);
-  if (whole < 0) return std::nullopt;
-  seconds += whole;
+  const int whole_seconds = reader.read_number(2, 60);
+  if (whole_seconds < 0) return std::nullopt;
+  seconds += whole_seconds;
   if (reader.take(".,") == 0) return seconds;
-  if (!reader.at_digit()) return std::nullopt;
-  while (reader.at_digit()) reader.number(1, 10);  // no part of a date depends on fractions of a second
+  if (!reader.is_at_digit()) return std::nullopt;
+  while (reader.is_at_digit())
+    reader.read_number(1, 10);  // no part of a date depends on fractions of a second
   return seconds;
 }
 
-// Reads an offset as seconds ahead of UTC, 0 at the end of the text. Returns nothing for any other text.
+// Reads an offset as seconds ahead of UTC. At the end of the text, the offset is 0.
 std::optional<int> read_offset(Reader& reader) {
-  if (reader.at_end() || reader.take("Z") != 0) return 0;
+  if (reader.is_at_end() || reader.take("Z") != 0) return 0;
   const char sign = reader.take("+-");
-  const int hours = sign == 0 ? -1 : reader.number(2, 24);
+  const int hours = sign == 0 ? -1 : reader.read_number(2, 24);
   if (hours < 0) return std::nullopt;
-  const bool colon = reader.take(":") != 0;
-  const int minutes = colon || !reader.at_end() ? reader.number(2, 60) : 0;
+  const bool has_colon = reader.take(":") != 0;
+  const int minutes = has_colon || !reader.is_at_end() ? reader.read_number(2, 60) : 0;
   if (minutes < 0) return std::nullopt;
   const int seconds = hours * hour + minutes * minute;
   return sign == '+' ? seconds : -seconds;
@@ -96,8 +97,8 @@ class Dates final : public Step {
  public:
   Dates(std::vector<std::int32_t> columns, const std::vector<std::int32_t>& parts)
       : Step({static_cast<std::int32_t>(columns.size()), true}), columns_(std::move(columns)) {
-    const auto known = [](std::int32_t part) { return part >= 0 && part < date_parts; };
-    check_plan(parts.size() == columns_.size() && std::all_of(parts.begin(), parts.end(), known),
+    const auto is_part = [](std::int32_t part) { return part >= 0 && part < date_parts; };
+    check_plan(parts.size() == columns_.size() && std::all_of(parts.begin(), parts.end(), is_part),
                "parts of dates do not fit the columns");
     for (const std::int32_t part : parts) parts_.push_back(static_cast<DatePart>(part));
   }
@@ -112,9 +113,9 @@ class Dates final : public Step {
     }
   }
 
-  bool by_columns() const override { return true; }
+  bool has_column_values() const override { return true; }
 
-  bool column_values(const RowBatch& batch, std::size_t k, std::span<double> out) const override {
+  bool compute_column_values(const RowBatch& batch, std::size_t k, std::span<double> out) const override {
     return use_batch(batch, columns_[k], [&](const Cell& cell, std::size_t row) {
       out[row] = value_of(cell, parts_[k]);
       return is_missing(cell) || !std::isnan(out[row]);
@@ -127,7 +128,7 @@ class Dates final : public Step {
            (cell.kind() == CellKind::number && std::isnan(cell.number()));
   }
 
-  // Returns a part of the date in a cell; NaN if the cell has no date.
+  // Returns a part of the date in a cell, or NaN if the cell is no date.
   static double value_of(const Cell& cell, DatePart part) {
     if (cell.kind() == CellKind::moment) return part_of(cell.number(), part);
     if (cell.kind() != CellKind::text) return nan;
@@ -156,13 +157,13 @@ std::optional<double> parse_moment(std::string_view text) {
   const std::optional<std::int64_t> days = read_date(reader);
   if (!days) return std::nullopt;
   const double midnight = static_cast<double>(*days) * day;
-  if (reader.at_end()) return midnight;
+  if (reader.is_at_end()) return midnight;
   if (reader.take("T ") == 0) return std::nullopt;
   const std::optional<int> seconds = read_time(reader);
   if (!seconds) return std::nullopt;
-  const std::optional<int> ahead = read_offset(reader);
-  if (!ahead || !reader.at_end()) return std::nullopt;
-  return midnight + *seconds - *ahead;
+  const std::optional<int> offset = read_offset(reader);
+  if (!offset || !reader.is_at_end()) return std::nullopt;
+  return midnight + *seconds - *offset;
 }
 
 double part_of(double moment, DatePart part) {

@@ -20,11 +20,12 @@ constexpr std::int32_t date_parts = 5;
 // UTC.
 std::optional<double> parse_moment(std::string_view text);
 
-// Returns a part of a moment. Months and days count from 1, hours from 0, weekdays from 0 for Monday. NaN
-// outside the years 1 to 9999.
+// Returns a part of a moment, or NaN outside the years 1 to 9999. Months and days count from 1, hours from 0,
+// weekdays from 0 for Monday.
 double part_of(double moment, DatePart part);
 
-// Makes a dense block: value k is a part of column columns[k]; NaN for None and absent columns.
+// Makes a dense block: value k is part parts[k] of the date in column columns[k], or NaN if the date is
+// missing.
 std::unique_ptr<Step> dates(std::vector<std::int32_t> columns, const std::vector<std::int32_t>& parts);
 
 }  // namespace unkernel::records

@@ -11,12 +11,11 @@ namespace unkernel::records {
 namespace {
 
 constexpr std::size_t rows_per_task = 4096;
-constexpr std::size_t rows_per_batch =
-    1024;  // when columns are encoded one after another; the ids of a batch stay in a cache
+constexpr std::size_t rows_per_batch = 1024;   // of encode_codes; the ids of a batch stay in the cache
 constexpr std::size_t rows_read_at_once = 64;  // the cells of these rows stay in the first-level cache
 
-// Encodes some rows. Reads a few rows at a time, column by column, so that the kind of a column is looked up
-// once for these rows.
+// Encodes rows one by one. Reads a few rows at a time, column by column, so that the type of a column is
+// looked up once for these rows.
 class EncodeTask {
  public:
   EncodeTask(const Plan& plan, std::span<const Column> columns) : columns_(columns), worker_(plan) {}
@@ -60,7 +59,7 @@ class EncodeTask {
   std::vector<Cell> cells_;
 };
 
-// Removes the features -1 from rows that have `places` features each, and computes the offsets.
+// Removes the ids -1 from rows of `places` ids each, and computes the offsets.
 void drop_ignored(std::size_t places, std::size_t rows, EncodedRows& all) {
   std::vector<std::int32_t>& ids = all.columns;
   all.offsets.resize(rows + 1, 0);
@@ -70,32 +69,32 @@ void drop_ignored(std::size_t places, std::size_t rows, EncodedRows& all) {
     for (std::size_t row = 0; row <= rows; ++row) all.offsets[row] = static_cast<std::int64_t>(row * places);
     return;
   }
-  std::size_t kept = 0;
+  std::size_t remaining = 0;
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t k = row * places; k < (row + 1) * places; ++k) {
-      ids[kept] = ids[k];
-      kept += ids[k] >= 0 ? 1u : 0u;
+      ids[remaining] = ids[k];
+      remaining += ids[k] >= 0 ? 1u : 0u;
     }
-    all.offsets[row + 1] = static_cast<std::int64_t>(kept);
+    all.offsets[row + 1] = static_cast<std::int64_t>(remaining);
   }
-  ids.resize(kept);
+  ids.resize(remaining);
 }
 
-// Encodes rows column by column, if each column gives at most one feature: the kind of a column and its step
-// are looked up once for many rows. Returns false if a row cannot be encoded this way.
+// Encodes rows column by column, so that the type of a column and its step are looked up once for many rows.
+// This requires that each column gives at most one feature. Returns whether all rows could be encoded.
 bool encode_codes(const Step& step, std::span<const Column> columns, std::size_t rows, int threads,
                   EncodedRows& all) {
   const std::size_t places = step.places();
   if (places == 0) return false;
   all.columns.resize(rows * places);
-  std::atomic<bool> valid = true;
+  std::atomic<bool> is_complete = true;
   const std::size_t tasks = (rows + rows_per_batch - 1) / rows_per_batch;
   parallel_for(threads, static_cast<std::int64_t>(tasks), [&](std::int64_t number) {
     const std::size_t begin = static_cast<std::size_t>(number) * rows_per_batch;
     const RowBatch batch{columns, begin, std::min(rows, begin + rows_per_batch)};
-    if (!step.write_codes(batch, {all.columns.data() + begin * places, places})) valid = false;
+    if (!step.write_codes(batch, {all.columns.data() + begin * places, places})) is_complete = false;
   });
-  if (!valid) return false;
+  if (!is_complete) return false;
   drop_ignored(places, rows, all);
   all.values.assign(all.columns.size(), 1.0);
   return true;
@@ -103,15 +102,15 @@ bool encode_codes(const Step& step, std::span<const Column> columns, std::size_t
 
 }  // namespace
 
-void append(EncodedRows&& added, EncodedRows& all) {
+void append(EncodedRows&& rows, EncodedRows& all) {
   if (all.offsets.size() <= 1) {
-    all = std::move(added);
+    all = std::move(rows);
     return;
   }
-  const auto before = static_cast<std::int64_t>(all.columns.size());
-  for (std::size_t k = 1; k < added.offsets.size(); ++k) all.offsets.push_back(before + added.offsets[k]);
-  all.columns.insert(all.columns.end(), added.columns.begin(), added.columns.end());
-  all.values.insert(all.values.end(), added.values.begin(), added.values.end());
+  const auto begin = static_cast<std::int64_t>(all.columns.size());
+  for (std::size_t k = 1; k < rows.offsets.size(); ++k) all.offsets.push_back(begin + rows.offsets[k]);
+  all.columns.insert(all.columns.end(), rows.columns.begin(), rows.columns.end());
+  all.values.insert(all.values.end(), rows.values.begin(), rows.values.end());
 }
 
 EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows,

@@ -1,4 +1,4 @@
-// Encodes many records at a time: columns into rows in CSR format.
+// Encodes the records of a table: turns columns into rows in CSR format.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ struct EncodedRows {
 };
 
 // Encodes a table with one column per column of the plan. The result does not depend on the number of
-// threads. A record that cannot be encoded throws std::invalid_argument with the number of its row.
+// threads. Throws std::invalid_argument, with the number of the row, for a record that cannot be encoded.
 EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows, Threads threads);
 
 // Appends rows to `all`.
-void append(EncodedRows&& added, EncodedRows& all);
+void append(EncodedRows&& rows, EncodedRows& all);
 
 }  // namespace unkernel::records

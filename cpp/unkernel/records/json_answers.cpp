@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t longest_json_number = 32;
 
-// Writes the fewest digits that identify the number. Without an exponent, there is always a point, so that
+// Appends the fewest digits that identify the number. A number without an exponent has a point, so that
 // readers do not take 1.0 for an integer.
 void append_json_number(double number, std::string& out) {
   if (!std::isfinite(number)) {
@@ -38,8 +38,8 @@ JsonAnswers::JsonAnswers(std::array<std::vector<std::string>, 2> texts, std::opt
 }
 
 void JsonAnswers::append(double score, std::string& out) const {
-  const bool second = score > 0 || (zero_is_positive_ && score == 0);
-  const std::vector<std::string>& texts = texts_[second ? 1 : 0];
+  const bool is_second_class = score > 0 || (zero_is_positive_ && score == 0);
+  const std::vector<std::string>& texts = texts_[is_second_class ? 1 : 0];
   out += texts[0];
   append_json_number(score, out);
   out += texts[1];

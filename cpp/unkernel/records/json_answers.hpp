@@ -16,15 +16,16 @@ enum class JsonShape { one, list, lines };
 struct JsonSigmoid {
   double a;
   double b;
-  bool log_linear;  // the first class has sigmoid(-(a * score + b)); otherwise 1 minus the probability of the
-                    // second
+  // If true, the probability of the first class is sigmoid(-(a * score + b)), else 1 minus the probability of
+  // the second class. The two differ by rounding.
+  bool log_linear;
 };
 
 class JsonAnswers {
  public:
   // `texts` has the texts before, between and after the numbers of an answer, for each class. The numbers are
-  // the score and, with a sigmoid, the probabilities of both classes. Scores of zero are the second class if
-  // `zero_is_positive`.
+  // the score and, with a sigmoid, the probabilities of both classes. A score of zero gives the second class
+  // if `zero_is_positive`.
   JsonAnswers(std::array<std::vector<std::string>, 2> texts, std::optional<JsonSigmoid> sigmoid,
               bool zero_is_positive);
 
@@ -49,7 +50,7 @@ class JsonAnswerText {
   // Adds the answer of the next score.
   void add(double score);
 
-  // Ends the text and returns it; after that nothing can be added.
+  // Ends the text and returns it. No answer can be added after this call.
   const std::string& end();
 
  private:

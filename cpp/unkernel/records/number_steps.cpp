@@ -18,6 +18,8 @@ bool is_missing_value(double value, double missing) {
   return std::isnan(missing) ? std::isnan(value) : value == missing;
 }
 
+constexpr std::ptrdiff_t max_compared_edges = 64;  // more edges are searched by bisection
+
 // Returns whether a list is empty or has one number per column.
 bool fits_columns(const std::vector<double>& values, const Input& input) {
   return values.empty() || width_of(values) == input.shape.width;
@@ -46,13 +48,13 @@ class Numbers final : public Step {
     }
   }
 
-  bool by_columns() const override { return true; }
+  bool has_column_values() const override { return true; }
 
-  bool column_values(const RowBatch& batch, std::size_t k, std::span<double> out) const override {
+  bool compute_column_values(const RowBatch& batch, std::size_t k, std::span<double> out) const override {
     return use_batch(batch, columns_[k], [&](const Cell& cell, std::size_t row) {
-      const bool missing = cell.kind() == CellKind::none || cell.kind() == CellKind::absent;
-      out[row] = missing ? nan : cell.number();
-      return missing || (cell.kind() == CellKind::number && !std::isinf(cell.number()));
+      const bool is_missing = cell.kind() == CellKind::none || cell.kind() == CellKind::absent;
+      out[row] = is_missing ? nan : cell.number();
+      return is_missing || (cell.kind() == CellKind::number && !std::isinf(cell.number()));
     });
   }
 
@@ -75,12 +77,12 @@ class Scale final : public Step {
     const Block& in = blocks[input_.step];
     out.ids = in.ids;
     out.values = in.values;
-    // One loop per operation: in one loop, a product and a sum may be fused and would then be rounded
-    // differently than in scikit-learn.
-    apply(scaling_.subtract, out, [](double& value, double by) { value -= by; });
-    apply(scaling_.divide, out, [](double& value, double by) { value /= by; });
-    apply(scaling_.multiply, out, [](double& value, double by) { value *= by; });
-    apply(scaling_.add, out, [](double& value, double by) { value += by; });
+    // One loop per operation: in a single loop, a product and a sum may be fused, and be rounded differently
+    // than in scikit-learn.
+    apply(scaling_.subtract, out, [](double& value, double operand) { value -= operand; });
+    apply(scaling_.divide, out, [](double& value, double operand) { value /= operand; });
+    apply(scaling_.multiply, out, [](double& value, double operand) { value *= operand; });
+    apply(scaling_.add, out, [](double& value, double operand) { value += operand; });
     for (double& value : out.values) {
       if (scaling_.least && value < *scaling_.least) value = *scaling_.least;
       if (scaling_.most && value > *scaling_.most) value = *scaling_.most;
@@ -89,10 +91,10 @@ class Scale final : public Step {
 
  private:
   template <class Operation>
-  void apply(const std::vector<double>& by, Block& out, const Operation& operation) const {
-    if (by.empty()) return;
+  void apply(const std::vector<double>& operands, Block& out, const Operation& operation) const {
+    if (operands.empty()) return;
     for (std::size_t k = 0; k < out.values.size(); ++k)
-      operation(out.values[k], by[shape().dense ? k : static_cast<std::size_t>(out.ids[k])]);
+      operation(out.values[k], operands[shape().dense ? k : static_cast<std::size_t>(out.ids[k])]);
   }
 
   Input input_;
@@ -123,8 +125,8 @@ class Indicate final : public Step {
  public:
   Indicate(Input input, double missing, std::vector<std::int32_t> columns)
       : Step({width_of(columns), false}), input_(input), missing_(missing), columns_(std::move(columns)) {
-    const auto outside = [&](std::int32_t column) { return column < 0 || column >= input.shape.width; };
-    check_plan(input.shape.dense && std::none_of(columns_.begin(), columns_.end(), outside),
+    const auto is_outside = [&](std::int32_t column) { return column < 0 || column >= input.shape.width; };
+    check_plan(input.shape.dense && std::none_of(columns_.begin(), columns_.end(), is_outside),
                "an indicated column does not exist");
   }
 
@@ -153,11 +155,10 @@ UNKERNEL_CLONES void compare_edges(const double* edges, std::size_t count, const
 }
 
 void count_edges(std::span<const double> edges, std::span<const double> values, std::int64_t* places) {
-  constexpr std::size_t max_compared_edges = 64;  // more edges are searched by bisection
-  constexpr std::size_t values_at_once = 256;  // values that stay in the cache while all edges pass over them
+  constexpr std::size_t values_at_once = 256;  // these stay in the cache while all edges are compared
   for (std::size_t first = 0; first < values.size(); first += values_at_once) {
     const auto block = values.subspan(first, std::min(values_at_once, values.size() - first));
-    if (edges.size() <= max_compared_edges) {
+    if (std::ssize(edges) <= max_compared_edges) {
       compare_edges(edges.data(), edges.size(), block.data(), block.size(), places + first);
       continue;
     }
@@ -171,52 +172,52 @@ class BinStep final : public Step {
   BinStep(Input input, Bins bins) : Step(shape_of(input, bins)), input_(input), bins_(std::move(bins)) {
     std::int32_t first = 0;
     for (std::size_t k = 0; k < bins_.missing.size(); ++k) {
-      firsts_.push_back(first);
-      first += features(bins_, k);
+      first_features_.push_back(first);
+      first += count_features(bins_, k);
     }
   }
 
   void run(const Record&, std::span<const Block> blocks, Block& out) const override {
     const std::vector<double>& values = blocks[input_.step].values;
     for (std::size_t k = 0; k < values.size(); ++k) {
-      const std::int32_t place = std::isnan(values[k]) ? missing_place(k) : interval(values[k], k);
+      const std::int32_t place = std::isnan(values[k]) ? missing_place(k) : find_interval(values[k], k);
       if (!bins_.one_hot) {
         out.values.push_back(place);
       } else if (place >= 0) {
-        out.add(firsts_[k] + place, 1.0);
+        out.add(first_features_[k] + place, 1.0);
       }
     }
   }
 
   std::size_t places() const override {
-    return bins_.one_hot && input_.producer->by_columns() ? firsts_.size() : 0;
+    return bins_.one_hot && input_.producer->has_column_values() ? first_features_.size() : 0;
   }
 
   bool write_codes(const RowBatch& batch, const CodeOutput& out) const override {
     std::vector<double> values(batch.end - batch.begin);
     std::vector<std::int64_t> places(values.size());
-    for (std::size_t k = 0; k < firsts_.size(); ++k) {
-      if (!input_.producer->column_values(batch, k, values)) return false;
+    for (std::size_t k = 0; k < first_features_.size(); ++k) {
+      if (!input_.producer->compute_column_values(batch, k, values)) return false;
       count_edges({bins_.edges.data() + bins_.begins[k], bins_.edges.data() + bins_.begins[k + 1]}, values,
                   places.data());
       for (std::size_t row = 0; row < values.size(); ++row) {
-        const bool missing = std::isnan(values[row]);
-        if (missing && bins_.missing[k] == forbidden) return false;
-        const std::int32_t place = missing ? bins_.missing[k] : static_cast<std::int32_t>(places[row]);
-        out.first[row * out.stride + k] = place >= 0 ? firsts_[k] + place : ignored;
+        const bool is_missing = std::isnan(values[row]);
+        if (is_missing && bins_.missing[k] == forbidden) return false;
+        const std::int32_t place = is_missing ? bins_.missing[k] : static_cast<std::int32_t>(places[row]);
+        out.first[row * out.stride + k] = place >= 0 ? first_features_[k] + place : ignored;
       }
     }
     return true;
   }
 
  private:
-  static std::int32_t intervals(const Bins& bins, std::size_t k) {
+  static std::int32_t count_intervals(const Bins& bins, std::size_t k) {
     return bins.begins[k + 1] - bins.begins[k] + 1;
   }
-  // Returns the number of features of a column: its intervals and, possibly, a feature for missing values
-  // after them.
-  static std::int32_t features(const Bins& bins, std::size_t k) {
-    return std::max(intervals(bins, k), bins.missing[k] + 1);
+  // Returns the number of features of a column: one per interval and, possibly, a last feature for missing
+  // values.
+  static std::int32_t count_features(const Bins& bins, std::size_t k) {
+    return std::max(count_intervals(bins, k), bins.missing[k] + 1);
   }
 
   static Shape shape_of(const Input& input, const Bins& bins) {
@@ -230,9 +231,9 @@ class BinStep final : public Step {
     for (std::size_t k = 0; k < columns; ++k) {
       const double* first = bins.edges.data() + bins.begins[k];
       check_plan(std::is_sorted(first, bins.edges.data() + bins.begins[k + 1]), "edges do not ascend");
-      check_plan(bins.missing[k] >= forbidden && bins.missing[k] <= intervals(bins, k),
+      check_plan(bins.missing[k] >= forbidden && bins.missing[k] <= count_intervals(bins, k),
                  "the feature of missing values is out of range");
-      width += features(bins, k);
+      width += count_features(bins, k);
     }
     check_plan(width <= std::numeric_limits<std::int32_t>::max(), "too many intervals");
     return {bins.one_hot ? static_cast<std::int32_t>(width) : input.shape.width, !bins.one_hot};
@@ -243,12 +244,13 @@ class BinStep final : public Step {
     throw std::invalid_argument("column '" + bins_.names[k] + "': the value is missing, and has no interval");
   }
 
-  // Counts the edges that are not larger than the value. A few edges are all compared, because branches of a
-  // bisection could not be predicted.
-  std::int32_t interval(double value, std::size_t k) const {
+  // Returns the number of edges that are not larger than the value. If there are few edges, compares all
+  // edges, because the branches of a bisection cannot be predicted.
+  std::int32_t find_interval(double value, std::size_t k) const {
     const double* first = bins_.edges.data() + bins_.begins[k];
     const double* last = bins_.edges.data() + bins_.begins[k + 1];
-    if (last - first > 64) return static_cast<std::int32_t>(std::upper_bound(first, last, value) - first);
+    if (last - first > max_compared_edges)
+      return static_cast<std::int32_t>(std::upper_bound(first, last, value) - first);
     std::int32_t count = 0;
     for (const double* edge = first; edge != last; ++edge) count += *edge <= value ? 1 : 0;
     return count;
@@ -256,7 +258,7 @@ class BinStep final : public Step {
 
   Input input_;
   Bins bins_;
-  std::vector<std::int32_t> firsts_;  // the first feature of each column
+  std::vector<std::int32_t> first_features_;  // the first feature of each column
 };
 
 class Binarize final : public Step {
@@ -276,11 +278,11 @@ class Binarize final : public Step {
   double threshold_;
 };
 
-// Outputs with the same first factor are adjacent, and are skipped together if that factor is 0.
+// Adjacent outputs with the same first factor form a run, which is skipped if the factor is 0.
 class Products final : public Step {
  public:
   Products(Input input, Factors factors)
-      : Step({outputs(input, factors), factors.dense}), input_(input), factors_(std::move(factors)) {
+      : Step({count_outputs(input, factors), factors.dense}), input_(input), factors_(std::move(factors)) {
     for (std::int32_t k = 0; k < shape().width; ++k) {
       const std::int32_t first = size(k) == 0 ? -1 : factors_.columns[begin(k)];
       if (runs_.empty() || runs_.back().first != first) runs_.push_back({first, k});
@@ -315,8 +317,8 @@ class Products final : public Step {
 
   double product(const std::vector<double>& x, std::int32_t k) const {
     double product = 1.0;
-    for (std::size_t at = begin(k); at < begin(k + 1); ++at)
-      product *= x[static_cast<std::size_t>(factors_.columns[at])];
+    for (std::size_t i = begin(k); i < begin(k + 1); ++i)
+      product *= x[static_cast<std::size_t>(factors_.columns[i])];
     return product;
   }
 
@@ -328,7 +330,7 @@ class Products final : public Step {
     }
   }
 
-  static std::int32_t outputs(const Input& input, const Factors& factors) {
+  static std::int32_t count_outputs(const Input& input, const Factors& factors) {
     const std::vector<std::int32_t>& begins = factors.begins;
     check_plan(input.shape.dense && !begins.empty() && begins.front() == 0 &&
                    std::is_sorted(begins.begin(), begins.end()) && begins.back() == width_of(factors.columns),
@@ -348,11 +350,12 @@ Factors factors_of(const Input& input, const std::vector<std::int32_t>& powers) 
   const auto width = static_cast<std::size_t>(input.shape.width);
   check_plan(width > 0 && powers.size() % width == 0, "powers do not fit the columns");
   Factors factors{{0}, {}, true};
-  for (std::size_t at = 0; at < powers.size(); ++at) {
-    check_plan(powers[at] >= 0 && powers[at] <= 64, "a power is out of range");
-    factors.columns.insert(factors.columns.end(), static_cast<std::size_t>(powers[at]),
-                           static_cast<std::int32_t>(at % width));
-    if ((at + 1) % width == 0) factors.begins.push_back(width_of(factors.columns));
+  constexpr std::int32_t largest_power = 64;
+  for (std::size_t i = 0; i < powers.size(); ++i) {
+    check_plan(powers[i] >= 0 && powers[i] <= largest_power, "a power is out of range");
+    factors.columns.insert(factors.columns.end(), static_cast<std::size_t>(powers[i]),
+                           static_cast<std::int32_t>(i % width));
+    if ((i + 1) % width == 0) factors.begins.push_back(width_of(factors.columns));
   }
   return factors;
 }

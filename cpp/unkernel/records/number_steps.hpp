@@ -1,5 +1,5 @@
-// Steps from numbers to numbers. Except for `numbers`, they take a dense block unless their comment allows a
-// sparse block.
+// Steps from numbers to numbers. The input of all steps except `numbers` is a dense block, or a sparse block
+// if the comment of the step allows it.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace unkernel::records {
 // Reads columns of the record as numbers; None and absent columns give NaN.
 std::unique_ptr<Step> numbers(std::vector<std::int32_t> columns);
 
-// ((x - subtract) / divide) * multiply + add, clipped to [least, most]; operations with empty lists are
-// skipped. A sparse block can only be divided, multiplied, and clipped to a range that holds 0.
+// Computes ((x - subtract) / divide) * multiply + add, clipped to [least, most], and skips operations with
+// empty lists. A sparse block can only be divided, multiplied, and clipped to a range that contains 0.
 struct Scaling {
   std::vector<double> subtract, divide, multiply, add;
   std::optional<double> least, most;
@@ -29,13 +29,13 @@ std::unique_ptr<Step> impute(Input input, double missing, std::vector<double> fi
 // Makes a sparse block whose value k is 1 if columns[k] is missing.
 std::unique_ptr<Step> indicate(Input input, double missing, std::vector<std::int32_t> columns);
 
-// Maps numbers to intervals: column k has the edges edges[begins[k] .. begins[k + 1]), ascending, and one
-// more interval than edges. A number equal to an edge lies above it.
+// Maps numbers to intervals: column k has the ascending edges edges[begins[k] .. begins[k + 1]), and one more
+// interval than edges. A number that equals an edge belongs to the interval above the edge.
 struct Bins {
   std::vector<double> edges;
   std::vector<std::int32_t> begins;
   std::vector<std::int32_t> missing;  // by column: the interval number of NaN, or a value of Unknown
-  bool one_hot;                       // false: the number of the interval, as a dense block
+  bool one_hot;                       // false: a dense block with the numbers of the intervals
   std::vector<std::string> names;     // of the columns, for messages
 };
 std::unique_ptr<Step> bins(Input input, Bins bins);
@@ -43,16 +43,16 @@ std::unique_ptr<Step> bins(Input input, Bins bins);
 // Writes 1 where x > threshold, else 0. A sparse block needs a nonnegative threshold.
 std::unique_ptr<Step> binarize(Input input, double threshold);
 
-// Products: output k is the product of the columns columns[begins[k] .. begins[k + 1]), in which a column may
-// occur twice.
+// Products of columns: output k is the product of the columns columns[begins[k] .. begins[k + 1]), which may
+// repeat a column.
 struct Factors {
   std::vector<std::int32_t> begins;
   std::vector<std::int32_t> columns;
   bool dense;
 };
 std::unique_ptr<Step> products(Input input, Factors factors);
-// Products as older files describe them: output k is the product of all x[j]^powers[k * width + j]. The block
-// is dense.
+// Multiplies columns as older files describe it: output k is the product of all x[j]^powers[k * width + j].
+// The result is dense.
 std::unique_ptr<Step> products(Input input, const std::vector<std::int32_t>& powers);
 
 }  // namespace unkernel::records

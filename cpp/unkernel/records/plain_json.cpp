@@ -9,7 +9,7 @@
 namespace unkernel::records {
 namespace {
 
-constexpr std::ptrdiff_t most_digits = 15;  // whole numbers with so few digits are exact as doubles
+constexpr std::ptrdiff_t most_digits = 15;  // integers with at most 15 digits are exact as doubles
 
 // Returns whether a character is ASCII and needs no escape. The conversion is needed because `char` is signed
 // on some machines.
@@ -23,7 +23,7 @@ bool is_plain_character(char c) {
 PlainJson::PlainJson(std::vector<JsonKey> keys, bool skips_unknown)
     : keys_(std::move(keys)),
       skips_unknown_(skips_unknown),
-      plain_names_(std::all_of(keys_.begin(), keys_.end(), [](const JsonKey& key) {
+      has_plain_names_(std::all_of(keys_.begin(), keys_.end(), [](const JsonKey& key) {
         return std::all_of(key.name.begin(), key.name.end(), is_plain_character);
       })) {}
 
@@ -62,12 +62,12 @@ bool PlainJson::read(std::span<Cell> cells) {
 
 // Reads a key; sets `key` to null if it is unknown.
 bool PlainJson::read_key(const JsonKey*& key) {
-  if (plain_names_ &&
-      expected_ <
-          keys_.size()) {  // compares with the expected name first, without looking for the end of the key
+  // Compares with the expected name first, without searching for the end of the key.
+  if (has_plain_names_ && expected_ < keys_.size()) {
     const std::string& name = keys_[expected_].name;
-    const auto left = static_cast<std::size_t>(end_ - at_);
-    if (name.size() < left && at_[name.size()] == '"' && std::memcmp(at_, name.data(), name.size()) == 0) {
+    const auto remaining = static_cast<std::size_t>(end_ - at_);
+    if (name.size() < remaining && at_[name.size()] == '"' &&
+        std::memcmp(at_, name.data(), name.size()) == 0) {
       at_ += name.size() + 1;
       key = &keys_[expected_++];
       return true;
@@ -75,11 +75,10 @@ bool PlainJson::read_key(const JsonKey*& key) {
   }
   std::string_view name;
   if (!read_text(name)) return false;
-  const auto found =
-      std::find_if(keys_.begin(), keys_.end(), [&](const JsonKey& one) { return one.name == name; });
-  if (found == keys_.end()) return true;
-  expected_ = static_cast<std::size_t>(found - keys_.begin()) + 1;
-  key = &*found;
+  const auto place = std::ranges::find(keys_, name, &JsonKey::name);
+  if (place == keys_.end()) return true;
+  expected_ = static_cast<std::size_t>(place - keys_.begin()) + 1;
+  key = &*place;
   return true;
 }
 
@@ -93,10 +92,13 @@ bool PlainJson::read_value(Cell& cell) {
     cell = Cell::of(text);
     return true;
   }
-  if (*at_ == 'n' || *at_ == 't' || *at_ == 'f') {
-    cell = *at_ == 'n' ? Cell::none() : Cell::of(*at_ == 't' ? 1.0 : 0.0);
-    return take_word(*at_ == 'n' ? "null" : *at_ == 't' ? "true" : "false");
-  }
+  const auto take_constant = [&](std::string_view word, const Cell& value) {
+    cell = value;
+    return take_word(word);
+  };
+  if (*at_ == 'n') return take_constant("null", Cell::none());
+  if (*at_ == 't') return take_constant("true", Cell::of(1.0));
+  if (*at_ == 'f') return take_constant("false", Cell::of(0.0));
   double number = 0.0;
   if (!read_number(number)) return false;
   cell = Cell::of(number);
@@ -124,12 +126,12 @@ bool PlainJson::read_number(double& number) {
   if (*digits == '0' && digits + 1 != end_ && data::is_digit(digits[1])) return false;
   const char* point = digits;
   while (point != end_ && data::is_digit(*point)) ++point;
-  const bool whole = point == end_ || (*point != '.' && *point != 'e' && *point != 'E');
-  if (whole && point - digits > most_digits) return false;
-  if (!whole && *point == '.' && (point + 1 == end_ || !data::is_digit(point[1]))) return false;
-  const char* const behind = data::read_long_decimal(at_, end_, number);
-  if (behind == nullptr || behind > end_) return false;
-  at_ = behind;
+  const bool is_integer = point == end_ || (*point != '.' && *point != 'e' && *point != 'E');
+  if (is_integer && point - digits > most_digits) return false;
+  if (!is_integer && *point == '.' && (point + 1 == end_ || !data::is_digit(point[1]))) return false;
+  const char* const end_of_number = data::read_long_decimal(at_, end_, number);
+  if (end_of_number == nullptr || end_of_number > end_) return false;
+  at_ = end_of_number;
   return true;
 }
 

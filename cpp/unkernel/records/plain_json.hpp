@@ -1,9 +1,9 @@
 // Reads plain records from JSON: objects of numbers, truth values, null, and strings of ASCII without
 // escapes.
 //
-// Most records that programs send are plain, and are read without making objects of them. Other text is left
-// to a slower reader of the caller, which also reports errors. Both readers give the same cells for plain
-// records.
+// Most records that programs send are plain, and are read without creating Python objects. If a record is not
+// plain, the caller reads the text with a slower reader, which also reports errors. Both readers give the
+// same cells for plain records.
 #pragma once
 
 #include <cstddef>
@@ -19,23 +19,23 @@ namespace unkernel::records {
 // The cells that receive the value of a key.
 struct JsonKey {
   std::string name;
-  std::vector<std::size_t> cells;  // several if steps read the column in several ways
+  std::vector<std::size_t> cells;  // several if several steps read the column
 };
 
 class PlainJson {
  public:
-  // With `skips_unknown`, keys that are not in `keys` are skipped; otherwise records with such keys are not
-  // plain.
+  // With `skips_unknown`, keys that are not in `keys` are skipped; otherwise records with unknown keys are
+  // not plain.
   PlainJson(std::vector<JsonKey> keys, bool skips_unknown);
 
   // Starts reading a text, which must outlive the cells. The byte after the text must be readable and not a
   // digit. With `lines`, line ends separate records and occur nowhere else.
   void begin(std::string_view text, bool lines);
 
-  // Reads a record into `cells`, which must all be absent; returns false if the record is not plain.
+  // Reads a record into `cells`, which must all be absent. Returns whether the record is plain.
   bool read(std::span<Cell> cells);
 
-  // Skips blanks. Then takes the next byte if it is `expected`, and returns whether it was.
+  // Skips blanks. Then takes the next byte if it is `expected`. Returns whether it was taken.
   bool take(char expected) {
     skip_blanks();
     if (at_ == end_ || *at_ != expected) return false;
@@ -43,11 +43,10 @@ class PlainJson {
     return true;
   }
 
-  // Skips blanks, and returns whether the text ends there.
+  // Skips blanks. Returns whether the end of the text is reached.
   bool at_end();
 
-  // Skips line ends; returns false if the next byte that is not blank is neither a line end nor the end of
-  // the text.
+  // Skips blanks and line ends. Returns false unless there is a line end or the text ends.
   bool take_line_ends();
 
  private:
@@ -62,7 +61,7 @@ class PlainJson {
 
   std::vector<JsonKey> keys_;
   bool skips_unknown_;
-  bool plain_names_;  // whether all keys need no escapes in JSON
+  bool has_plain_names_;  // whether all keys need no escapes in JSON
   bool lines_ = false;
   const char* at_ = nullptr;
   const char* end_ = nullptr;

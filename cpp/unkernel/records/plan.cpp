@@ -22,8 +22,8 @@ bool is_row(const Block& block) {
 
 }  // namespace
 
-void check_plan(bool valid, const char* what) {
-  if (!valid) throw std::invalid_argument(std::string("not a sound plan: ") + what);
+void check_plan(bool is_valid, const char* what) {
+  if (!is_valid) throw std::invalid_argument(std::string("not a sound plan: ") + what);
 }
 
 Input Plan::add(std::unique_ptr<Step> step) {
@@ -32,7 +32,7 @@ Input Plan::add(std::unique_ptr<Step> step) {
 }
 
 Input Plan::input(std::size_t step) const {
-  check_plan(step < steps_.size(), "a step takes the result of one that is not before it");
+  check_plan(step < steps_.size(), "a step takes the result of a step that is not before it");
   return {step, steps_[step]->shape(), steps_[step].get()};
 }
 
@@ -48,10 +48,10 @@ EncodedRow PlanWorker::encode(std::span<const Cell> cells) {
   if (blocks_.empty()) return {};
   const Block& last = blocks_.back();
   if (is_row(last)) return {last.ids, last.values};
-  const bool dense = plan_.step(plan_.steps() - 1).shape().dense;
+  const bool is_dense = plan_.step(plan_.steps() - 1).shape().dense;
   row_.clear();
   for (std::size_t k = 0; k < last.values.size(); ++k) {
-    const std::int32_t id = dense ? static_cast<std::int32_t>(k) : last.ids[k];
+    const std::int32_t id = is_dense ? static_cast<std::int32_t>(k) : last.ids[k];
     check_finite(id, last.values[k]);
     if (last.values[k] != 0.0) row_.add(id, last.values[k]);
   }

@@ -1,4 +1,4 @@
-// A plan turns records into rows: a short list of steps. The last step writes the row.
+// A plan is a short list of steps that turn a record into a row. The last step writes the row.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Plan {
 
   // Adds a step, and returns a reference to it for later steps.
   Input add(std::unique_ptr<Step> step);
-  // Returns a reference to a step that was added before. Throws std::invalid_argument if there is none.
+  // Returns a reference to the step with this number. Throws std::invalid_argument if there is no such step.
   Input input(std::size_t step) const;
 
   std::span<const std::string> columns() const { return columns_; }
@@ -36,7 +36,7 @@ struct EncodedRow {
   std::span<const double> values;
 };
 
-// Encodes records one by one. A worker has its own memory, so each thread needs its own worker. The plan must
+// Encodes records one by one. Each thread needs its own worker, because a worker has buffers. The plan must
 // outlive the worker.
 class PlanWorker {
  public:

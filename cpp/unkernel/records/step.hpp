@@ -33,8 +33,9 @@ struct Block {
   }
 };
 
-// Returns a text for messages, with \x00 for NUL, which would end the C string that an exception keeps.
-inline std::string without_nul(std::string_view text) {
+// Returns a text for messages, with \x00 for NUL: NUL would end the message of an exception, which is a C
+// string.
+inline std::string escape_nul(std::string_view text) {
   std::string result;
   for (const char byte : text) {
     if (byte == '\0') {
@@ -52,20 +53,20 @@ struct Record {
   std::span<const std::string> names;
 
   [[noreturn]] void fail(std::size_t column, const std::string& what) const {
-    throw std::invalid_argument("column '" + without_nul(names[column]) + "': " + what);
+    throw std::invalid_argument("column '" + escape_nul(names[column]) + "': " + what);
   }
 };
 
 // Returns a text in quotes, for messages. Long texts are cut off after a whole character of UTF-8.
 inline std::string quote(std::string_view text) {
-  constexpr std::size_t most = 40;
-  std::size_t size = text.size() < most ? text.size() : most;
+  constexpr std::size_t max_bytes = 40;
+  std::size_t size = text.size() < max_bytes ? text.size() : max_bytes;
   while (size > 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
-  return std::string("'").append(without_nul(text.substr(0, size))).append(size < text.size() ? "...'" : "'");
+  return std::string("'").append(escape_nul(text.substr(0, size))).append(size < text.size() ? "...'" : "'");
 }
 
-// Throws std::invalid_argument with this message unless the plan is valid.
-void check_plan(bool valid, const char* what);
+// Throws std::invalid_argument with this message unless `is_valid`.
+void check_plan(bool is_valid, const char* what);
 
 struct Shape {
   std::int32_t width;
@@ -74,7 +75,7 @@ struct Shape {
 
 struct RowBatch;
 
-// The output for the features of a batch: place p of row r is first[r * stride + p].
+// An array for the features of a batch: place p of row r is first[r * stride + p].
 struct CodeOutput {
   std::int32_t* first;
   std::size_t stride;
@@ -91,18 +92,18 @@ class Step {
   // Writes the block of this step to `out`, which is empty. `blocks` are the blocks of all earlier steps.
   virtual void run(const Record& record, std::span<const Block> blocks, Block& out) const = 0;
 
-  // Returns the number of places of a row, if each place has at most one feature with the value 1 and
-  // features ascend. Such steps can encode batches column by column. Returns 0 for all other steps.
+  // Returns the number of places of a row if the step can encode batches column by column: if each place has
+  // at most one feature, with the value 1, and features ascend. Returns 0 for all other steps.
   virtual std::size_t places() const { return 0; }
-  // Writes the feature of each row and place; -1 if there is none. Returns false if a row must be encoded by
+  // Writes the feature of each row and place, or -1 for no feature. Returns false if a row must be encoded by
   // `run`, which may throw.
   virtual bool write_codes(const RowBatch&, const CodeOutput&) const { return false; }
-  // Returns whether each value of a dense block comes from one column, so that it can be read column by
-  // column.
-  virtual bool by_columns() const { return false; }
-  // Computes value k of the block for the rows of a batch; NaN if it is missing. Returns false if a row must
-  // be encoded by `run`, which may throw.
-  virtual bool column_values(const RowBatch&, std::size_t, std::span<double>) const { return false; }
+  // Returns whether the block is dense and each value comes from one column, so that compute_column_values
+  // can be used.
+  virtual bool has_column_values() const { return false; }
+  // Computes value k of the block for the rows of a batch; missing values are NaN. Returns false if a row
+  // must be encoded by `run`, which may throw.
+  virtual bool compute_column_values(const RowBatch&, std::size_t, std::span<double>) const { return false; }
 
  private:
   Shape shape_;

@@ -15,10 +15,10 @@ namespace {
 constexpr int digit_bits = 11;
 constexpr std::size_t digits = 6;  // of 64 bits
 constexpr std::size_t digit_values = std::size_t{1} << digit_bits;
-constexpr std::size_t fewest_for_radix = 1024;
+constexpr std::size_t min_radix_size = 1024;
 constexpr std::uint64_t sign_bit = std::uint64_t{1} << 63;
 
-// Convert a double to an unsigned number, so that unsigned numbers are in the order of the doubles, and back.
+// Convert a double to an unsigned number and back. The unsigned numbers have the order of the doubles.
 std::uint64_t key_of(double number) {
   const auto bits = std::bit_cast<std::uint64_t>(number + 0.0);
   return (bits & sign_bit) != 0 ? ~bits : bits | sign_bit;
@@ -31,8 +31,8 @@ std::size_t digit(std::uint64_t key, std::size_t place) {
   return static_cast<std::size_t>(key >> (digit_bits * place)) & (digit_values - 1);
 }
 
-// Radix sort, beginning with the least significant digit. Skips digits in which all keys are equal, as most
-// digits of whole numbers are.
+// Sorts by digit, beginning with the least significant digit. Skips digits in which all keys are equal; whole
+// numbers have many such digits.
 std::vector<std::uint64_t> radix_sort(std::vector<std::uint64_t> keys) {
   std::uint64_t differences = 0;
   for (const std::uint64_t key : keys) differences |= key ^ keys.front();
@@ -51,7 +51,7 @@ std::vector<std::uint64_t> radix_sort(std::vector<std::uint64_t> keys) {
 
 std::vector<double> sort_ascending(std::span<const double> numbers) {
   std::vector<double> sorted(numbers.size());
-  if (numbers.size() < fewest_for_radix || numbers.size() > UINT32_MAX) {
+  if (numbers.size() < min_radix_size || numbers.size() > UINT32_MAX) {
     std::transform(numbers.begin(), numbers.end(), sorted.begin(), [](double x) { return x + 0.0; });
     std::sort(sorted.begin(), sorted.end());
     return sorted;
@@ -63,12 +63,15 @@ std::vector<double> sort_ascending(std::span<const double> numbers) {
   return sorted;
 }
 
-// Counts whole numbers in a table, without sorting, if their range is small. Returns false otherwise.
+// Counts whole numbers in a table, without sorting. Returns false if a number is not whole or their range is
+// large.
 bool count_whole(std::span<const double> numbers, CountedNumbers& counted) {
   if (numbers.empty()) return false;
   const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
+  constexpr double largest_exact = 1e15;  // differences of smaller whole numbers are exact
   const double least = *low, span = *high - *low;
-  if (!(std::abs(least) < 1e15) || !(span < 4.0 * static_cast<double>(numbers.size()) + 1024.0)) return false;
+  const double max_span = 4.0 * static_cast<double>(numbers.size()) + 1024.0;
+  if (!(std::abs(least) < largest_exact) || !(span < max_span)) return false;
   std::vector<std::int64_t> counts(static_cast<std::size_t>(span) + 1, 0);
   for (const double number : numbers) {
     const auto place = static_cast<std::size_t>(number - least);
@@ -84,22 +87,22 @@ bool count_whole(std::span<const double> numbers, CountedNumbers& counted) {
   return true;
 }
 
-// Joins neighbouring ranges that differ only in the bits that are dropped.
+// Joins neighbouring ranges that differ only in dropped bits.
 void join_equal_ranges(CountedNumbers& numbers) {
   std::vector<CountedNumbers::Range>& ranges = numbers.ranges;
   const auto are_equal = [&](double a, double b) {
     return numbers.dropped_bits >= 64 || (key_of(a) ^ key_of(b)) >> numbers.dropped_bits == 0;
   };
-  std::size_t kept = 0;
+  std::size_t joined = 0;
   for (const CountedNumbers::Range& range : ranges) {
-    if (kept > 0 && are_equal(ranges[kept - 1].low, range.low)) {
-      ranges[kept - 1].high = std::max(ranges[kept - 1].high, range.high);
-      ranges[kept - 1].count += range.count;
+    if (joined > 0 && are_equal(ranges[joined - 1].low, range.low)) {
+      ranges[joined - 1].high = std::max(ranges[joined - 1].high, range.high);
+      ranges[joined - 1].count += range.count;
     } else {
-      ranges[kept++] = range;
+      ranges[joined++] = range;
     }
   }
-  ranges.resize(kept);
+  ranges.resize(joined);
 }
 
 constexpr double seconds_of_hour = 3600.0;
@@ -113,12 +116,13 @@ double find_between(double low, double high) {
 }  // namespace
 
 std::vector<std::string_view> StringCounts::frequent(std::int64_t min_count) const {
-  std::vector<std::string_view> counted;
+  std::vector<std::string_view> frequent_strings;
   for (std::size_t k = 0; k < counts_.size(); ++k) {
-    if (counts_[k] >= min_count) counted.push_back(text(k));
+    if (counts_[k] >= min_count) frequent_strings.push_back(text(k));
   }
-  std::sort(counted.begin(), counted.end());  // in UTF-8, the order of bytes is that of characters
-  return counted;
+  // In UTF-8, the order of bytes is the order of characters.
+  std::sort(frequent_strings.begin(), frequent_strings.end());
+  return frequent_strings;
 }
 
 std::int64_t StringCounts::words() const {
@@ -148,7 +152,7 @@ void ColumnSummary::add(const Cell& cell) {
 }
 
 bool ColumnSummary::is_whole() const {
-  return joined_whole &&
+  return is_joined_whole &&
          std::all_of(numbers.begin(), numbers.end(), [](double x) { return x == std::rint(x); });
 }
 
@@ -171,7 +175,7 @@ CountedNumbers ColumnSummary::all_hours(bool with_texts) const {
   return join_counts(all, hours_of_texts, SIZE_MAX);
 }
 
-std::size_t ColumnSummary::first_not_a_date() const {
+std::size_t ColumnSummary::find_first_non_date() const {
   std::size_t k = 0;
   while (k < texts.size() && parse_moment(texts.text(k))) ++k;
   return k;
@@ -223,17 +227,17 @@ CountedNumbers join_counts(const CountedNumbers& first, const CountedNumbers& se
 std::vector<double> quantile_edges(const CountedNumbers& numbers, std::int64_t n_bins) {
   const std::vector<CountedNumbers::Range>& ranges = numbers.ranges;
   std::vector<double> edges;
-  std::int64_t numbers_left = 0, bins_left = n_bins, filled = 0;
-  for (const CountedNumbers::Range& range : ranges) numbers_left += range.count;
+  std::int64_t remaining_numbers = 0, remaining_bins = n_bins, filled = 0;
+  for (const CountedNumbers::Range& range : ranges) remaining_numbers += range.count;
   for (std::size_t k = 0; k + 1 < ranges.size(); ++k) {
     filled += ranges[k].count;
     const double with_half_of_next =
         static_cast<double>(filled) + 0.5 * static_cast<double>(ranges[k + 1].count);
-    if (bins_left > 1 &&
-        with_half_of_next * static_cast<double>(bins_left) >= static_cast<double>(numbers_left)) {
+    if (remaining_bins > 1 &&
+        with_half_of_next * static_cast<double>(remaining_bins) >= static_cast<double>(remaining_numbers)) {
       edges.push_back(find_between(ranges[k].high, ranges[k + 1].low));
-      numbers_left -= filled;
-      --bins_left;
+      remaining_numbers -= filled;
+      --remaining_bins;
       filled = 0;
     }
   }

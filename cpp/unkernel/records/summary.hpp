@@ -36,7 +36,7 @@ class StringCounts {
   std::vector<std::int64_t> counts_;
 };
 
-// Counts strings once per record, however often a record has them.
+// Counts the records that contain each string.
 class RecordCounts {
  public:
   void begin_record() { ++record_; }
@@ -51,12 +51,12 @@ class RecordCounts {
 
  private:
   StringCounts counts_;
-  std::vector<std::int64_t> last_;  // the last record that had the string
+  std::vector<std::int64_t> last_;  // the last record that contained the string
   std::int64_t record_ = 0;
 };
 
-// Counts of numbers that are not NaN: of each number, or of ranges of numbers that differ in their last bits
-// only. -0 is 0.
+// Counts of numbers that are not NaN: of each number, or of ranges of numbers that differ only in their last
+// bits. -0 counts as 0.
 struct CountedNumbers {
   struct Range {
     double low, high;  // the least and the largest number
@@ -68,13 +68,12 @@ struct CountedNumbers {
 
 CountedNumbers count_numbers(std::span<const double> numbers);
 
-// Returns the counts of both arguments together, with as few dropped bits as at most `most` ranges require.
-// The result does not depend on the order of joins.
+// Returns the sum of both counts in at most `most` ranges, and drops as few bits as possible. The result does
+// not depend on the order of joins.
 CountedNumbers join_counts(const CountedNumbers& first, const CountedNumbers& second, std::size_t most);
 
-// Returns the ascending edges of at most n_bins intervals, which have about the same number of numbers each.
-// A range with more numbers than that is an interval of its own. No edge divides a range, so all counts are
-// exact.
+// Returns the ascending edges of at most n_bins intervals with about equal counts. A range with a larger
+// count is an interval. No edge divides a range, so the counts of intervals are exact.
 std::vector<double> quantile_edges(const CountedNumbers& numbers, std::int64_t n_bins);
 
 struct ColumnSummary {
@@ -83,8 +82,8 @@ struct ColumnSummary {
   std::vector<double> numbers;      // that are not NaN
   std::vector<double> moments;      // of cells that are dates; texts may be dates as well
   CountedNumbers joined_numbers;    // the numbers of summaries that were joined to this one
-  CountedNumbers joined_hours;      // the dates of these summaries, rounded down to the hour
-  bool joined_whole = true;         // whether all numbers of these summaries are whole
+  CountedNumbers joined_hours;      // the dates of joined summaries, rounded down to the hour
+  bool is_joined_whole = true;      // whether all numbers of these summaries are whole
   std::vector<std::int32_t> codes;  // by row: one more than the number of its text; 0 without a text
   std::int64_t n_texts = 0;
   std::int64_t n_lists = 0;
@@ -102,12 +101,13 @@ struct ColumnSummary {
   bool has_moments() const { return !moments.empty() || !joined_hours.ranges.empty(); }
   bool is_whole() const;
   CountedNumbers all_numbers(std::size_t most = SIZE_MAX) const;
-  // Returns the moments of all dates, rounded down to the hour, which determines all parts of dates.
+  // Returns counts of the moments of all dates, rounded down to the hour. All parts of dates follow from the
+  // hour.
   CountedNumbers all_hours(bool with_texts) const;
-  // Returns the number of the first text that is no date; the number of texts if there is none.
-  std::size_t first_not_a_date() const;
+  // Returns the number of the first text that is no date, or the number of texts if all texts are dates.
+  std::size_t find_first_non_date() const;
 
-  // Returns the column itself, if it has only texts. The summary must outlive it.
+  // Returns the texts of the column; other cells are None. The summary must outlive the result.
   CodeColumn<std::int32_t> text_column() const;
 };
 

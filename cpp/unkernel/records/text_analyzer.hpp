@@ -20,7 +20,7 @@ struct TextOptions {
   bool lowercase;
   std::size_t shortest_token;     // the least number of characters of a token: 1 or 2
   std::size_t shortest, longest;  // n-grams
-  bool binary;                    // 1 instead of the number of times
+  bool binary;                    // count each n-gram once per text
   data::NameTable stop_words;
 };
 
@@ -126,8 +126,8 @@ class TextAnalyzer {
     }
   }
 
-  // Lists n-grams within words, each word with a blank on either side. A word that is shorter than an n-gram
-  // is listed once, as a whole.
+  // Lists the n-grams of each word with a blank on either side. A word that is shorter than the n-grams is
+  // listed once.
   template <class Use>
   void count_in_words(std::string_view text, std::string& buffer, const Use& use) const {
     for (std::size_t at = 0; at < text.size();) {

@@ -1,5 +1,6 @@
-// A cache of the numbers of short strings, because columns of categories repeat few strings. Three words of
-// eight bytes and the size determine a string of at most 24 bytes, so that no bytes are compared.
+// A cache of the numbers of short strings, because columns of categories have few different strings. Three
+// words of eight bytes and the size determine a string of at most 24 bytes, so a lookup compares words, not
+// bytes.
 //
 // Bytes   32 per entry. Query   a multiplication and four comparisons.
 #pragma once
@@ -35,7 +36,7 @@ class TextMemo {
 
   struct Entry {
     std::uint64_t first = 0, middle = 0, last = 0;
-    std::uint32_t size = UINT32_MAX;  // no string has it
+    std::uint32_t size = UINT32_MAX;  // of no string: the entry is empty
     std::int32_t number = 0;
   };
 

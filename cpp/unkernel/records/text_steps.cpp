@@ -13,12 +13,14 @@
 namespace unkernel::records {
 namespace {
 
+constexpr std::size_t max_insertion_sort = 64;  // features
+
 // Sorts a block by feature and adds the values of equal features.
 void merge(Block& block, bool binary) {
   std::vector<std::int32_t>& ids = block.ids;
   std::vector<double>& values = block.values;
-  // Blocks are short: insertion is fast, and stable.
-  for (std::size_t k = 1; k < ids.size() && ids.size() <= 64; ++k) {
+  // Most blocks are short, and insertion sort is fast and stable.
+  for (std::size_t k = 1; k < ids.size() && ids.size() <= max_insertion_sort; ++k) {
     const std::int32_t id = ids[k];
     const double value = values[k];
     std::size_t at = k;
@@ -29,24 +31,24 @@ void merge(Block& block, bool binary) {
     ids[at] = id;
     values[at] = value;
   }
-  if (ids.size() > 64) {
+  if (ids.size() > max_insertion_sort) {
     std::vector<std::pair<std::int32_t, double>> entries(ids.size());
     for (std::size_t k = 0; k < ids.size(); ++k) entries[k] = {ids[k], values[k]};
     std::stable_sort(entries.begin(), entries.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     for (std::size_t k = 0; k < ids.size(); ++k) std::tie(ids[k], values[k]) = entries[k];
   }
-  std::size_t kept = 0;
+  std::size_t merged = 0;
   for (std::size_t k = 0; k < ids.size(); ++k) {
-    if (kept > 0 && ids[kept - 1] == ids[k]) {
-      values[kept - 1] += values[k];
+    if (merged > 0 && ids[merged - 1] == ids[k]) {
+      values[merged - 1] += values[k];
     } else {
-      ids[kept] = ids[k];
-      values[kept++] = values[k];
+      ids[merged] = ids[k];
+      values[merged++] = values[k];
     }
   }
-  ids.resize(kept);
-  values.resize(kept);
+  ids.resize(merged);
+  values.resize(merged);
   if (binary) std::fill(values.begin(), values.end(), 1.0);
 }
 
@@ -168,7 +170,8 @@ std::uint32_t scramble(std::uint32_t word) { return rotate(word * 0xcc9e2d51u, 1
 
 // MurmurHash3_x86_32 (Appleby, public domain).
 std::uint32_t murmur3(std::string_view bytes, std::uint32_t seed) {
-  static_assert(std::endian::native == std::endian::little, "words are read as they lie in memory");
+  static_assert(std::endian::native == std::endian::little,
+                "words are read in the byte order of the machine");
   std::uint32_t hash = seed;
   std::size_t at = 0;
   for (; at + 4 <= bytes.size(); at += 4) {
@@ -176,9 +179,10 @@ std::uint32_t murmur3(std::string_view bytes, std::uint32_t seed) {
     std::memcpy(&word, bytes.data() + at, 4);
     hash = rotate(hash ^ scramble(word), 13) * 5 + 0xe6546b64u;
   }
-  std::uint32_t rest = 0;
-  for (std::size_t k = bytes.size(); k-- > at;) rest = (rest << 8) | static_cast<unsigned char>(bytes[k]);
-  if (at < bytes.size()) hash ^= scramble(rest);
+  std::uint32_t last_word = 0;
+  for (std::size_t k = bytes.size(); k-- > at;)
+    last_word = (last_word << 8) | static_cast<unsigned char>(bytes[k]);
+  if (at < bytes.size()) hash ^= scramble(last_word);
   hash ^= static_cast<std::uint32_t>(bytes.size());
   hash = (hash ^ (hash >> 16)) * 0x85ebca6bu;
   hash = (hash ^ (hash >> 13)) * 0xc2b2ae35u;
@@ -188,8 +192,8 @@ std::uint32_t murmur3(std::string_view bytes, std::uint32_t seed) {
 Vocabulary::Vocabulary(data::NameTable names, std::vector<std::int32_t> ids, std::int32_t width)
     : names_(std::move(names)), ids_(std::move(ids)), width_(width) {
   check_plan(ids_.size() == names_.size(), "a word of the vocabulary has no feature");
-  const auto out_of_range = [&](std::int32_t id) { return id < -1 || id >= width; };
-  check_plan(std::none_of(ids_.begin(), ids_.end(), out_of_range), "a word's feature is out of range");
+  const auto is_out_of_range = [&](std::int32_t id) { return id < -1 || id >= width; };
+  check_plan(std::none_of(ids_.begin(), ids_.end(), is_out_of_range), "a word's feature is out of range");
 }
 
 Vocabulary Vocabulary::hashed(std::int32_t width, bool alternate_sign) {
@@ -204,11 +208,11 @@ Vocabulary Vocabulary::hashed(std::int32_t width, bool alternate_sign) {
 void Vocabulary::add_hashed(std::string_view name, double value, Block& out) const {
   const auto hash = static_cast<std::int32_t>(murmur3(name, 0));
   // |-2^31| does not fit into 32 bits; scikit-learn computes (2^31 - 1 - (width - 1)) mod width.
-  const std::uint32_t size =
+  const std::uint32_t id =
       hash == std::numeric_limits<std::int32_t>::min()
           ? (2147483647u - (static_cast<std::uint32_t>(width_) - 1)) % static_cast<std::uint32_t>(width_)
           : static_cast<std::uint32_t>(hash < 0 ? -hash : hash) % static_cast<std::uint32_t>(width_);
-  out.add(static_cast<std::int32_t>(size), alternate_sign_ && hash < 0 ? -value : value);
+  out.add(static_cast<std::int32_t>(id), alternate_sign_ && hash < 0 ? -value : value);
 }
 
 std::unique_ptr<Step> text(std::int32_t column, TextOptions options, Vocabulary vocabulary,

@@ -1,4 +1,4 @@
-// Steps from strings to counts of features. All are sparse.
+// Steps that count features of strings. All blocks are sparse.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class Vocabulary {
   static Vocabulary hashed(std::int32_t width, bool alternate_sign);
 
   std::int32_t width() const { return width_; }
-  // Adds `value`, possibly with the sign of the hash, to the feature of a string, if it has one.
+  // Adds `value`, possibly with the sign of the hash, to the feature of a string, if the string has a
+  // feature.
   void add(std::string_view name, double value, Block& out) const {
     if (hashed_) return add_hashed(name, value, out);
     const std::int32_t number = names_.find(name);
@@ -44,9 +45,8 @@ class Vocabulary {
 
 std::uint32_t murmur3(std::string_view bytes, std::uint32_t seed);
 
-// Counts the n-grams of a text. Texts must be ASCII; the cells of other texts have their n-grams as
-// `strings`. `missing` is the feature of a missing value (None, NaN, no such column), or `ignored` or
-// `forbidden`.
+// Counts the n-grams of a text. The cells of texts that are not ASCII must have n-grams as `strings`.
+// `missing` is the feature of a missing value (None, NaN, no such column), or `ignored` or `forbidden`.
 std::unique_ptr<Step> text(std::int32_t column, TextOptions options, Vocabulary vocabulary,
                            std::int32_t missing);
 

@@ -82,16 +82,18 @@ class Select final : public Step {
       : Step({width, input.shape.dense}), input_(input), places_(std::move(places)) {
     check_plan(places_.size() == static_cast<std::size_t>(input.shape.width),
                "places do not fit the columns");
-    std::vector<std::int32_t> kept;
+    std::vector<std::int32_t> used_places;
     for (const std::int32_t place : places_) {
       check_plan(place >= -1 && place < width, "a place is out of range");
-      if (place >= 0) kept.push_back(place);
+      if (place >= 0) used_places.push_back(place);
     }
-    ordered_ = std::is_sorted(kept.begin(), kept.end());
-    // Sorts instead of marking places in an array, whose size a damaged plan could make huge.
-    std::sort(kept.begin(), kept.end());
-    check_plan(std::adjacent_find(kept.begin(), kept.end()) == kept.end(), "two columns have one place");
-    check_plan(!input.shape.dense || kept.size() == static_cast<std::size_t>(width), "a place has no column");
+    is_ordered_ = std::is_sorted(used_places.begin(), used_places.end());
+    // Sorts, because an array of flags by place could be huge for a damaged plan.
+    std::sort(used_places.begin(), used_places.end());
+    check_plan(std::adjacent_find(used_places.begin(), used_places.end()) == used_places.end(),
+               "two columns have one place");
+    check_plan(!input.shape.dense || used_places.size() == static_cast<std::size_t>(width),
+               "a place has no column");
   }
 
   void run(const Record&, std::span<const Block> blocks, Block& out) const override {
@@ -101,7 +103,7 @@ class Select final : public Step {
       const std::int32_t place = places_[static_cast<std::size_t>(in.ids[k])];
       if (place >= 0) out.add(place, in.values[k]);
     }
-    if (!ordered_) sort_by_id(out);
+    if (!is_ordered_) sort_by_id(out);
   }
 
  private:
@@ -122,7 +124,7 @@ class Select final : public Step {
 
   Input input_;
   std::vector<std::int32_t> places_;
-  bool ordered_ = true;
+  bool is_ordered_ = true;
 };
 
 class Densify final : public Step {
@@ -153,14 +155,14 @@ class Normalize final : public Step {
     out.ids = in.ids;
     out.values = in.values;
     const double length = length_of(in.values);
-    if (length <= negligible()) return;
+    if (length <= negligible_length()) return;
     for (double& value : out.values) value /= length;
   }
 
  private:
-  // In scikit-learn, a dense row whose norm is about as small as rounding errors is not divided. Sparse rows
-  // are always divided.
-  double negligible() const {
+  // Returns the largest length of rows that are not divided. As in scikit-learn, dense rows are not divided
+  // if their length is about as small as rounding errors.
+  double negligible_length() const {
     return input_.shape.dense ? std::nextafter(10 * std::numeric_limits<double>::epsilon(), 0.0) : 0.0;
   }
 

@@ -12,7 +12,8 @@
 namespace unkernel::data {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "blocks are used as they lie in the file");
+static_assert(std::endian::native == std::endian::little,
+              "blocks are used without changing their byte order");
 
 constexpr const char* remedy = "; delete the file, and it will be made again from its sources";
 
@@ -47,9 +48,9 @@ bool all_below(std::span<const Column> columns, std::size_t features) {
 
 template <class Value>
 bool all_finite(const Value* values, std::size_t count) {
-  bool finite = true;
-  for (std::size_t k = 0; k < count; ++k) finite &= std::isfinite(values[k]);
-  return finite;
+  bool is_finite = true;
+  for (std::size_t k = 0; k < count; ++k) is_finite &= std::isfinite(values[k]);
+  return is_finite;
 }
 
 bool all_finite(const Ones*, std::size_t) { return true; }
@@ -69,10 +70,10 @@ std::size_t block_bytes(std::int64_t rows, std::int64_t entries, const Layout& l
          static_cast<std::size_t>(entries) * entry_bytes(layout);
 }
 
-std::unique_ptr<BlockBuffers::Buffer> BlockBuffers::take_free_or_new() {
+std::unique_ptr<BlockBuffers::Buffer> BlockBuffers::take_unused_or_create() {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) {
-    free_.reserve(++made_);  // so that returning a buffer needs no memory
+    free_.reserve(++created_buffers_);  // so that returning a buffer needs no memory
     return std::make_unique<Buffer>();
   }
   std::unique_ptr<Buffer> buffer = std::move(free_.back());
@@ -81,7 +82,7 @@ std::unique_ptr<BlockBuffers::Buffer> BlockBuffers::take_free_or_new() {
 }
 
 std::shared_ptr<BlockBuffers::Buffer> BlockBuffers::take(std::size_t size) {
-  std::unique_ptr<Buffer> buffer = take_free_or_new();
+  std::unique_ptr<Buffer> buffer = take_unused_or_create();
   if (buffer->size() < size) {
     buffer->clear();  // nothing to copy
     buffer->resize(size);
@@ -114,7 +115,7 @@ BlockFile::BlockFile(const BlockRegion& region, std::size_t features, std::span<
   }
   if (end != region.end)
     throw FormatError(file_, 0, 0, std::string("the blocks do not end where the index says") + remedy);
-  checked_ = std::make_unique<std::atomic<bool>[]>(places_.size());
+  is_checked_ = std::make_unique<std::atomic<bool>[]>(places_.size());
 }
 
 // The checks are ordered such that none of them overflows.
@@ -140,9 +141,9 @@ BlockLease BlockFile::block(std::int64_t k) const {
   const std::shared_ptr<BlockBuffers::Buffer> buffer = buffers_->take(size);
   const std::span<unsigned char> bytes(buffer->data(), size);
   read(place.position, bytes);
-  check_unchanged();  // checked after reading: bytes that were read before a change are valid
+  check_unchanged();  // after reading, because the file may change during the read
   const RowBlock block = block_at(bytes.data(), place.layout, place.first_row, place.rows, place.entries);
-  std::atomic<bool>& checked = checked_[static_cast<std::size_t>(k)];
+  std::atomic<bool>& checked = is_checked_[static_cast<std::size_t>(k)];
   if (!checked.load(std::memory_order_relaxed)) {
     check(k, block, bytes);
     checked.store(true, std::memory_order_relaxed);

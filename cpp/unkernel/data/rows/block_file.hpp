@@ -4,8 +4,8 @@
 // numbers first, so that each array is aligned. docs/formats/rows.md describes the whole file; this class
 // reads only its blocks and their index.
 //
-// Blocks are copied, not mapped: truncating a mapped file would kill the process, and writing to it would
-// change data in use. Memory holds the leased blocks and 48 bytes per block.
+// Blocks are copied, not mapped: if a mapped file were truncated, the process would be killed, and if it were
+// written, data in use would change. Takes the memory of the leased blocks, and 48 bytes per block.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@
 
 namespace unkernel::data {
 
-// Blocks start at cache-line boundaries; the first one follows the magic number of the file.
+// Blocks start at cache-line boundaries; the first block follows the magic number of the file.
 inline constexpr std::int64_t block_alignment = 64;
 
 // The entry of a block in the index of the file: five 8-byte numbers.
@@ -50,19 +50,20 @@ struct BlockRegion {
 class BlockBuffers : public std::enable_shared_from_this<BlockBuffers> {
  public:
   using Buffer = LargeVector<unsigned char>;
-  // Returns a buffer of at least that many bytes, which is reused after its last owner releases it.
+  // Returns a buffer of at least `size` bytes, which is reused after its last owner releases it.
   std::shared_ptr<Buffer> take(std::size_t size);
 
  private:
-  std::unique_ptr<Buffer> take_free_or_new();
+  std::unique_ptr<Buffer> take_unused_or_create();
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Buffer>> free_;
-  std::size_t made_ = 0;
+  std::size_t created_buffers_ = 0;
 };
 
-// Trusts nothing in the file. A damaged index is a FormatError in the constructor, and a damaged block is a
-// FormatError when the block is first leased. So is a file that changes while it is read.
+// The content of the file is checked: the constructor throws FormatError for a damaged index, and block()
+// throws FormatError for a damaged block when it is first leased, and for a file that changes while it is
+// read.
 class BlockFile final : public RowStore {
  public:
   BlockFile(const BlockRegion& region, std::size_t features, std::span<const BlockEntry> index);
@@ -96,7 +97,7 @@ class BlockFile final : public RowStore {
   std::int64_t rows_ = 0;
   std::int64_t entries_ = 0;
   std::vector<Place> places_;
-  std::unique_ptr<std::atomic<bool>[]> checked_;
+  std::unique_ptr<std::atomic<bool>[]> is_checked_;
   std::shared_ptr<BlockBuffers> buffers_ = std::make_shared<BlockBuffers>();
 };
 

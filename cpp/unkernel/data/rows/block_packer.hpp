@@ -12,9 +12,9 @@
 
 namespace unkernel::data {
 
-// Rows arrive in parts of any size; block boundaries depend on the rows alone, not on the parts. A block has
-// as many rows as a block in memory (row_store.hpp), or fewer if it would exceed about 4 MB. A row that is
-// larger than 4 MB has a block of its own.
+// Rows are added in parts of any size; block boundaries depend on the rows alone, not on the parts. A block
+// has rows_per_block rows (row_store.hpp), or fewer if it would exceed about 4 MB. A row that is larger than
+// 4 MB has its own block.
 class BlockPacker {
  public:
   // Throws std::invalid_argument if a column is outside the matrix or a value is not finite.
@@ -22,7 +22,8 @@ class BlockPacker {
   void add(const CsrView<Index, double>& rows);
   // Closes the last block.
   void finish();
-  // Takes the bytes of the blocks that were closed since the last call, to be appended to the file.
+  // Returns the bytes of the blocks that were closed since the last call. The caller appends them to the
+  // file.
   std::vector<unsigned char> take();
 
   const std::vector<BlockEntry>& index() const { return index_; }
@@ -38,7 +39,7 @@ class BlockPacker {
   std::int64_t end_ = block_alignment;
   std::vector<BlockEntry> index_;
   std::vector<unsigned char> bytes_;
-  // The block that is not full yet.
+  // The block under construction.
   std::vector<std::int64_t> offsets_{0};
   std::vector<std::uint32_t> columns_;
   std::vector<double> values_;

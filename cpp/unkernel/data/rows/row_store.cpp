@@ -70,21 +70,21 @@ class EntryCopier {
 
 template <class Index>
 void check_columns(std::span<const Index> columns, std::int64_t features, int threads) {
-  std::atomic<bool> valid{true};
+  std::atomic<bool> is_valid{true};
   parallel_ranges(threads, static_cast<std::int64_t>(columns.size()), grain,
                   [&](std::int64_t begin, std::int64_t end) {
-                    // As unsigned numbers, negative columns are larger than all others. The maximum is
-                    // vectorised.
+                    // As unsigned numbers, negative columns are larger than all valid columns. Compilers
+                    // vectorise the maximum.
                     using Unsigned = std::make_unsigned_t<Index>;
                     Unsigned largest = 0;
                     for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k)
                       largest = std::max(largest, static_cast<Unsigned>(columns[k]));
-                    if (begin < end && largest >= static_cast<std::uint64_t>(features)) valid = false;
+                    if (begin < end && largest >= static_cast<std::uint64_t>(features)) is_valid = false;
                   });
-  if (!valid) throw std::invalid_argument("a column index is outside the matrix");
+  if (!is_valid) throw std::invalid_argument("a column index is outside the matrix");
 }
 
-// Numbers columns by a counting sort; columns that are used equally often keep their order.
+// Numbers columns by a counting sort. Columns with equal numbers of uses keep their order.
 Numbering number_by_uses(std::span<const std::uint32_t> uses) {
   // next[n]: the number of the next column that is used n times
   std::vector<std::uint32_t> next(uses.empty() ? 1 : std::size_t{*std::ranges::max_element(uses)} + 1, 0);
@@ -105,7 +105,8 @@ Numbering number_by_uses(std::span<const std::uint32_t> uses) {
 
 std::size_t entry_bytes(const Layout& layout) {
   const std::size_t column = layout.columns == ColumnKind::narrow ? 2 : 4;
-  return column + (layout.values == ValueKind::ones ? 0 : layout.values == ValueKind::single ? 4 : 8);
+  if (layout.values == ValueKind::ones) return column;
+  return column + (layout.values == ValueKind::single ? 4 : 8);
 }
 
 ValueSurvey survey_values(std::span<const double> values, int threads) {
@@ -129,10 +130,10 @@ ValueSurvey survey_values(std::span<const double> values, int threads) {
   return {ones, single, finite};
 }
 
-ValueKind kind_of_values(const ValueSurvey& seen) {
-  if (!seen.finite) throw std::invalid_argument("the rows have values that are not finite");
-  if (seen.ones) return ValueKind::ones;
-  return seen.single ? ValueKind::single : ValueKind::full;
+ValueKind kind_of_values(const ValueSurvey& survey) {
+  if (!survey.finite) throw std::invalid_argument("the rows have values that are not finite");
+  if (survey.ones) return ValueKind::ones;
+  return survey.single ? ValueKind::single : ValueKind::full;
 }
 
 ColumnKind kind_of_columns(std::size_t features) {
@@ -144,9 +145,9 @@ std::int64_t PackedRows::blocks() const { return (rows() + rows_per_block - 1) /
 RowBlock PackedRows::whole() const {
   const void* const columns =
       layout_.columns == ColumnKind::narrow ? static_cast<const void*>(narrow_.data()) : wide_.data();
-  const void* const values = layout_.values == ValueKind::ones     ? nullptr
-                             : layout_.values == ValueKind::single ? static_cast<const void*>(single_.data())
-                                                                   : full_.data();
+  const void* values = nullptr;
+  if (layout_.values == ValueKind::single) values = single_.data();
+  if (layout_.values == ValueKind::full) values = full_.data();
   return {layout_, 0, std::span(offsets_), columns, values};
 }
 
@@ -173,22 +174,22 @@ Numbering number_by_frequency(const CsrView<Index, double>& rows, int threads) {
 
 template <class Index>
 PackedRows pack(const CsrView<Index, double>& rows, RowOrder order, const Numbering& numbering, int threads) {
-  const bool renumbered = !numbering.number_of.empty();
-  if (!renumbered && rows.features > most_features) {
+  const bool is_renumbered = !numbering.number_of.empty();
+  if (!is_renumbered && rows.features > most_features) {
     throw std::invalid_argument(
         "there are more columns than 32-bit numbers: leave out those that no row uses");
   }
-  if (!renumbered)
+  if (!is_renumbered)
     check_columns(rows.columns, rows.features, threads);  // otherwise, number_by_frequency has checked them
   PackedRows packed;
-  packed.features_ = renumbered ? numbering.column_of.size() : static_cast<std::size_t>(rows.features);
+  packed.features_ = is_renumbered ? numbering.column_of.size() : static_cast<std::size_t>(rows.features);
   packed.layout_.columns = kind_of_columns(packed.features_);
   packed.layout_.values = kind_of_values(survey_values(rows.values, threads));
   packed.offsets_ = offsets_of(rows.offsets, order);
   const EntryCopier<Index> entries(rows.offsets, order, packed.offsets_, threads);
   const auto number = [&](Index column) {
-    return renumbered ? numbering.number_of[static_cast<std::size_t>(column)]
-                      : static_cast<std::uint32_t>(column);
+    return is_renumbered ? numbering.number_of[static_cast<std::size_t>(column)]
+                         : static_cast<std::uint32_t>(column);
   };
   if (packed.layout_.columns == ColumnKind::narrow) {
     entries.copy(rows.columns, packed.narrow_, number);

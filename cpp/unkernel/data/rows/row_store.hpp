@@ -1,13 +1,13 @@
-// Training rows, packed for sequential passes over all of them.
+// Training rows, packed for sequential passes over all rows.
 //
 // Bytes per entry: for the column 2 if there are at most 65,536 columns, otherwise 4; for the value 0 if all
-// values are 1, 4 if single precision represents all of them, otherwise 8. A pass is bound by reading these
-// bytes and by gathering weights.
+// values are 1, 4 if single precision represents all values, otherwise 8. The time of a pass is the time to
+// read these bytes and to gather weights.
 //
-// Rows are stored in blocks of neighbours. A store locates its blocks: in memory, or in a file that is read
-// one block at a time (block_file.hpp). Blocks are grouped into pieces: one thread sums one piece before the
-// sums are combined. Pieces depend on the data only, so results do not depend on the number of threads. Each
-// block has its own layout, because the packer of a file does not know the rows of later blocks.
+// Consecutive rows form blocks. The blocks of a store are in memory, or in a file that is read one block at a
+// time (block_file.hpp). Blocks are grouped into pieces: one thread sums a piece before the sums of all
+// pieces are combined. Pieces depend on the data only, so results do not depend on the number of threads.
+// Each block has its own layout, because the packer of a file closes a block before it reads later rows.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ std::size_t entry_bytes(const Layout& layout);
 inline constexpr std::int64_t rows_per_block = 2048;
 inline constexpr std::int64_t most_features = 0xffffffff;  // limit of 32-bit columns
 
-// The properties of values that decide how they are stored.
+// The properties of values that determine their storage.
 struct ValueSurvey {
   bool ones = true;
   bool single = true;  // whether single precision represents all values
@@ -47,22 +47,21 @@ struct ValueSurvey {
 
 ValueSurvey survey_values(std::span<const double> values, int threads);
 // Throws std::invalid_argument if a value is not finite.
-ValueKind kind_of_values(const ValueSurvey& seen);
+ValueKind kind_of_values(const ValueSurvey& survey);
 ColumnKind kind_of_columns(std::size_t features);
 
 // A non-owning view of a block of rows.
 struct RowBlock {
   Layout layout;
   std::int64_t first_row = 0;
-  std::span<const std::int64_t>
-      offsets;  // rows + 1 entries, into columns and values; the first need not be 0
+  std::span<const std::int64_t> offsets;  // rows + 1, into columns and values; the first offset need not be 0
   const void* columns = nullptr;
   const void* values = nullptr;  // null if all values are 1
 
   std::int64_t rows() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
 };
 
-// Keeps a block accessible while it lives.
+// Keeps the memory of a block valid during its lifetime.
 class BlockLease {
  public:
   BlockLease(const RowBlock& block, std::shared_ptr<void> holder)
@@ -95,7 +94,7 @@ struct Numbering {
   std::vector<std::uint32_t> column_of;  // number -> column
 };
 
-// Numbers columns by descending frequency, so that weights which are used together are stored together.
+// Numbers columns by descending frequency, so that the weights of frequent columns are neighbours in memory.
 // Columns without entries get no number.
 template <class Index>
 Numbering number_by_frequency(const CsrView<Index, double>& rows, int threads);
@@ -127,8 +126,8 @@ class PackedRows final : public RowStore {
   LargeVector<double> full_;
 };
 
-// Throws std::invalid_argument if a row or a column is outside the matrix or a value is not finite. The
-// numbering must be empty or made from the same rows.
+// Packs rows. Throws std::invalid_argument if a row or a column is outside the matrix or a value is not
+// finite. The numbering must be empty or made from the same rows.
 template <class Index>
 PackedRows pack(const CsrView<Index, double>& rows, RowOrder order, const Numbering& numbering, int threads);
 

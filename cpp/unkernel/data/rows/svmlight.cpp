@@ -13,7 +13,7 @@
 namespace unkernel::data {
 namespace {
 
-// One below the 32-bit maximum, so that the number of features is a 32-bit number too.
+// One below the 32-bit maximum, so that the number of features fits into 32 bits, too.
 constexpr std::int64_t largest_narrow = std::numeric_limits<std::int32_t>::max() - 1;
 
 // Removes lines from the front of the text, up to the end of the line that contains byte `size`, and returns
@@ -61,7 +61,7 @@ SvmlightParser::SvmlightParser(std::string file, ThreadPlan plan, IndexRange all
 }
 
 void SvmlightParser::feed(std::string_view block) {
-  if (finished_) throw std::invalid_argument("the parser has finished; start another one");
+  if (has_finished_) throw std::invalid_argument("the parser has finished; start another one");
   if (!unfinished_line_.empty()) {
     const std::size_t newline = block.find('\n');
     const std::size_t size = newline == std::string_view::npos ? block.size() : newline + 1;
@@ -77,11 +77,11 @@ void SvmlightParser::feed(std::string_view block) {
 
 void SvmlightParser::finish() {
   if (!unfinished_line_.empty()) feed("\n");
-  finished_ = true;
+  has_finished_ = true;
 }
 
 void SvmlightParser::parse(std::string_view lines) {
-  if (!std::exchange(started_, true) && lines.starts_with(byte_order_mark)) {
+  if (!std::exchange(has_started_, true) && lines.starts_with(byte_order_mark)) {
     lines.remove_prefix(byte_order_mark.size());
   }
   std::vector<std::string_view> texts;
@@ -108,7 +108,8 @@ void SvmlightParser::parse_wave(std::span<const std::string_view> texts) {
 }
 
 void SvmlightParser::check(const SvmlightPiece& piece) const {
-  // The rows of one piece agree on whether they have query numbers; all pieces of a file must agree, too.
+  // parse_piece checks that either all rows of a piece have query numbers, or none; here, all pieces are
+  // compared.
   if (!piece.labels.empty() && counts_.rows > 0 && piece.has_queries != has_queries_) {
     throw FormatError(file_, counts_.lines + piece.first_row_line, 0,
                       reasons::uneven_queries(piece.has_queries));
@@ -162,7 +163,7 @@ void SvmlightParser::append(std::span<const SvmlightPiece> pieces) {
 }
 
 SvmlightArrays SvmlightParser::take(std::int64_t first_index) {
-  if (!finished_) throw std::invalid_argument("the file has not been read to its end");
+  if (!has_finished_) throw std::invalid_argument("the file has not been read to its end");
   if (counts_.has_zero_index && first_index != 0) {
     throw std::invalid_argument("the file has an index 0, so that its first index is 0");
   }

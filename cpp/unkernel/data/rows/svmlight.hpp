@@ -22,7 +22,7 @@ struct CsrArrays {
   GrowingArray<Index> columns;
 };
 
-// The contents of a file. Offsets and columns are 32-bit numbers if all of them fit.
+// The contents of a file. Offsets and columns have 32 bits if all offsets and columns fit into 32 bits.
 struct SvmlightArrays {
   GrowingArray<double> labels;
   GrowingArray<std::int64_t> queries;  // empty, or one per row
@@ -40,14 +40,14 @@ struct SvmlightCounts {
   std::int64_t largest_index_line = 0;
 };
 
-// How the work is divided among threads. The result does not depend on the plan.
+// The division of the work among threads. The result does not depend on the plan.
 struct ThreadPlan {
   int threads;
   std::size_t piece_bytes;  // about the number of bytes that one thread reads at a time
 };
 
-// Reads a file that arrives in arbitrary blocks. The result depends neither on the block boundaries nor on
-// the number of threads, and the error is always that of the first bad line.
+// Reads a file in arbitrary blocks. The result depends neither on the block boundaries nor on the number of
+// threads. The error is always the error of the first bad line.
 class SvmlightParser {
  public:
   SvmlightParser(std::string file, ThreadPlan plan, IndexRange allowed);
@@ -59,8 +59,8 @@ class SvmlightParser {
   const SvmlightCounts& counts() const { return counts_; }
   // Returns all rows. The column of an entry is its index in the file minus `first_index`.
   SvmlightArrays take(std::int64_t first_index);
-  // Returns the rows read since the last call; their columns are the indices in the file. Reading can
-  // continue: line numbers and counts are kept.
+  // Returns the rows read since the last call. Columns are the indices in the file. Reading can continue,
+  // with continued line numbers and counts.
   SvmlightArrays take_part();
 
  private:
@@ -74,8 +74,8 @@ class SvmlightParser {
   std::string file_;
   ThreadPlan plan_;
   IndexRange allowed_;
-  bool started_ = false;
-  bool finished_ = false;
+  bool has_started_ = false;
+  bool has_finished_ = false;
   std::string unfinished_line_;
   std::vector<SvmlightPiece> pieces_;  // one per thread; their memory is reused
   SvmlightCounts counts_;
@@ -96,8 +96,8 @@ struct SvmlightRows {
   std::int64_t first_index;  // the index of column 0 in the file
 };
 
-// Returns the text of rows [begin, end). Numbers are written in their shortest form that reads back exactly;
-// entries that are zero are left out.
+// Returns the text of rows [begin, end). Writes the fewest digits that identify a number, and no entries of
+// zero.
 template <class Index>
 GrowingArray<char> format_svmlight(const SvmlightRows<Index>& rows, std::int64_t begin, std::int64_t end);
 

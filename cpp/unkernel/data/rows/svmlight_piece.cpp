@@ -30,7 +30,7 @@ std::string_view field_at(const char* begin) {
   return {begin, end};
 }
 
-// Reads an index of any length; returns false if it does not fit.
+// Reads an index of any length. Returns whether it fits into 64 bits.
 bool read_long_index(const char* at, const char* end, std::uint64_t& index) {
   return std::from_chars(at, end, index).ec == std::errc();
 }
@@ -40,8 +40,8 @@ class PieceReader {
  public:
   PieceReader(std::string_view text, IndexRange allowed, SvmlightPiece& piece)
       : at_(text.data()), end_(text.data() + text.size()), allowed_(allowed), piece_(piece) {
-    // A row has at least the two bytes of "1\n", and an entry at least the four bytes of "1:1 ". So these
-    // sizes suffice, and the code below need not check them.
+    // A row has at least the two bytes of "1\n", and an entry at least the four bytes of "1:1 ". So the
+    // arrays are large enough for all rows and entries.
     const std::size_t max_rows = text.size() / 2 + 1;
     const std::size_t max_entries = text.size() / 4 + 1;
     labels_ = make_space(piece.labels, max_rows);
@@ -83,7 +83,7 @@ class PieceReader {
       return true;
     }
     row_begin_ = entries_;
-    query_seen_ = false;
+    has_query_ = false;
     if (!read_label() || !read_fields() || !finish_row()) return false;
     ++at_;
     return true;
@@ -123,7 +123,7 @@ class PieceReader {
     }
   }
 
-  // The hot loop: reads entries of the common form, and stops at the first other entry, which read_entry
+  // The hot loop: reads entries of the common form. Stops at the first other field, which read_fields
   // handles.
   void read_plain_entries() {
     const char* at = at_;
@@ -193,7 +193,7 @@ class PieceReader {
     return fail(at_, reasons::index_beyond(index, allowed_.largest));
   }
 
-  // Reads name:value. Only qid has a meaning; SVMlight's cost: and sid: are counted and ignored.
+  // Reads name:value. Fields other than qid, such as SVMlight's cost and sid, are counted and ignored.
   bool read_named_field() {
     const std::string_view field = field_at(at_);
     const char* name_end = at_;
@@ -210,8 +210,8 @@ class PieceReader {
     const char* const end = number.data() + number.size();
     const auto [stop, failure] = std::from_chars(number.data(), end, queries_[rows_]);
     if (failure != std::errc() || stop != end) return fail(at_, reasons::bad_query(number));
-    if (query_seen_) return fail(at_, reasons::second_query());
-    query_seen_ = true;
+    if (has_query_) return fail(at_, reasons::second_query());
+    has_query_ = true;
     at_ = end;
     return true;
   }
@@ -220,10 +220,10 @@ class PieceReader {
     if (!ascending_ && !sort_row()) return false;
     if (rows_ == 0) {
       piece_.first_row_line = line_;
-      piece_.has_queries = query_seen_;
+      piece_.has_queries = has_query_;
     }
-    if (query_seen_ != piece_.has_queries) return fail_whole_line(reasons::uneven_queries(query_seen_));
-    if (entries_ > row_begin_) note_indices();
+    if (has_query_ != piece_.has_queries) return fail_whole_line(reasons::uneven_queries(has_query_));
+    if (entries_ > row_begin_) update_index_range();
     if (has_zero_value_) drop_zero_values();
     row_ends_[rows_] = static_cast<std::int64_t>(entries_);
     ++rows_;
@@ -235,9 +235,8 @@ class PieceReader {
     return false;
   }
 
-  // An entry with the value 0 is dropped from its row, but its index still counts for the number of features
-  // and for whether indices begin at 0.
-  void note_indices() {
+  // Updates the largest index and has_zero_index, which also cover entries with the value 0.
+  void update_index_range() {
     piece_.has_zero_index |= indices_[row_begin_] == 0;
     if (indices_[entries_ - 1] > piece_.largest_index) {
       piece_.largest_index = indices_[entries_ - 1];
@@ -258,11 +257,11 @@ class PieceReader {
     return true;
   }
 
-  // The indices of the row are no longer in file order, so the line is read again to find the first
-  // index that is repeated.
+  // Reads the line again to find the first repeated index, because sort_row has changed the order of the
+  // indices.
   bool fail_repeated_index() {
     const auto hash = [](std::uint64_t index) { return static_cast<std::size_t>(seeded_hash(index)); };
-    std::unordered_set<std::uint64_t, decltype(hash)> seen(16, hash);
+    std::unordered_set<std::uint64_t, decltype(hash)> indices(16, hash);
     const char* at = skip_blanks(line_begin_);
     for (at += field_at(at).size();; at += field_at(at).size()) {
       at = skip_blanks(at);
@@ -272,20 +271,20 @@ class PieceReader {
       }
       std::uint64_t index = 0;
       (void)read_long_index(at, end_, index);
-      if (!seen.insert(index).second) {
+      if (!indices.insert(index).second) {
         return fail(at, reasons::repeated_index(static_cast<std::int64_t>(index)));
       }
     }
   }
 
   void drop_zero_values() {
-    std::size_t kept = row_begin_;
+    std::size_t remaining = row_begin_;
     for (std::size_t i = row_begin_; i < entries_; ++i) {
       if (values_[i] == 0) continue;
-      indices_[kept] = indices_[i];
-      values_[kept++] = values_[i];
+      indices_[remaining] = indices_[i];
+      values_[remaining++] = values_[i];
     }
-    entries_ = kept;
+    entries_ = remaining;
   }
 
   const char* at_;
@@ -306,7 +305,7 @@ class PieceReader {
   // The current line.
   const char* line_begin_ = nullptr;
   std::size_t row_begin_ = 0;
-  bool query_seen_ = false;
+  bool has_query_ = false;
   std::int64_t previous_index_ = -1;
   bool ascending_ = true;
   bool has_zero_value_ = false;

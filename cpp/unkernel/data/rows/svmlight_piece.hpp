@@ -36,10 +36,10 @@ struct SvmlightPiece {
   bool has_zero_index;
   std::int64_t largest_index;  // -1 if there are no entries
   std::int64_t largest_index_line;
-  std::optional<LineError> error;  // the first error; lines after it were not read
+  std::optional<LineError> error;  // the first error; later lines are not read
 };
 
-// Parses `text`, which must end in a newline, into `piece`, replacing its contents.
+// Parses `text`, which must end in a newline, and replaces the contents of `piece`.
 void parse_piece(std::string_view text, IndexRange allowed, SvmlightPiece& piece);
 
 }  // namespace unkernel::data

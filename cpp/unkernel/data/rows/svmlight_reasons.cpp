@@ -43,17 +43,17 @@ std::string_view without_digits(std::string_view text) {
   return text;
 }
 
-// Call only with text that was refused as a number. If it is a decimal number, it was too large for a double.
+// Returns whether the text is a decimal number. A decimal number that was refused is too large for a double.
 bool is_decimal(std::string_view text) {
   const std::string_view number = without_sign(text);
-  std::string_view rest = without_digits(number);
-  if (rest.starts_with('.')) rest = without_digits(rest.substr(1));
-  if (rest.size() == number.size()) return false;
-  if (rest.starts_with('e') || rest.starts_with('E')) {
-    const std::string_view exponent = without_sign(rest.substr(1));
+  std::string_view remaining = without_digits(number);
+  if (remaining.starts_with('.')) remaining = without_digits(remaining.substr(1));
+  if (remaining.size() == number.size()) return false;
+  if (remaining.starts_with('e') || remaining.starts_with('E')) {
+    const std::string_view exponent = without_sign(remaining.substr(1));
     return !exponent.empty() && without_digits(exponent).empty();
   }
-  return rest.empty();
+  return remaining.empty();
 }
 
 std::string non_finite(std::string_view text) {

@@ -41,14 +41,14 @@ class RowFormatter {
     if (begin < 0 || end < begin || static_cast<std::size_t>(end) > rows_.matrix.values.size()) {
       throw std::invalid_argument("the offsets of the matrix are not ascending or exceed its entries");
     }
-    const std::size_t used = text_.size();
-    const std::size_t most = (2 + 2 * static_cast<std::size_t>(end - begin)) * (longest_number + 8);
-    char* const line = text_.extend(most);
+    const std::size_t old_size = text_.size();
+    const std::size_t max_size = (2 + 2 * static_cast<std::size_t>(end - begin)) * (longest_number + 8);
+    char* const line = text_.extend(max_size);
     char* at = put_head(line, row);
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
       at = put_entry(at, i);
     *at++ = '\n';
-    text_.truncate(used + static_cast<std::size_t>(at - line));
+    text_.truncate(old_size + static_cast<std::size_t>(at - line));
   }
 
   GrowingArray<char> take() { return std::move(text_); }

@@ -39,7 +39,7 @@ std::string_view token_at(std::string_view line, std::size_t at) {
   return line.substr(at, line.find(' ', at) - at);
 }
 
-// The three fields of `* 0 12D` or `+ 0 12D`; the rest of the line is ignored.
+// The three fields of `* 0 12D` or `+ 0 12D`. Further fields of the line are ignored.
 struct Header {
   std::string_view number;
   std::string_view head;  // without the type
@@ -80,19 +80,17 @@ BunsetsuText::BunsetsuText(std::string text, std::string file, std::int64_t firs
   const auto is_comment = [](const Line& line) { return line.text.empty() || line.text[0] == '#'; };
   const auto first = std::ranges::find_if_not(lines, is_comment);
   if (first == lines.end()) return;
-  // Either the last sentence is cut off, or the text has another format. The first line shows which of these
-  // is true.
+  // If the first line is a bunsetsu, the last sentence is cut off; else the text has another format.
   Header header;
-  const bool begins = read_header(first->text, '*', header);
-  const std::string reason = begins ? "the last sentence does not end with EOS" : no_bunsetsu;
-  const Line& wrong = begins ? lines.back() : *first;
-  const std::size_t column = begins ? 0 : 1;
-  if (bad == BadSentence::fail) fail(wrong, column, reason);
-  skipped_.push_back({wrong.number, static_cast<std::int64_t>(column), reason});
+  const bool is_cut_off = read_header(first->text, '*', header);
+  const std::string reason = is_cut_off ? "the last sentence does not end with EOS" : no_bunsetsu;
+  const Line& bad_line = is_cut_off ? lines.back() : *first;
+  const std::size_t column = is_cut_off ? 0 : 1;
+  if (bad == BadSentence::fail) fail(bad_line, column, reason);
+  skipped_.push_back({bad_line.number, static_cast<std::int64_t>(column), reason});
 }
 
-// The kind of a line depends on its bytes alone, so the result does not depend on how the text was split into
-// parts.
+// Reads the next line. Returns false at the end of the text.
 bool BunsetsuText::next_line(std::size_t& at, Line& line) {
   if (at >= text_.size()) return false;
   const std::size_t newline = std::min(text_.find('\n', at), text_.size());
@@ -104,23 +102,23 @@ bool BunsetsuText::next_line(std::size_t& at, Line& line) {
 }
 
 void BunsetsuText::keep_or_skip(std::span<const Line> lines, std::size_t end, BadSentence bad) {
-  const std::size_t bunsetsu_before = bunsetsu();
-  const std::size_t symbols_before = symbols_.size();
+  const std::size_t old_bunsetsu = bunsetsu();
+  const std::size_t old_symbols = symbols_.size();
   try {
     read_sentence(lines);
-    sentences_.push_back({bunsetsu_before, lines[0].begin, std::min(end, text_.size()), lines[0].number});
+    sentences_.push_back({old_bunsetsu, lines[0].begin, std::min(end, text_.size()), lines[0].number});
   } catch (const FormatError& error) {
     if (bad == BadSentence::fail) throw;
-    heads_.resize(bunsetsu_before);
-    types_.resize(bunsetsu_before);
-    head_begins_.resize(bunsetsu_before);
-    first_morphemes_.resize(bunsetsu_before + 1);
-    symbols_.resize(symbols_before);
+    heads_.resize(old_bunsetsu);
+    types_.resize(old_bunsetsu);
+    head_begins_.resize(old_bunsetsu);
+    first_morphemes_.resize(old_bunsetsu + 1);
+    symbols_.resize(old_symbols);
     skipped_.push_back({error.line, error.column, error.reason});
   }
 }
 
-// first_morphemes_ always has one more entry than there are bunsetsu: where the next bunsetsu would begin.
+// Reads the lines of a sentence. The last entry of first_morphemes_ is the begin of the next bunsetsu.
 void BunsetsuText::read_sentence(std::span<const Line> lines) {
   std::int32_t count = 0;
   for (const Line& line : lines.first(lines.size() - 1)) {
@@ -167,13 +165,13 @@ void BunsetsuText::read_morpheme(const Line& line) {
     at += token.size() + 1;
   }
   if (count != morpheme_fields && count < fewest_juman_fields) {
-    const std::string found = std::to_string(count) + (count == 1 ? " field" : " fields");
+    const std::string n_fields = std::to_string(count) + (count == 1 ? " field" : " fields");
     if (line.text.starts_with("* "))
-      fail(line, 1, "neither a bunsetsu, such as '* 0 1D', nor a morpheme: " + found);
+      fail(line, 1, "neither a bunsetsu, such as '* 0 1D', nor a morpheme: " + n_fields);
     fail(line, 1,
          "a morpheme has 7 fields (surface reading lemma POS subPOS ctype cform) or JUMAN's 11, this line "
          "has " +
-             found);
+             n_fields);
   }
   const auto& places = count == morpheme_fields ? plain_fields : juman_fields;
   for (const std::size_t place : places) symbols_.push_back(names_.add(fields[place]));
@@ -227,16 +225,16 @@ std::string BunsetsuText::sentence_with_heads(std::size_t sentence, std::span<co
 
 std::string BunsetsuText::rewrite(std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
                                   std::span<const std::int32_t> heads, std::string_view types) const {
-  std::string written;
-  written.reserve(end - begin + (last - first));
-  std::size_t copied = begin;
+  std::string result;
+  result.reserve(end - begin + (last - first));
+  std::size_t copied = begin;  // the end of the copied text
   for (std::size_t b = first; b < last; ++b) {
-    written.append(text_, copied, head_begins_[b] - copied)
+    result.append(text_, copied, head_begins_[b] - copied)
         .append(std::to_string(heads[b]))
         .push_back(types[b]);
     copied = text_.find(types_[b], head_begins_[b]) + 1;
   }
-  return written.append(text_, copied, end - copied);
+  return result.append(text_, copied, end - copied);
 }
 
 std::size_t size_of_whole_sentences(std::string_view text, std::size_t from) {
@@ -245,10 +243,10 @@ std::size_t size_of_whole_sentences(std::string_view text, std::size_t from) {
   for (std::size_t at = tail.rfind(end_of_sentence); at != std::string_view::npos;
        at = at == 0 ? std::string_view::npos : tail.rfind(end_of_sentence, at - 1)) {
     const std::size_t begin = from + at;
-    const std::string_view rest = text.substr(begin + end_of_sentence.size());
+    const std::string_view remaining = text.substr(begin + end_of_sentence.size());
     if (begin > 0 && text[begin - 1] != '\n') continue;
-    if (rest.starts_with("\n") || rest.starts_with("\r\n"))
-      return text.size() - rest.size() + (rest[0] == '\r' ? 2 : 1);
+    if (remaining.starts_with("\n") || remaining.starts_with("\r\n"))
+      return text.size() - remaining.size() + (remaining[0] == '\r' ? 2 : 1);
   }
   return 0;
 }

@@ -16,8 +16,8 @@ GrowingGroups::GrowingGroups(const TreeKernel& kernel, const Forest& forest, con
 
 void GrowingGroups::update() {
   match_labels();
-  for (; nodes_done_ < growing_.size(); ++nodes_done_) {
-    const auto node = static_cast<NodeId>(nodes_done_);
+  for (; matched_nodes_ < growing_.size(); ++matched_nodes_) {
+    const auto node = static_cast<NodeId>(matched_nodes_);
     if (kernel_.by_production()) match_production(node);
     if (kernel_.kind == TreeKernelKind::subtree) match_subtree(node);
   }
@@ -26,23 +26,23 @@ void GrowingGroups::update() {
 void GrowingGroups::match_labels() {
   for (std::size_t i = label_in_forest_.size(); i < growing_.label_count(); ++i) {
     const auto label = static_cast<std::int32_t>(i);
-    const std::int32_t found = forest_.find_label(growing_.labels().name(label));
-    label_in_forest_.push_back(found);
-    if (found >= 0) labels_[at(found)] = label;
+    const std::int32_t match = forest_.find_label(growing_.labels().name(label));
+    label_in_forest_.push_back(match);
+    if (match >= 0) labels_[at(match)] = label;
   }
 }
 
-// Productions have ascending numbers, in the order of the first nodes that have them.
+// Productions are numbered in the order of their first nodes, so each production is looked up once.
 void GrowingGroups::match_production(NodeId node) {
-  if (growing_.production(node) < productions_done_) return;
-  productions_done_ = growing_.production(node) + 1;
+  if (growing_.production(node) < matched_productions_) return;
+  matched_productions_ = growing_.production(node) + 1;
   children_.clear();
   for (const NodeId child : growing_.children(node))
     children_.push_back(label_in_forest_[at(growing_.label(child))]);
   const std::int32_t label = label_in_forest_[at(growing_.label(node))];
   if (label < 0 || std::ranges::find(children_, -1) != children_.end()) return;
-  const std::int32_t found = forest_.find_production(label, children_);
-  if (found >= 0) productions_[at(found)] = growing_.production(node);
+  const std::int32_t match = forest_.find_production(label, children_);
+  if (match >= 0) productions_[at(match)] = growing_.production(node);
 }
 
 void GrowingGroups::match_subtree(NodeId node) {

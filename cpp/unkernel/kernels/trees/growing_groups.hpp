@@ -1,7 +1,7 @@
-// The groups of the nodes of one forest in another forest, which may grow.
+// The groups of the nodes of a forest in another forest, which may grow.
 //
-// Gives the same groups as groups_in, but incrementally: after the other forest has grown, only its new nodes
-// are looked up.
+// Gives the groups of groups_in, but incrementally: after the other forest has grown, update() looks up only
+// its new nodes.
 #pragma once
 
 #include <cstddef>
@@ -32,16 +32,16 @@ class GrowingGroups {
   TreeKernel kernel_;
   const Forest& forest_;
   const Forest& growing_;
-  std::size_t nodes_done_ = 0;  // nodes of `growing` that have been looked up
-  // For each label, production and node of `forest`: its number in `growing`, or -1. Only the vectors that
-  // the kernel needs are filled.
+  std::size_t matched_nodes_ = 0;  // nodes of `growing` that have been looked up
+  // For each label, production and node of `forest`: its number in `growing`, or -1. Vectors that the kernel
+  // does not need are empty.
   std::vector<std::int32_t> labels_;
   std::vector<std::int32_t> productions_;
   std::vector<NodeId> nodes_;
   // For each label and node of `growing`: its number in `forest`, or -1.
   std::vector<std::int32_t> label_in_forest_;
   std::vector<NodeId> node_in_forest_;
-  std::int32_t productions_done_ = 0;
+  std::int32_t matched_productions_ = 0;
   std::vector<std::int32_t> children_;  // children of the node that is looked up
 };
 

@@ -1,5 +1,5 @@
-// Computes Delta of two nodes from the Delta of their children, for callers that keep a table of all node
-// pairs of two small trees.
+// Computes Delta of two nodes from the Delta of their children, for callers with a table of all pairs of
+// nodes.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class NodeDelta {
     if (kernel_.by_production()) {
       double value = kernel_.decay;
       for (std::size_t k = 0; k < left_children.size(); ++k) {
-        // A pair of words counts by itself, if words count at all; it is never a factor.
+        // The Delta of words is not a factor.
         if (forest_.is_leaf(left_children[k]) || forest_.is_leaf(right_children[k])) continue;
         value *= 1.0 + child_delta(left_children[k], right_children[k]);
       }

@@ -8,8 +8,8 @@
 namespace unkernel::kernels {
 namespace {
 
-// Calls step(lane, k) for k below `count`. Lanes 0 .. 3 take turns, so that sums are independent of each
-// other.
+// Calls step(lane, k) for k below `count`, with lanes 0 .. 3 in turn: the sums of the lanes do not wait for
+// each other.
 template <class Step>
 inline void run_in_lanes(std::size_t count, const Step& step) {
   std::size_t k = 0;
@@ -25,7 +25,7 @@ inline void run_in_lanes(std::size_t count, const Step& step) {
 using Lanes = std::array<double, 4>;
 double sum_of(const Lanes& lanes) { return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]); }
 
-// Adds values[k] times the weights of the node at position_of(k), for `width` of all scores.
+// Adds values[k] times the weights of the node at position_of(k) to `sums`, for `width` of the scores.
 template <std::size_t width, class PositionOf>
 void add_columns(std::span<const double> values, const PositionOf& position_of, const double* block_weights,
                  std::size_t scores, double* sums) {
@@ -78,8 +78,8 @@ void ProductionScorer::release_children(const Node& node) {
   }
 }
 
-// Adds the scores of a node and its parent in one pass, if the node is the only child of the parent, and the
-// parent has no parent.
+// If the node is the only child of its parent, and the parent has no parent, adds the scores of both nodes in
+// one pass and returns true.
 bool ProductionScorer::sum_up_with_parent(Node& node, const TreeRow& tree, std::size_t place, double* sums) {
   if (node.uses != 1 || !weights_.has_parents()) return false;
   Node& parent = nodes_[at(node.user)];
@@ -131,13 +131,13 @@ ProductionScorer::FirstChild ProductionScorer::add_runs(Node& node, const ChildM
           match.list.begin + match.list.size};
 }
 
-// Multiplies in the children after the first child. Begins with the children whose Delta is the same for all
-// nodes, because they change few nodes. The row is not needed after the last child.
+// Multiplies by the factors of the children after the first child. Begins with children whose Delta is the
+// same for all nodes, because such a child changes few nodes. The row is not needed after the last child.
 void ProductionScorer::multiply_lists(Node& node, const FirstChild& first, const double* of_parents) {
   later_children_.clear();
-  for (const bool constant : {true, false}) {
+  for (const bool is_constant : {true, false}) {
     for (const ChildMatch& match : plan_.matches(node)) {
-      if (match.place > 0 && (nodes_[at(match.child)].row == nullptr) == constant)
+      if (match.place > 0 && (nodes_[at(match.child)].row == nullptr) == is_constant)
         later_children_.push_back(&match);
     }
   }
@@ -158,16 +158,16 @@ void ProductionScorer::multiply_lists(Node& node, const FirstChild& first, const
   if (node.row == nullptr) return;
   for (std::size_t k = 0; k + 1 < later_children_.size(); ++k) {
     const TreeIndex::List& list = later_children_[k]->list;
-    const bool constant = nodes_[at(later_children_[k]->child)].row == nullptr;
-    const auto touched =
-        constant && list.complement_begin >= 0 ? index_.not_listed(list) : index_.listed(list);
-    for (const std::int32_t i : touched) node.row[at(i)] = 0.0;
+    const bool is_constant = nodes_[at(later_children_[k]->child)].row == nullptr;
+    const auto changed =
+        is_constant && list.complement_begin >= 0 ? index_.not_listed(list) : index_.listed(list);
+    for (const std::int32_t i : changed) node.row[at(i)] = 0.0;
   }
   spare_.push_back(std::move(node.row));
 }
 
-// Multiplies in the factors 1 + excess_of(k) at positions[k], for the node and its parent. `reads` and
-// `writes` say how the row is used.
+// Multiplies by the factors 1 + excess_of(k) at positions[k], for the node and its parent. Reads the row of
+// the node if `reads`, and writes it if `writes`.
 template <bool reads, bool writes, class ExcessOf>
 void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
                                      std::span<const std::int32_t> positions, const ExcessOf& excess_of,
@@ -175,7 +175,7 @@ void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
   double* row = node.row.get();
   const double* block_weights = weights_.of_node(index_.block_begin(node.group));
   const FirstChild local = first;
-  const auto added = [=](std::size_t k) {
+  const auto add_factor = [=](std::size_t k) {
     const std::int32_t i = positions[k];
     const double factor = excess_of(k);
     double value = factor;
@@ -186,7 +186,7 @@ void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
   if (node_sums_.size() == 1) {
     Lanes lanes{}, above{};
     run_in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {
-      const double value = added(k);
+      const double value = add_factor(k);
       lanes[lane] += value * block_weights[positions[k]];
       above[lane] += value * of_parents[positions[k]];
     });
@@ -195,12 +195,12 @@ void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
     return;
   }
   double* values = reserve_values(positions.size());
-  for (std::size_t k = 0; k < positions.size(); ++k) values[k] = added(k);
+  for (std::size_t k = 0; k < positions.size(); ++k) values[k] = add_factor(k);
   add_at(positions, block_weights, node_sums_);
   add_at(positions, of_parents, parent_sums_);
 }
 
-// The first child is multiplied in first, while the whole row is 0.
+// Sums the scores of a node. The factors of the first child come first, while the row is 0 everywhere.
 void ProductionScorer::sum_up(Node& node) {
   std::copy_n(weights_.of_group(node.group), node_sums_.size(), node_sums_.begin());
   const auto matches = plan_.matches(node);
@@ -220,39 +220,39 @@ void ProductionScorer::take_row(Node& node) {
   spare_.pop_back();
 }
 
-void ProductionScorer::multiply_range(Node& node, const ChildMatch& match, bool keep) {
+void ProductionScorer::multiply_range(Node& node, const ChildMatch& match, bool keeps_row) {
   const Node& child = nodes_[at(match.child)];
   if (child.row == nullptr && at(match.list.size) == index_.block_size(node.group)) {
     node.scale *= 1.0 + child.scale;
     return;
   }
-  if (keep) take_row(node);
+  if (keeps_row) take_row(node);
   const bool short_runs = 2 * match.list.complement_size > match.list.size;
   if (child.row == nullptr || (index_.arity(node.group) > 1 && !short_runs)) {
-    multiply_runs(node, match, keep);
+    multiply_runs(node, match, keeps_row);
   } else if (short_runs) {
-    multiply_first(node, match, keep);
+    multiply_first(node, match, keeps_row);
   } else {
-    multiply_stretches(node, match, keep);
+    multiply_stretches(node, match, keeps_row);
   }
 }
 
-// Multiplies in a first child whose Delta is the same within each run.
-void ProductionScorer::multiply_runs(Node& node, const ChildMatch& match, bool keep) {
+// Multiplies by the factors of a first child whose Delta is the same within each run.
+void ProductionScorer::multiply_runs(Node& node, const ChildMatch& match, bool keeps_row) {
   const Node& child = nodes_[at(match.child)];
   const TreeIndex::Run* run = index_.runs(match.list).data();
   const double* of_run = weights_.of_run(at(match.list.complement_begin));
-  double* row = keep ? node.row.get() : nullptr;
+  double* row = keeps_row ? node.row.get() : nullptr;
   const auto first = static_cast<std::int32_t>(index_.block_begin(node.group));
   for (std::int32_t k = 0; k < match.list.complement_size; ++k, ++run, of_run += node_sums_.size()) {
     const double excess =
         child.row == nullptr ? child.scale : child.scale + child.scale * child.row[at(run->child)];
     for (std::size_t s = 0; s < node_sums_.size(); ++s) node_sums_[s] += excess * of_run[s];
-    if (keep) std::fill(row + (run[0].begin - first), row + (run[1].begin - first), excess);
+    if (keeps_row) std::fill(row + (run[0].begin - first), row + (run[1].begin - first), excess);
   }
 }
 
-// Multiplies the k-th of these neighbours by the factor 1 + scale (1 + below(k)). Unless `row` is null,
+// Multiplies the k-th of `size` neighbours by the factor 1 + scale (1 + below(k)). Unless `row` is null,
 // stores the factors minus 1 in `row`.
 template <class Below>
 void ProductionScorer::multiply_stretch(double* row, std::size_t size, double scale, const Below& below,
@@ -279,8 +279,9 @@ void ProductionScorer::multiply_stretch(double* row, std::size_t size, double sc
       {row, size}, [](std::size_t k) { return k; }, weights_of_nodes, node_sums_.size(), node_sums_.data());
 }
 
-// Multiplies in the only child of nodes, if neighbouring nodes have neighbouring children.
-void ProductionScorer::multiply_stretches(Node& node, const ChildMatch& match, bool keep) {
+// Multiplies by the factors of the only child of nodes, run by run: the children of the nodes of a run are
+// neighbours.
+void ProductionScorer::multiply_stretches(Node& node, const ChildMatch& match, bool keeps_row) {
   const Node& child = nodes_[at(match.child)];
   const std::span<const TreeIndex::Run> runs = index_.runs(match.list);
   const std::size_t first = index_.block_begin(node.group);
@@ -288,19 +289,19 @@ void ProductionScorer::multiply_stretches(Node& node, const ChildMatch& match, b
     const double* below = child.row.get() + run->child;
     const std::size_t begin = at(run[0].begin), size = at(run[1].begin) - begin;
     multiply_stretch(
-        keep ? node.row.get() + (begin - first) : nullptr, size, child.scale,
+        keeps_row ? node.row.get() + (begin - first) : nullptr, size, child.scale,
         [=](std::size_t k) { return below[k]; }, weights_.of_node(begin));
   }
 }
 
-// Multiplies in all other first children, node by node.
-void ProductionScorer::multiply_first(Node& node, const ChildMatch& match, bool keep) {
+// Multiplies by the factors of all other first children, node by node.
+void ProductionScorer::multiply_first(Node& node, const ChildMatch& match, bool keeps_row) {
   const Node& child = nodes_[at(match.child)];
   const std::size_t begin = at(match.list.begin);
   const std::int32_t* position = index_.child_positions(node.group, 0) + begin;
   const double* below = child.row.get();
   multiply_stretch(
-      keep ? node.row.get() + begin : nullptr, at(match.list.size), child.scale,
+      keeps_row ? node.row.get() + begin : nullptr, at(match.list.size), child.scale,
       [=](std::size_t k) { return below[position[k]]; },
       weights_.of_node(index_.block_begin(node.group) + begin));
 }
@@ -335,7 +336,7 @@ void ProductionScorer::multiply_list(Node& node, const ChildMatch& match) {
   });
 }
 
-// Multiplies in the factors 1 + excess_of(k) at positions[k].
+// Multiplies by the factors 1 + excess_of(k) at positions[k].
 template <class ExcessOf>
 void ProductionScorer::multiply_listed(Node& node, std::span<const std::int32_t> positions,
                                        const ExcessOf& excess_of) {
@@ -345,10 +346,10 @@ void ProductionScorer::multiply_listed(Node& node, std::span<const std::int32_t>
     Lanes lanes{};
     run_in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {
       const std::size_t i = at(positions[k]);
-      const double before = row[i], factor = excess_of(k);
-      const double added = factor + factor * before;
-      row[i] = before + added;
-      lanes[lane] += added * block_weights[i];
+      const double old_value = row[i], factor = excess_of(k);
+      const double change = factor + factor * old_value;
+      row[i] = old_value + change;
+      lanes[lane] += change * block_weights[i];
     });
     node_sums_[0] += sum_of(lanes);
     return;
@@ -356,9 +357,9 @@ void ProductionScorer::multiply_listed(Node& node, std::span<const std::int32_t>
   double* values = reserve_values(positions.size());
   for (std::size_t k = 0; k < positions.size(); ++k) {
     const std::size_t i = at(positions[k]);
-    const double before = row[i], factor = excess_of(k);
-    values[k] = factor + factor * before;
-    row[i] = before + values[k];
+    const double old_value = row[i], factor = excess_of(k);
+    values[k] = factor + factor * old_value;
+    row[i] = old_value + values[k];
   }
   add_at(positions, block_weights, node_sums_);
 }
@@ -370,7 +371,7 @@ void ProductionScorer::add_at(std::span<const std::int32_t> positions, const dou
   add_all_columns(std::span(values_).first(positions.size()), position_of, weights, sums.size(), sums.data());
 }
 
-// Resets the row to zeros, so that another node can use it.
+// Resets the row to zeros for reuse by another node.
 void ProductionScorer::release(Node& node) {
   if (node.row == nullptr) return;
   double* row = node.row.get();

@@ -2,14 +2,14 @@
 //
 //   s(u) = scale(u) sum_v f(v) r(v),    r(v) = prod_k (1 + Delta(child k of u, child k of v))
 //
-// over the nodes v in the block of u's group, where a factor is 1 unless the children match. The factors are
-// multiplied in child by child, and the sum is updated: a factor 1 + d for the nodes in a list L adds
-// sum over v in L of f(v) r(v) d. So the row r is never read only to sum it, and it is stored only where a
-// later child or a parent needs it. The first child is multiplied in by runs, with the sum of f over each
-// run.
+// over the nodes v in the block of u's group, where a factor is 1 unless the children match. r is multiplied
+// by the factors of one child after another, and the sum is updated: a factor 1 + d for the nodes in a list L
+// adds sum over v in L of f(v) r(v) d. So no separate pass sums the row r, and r is stored only if a later
+// child or a parent needs it. The factors of the first child are multiplied run by run, with the sum of f
+// over each run.
 //
 // Cost     about a nanosecond per node with a matching child that is not the first; less for the first child
-// Memory   8 bytes times the largest block for each row that is kept, per thread
+// Memory   8 bytes times the largest block for each stored row, per thread
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ class ProductionScorer {
     std::unique_ptr<double[]> row;  // r - 1 for all nodes of the block; null if it is 0 everywhere
   };
 
-  // The factor of the first child, for nodes where the row does not include it.
+  // The factors of the first child, for rows that do not include these factors.
   struct FirstChild {
     double excess(std::int32_t i) const {
       const bool matches = i >= begin && i < end;
@@ -66,13 +66,13 @@ class ProductionScorer {
   void multiply_both(Node& node, const FirstChild& first, std::span<const std::int32_t> positions,
                      const ExcessOf& excess_of, const double* of_parents);
   void take_row(Node& node);
-  void multiply_range(Node& node, const ChildMatch& match, bool keep);
-  void multiply_runs(Node& node, const ChildMatch& match, bool keep);
-  void multiply_stretches(Node& node, const ChildMatch& match, bool keep);
+  void multiply_range(Node& node, const ChildMatch& match, bool keeps_row);
+  void multiply_runs(Node& node, const ChildMatch& match, bool keeps_row);
+  void multiply_stretches(Node& node, const ChildMatch& match, bool keeps_row);
   template <class Below>
   void multiply_stretch(double* row, std::size_t size, double scale, const Below& below,
                         const double* weights_of_nodes);
-  void multiply_first(Node& node, const ChildMatch& match, bool keep);
+  void multiply_first(Node& node, const ChildMatch& match, bool keeps_row);
   template <class Multiply>
   void visit_factors(Node& node, const ChildMatch& match, const Multiply& multiply);
   void multiply_list(Node& node, const ChildMatch& match);
@@ -91,7 +91,7 @@ class ProductionScorer {
   std::vector<double> parent_sums_;                // for each score: the sum of f r for the parent
   std::vector<double> values_;                     // factors of weights that are about to be added
   std::vector<std::unique_ptr<double[]>> spare_;   // rows of zeros
-  std::vector<double> zeros_;                      // stands for the row of a child that has none
+  std::vector<double> zeros_;                      // used as the row of a child without a row
   std::vector<const ChildMatch*> later_children_;  // children after the first
 };
 

@@ -16,8 +16,9 @@ class SelfKernel {
  public:
   SelfKernel(const TreeKernel& kernel, const Forest& forest);
 
-  // The row must be ascending and closed: it contains the children of its nodes, except leaves that the
-  // kernel ignores. Small trees use a table of all node pairs, large trees an index of the tree.
+  // Returns the kernel. The row must ascend and be closed: it contains the children of its nodes, except
+  // leaves that the kernel ignores. Small trees use a table of all pairs of nodes, large trees an index of
+  // the tree.
   double operator()(const TreeRow& row, const Monitor& monitor);
 
  private:
@@ -28,7 +29,7 @@ class SelfKernel {
   TreeKernel kernel_;
   const Forest& forest_;
   NodeDelta delta_;
-  std::vector<std::int32_t> place_;              // position in the row of each node of the forest, or -1
+  std::vector<std::int32_t> place_;              // by node of the forest: its position in the row, or -1
   std::vector<std::int32_t> last_in_group_;      // the last node of the row in each group, or -1
   std::vector<std::int32_t> previous_in_group_;  // for each node of the row: the previous node in its group
   std::vector<double> deltas_;                   // by position in the row, the larger position first

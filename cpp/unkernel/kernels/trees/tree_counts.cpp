@@ -22,7 +22,8 @@ class Counter {
   Counter(const TreeKernel& kernel, const Forest& forest)
       : kernel_(kernel), forest_(forest), multiplicity_(forest.size(), 0.0), self_kernel_(kernel, forest) {}
 
-  // Lists the nodes of the tree that the kernel considers, ascending, with their multiplicities.
+  // Lists the nodes of the tree that the kernel considers, in ascending order, with their numbers of
+  // occurrences.
   void count(NodeId root) {
     nodes.clear();
     weights.clear();
@@ -55,7 +56,7 @@ class Counter {
     }
   }
 
-  // Divides the counts by the square root of the kernel of the tree with itself, unless that is 0.
+  // Divides the weights by the square root of the kernel of the tree with itself, unless this kernel is 0.
   void normalize(const Monitor& monitor) {
     const double kernel = self_kernel_({nodes, weights}, monitor);
     if (!std::isfinite(kernel)) {
@@ -80,7 +81,7 @@ class Counter {
   SelfKernel self_kernel_;
 };
 
-// The rows of some neighbouring examples, before they are concatenated.
+// The rows of the examples of a task.
 struct Piece {
   std::vector<std::int64_t> ends;
   std::vector<NodeId> nodes;

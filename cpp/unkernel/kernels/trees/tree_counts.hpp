@@ -1,8 +1,8 @@
 // Examples as counts of the distinct subtrees in their trees.
 //
-// A row has the nodes of an example's tree that a kernel considers, each once, in ascending order (children
-// before parents), with their numbers of occurrences. If rows are normalised, these numbers are divided by
-// the square root of the kernel of the tree with itself. 12 bytes per node.
+// A row has the distinct nodes of an example's tree that a kernel considers, in ascending order (children
+// before parents), and their numbers of occurrences. In normalised rows, these numbers are divided by the
+// square root of the kernel of the tree with itself. A node takes 12 bytes.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ class TreeCounts {
   }
   std::size_t entries() const { return nodes_.size(); }
 
-  // Example i has trees roots[offsets[i]] .. roots[offsets[i + 1] - 1]; a root of -1 is an empty tree. The
-  // counts of several trees of an example are added, each of them normalised separately.
+  // Counts the nodes of examples. Example i has the trees roots[offsets[i]] .. roots[offsets[i + 1] - 1]; a
+  // root of -1 is an empty tree. The counts of the trees of an example are normalised separately, then added.
   static TreeCounts count(const TreeKernel& kernel, const Forest& forest,
                           std::span<const std::int64_t> offsets, std::span<const NodeId> roots,
                           bool normalize, Threads threads);

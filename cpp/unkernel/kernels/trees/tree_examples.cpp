@@ -68,7 +68,7 @@ void for_vector_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix,
       });
 }
 
-// Returns some complete rows of the matrix.
+// Returns the matrix: left examples x right examples.
 std::vector<double> kernel_rows(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
                                 const Monitor& monitor) {
   const std::size_t columns = matrix.right_chosen.size();
@@ -78,17 +78,18 @@ std::vector<double> kernel_rows(const ExampleKernel& kernel, const KernelMatrix&
     add_tree_kernels(kernel, matrix, threads, monitor, sink);
   }
   if (kernel.uses_vectors()) {
-    const bool product = kernel.combination == Combination::product;
+    const bool is_product = kernel.combination == Combination::product;
     for_vector_kernels(kernel, matrix, threads, monitor, [&](std::size_t i, std::span<const double> kernels) {
       double* row = values.data() + i * columns;
-      for (std::size_t j = 0; j < columns; ++j) row[j] = product ? row[j] * kernels[j] : row[j] + kernels[j];
+      for (std::size_t j = 0; j < columns; ++j)
+        row[j] = is_product ? row[j] * kernels[j] : row[j] + kernels[j];
     });
   }
   return values;
 }
 
-// Calls body(first, rows) for pieces of the chosen left examples, such that each piece of the matrix is
-// small.
+// Calls body(first, rows) for pieces of the left examples, such that a piece of the matrix has at most 4 Mi
+// values.
 template <class Body>
 void for_each_piece(std::span<const std::int32_t> left, std::size_t columns, const Body& body) {
   constexpr std::size_t most_values = std::size_t{1} << 22;
@@ -198,8 +199,8 @@ void ExampleMachine::add_tree_scores(const ExampleSet& examples, const Groups& g
   for (std::size_t i = 0; i < scores.size(); ++i) sums[i] += weight * scores[i];
 }
 
-// Adds weighted kernel values one by one. If the kernel is a sum, only the kernels of vectors are added here,
-// because its trees are scored through weighted nodes.
+// Adds weighted kernel values. If the kernel is a sum, adds only the kernels of vectors, because
+// add_tree_scores adds the scores of trees.
 void ExampleMachine::add_kernel_sums(const ExampleSet& examples, std::span<const std::int32_t> chosen,
                                      int threads, const Monitor& monitor, std::span<double> sums) const {
   ExampleKernel kernel = kernel_;

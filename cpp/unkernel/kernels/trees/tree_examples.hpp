@@ -1,14 +1,14 @@
 // Examples that consist of trees and vectors, and kernel machines over them.
 //
-// An example has trees in one or more *channels* and vectors in others; the kernel of two examples is
+// An example has trees in some *channels* and vectors in other channels. The kernel of two examples is
 //
 //   trees     T = sum over channels of the tree kernel
 //   vectors   V = sum over channels of the vector kernel
 //   sum       weight T + V
 //   product   T V
 //
-// Kernels of trees and of sums are scored through weighted nodes (tree_scores.hpp). Products cannot be scored
-// in this way: their kernel values with all examples of the model are computed and summed.
+// Models with the kernels `trees` and `sum` are scored through weighted nodes (tree_scores.hpp). With the
+// kernel `product`, kernel values with all examples of the model are computed and summed.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +39,7 @@ struct ExampleKernel {
 
 struct ExampleSet {
   std::shared_ptr<const Forest> forest;
-  std::vector<NodeId>
-      order;  // nodes_in_order; needed for columns of kernel matrices and for support examples
+  std::vector<NodeId> order;  // nodes_in_order; for the right examples of matrices, and for support examples
   std::size_t size = 0;
   std::vector<TreeCounts> trees;    // one per channel
   std::vector<VectorRows> vectors;  // one per channel
@@ -84,12 +83,12 @@ class ExampleMachine {
   using Groups = std::vector<std::vector<std::int32_t>>;
   Groups groups_of(const ExampleSet& examples) const;
 
-  // Adds the scores of the chosen examples (all if empty) to `sums`, row-major.
+  // Adds the scores of the chosen examples (if `chosen` is empty: of all examples) to `sums`, row-major.
   void add_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
                   const Monitor& monitor, std::span<double> sums) const {
     add_scores(examples, groups_of(examples), chosen, threads, monitor, sums);
   }
-  // Does the same, given groups_of(examples), for callers who score examples in several calls.
+  // Does the same, given groups_of(examples), for callers that score the examples in several calls.
   void add_scores(const ExampleSet& examples, const Groups& groups, std::span<const std::int32_t> chosen,
                   int threads, const Monitor& monitor, std::span<double> sums) const;
 

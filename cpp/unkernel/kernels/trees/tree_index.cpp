@@ -81,7 +81,7 @@ void TreeIndex::index_places(const Forest& forest, std::span<const std::int32_t>
   first_run_.push_back(static_cast<std::int32_t>(runs_.size()));
 }
 
-void TreeIndex::list_place(std::int32_t group, std::size_t place, bool only_children,
+void TreeIndex::list_place(std::int32_t group, std::size_t place, bool has_only_child,
                            std::span<const std::int32_t> child_groups) {
   std::vector<std::int32_t> order(child_groups.size());
   std::iota(order.begin(), order.end(), 0);
@@ -107,7 +107,7 @@ void TreeIndex::list_place(std::int32_t group, std::size_t place, bool only_chil
         }
         list_children(group, place, at(list.begin));
       } else {
-        list_runs(group, child_group, only_children, list);
+        list_runs(group, child_group, has_only_child, list);
       }
       lists_[key(first_place_[at(group)] + static_cast<std::int64_t>(place), child_group)] = list;
     }
@@ -115,17 +115,17 @@ void TreeIndex::list_place(std::int32_t group, std::size_t place, bool only_chil
   }
 }
 
-// Lists the children of the nodes listed from `from` on.
-void TreeIndex::list_children(std::int32_t group, std::size_t place, std::size_t from) {
+// Lists the children of the nodes in listed_, from position `begin` on.
+void TreeIndex::list_children(std::int32_t group, std::size_t place, std::size_t begin) {
   const std::int32_t* position = child_positions(group, place);
   listed_child_.resize(listed_.size());
-  for (std::size_t k = from; k < listed_.size(); ++k) listed_child_[k] = position[listed_[k]];
+  for (std::size_t k = begin; k < listed_.size(); ++k) listed_child_[k] = position[listed_[k]];
 }
 
-void TreeIndex::list_runs(std::int32_t group, std::int32_t child_group, bool only_children, List& range) {
+void TreeIndex::list_runs(std::int32_t group, std::int32_t child_group, bool has_only_child, List& range) {
   const std::int32_t* position = child_positions(group, 0);
   const std::int32_t first = block_begin_[at(group)], end = range.begin + range.size;
-  const std::int32_t step = only_children ? 1 : 0;
+  const std::int32_t step = has_only_child ? 1 : 0;
   range.complement_begin = static_cast<std::int32_t>(runs_.size());
   for (std::int32_t i = range.begin; i < end; ++i) {
     if (i == range.begin || position[i] != position[i - 1] + step) runs_.push_back({first + i, position[i]});

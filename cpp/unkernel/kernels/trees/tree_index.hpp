@@ -1,13 +1,12 @@
-// An index of the nodes of a model, which finds the nodes that match a given node without visiting all
-// others.
+// An index of the nodes of a model. It finds the nodes that match a given node without visiting all nodes.
 //
-// The nodes of a group are contiguous; within a group, nodes whose first children are in the same group are
-// contiguous. A list for each (group, position of a child, group of that child) contains the nodes with a
-// child of that group at that position. For the first child, the list is a range, divided into *runs* of
-// nodes with the same first child (or, if the nodes have only one child, with consecutive children). For
-// partial trees, the nodes of a group that have the same production are contiguous and form a *class*, and a
-// list for each (group, group of a child) contains the classes that have a child of that group at any
-// position. Delta(u, v) differs from the constant of the group only if v is in one of u's lists.
+// The nodes of a group are contiguous: the group's *block*. Within a block, nodes whose first children are in
+// the same group are contiguous. For each (group, position, group of a child), a list contains the nodes with
+// such a child at this position. For the first position, the list is a range, divided into *runs* of nodes
+// with the same first child (or, if the nodes have only one child, with consecutive children). For partial
+// trees, the nodes of a group with the same production are contiguous and form a *class*, and for each
+// (group, group of a child), a list contains the classes that have such a child at any position. Delta(u, v)
+// differs from the constant of the group only if v is in a list for a child of u.
 //
 // Memory   about 20 bytes per node, 12 per child and 40 per list
 #pragma once
@@ -26,23 +25,22 @@ namespace unkernel::kernels {
 class TreeIndex {
  public:
   struct List {
-    std::int32_t begin =
-        0;  // of a range: where it begins in the block; else where the list begins in `listed`
+    std::int32_t begin = 0;  // of a range: in the block; of a list: in listed_
     std::int32_t size = 0;
-    // For a range: its first run. For a list with most of the block: the first node that is not listed; else
-    // -1.
+    // Of a range: its first run. Of a list with more than half of the block: the begin, in listed_, of the
+    // nodes that are not in the list. Of any other list: -1.
     std::int32_t complement_begin = -1;
     std::int32_t complement_size = 0;
   };
 
-  // Neighbouring nodes of a block with the same first child; or, if they have only one child, neighbouring
-  // nodes whose children are neighbours, too.
+  // Neighbouring nodes of a block with the same first child; or, for nodes with a single child, neighbouring
+  // nodes whose children are neighbours.
   struct Run {
     std::int32_t begin;  // the number of the first node
     std::int32_t child;  // position of the first child of the first node; see runs()
   };
 
-  // Indexes these nodes of the forest, given in the order of nodes_in_order. They must include the children
+  // Indexes these nodes of the forest, which must be in the order of nodes_in_order and include the children
   // of each node, except leaves that the kernel ignores.
   TreeIndex(const TreeKernel& kernel, const Forest& forest, std::span<const NodeId> nodes);
 
@@ -51,7 +49,7 @@ class TreeIndex {
   std::size_t group_count() const { return block_begin_.size() - 1; }
   std::size_t largest_block() const { return largest_block_; }
 
-  // Returns the number of a forest group in this index, or -1 if no node has that group.
+  // Returns the number of a forest group in this index, or -1 if the index has no node of the group.
   std::int32_t group(std::int32_t forest_group) const {
     return static_cast<std::size_t>(forest_group) < group_map_.size() ? group_map_[at(forest_group)] : -1;
   }
@@ -59,7 +57,7 @@ class TreeIndex {
     return static_cast<std::size_t>(block_begin_[at(group)]);
   }
   std::size_t block_size(std::int32_t group) const { return block_begin(group + 1) - block_begin(group); }
-  // For productions: the number of children of each node of the group.
+  // For kernels of productions: returns the number of children of each node of the group.
   std::size_t arity(std::int32_t group) const { return at(arity_[at(group)]); }
   // Returns Delta of nodes of the group without matching children.
   double constant(std::int32_t group) const { return constants_.empty() ? constant_ : constants_[at(group)]; }
@@ -68,31 +66,31 @@ class TreeIndex {
   std::span<const NodeId> nodes() const { return node_; }
   std::int32_t group_of_number(std::size_t number) const { return group_[number]; }
 
-  // Returns the nodes of `group` whose child at `place` is in `child_group`. For partial trees, the child may
-  // be at any place, and `place` must be 0.
+  // Returns the list of the nodes of `group` whose child at position `place` is in `child_group`. For partial
+  // trees, the child may be at any position, and `place` must be 0.
   List matches(std::int32_t group, std::size_t place, std::int32_t child_group) const {
     const List* list =
         lists_.find(key(first_place_[at(group)] + static_cast<std::int64_t>(place), child_group));
     return list == nullptr ? List{} : *list;
   }
   std::span<const std::int32_t> listed(const List& list) const { return part(list.begin, list.size); }
-  // For each listed node: the position of its child at that place within the child's block.
+  // Returns, for each node of the list, the position of its matching child within the child's block.
   const std::int32_t* listed_children(const List& list) const { return listed_child_.data() + list.begin; }
   std::span<const std::int32_t> not_listed(const List& list) const {
     return part(list.complement_begin, list.complement_size);
   }
 
-  // Returns the runs of a range, numbered from list.complement_begin on. Each run ends where the next begins.
-  // After the last run there is an entry that begins at the end of the range, with -1 - g for the group g of
-  // the children.
+  // Returns the runs of a range, numbered from list.complement_begin on. A run ends at the begin of the next
+  // run. An entry after the last run has the end of the range, and -1 - g for the group g of the children.
   std::span<const Run> runs(const List& range) const {
     return std::span(runs_).subspan(at(range.complement_begin), at(range.complement_size));
   }
   std::span<const Run> all_runs() const { return runs_; }
-  // For productions: the number of the first run of a group.
+  // For kernels of productions: returns the number of the first run of a group.
   std::size_t first_run(std::int32_t group) const { return static_cast<std::size_t>(first_run_[at(group)]); }
 
-  // For each node of the group, in order: the position of its child at `place` within that child's block.
+  // Returns, for each node of the group, the position of its child at position `place` within the child's
+  // block.
   const std::int32_t* child_positions(std::int32_t group, std::size_t place) const {
     return child_position_.data() + child_base_[at(group)] +
            static_cast<std::ptrdiff_t>(place * block_size(group));
@@ -106,7 +104,7 @@ class TreeIndex {
   const Class& production_class(std::int32_t number) const { return classes_[at(number)]; }
   std::size_t class_count() const { return classes_.size(); }
 
-  // For partial trees: the children of a node, their groups and their positions within their blocks.
+  // For partial trees: a child of a node, given by its group and its position within its block.
   struct Child {
     std::int32_t group;
     std::int32_t position;
@@ -128,10 +126,10 @@ class TreeIndex {
   void arrange(const Forest& forest, std::span<const NodeId> nodes);
   void index_places(const Forest& forest, std::span<const std::int32_t> number_of);
   void index_children(const Forest& forest, std::span<const std::int32_t> number_of);
-  void list_place(std::int32_t group, std::size_t place, bool only_children,
+  void list_place(std::int32_t group, std::size_t place, bool has_only_child,
                   std::span<const std::int32_t> child_groups);
-  void list_children(std::int32_t group, std::size_t place, std::size_t from);
-  void list_runs(std::int32_t group, std::int32_t child_group, bool only_children, List& range);
+  void list_children(std::int32_t group, std::size_t place, std::size_t begin);
+  void list_runs(std::int32_t group, std::int32_t child_group, bool has_only_child, List& range);
 
   TreeKernel kernel_;
   double constant_;
@@ -141,7 +139,7 @@ class TreeIndex {
   std::vector<std::int32_t> group_;
   std::vector<NodeId> node_;
   std::size_t largest_block_ = 0;
-  std::vector<std::int64_t> first_place_;  // for each group: numbers all child positions of all groups
+  std::vector<std::int64_t> first_place_;  // by group: number of its first child position, in order of groups
   std::vector<std::int32_t> arity_;
   std::vector<std::ptrdiff_t> child_base_;
   std::vector<std::int32_t> child_position_;

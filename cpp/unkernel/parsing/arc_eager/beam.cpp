@@ -33,21 +33,25 @@ void Beam::begin(std::size_t words) {
 }
 
 void Beam::keep_best(std::size_t width) {
-  const auto kept = extensions_.begin() + static_cast<std::ptrdiff_t>(std::min(width, extensions_.size()));
-  std::partial_sort(extensions_.begin(), kept, extensions_.end(), [](const Extension& a, const Extension& b) {
-    if (a.score != b.score) return a.score > b.score;
-    return a.item != b.item ? a.item < b.item : a.move < b.move;
-  });
-  extensions_.erase(kept, extensions_.end());
+  const auto end_of_best =
+      extensions_.begin() + static_cast<std::ptrdiff_t>(std::min(width, extensions_.size()));
+  std::partial_sort(extensions_.begin(), end_of_best, extensions_.end(),
+                    [](const Extension& a, const Extension& b) {
+                      if (a.score != b.score) return a.score > b.score;
+                      return a.item != b.item ? a.item < b.item : a.move < b.move;
+                    });
+  extensions_.erase(end_of_best, extensions_.end());
 }
 
 void Beam::move_or_copy(std::size_t k) {
   const std::size_t from = extensions_[k].item;
-  const auto later = std::span(extensions_).subspan(k + 1);
-  if (std::ranges::find(later, from, &Extension::item) == later.end()) {
-    std::swap(extended_[k], items_[from]);
+  const auto later_extensions = std::span(extensions_).subspan(k + 1);
+  const bool is_last_use =
+      std::ranges::find(later_extensions, from, &Extension::item) == later_extensions.end();
+  if (is_last_use) {
+    std::swap(next_items_[k], items_[from]);
   } else {
-    extended_[k] = items_[from];
+    next_items_[k] = items_[from];
   }
 }
 
@@ -60,7 +64,7 @@ void BeamBuffers::begin(std::size_t words) {
 
 std::vector<PathStep> BeamBuffers::path_to(std::int32_t last_step) const {
   std::vector<PathStep> path;
-  for (std::int32_t number = last_step; number != no_step; number = path.back().before)
+  for (std::int32_t number = last_step; number != no_step; number = path.back().previous)
     path.push_back(steps[static_cast<std::size_t>(number)]);
   std::ranges::reverse(path);
   return path;

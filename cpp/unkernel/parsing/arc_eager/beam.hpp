@@ -1,9 +1,9 @@
-// Beam search: follows the best few sequences of moves instead of one.
+// Beam search: follows the best few sequences of moves instead of a single sequence.
 //
-// The score of a sequence is the sum of the scores of its moves and of its labels. In each step, every state
-// makes every valid move, arcs with their best labels, and the `width` sequences with the largest scores are
-// kept. Finished sequences make no more moves. Several states often have equal features, so each row of
-// features is scored once per sentence.
+// The score of a sequence is the sum of the scores of its moves and labels. In each step, every state is
+// extended by every valid move, arcs get their best labels, and the `width` sequences with the largest scores
+// remain. Finished sequences are not extended. States often have equal features, so each row of features is
+// scored once per sentence.
 #pragma once
 
 #include <algorithm>
@@ -24,13 +24,12 @@ namespace unkernel::parsing {
 // than this are parsed with a beam of 1.
 constexpr std::size_t longest_for_beam = 1000;
 
-// The scores of the feature rows of a sentence. The scores of a row are computed once; only if a sentence has
-// more than `most_rows` different rows, they are computed again.
+// A cache of the scores of a sentence's feature rows, which is cleared when it has `most_rows` rows.
 class RowScores {
  public:
   void clear();
 
-  // Returns the result of compute(part, columns); valid until the next call.
+  // Returns the result of compute(part, columns), which is valid until the next call.
   template <class Compute>
   std::span<const double> of(std::size_t part, std::span<const std::int32_t> columns,
                              const Compute& compute) {
@@ -71,10 +70,10 @@ class RowScores {
 
 // The last step of a sequence of moves.
 struct PathStep {
-  std::int32_t before;  // the number of the previous step, or no_step
+  std::int32_t previous;  // the number of the previous step, or no_step
   Move move;
   std::int32_t label;
-  bool correct;  // this step and all steps before it
+  bool correct;  // whether this step and all steps before it are correct
 };
 constexpr std::int32_t no_step = -1;
 
@@ -102,17 +101,17 @@ class Beam {
     std::size_t item;
     Move move;
     std::int32_t label;
-    bool idle;  // the item is finished and makes no move
+    bool is_idle;  // the item is finished: there is no move
   };
 
   // Keeps the best `width` extensions, the best first.
   void keep_best(std::size_t width);
-  // Fills extended item k with the state of the item that it extends: copies the state if later extensions
-  // need it too, and moves it otherwise.
+  // Sets next_items_[k] to the item that extension k extends. Moves the item if no later extension extends
+  // it, and copies it otherwise.
   void move_or_copy(std::size_t k);
 
   std::vector<BeamItem> items_;
-  std::vector<BeamItem> extended_;
+  std::vector<BeamItem> next_items_;
   std::vector<Extension> extensions_;
 };
 
@@ -124,11 +123,11 @@ struct BeamBuffers {
   Beam beam;
 
   void begin(std::size_t words);
-  // Returns the steps that lead to this step, in the order of parsing.
+  // Returns the sequence of steps that ends with this step.
   std::vector<PathStep> path_to(std::int32_t last_step) const;
 };
 
-// The moves and labels that a search may choose, and which of them are correct.
+// A rule for searches: which moves are allowed, which label an arc gets, and whether a move is correct.
 struct AnyChoice {
   bool allows(const ArcEagerState&, Move) const { return true; }
   std::size_t label(const Arc&, const std::vector<std::int32_t>&, std::span<const double> scores) const {
@@ -152,15 +151,15 @@ class BeamSearch {
   void step(Beam& beam, std::size_t width, const Choice& choice) {
     list_extensions(beam, choice);
     beam.keep_best(width);
-    beam.extended_.resize(beam.extensions_.size());
+    beam.next_items_.resize(beam.extensions_.size());
     for (std::size_t k = 0; k < beam.extensions_.size(); ++k) {
-      const Beam::Extension& kept = beam.extensions_[k];
-      BeamItem& item = beam.extended_[k];
+      const Beam::Extension& extension = beam.extensions_[k];
+      BeamItem& item = beam.next_items_[k];
       beam.move_or_copy(k);
-      item.score = kept.score;
-      if (!kept.idle) make_move(item, kept.move, kept.label, choice);
+      item.score = extension.score;
+      if (!extension.is_idle) make_move(item, extension.move, extension.label, choice);
     }
-    beam.items_.swap(beam.extended_);
+    beam.items_.swap(beam.next_items_);
   }
 
  private:
@@ -186,36 +185,36 @@ class BeamSearch {
     spec_.move_features().extract(before_move(state, symbols_), row_);
     const auto scores = buffers_.move_scores.of(
         part, row_.columns, [&](std::size_t of, auto columns) { return scorer_.move_scores(of, columns); });
-    const auto possible = [&](Move move) { return valid(state, move) && choice.allows(state, move); };
-    const std::size_t before = beam.extensions_.size();
+    const auto is_possible = [&](Move move) { return valid(state, move) && choice.allows(state, move); };
+    const std::size_t old_size = beam.extensions_.size();
     for (std::size_t k = 0; k < classes.size(); ++k) {
       const auto move = static_cast<Move>(classes[k]);
-      if (possible(move)) beam.extensions_.push_back(extension(item, number, move, scores[k], choice));
+      if (is_possible(move)) beam.extensions_.push_back(extend_item(item, number, move, scores[k], choice));
     }
-    if (beam.extensions_.size() > before) return;
-    const auto* unseen =
-        std::ranges::find_if(all_moves, possible);  // training has no possible move for the part
-    assert(unseen != std::end(all_moves));
-    beam.extensions_.push_back(extension(item, number, *unseen, 0.0, choice));
+    if (beam.extensions_.size() > old_size) return;
+    // No possible move of the part occurred in training.
+    const auto* move = std::ranges::find_if(all_moves, is_possible);
+    assert(move != std::end(all_moves));
+    beam.extensions_.push_back(extend_item(item, number, *move, 0.0, choice));
   }
 
   template <class Choice>
-  Beam::Extension extension(const BeamItem& item, std::size_t number, Move move, double move_score,
-                            const Choice& choice) {
-    Beam::Extension extended{item.score + move_score, number, move, no_label, false};
-    if (!makes_arc(move)) return extended;
+  Beam::Extension extend_item(const BeamItem& item, std::size_t number, Move move, double move_score,
+                              const Choice& choice) {
+    Beam::Extension extension{item.score + move_score, number, move, no_label, false};
+    if (!makes_arc(move)) return extension;
     const Arc arc = arc_of(item.state, move);
     const std::size_t part = spec_.arc_part(arc, symbols_);
     const auto& classes = spec_.arcs().classes(part);
-    extended.label = classes.front();
-    if (classes.size() == 1) return extended;
+    extension.label = classes.front();
+    if (classes.size() == 1) return extension;
     spec_.arc_features().extract(of_arc(item.state, symbols_, arc), row_);
     const auto scores = buffers_.label_scores.of(
         part, row_.columns, [&](std::size_t of, auto columns) { return scorer_.label_scores(of, columns); });
-    const std::size_t chosen = choice.label(arc, classes, scores);
-    extended.score += scores[chosen];
-    extended.label = classes[chosen];
-    return extended;
+    const std::size_t label = choice.label(arc, classes, scores);
+    extension.score += scores[label];
+    extension.label = classes[label];
+    return extension;
   }
 
   template <class Choice>
@@ -243,12 +242,12 @@ template <class Scorer>
 void search(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseBuffers& parse_buffers,
             BeamBuffers& buffers, const Monitor& monitor) {
   const std::size_t words = parse_buffers.symbols.words();
-  const std::size_t kept = words <= longest_for_beam ? width : 1;
+  const std::size_t allowed_width = words <= longest_for_beam ? width : 1;
   buffers.begin(words);
   BeamSearch<Scorer> steps(spec, scorer, parse_buffers, buffers);
   while (!buffers.beam.finished()) {
     monitor.throw_if_stopped();  // sentences may be long
-    steps.step(buffers.beam, kept, AnyChoice{});
+    steps.step(buffers.beam, allowed_width, AnyChoice{});
   }
 }
 

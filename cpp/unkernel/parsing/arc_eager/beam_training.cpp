@@ -25,8 +25,8 @@ class CurrentScorer {
   std::vector<AveragedWeights>& arcs_;
 };
 
-// Returns whether no other valid move loses fewer gold arcs than this one. If a tree has several roots, every
-// move may lose some arcs.
+// Returns whether no other valid move loses fewer gold arcs than this move. If a tree has several roots,
+// every move may lose arcs.
 bool loses_least(const ArcEagerState& state, Move move, GoldHeads gold) {
   const int lost = cost(state, move, gold);
   return lost == 0 || std::ranges::none_of(all_moves, [&](Move other) {
@@ -36,8 +36,8 @@ bool loses_least(const ArcEagerState& state, Move move, GoldHeads gold) {
 
 bool is_gold(const Arc& arc, GoldHeads gold) { return gold[place(arc.child)] == arc.head; }
 
-// Allows any choice. A move is correct if no other move loses fewer gold arcs; a gold arc also needs its gold
-// label.
+// Allows all moves. A move is correct if no other move loses fewer gold arcs; a gold arc must also have its
+// gold label.
 struct ComparedChoice : AnyChoice {
   explicit ComparedChoice(const LabelledTree& tree) : gold(tree) {}
   bool is_correct(const ArcEagerState& state, Move move, std::int32_t label) const {
@@ -48,6 +48,7 @@ struct ComparedChoice : AnyChoice {
   const LabelledTree& gold;
 };
 
+// Allows the moves that lose the fewest gold arcs. Gold arcs get their gold labels.
 struct CorrectChoice : AnyChoice {
   explicit CorrectChoice(const LabelledTree& tree) : gold(tree) {}
   bool allows(const ArcEagerState& state, Move move) const { return loses_least(state, move, gold.heads); }
@@ -61,10 +62,10 @@ struct CorrectChoice : AnyChoice {
 
 // Returns the number of equal steps at the beginnings of two paths.
 std::size_t common_steps(std::span<const PathStep> one, std::span<const PathStep> other) {
-  const auto same = [](const PathStep& a, const PathStep& b) {
+  const auto are_equal = [](const PathStep& a, const PathStep& b) {
     return a.move == b.move && a.label == b.label;
   };
-  return static_cast<std::size_t>(std::ranges::mismatch(one, other, same).in1 - one.begin());
+  return static_cast<std::size_t>(std::ranges::mismatch(one, other, are_equal).in1 - one.begin());
 }
 
 }  // namespace
@@ -111,7 +112,7 @@ void BeamLearner::add_along(std::span<const PathStep> path, std::size_t first, f
                             ParseBuffers& buffers) {
   buffers.state.begin(buffers.symbols.words());
   for (std::size_t k = 0; k < path.size(); ++k) {
-    const auto& [before, move, label, correct] = path[k];
+    const auto& [previous, move, label, correct] = path[k];
     if (k >= first) add_move(move, amount, buffers);
     if (k >= first && makes_arc(move)) add_label(arc_of(buffers.state, move), label, amount, buffers);
     apply(buffers.state, move, label);
@@ -123,7 +124,7 @@ void BeamLearner::add_move(Move move, float amount, ParseBuffers& buffers) {
   const std::size_t part = spec_.move_part(buffers.state, buffers.symbols);
   const auto& classes = spec_.moves().classes(part);
   const std::size_t chosen = index_of_class(classes, static_cast<std::int32_t>(move));
-  if (chosen == classes.size()) return;  // the part has not seen this move, so its score is 0
+  if (chosen == classes.size()) return;  // the move did not occur in training, so its score is 0
   spec_.move_features().extract(before_move(buffers.state, buffers.symbols), buffers.row);
   moves_[part].add(buffers.row.columns, chosen, amount);
 }

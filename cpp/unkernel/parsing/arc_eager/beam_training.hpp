@@ -3,9 +3,10 @@
 //
 // Two beams parse a sentence: the free beam may make any move; the gold beam only makes moves that lose the
 // fewest gold arcs, with gold labels. Many sequences of moves lead to the gold tree; the best sequence of the
-// gold beam counts as the correct one. If the free beam ends with a wrong tree, let t be the step in which
-// its best sequence is wrong and its lead over the correct sequence is largest. Up to step t, the weights of
-// the choices of the correct sequence gain 1, and those of the wrong sequence lose 1.
+// gold beam counts as correct. If the free beam ends with a wrong tree, let t be the step in which its best
+// sequence is wrong and leads the correct sequence by the largest difference. Up to step t, the weights of
+// the moves and labels of the correct sequence are increased by 1, and those of the wrong sequence decreased
+// by 1.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@ class BeamLearner {
               std::vector<AveragedWeights>& arcs)
       : spec_(spec), width_(width), moves_(moves), arcs_(arcs) {}
 
-  // Learns the sentence whose symbols are in the buffers. Returns whether its tree was wrong.
+  // Learns from the sentence whose symbols are in the buffers. Returns whether its predicted tree was wrong.
   bool learn(const LabelledTree& gold, ParseBuffers& buffers, const Monitor& monitor);
 
  private:

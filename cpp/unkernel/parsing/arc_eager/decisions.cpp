@@ -46,8 +46,8 @@ class Recorder {
     const std::size_t part = spec_.move_part(state, buffers_.symbols);
     const auto& classes = spec_.moves().classes(part);
     const auto chosen = static_cast<std::int32_t>(move);
-    const bool known = std::find(classes.begin(), classes.end(), chosen) != classes.end();
-    if (classes.size() == 1 || !known) return;
+    const bool is_learnt = std::find(classes.begin(), classes.end(), chosen) != classes.end();
+    if (classes.size() == 1 || !is_learnt) return;
     spec_.move_features().extract(before_move(state, buffers_.symbols), buffers_.row);
     add(false, {state.top(), state.next()}, part, chosen);
   }
@@ -59,20 +59,21 @@ class Recorder {
     add(true, {arc.head, arc.child}, part, label);
   }
 
-  void add(bool label, std::pair<Word, Word> words, std::size_t part, std::int32_t chosen) {
+  void add(bool is_label, std::pair<Word, Word> words, std::size_t part, std::int32_t chosen) {
     const ArcEagerState& state = buffers_.state;
     recorded.columns.insert(recorded.columns.end(), buffers_.row.columns.begin(), buffers_.row.columns.end());
     recorded.offsets.push_back(static_cast<std::int64_t>(recorded.columns.size()));
-    recorded.labels.push_back(label ? 1 : 0);
+    recorded.labels.push_back(is_label ? 1 : 0);
     recorded.sentences.push_back(sentence_);
     recorded.firsts.push_back(words.first);
     recorded.seconds.push_back(words.second);
     recorded.parts.push_back(static_cast<std::int32_t>(part));
     recorded.chosen.push_back(chosen);
-    std::int8_t possible = 0;
-    for (const Move move : all_moves)
-      possible = static_cast<std::int8_t>(possible | (valid(state, move) ? 1 << static_cast<int>(move) : 0));
-    recorded.valid.push_back(possible);
+    int valid_moves = 0;
+    for (const Move move : all_moves) {
+      if (valid(state, move)) valid_moves |= 1 << static_cast<int>(move);
+    }
+    recorded.valid.push_back(static_cast<std::int8_t>(valid_moves));
   }
 
   const ArcEagerSpec& spec_;

@@ -9,8 +9,8 @@
 
 namespace unkernel::parsing {
 
-// Decisions in the order of parsing. A decision is a move or, right after a move that makes an arc, the label
-// of the arc. Steps without a choice are omitted, and so are moves that the part has not seen in training.
+// Decisions in the order of parsing. A decision is a move or, after a move that makes an arc, the label of
+// the arc. Steps without a choice, and moves that did not occur in the part in training, are omitted.
 struct ParserDecisions {
   std::vector<std::int64_t> offsets{0};  // where the columns of each decision begin
   std::vector<std::int32_t> columns;
@@ -21,7 +21,7 @@ struct ParserDecisions {
   std::vector<std::int32_t> firsts, seconds;
   std::vector<std::int32_t> parts;
   std::vector<std::int32_t> chosen;  // classes
-  std::vector<std::int8_t> valid;    // for moves: bit k is 1 if move k was possible
+  std::vector<std::int8_t> valid;    // bit k is 1 if move k is valid
 };
 
 // Returns the decisions that lead to the trees of parse(); with a beam, the decisions of the best sequence.

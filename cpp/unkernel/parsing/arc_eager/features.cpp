@@ -18,11 +18,13 @@ constexpr std::size_t distances = 8;
 // Returns the class of a distance: 1, 2, 3, 4, then ranges.
 FeatureValue distance_class(std::int32_t distance) {
   if (distance < 5) return distance - 1;
-  return distance < 7 ? 4 : distance < 10 ? 5 : distance < 15 ? 6 : 7;
+  if (distance < 7) return 4;
+  if (distance < 10) return 5;
+  return distance < 15 ? 6 : 7;
 }
 
 // Returns the number of values of an attribute.
-std::size_t range(Attribute attribute, const Vocabulary& vocabulary, std::size_t labels) {
+std::size_t count_values(Attribute attribute, const Vocabulary& vocabulary, std::size_t labels) {
   switch (attribute) {
     case Attribute::label: return std::max<std::size_t>(labels, 1);
     case Attribute::left_valency:
@@ -33,7 +35,7 @@ std::size_t range(Attribute attribute, const Vocabulary& vocabulary, std::size_t
   }
 }
 
-// Returns the value of a part of a template; negative if there is none.
+// Returns the value of a part of a template, or a negative number if there is no value.
 FeatureValue value(const TemplateValue& part, const Situation& situation, std::span<const Word> words) {
   if (is_string(part.attribute)) return situation.symbols.of(part.attribute, words[part.address]);
   const Arc& arc = situation.arc;
@@ -51,7 +53,7 @@ FeatureValue value(const TemplateValue& part, const Situation& situation, std::s
       most_children);
 }
 
-bool takes_one_string(const Template& feature) {
+bool is_string_of_word(const Template& feature) {
   return feature.values.size() == 1 && is_string(feature.values.front().attribute);
 }
 
@@ -67,7 +69,7 @@ auto values_in(const Template& feature, const Situation& situation, std::span<co
 FeatureSpace::FeatureSpace(const TemplateSet& set, const Vocabulary& vocabulary, std::size_t labels)
     : set_(set), ranges_(ranges(vocabulary, labels)), begins_(set.templates.size() + 1, 0) {
   for (std::size_t k = 0; k < set_.templates.size(); ++k) {
-    const bool is_of_word = takes_one_string(set_.templates[k]);
+    const bool is_of_word = is_string_of_word(set_.templates[k]);
     word_template_index_.push_back(is_of_word ? word_templates_.size() : not_a_word_template);
     if (is_of_word) word_templates_.push_back(k);
   }
@@ -84,7 +86,7 @@ std::vector<TemplateRanges> FeatureSpace::ranges(const Vocabulary& vocabulary, s
   for (const Template& feature : set_.templates) {
     TemplateRanges& template_ranges = all_ranges.emplace_back();
     for (const TemplateValue& part : feature.values)
-      template_ranges.push_back(range(part.attribute, vocabulary, labels));
+      template_ranges.push_back(count_values(part.attribute, vocabulary, labels));
   }
   return all_ranges;
 }
@@ -118,11 +120,11 @@ void FeatureSpace::assign_columns(const FeatureCounts& counts, std::int64_t min_
 }
 
 void FeatureSpace::restore(std::span<const FeatureKey> keys, std::span<const std::int64_t> begins) {
-  const bool consistent = begins.size() == set_.templates.size() + 1 && begins.front() == 0 &&
-                          std::is_sorted(begins.begin(), begins.end()) &&
-                          begins.back() == static_cast<std::int64_t>(keys.size()) &&
-                          keys.size() < std::numeric_limits<std::int32_t>::max();
-  if (!consistent) throw std::invalid_argument("the features do not fit the templates");
+  const bool is_consistent = begins.size() == set_.templates.size() + 1 && begins.front() == 0 &&
+                             std::is_sorted(begins.begin(), begins.end()) &&
+                             begins.back() == static_cast<std::int64_t>(keys.size()) &&
+                             keys.size() < std::numeric_limits<std::int32_t>::max();
+  if (!is_consistent) throw std::invalid_argument("the features do not fit the templates");
   keys_.assign(keys.begin(), keys.end());
   begins_.assign(begins.begin(), begins.end());
   fill_index();
@@ -148,16 +150,18 @@ void FeatureSpace::fill_index() {
 void FeatureSpace::look_up(const SentenceSymbols& symbols, WordColumns& columns) const {
   columns.resize(symbols.words() + 1, word_templates_.size());
   for (std::size_t number = 0; number < word_templates_.size(); ++number) {
-    const std::size_t which = word_templates_[number];
-    const Attribute attribute = set_.templates[which].values.front().attribute;
+    const std::size_t template_index = word_templates_[number];
+    const Attribute attribute = set_.templates[template_index].values.front().attribute;
     for (std::size_t word = 0; word <= symbols.words(); ++word) {
-      columns.at(word, number) = index_.find(
-          which, [&](std::size_t) -> FeatureValue { return symbols.of(attribute, static_cast<Word>(word)); });
+      columns.at(word, number) = index_.find(template_index, [&](std::size_t) -> FeatureValue {
+        return symbols.of(attribute, static_cast<Word>(word));
+      });
     }
   }
 }
 
-// Writes every column, and lets the next column overwrite a missing column: a branch would be mispredicted.
+// Writes every column; if a feature has no column, the next column overwrites it. A branch would be
+// mispredicted.
 void FeatureSpace::extract(const Situation& situation, FeatureRow& row) const {
   find_words(situation, row.words);
   row.columns.resize(set_.templates.size());

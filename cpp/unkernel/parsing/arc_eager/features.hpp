@@ -1,10 +1,10 @@
 // Features of a parser's state: templates filled with values, as columns of a binary row.
 //
-// A feature is a template with a value for each of its parts. Together, the values form one number, the key.
-// Training counts keys, and frequent keys become columns. The columns of a template are contiguous, in the
-// order of the templates and by descending frequency, so rows are created in ascending order. Features that
-// training has not seen are ignored. A lookup takes one load if a template has one part, and a probe of a
-// hash table if it has several.
+// A feature is a template with a value for each of its parts. The values of a feature form one number, the
+// key. Training counts keys, and frequent keys become columns. The columns of a template are contiguous, by
+// descending frequency, and templates are in order, so rows are created in ascending order. Features without
+// a column are ignored. A lookup takes one load if the template has one part, and a probe of a hash table if
+// it has several parts.
 #pragma once
 
 #include <cstddef>
@@ -27,19 +27,19 @@ struct Situation {
   Arc arc;
 };
 
-// The columns of a situation, and the words at the templates' addresses; buffers are reused.
+// The columns of a situation, and the words at the templates' addresses. Reused, to save allocations.
 struct FeatureRow {
   std::vector<std::int32_t> columns;
   std::vector<Word> words;
 };
 
-// How often each key was seen, one table per template.
+// The number of occurrences of each key, one table per template.
 using FeatureCounts = std::vector<FlatMap<FeatureKey, std::int64_t>>;
 
 class FeatureSpace {
  public:
-  // `labels` is the number of labels, which are values too. Throws std::invalid_argument if the combinations
-  // of a template's values do not fit into a key.
+  // `labels` is the number of labels, which may be values of features. Throws std::invalid_argument if the
+  // combinations of a template's values do not fit into a key.
   FeatureSpace(const TemplateSet& set, const Vocabulary& vocabulary, std::size_t labels);
 
   FeatureCounts no_counts() const { return FeatureCounts(set_.templates.size()); }
@@ -47,18 +47,18 @@ class FeatureSpace {
   // Assigns columns to the keys that were counted at least `min_count` times.
   void assign_columns(const FeatureCounts& counts, std::int64_t min_count);
 
-  // Finds the columns of the templates whose only value is a string of a word. Call this for a sentence
-  // before extracting its features.
+  // Finds the columns of the templates whose only value is a string of a word. Must be called for a sentence
+  // before its features are extracted.
   void look_up(const SentenceSymbols& symbols, WordColumns& columns) const;
-  // The columns come in ascending order.
+  // Writes the columns of a situation to the row, in ascending order.
   void extract(const Situation& situation, FeatureRow& row) const;
 
   std::size_t columns() const { return keys_.size(); }
-  // Returns the column where the core ends: columns before it are joined with all others, later columns only
-  // with the core.
+  // Returns the end of the core: columns of the core are joined with all columns, later columns only with the
+  // core.
   std::int32_t core_columns() const { return static_cast<std::int32_t>(begins_[set_.core]); }
   const TemplateSet& set() const { return set_; }
-  // The key of each column, and where the columns of each template begin, followed by their total number.
+  // Return the key of each column, and the first column of each template, followed by the number of columns.
   const std::vector<FeatureKey>& keys() const { return keys_; }
   const std::vector<std::int64_t>& begins() const { return begins_; }
   // Restores stored keys; throws std::invalid_argument if they are inconsistent.

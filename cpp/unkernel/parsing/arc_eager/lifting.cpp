@@ -17,39 +17,39 @@ struct Interval {
 
 std::vector<Interval> intervals_of(const std::vector<std::vector<Word>>& children) {
   std::vector<Interval> intervals(children.size());
-  std::vector<std::pair<Word, std::size_t>> path{
-      {no_word, 0}};  // words, and how many of their children have been visited
+  // Words, and the number of their visited children.
+  std::vector<std::pair<Word, std::size_t>> path{{no_word, 0}};
   Word count = 0;
   intervals[0].first = count++;
   while (!path.empty()) {
-    auto& [word, done] = path.back();
-    if (done == children[place(word)].size()) {
+    auto& [word, visited_children] = path.back();
+    if (visited_children == children[place(word)].size()) {
       intervals[place(word)].last = count;
       path.pop_back();
       continue;
     }
-    const Word child = children[place(word)][done++];
+    const Word child = children[place(word)][visited_children++];
     intervals[place(child)].first = count++;
     path.emplace_back(child, 0);
   }
   return intervals;
 }
 
-// Returns for every word how far its descendants extend without a gap to one side (step 1: right; -1: left):
-// the last of these descendants. A neighbour that is a descendant adds all words that it reaches itself, so
-// every word is visited about once.
-std::vector<Word> reaches(std::span<const Interval> intervals, Word step) {
+// Returns for every word the end of the contiguous run of its descendants on one side (step 1: right; -1:
+// left). If a neighbour is a descendant, the run continues at the end of the neighbour's run, so every word
+// is visited about once.
+std::vector<Word> ends_of_runs(std::span<const Interval> intervals, Word step) {
   const auto words = static_cast<Word>(intervals.size()) - 1;
-  std::vector<Word> reach(intervals.size());
+  std::vector<Word> ends(intervals.size());
   const Word first = step > 0 ? words : 1;
   for (Word word = first; word >= 1 && word <= words; word -= step) {
     Word last = word;
     while (last + step >= 1 && last + step <= words &&
            intervals[place(word)].contains(intervals[place(last + step)]))
-      last = reach[place(last + step)];
-    reach[place(word)] = last;
+      last = ends[place(last + step)];
+    ends[place(word)] = last;
   }
-  return reach;
+  return ends;
 }
 
 class Lifting {
@@ -58,13 +58,14 @@ class Lifting {
       : heads_(std::move(heads)),
         children_(children_of(heads_)),
         crosses_(heads_.size()),
-        seen_(heads_.size()) {
+        marked_by_(heads_.size()) {
     const std::vector<Interval> intervals = intervals_of(children_);
-    const std::vector<Word> right = reaches(intervals, 1), left = reaches(intervals, -1);
+    const std::vector<Word> right = ends_of_runs(intervals, 1), left = ends_of_runs(intervals, -1);
     for (Word word = 1; place(word) < heads_.size(); ++word) {
       const Word head = heads_[place(word)];
-      if (head == no_word) continue;  // encloses everything: no word can be lifted above it
-      if (word > head ? right[place(head)] < word - 1 : left[place(head)] > word + 1) add(word);
+      if (head == no_word) continue;  // every word descends from the root
+      const bool is_crossing = word > head ? right[place(head)] < word - 1 : left[place(head)] > word + 1;
+      if (is_crossing) add(word);
     }
   }
 
@@ -95,36 +96,40 @@ class Lifting {
     if (to != no_word && spans_non_descendant(to, word)) add(word);
   }
 
-  // Finds the arcs of `head` that cross others now that `word` and its descendants are no longer below
-  // `head`.
+  // Finds the arcs of `head` that are crossing because `word` and its descendants are no longer below `head`.
   void find_arcs_above(Word word, Word head) {
     const auto& siblings = children_[place(head)];
     if (std::ranges::all_of(siblings, [&](Word child) { return crosses_[place(child)]; })) return;
-    Word left = no_word,
-         right = static_cast<Word>(heads_.size());  // the nearest moved words on both sides of the head
-    below_.assign(1, word);
-    while (!below_.empty()) {
-      const Word moved = below_.back();
-      below_.pop_back();
-      (moved < head ? left : right) = moved < head ? std::max(left, moved) : std::min(right, moved);
-      below_.insert(below_.end(), children_[place(moved)].begin(), children_[place(moved)].end());
+    // The nearest moved words on both sides of the head.
+    Word left = no_word, right = static_cast<Word>(heads_.size());
+    moved_words_.assign(1, word);
+    while (!moved_words_.empty()) {
+      const Word moved = moved_words_.back();
+      moved_words_.pop_back();
+      if (moved < head) {
+        left = std::max(left, moved);
+      } else {
+        right = std::min(right, moved);
+      }
+      moved_words_.insert(moved_words_.end(), children_[place(moved)].begin(), children_[place(moved)].end());
     }
     for (const Word child : siblings) {
       if (!crosses_[place(child)] && (child < head ? child < left : child > right)) add(child);
     }
   }
 
-  // Returns whether some word below the arc does not descend from its head. Marks the words that do, so that
-  // no path is followed twice.
+  // Returns whether a word between head and child does not descend from the head. Marks the words that
+  // descend from the head, so that no path is followed twice.
   bool spans_non_descendant(Word head, Word child) {
     ++search_;
-    seen_[place(head)] = search_;
+    marked_by_[place(head)] = search_;
     for (Word word = std::min(child, head) + 1; word < std::max(child, head); ++word) {
       Word ancestor = word;
-      while (ancestor != no_word && seen_[place(ancestor)] != search_) ancestor = heads_[place(ancestor)];
+      while (ancestor != no_word && marked_by_[place(ancestor)] != search_)
+        ancestor = heads_[place(ancestor)];
       if (ancestor == no_word) return true;
-      for (Word on_path = word; seen_[place(on_path)] != search_; on_path = heads_[place(on_path)])
-        seen_[place(on_path)] = search_;
+      for (Word on_path = word; marked_by_[place(on_path)] != search_; on_path = heads_[place(on_path)])
+        marked_by_[place(on_path)] = search_;
     }
     return false;
   }
@@ -133,9 +138,9 @@ class Lifting {
   std::vector<std::vector<Word>> children_;
   std::vector<bool> crosses_;
   std::set<std::pair<Word, Word>> crossing_;  // lengths and words: the shortest arc first
-  std::vector<std::int64_t> seen_;            // the last search that has marked a word
+  std::vector<std::int64_t> marked_by_;       // by word: the last search that has marked it
   std::int64_t search_ = 0;
-  std::vector<Word> below_;
+  std::vector<Word> moved_words_;
 };
 
 }  // namespace

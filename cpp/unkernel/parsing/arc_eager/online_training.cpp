@@ -7,7 +7,7 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::size_t none = static_cast<std::size_t>(-1);
+constexpr std::size_t no_class = static_cast<std::size_t>(-1);
 
 std::vector<AveragedWeights> weights_for(const DecisionParts& parts, const FeatureSpace& features, int degree,
                                          std::uint32_t min_updates) {
@@ -18,11 +18,11 @@ std::vector<AveragedWeights> weights_for(const DecisionParts& parts, const Featu
   return weights;
 }
 
-// Returns the best class except `excluded`; `none` if there is no other class.
+// Returns the best class except `excluded`; `no_class` if there is no other class.
 std::size_t best_except(std::span<const float> scores, std::size_t excluded) {
-  std::size_t best = none;
+  std::size_t best = no_class;
   for (std::size_t k = 0; k < scores.size(); ++k) {
-    if (k != excluded && (best == none || scores[k] > scores[best])) best = k;
+    if (k != excluded && (best == no_class || scores[k] > scores[best])) best = k;
   }
   return best;
 }
@@ -103,7 +103,7 @@ void OnlineTrainer::learn_greedily(const LabelledTree& gold, EpochCounts& counts
   }
 }
 
-// Returns the move that parsing continues with.
+// Learns the next move, and returns the move with which parsing continues.
 Move OnlineTrainer::learn_move(const LabelledTree& gold, EpochCounts& counts) {
   const ArcEagerState& state = buffers_.state;
   if (state.top() == no_word) return Move::shift;
@@ -115,28 +115,28 @@ Move OnlineTrainer::learn_move(const LabelledTree& gold, EpochCounts& counts) {
   weights.next_example();
 
   int costs[move_count];
-  int least = -1;
+  int lowest_cost = -1;
   for (std::size_t k = 0; k < classes.size(); ++k) {
     const auto move = static_cast<Move>(classes[k]);
     costs[k] = valid(state, move) ? cost(state, move, gold.heads) : -1;
-    if (costs[k] >= 0 && (least < 0 || costs[k] < least)) least = costs[k];
+    if (costs[k] >= 0 && (lowest_cost < 0 || costs[k] < lowest_cost)) lowest_cost = costs[k];
   }
-  if (least < 0) return best_move(state, std::span(classes), scores);
-  std::size_t correct = none, wrong = none;
+  if (lowest_cost < 0) return best_move(state, std::span(classes), scores);
+  std::size_t correct = no_class, wrong = no_class;
   for (std::size_t k = 0; k < classes.size(); ++k) {
     if (costs[k] < 0) continue;
-    std::size_t& best = costs[k] == least ? correct : wrong;
-    if (best == none || scores[k] > scores[best]) best = k;
+    std::size_t& best = costs[k] == lowest_cost ? correct : wrong;
+    if (best == no_class || scores[k] > scores[best]) best = k;
   }
-  const bool mistaken = wrong != none && scores[wrong] >= scores[correct];
+  const bool is_mistake = wrong != no_class && scores[wrong] >= scores[correct];
   ++counts.moves;
-  counts.wrong_moves += mistaken;
-  const std::size_t continued = mistaken && exploring() ? wrong : correct;
-  if (mistaken) weights.update(correct, wrong);
-  return static_cast<Move>(classes[continued]);
+  counts.wrong_moves += is_mistake;
+  const std::size_t next = is_mistake && should_explore() ? wrong : correct;
+  if (is_mistake) weights.update(correct, wrong);
+  return static_cast<Move>(classes[next]);
 }
 
-// Returns the label that parsing continues with.
+// Learns the label of an arc, and returns the label with which parsing continues.
 std::int32_t OnlineTrainer::learn_label(const LabelledTree& gold, const Arc& arc, EpochCounts& counts) {
   const std::size_t part = spec_.arc_part(arc, buffers_.symbols);
   const auto& classes = spec_.arcs().classes(part);
@@ -150,7 +150,7 @@ std::int32_t OnlineTrainer::learn_label(const LabelledTree& gold, const Arc& arc
   const std::size_t correct = index_of_class(classes, label);
   const std::size_t wrong = best_except(scores, correct);
   ++counts.arcs;
-  if (wrong == none || scores[wrong] < scores[correct]) return label;
+  if (wrong == no_class || scores[wrong] < scores[correct]) return label;
   ++counts.wrong_labels;
   weights.update(correct, wrong);
   return epochs_ < options_.gold_epochs ? label : classes[chosen];

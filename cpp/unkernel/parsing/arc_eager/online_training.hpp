@@ -1,13 +1,13 @@
-// Trains an arc-eager parser online, from its own mistakes.
+// Trains an arc-eager parser online, from its mistakes.
 //
-// The parser processes sentences in a new order in each epoch and chooses one move after another. A move
-// is correct if no other move loses fewer gold arcs. If a wrong move has the largest score, the weights of
-// the best correct move are increased, and those of the best wrong move are decreased (averaged_weights.hpp).
-// A tie is a mistake, too, because averaged weights might choose the wrong move. From epoch `gold_epochs` on,
-// the state then follows the parser's own choice with probability `exploration`, so that it learns what to do
-// after mistakes: training with exploration by a dynamic oracle (Goldberg & Nivre 2012). Labels are learnt on
-// gold arcs. For a parser with a beam, epochs from `greedy_epochs` on follow beam_training.hpp, and continue
-// from the averages of the greedy epochs.
+// In each epoch, the parser processes the sentences in a new random order, one move after another. A move is
+// correct if no other move loses fewer gold arcs. If a wrong move has the largest score, the weights of the
+// best correct move are increased, and those of the best wrong move are decreased (averaged_weights.hpp). A
+// tie is a mistake, too, because averaged weights might choose the wrong move. From epoch `gold_epochs` on,
+// the parser makes its wrong move with probability `exploration`, so that it learns from states after
+// mistakes: training with exploration by a dynamic oracle (Goldberg & Nivre 2012). Labels are learnt on gold
+// arcs. For a parser with a beam, epochs from `greedy_epochs` on use beam_training.hpp, and continue from the
+// averages of the greedy epochs.
 //
 // The result depends on the seed alone.
 #pragma once
@@ -57,7 +57,7 @@ class OnlineTrainer {
 
   EpochCounts run_epoch(const Monitor& monitor);
   int epochs() const { return epochs_; }
-  // Parses with the current averages; greedily until an epoch has used a beam.
+  // Parses with the current averages: greedily until an epoch has used a beam, then with the beam.
   Parsed parse(const data::ColumnText& text, const Monitor& monitor);
 
   const std::vector<AveragedWeights>& moves() const { return moves_; }
@@ -69,7 +69,7 @@ class OnlineTrainer {
   void learn_greedily(const LabelledTree& gold, EpochCounts& counts, const Monitor& monitor);
   Move learn_move(const LabelledTree& gold, EpochCounts& counts);
   std::int32_t learn_label(const LabelledTree& gold, const Arc& arc, EpochCounts& counts);
-  bool exploring() {
+  bool should_explore() {
     return epochs_ >= options_.gold_epochs && random_.below(1 << 20) < options_.exploration * (1 << 20);
   }
 

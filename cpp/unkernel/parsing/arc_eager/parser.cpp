@@ -12,15 +12,17 @@ namespace unkernel::parsing {
 namespace {
 
 void check(const DecisionParts& parts, std::span<const engines::Engine* const> engines, const char* what) {
-  bool consistent = engines.size() == parts.size();
-  for (std::size_t part = 0; consistent && part < parts.size(); ++part) {
+  bool is_consistent = engines.size() == parts.size();
+  for (std::size_t part = 0; is_consistent && part < parts.size(); ++part) {
     const std::size_t classes = parts.classes(part).size();
     // A part without a choice needs no buffer for scores.
-    consistent = classes == 1
-                     ? engines[part] == nullptr
-                     : engines[part] != nullptr && engines[part]->scores() == (classes == 2 ? 1 : classes);
+    if (classes == 1) {
+      is_consistent = engines[part] == nullptr;
+    } else {
+      is_consistent = engines[part] != nullptr && engines[part]->scores() == (classes == 2 ? 1 : classes);
+    }
   }
-  if (!consistent)
+  if (!is_consistent)
     throw std::invalid_argument(std::string("the classifiers of ") + what + " do not fit the parser");
 }
 
@@ -65,13 +67,13 @@ Parsed parse(const ArcEagerSpec& spec, const ParserEngines& engines, const data:
 }
 
 void check_same_sentences(const data::ColumnText& text, std::span<const LabelledTree> trees) {
-  bool same = static_cast<std::size_t>(text.sentences()) == trees.size();
-  for (std::size_t s = 0; same && s < trees.size(); ++s) {
+  bool is_same = static_cast<std::size_t>(text.sentences()) == trees.size();
+  for (std::size_t s = 0; is_same && s < trees.size(); ++s) {
     const auto sentence = static_cast<std::int64_t>(s);
-    same = static_cast<std::size_t>(text.first_token(sentence + 1) - text.first_token(sentence)) + 1 ==
-           trees[s].heads.size();
+    is_same = static_cast<std::size_t>(text.first_token(sentence + 1) - text.first_token(sentence)) + 1 ==
+              trees[s].heads.size();
   }
-  if (!same) throw std::invalid_argument("the parser has learnt from a different text");
+  if (!is_same) throw std::invalid_argument("the parser has learnt from a different text");
 }
 
 OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,

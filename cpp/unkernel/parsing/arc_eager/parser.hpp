@@ -21,7 +21,8 @@ struct ParseBuffers {
   LabelledTree tree;
 };
 
-// Returns the valid move with the largest score; if the classifier knows no valid move, the first valid one.
+// Returns the valid move with the largest score, or the first valid move if no class of the classifier is
+// valid.
 template <class Score>
 Move best_move(const ArcEagerState& state, std::span<const std::int32_t> classes,
                std::span<const Score> scores) {
@@ -45,8 +46,8 @@ std::size_t best_class(std::span<const Score> scores) {
   return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
-// A Scorer has move_scores(part, columns), with one score per class of the part; and decided_moves and
-// decided_arcs, which may stop as soon as the largest score is certain.
+// Chooses the label of an arc. A Scorer has move_scores(part, columns), with one score per class of the part,
+// and decided_moves and decided_arcs, which may stop as soon as the largest score is certain.
 template <class Scorer>
 std::int32_t choose_label(const ArcEagerSpec& spec, Scorer& scorer, const Arc& arc, ParseBuffers& buffers) {
   const std::size_t part = spec.arc_part(arc, buffers.symbols);
@@ -62,9 +63,8 @@ Move choose_move(const ArcEagerSpec& spec, Scorer& scorer, ParseBuffers& buffers
   const std::size_t part = spec.move_part(buffers.state, buffers.symbols);
   spec.move_features().extract(before_move(buffers.state, buffers.symbols), buffers.row);
   const auto& classes = spec.moves().classes(part);
-  const auto favourite =
-      static_cast<Move>(classes[best_class(scorer.decided_moves(part, buffers.row.columns))]);
-  if (valid(buffers.state, favourite)) return favourite;
+  const auto move = static_cast<Move>(classes[best_class(scorer.decided_moves(part, buffers.row.columns))]);
+  if (valid(buffers.state, move)) return move;
   return best_move(buffers.state, std::span(classes), scorer.move_scores(part, buffers.row.columns));
 }
 
@@ -103,8 +103,8 @@ struct ParserEngines {
 // Throws std::invalid_argument unless every part has an engine with the required number of scores.
 void check(const ArcEagerSpec& spec, const ParserEngines& engines);
 
-// The result for each token of the text: its head, counted from 1 in its sentence (0: the root), and the
-// number of its label. Does not depend on the number of threads.
+// The head of each token, counted from 1 in its sentence (0: the root), and the number of its label. Does not
+// depend on the number of threads.
 struct Parsed {
   std::vector<std::int32_t> heads;
   std::vector<std::int32_t> labels;
@@ -116,20 +116,18 @@ struct ParseOptions {
 Parsed parse(const ArcEagerSpec& spec, const ParserEngines& engines, const data::ColumnText& text,
              const ParseOptions& options, const Monitor& monitor);
 
-// Training rows from the canonical moves of a treebank, or from the arcs that these moves make: where each
-// row begins, the columns of all rows, and for each row its part and its class (as an index into the classes
-// of the part).
+// Training rows from the canonical moves of a treebank, or from the arcs that these moves make.
 struct DecisionRows {
-  std::vector<std::int64_t> offsets{0};
+  std::vector<std::int64_t> offsets{0};  // rows + 1, into the columns
   std::vector<std::int32_t> columns;
-  std::vector<std::int32_t> parts;
-  std::vector<std::int32_t> classes;
+  std::vector<std::int32_t> parts;    // of the rows
+  std::vector<std::int32_t> classes;  // of the rows, as indices into the classes of the part
 };
 struct OracleRows {
   DecisionRows moves;
   DecisionRows arcs;
 };
-// Throws std::invalid_argument unless the trees were made from this text.
+// Returns training rows. Throws std::invalid_argument unless the trees were made from this text.
 OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,
                        std::span<const LabelledTree> trees, const Monitor& monitor);
 

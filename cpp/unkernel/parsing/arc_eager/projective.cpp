@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view lifted_mark = "\u2191";
 
-// Returns the nearest word with this label below the head of `lifted`, but not below `lifted` itself:
-// searches level by level, from left to right.
+// Returns the nearest word with this label below the head of `lifted`, but not below `lifted`. Searches level
+// by level, from left to right.
 Word nearest_below(const LabelledTree& tree, const LabelSet& labels,
                    const std::vector<std::vector<Word>>& children, Word lifted, std::int32_t label) {
   std::vector<Word> level{tree.heads[place(lifted)]};
@@ -24,9 +24,9 @@ Word nearest_below(const LabelledTree& tree, const LabelSet& labels,
       }
     }
     std::ranges::sort(below);
-    const auto found = std::ranges::find_if(
+    const auto match = std::ranges::find_if(
         below, [&](Word word) { return labels.plain(tree.labels[place(word)]) == label; });
-    if (found != below.end()) return *found;
+    if (match != below.end()) return *match;
     level = std::move(below);
   }
   return no_word;
@@ -61,8 +61,8 @@ std::size_t projectivise(LabelledTree& tree, LabelSet& labels, const Monitor& mo
 }
 
 void deprojectivise(LabelledTree& tree, const LabelSet& labels, const Monitor& monitor) {
-  std::vector<std::vector<Word>>
-      children;  // computed at the first lifted word; most trees have no lifted words
+  // Computed at the first lifted word, because most trees have no lifted words.
+  std::vector<std::vector<Word>> children;
   for (Word word = 1; place(word) < tree.heads.size(); ++word) {
     const std::int32_t head_label = labels.head_label(tree.labels[place(word)]);
     if (head_label == no_label) continue;

@@ -1,10 +1,9 @@
-// Makes non-projective trees projective for a parser that cannot cross arcs, and restores them (Nivre &
-// Nilsson 2005, the head scheme).
+// Makes non-projective trees projective for a parser that cannot cross arcs, and restores non-projective
+// trees (Nivre & Nilsson 2005, the head scheme).
 //
-// The shortest arc that crosses another is lifted: its word is attached to its head's head, until no arcs
-// cross. The label of the word then encodes its origin: "nsubj↑acl" is an nsubj whose true head is an acl.
-// After parsing, the word moves to the nearest acl below its head, from top to bottom and from left to right;
-// if there is none, it stays.
+// Crossing arcs are lifted (lifting.hpp). The label of a lifted word encodes its origin: "nsubj↑acl" is an
+// nsubj whose true head is an acl. After parsing, the word moves to the nearest acl below its head, from top
+// to bottom and from left to right; if there is no acl, the word keeps its head.
 #pragma once
 
 #include <cstdint>
@@ -46,10 +45,10 @@ class LabelSet {
   std::vector<Parts> parts_;
 };
 
-// Returns the number of lifted words. The tree must be valid: every word leads to the root.
+// Makes a tree projective, and returns the number of lifted words. Every word must descend from the root.
 std::size_t projectivise(LabelledTree& tree, LabelSet& labels, const Monitor& monitor);
 
-// Undoes the lifting as far as the labels allow. Afterwards no label has a mark.
+// Undoes the lifting as far as the labels allow, and removes the marks of all labels.
 void deprojectivise(LabelledTree& tree, const LabelSet& labels, const Monitor& monitor);
 
 }  // namespace unkernel::parsing

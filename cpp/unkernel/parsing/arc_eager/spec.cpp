@@ -36,7 +36,7 @@ void DecisionParts::make_parts(const Counts& counts, std::size_t cases, std::int
     classes.push_back(static_cast<std::int32_t>(key & ((1 << class_bits) - 1)));
   });
   std::vector<std::pair<std::int64_t, std::size_t>> order;
-  for (const auto& [case_number, seen] : by_case) order.emplace_back(-seen.first, case_number);
+  for (const auto& [case_number, classes] : by_case) order.emplace_back(-classes.first, case_number);
   std::sort(order.begin(), order.end());
   part_of_case_.assign(cases, 0);
   classes_.clear();
@@ -51,16 +51,17 @@ void DecisionParts::make_parts(const Counts& counts, std::size_t cases, std::int
 void DecisionParts::restore(std::vector<std::int32_t> part_of_case,
                             std::vector<std::vector<std::int32_t>> classes, std::size_t cases,
                             std::size_t limit) {
-  bool consistent = part_of_case.size() == cases;
+  bool is_consistent = part_of_case.size() == cases;
   for (const std::int32_t part : part_of_case)
-    consistent &= part >= 0 && static_cast<std::size_t>(part) < classes.size();
+    is_consistent &= part >= 0 && static_cast<std::size_t>(part) < classes.size();
   for (const auto& part_classes : classes) {
-    consistent &= !part_classes.empty() && std::adjacent_find(part_classes.begin(), part_classes.end(),
-                                                              std::greater_equal<>()) == part_classes.end();
+    is_consistent &= !part_classes.empty() &&
+                     std::adjacent_find(part_classes.begin(), part_classes.end(), std::greater_equal<>()) ==
+                         part_classes.end();
     for (const std::int32_t number : part_classes)
-      consistent &= number >= 0 && static_cast<std::size_t>(number) < limit;
+      is_consistent &= number >= 0 && static_cast<std::size_t>(number) < limit;
   }
-  if (!consistent) throw std::invalid_argument("the parts of the parser do not fit its tags and labels");
+  if (!is_consistent) throw std::invalid_argument("the parts of the parser do not fit its tags and labels");
   part_of_case_ = std::move(part_of_case);
   classes_ = std::move(classes);
 }
@@ -111,8 +112,8 @@ std::vector<LabelledTree> ArcEagerSpec::read_trees(const data::ColumnText& text,
   return trees;
 }
 
-// Keeps the label of a lifted word only if the label is frequent enough to be learnt. Otherwise the word gets
-// its plain label, and its lifted head cannot be restored after parsing.
+// Makes the trees projective. If the label of a lifted word is too rare to be learnt, the word gets its plain
+// label, and its true head cannot be restored after parsing.
 void ArcEagerSpec::projectivise_all(std::span<LabelledTree> trees, const Monitor& monitor) {
   LabelSet all = labels_;
   for (LabelledTree& tree : trees) lifted_ += projectivise(tree, all, monitor);
@@ -121,16 +122,16 @@ void ArcEagerSpec::projectivise_all(std::span<LabelledTree> trees, const Monitor
     for (std::size_t word = 1; word < tree.labels.size(); ++word)
       ++times[static_cast<std::size_t>(tree.labels[word])];
   }
-  std::vector<std::int32_t> kept(all.size());
+  std::vector<std::int32_t> final_label(all.size());
   for (std::int32_t label = 0; label < static_cast<std::int32_t>(all.size()); ++label) {
     const std::int32_t head = all.head_label(label);
-    const bool learnable = head != no_label && times[static_cast<std::size_t>(label)] >= min_lifted_count;
-    kept[static_cast<std::size_t>(label)] =
-        learnable ? labels_.add_lifted(all.plain(label), head) : all.plain(label);
+    const bool is_learnable = head != no_label && times[static_cast<std::size_t>(label)] >= min_lifted_count;
+    final_label[static_cast<std::size_t>(label)] =
+        is_learnable ? labels_.add_lifted(all.plain(label), head) : all.plain(label);
   }
   for (LabelledTree& tree : trees) {
     for (std::size_t word = 1; word < tree.labels.size(); ++word)
-      tree.labels[word] = kept[static_cast<std::size_t>(tree.labels[word])];
+      tree.labels[word] = final_label[static_cast<std::size_t>(tree.labels[word])];
   }
 }
 
@@ -175,15 +176,16 @@ void ArcEagerSpec::restore(const Stored& stored) {
     throw std::invalid_argument("the labels are damaged");
   for (const std::string_view name : stored.labels) labels_.add(name);
   const std::size_t plain = labels_.size();
-  const auto known = [&](std::int32_t label) {
+  const auto is_plain_label = [&](std::int32_t label) {
     return label >= 0 && static_cast<std::size_t>(label) < plain;
   };
   for (std::size_t k = 0; k < lifted; ++k) {
     const std::int32_t label = stored.lifted_labels[2 * k], head = stored.lifted_labels[2 * k + 1];
-    if (!known(label) || !known(head)) throw std::invalid_argument("the labels of lifted words are damaged");
+    if (!is_plain_label(label) || !is_plain_label(head))
+      throw std::invalid_argument("the labels of lifted words are damaged");
     labels_.add_lifted(label, head);
   }
-  if (plain != stored.labels.size() || labels_.size() != plain + lifted || !known(stored.root_label))
+  if (plain != stored.labels.size() || labels_.size() != plain + lifted || !is_plain_label(stored.root_label))
     throw std::invalid_argument("the labels are damaged");
   root_label_ = stored.root_label;
   make_features();

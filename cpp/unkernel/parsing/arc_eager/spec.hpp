@@ -2,8 +2,8 @@
 // decisions to classifiers.
 //
 // There are two kinds of decisions: the next move, and the label of an arc that a move makes. Each kind may
-// be split into parts by a tag (Yamada & Matsumoto 2003; section 5 of Chang et al.): a part has its own
-// classifier, and chooses among the classes that occurred in it.
+// be split into parts by a tag (Yamada & Matsumoto 2003; section 5 of Chang et al.). Each part has a
+// classifier, which chooses among the classes that occurred in the part in training.
 #pragma once
 
 #include <algorithm>
@@ -21,30 +21,31 @@
 
 namespace unkernel::parsing {
 
-// Returns the index of a class in an ascending list; the size of the list if it does not have the class.
-inline std::size_t index_of_class(const std::vector<std::int32_t>& classes, std::int32_t wanted) {
-  const auto found = std::lower_bound(classes.begin(), classes.end(), wanted);
-  return static_cast<std::size_t>((found != classes.end() && *found == wanted ? found : classes.end()) -
-                                  classes.begin());
+// Returns the index of a number in an ascending list of classes, or the size of the list if it lacks the
+// number.
+inline std::size_t index_of_class(const std::vector<std::int32_t>& classes, std::int32_t number) {
+  const auto place = std::lower_bound(classes.begin(), classes.end(), number);
+  if (place == classes.end() || *place != number) return classes.size();
+  return static_cast<std::size_t>(place - classes.begin());
 }
 
-// The parts among which decisions of one kind are divided. A decision has a case (such as the tag of the next
-// word), each case is assigned to a part, and each part decides among its own classes.
+// The parts of the decisions of one kind. A decision has a case (such as the tag of the next word), each case
+// is assigned to a part, and each part has its classes.
 class DecisionParts {
  public:
   std::size_t size() const { return classes_.size(); }
   const std::vector<std::int32_t>& classes(std::size_t part) const { return classes_[part]; }
-  // Cases that did not occur in training are decided by the first part.
+  // Returns the part of a case; cases that did not occur in training are assigned to the first part.
   std::size_t part_of(std::size_t case_number) const {
     return static_cast<std::size_t>(part_of_case_[case_number]);
   }
   const std::vector<std::int32_t>& part_of_case() const { return part_of_case_; }
 
-  // How often each class occurred in each case.
+  // The number of occurrences of each class in each case.
   using Counts = FlatMap<std::uint64_t, std::int64_t>;
   static void count(std::size_t case_number, std::int32_t decision, Counts& counts);
-  // In training, creates one part per case that occurs, the most frequent case first, with the classes that
-  // occur in it. If there are no counts, creates one part with the class `default_class`.
+  // Creates one part per case that has counts, the most frequent case first, with the classes of the case. If
+  // there are no counts, creates one part with the class `default_class`.
   void make_parts(const Counts& counts, std::size_t cases, std::int32_t default_class);
   // Throws std::invalid_argument unless every case has a part, and every part has classes below `limit`.
   void restore(std::vector<std::int32_t> part_of_case, std::vector<std::vector<std::int32_t>> classes,
@@ -58,7 +59,7 @@ class DecisionParts {
 struct SpecOptions {
   bool split_moves;        // by the xpos tag of the next word
   bool split_labels;       // by the upos tag of the dependent and the side of its head
-  std::int64_t min_count;  // how often a feature must occur in training
+  std::int64_t min_count;  // of the occurrences of a feature in training
 };
 
 class ArcEagerSpec {
@@ -100,8 +101,8 @@ class ArcEagerSpec {
   struct Stored {
     std::array<std::vector<std::string_view>, string_attributes> strings;
     std::vector<std::string_view> labels;
-    std::vector<std::int32_t>
-        lifted_labels;  // per lifted label, numbered after the plain ones: its plain label and its head's
+    // For each lifted label (numbered after plain labels): its plain label, and the label of the true head.
+    std::vector<std::int32_t> lifted_labels;
     std::int32_t root_label;
     std::vector<std::int32_t> move_parts, arc_parts;
     std::vector<std::vector<std::int32_t>> move_classes, arc_classes;
@@ -151,7 +152,7 @@ inline Situation of_arc(const ArcEagerState& state, const SentenceSymbols& symbo
   return {state, symbols, symbols.arc_columns, arc};
 }
 
-// Follows the canonical moves of a tree; calls visit(move) before each move is applied.
+// Applies the canonical moves of a tree, and calls visit(move) before each move.
 template <class Visit>
 void for_each_canonical_move(const LabelledTree& tree, ArcEagerState& state, const Visit& visit) {
   state.begin(tree.heads.size() - 1);

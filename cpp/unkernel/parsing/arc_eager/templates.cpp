@@ -114,11 +114,11 @@ class ArcTemplateReader {
     return {place_of(read_address(path)), *attribute};
   }
 
-  // Returns the number of an address in its section; adds the address if it is new.
+  // Returns the number of an address in its section. Adds a new address to the section.
   std::size_t place_of(const Address& address) {
-    const auto [known, is_new] = names_->addresses.try_emplace(address, section_->addresses.size());
+    const auto [entry, is_new] = names_->addresses.try_emplace(address, section_->addresses.size());
     if (is_new) section_->addresses.push_back(address);
-    return known->second;
+    return entry->second;
   }
 
   Address read_address(const TemplatePath& path) {
@@ -139,11 +139,11 @@ class ArcTemplateReader {
   }
 
   Base read_base(const TemplateName& name) {
-    const bool of_moves = section_ == &templates_.moves;
-    const auto base = of_moves ? named(move_bases, name.text) : named(label_bases, name.text);
+    const bool is_for_moves = section_ == &templates_.moves;
+    const auto base = is_for_moves ? named(move_bases, name.text) : named(label_bases, name.text);
     if (!base)
       fail(name.column, message({"'", name.text, "' is not an address here: there are ",
-                                 of_moves ? listed(move_bases) : listed(label_bases)}));
+                                 is_for_moves ? listed(move_bases) : listed(label_bases)}));
     return *base;
   }
 
@@ -162,7 +162,8 @@ class ArcTemplateReader {
   bool in_beside_section_ = false;
 };
 
-Word inside(const ArcEagerState& state, Word word) {
+// Returns the word if it is in the sentence, else no_word.
+Word word_in_sentence(const ArcEagerState& state, Word word) {
   return word > 0 && word <= static_cast<Word>(state.words()) ? word : no_word;
 }
 
@@ -174,8 +175,8 @@ Word step_from(const ArcEagerState& state, Word word, Step step) {
     case Step::left2: return state.second_left(word);
     case Step::right: return state.right(word);
     case Step::right2: return state.second_right(word);
-    case Step::before: return inside(state, word - 1);
-    case Step::after: return inside(state, word + 1);
+    case Step::before: return word_in_sentence(state, word - 1);
+    case Step::after: return word_in_sentence(state, word + 1);
   }
   return no_word;
 }
@@ -191,8 +192,8 @@ Word word_at(const ArcEagerState& state, const Arc& arc, const Address& address)
   switch (address.base) {
     case Base::stack: word = state.stack(address.offset); break;
     case Base::input: word = state.input(address.offset); break;
-    case Base::head: word = inside(state, arc.head + address.offset); break;
-    case Base::dependent: word = inside(state, arc.child + address.offset); break;
+    case Base::head: word = word_in_sentence(state, arc.head + address.offset); break;
+    case Base::dependent: word = word_in_sentence(state, arc.child + address.offset); break;
   }
   for (const Step step : address.steps) word = step_from(state, word, step);
   return word;

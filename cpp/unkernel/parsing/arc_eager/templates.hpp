@@ -2,18 +2,19 @@
 //
 //   [moves]                        features that choose the next transition
 //   stack.word                     the word on top of the stack
-//   input[1].xpos                  the tag of the word after the next one
+//   input[1].xpos                  the tag of the word after the next word
 //   stack.head.word                the word of the top's head
 //   stack.xpos + input.xpos        two values joined into one feature
-//   distance                       how far the next word is from the top
-//   [beside moves]                 features joined with those of [moves], but never with each other
+//   distance                       the distance of the next word from the top
+//   [beside moves]                 features joined with those of [moves], but not with each other
 //   stack.shape
 //   [labels]                       features that label an arc
 //   dependent[-1].xpos             the tag of the word before the dependent
 //
 // An address is `stack` or `input` (for moves), `head` or `dependent` (for labels), with a number that counts
-// from the top, from the next word, or along the sentence, followed by steps: `head`, `left`, `left2`,
-// `right`, `right2` (the outermost children and those next to them), `before`, `after`. `#` begins a comment.
+// from the top, from the next word, or along the sentence. Steps may follow: `head`; `left`, `right` (the
+// outermost children); `left2`, `right2` (the children next to them); `before`, `after`. `#` begins a
+// comment.
 #pragma once
 
 #include <compare>
@@ -81,12 +82,12 @@ struct Template {
   std::vector<TemplateValue> values;
 };
 
-// Each address is listed once, however many templates use it.
+// The templates of a section and its [beside] section. Templates share addresses.
 struct TemplateSet {
   std::vector<Address> addresses;
   std::vector<Template> templates;
-  std::size_t core =
-      0;  // the first `core` templates are joined with all others, later templates only with these
+  // The first `core` templates are joined with all templates, later templates only with the first `core`.
+  std::size_t core = 0;
 };
 
 struct ParserTemplates {
@@ -94,10 +95,10 @@ struct ParserTemplates {
   TemplateSet labels;
 };
 
-// Throws FormatError with the line and the valid names.
+// Reads a template file. Throws FormatError with the line and the valid names.
 ParserTemplates read_templates(const std::string& file, std::string_view text);
 
-// Returns the word at an address; 0 if there is none. `arc` is the arc being labelled.
+// Returns the word at an address, or 0 if there is no such word. `arc` is the arc that is labelled.
 Word word_at(const ArcEagerState& state, const Arc& arc, const Address& address);
 
 }  // namespace unkernel::parsing

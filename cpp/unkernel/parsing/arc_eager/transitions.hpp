@@ -6,10 +6,10 @@
 //   LEFT-ARC   makes the next word the head of the top, which has no head yet, and pops the top
 //   RIGHT-ARC  makes the top the head of the next word, and pushes the next word
 //
-// Every input yields one tree: if no words remain and the top has no head, the top becomes the next word
-// again (UNSHIFT of Nivre & Fernandez-Gonzalez 2014). It may not be shifted again unless the stack is empty.
-// The last word without a head is the root. Every word is shifted once, unshifted at most once, and popped: a
-// sentence of n words takes less than 4n transitions.
+// Every sentence gets a single tree: if no words remain and the top has no head, the top becomes the next
+// word again (UNSHIFT of Nivre & Fernandez-Gonzalez 2014). Such a word may only be shifted again if the stack
+// is empty. The last word without a head is the root. Every word is shifted once, unshifted at most once, and
+// popped: a sentence of n words takes less than 4n transitions.
 #pragma once
 
 #include <algorithm>
@@ -108,8 +108,8 @@ class ArcEagerState {
 
   const Node& node(Word word) const { return nodes_[place(word)]; }
 
-  // If no words remain: pops words that have a head, until the top has none, and makes that word the next
-  // word again.
+  // If no words remain, pops words until a word without a head is popped, and makes this word the next word
+  // again.
   void unshift_headless() {
     while (next_ == end_ && !stack_.empty()) {
       const Word last = stack_.back();
@@ -131,10 +131,10 @@ class ArcEagerState {
 
 // --- The transitions -----------------------------------------------------------------------------------
 //
-// `cost` is the number of gold arcs that are possible before the move and impossible afterwards (Goldberg &
-// Nivre 2012): the dynamic oracle. It is exact for projective trees in the system without UNSHIFT: an arc
-// that needs an UNSHIFT counts as lost, so that no move waits for an UNSHIFT. Being the root counts as an
-// arc.
+// `cost` is the number of gold arcs that are possible before the move and impossible after it: the dynamic
+// oracle of Goldberg & Nivre 2012. It is exact for projective trees in the system without UNSHIFT: an arc
+// that needs an UNSHIFT counts as lost, so that moves do not depend on a later UNSHIFT. Being the root counts
+// as an arc.
 
 namespace oracle {
 
@@ -156,11 +156,11 @@ inline int children_to_come(const ArcEagerState& state, GoldHeads gold, Word par
   return static_cast<int>(std::count(first, gold.begin() + state.end(), parent));
 }
 
-// Returns whether the word still waits for its gold head, and this head is not `offered`: the head is one of
-// the remaining words, or the word is the root.
-inline bool awaits_other_head(const ArcEagerState& state, GoldHeads gold, Word word, Word offered) {
+// Returns whether the gold head of the word is a remaining word other than `new_head`, or the word is the
+// root.
+inline bool awaits_other_head(const ArcEagerState& state, GoldHeads gold, Word word, Word new_head) {
   const Word head = gold[static_cast<std::size_t>(word)];
-  return head == no_word || (head != offered && head >= state.next() && head < state.end());
+  return head == no_word || (head != new_head && head >= state.next() && head < state.end());
 }
 
 }  // namespace oracle
@@ -245,7 +245,7 @@ inline int cost(const ArcEagerState& state, Move move, GoldHeads gold) {
   return 0;
 }
 
-// Applies a move; `label` is the label of its arc, if it makes one.
+// Applies a move. `label` is the label of its arc, if the move makes an arc.
 inline void apply(ArcEagerState& state, Move move, std::int32_t label) {
   switch (move) {
     case Move::shift: return Shift::apply(state);
@@ -255,17 +255,17 @@ inline void apply(ArcEagerState& state, Move move, std::int32_t label) {
   }
 }
 
-// Returns the move of the canonical sequence: among the moves of lowest cost, makes arcs as soon as possible
-// and reduces only if necessary.
+// Returns the move of the canonical sequence: of the moves with the lowest cost, prefers arcs, then SHIFT,
+// then REDUCE.
 inline Move canonical_move(const ArcEagerState& state, GoldHeads gold) {
   constexpr Move preference[] = {Move::left_arc, Move::right_arc, Move::shift, Move::reduce};
   Move best = Move::shift;
-  int least = -1;
+  int lowest_cost = -1;
   for (const Move move : preference) {
     if (!valid(state, move)) continue;
     const int arcs_lost = cost(state, move, gold);
-    if (least < 0 || arcs_lost < least) {
-      least = arcs_lost;
+    if (lowest_cost < 0 || arcs_lost < lowest_cost) {
+      lowest_cost = arcs_lost;
       best = move;
     }
   }

@@ -13,7 +13,7 @@ namespace {
 
 namespace conll = data::conll;
 
-// The attributes that are derived from the form. The others have columns of their own.
+// The attributes that are derived from the form. The other string attributes are columns of the text.
 constexpr Attribute derived_attributes[] = {Attribute::form,    Attribute::word,    Attribute::prefix1,
                                             Attribute::prefix2, Attribute::prefix3, Attribute::prefix4,
                                             Attribute::suffix1, Attribute::suffix2, Attribute::suffix3,
@@ -27,7 +27,7 @@ constexpr ColumnOf columns[] = {{Attribute::lemma, conll::lemma},
                                 {Attribute::xpos, conll::xpos},
                                 {Attribute::feats, conll::feats}};
 
-// Returns a field. A treebank without language-specific tags has `_` in the column XPOS: then returns the
+// Returns a field. If the field XPOS is `_`, as in treebanks without language-specific tags, returns the
 // universal tag.
 std::string_view field_of(const data::ColumnText& text, std::int64_t token, int column) {
   const std::string_view field = text.field(token, column);
@@ -120,14 +120,14 @@ void Vocabulary::learn(const data::ColumnText& text, std::int64_t sentence) {
   }
 }
 
-// Precomputes the strings derived from the forms seen in training, so that frequent forms need no derivation.
+// Derives the strings of all forms of the training text, so that their lookup needs no derivation.
 void Vocabulary::precompute_forms() {
   forms_ = data::NameTable();
   form_symbols_.clear();
-  const data::NameTable& known =
+  const data::NameTable& forms =
       names(used_[static_cast<std::size_t>(Attribute::form)] ? Attribute::form : Attribute::word);
-  for (std::size_t k = 0; k < known.size(); ++k) {
-    const std::string_view form = known.name(static_cast<std::int32_t>(k));
+  for (std::size_t k = 0; k < forms.size(); ++k) {
+    const std::string_view form = forms.name(static_cast<std::int32_t>(k));
     forms_.add(form);
     for_each_derived(form, [&](Attribute attribute, std::string_view value) {
       form_symbols_.push_back(find(attribute, value));
@@ -155,14 +155,15 @@ void Vocabulary::look_up(const data::ColumnText& text, std::int64_t sentence,
         symbols.at(source.attribute, word) = find(source.attribute, field_of(text, token, source.column));
     }
     const std::string_view form = text.field(token, conll::form);
-    const std::int32_t known = forms_.find(form);
-    if (known < 0) {
+    const std::int32_t form_number = forms_.find(form);
+    if (form_number < 0) {
       for_each_derived(form, [&](Attribute attribute, std::string_view value) {
         symbols.at(attribute, word) = find(attribute, value);
       });
       continue;
     }
-    const Symbol* symbols_of_form = form_symbols_.data() + static_cast<std::size_t>(known) * derived_count;
+    const Symbol* symbols_of_form =
+        form_symbols_.data() + static_cast<std::size_t>(form_number) * derived_count;
     for (const Attribute attribute : derived_attributes) {
       if (used_[static_cast<std::size_t>(attribute)]) symbols.at(attribute, word) = *symbols_of_form++;
     }

@@ -1,8 +1,8 @@
 // Maps the strings of a sentence to numbers.
 //
-// Each attribute that the templates use has a table of the strings seen in training. A word of a sentence is
-// then a row of numbers. The attributes derived from a form are computed once for every form seen in
-// training. If clusters are given, words not seen in training can have a cluster, too.
+// Each attribute that the templates use has a table of the strings of the training text. A word of a sentence
+// becomes a row of numbers. The attributes derived from a form are computed once for every form of the
+// training text. Words that are not in the training text can have a cluster, if clusters are given.
 #pragma once
 
 #include <array>
@@ -24,16 +24,16 @@ using Symbol = std::int32_t;
 constexpr Symbol unknown_symbol = -1;
 constexpr Symbol absent_symbol = 0;  // of a missing word; names in tables are numbered from 1
 
-// Returns the value of a string attribute that is derived from the form; `buffer` holds the value if it is
-// not a part of the form.
+// Returns the value of a string attribute that is derived from the form. The result is a part of the form, or
+// of `buffer`.
 std::string_view derived(Attribute attribute, std::string_view form, std::string& buffer);
 
 // Marks the string attributes in use.
 using UsedAttributes = std::array<bool, string_attributes>;
 UsedAttributes used_attributes(const ParserTemplates& templates);
 
-// For each word, the columns of the templates whose only value is a string of a word. They are looked up once
-// per sentence, not for every decision.
+// The columns, by word, of the templates whose only value is a string of a word. They are looked up once per
+// sentence, not for every decision.
 class WordColumns {
  public:
   void resize(std::size_t words, std::size_t templates) {
@@ -50,7 +50,7 @@ class WordColumns {
   std::vector<std::int32_t> columns_;
 };
 
-// For each attribute in use, one symbol per word; word 0 is the missing word.
+// One symbol per attribute in use and word; word 0 stands for missing words.
 class SentenceSymbols {
  public:
   void resize(std::size_t words) {
@@ -80,11 +80,11 @@ class Vocabulary {
   // Restores strings that names() returned. Throws std::invalid_argument if strings are repeated.
   void restore(const std::array<std::vector<std::string_view>, string_attributes>& strings);
 
-  // Adds the strings of a sentence that are not known yet.
+  // Adds the strings of a sentence to the tables.
   void learn(const data::ColumnText& text, std::int64_t sentence);
   // Must be called after the last learn().
   void precompute_forms();
-  // Finds the symbols of a sentence; unknown strings get unknown_symbol.
+  // Finds the symbols of a sentence. The symbol of strings that are not in the tables is unknown_symbol.
   void look_up(const data::ColumnText& text, std::int64_t sentence, SentenceSymbols& symbols) const;
 
   const UsedAttributes& used() const { return used_; }
@@ -102,7 +102,7 @@ class Vocabulary {
   UsedAttributes used_;
   Lexicon clusters_;
   std::array<data::NameTable, string_attributes> tables_;
-  // The forms seen in training, and for each form the symbols of its derived attributes, in their order.
+  // The forms of the training text, and the symbols of their derived attributes: forms x attributes in use.
   data::NameTable forms_;
   std::vector<Symbol> form_symbols_;
 };

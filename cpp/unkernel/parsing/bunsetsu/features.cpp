@@ -27,13 +27,13 @@ BunsetsuFeatures::BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, Name
   }
   table_.assign(symbols_.size() * templates_.size(), no_column);
   for (std::size_t t = 0; t < templates_.size(); ++t) {
-    std::int32_t before = -1;
+    std::int32_t previous = -1;
     for (std::int32_t c = begins_[t]; c < begins_[t + 1]; ++c) {
       const std::int32_t symbol = values_[static_cast<std::size_t>(c)];
-      if (symbol <= before || static_cast<std::size_t>(symbol) >= symbols_.size())
+      if (symbol <= previous || static_cast<std::size_t>(symbol) >= symbols_.size())
         throw std::invalid_argument("the symbols of a template do not ascend, or are out of range");
       table_[static_cast<std::size_t>(symbol) * templates_.size() + t] = c;
-      before = symbol;
+      previous = symbol;
     }
   }
 }
@@ -73,9 +73,9 @@ BunsetsuFeatures BunsetsuFeatures::only(std::span<const std::int32_t> renumbered
 }
 
 std::string BunsetsuFeatures::name(std::size_t column) const {
-  const auto after = std::ranges::upper_bound(begins_, static_cast<std::int32_t>(column));
-  const auto which = static_cast<std::size_t>(after - begins_.begin()) - 1;
-  return templates_[which].name + "=" + std::string(symbols_.name(values_[column]));
+  const auto next_begin = std::ranges::upper_bound(begins_, static_cast<std::int32_t>(column));
+  const auto template_index = static_cast<std::size_t>(next_begin - begins_.begin()) - 1;
+  return templates_[template_index].name + "=" + std::string(symbols_.name(values_[column]));
 }
 
 // --- Symbols -----------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ namespace {
 
 struct Classified {
   std::string_view name;
-  BunsetsuSymbols::Class which;
+  BunsetsuSymbols::Class kind;
 };
 // Names in the tag sets of JUMAN, IPA and UniDic: parts of speech, then their subcategories.
 constexpr Classified classified[] = {
@@ -106,13 +106,13 @@ BunsetsuSymbols::BunsetsuSymbols(const BunsetsuText& text, const BunsetsuFeature
     known_.push_back(features.symbols().find(names.name(static_cast<std::int32_t>(s))));
   for (const Classified& entry : classified) {
     const std::int32_t symbol = names.find(entry.name);
-    if (symbol >= 0) classes_[static_cast<std::size_t>(symbol)] |= entry.which;
+    if (symbol >= 0) classes_[static_cast<std::size_t>(symbol)] |= entry.kind;
   }
 }
 
 namespace {
 
-// Returns the last morpheme that is not a punctuation mark; -1 if there is none.
+// Returns the last morpheme that is not a punctuation mark, or -1 if there are only marks.
 std::int64_t function_word(const BunsetsuSymbols& symbols, std::size_t bunsetsu) {
   const BunsetsuText& text = symbols.text();
   for (std::size_t m = text.first_morpheme(bunsetsu + 1); m-- > text.first_morpheme(bunsetsu);) {
@@ -143,8 +143,8 @@ UnknownPos unknown_pos(const BunsetsuSymbols& symbols, std::size_t most_examples
       if (symbols.known(text.symbol(m, MorphemeField::pos)) >= 0) continue;
       ++unknown.bunsetsu;
       std::string name(text.field(m, MorphemeField::pos));
-      const bool listed = std::ranges::find(unknown.examples, name) != unknown.examples.end();
-      if (unknown.examples.size() < most_examples && !listed) unknown.examples.push_back(std::move(name));
+      const bool is_listed = std::ranges::find(unknown.examples, name) != unknown.examples.end();
+      if (unknown.examples.size() < most_examples && !is_listed) unknown.examples.push_back(std::move(name));
     }
   }
   return unknown;
@@ -260,17 +260,18 @@ void BunsetsuRows::fill_part(std::size_t number, BunsetsuRole role, Bunsetsu& bu
   part.end = static_cast<std::uint32_t>(columns_.size());
 }
 
-void BunsetsuRows::add_word(std::size_t which, const BunsetsuTemplate& feature, const Bunsetsu& bunsetsu) {
+void BunsetsuRows::add_word(std::size_t template_index, const BunsetsuTemplate& feature,
+                            const Bunsetsu& bunsetsu) {
   const std::int64_t morpheme = bunsetsu.words[static_cast<std::size_t>(feature.word)];
   if (morpheme == no_morpheme) return;
   const std::int32_t symbol =
       symbols_.known(symbols_.text().symbol(static_cast<std::size_t>(morpheme), feature.field));
-  if (symbol >= 0) add(symbols_.features().column(which, symbol));
+  if (symbol >= 0) add(symbols_.features().column(template_index, symbol));
 }
 
-void BunsetsuRows::add_particles(std::size_t which, const Bunsetsu& bunsetsu) {
+void BunsetsuRows::add_particles(std::size_t template_index, const Bunsetsu& bunsetsu) {
   for (std::uint32_t p = bunsetsu.particles.begin; p < bunsetsu.particles.end; ++p)
-    add(symbols_.features().column(which, particles_[p]));
+    add(symbols_.features().column(template_index, particles_[p]));
 }
 
 std::size_t BunsetsuRows::bracket_state(std::int32_t openings, std::int32_t closings) {
@@ -315,9 +316,15 @@ const BunsetsuRows::Bunsetsu* BunsetsuRows::in_role(BunsetsuRole role, std::size
   return nullptr;
 }
 
-void BunsetsuRows::add_pair(std::size_t which, std::size_t modifier, std::size_t candidate) {
-  const BunsetsuTemplate& feature = symbols_.features().templates()[which];
-  const Categories& columns = categories_[which];
+// Returns the index of a distance in bunsetsu_values::distances.
+std::size_t distance_class(std::size_t distance) {
+  if (distance == 1) return 0;
+  return distance < 6 ? 1 : 2;
+}
+
+void BunsetsuRows::add_pair(std::size_t template_index, std::size_t modifier, std::size_t candidate) {
+  const BunsetsuTemplate& feature = symbols_.features().templates()[template_index];
+  const Categories& columns = categories_[template_index];
   std::int32_t column = no_column;
   switch (feature.kind) {
     case BunsetsuKind::same: {
@@ -327,9 +334,7 @@ void BunsetsuRows::add_pair(std::size_t which, std::size_t modifier, std::size_t
         column = columns.yes;
       break;
     }
-    case BunsetsuKind::distance:
-      column = columns.distances[candidate - modifier == 1 ? 0 : candidate - modifier < 6 ? 1 : 2];
-      break;
+    case BunsetsuKind::distance: column = columns.distances[distance_class(candidate - modifier)]; break;
     case BunsetsuKind::brackets: {
       const Bunsetsu& from = bunsetsu_[modifier + 1];
       const Bunsetsu& to = bunsetsu_[candidate];

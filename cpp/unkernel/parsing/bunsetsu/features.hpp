@@ -28,10 +28,10 @@ class BunsetsuFeatures {
   // template ascend. Throws std::invalid_argument if this does not hold.
   BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, data::NameTable symbols,
                    std::vector<std::int32_t> begins, std::vector<std::int32_t> values);
-  // Returns every template with every name: all possible columns, before counting which ones occur.
+  // Returns all possible columns: every template with every name.
   static BunsetsuFeatures all_of(std::vector<BunsetsuTemplate> templates, const data::NameTable& names);
-  // Returns these features with only the columns whose entry in `renumbered` is not no_column, in the same
-  // order, and only the symbols of these columns.
+  // Returns the columns whose entry in `renumbered` is not no_column, in the same order, with the symbols of
+  // these columns only.
   BunsetsuFeatures only(std::span<const std::int32_t> renumbered) const;
 
   std::span<const BunsetsuTemplate> templates() const { return templates_; }
@@ -42,13 +42,13 @@ class BunsetsuFeatures {
   // Returns the name of a column, for example "modifier.content.surface=本".
   std::string name(std::size_t column) const;
 
-  std::int32_t column(std::size_t which, std::int32_t symbol) const {
-    return table_[static_cast<std::size_t>(symbol) * templates_.size() + which];
+  std::int32_t column(std::size_t template_index, std::int32_t symbol) const {
+    return table_[static_cast<std::size_t>(symbol) * templates_.size() + template_index];
   }
-  // Returns the column of a category's value; no_column if it is unknown.
-  std::int32_t column(std::size_t which, std::string_view value) const {
+  // Returns the column of a category's value, or no_column if there is no such column.
+  std::int32_t column(std::size_t template_index, std::string_view value) const {
     const std::int32_t symbol = symbols_.find(value);
-    return symbol < 0 ? no_column : column(which, symbol);
+    return symbol < 0 ? no_column : column(template_index, symbol);
   }
 
  private:
@@ -72,8 +72,8 @@ class BunsetsuSymbols {
   const data::BunsetsuText& text() const { return text_; }
   const BunsetsuFeatures& features() const { return features_; }
   std::int32_t known(std::int32_t symbol) const { return known_[static_cast<std::size_t>(symbol)]; }
-  bool is(std::int32_t symbol, Class which) const {
-    return (classes_[static_cast<std::size_t>(symbol)] & which) != 0;
+  bool is(std::int32_t symbol, Class kind) const {
+    return (classes_[static_cast<std::size_t>(symbol)] & kind) != 0;
   }
 
  private:
@@ -83,8 +83,9 @@ class BunsetsuSymbols {
   std::vector<std::uint8_t> classes_;
 };
 
-// The number of bunsetsu whose function word has a part of speech that training has not seen, and examples of
-// such parts of speech. All are empty if no template uses the part of speech of function words.
+// The number of bunsetsu whose function word has a part of speech that did not occur in training, and
+// examples of such parts of speech. All numbers are 0 if no template uses the part of speech of function
+// words.
 struct UnknownPos {
   std::size_t decided = 0;  // bunsetsu whose head is decided: all except the last of each sentence
   std::size_t bunsetsu = 0;
@@ -100,7 +101,7 @@ class BunsetsuRows {
   void load(std::size_t sentence);
   std::size_t size() const { return bunsetsu_.size(); }
 
-  // Begins the pairs of a new candidate, on which no bunsetsu depends yet.
+  // Begins the pairs of the next candidate: no bunsetsu depends on it.
   void begin_candidate() { competitors_.clear(); }
   // Records that the bunsetsu depends on the candidate: its particles compete with the particles of the
   // bunsetsu to its left.
@@ -124,7 +125,7 @@ class BunsetsuRows {
     std::int32_t openings_before, closings_before;  // brackets in the sentence before this bunsetsu
     Range particles;                                // symbols
     Range parts[bunsetsu_roles];                    // columns
-    Range competing;  // columns of its particles, as features of competing bunsetsu
+    Range competing;  // columns of its particles, for bunsetsu that compete for the same head
   };
   // The columns of the values of a template that has a few fixed values.
   struct Categories {
@@ -137,9 +138,9 @@ class BunsetsuRows {
   void add(std::int32_t column) {
     if (column != no_column) columns_.push_back(column);
   }
-  void add_word(std::size_t which, const BunsetsuTemplate& feature, const Bunsetsu& bunsetsu);
-  void add_particles(std::size_t which, const Bunsetsu& bunsetsu);
-  void add_pair(std::size_t which, std::size_t modifier, std::size_t candidate);
+  void add_word(std::size_t template_index, const BunsetsuTemplate& feature, const Bunsetsu& bunsetsu);
+  void add_particles(std::size_t template_index, const Bunsetsu& bunsetsu);
+  void add_pair(std::size_t template_index, std::size_t modifier, std::size_t candidate);
   void append(Range part);
   const Bunsetsu* in_role(BunsetsuRole role, std::size_t modifier, std::size_t candidate) const;
   static std::size_t bracket_state(std::int32_t openings, std::int32_t closings);

@@ -16,7 +16,7 @@ BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const s
   if (heads.size() != text.bunsetsu()) throw std::invalid_argument("there must be one head per bunsetsu");
   const BunsetsuSymbols symbols(text, features);
   BunsetsuRows rows(symbols);
-  BunsetsuDecisions recorded;
+  BunsetsuDecisions decisions;
   std::vector<std::size_t> stack;
   for (std::size_t s = 0; s < text.sentences(); ++s) {
     monitor.throw_if_stopped();
@@ -25,16 +25,16 @@ BunsetsuDecisions bunsetsu_decisions(const BunsetsuText& text, std::span<const s
     const auto depends = [&](std::size_t modifier, std::size_t candidate) {
       const auto row = rows.row(modifier, candidate);
       const bool is_dependent = sentence_heads[modifier] == static_cast<std::int32_t>(candidate);
-      recorded.rows.columns.insert(recorded.rows.columns.end(), row.begin(), row.end());
-      recorded.rows.end_row();
-      recorded.labels.push_back(is_dependent ? 1 : 0);
+      decisions.rows.columns.insert(decisions.rows.columns.end(), row.begin(), row.end());
+      decisions.rows.end_row();
+      decisions.labels.push_back(is_dependent ? 1 : 0);
       return is_dependent;
     };
     shift_reduce(
         rows.size(), stack, [&](std::size_t) { rows.begin_candidate(); }, depends,
         [&](std::size_t modifier, std::size_t) { rows.add_dependent(modifier); });
   }
-  return recorded;
+  return decisions;
 }
 
 BunsetsuTraining bunsetsu_training(const BunsetsuText& text, std::span<const std::int32_t> heads,
@@ -42,9 +42,9 @@ BunsetsuTraining bunsetsu_training(const BunsetsuText& text, std::span<const std
                                    const Monitor& monitor) {
   const BunsetsuFeatures all = BunsetsuFeatures::all_of(std::move(templates), text.names());
   BunsetsuDecisions decisions = bunsetsu_decisions(text, heads, all, monitor);
-  const auto kept = frequent_columns(decisions.rows, all.columns(), min_count);
-  renumber(decisions.rows, kept);
-  return {all.only(kept), std::move(decisions)};
+  const auto renumbered = frequent_columns(decisions.rows, all.columns(), min_count);
+  renumber(decisions.rows, renumbered);
+  return {all.only(renumbered), std::move(decisions)};
 }
 
 namespace {

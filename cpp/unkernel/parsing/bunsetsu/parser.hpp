@@ -1,10 +1,10 @@
 // Sassano's linear-time parser for Japanese dependencies (COLING 2004).
 //
-// A bunsetsu depends on a bunsetsu to its right, and dependencies do not cross. A stack holds the bunsetsu
-// without a head. Each bunsetsu in turn, from left to right, is the candidate head: while the top of the
-// stack depends on it, the top is popped; then the candidate itself is pushed. n bunsetsu take at most 2n
-// decisions. All bunsetsu left on the stack depend on the last bunsetsu, without a decision. So every tree is
-// well-formed, whatever the decisions are.
+// A bunsetsu depends on a bunsetsu to its right, and dependencies do not cross. A stack has the bunsetsu
+// without a head. From left to right, each bunsetsu becomes the candidate head: while the top of the stack
+// depends on the candidate, the top is popped; then the candidate is pushed. n bunsetsu take at most 2n
+// decisions. All bunsetsu that remain on the stack depend on the last bunsetsu, without a decision. So every
+// tree is well-formed, whatever the decisions are.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@
 
 namespace unkernel::parsing {
 
-// depends(i, j) decides whether i depends on j, and attach(i, j) receives each dependency; begin(j) is called
-// before the first decision about j. The caller owns the stack, so that its memory can be reused.
+// Calls begin(j) before the first decision about candidate j, depends(i, j) to decide whether i depends on j,
+// and attach(i, j) for each dependency. The caller owns the stack, so that its memory can be reused.
 template <class Begin, class Depends, class Attach>
 void shift_reduce(std::size_t bunsetsu, std::vector<std::size_t>& stack, const Begin& begin,
                   const Depends& depends, const Attach& attach) {
@@ -56,9 +56,9 @@ BunsetsuTraining bunsetsu_training(const data::BunsetsuText& text, std::span<con
                                    std::vector<BunsetsuTemplate> templates, std::int64_t min_count,
                                    const Monitor& monitor);
 
-// Returns the head of each bunsetsu; no_head for the last one of a sentence. The engine must have one score,
-// positive if the modifier depends on the candidate. Sentences are parsed in parallel; the result does not
-// depend on the number of threads.
+// Returns the head of each bunsetsu, and no_head for the last bunsetsu of a sentence. The engine must have
+// one score, positive if the modifier depends on the candidate. Sentences are parsed in parallel; the result
+// does not depend on the number of threads.
 std::vector<std::int32_t> parse_bunsetsu(const data::BunsetsuText& text, const BunsetsuFeatures& features,
                                          const engines::Engine& engine, Threads threads);
 

@@ -30,16 +30,16 @@ constexpr Property pair_properties[] = {{"distance", BunsetsuKind::distance},
 // Returns whether the name is in the table; if so, `value` is its position.
 template <class Enum, std::size_t Count>
 bool find_name(const std::array<std::string_view, Count>& names, std::string_view name, Enum& value) {
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end()) return false;
-  value = static_cast<Enum>(found - names.begin());
+  const auto place = std::ranges::find(names, name);
+  if (place == names.end()) return false;
+  value = static_cast<Enum>(place - names.begin());
   return true;
 }
 
 bool find_property(std::span<const Property> properties, std::string_view name, BunsetsuKind& kind) {
-  const auto found = std::ranges::find(properties, name, &Property::name);
-  if (found == properties.end()) return false;
-  kind = found->kind;
+  const auto property = std::ranges::find(properties, name, &Property::name);
+  if (property == properties.end()) return false;
+  kind = property->kind;
   return true;
 }
 

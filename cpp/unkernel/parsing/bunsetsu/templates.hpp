@@ -5,11 +5,11 @@
 //   <role>.<property>       candidate.punctuation        beginning, end, brackets, punctuation, particles
 //   between.<property>      between.distance             distance, brackets, particles
 //   same.<role>.<role>      same.modifier.after          whether the two bunsetsu have the same content word
-// Roles: the modifier, the candidate (for its head, to its right), the bunsetsu before the modifier and the
-// one after the candidate. Words: the first and the last morpheme; the function word, which is the last one
-// that is not a punctuation mark; and the content word, which is the last one that is neither a punctuation
-// mark nor a particle. These are the "functional word" and the "head word" of Table 1 of Yoshinaga &
-// Kitsuregawa (2009).
+// Roles: the modifier; the candidate for its head, to its right; the bunsetsu before the modifier; the
+// bunsetsu after the candidate. Words: the first and the last morpheme; the function word: the last morpheme
+// that is not a punctuation mark; the content word: the last morpheme that is neither a punctuation mark nor
+// a particle. Function word and content word are the "functional word" and the "head word" of Table 1 of
+// Yoshinaga & Kitsuregawa (2009).
 #pragma once
 
 #include <cstddef>

@@ -18,12 +18,12 @@ namespace {
 constexpr std::int64_t sentences_at_once = 64;
 constexpr std::int32_t no_class = -1;
 
-// The scores of classes are margins. A margin of 1 counts as log-odds of `sharpness`. Sums of plain margins
-// would find worse tags than sums of log-probabilities: a word with large margins would outvote its
+// The scores of classes are margins. A margin of 1 counts as log-odds of `sharpness`. Sums of margins would
+// find worse tags than sums of log-probabilities, because a word with large margins would outvote its
 // neighbours.
 constexpr double sharpness = 2.0;
-// A tagging is dropped if its probability is less than exp(-max_log_odds_behind) times that of the best
-// tagging.
+// A tagging is dropped if its probability is less than exp(-max_log_odds_behind) times the probability of the
+// best tagging.
 constexpr double max_log_odds_behind = 3.0;
 
 void to_log_probabilities(std::span<double> scores) {
@@ -45,8 +45,8 @@ double sortable(double score) { return std::isnan(score) ? -std::numeric_limits<
 // A tagging of the words read so far: the class of the last word, and the tagging that it extends.
 struct Tagging {
   double score;
-  std::int32_t last;    // a class, or no_class
-  std::int32_t before;  // its place among the taggings of the word before
+  std::int32_t last;      // a class, or no_class
+  std::int32_t previous;  // the index of the extended tagging in the beam of the previous word
 };
 
 // The buffers of one thread, reused from sentence to sentence.
@@ -73,7 +73,7 @@ class Decoder {
     for (std::size_t i = tags.size(); i-- > 0;) {
       const Tagging& tagging = beam_of(i)[static_cast<std::size_t>(place)];
       tags[model_.backward ? tags.size() - 1 - i : i] = tag_of(tagging.last);
-      place = tagging.before;
+      place = tagging.previous;
     }
     recode(tags, ChunkScheme::iob2, chunks_);
   }
@@ -109,7 +109,7 @@ class Decoder {
   void set_previous_tags(std::size_t word, const Tagging* tagging) {
     for (std::size_t k = 1; k <= std::min(word, tags_used_); ++k) {
       words_.set_tag(word - k, model_.features.tag_code(tagging->last));
-      if (k < word) tagging = &beam_of(word - k - 1)[static_cast<std::size_t>(tagging->before)];
+      if (k < word) tagging = &beam_of(word - k - 1)[static_cast<std::size_t>(tagging->previous)];
     }
   }
 
@@ -123,44 +123,46 @@ class Decoder {
     if (model_.beam > 1) to_log_probabilities(std::span(scores_).first(model_.classes.size()));
   }
 
-  bool may_follow_read(ChunkTag before, ChunkTag after) const {
+  // Returns whether a tag may follow another tag in reading direction.
+  bool may_follow_in_reading(ChunkTag before, ChunkTag after) const {
     return model_.backward ? may_follow(model_.scheme, after, before)
                            : may_follow(model_.scheme, before, after);
   }
 
   void extend(const Tagging* before, std::int32_t place, bool is_last) {
-    // A single tagging needs no comparison: the scores alone decide its words.
+    // With a beam of 1, the scores of a word alone decide its tag.
     const double sum = before == nullptr || model_.beam == 1 ? 0.0 : before->score;
     const ChunkTag last = before == nullptr ? outside : tag_of(before->last);
     for (std::size_t k = 0; k < model_.classes.size(); ++k) {
       const ChunkTag tag = model_.classes[k];
-      if (may_follow_read(last, tag) && (!is_last || may_follow_read(tag, outside)))
+      if (may_follow_in_reading(last, tag) && (!is_last || may_follow_in_reading(tag, outside)))
         extended_.push_back({sortable(sum + scores_[k]), static_cast<std::int32_t>(k), place});
     }
   }
 
-  // Two taggings with the same last tags have the same extensions, so only the one with the larger score is
-  // kept.
+  // Keeps the best extensions. Of taggings with the same last tags, which have the same extensions, keeps
+  // only the tagging with the largest score.
   void keep_best(std::size_t word) {
-    const auto better = [](const Tagging& a, const Tagging& b) { return a.score > b.score; };
-    std::ranges::stable_sort(extended_, better);
+    const auto is_better = [](const Tagging& a, const Tagging& b) { return a.score > b.score; };
+    std::ranges::stable_sort(extended_, is_better);
     const std::size_t begin = taggings_.size();
     for (const Tagging& tagging : extended_) {
-      const auto kept = std::span(taggings_).subspan(begin);
-      if (kept.size() == model_.beam || tagging.score < extended_.front().score - max_log_odds_behind) break;
-      const auto same_extensions = [&](const Tagging& b) { return same_tags(word, tagging, b); };
-      if (std::ranges::none_of(kept, same_extensions)) taggings_.push_back(tagging);
+      const auto beam = std::span(taggings_).subspan(begin);
+      if (beam.size() == model_.beam || tagging.score < extended_.front().score - max_log_odds_behind) break;
+      const auto has_same_tags = [&](const Tagging& b) { return have_same_tags(word, tagging, b); };
+      if (std::ranges::none_of(beam, has_same_tags)) taggings_.push_back(tagging);
     }
     begins_.push_back(taggings_.size());
   }
 
-  bool same_tags(std::size_t word, Tagging a, Tagging b) const {
+  // Returns whether two taggings end with the same tags, as far back as features can depend on tags.
+  bool have_same_tags(std::size_t word, Tagging a, Tagging b) const {
     for (std::size_t k = 1;; ++k) {
       if (a.last != b.last) return false;
-      if (k == tags_used_ || word == 0 || a.before == b.before) return true;
+      if (k == tags_used_ || word == 0 || a.previous == b.previous) return true;
       --word;
-      a = beam_of(word)[static_cast<std::size_t>(a.before)];
-      b = beam_of(word)[static_cast<std::size_t>(b.before)];
+      a = beam_of(word)[static_cast<std::size_t>(a.previous)];
+      b = beam_of(word)[static_cast<std::size_t>(b.previous)];
     }
   }
 
@@ -168,10 +170,10 @@ class Decoder {
   const ChunkModel& model_;
   std::unique_ptr<engines::Worker> worker_;
   SequenceReader reader_;
-  std::size_t tags_used_;  // how many tags before a word its features can depend on
+  std::size_t tags_used_;  // the number of previous tags on which features can depend
   std::vector<double> scores_;
   std::vector<Tagging> taggings_;    // of all words, one beam after the other
-  std::vector<std::size_t> begins_;  // where the beam of each word begins in taggings_
+  std::vector<std::size_t> begins_;  // words + 1, into taggings_
   std::vector<Tagging> extended_;
   Sequence words_;
   std::vector<std::int32_t> row_;

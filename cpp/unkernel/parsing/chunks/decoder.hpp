@@ -1,10 +1,10 @@
 // Chunks sentences word by word in reading direction; each tag becomes a feature of the following words.
 //
-// A beam keeps the best taggings of the words read so far. The probability of a tagging is the product of
-// the probabilities of its tags, which are the softmax of the classifier's scores. A tag's features include
-// the tags before it, so the classifier learns transitions as well. Invalid tags have probability 0. If two
-// taggings end with the same tags, as far back as features look, they have the same extensions, and only the
-// more probable one is kept. A beam with a place for each such ending finds the most probable tagging
+// A beam keeps the best taggings of the words read so far. The probability of a tagging is the product of the
+// probabilities of its tags, which are the softmax of the classifier's scores. Previous tags are features of
+// a tag, so the classifier also learns transitions. Invalid tags have probability 0. Taggings that end with
+// the same tags, as far back as features can depend on tags, have the same extensions, so only the most
+// probable of them is kept. A beam that is wide enough for all such endings finds the most probable tagging
 // (Viterbi). With a beam of 1, each word gets the tag with the largest score.
 //
 // Cost    for each word, one score per tagging in the beam.
@@ -23,7 +23,7 @@
 
 namespace unkernel::parsing {
 
-constexpr std::size_t widest_beam = 64;  // a limit, so that no file can make decoding take forever
+constexpr std::size_t widest_beam = 64;  // limits the time that the file of a model can cause
 
 // Chunkers add one attribute to the templates: the part of speech, from the second column of the text.
 inline SequenceNames chunk_names() { return {.columns = {"pos"}, .lexicons = {}}; }
