@@ -63,7 +63,7 @@ def test_zeros_that_are_not_in_the_file(tmp_path, parser):
     path = tmp_path / "parser.uk"
     small_claims.with_zeros(parser, path)
     assert path.stat().st_size < 1_000_000
-    refused(path, "weights of which the file holds few")
+    refused(path, "weights that the file stores in compact form")
 
 
 def test_a_chunker_that_compiles_to_gigabytes(tmp_path, chunker):

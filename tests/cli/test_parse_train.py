@@ -282,7 +282,7 @@ def test_compressed_files(run, tmp_path):
         ("chunker --split both", "No such option: --split"),
         (
             "parser --templates nowhere.txt",
-            "there is no template file 'nowhere.txt'; ours are 'default', 'rich', 'chang'",
+            "there is no template file 'nowhere.txt'; built-in templates are 'default', 'rich', 'chang'",
         ),
         ("nouns", "No such command"),
         ("bunsetsu --epochs 3", "No such option: --epochs"),

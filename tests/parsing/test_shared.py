@@ -21,7 +21,7 @@ from unkernel.models.model_files import COMPILED
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker, Step
 from unkernel.parsing.arc_eager.model import as_treebank
 from unkernel.parsing.input_checks import check_is_no_sentence
-from unkernel.parsing.score_figures import per_second, percentage
+from unkernel.parsing.score_figures import compute_percentage, compute_rate
 from unkernel.parsing.template_files import read_templates
 
 READERS = {"trees": read_conllu, "chunks": read_chunks, "bunsetsu": read_bunsetsu}
@@ -130,7 +130,9 @@ def test_templates(tmp_path):
     assert name == "templates 'default'"
     (tmp_path / "mine.txt").write_text("pos[0]\n")
     assert read_templates(tmp_path / "mine.txt", known) == ("pos[0]\n", str(tmp_path / "mine.txt"))
-    with pytest.raises(FileNotFoundError, match=r"no template file .*nowhere.*; ours are 'default'"):
+    with pytest.raises(
+        FileNotFoundError, match=r"no template file .*nowhere.*; built-in templates are 'default'"
+    ):
         read_templates(Path("nowhere"), known)
     (tmp_path / "bad.txt").write_bytes(b"\xff")
     with pytest.raises(FormatError, match="UTF-8"):
@@ -138,11 +140,11 @@ def test_templates(tmp_path):
 
 
 def test_percentages_and_rates_of_zero():
-    assert percentage(1, 4) == 25
-    assert math.isnan(percentage(0, 0))
-    assert percentage(0, 0, of_none=100.0) == 100
-    assert per_second(10, 2.0) == 5
-    assert math.isnan(per_second(10, 0.0))
+    assert compute_percentage(1, 4) == 25
+    assert math.isnan(compute_percentage(0, 0))
+    assert compute_percentage(0, 0, default=100.0) == 100
+    assert compute_rate(10, 2.0) == 5
+    assert math.isnan(compute_rate(10, 0.0))
 
 
 def test_kinds_that_are_not_names_are_refused(tmp_path):

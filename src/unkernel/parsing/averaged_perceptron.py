@@ -1,4 +1,4 @@
-"""Classifiers with the averaged weights of online learners, and an online learner of fixed rows."""
+"""Average the weights of online learners, and train averaged perceptrons on fixed rows."""
 
 from __future__ import annotations
 
@@ -20,19 +20,24 @@ Weights = dict[str, NDArray[Any]]
 def average_parts(
     runs: Sequence[Sequence[Weights]], classes: Sequence[Sequence[int]], **options: Any
 ) -> list[CompiledClassifier | None]:
-    """Return one classifier per part, whose weights are the mean of all runs; None for parts of one class."""
-    return [
-        average_runs(weights_of_runs, classes=np.array(part_classes), **options)
-        if len(part_classes) > 1
-        else None
-        for *weights_of_runs, part_classes in zip(*runs, classes, strict=True)
-    ]
+    """Return one classifier per part, with the mean weights of all runs; None for parts with one class.
+
+    `runs` holds, for each run, the weights of all parts; `classes` holds the classes of each part.
+    """
+    classifiers: list[CompiledClassifier | None] = []
+    for part, part_classes in enumerate(classes):
+        if len(part_classes) < 2:
+            classifiers.append(None)
+            continue
+        weights_of_runs = [weights_of_parts[part] for weights_of_parts in runs]
+        classifiers.append(average_runs(weights_of_runs, classes=np.array(part_classes), **options))
+    return classifiers
 
 
 def average_runs(
     runs: Sequence[Weights], *, degree: int, classes: NDArray[Any], columns: int, learner: str
 ) -> CompiledClassifier:
-    """Return a classifier with the mean of the weights of some runs.
+    """Return a classifier whose weights are the means over several runs.
 
     Parameters
     ----------
@@ -68,41 +73,49 @@ def average_runs(
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Rows of features, each with the number of its class.
+    """Rows of features with their classes.
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (n_rows + 1,)
     columns : ndarray of int32
         Row r has the columns from ``offsets[r]`` to ``offsets[r + 1]``, ascending.
-    answers : ndarray of int32, shape (n_rows,)
+    labels : ndarray of int32, shape (n_rows,)
+        The index of the class of each row.
     """
 
     offsets: NDArray[np.int64]
     columns: NDArray[np.int32]
-    answers: NDArray[np.int32]
+    labels: NDArray[np.int32]
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        return iter((self.offsets, self.columns, self.answers))
+        return iter((self.offsets, self.columns, self.labels))
 
 
 def index_known_features(
-    features: NDArray[np.uint64], answers: NDArray[np.int32], known: NDArray[np.uint64]
+    features: NDArray[np.uint64], labels: NDArray[np.int32], vocabulary: NDArray[np.uint64]
 ) -> LabelledRows:
-    """Return rows of the indices of features in the ascending `known`; unknown features are left out."""
-    places = np.searchsorted(known, features)
+    """Replace features by their indices in a sorted vocabulary, and drop features that it lacks.
+
+    Parameters
+    ----------
+    features : ndarray of uint64, shape (n_rows, n_templates)
+    labels : ndarray of int32, shape (n_rows,)
+    vocabulary : ndarray of uint64, shape (n_features,), ascending
+    """
+    indices = np.searchsorted(vocabulary, features)
     is_known = np.zeros(features.shape, bool)
-    if len(known):
-        is_known = known[np.minimum(places, len(known) - 1)] == features
-    rows = [np.unique(row[mask]) for row, mask in zip(places, is_known, strict=True)]
+    if len(vocabulary):
+        is_known = vocabulary[np.minimum(indices, len(vocabulary) - 1)] == features
+    rows = [np.unique(row[mask]) for row, mask in zip(indices, is_known, strict=True)]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
     columns = np.concatenate([np.zeros(0, np.int64), *rows])
-    return LabelledRows(offsets.astype(np.int64), columns.astype(np.int32), answers)
+    return LabelledRows(offsets.astype(np.int64), columns.astype(np.int32), labels)
 
 
 @dataclass(frozen=True)
-class RowLearner:
-    """Runs the averaged perceptron once per seed and averages the weights."""
+class PerceptronLearner:
+    """Trains the averaged perceptron once per seed, and averages the weights of these runs."""
 
     degree: int
     epochs: int
@@ -114,7 +127,7 @@ class RowLearner:
     def learn(
         self, name: str, rows: LabelledRows, dev: LabelledRows | None, *, classes: int, columns: int
     ) -> CompiledClassifier:
-        """Return the mean of all runs, each after its best epoch on the rows `dev` or its last epoch."""
+        """Average the weights of all runs after the best epoch on `dev` or, without `dev`, the last epoch."""
         runs = [
             self._run(f"{name}, run {number}", rows, dev, classes, seed)
             for number, seed in enumerate(self.seeds, 1)
@@ -131,15 +144,15 @@ class RowLearner:
         self, name: str, rows: LabelledRows, dev: LabelledRows | None, classes: int, seed: int
     ) -> dict[str, Any]:
         trainer = RowTrainer(degree=self.degree, classes=classes, min_updates=self.min_updates, seed=seed)
-        fewest_wrong = len(dev.answers) + 1 if dev is not None else 0
+        fewest_wrong = len(dev.labels) + 1 if dev is not None else 0
         for epoch in range(1, self.epochs + 1):
             wrong = trainer.run_epoch(*rows)
-            words = f"{name}, epoch {epoch}: {wrong:,} of {len(rows.answers):,} wrong"
+            message = f"{name}, epoch {epoch}: {wrong:,} of {len(rows.labels):,} wrong"
             if dev is None:
-                self.report(words)
+                self.report(message)
                 continue
             dev_wrong = trainer.count_wrong(*dev)
-            self.report(f"{words}; dev {dev_wrong:,} of {len(dev.answers):,}")
+            self.report(f"{message}; dev {dev_wrong:,} of {len(dev.labels):,}")
             if dev_wrong < fewest_wrong:
                 fewest_wrong, best = dev_wrong, trainer.weights()
         return trainer.weights() if dev is None else best

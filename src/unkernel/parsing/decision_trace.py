@@ -21,8 +21,9 @@ Row = NDArray[np.int32]
 def trace_trees(
     spec: ArcEagerSpec, engines: tuple[list[Any], list[Any]], bank: Treebank, beam: int
 ) -> Iterator[tuple[Decision, Row]]:
-    """Yield the moves; the label of an arc follows the move that makes the arc. Steps without a choice are
-    left out.
+    """Yield the moves, and after each move that makes an arc the label of the arc.
+
+    Steps with a single possible move or label are left out.
     """
     decisions = spec.decisions(*engines, bank._text, beam=beam)
     arrays = {name: np.asarray(array) for name, array in decisions.items()}
@@ -47,7 +48,7 @@ def _make_tree_decision(fields: dict[str, int], classes: list[int], forms: list[
         tuple(forms[word - 1] for word in words),
         f"{kind}s.{fields['parts']}",
         classes.index(fields["chosen"]),
-        None if fields["labels"] else lambda place: bool(allowed >> classes[place] & 1),
+        None if fields["labels"] else lambda index: bool(allowed >> classes[index] & 1),
     )
 
 
@@ -56,16 +57,18 @@ def trace_bunsetsu(
 ) -> Iterator[tuple[Decision, Row]]:
     """Yield the decisions that led to the heads, in the order of Sassano's algorithm."""
     number = 0
-    for place, sentence in enumerate(parsed):
+    for sentence_index, sentence in enumerate(parsed):
         stack: list[int] = []
-        for candidate in range(1, len(sentence) - 1):  # those left on the stack depend on the last
+        for candidate in range(
+            1, len(sentence) - 1
+        ):  # bunsetsu that stay on the stack depend on the last one
             stack.append(candidate - 1)
             while stack:
                 depends = sentence.heads[stack[-1]] == candidate
                 pair = (stack[-1], candidate)
                 forms = tuple(sentence.surfaces[bunsetsu] for bunsetsu in pair)
                 words = (pair[0] + 1, pair[1] + 1)
-                decision = Decision(place, "dependency", words, forms, part, int(depends), None)
+                decision = Decision(sentence_index, "dependency", words, forms, part, int(depends), None)
                 yield decision, columns[offsets[number] : offsets[number + 1]]
                 number += 1
                 if not depends:
@@ -75,22 +78,23 @@ def trace_bunsetsu(
 
 def trace_chunks(
     corpus: ChunkCorpus,
-    answers: NDArray[np.int32],
+    classes: NDArray[np.int32],
     offsets: NDArray[np.int64],
     columns: Row,
     part: str,
 ) -> Iterator[tuple[Decision, Row]]:
-    """Yield the tag of every word in the order of the text, except words of class -1."""
-    for number, (place, word, form) in enumerate(_enumerate_words(corpus)):
-        if answers[number] >= 0:
+    """Yield the decisions on all words in the order of the text, except words of class -1."""
+    for number, (sentence_index, word, form) in enumerate(_enumerate_words(corpus)):
+        if classes[number] >= 0:
             row = columns[offsets[number] : offsets[number + 1]]
-            yield Decision(place, "tag", (word,), (form,), part, int(answers[number]), None), row
+            yield Decision(sentence_index, "tag", (word,), (form,), part, int(classes[number]), None), row
 
 
 def _enumerate_words(corpus: Sequence[Any]) -> Iterator[tuple[int, int, str]]:
-    for place, sentence in enumerate(corpus):
+    """Yield the index of the sentence, the number of the word and its form."""
+    for sentence_index, sentence in enumerate(corpus):
         for word, form in enumerate(sentence.words, 1):
-            yield place, word, form
+            yield sentence_index, word, form
 
 
 def trace_tags(
@@ -103,24 +107,25 @@ def trace_tags(
     tagged : Treebank
         The sentences with predicted tags.
     columns : sequence of LearnedColumn
-    found : sequence of ndarray of int32, shape (n_words,)
+    predicted : sequence of ndarray of int32, shape (n_words,)
         The classes of all words, column by column.
     """
     words = [
-        (place, word, form)
-        for place, sentence in enumerate(tagged)
+        (sentence_index, word, form)
+        for sentence_index, sentence in enumerate(tagged)
         for word, form in enumerate(sentence.forms, 1)
     ]
-    for column, answers in zip(columns, predicted, strict=True):
-        rows = column.features.rows(tagged._text, answers, backward=False)
+    for column, column_classes in zip(columns, predicted, strict=True):
+        rows = column.features.rows(tagged._text, column_classes, backward=False)
         offsets, features = map(np.asarray, rows)
         parts = {tuple(classes): part for classes, part in column.cases}
         certain = set(zip(column.certain.words, column.certain.parts.tolist(), strict=True))
-        for number, (place, word, form) in enumerate(words):
+        for number, (sentence_index, word, form) in enumerate(words):
             case = tuple(int(classes[number]) for classes in predicted[: column.split])
             part = parts.get(case, 0)
             if column.classifiers[part] is None or (form, part) in certain:
                 continue
-            chosen = column.classes[part].index(answers[number])
+            chosen = column.classes[part].index(column_classes[number])
             row = features[offsets[number] : offsets[number + 1]]
-            yield Decision(place, column.name, (word,), (form,), f"{column.name}.{part}", chosen, None), row
+            part_name = f"{column.name}.{part}"
+            yield Decision(sentence_index, column.name, (word,), (form,), part_name, chosen, None), row

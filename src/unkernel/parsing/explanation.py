@@ -176,7 +176,7 @@ class ExplainedDecision:
 
 @dataclass(frozen=True)
 class Decision:
-    """A question to a classifier, and the class that the parser chose."""
+    """A decision of a parser: the words, the classifier and the chosen class."""
 
     sentence: int
     kind: str
@@ -184,7 +184,7 @@ class Decision:
     forms: tuple[str, ...]
     part: str
     chosen: int  # index of the class
-    # By index of a class; None stands for the classes with a lower score than `chosen`.
+    # Returns whether a class was possible, by its index. None: all classes with lower scores than `chosen`.
     possible: Callable[[int], bool] | None
 
 
@@ -197,6 +197,10 @@ def explain_decision(
     *,
     top: int | None,
 ) -> ExplainedDecision:
+    """Compute the contributions of a row's conjunctions to the chosen class and the runner-up.
+
+    `row` holds the columns of the row's features, and `classes` the names of the classifier's classes.
+    """
     if not classifier.exact:
         raise ValueError(
             "a pruned parser decides approximately: its contributions do not add up to its scores"
@@ -206,13 +210,13 @@ def explain_decision(
     intercept = _to_class_columns(contributions.intercept[None, :])[0]
     scores = intercept + values.sum(axis=0)
     chosen, second, barred = _rank_classes(scores, decision)
-    pair = np.zeros((len(values), 2))
+    pair = np.zeros((len(values), 2))  # contributions to the chosen class and to the runner-up
     pair[:, 0] = values[:, chosen]
     if second is not None:
         pair[:, 1] = values[:, second]
     order = _sort_by_difference(pair)
     listed = order if top is None else order[:top]
-    columns = [sorted(c for c in contributions.columns[place].tolist() if c >= 0) for place in listed]
+    columns = [sorted(c for c in contributions.columns[index].tolist() if c >= 0) for index in listed]
     rest = pair.sum(axis=0) - pair[listed].sum(axis=0)
     return ExplainedDecision(
         sentence=decision.sentence,
@@ -223,10 +227,10 @@ def explain_decision(
         chosen=classes[chosen],
         runner_up="" if second is None else classes[second],
         scores=dict(zip(classes, scores.tolist(), strict=True)),
-        barred=tuple(classes[place] for place in barred),
+        barred=tuple(classes[index] for index in barred),
         evidence=[
-            Evidence(tuple(map(feature_name, features)), *pair[place].tolist())
-            for features, place in zip(columns, listed, strict=True)
+            Evidence(tuple(map(feature_name, features)), *pair[index].tolist())
+            for features, index in zip(columns, listed, strict=True)
         ],
         intercept=Evidence((), float(intercept[chosen]), 0.0 if second is None else float(intercept[second])),
         rest=Evidence((), *rest.tolist()),
@@ -241,26 +245,29 @@ def heavy_conjunctions(
     feature_name: Callable[[int], str],
     top: int,
 ) -> list[HeavyConjunction]:
-    """Return the conjunctions with the largest weights in a classifier's tables.
+    """Return the `top` conjunctions with the largest absolute weights in the tables of a classifier.
 
-    Conjunctions of rare features that an engine did not expand are left out.
+    Tables may lack conjunctions of rare features (see ``rare`` in :func:`unkernel.compile`).
     """
     if classifier._tables.layout != CONJUNCTIONS:
         classifier = expand_model(classifier.model)
     listing = classifier._tables.heaviest_conjunctions(top)
     heaviest = []
-    for padded, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):
+    for padded_columns, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):
+        # A classifier of two classes has one weight, for the second class.
         by_class = [-weights[0], weights[0]] if len(weights) == 1 else weights
-        place = max(range(len(by_class)), key=lambda k: (abs(by_class[k]), by_class[k]))
-        columns = tuple(sorted(column for column in padded if column >= 0))
+        heaviest_class = max(range(len(by_class)), key=lambda k: (abs(by_class[k]), by_class[k]))
+        columns = tuple(sorted(column for column in padded_columns if column >= 0))
         try:
             names = tuple(map(feature_name, columns))
         except IndexError as error:
-            reason = f"the classifier {part!r} has a column that no feature has: its file is damaged"
+            reason = f"the classifier {part!r} has a column without a feature: its file is damaged"
             raise ValueError(reason) from error
         label = AND.join(names)
         heaviest.append(
-            HeavyConjunction(label, by_class[place], classes[place], columns, features=names, part=part)
+            HeavyConjunction(
+                label, by_class[heaviest_class], classes[heaviest_class], columns, features=names, part=part
+            )
         )
     return heaviest
 
@@ -275,19 +282,19 @@ def expand_model(model: Any) -> CompiledClassifier:
 
 
 def _to_class_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return one column per class; of two classes, a model only has the score of the second."""
+    """Return one column per class. With two classes, a model has one score, which favours the second."""
     return np.hstack([-values, values]) if values.shape[1] == 1 else values
 
 
 def _rank_classes(scores: NDArray[np.float64], decision: Decision) -> tuple[int, int | None, list[int]]:
     """Return the chosen class, the runner-up, and the impossible classes with higher scores."""
     chosen, possible = decision.chosen, decision.possible
-    others = [place for place in np.argsort(-scores, kind="stable").tolist() if place != chosen]
-    barred = [place for place in others if scores[place] > scores[chosen]]
+    others = [index for index in np.argsort(-scores, kind="stable").tolist() if index != chosen]
+    barred = [index for index in others if scores[index] > scores[chosen]]
     if possible is not None:
-        barred = [place for place in barred if not possible(place)]
-        others = [place for place in others if possible(place)]
-    candidates = [place for place in others if place not in barred]
+        barred = [index for index in barred if not possible(index)]
+        others = [index for index in others if possible(index)]
+    candidates = [index for index in others if index not in barred]
     return chosen, candidates[0] if candidates else None, barred
 
 

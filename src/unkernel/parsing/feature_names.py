@@ -1,6 +1,6 @@
 """Names of features: templates with their values, such as ``stack.xpos=NN``.
 
-Features are numbers in the core. Their names are looked up in the tables of the model when they are needed.
+Features are numbers in the core. Their names are computed on demand from the tables of the model.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-_ABSENT = "(none)"  # the value of a missing word
-_STRINGS = (
+_ABSENT = "(none)"  # the value of attributes of a missing word
+_STRING_ATTRIBUTES = (
     *("form", "word", "lemma", "upos", "xpos", "feats"),
     *(f"prefix{letters}" for letters in range(1, 5)),
     *(f"suffix{letters}" for letters in range(1, 5)),
@@ -31,7 +31,7 @@ def _strip_lines(text: str) -> list[str]:
 
 
 class ArcFeatureNames:
-    """Names of the features of one section of an arc-eager parser's templates.
+    """Names of the features of moves or of labels in an arc-eager parser.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class ArcFeatureNames:
     templates : str
         The text of the templates.
     stored : mapping
-        The stored tables of the specification.
+        The result of ``ArcEagerSpec.stored``.
     labels : sequence of str
         All relations, including those of lifted arcs.
     """
@@ -51,10 +51,11 @@ class ArcFeatureNames:
         self._keys = np.asarray(stored[f"{kind}_keys"])
         self._begins = np.asarray(stored[f"{kind}_begins"]).tolist()
         self._templates = [
-            [place.strip() for place in line.split("+")] for line in _select_section(section, templates)
+            [term.strip() for term in line.split("+")] for line in _select_section(section, templates)
         ]
         self._values: dict[str, Sequence[str]] = {
-            name: [_ABSENT, *strings] for name, strings in zip(_STRINGS, stored["strings"], strict=True)
+            name: [_ABSENT, *strings]
+            for name, strings in zip(_STRING_ATTRIBUTES, stored["strings"], strict=True)
         }
         self._values |= {"label": labels, "left-valency": _CHILDREN, "right-valency": _CHILDREN}
         self._values |= {"distance": _DISTANCES, "direction": _DIRECTIONS}
@@ -62,13 +63,14 @@ class ArcFeatureNames:
     def __call__(self, column: int) -> str:
         """Return the name of a column, such as ``stack.xpos=NN + input.xpos=IN``."""
         key = int(self._keys[column])
-        places = self._templates[bisect_right(self._begins, column) - 1]
-        named = []
-        for place in reversed(places):  # the last digit of a key, in a mixed base, is the last value
-            values = self._values[place.rpartition(".")[2]]
+        terms = self._templates[bisect_right(self._begins, column) - 1]
+        named_terms = []
+        # A key is a number with one digit per term; the base of a digit is the number of the term's values.
+        for term in reversed(terms):
+            values = self._values[term.rpartition(".")[2]]
             key, digit = divmod(key, len(values))
-            named.append(f"{place}={values[digit]}")
-        return " + ".join(reversed(named))
+            named_terms.append(f"{term}={values[digit]}")
+        return " + ".join(reversed(named_terms))
 
 
 def _select_section(section: str, templates: str) -> list[str]:
@@ -89,51 +91,52 @@ class ChunkFeatureNames:
     templates : str
         The text of the templates.
     arrays : mapping
-        The stored arrays of the features.
+        The result of ``SequenceFeatures.arrays``.
     count : int
         Number of features.
     tags : sequence of str
         The classes, which are the values of ``tag``.
     """
 
-    _CODES = ("(before the first)", "(behind the last)")
-    _PLACE = re.compile(r"([a-z0-9]+)\[\s*([+-]?\d+)\s*\]")
+    _OUTSIDE = ("(before the first)", "(behind the last)")  # codes 0 and 1: outside the sentence
+    _TERM = re.compile(r"([a-z0-9]+)\[\s*([+-]?\d+)\s*\]")
 
     def __init__(self, templates: str, arrays: Mapping[str, Any], count: int, tags: Sequence[str]) -> None:
         sections = [
-            [self._PLACE.findall(line) for line in _strip_lines(section)]
+            [self._TERM.findall(line) for line in _strip_lines(section)]
             for section in re.split(r"^\s*\[beside\]", templates, flags=re.MULTILINE)
         ]
-        places = [line for section in sections for line in section]
-        attributes = list(dict.fromkeys(name for line in places for name, _ in line if name != "tag"))
-        values = {name: _read_values(arrays, number) for number, name in enumerate(attributes)} | {
-            "tag": tags
-        }
-        self._values = {name: [*self._CODES, *names] for name, names in values.items()}
+        terms = [term for section in sections for template in section for term in template]
+        attributes = list(dict.fromkeys(name for name, _ in terms if name != "tag"))
+        values = {name: _read_values(arrays, number) for number, name in enumerate(attributes)}
+        values["tag"] = list(tags)
+        self._values = {name: [*self._OUTSIDE, *names] for name, names in values.items()}
         self._count = count
         self._arrays = arrays
-        self._templates = [line for section in sections for line in sorted(section, key=_has_tag)]
+        # As in the core, templates with tags follow all other templates of their section.
+        self._templates = [template for section in sections for template in sorted(section, key=_has_tag)]
         self._template_of = np.zeros(count, np.int32)
         self._number_of = np.zeros(count, np.int64)
         for number in range(len(self._templates)):
             ids = np.asarray(arrays[f"ids.{number}"])
-            known = np.flatnonzero(ids >= 0)
-            self._template_of[ids[known]] = number
-            self._number_of[ids[known]] = known
+            numbers_of_features = np.flatnonzero(ids >= 0)
+            self._template_of[ids[numbers_of_features]] = number
+            self._number_of[ids[numbers_of_features]] = numbers_of_features
 
     def __call__(self, column: int) -> str:
         """Return the name of a column, such as ``word[-1]=the + tag[-1]=B-NP``."""
         template, number = int(self._template_of[column]), int(self._number_of[column])
-        places = self._templates[template]
+        terms = self._templates[template]
         codes = []
-        for join in reversed(range(len(places) - 1)):
+        # A join numbers pairs: a number of the previous terms (high 32 bits), and the code of one more term.
+        for join in reversed(range(len(terms) - 1)):
             key = int(np.asarray(self._arrays[f"joins.{template}.{join}"])[number])
             number, code = key >> 32, key & 0xFFFFFFFF
             codes.append(code)
         codes.append(number)
         return " + ".join(
             f"{name}[{int(offset)}]={self._get_value(name, code)}"
-            for (name, offset), code in zip(places, reversed(codes), strict=True)
+            for (name, offset), code in zip(terms, reversed(codes), strict=True)
         )
 
     def _get_value(self, name: str, code: int) -> str:
@@ -141,8 +144,8 @@ class ChunkFeatureNames:
         return values[code] if code < len(values) else f"#{code}"
 
 
-def _has_tag(places: Sequence[tuple[str, str]]) -> bool:
-    return any(name == "tag" for name, _ in places)
+def _has_tag(template: Sequence[tuple[str, str]]) -> bool:
+    return any(name == "tag" for name, _ in template)
 
 
 def _read_values(arrays: Mapping[str, Any], attribute: int) -> list[str]:

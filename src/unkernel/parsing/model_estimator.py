@@ -23,7 +23,7 @@ from unkernel.poly import PolyLogisticRegression, PolySVC
 
 _SUPPORT_VECTOR_ENGINES = ("inverted", "bitsliced", "split", "pruned")
 
-# The parameters of all estimators of sentences, and the further parameters of online learners.
+# Constraints on the parameters that all estimators of this room share, and on those of online learners.
 RUN_CONSTRAINTS: dict[str, list[Any]] = {
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
@@ -37,7 +37,7 @@ ONLINE_CONSTRAINTS = RUN_CONSTRAINTS | {
     "min_updates": [Interval(Integral, 1, 2**31, closed="left")],
 }
 
-Source = TypeVar("Source")  # where sentences are read from
+Source = TypeVar("Source")  # a path, an open file or a corpus
 Model = TypeVar("Model", bound=SavedModel)
 Parser = TypeVar("Parser", bound=ParserModel)
 
@@ -105,7 +105,7 @@ class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
             estimator._validate_params()
         except (TypeError, ValueError) as error:
             raise FormatError(file, 0, 0, f"the {model.noun} is damaged: {error}") from error
-        estimator._take(model)
+        estimator._adopt_model(model)
         return estimator
 
     @classmethod
@@ -113,13 +113,13 @@ class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
         """Return an estimator with the parameters of a model; TypeError or ValueError if they are damaged."""
         return cls(**model.parameters)
 
-    def _take(self, model: Any) -> None:
-        """Adopt a model from a file, which has no record of its training."""
+    def _adopt_model(self, model: Any) -> None:
+        """Adopt a model that was read from a file. Results of its training are not stored in files."""
         self.model_ = model
         self.dev_result_: Any = None
 
     def _export_parameters(self) -> dict[str, Any]:
-        """Return the parameters as JSON values, without those that concern only this run."""
+        """Return the parameters that a model stores, as JSON values."""
         stored = parameters_to_json(self)
         stored.setdefault("random_state", None)  # the state of a generator is not stored
         return stored
@@ -134,15 +134,15 @@ class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
         source : path, open file or corpus
             Training sentences, plain or compressed. :class:`BunsetsuParser` reads the format of KNP and
             CaboCha. :class:`Chunker` reads one word per line, with its tag in the last column and,
-            optionally, its part of speech in the second. All others read CoNLL-U: :class:`ArcEagerParser`
-            learns from its trees (for CoNLL-X, pass the result of :func:`~unkernel.data.read_conllx`),
-            :class:`Tagger` from its columns of tags, :class:`Tokenizer` from its text, and
-            :class:`TextParser` from all of these. The text is that of the comments ``# text`` or, without
-            them, the forms, joined by spaces except after ``SpaceAfter=No``; ``# newpar`` and ``# newdoc``
-            begin paragraphs.
+            optionally, its part of speech in the second. All other estimators read CoNLL-U:
+            :class:`ArcEagerParser` learns from the trees (for CoNLL-X, pass the result of
+            :func:`~unkernel.data.read_conllx`), :class:`Tagger` from the columns of tags, :class:`Tokenizer`
+            from the text, and :class:`TextParser` from trees, tags and text. The text of a sentence is its
+            comment ``# text`` or, if there is none, its forms, joined by spaces except after
+            ``SpaceAfter=No``; ``# newpar`` and ``# newdoc`` begin paragraphs.
         dev : path, open file or corpus, default=None
-            Development sentences. They evaluate the fitted model (``dev_result_``), and online learners keep
-            the epoch with the best result on them.
+            Development sentences. The fitted model is evaluated on them (``dev_result_``), and online
+            learners keep the weights of the epoch with the best result on them.
 
         Returns
         -------
@@ -242,29 +242,31 @@ class BaseParser(ModelEstimator[Source, Parser]):
                 f"sentence{'s' * (len(corpus) != 1)}: give more sentences, or lower min_count"
             )
 
-    def _new_row_learner(self, **others: Any) -> PolySVC | PolyLogisticRegression:
-        """Return an estimator of rows with the parser's parameters and `others`."""
-        if self.engine in _SUPPORT_VECTOR_ENGINES:
-            others = {"storage": "split"} | others  # support vectors instead of weights
-        chosen = {
+    def _new_row_learner(self, **overrides: Any) -> PolySVC | PolyLogisticRegression:
+        """Return an estimator of rows with the parameters of the parser, except for `overrides`."""
+        parameters = {
             "degree": self.degree,
             "C": self.C,
             "tol": self.tol,
             "n_jobs": self.n_jobs,
             "random_state": self.random_state,
-        } | others
-        return PolyLogisticRegression(**chosen) if self.learner == "logistic" else PolySVC(**chosen)
+        }
+        if self.engine in _SUPPORT_VECTOR_ENGINES:
+            parameters["storage"] = "split"  # the model keeps support vectors instead of weights
+        parameters |= overrides
+        return PolyLogisticRegression(**parameters) if self.learner == "logistic" else PolySVC(**parameters)
 
 
 class ClusterParameter:
-    """Mixin for estimators with the parameter `clusters`, which models store themselves.
+    """Mixin for estimators with the parameter `clusters`.
 
-    A file contains the clusters, wherever they came from, and a loaded estimator has them as its parameter.
+    Files store the clusters instead of the path that they were read from. A loaded estimator has the stored
+    clusters as its parameter.
     """
 
     def _export_parameters(self) -> dict[str, Any]:
-        plain: dict[str, Any] = super()._export_parameters()  # type: ignore[misc]
-        return {name: value for name, value in plain.items() if name != "clusters"}
+        parameters: dict[str, Any] = super()._export_parameters()  # type: ignore[misc]
+        return {name: value for name, value in parameters.items() if name != "clusters"}
 
     @classmethod
     def _new_unfitted(cls, model: Any) -> Self:

@@ -20,13 +20,14 @@ class Parsed:
     Attributes
     ----------
     data : bytes
-        The lines that were read, with the annotation filled in; for raw text, CoNLL-U.
+        The lines of the input with the annotation filled in; CoNLL-U if the input is raw text.
     n_sentences : int
         Number of sentences that were analysed.
     n_words : int
         Number of words or bunsetsu of these sentences.
     skipped : list of FormatError
-        The errors of malformed sentences. Their lines are in ``data`` as they were read, except for raw text.
+        The errors of malformed sentences. ``data`` contains the lines of these sentences unchanged, except
+        for raw text.
 
     See Also
     --------

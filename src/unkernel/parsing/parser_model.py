@@ -1,4 +1,4 @@
-"""Base classes of all fitted models of ``unkernel.parsing``: their files and decisions. Needs only NumPy."""
+"""Base classes of the fitted models of ``unkernel.parsing``, which need only NumPy."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class SavedModel(HtmlRepr, SavedFile):
         Returns
         -------
         TreeResult, BunsetsuResult, ChunkResult, TagResult or TextResult
-            The accuracy and the speed; chunks are counted by the rules of CoNLL-2000.
+            The accuracy and the speed. Chunks are counted by the rules of CoNLL-2000.
         """
 
     def report(self, source: Any, **options: Any) -> Page:
@@ -248,7 +248,7 @@ class ParserModel(SavedModel):
 
     @abstractmethod
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
-        """Yield the decisions on a text, each with its row of features."""
+        """Yield each decision on a text with its row of features, an array of columns."""
 
     @abstractmethod
     def tag_faults(self, corpus: Any) -> list[TagFault]:
@@ -345,9 +345,9 @@ class ParserModel(SavedModel):
             conjunctions = heavy_conjunctions(part, classifier, self.class_names(part), names(kind), top)
             by_kind.setdefault(kind, []).extend(conjunctions)
         return [
-            heavy
+            conjunction
             for conjunctions in by_kind.values()
-            for heavy in sorted(conjunctions, key=lambda heavy: -abs(heavy.weight))[:top]
+            for conjunction in sorted(conjunctions, key=lambda heavy: -abs(heavy.weight))[:top]
         ]
 
 

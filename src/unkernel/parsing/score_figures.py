@@ -1,4 +1,4 @@
-"""Percentages and rates, for results of all kinds."""
+"""Compute percentages and rates for the results of evaluations."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def percentage(part: int, whole: int, *, of_none: float = float("nan")) -> float:
-    """Return a share in percent; `of_none` if `whole` is 0.
+def compute_percentage(part: int, total: int, *, default: float = float("nan")) -> float:
+    """Return `part` as a percentage of `total`; `default` if `total` is 0.
 
-    >>> percentage(3, 4)
+    >>> compute_percentage(3, 4)
     75.0
     """
-    return 100.0 * int(part) / int(whole) if whole else of_none
+    return 100.0 * int(part) / int(total) if total else default
 
 
 def compute_percent_true(values: NDArray[np.bool_]) -> float:
-    """Return the share of true values in percent; NaN if there are none."""
-    return percentage(int(np.count_nonzero(values)), len(values))
+    """Return the percentage of true values; NaN if there are no values."""
+    return compute_percentage(int(np.count_nonzero(values)), len(values))
 
 
-def per_second(count: int, seconds: float) -> float:
-    """Return a rate; NaN if the clock did not advance."""
+def compute_rate(count: int, seconds: float) -> float:
+    """Return `count` per second; NaN if `seconds` is 0."""
     return count / seconds if seconds > 0 else float("nan")

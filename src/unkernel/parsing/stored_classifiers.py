@@ -1,7 +1,7 @@
-"""Classifiers inside a parser's file: each has its arrays and settings under its own name.
+"""Store classifiers in the file of a parser; the names of their arrays begin with the classifier's name.
 
-Weights that fit into 16 bits, such as those of online learners, are stored so; if many weights are zero, only
-the nonzero weights are stored. This is lossless and makes files several times smaller.
+Weights that fit into 16 bits, such as the weights of online learners, are stored in 16 bits. If many weights
+are zero, only the nonzero weights are stored. Files become several times smaller, without loss.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PLACES, _VALUES, _COUNTS = "weights.places", "weights.values", "weights.counts"
 _UNIT = "weights.unit"
 _KEYS, _STEPS, _LONG_STEPS = "keys", "keys.steps", "keys.long_steps"
 _MAX_WEIGHT_COLUMNS = 1 << 16
-_LONG_STEP = np.uint64(0xFFFF)  # marks a step that is stored among the long steps
+_LONG_STEP = np.uint64(0xFFFF)  # in `_STEPS`, stands for a step in `_LONG_STEPS`
 _FINEST_UNIT = 2.0**-10
 
 
@@ -39,7 +39,7 @@ def store_classifiers(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, 
     stored = {}
     for name, classifier in parts.items():
         kind, classifier_arrays, settings = classifier.to_container()
-        if classifier.chosen is not None:  # without measured times, which would make files differ
+        if classifier.chosen is not None:  # measured times would make files differ
             settings["candidates"] = [classifier.chosen.without_time().to_json()]
         arrays |= {_make_prefix(name) + key: array for key, array in _pack(classifier_arrays).items()}
         stored[name] = {"kind": kind, "settings": settings}
@@ -74,7 +74,7 @@ def select_arrays(arrays: Arrays, prefix: str) -> Arrays:
 
 
 def pack_strings(names: Sequence[str]) -> NDArray[np.uint8]:
-    """Return strings, which contain no line feed, as bytes; a line feed ends each string."""
+    """Encode strings without line feeds as bytes, with a line feed after each string."""
     return np.frombuffer("".join(f"{name}\n" for name in names).encode(), dtype=np.uint8)
 
 
@@ -89,11 +89,11 @@ def _make_prefix(name: str) -> str:
 
 
 def _pack(arrays: Arrays) -> Arrays:
-    """Return the arrays with keys as differences and weights as 16 bits, if the weights fit."""
-    short = _quantize(arrays.get(_WEIGHTS)) if _KEYS in arrays else None
-    if short is None:
+    """Replace keys by differences and weights by 16-bit integers; no change if the weights do not fit."""
+    quantized = _quantize(arrays.get(_WEIGHTS)) if _KEYS in arrays else None
+    if quantized is None:
         return arrays
-    weights, unit = short
+    weights, unit = quantized
     others = {key: array for key, array in arrays.items() if key not in (_WEIGHTS, _KEYS)}
     others |= _pack_keys(arrays[_KEYS]) | {_UNIT: np.array([unit])}
     rows, places = np.nonzero(weights)
@@ -107,7 +107,7 @@ def _pack(arrays: Arrays) -> Arrays:
 
 
 def _quantize(weights: NDArray[Any] | None) -> tuple[NDArray[np.int16], float] | None:
-    """Return the weights as 16-bit multiples of a power of two, and that power; None if they do not fit."""
+    """Return the weights as 16-bit multiples of a power of two, and this power; None if they do not fit."""
     if weights is None or weights.ndim != 2 or not 0 < weights.shape[1] < _MAX_WEIGHT_COLUMNS:
         return None
     unit = _FINEST_UNIT
@@ -118,6 +118,7 @@ def _quantize(weights: NDArray[Any] | None) -> tuple[NDArray[np.int16], float] |
 
 
 def _pack_keys(keys: NDArray[np.uint64]) -> Arrays:
+    """Store ascending keys as differences of 16 bits, and larger differences separately."""
     steps = np.diff(keys, prepend=np.uint64(0))
     return {
         _STEPS: np.minimum(steps, _LONG_STEP).astype("<u2"),
@@ -126,6 +127,7 @@ def _pack_keys(keys: NDArray[np.uint64]) -> Arrays:
 
 
 def _unpack(file: str, arrays: Arrays) -> Arrays:
+    """Restore the arrays that :func:`_pack` replaced."""
     if _UNIT not in arrays:
         return arrays
     keys = _unpack_keys(file, arrays)
@@ -133,42 +135,44 @@ def _unpack(file: str, arrays: Arrays) -> Arrays:
     unit = container.read_array(file, arrays, _UNIT, [np.dtype("<f8")], 1)
     scores = len(container.read_array(file, arrays, "constants", [np.dtype("<f8")], 1))
     if len(unit) != 1 or not np.isfinite(unit).all():
-        raise _damage_error(file)
-    file_memory_limit.claim(8.0 * len(keys) * scores, "weights of which the file holds few")
+        raise _new_damage_error(file)
+    file_memory_limit.claim(8.0 * len(keys) * scores, "weights that the file stores in compact form")
     if _COUNTS in arrays:
         weights = np.zeros(len(keys) * scores)
-        weights[_find_nonzero_places(file, arrays, len(keys), len(values), scores)] = values * unit[0]
+        weights[_find_nonzero_indices(file, arrays, len(keys), len(values), scores)] = values * unit[0]
     elif len(values) == len(keys) * scores:
         weights = values * unit[0]
     else:
-        raise _damage_error(file)
+        raise _new_damage_error(file)
     packed = (_STEPS, _LONG_STEPS, _UNIT, _COUNTS, _PLACES, _VALUES)
     others = {key: array for key, array in arrays.items() if key not in packed}
     return others | {_KEYS: keys, _WEIGHTS: weights.reshape(len(keys), scores)}
 
 
-def _find_nonzero_places(file: str, arrays: Arrays, keys: int, values: int, scores: int) -> NDArray[np.int64]:
+def _find_nonzero_indices(
+    file: str, arrays: Arrays, keys: int, values: int, scores: int
+) -> NDArray[np.int64]:
     """Return the index of each stored value among the weights of all keys."""
     counts = container.read_array(file, arrays, _COUNTS, [np.dtype("<u2")], 1)
     places = container.read_array(file, arrays, _PLACES, [np.dtype("<u2")], 1)
     is_valid = len(counts) == keys and len(places) == values == counts.sum(dtype=np.int64)
     if not is_valid or not (places < scores).all():
-        raise _damage_error(file)
+        raise _new_damage_error(file)
     indices: NDArray[np.int64] = np.repeat(np.arange(keys, dtype=np.int64) * scores, counts) + places
     return indices
 
 
 def _unpack_keys(file: str, arrays: Arrays) -> NDArray[np.uint64]:
-    short = container.read_array(file, arrays, _STEPS, [np.dtype("<u2")], 1)
-    long = container.read_array(file, arrays, _LONG_STEPS, [np.dtype("<u8")], 1)
-    steps = short.astype(np.uint64)
+    short_steps = container.read_array(file, arrays, _STEPS, [np.dtype("<u2")], 1)
+    long_steps = container.read_array(file, arrays, _LONG_STEPS, [np.dtype("<u8")], 1)
+    steps = short_steps.astype(np.uint64)
     is_long = steps == _LONG_STEP
-    if np.count_nonzero(is_long) != len(long):
-        raise _damage_error(file)
-    steps[is_long] = long
-    # If damaged steps overflow, the keys do not ascend; this is checked later.
+    if np.count_nonzero(is_long) != len(long_steps):
+        raise _new_damage_error(file)
+    steps[is_long] = long_steps
+    # If damaged steps overflow, the keys do not ascend, which the classifier refuses.
     return np.cumsum(steps, dtype=np.uint64)
 
 
-def _damage_error(file: str) -> FormatError:
+def _new_damage_error(file: str) -> FormatError:
     return FormatError(file, 0, 0, "the weights of a classifier are damaged")

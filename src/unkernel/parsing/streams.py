@@ -1,8 +1,8 @@
 """Parse streams of any length, sentence by sentence, in bounded memory.
 
-A thread reads ahead. All input that has arrived, up to a limit, is cut after its last whole sentence and
-parsed by the requested number of threads. So blocks are large if input is fast, and a typed sentence is
-parsed before the next one is typed. The results do not depend on where blocks begin and end.
+A thread reads ahead. The input that has arrived, up to a limit, is cut after its last whole sentence and
+parsed by the requested number of threads. So blocks are large if input arrives fast, and a sentence that a
+user types is parsed without waiting for another one. The results do not depend on the sizes of blocks.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 SentenceModel = ParserModel | TextParserModel
 
 BLOCK_BYTES = 1 << 20
-_PIECE_BYTES = 1 << 18
-_PIECES_AHEAD = 8
+_PIECE_BYTES = 1 << 18  # bytes read at a time
+_PIECES_AHEAD = 8  # pieces read before they are needed
 
 
 def parse_stream(
@@ -59,21 +59,21 @@ def parse_stream(
     Parameters
     ----------
     parser : fitted parser, tagger or chunker, or a model that ``unkernel.load`` returned
-        The parser. A :class:`TextParser` and a :class:`Tokenizer` take raw text by
-        paragraphs: text between blank lines, or a megabyte without any.
+        The parser. A :class:`TextParser` and a :class:`Tokenizer` read raw text by paragraphs, which end at
+        blank lines, or after a megabyte without a blank line.
     source : path or open file
-        Plain or compressed. For a pipe, pass an unbuffered binary file, which returns the bytes that are
-        there without waiting for more.
+        Plain or compressed. For a pipe, pass an unbuffered binary file, which returns available
+        bytes without waiting for more.
     format : {"conllu", "conllx"}, default="conllu"
         Format of treebanks.
     on_error : {"raise", "skip"}, default="raise"
-        What to do with malformed sentences. "raise" yields the sentences before the first malformed one and
+        How malformed sentences are handled. "raise" yields the sentences before the first malformed one and
         then raises a FormatError. "skip" passes malformed sentences through and lists them; paragraphs of raw
         text that are not UTF-8 are left out.
     given : {"text", "tokens", "tags"}, default="text"
-        Input of a :class:`TextParser`: raw text, a treebank of words, or of words with tags.
+        Input of a :class:`TextParser`: raw text, a treebank with words, or a treebank with words and tags.
     n_jobs : int, default=None
-        Number of threads; None means that of the parser. The result does not depend on it.
+        Number of threads; None means ``n_jobs`` of the parser. The result does not depend on it.
     block_bytes : int, default=1048576
         Approximate number of bytes that are analysed at a time.
 
@@ -103,7 +103,8 @@ def parse_stream(
     >>> [part.data for part in parse_stream(Chunker().fit(text), stream)]
     [b'She PRP B-NP\nsaw VBD B-VP\n\n']
     """
-    skip, model = check_on_error(on_error), _get_model(parser)
+    skip = check_on_error(on_error)
+    model = _get_model(parser)
     jobs = getattr(parser, "n_jobs", None) if n_jobs is None else n_jobs
     if block_bytes < 1:
         raise ValueError(f"block_bytes must be at least 1, got {block_bytes}")
@@ -132,7 +133,7 @@ def _parse_blocks(
     with contextlib.closing(_read_pieces(source, block_bytes)) as pieces:
         for corpus in sentence_format.read_corpora(pieces, name):
             check(model.tag_faults(corpus), line, sentence_format.count_words(corpus))
-            parsed = sentence_format.annotate(model, corpus, _Place(name, line), n_jobs)
+            parsed = sentence_format.annotate(model, corpus, _Position(name, line), n_jobs)
             if parsed.skipped and not skip:
                 yield _keep_before_error(parsed, line, sentence_format)
                 raise parsed.skipped[0]
@@ -141,7 +142,7 @@ def _parse_blocks(
 
 
 def _keep_before_error(parsed: Parsed, first_line: int, sentence_format: _SentenceFormat) -> Parsed:
-    """Return the sentences before the first malformed one; its line is the same in input and output."""
+    """Return the sentences before the first malformed sentence; annotation does not add or remove lines."""
     end = 0
     for _ in range(parsed.skipped[0].line - first_line):
         end = parsed.data.index(b"\n", end) + 1
@@ -153,7 +154,9 @@ def _keep_before_error(parsed: Parsed, first_line: int, sentence_format: _Senten
 # --- Differences between the parsers -----------------------------------------------------------------
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
+    """The position of a block: its file, and its first line in the file."""
+
     file: str
     line: int
 
@@ -165,25 +168,25 @@ class _SentenceFormat:
         raise NotImplementedError
 
     def find_end(self, data: bytes) -> int:
-        """Return the end of the last whole sentence."""
+        """Return the end of the last whole sentence in bytes."""
         raise NotImplementedError
 
     def count_words(self, corpus: Any) -> int:
         return int(corpus.n_words)
 
-    def list_skipped(self, corpus: Any, place: _Place) -> list[FormatError]:
+    def list_skipped(self, corpus: Any, position: _Position) -> list[FormatError]:
         return list(corpus.skipped)
 
-    def read(self, data: bytes, place: _Place) -> Corpus:
+    def read(self, data: bytes, position: _Position) -> Corpus:
         raise NotImplementedError
 
-    def annotate(self, model: SentenceModel, corpus: Any, place: _Place, n_jobs: int | None) -> Parsed:
+    def annotate(self, model: SentenceModel, corpus: Any, position: _Position, n_jobs: int | None) -> Parsed:
         return Parsed(
             model._annotate(corpus, n_jobs),
             len(corpus),
             self.count_words(corpus),
-            self.list_skipped(corpus, place),
-            lambda data: self.read(data, place),
+            self.list_skipped(corpus, position),
+            lambda data: self.read(data, position),
         )
 
 
@@ -197,8 +200,8 @@ class _TreebankFormat(_SentenceFormat):
     def find_end(self, data: bytes) -> int:
         return int(whole_sentences(data, self._format))
 
-    def read(self, data: bytes, place: _Place) -> Treebank:
-        return Treebank._of(ColumnText(data, place.file, self._format, 0, "none", True, place.line))
+    def read(self, data: bytes, position: _Position) -> Treebank:
+        return Treebank._of(ColumnText(data, position.file, self._format, 0, "none", True, position.line))
 
 
 class _ChunkFormat(_SentenceFormat):
@@ -213,8 +216,10 @@ class _ChunkFormat(_SentenceFormat):
     def find_end(self, data: bytes) -> int:
         return int(whole_sentences(data, "chunks"))
 
-    def read(self, data: bytes, place: _Place) -> ChunkCorpus:
-        return ChunkCorpus._of(ColumnText(data, place.file, "chunks", 0, "none", True, place.line), True)
+    def read(self, data: bytes, position: _Position) -> ChunkCorpus:
+        return ChunkCorpus._of(
+            ColumnText(data, position.file, "chunks", 0, "none", True, position.line), True
+        )
 
 
 class _BunsetsuFormat(_SentenceFormat):
@@ -227,15 +232,17 @@ class _BunsetsuFormat(_SentenceFormat):
     def count_words(self, corpus: BunsetsuCorpus) -> int:
         return corpus.n_bunsetsu
 
-    def list_skipped(self, corpus: BunsetsuCorpus, place: _Place) -> list[FormatError]:
-        return [FormatError(place.file, *fault) for fault in corpus.skipped]
+    def list_skipped(self, corpus: BunsetsuCorpus, position: _Position) -> list[FormatError]:
+        return [FormatError(position.file, *fault) for fault in corpus.skipped]
 
-    def read(self, data: bytes, place: _Place) -> BunsetsuCorpus:
-        return parse_corpus(data, place.file, line=place.line, skip=True)
+    def read(self, data: bytes, position: _Position) -> BunsetsuCorpus:
+        return parse_corpus(data, position.file, line=position.line, skip=True)
 
 
 def _get_model(parser: Any) -> SavedModel:
-    model = parser if isinstance(parser, SavedModel) or not hasattr(parser, "to_model") else parser.to_model()
+    if isinstance(parser, SavedModel):
+        return parser
+    model = parser.to_model() if hasattr(parser, "to_model") else None
     if isinstance(model, SavedModel):
         return model
     raise TypeError(f"expected a parser of unkernel.parsing, got {type(parser).__name__}")
@@ -256,12 +263,12 @@ def _choose_sentence_format(model: SentenceModel, format: TreebankFormat) -> _Se
 
 
 class _ReadAhead:
-    """A thread that reads a few pieces ahead, until the file ends or the reader stops."""
+    """Reads pieces of a file ahead in a thread, until the file ends or ``stopped`` is set."""
 
     def __init__(self, source: Source) -> None:
         self.pieces: queue.Queue[bytes | BaseException | None] = queue.Queue(_PIECES_AHEAD)
         self.stopped = threading.Event()
-        # A thread that waits for input cannot be stopped: the process must be able to end without it.
+        # A thread that waits for input cannot be stopped. A daemon thread does not keep the process alive.
         threading.Thread(target=self._read, args=(source,), name="unkernel-reader", daemon=True).start()
 
     def _read(self, source: Source) -> None:
@@ -281,30 +288,33 @@ class _ReadAhead:
         return False
 
     def take(self, size: int) -> tuple[bytes, bytes | BaseException | None]:
-        """Wait for input; return about `size` bytes at most, and the last piece, or None or an error."""
-        held: list[bytes] = []
-        last = self.pieces.get()
-        while isinstance(last, bytes):
-            held.append(last)
-            size -= len(last)
+        """Wait for input; return up to about `size` bytes, and the item that was read last.
+
+        The item is bytes, None at the end of the file, or the error that reading the file raised.
+        """
+        taken: list[bytes] = []
+        item = self.pieces.get()
+        while isinstance(item, bytes):
+            taken.append(item)
+            size -= len(item)
             if size <= 0 or self.pieces.empty():
                 break
-            last = self.pieces.get()
-        return b"".join(held), last
+            item = self.pieces.get()
+        return b"".join(taken), item
 
 
 def _read_pieces(source: Source, size: int, *, pauses: bool = False) -> Generator[bytes]:
-    """Yield the bytes of a file as they arrive; with `pauses`, empty bytes before each wait."""
+    """Yield the bytes of a file as they arrive; with `pauses`, yield ``b""`` before waiting for input."""
     ahead = _ReadAhead(source)
     try:
-        last: bytes | BaseException | None = b""
-        while isinstance(last, bytes):
+        item: bytes | BaseException | None = b""
+        while isinstance(item, bytes):
             if pauses and ahead.pieces.empty():
                 yield b""
-            data, last = ahead.take(size)
+            data, item = ahead.take(size)
             if data:
                 yield data
-        if last is not None:
-            raise last
+        if item is not None:
+            raise item
     finally:
         ahead.stopped.set()

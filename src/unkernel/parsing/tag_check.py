@@ -12,37 +12,37 @@ from numpy.typing import NDArray
 from unkernel.errors import warn_caller
 
 MISSING = "_"
-MAX_UNKNOWN_SHARE = 0.1  # larger shares of unknown tags cause a warning
+MAX_UNKNOWN_SHARE = 0.1  # a larger share of unknown tags causes a warning
 _MAX_EXAMPLES = 5
 _MAX_UNTAGGED_WORDS = 1000  # consecutive words without tags in the middle of a stream
 
 
 @dataclass(frozen=True)
 class TagFault:
-    """A fault of the tags of a text."""
+    """A reason to expect poor predictions for a text with these tags."""
 
     reason: str
     fatal: bool  # no word has a tag, so predictions would be arbitrary
 
 
 def find_tag_fault(
-    column: str, codes: NDArray[Any], names: list[str], *, known: Iterable[str], advice: str
+    column: str, codes: NDArray[Any], names: list[str], *, trained_tags: Iterable[str], advice: str
 ) -> TagFault | None:
     """Return a fault if no word has a tag in a column, or many tags were not in training.
 
     Parameters
     ----------
     column : str
-        Its name in messages.
+        Name of the column in messages.
     codes : ndarray of int
         The tag of each word, as an index into `names`.
     names : list of str
-    known : iterable of str
+    trained_tags : iterable of str
         The tags of the training text.
     advice : str
         How to give the tags.
     """
-    tags = set(known)
+    tags = set(trained_tags)
     counts = dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
     unknown = {tag: count for tag, count in counts.items() if count and tag not in tags}
     total = sum(counts.values())
@@ -57,7 +57,7 @@ def find_tag_fault(
     frequent = sorted(unknown, key=lambda tag: (-unknown[tag], tag))
     reason = (
         f"{share:.0%} of the tags in column {column} were not in the training text "
-        f"({format_examples(frequent)}): expect poor answers; {trained}"
+        f"({format_examples(frequent)}): expect poor predictions; {trained}"
     )
     return TagFault(reason, fatal=False)
 
@@ -73,14 +73,14 @@ def check_faults(text: str, faults: Iterable[TagFault]) -> None:
 class StreamCheck:
     """Checks the tags of a stream, block by block, and warns at most once.
 
-    A stream is refused if it has no tags at its beginning, or for many words after it. In the middle of a
-    stream, a short block without tags, as pipes produce them, only causes a warning.
+    Blocks without tags are an error at the beginning of a stream. After a block with tags, they cause a
+    warning, and an error only after ``_MAX_UNTAGGED_WORDS`` words: blocks from pipes may be very short.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._tagged = self._warned = False
-        self._n_untagged = 0  # words in a row, in blocks without tags
+        self._n_untagged = 0  # consecutive words in blocks without tags
 
     def __call__(self, faults: list[TagFault], line: int, words: int) -> None:
         """Check a block of `words` words that begins in line `line`."""
@@ -98,6 +98,6 @@ class StreamCheck:
 
 
 def format_examples(tags: list[str]) -> str:
-    """Return some tags for messages."""
+    """Return the first few tags as text for messages."""
     more = ", ..." if len(tags) > _MAX_EXAMPLES else ""
     return ", ".join(map(repr, tags[:_MAX_EXAMPLES])) + more

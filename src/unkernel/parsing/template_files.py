@@ -10,18 +10,21 @@ from pathlib import Path
 from unkernel.errors import FormatError
 
 
-def read_templates(templates: str | os.PathLike[str], known: Mapping[str, str]) -> tuple[str, str]:
-    """Read templates of unkernel (a name in `known`) or of a file; return their text and their name in
-    messages.
+def read_templates(templates: str | os.PathLike[str], builtin: Mapping[str, str]) -> tuple[str, str]:
+    """Read feature templates; return their text, and a name for error messages.
+
+    `templates` is the name of built-in templates or a path; `builtin` maps these names to files of unkernel.
     """
-    if isinstance(templates, str) and templates in known:
-        file = resources.files(__package__).joinpath("templates", known[templates])
+    if isinstance(templates, str) and templates in builtin:
+        file = resources.files(__package__).joinpath("templates", builtin[templates])
         return file.read_text("utf-8"), f"templates {templates!r}"
     path = Path(templates)
     try:
         return path.read_text("utf-8-sig"), str(path)
     except FileNotFoundError as error:
-        known_names = ", ".join(map(repr, known))
-        raise FileNotFoundError(f"there is no template file {str(path)!r}; ours are {known_names}") from error
+        builtin_names = ", ".join(map(repr, builtin))
+        raise FileNotFoundError(
+            f"there is no template file {str(path)!r}; built-in templates are {builtin_names}"
+        ) from error
     except UnicodeDecodeError as error:
         raise FormatError(str(path), 0, 0, "a template file is text in UTF-8") from error

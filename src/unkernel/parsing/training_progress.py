@@ -17,7 +17,7 @@ class Step:
     words : str
         Description of a finished step; empty while a step is running.
     share : float or None, default=None
-        Share of all steps that are done, if their number is known.
+        Share of all steps that are finished; None if the number of steps is not known in advance.
     progress : Progress or None, default=None
         State of the solver while a step is running.
 
@@ -45,7 +45,7 @@ OnStep = Callable[[Step], None]
 
 
 class Reporter:
-    """Passes messages about training to a callback, or prints those that `verbose` selects."""
+    """Passes messages to a callback; without a callback, prints messages up to level `verbose`."""
 
     def __init__(self, name: str, verbose: int, on_progress: OnStep | None) -> None:
         self._name = name
@@ -60,6 +60,6 @@ class Reporter:
 
     @property
     def solver_callback(self) -> Callable[[Progress], None] | None:
-        """The callback for solvers; None if there is no callback for steps."""
+        """A callback for solvers, which passes on their progress; None if there is no callback for steps."""
         on_progress = self._on_progress
         return None if on_progress is None else lambda progress: on_progress(Step("", progress=progress))

@@ -101,7 +101,8 @@ def test_features_of_too_many_values(tmp_path):
 
 def test_missing_files_are_named():
     with pytest.raises(
-        FileNotFoundError, match="no template file 'defualt'; ours are 'default', 'rich', 'chang'"
+        FileNotFoundError,
+        match="no template file 'defualt'; built-in templates are 'default', 'rich', 'chang'",
     ):
         ArcEagerParser(templates="defualt").fit(BANK)
 

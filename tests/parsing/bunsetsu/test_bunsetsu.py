@@ -258,7 +258,7 @@ def test_heads_of_a_corpus_count_in_training():
     corpus = read(TRAIN)
     sizes = np.diff(corpus.first_bunsetsu)
     heads = np.concatenate([[*range(1, size), -1] for size in sizes])
-    with pytest.raises(ValueError, match="all alike"):
+    with pytest.raises(ValueError, match="all of one class"):
         BunsetsuParser(1).fit(corpus.with_heads(heads))
 
 
@@ -328,7 +328,7 @@ def test_a_training_set_without_decisions():
     with pytest.raises(ValueError, match="there are no sentences"):
         BunsetsuParser().fit(read("EOS\n"))
     two = "* 0 1D\n犬 いぬ * 名詞 * * *\n* 1 -1D\n走る はしる * 動詞 * * *\nEOS\n"
-    with pytest.raises(ValueError, match="needs sentences of three bunsetsu"):
+    with pytest.raises(ValueError, match="needs sentences of three or more bunsetsu"):
         BunsetsuParser().fit(read(two * 3))
 
 
@@ -429,7 +429,7 @@ def test_tables_with_columns_that_no_feature_has_are_named(parser, monkeypatch):
         raise IndexError("there is no such column")
 
     monkeypatch.setattr(type(parser.model_), "feature_name", no_column)
-    with pytest.raises(ValueError, match="'depends' has a column that no feature has"):
+    with pytest.raises(ValueError, match="'depends' has a column without a feature"):
         parser.heaviest(1)
 
 

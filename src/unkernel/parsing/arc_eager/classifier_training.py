@@ -27,7 +27,7 @@ _SAMPLE_ROWS = 4096
 
 @dataclass
 class OnlineLearner:
-    """Runs the averaged perceptron several times and averages the weights.
+    """Trains the averaged perceptron several times, and averages the weights of these runs.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class OnlineLearner:
 
     @property
     def _greedy_epochs(self) -> int:
-        """Number of epochs before those with a beam."""
+        """Number of epochs before the first epoch with a beam."""
         return int(self.epochs * _GREEDY_EPOCH_SHARE)
 
     def _run(self, run: int, seed: int) -> tuple[list[Weights], list[Weights]]:
@@ -96,11 +96,11 @@ class OnlineLearner:
     def _run_epoch(self, trainer: OnlineTrainer, run: int, number: int) -> dict[str, float]:
         start = time.process_time()
         moves, wrong_moves, arcs, wrong_labels, sentences, wrong_sentences = trainer.run_epoch()
-        which = f"run {run}, epoch {number}" if self.runs > 1 else f"epoch {number}"
+        epoch_name = f"run {run}, epoch {number}" if self.runs > 1 else f"epoch {number}"
         statistics: dict[str, float] = {"run": run, "epoch": number}
         if sentences:
             statistics |= {"wrong_sentences": wrong_sentences / sentences}
-            text = f"{which}: {statistics['wrong_sentences']:.2%} of sentences wrong"
+            text = f"{epoch_name}: {statistics['wrong_sentences']:.2%} of sentences wrong"
         else:
             statistics |= {
                 "wrong_moves": wrong_moves / max(moves, 1),
@@ -109,21 +109,21 @@ class OnlineLearner:
             shares = (
                 f"{statistics['wrong_moves']:.2%} of moves wrong, {statistics['wrong_labels']:.2%} of labels"
             )
-            text = f"{which}: {shares}"
+            text = f"{epoch_name}: {shares}"
         if self.dev is not None:
             parsed = self.dev._with_trees(*trainer.parse(self.dev._text), list(self.spec.labels))
             result = score_trees(self.dev, parsed, 0.0)
             statistics |= {"uas": result.uas, "las": result.las}
             text += f"; dev UAS {result.uas:.2f}, LAS {result.las:.2f}"
-        done = ((run - 1) * self.epochs + number) / (self.runs * self.epochs)
-        self.report(f"{text} ({time.process_time() - start:.1f} s)", share=done)
+        share = ((run - 1) * self.epochs + number) / (self.runs * self.epochs)
+        self.report(f"{text} ({time.process_time() - start:.1f} s)", share=share)
         self.epochs_seen.append(statistics)
         return statistics
 
 
 @dataclass(frozen=True)
 class RowLearner:
-    """Trains one estimator of rows per part on the correct decisions."""
+    """Trains one estimator per part on the rows of features of all correct decisions."""
 
     spec: ArcEagerSpec
     new_estimator: Callable[[], Any]
@@ -149,25 +149,26 @@ class RowLearner:
             chosen = np.flatnonzero(parts == part)
             labels = np.array(part_classes)[class_indices[chosen]]
             classifiers.append(self._train_part(X[chosen], labels, part_classes))
-            done = f"part {part + 1} of {len(classes)}"
-            self.report(f"{done}: {len(chosen):,} rows, {len(part_classes)} classes", level=2)
+            part_name = f"part {part + 1} of {len(classes)}"
+            self.report(f"{part_name}: {len(chosen):,} rows, {len(part_classes)} classes", level=2)
         return classifiers
 
     def _train_part(self, X: Any, y: NDArray[Any], classes: list[int]) -> CompiledClassifier | None:
         if len(classes) < 2:
             return None
-        missing = np.setdiff1d(classes, y)  # a label may occur in the trees but on no row
+        # Relations of the treebank that no row has get an empty row, so that the model has all classes.
+        missing = np.setdiff1d(classes, y)
         if len(missing):
             X = sparse.vstack([X, sparse.csr_matrix((len(missing), X.shape[1]))], format="csr")
             y = np.concatenate([y, missing])
         model = self.new_estimator().fit_reporting(X, y, None, self.report.solver_callback).to_model()
         if self.engine == "auto" and isinstance(model, ConjunctionModel):
-            return CompiledClassifier(model).validate()  # the weights are ready
+            return CompiledClassifier(model).validate()  # it has weights, which need no compilation
         compiled = compile(
             model,
             engine=self.engine,
             sample=X[:: max(1, X.shape[0] // _SAMPLE_ROWS)],
-            measure=False,  # the same treebank gives the same file
+            measure=False,  # so that the same treebank gives the same file
             n_jobs=self.threads,
         )
         assert isinstance(compiled, CompiledClassifier)

@@ -31,7 +31,7 @@ from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, get_clusters
 from unkernel.parsing.training_progress import Reporter
 
-# These lines are added to the templates if there are clusters of words.
+# Templates that are added if there are word clusters.
 _CLUSTER_TEMPLATES = """
 [beside moves]
 stack.cluster
@@ -58,8 +58,8 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
         Largest number of features in a conjunction.
     learner : {"online", "svm", "logistic"}, default="online"
         Learning algorithm. "online" is an averaged perceptron that explores its own mistakes during training
-        (a dynamic oracle). The others learn from the correct moves: :class:`~unkernel.PolySVC`, one versus
-        the rest, and :class:`~unkernel.PolyLogisticRegression` with an l1 penalty.
+        (a dynamic oracle). "svm" (:class:`~unkernel.PolySVC`, one versus the rest) and "logistic"
+        (:class:`~unkernel.PolyLogisticRegression` with an l1 penalty) learn from the correct moves.
     templates : {"default", "rich", "chang"} or path, default="default"
         Feature templates: the default set, a larger and slower set, those of [2]_ (Table 8), or a file of
         your own.
@@ -191,7 +191,7 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
 
     def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> ArcEagerModel:
         template_text, name = read_templates(self.templates, TEMPLATES)
-        clusters = get_clusters(self.clusters, bank, lambda words: report(f"clusters, {words}"))
+        clusters = get_clusters(self.clusters, bank, lambda message: report(f"clusters, {message}"))
         if clusters is not None:
             template_text += _CLUSTER_TEMPLATES
         spec = new_spec(template_text, name, self.split, int(self.min_count), clusters)
@@ -239,8 +239,8 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
         self.epochs_, self.best_epochs_ = online.epochs_seen, online.best_epochs
         return learned
 
-    def _take(self, model: ParserModel) -> None:
-        super()._take(model)
+    def _adopt_model(self, model: ParserModel) -> None:
+        super()._adopt_model(model)
         self.epochs_, self.best_epochs_ = [], []
 
     # --- Fitted attributes ----------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def new_spec(
     min_count: int = 1,
     clusters: WordClusters | None = None,
 ) -> ArcEagerSpec:
-    """Return a specification that has templates, but has not learned anything yet."""
+    """Return a specification with templates, but without the strings and features of a treebank."""
     if split not in SPLITS:
         raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
     return ArcEagerSpec(
@@ -231,7 +231,7 @@ class ArcEagerModel(ParserModel):
     def evaluate(self, source: TreebankSource, *, n_jobs: int | None = None) -> TreeResult:
         bank = read_gold_trees(source)
         self.check_tags(bank)
-        self._engines()  # build them before the clock starts
+        self._engines()  # build the engines before the clock starts
         start = time.process_time()
         trees = self._find_trees(bank, n_jobs)
         seconds = time.process_time() - start
@@ -240,22 +240,23 @@ class ArcEagerModel(ParserModel):
     def tag_faults(self, corpus: Treebank) -> list[TagFault]:
         faults = []
         for column, attribute in _TAG_COLUMNS.items():
-            known = self.spec.strings(attribute)
-            if not known or not corpus.n_words or (column == "xpos" and not self._reads_xpos):
+            trained_tags = self.spec.strings(attribute)
+            is_unused = not trained_tags or (column == "xpos" and not self._has_trained_xpos)
+            if is_unused or not corpus.n_words:
                 continue
             codes, names = corpus.symbols(column) if column == "upos" else _fill_in_tags(corpus)
-            faults.append(find_tag_fault(column, codes, names, known=known, advice=_TAG_ADVICE))
+            faults.append(find_tag_fault(column, codes, names, trained_tags=trained_tags, advice=_TAG_ADVICE))
         return [fault for fault in faults if fault is not None]
 
     @cached_property
-    def _reads_xpos(self) -> bool:
-        """Whether the training text had xpos tags; where these are missing, universal tags replace them."""
+    def _has_trained_xpos(self) -> bool:
+        """Whether the training text had xpos tags; universal tags replace missing xpos tags."""
         upos, xpos = (set(self.spec.strings(attribute)) for attribute in _TAG_COLUMNS.values())
         return bool(xpos - upos)
 
     def _drop_untrained_xpos(self, bank: Treebank) -> Treebank:
         """Return the sentences without xpos tags if the training text had none."""
-        if self._reads_xpos or set(bank.symbols("xpos")[1]) <= {MISSING}:
+        if self._has_trained_xpos or set(bank.symbols("xpos")[1]) <= {MISSING}:
             return bank
         blank = (COLUMNS.index("xpos"), np.zeros(bank.n_words, np.int32), [MISSING])
         return Treebank._of(parse_again(bank._text, bytes(bank._text.write_columns([blank]))))
@@ -335,17 +336,20 @@ def _build_spec_table(name: str, arrays: Arrays, settings: Mapping[str, Any]) ->
 
 
 def _fill_in_tags(bank: Treebank) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the xpos tag of each word; words without one get their universal tag, as in training."""
+    """Return the xpos tag of each word as an index into the returned names.
+
+    A word without an xpos tag gets its universal tag, as in training.
+    """
     xpos, names = bank.symbols("xpos")
     upos, upos_names = bank.symbols("upos")
     missing = np.array([name == MISSING for name in names])[xpos]
-    places = {name: place for place, name in enumerate(dict.fromkeys([*names, *upos_names]))}
-    replacements = np.array([places[name] for name in upos_names], np.int32)[upos]
-    return np.where(missing, replacements, xpos), list(places)
+    index_of = {name: index for index, name in enumerate(dict.fromkeys([*names, *upos_names]))}
+    replacements = np.array([index_of[name] for name in upos_names], np.int32)[upos]
+    return np.where(missing, replacements, xpos), list(index_of)
 
 
 def as_treebank(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
-    """Return a treebank unchanged, or read one from a file or lists of words."""
+    """Read a treebank from a file or lists of words; a `source` that is a treebank is returned unchanged."""
     if isinstance(source, list | tuple):
         return Treebank.from_words(source, tags, xpos=xpos)
     if tags is not None or xpos is not None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
 from unkernel.data.text.conll import Treebank
-from unkernel.parsing.score_figures import compute_percent_true, per_second, percentage
+from unkernel.parsing.score_figures import compute_percent_true, compute_percentage, compute_rate
 
 _PUNCTUATION = "PUNCT"
 
@@ -106,12 +106,12 @@ class TreeResult:
     @property
     def sentences_per_second(self) -> float:
         """Number of sentences parsed per second of CPU time."""
-        return per_second(self.n_sentences, self.seconds)
+        return compute_rate(self.n_sentences, self.seconds)
 
     @property
     def words_per_second(self) -> float:
         """Number of words parsed per second of CPU time."""
-        return per_second(self.n_words, self.seconds)
+        return compute_rate(self.n_words, self.seconds)
 
     def __str__(self) -> str:
         return (
@@ -149,19 +149,19 @@ def score_trees(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
     """Compare two treebanks of the same words."""
     codes, names = gold.symbols("deprel")
     predicted, predicted_names = parsed.symbols("deprel")
-    place = {name: number for number, name in enumerate(names)}
-    extra = [name for name in predicted_names if name not in place]
-    place |= {name: len(names) + number for number, name in enumerate(extra)}
-    labels = np.array([place[name] for name in predicted_names], dtype=np.int32)[predicted]
+    index_of = {name: number for number, name in enumerate(names)}
+    new_names = [name for name in predicted_names if name not in index_of]
+    index_of |= {name: len(names) + number for number, name in enumerate(new_names)}
+    labels = np.array([index_of[name] for name in predicted_names], dtype=np.int32)[predicted]
     is_head_correct = parsed.heads == gold.heads
     is_correct = is_head_correct & (labels == codes)
-    counted = ~_find_punctuation(gold)
-    per_label = _score_labels([*names, *extra], codes, labels, is_correct)
+    is_scored = ~_find_punctuation(gold)
+    per_label = _score_labels([*names, *new_names], codes, labels, is_correct)
     return TreeResult(
         uas=compute_percent_true(is_head_correct),
         las=compute_percent_true(is_correct),
-        uas_no_punct=compute_percent_true(is_head_correct[counted]),
-        las_no_punct=compute_percent_true(is_correct[counted]),
+        uas_no_punct=compute_percent_true(is_head_correct[is_scored]),
+        las_no_punct=compute_percent_true(is_correct[is_scored]),
         exact=compute_percent_true(
             np.logical_and.reduceat(is_correct, gold.offsets[:-1]) if len(is_correct) else is_correct
         ),
@@ -173,13 +173,16 @@ def score_trees(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
 
 
 def _find_punctuation(bank: Treebank) -> NDArray[np.bool_]:
+    """Return for each word whether it is punctuation, as defined in ``TreeResult.uas_no_punct``."""
     tags, names = bank.symbols("upos")
     if set(names) - {"_"}:
-        marks: NDArray[np.bool_] = np.array([name == _PUNCTUATION for name in names])[tags]
-        return marks
+        has_tag: NDArray[np.bool_] = np.array([name == _PUNCTUATION for name in names])[tags]
+        return has_tag
     forms, names = bank.symbols("form")
-    bare: NDArray[np.bool_] = np.array([not any(map(str.isalnum, name)) for name in names], dtype=bool)[forms]
-    return bare
+    has_no_letter: NDArray[np.bool_] = np.array(
+        [not any(map(str.isalnum, name)) for name in names], dtype=bool
+    )[forms]
+    return has_no_letter
 
 
 def _score_labels(
@@ -194,8 +197,8 @@ def _score_labels(
         LabelResult(
             names[k],
             int(counts[k]),
-            percentage(correct_counts[k], predicted_counts[k]),
-            percentage(correct_counts[k], counts[k]),
+            compute_percentage(correct_counts[k], predicted_counts[k]),
+            compute_percentage(correct_counts[k], counts[k]),
         )
         for k in order
     )

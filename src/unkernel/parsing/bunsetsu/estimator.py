@@ -25,17 +25,18 @@ from unkernel.parsing.model_estimator import RUN_CONSTRAINTS, BaseParser
 from unkernel.parsing.training_progress import Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
-_SVM_C = {1: 0.1, 2: 2.5e-3, 3: 6e-5, 4: 3e-6}  # tuned on newspaper text; degree 4 is a guess
+# Default C by degree, tuned on newspaper text, except for degree 4, which is a guess.
+_SVM_C = {1: 0.1, 2: 2.5e-3, 3: 6e-5, 4: 3e-6}
 _LOGISTIC_C = {1: 1.0, 2: 1.0, 3: 1.0}
 _MAX_SAMPLE_ROWS = 20_000
 
 
 def default_cost(learner: str, degree: int) -> float:
     """Return the default C of a learner; ValueError if it does not support the degree."""
-    usual = _LOGISTIC_C if learner == "logistic" else _SVM_C
-    if degree not in usual:
+    costs = _LOGISTIC_C if learner == "logistic" else _SVM_C
+    if degree not in costs:
         raise ValueError(f"learner='logistic' has degrees up to 3, got {degree}")
-    return usual[degree]
+    return costs[degree]
 
 
 class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
@@ -64,8 +65,8 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
     memory : int or str, default="280M"
         Largest size of the compiled tables in bytes.
     rare : float, default=0.005
-        A feature is rare if it occurs in fewer support vectors than this number, or share, of them; rare
-        features may be summed over support vectors. It affects memory and time, not the result.
+        A feature is rare if it occurs in fewer support vectors than this number. A value below 1 is a share
+        of the support vectors. It affects memory and time, not the result.
     threshold : float, default=None
         Weights with a smaller absolute value are dropped, for ``engine="pruned"``.
     trie : path, file object or BunsetsuCorpus, default=None
@@ -168,8 +169,8 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
         X, y = _build_matrix(decisions, features.columns)
         if len(np.unique(y)) < 2:
             raise ValueError(
-                f"the training set has {X.shape[0]} decisions, all alike; "
-                "it needs sentences of three bunsetsu and more"
+                f"the training set has {X.shape[0]} decisions, all of one class; "
+                "it needs sentences of three or more bunsetsu"
             )
         report(f"{len(corpus):,} sentences, {X.shape[0]:,} decisions, {X.shape[1]:,} features")
         trained = find_model(self._train(X, y, report))
@@ -191,8 +192,8 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
 
     def _new_estimator(self) -> Any:
         degree = int(self.degree)
-        usual = default_cost(self.learner, degree)
-        C = usual if self.C is None else self.C
+        default = default_cost(self.learner, degree)  # raises a ValueError for unsupported degrees
+        C = default if self.C is None else self.C
         if degree > 3:
             from sklearn.svm import SVC
 
@@ -209,20 +210,22 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
             "n_jobs": self.n_jobs or 1,
         }
 
-        def model(classifier: Any) -> BunsetsuModel:
+        def new_model(classifier: Any) -> BunsetsuModel:
             assert isinstance(classifier, CompiledClassifier)
             return BunsetsuModel(features, classifier, X.shape[0], self._export_parameters())
 
-        # Not measured, so that the same data give the same file.
-        compiled = model(compile(trained, self.engine, **options, measure=False))
+        # Engines are not measured, so that the same data give the same file.
+        compiled = new_model(compile(trained, self.engine, **options, measure=False))
         if self.trie is None:
             return compiled
-        decisions = compiled.decision_rows(compiled.parse(self.trie))  # for the heads that the parser finds
+        decisions = compiled.decision_rows(
+            compiled.parse(self.trie)
+        )  # those that lead to the predicted heads
         options |= {"trie": _build_matrix(decisions, compiled.n_features_)[0], "trie_nodes": self.trie_nodes}
-        return model(compile(trained, self.engine, **options, measure=self.trie_nodes is None))
+        return new_model(compile(trained, self.engine, **options, measure=self.trie_nodes is None))
 
     def _export_parameters(self) -> dict[str, Any]:
-        """Leave out the sentences of the trie, which is part of the classifier."""
+        """Return the parameters without `trie`: files store the trie as a part of the classifier."""
         return super()._export_parameters() | {"trie": None, "trie_nodes": None}
 
     # --- Fitted attributes ----------------------------------------------------------------------------

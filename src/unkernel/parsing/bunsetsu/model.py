@@ -142,7 +142,7 @@ class BunsetsuModel(ParserModel):
         Returns
         -------
         offsets : ndarray of int64
-            Where the rows of features begin, as in a CSR matrix.
+            Indices at which the rows of features begin, as in a CSR matrix.
         columns : ndarray of int32
             The features of the rows.
         labels : ndarray of int8
@@ -158,7 +158,7 @@ class BunsetsuModel(ParserModel):
             return []
         reason = (
             f"the last words of {count / total:.0%} of the bunsetsu have parts of speech that were not in "
-            f"the training text ({format_examples(list(examples))}): expect poor answers; use the "
+            f"the training text ({format_examples(list(examples))}): expect poor predictions; use the "
             "morphological analyser that the training text was made with"
         )
         return [TagFault(reason, fatal=False)]

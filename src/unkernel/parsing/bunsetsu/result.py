@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
 from unkernel.data.text.bunsetsu import BunsetsuCorpus
-from unkernel.parsing.score_figures import per_second, percentage
+from unkernel.parsing.score_figures import compute_percentage, compute_rate
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class BunsetsuResult:
     @property
     def sentences_per_second(self) -> float:
         """Number of sentences parsed per second of CPU time."""
-        return per_second(self.n_sentences, self.seconds)
+        return compute_rate(self.n_sentences, self.seconds)
 
     def to_frame(self) -> Any:
         """Return all figures as a pandas DataFrame.
@@ -71,7 +71,7 @@ class BunsetsuResult:
 
 
 def score_heads(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float) -> BunsetsuResult:
-    """Compare heads with the heads of the corpus; the last bunsetsu of a sentence does not count."""
+    """Compare predicted heads with those of a corpus, without the last bunsetsu of each sentence."""
     first = corpus.first_bunsetsu
     begins = first[:-1][np.diff(first) > 0]  # the first bunsetsu of each nonempty sentence
     is_correct = np.asarray(heads == corpus.heads)
@@ -80,8 +80,8 @@ def score_heads(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float
     wrong = int((~is_correct).sum())
     n_correct_sentences = int(np.logical_and.reduceat(is_correct, begins).sum()) if len(begins) else 0
     return BunsetsuResult(
-        dependency_accuracy=percentage(dependencies - wrong, dependencies, of_none=100.0),
-        sentence_accuracy=percentage(n_correct_sentences, len(begins)),
+        dependency_accuracy=compute_percentage(dependencies - wrong, dependencies, default=100.0),
+        sentence_accuracy=compute_percentage(n_correct_sentences, len(begins)),
         n_dependencies=dependencies,
         n_sentences=len(begins),
         seconds=seconds,

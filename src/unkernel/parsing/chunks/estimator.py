@@ -39,7 +39,7 @@ _TEMPLATES = {"default": "chunk.txt", "words": "chunk_words.txt", "yamcha": "yam
 
 
 def default_gamma(features: SequenceFeatures) -> float:
-    """Return a value that is accurate on CoNLL-2000 or, without parts of speech, on names."""
+    """Return a value that was tuned on CoNLL-2000 or, for features without parts of speech, on names."""
     return 0.05 if features.known(0) is None else 0.1
 
 
@@ -75,8 +75,8 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
         Smallest number of occurrences of a feature in training; rarer features are ignored.
     engine : str, default="auto"
         Engine of the compiled classifier, as for :func:`unkernel.compile`. "auto" does not measure: it is
-        "split" for support vectors and "expanded" for weights. All others except "expanded" need support
-        vectors: ``learner="svm"`` and a degree above 1.
+        "split" for support vectors and "expanded" for weights. All engines except "auto" and "expanded" need
+        support vectors: ``learner="svm"`` and a degree above 1.
     tol : float, default=0.01
         Relative duality gap at which training stops.
     n_jobs : int or None, default=None
@@ -156,12 +156,12 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
         return read_nonempty(source)
 
     def _learn(self, corpus: ChunkCorpus, dev: ChunkCorpus | None, report: Reporter) -> ChunkModel:
-        templates, name = read_templates(self._templates_for(corpus), _TEMPLATES)
+        templates, name = read_templates(self._choose_templates(corpus), _TEMPLATES)
         features = SequenceFeatures(templates, name, **FEATURE_SOURCES)
         check_pos(features, corpus, "; or give templates without pos")
         tags, types = read_tags(corpus, [])
         recoded = np.asarray(recode_chunks(corpus.offsets, tags, self.scheme))
-        classes, answers = np.unique(recoded, return_inverse=True)
+        classes, labels = np.unique(recoded, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"{corpus.name}: Chunker needs a text with at least two different tags")
         return ChunkModel(
@@ -174,32 +174,30 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
             columns=corpus.n_columns,
             beam=int(self.beam),
             engine=self.engine,
-            classifier_=self._train_classifier(
-                corpus, features, answers.reshape(-1).astype(np.int32), report
-            ),
+            classifier_=self._train_classifier(corpus, features, labels.reshape(-1).astype(np.int32), report),
             parameters=self._export_parameters(),
         )
 
-    def _templates_for(self, corpus: ChunkCorpus) -> str | os.PathLike[str]:
-        words_alone = corpus.n_columns - corpus.tagged < 2
-        return "words" if self.templates == "default" and words_alone else self.templates
+    def _choose_templates(self, corpus: ChunkCorpus) -> str | os.PathLike[str]:
+        has_pos = corpus.n_columns - corpus.tagged >= 2
+        return "words" if self.templates == "default" and not has_pos else self.templates
 
     def _train_classifier(
-        self, corpus: ChunkCorpus, features: SequenceFeatures, answers: NDArray[np.int32], report: Reporter
+        self, corpus: ChunkCorpus, features: SequenceFeatures, labels: NDArray[np.int32], report: Reporter
     ) -> CompiledClassifier:
         """Number the features, and train the classifier of tags."""
         offsets, columns = features.learn(
-            corpus._text, answers, backward=self.direction == "backward", min_count=int(self.min_count)
+            corpus._text, labels, backward=self.direction == "backward", min_count=int(self.min_count)
         )
         self._check_min_count(corpus, features.features)
         report(
-            f"{len(corpus):,} sentences, {corpus.n_words:,} words, {answers.max() + 1} tags, "
+            f"{len(corpus):,} sentences, {corpus.n_words:,} words, {labels.max() + 1} tags, "
             f"{features.features:,} features"
         )
-        shape = (len(answers), features.features)
+        shape = (len(labels), features.features)
         rows = sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape)
         model = (
-            self._new_learner(features).fit_reporting(rows, answers, None, report.solver_callback).to_model()
+            self._new_learner(features).fit_reporting(rows, labels, None, report.solver_callback).to_model()
         )
         classifier = compile_unmeasured(model, self.engine, thread_count(self.n_jobs))
         report(f"{classifier}, {classifier.nbytes / 1e6:,.1f} MB")
@@ -207,12 +205,12 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
 
     def _new_learner(self, features: SequenceFeatures) -> PolySVC | PolyLogisticRegression:
         gamma = default_gamma(features) if self.gamma is None else float(self.gamma)
-        others: dict[str, Any] = {"gamma": gamma, "verbose": max(0, int(self.verbose) - 1)}
+        parameters: dict[str, Any] = {"gamma": gamma, "verbose": max(0, int(self.verbose) - 1)}
         if self.learner == "svm" and self.degree > 1:
-            # Most conjunctions of words occur once. A weight for each of them and each tag would take many
-            # times the memory of support vectors, and as much time.
-            others["storage"] = "split"
-        return self._new_row_learner(**others)
+            # Most conjunctions of words occur once. One weight per conjunction and tag would take many times
+            # the memory of the support vectors, without saving time.
+            parameters["storage"] = "split"
+        return self._new_row_learner(**parameters)
 
     # --- Fitted attributes ----------------------------------------------------------------------------
 

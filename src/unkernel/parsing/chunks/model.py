@@ -48,11 +48,11 @@ _POS_COLUMN = 1
 FEATURE_SOURCES: dict[str, Any] = {"word_column": 0, "columns": [("pos", _POS_COLUMN)]}
 _POS_ADVICE = "give the part of speech of each word in its second column, or lists of words with tags"
 _TAG = re.compile("O|[BIES](-.*)?")
-# A feature that occurs in fewer support vectors is summed over support vectors: the conjunctions of such
-# features, with one weight per tag, would fill most of the tables. A smaller limit makes the tables larger
-# but not faster; a larger limit makes them slower.
+# Features that occur in fewer support vectors are rare: engines sum over the support vectors that have them.
+# Weights of their conjunctions, one per tag, would fill most of the tables. A smaller limit makes tables
+# larger but not faster; a larger limit makes them slower.
 _MIN_SUPPORT_VECTORS = 32
-_PEAK_MEMORY_FACTOR = 2  # memory while tables are built, relative to their size
+_PEAK_MEMORY_FACTOR = 2  # peak memory while tables are built, divided by their size
 
 
 def compile_unmeasured(
@@ -195,18 +195,20 @@ class ChunkModel(ParserModel):
     def evaluate(self, source: ChunkSource, *, n_jobs: int | None = None) -> ChunkResult:
         corpus = read_nonempty(source)
         self.check_tags(corpus)
-        _ = self.classifier_._engine  # build it before the clock starts
+        _ = self.classifier_._engine  # build the engine before the clock starts
         start = time.process_time()
         predicted = self.tags(corpus, n_jobs)
         return score_tags(corpus, predicted, self.types, time.process_time() - start)
 
     def tag_faults(self, corpus: ChunkCorpus) -> list[TagFault]:
         check_pos(self.features, corpus)
-        known = self.features.known(0)
-        if known is None or not corpus.n_words:
+        trained_tags = self.features.known(0)  # None if the templates use no parts of speech
+        if trained_tags is None or not corpus.n_words:
             return []
         codes, names = corpus.symbols(_POS_COLUMN)
-        fault = find_tag_fault("2", np.asarray(codes), list(names), known=known, advice=_POS_ADVICE)
+        fault = find_tag_fault(
+            "2", np.asarray(codes), list(names), trained_tags=trained_tags, advice=_POS_ADVICE
+        )
         return [] if fault is None else [fault]
 
     def tags(self, corpus: ChunkCorpus, n_jobs: int | None = None) -> NDArray[np.int32]:
@@ -247,11 +249,11 @@ class ChunkModel(ParserModel):
         from unkernel.parsing.decision_trace import trace_chunks
 
         recoded = np.asarray(recode_chunks(corpus.offsets, self.tags(corpus), self.scheme))
-        answers = np.minimum(np.searchsorted(self.classes, recoded), len(self.classes) - 1)
-        answers = np.where(self.classes[answers] == recoded, answers, -1).astype(np.int32)
+        classes = np.minimum(np.searchsorted(self.classes, recoded), len(self.classes) - 1)
+        classes = np.where(self.classes[classes] == recoded, classes, -1).astype(np.int32)
         backward = self.direction == "backward"
-        offsets, columns = map(np.asarray, self.features.rows(corpus._text, answers, backward=backward))
-        return trace_chunks(corpus, answers, offsets, columns, _TAGS)
+        offsets, columns = map(np.asarray, self.features.rows(corpus._text, classes, backward=backward))
+        return trace_chunks(corpus, classes, offsets, columns, _TAGS)
 
     def _read_untagged(
         self, source: ChunkSource | Sequence[Sequence[str]], pos: Sequence[Sequence[str]] | None
@@ -269,7 +271,7 @@ class ChunkModel(ParserModel):
     # --- Files ----------------------------------------------------------------------------------------
 
     def _store(self) -> tuple[Arrays, dict[str, Any]]:
-        """Store the model of the classifier without its tables, which are large and quick to compile."""
+        """Store the classifier as a model, because its compiled tables are large and quick to build."""
         arrays, settings = model_part(self.classifier_.model)
         arrays |= {_FEATURES + name: np.asarray(array) for name, array in self.features.arrays().items()}
         arrays["classes"] = self.classes
@@ -306,9 +308,8 @@ class ChunkModel(ParserModel):
             classifier_=_compile_within_limit(_read_model(name, arrays, settings), engine),
             parameters=parameters,
         )
-        if len(model.classes) == 0 or not 0 <= model.classes.min() <= model.classes.max() < len(
-            model.tag_names
-        ):
+        n_tags = len(model.tag_names)
+        if len(model.classes) == 0 or not 0 <= model.classes.min() <= model.classes.max() < n_tags:
             raise FormatError(name, 0, 0, "the chunker's tags are not those of its types")
         model.tags(ChunkCorpus.from_words([]))  # raises a ValueError if the classifier has other tags
         return model
@@ -316,15 +317,16 @@ class ChunkModel(ParserModel):
 
 def _compile_within_limit(model: Any, engine: str) -> CompiledClassifier:
     """Compile the model of a file within the memory limit of loading."""
-    allowed = file_memory_limit.get_allowance()
-    if allowed is None:
+    allowance = file_memory_limit.get_allowance()
+    if allowance is None:
         return compile_unmeasured(model, engine)
+    table_bytes = max(int(allowance.left) // _PEAK_MEMORY_FACTOR, 1)
     try:
-        classifier = compile_unmeasured(
-            model, engine, memory=max(int(allowed.left) // _PEAK_MEMORY_FACTOR, 1)
-        )
+        classifier = compile_unmeasured(model, engine, memory=table_bytes)
     except MemoryError as error:
-        raise allowed.refusal("the tables of its classifier would take more memory", np.inf) from error
+        raise allowance.new_limit_error(
+            "the tables of its classifier would take more memory", np.inf
+        ) from error
     file_memory_limit.claim(classifier.nbytes, "the tables of its classifier")
     return classifier
 
@@ -341,14 +343,15 @@ def _are_names(names: list[Any]) -> bool:
 
 
 def check_pos(features: SequenceFeatures, corpus: ChunkCorpus, advice: str = "") -> None:
-    """Raise ValueError for a text of words alone if the templates use parts of speech."""
-    if not (features.known(0) is not None and len(corpus) and corpus.n_columns - corpus.tagged < 2):
+    """Raise ValueError if the templates use parts of speech and a text has none."""
+    has_pos = corpus.n_columns - corpus.tagged >= 2
+    if features.known(0) is None or not len(corpus) or has_pos:
         return
     expected, missing = "a word and its part of speech", "the part of speech"
     if corpus.tagged:
         expected = "a word, its part of speech and its tag"
-        odd = [tag for tag in corpus.symbols(-1)[1] if not _TAG.fullmatch(tag)]
-        missing = f"the tag ({odd[0]!r} is none)" if odd else missing
+        malformed = [tag for tag in corpus.symbols(-1)[1] if not _TAG.fullmatch(tag)]
+        missing = f"the tag ({malformed[0]!r} is none)" if malformed else missing
     raise ValueError(
         f"{corpus.name}: {'2 columns' if corpus.tagged else '1 column'}, where {expected} are expected, as "
         f"the templates look at parts of speech: {missing} is missing{advice}"
@@ -368,7 +371,7 @@ def read_nonempty(source: ChunkSource) -> ChunkCorpus:
 
 
 def mark_tag_column(text: ColumnText, columns: int) -> ChunkCorpus:
-    """Return a corpus to tag; if it has `columns` columns, the tags in its last column will be replaced."""
+    """Return a text as a corpus to tag; the last of `columns` columns has tags, which will be replaced."""
     if text.columns > columns:
         raise ValueError(
             f"{text.file} has {text.columns} columns, and the training text had {columns}; a text has one "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unkernel._core import count_chunks, read_chunk_tags, recode_chunks
 from unkernel.data.frames import frame_of
 from unkernel.data.text.chunks import ChunkCorpus
-from unkernel.parsing.score_figures import per_second, percentage
+from unkernel.parsing.score_figures import compute_percentage, compute_rate
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,8 @@ def _format_line(name: str, counts: ChunkCounts) -> str:
     return f"{name:10} {shares} {counts.found:9,} {counts.right:9,}"
 
 
-def _compute_percent(part: int, whole: int) -> float:
-    return percentage(part, whole, of_none=0.0)
+def _compute_percent(part: int, total: int) -> float:
+    return compute_percentage(part, total, default=0.0)
 
 
 def compare_chunks(right: ChunkCorpus, found: ChunkCorpus) -> ChunkResult:
@@ -207,7 +207,7 @@ def compare_chunks(right: ChunkCorpus, found: ChunkCorpus) -> ChunkResult:
 
 
 def read_tags(corpus: ChunkCorpus, types: list[str]) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the tags of a corpus in IOB2, and all types of chunks, beginning with the known `types`."""
+    """Return the tags of a corpus in IOB2, and all types of chunks: `types`, followed by new ones."""
     if not len(corpus):
         return np.empty(0, np.int32), types
     if not corpus.tagged:
@@ -219,23 +219,26 @@ def read_tags(corpus: ChunkCorpus, types: list[str]) -> tuple[NDArray[np.int32],
 def score_tags(
     corpus: ChunkCorpus, predicted: NDArray[np.int32], types: list[str], seconds: float = 0.0
 ) -> ChunkResult:
-    """Score tags in IOB2, whose types are `types`, against the tags of a corpus."""
+    """Score predicted tags, in IOB2 with the chunk types `types`, against the tags of a corpus."""
     gold_tags, all_types = read_tags(corpus, types)
-    counted: tuple[Any, int] = count_chunks(corpus.offsets, gold_tags, predicted, len(all_types))
-    counts, equal = np.asarray(counted[0]), counted[1]
+    counts_and_equal: tuple[Any, int] = count_chunks(corpus.offsets, gold_tags, predicted, len(all_types))
+    counts, n_equal_tags = np.asarray(counts_and_equal[0]), counts_and_equal[1]
     total = ChunkCounts(*(int(number) for number in counts.sum(axis=0)))
-    seen = [i for i in range(len(all_types)) if counts[i].any()]
+    occurring = [type_index for type_index in range(len(all_types)) if counts[type_index].any()]
     return ChunkResult(
         f1=total.f1,
         precision=total.precision,
         recall=total.recall,
-        accuracy=_compute_percent(equal, corpus.n_words),
-        per_type={all_types[i]: ChunkCounts(*(int(number) for number in counts[i])) for i in seen},
+        accuracy=_compute_percent(n_equal_tags, corpus.n_words),
+        per_type={
+            all_types[type_index]: ChunkCounts(*(int(number) for number in counts[type_index]))
+            for type_index in occurring
+        },
         found=total.found,
         right=total.right,
         correct=total.correct,
         sentences=len(corpus),
         tokens=corpus.n_words,
-        sentences_per_second=per_second(len(corpus), seconds),
-        tokens_per_second=per_second(corpus.n_words, seconds),
+        sentences_per_second=compute_rate(len(corpus), seconds),
+        tokens_per_second=compute_rate(corpus.n_words, seconds),
     )

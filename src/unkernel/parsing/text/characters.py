@@ -1,4 +1,4 @@
-"""The kinds of all characters: a table of Unicode that is part of a tokenizer's file."""
+"""The kinds of all characters: a table of Unicode that is part of the file of a tokenizer."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ BLANK, LINE_END = 0, 1  # LINE_END is a kind of runs of blanks, not of single ch
 _OTHER, _UPPER, _LOWER, _LETTER, _DIGIT, _MARK = range(6)  # shapes
 _SHAPES = {"Lu": _UPPER, "Lt": _UPPER, "Ll": _LOWER, "Lm": _LETTER, "Lo": _LETTER}
 _SHAPES |= {"Nd": _DIGIT, "Mn": _MARK, "Mc": _MARK, "Me": _MARK}
-_OWN_KINDS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")  # scripts of letters with kinds of their own
+_SCRIPT_KINDS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")  # scripts with a separate kind
 _MAX_KINDS = 256
-_MIN_COUNT = 10  # occurrences of a punctuation character that has a kind of its own
-_PAGE_SIZE = 256
+_MIN_COUNT = 10  # occurrences of a punctuation character with a separate kind
+_PAGE_SIZE = 256  # code points
 
 
 def build_character_tables(text: str) -> dict[str, NDArray[Any]]:
-    """Return the kinds of all characters; frequent punctuation of the text has kinds of its own."""
+    """Return the kinds of all characters; frequent punctuation characters of `text` have separate kinds."""
     names, kinds = _find_general_kinds()
     kinds = kinds.copy()
     shapes = [_OTHER, _OTHER, *(_SHAPES.get(name[:2], _OTHER) for name in names)]
     frequent = [c for c, times in Counter(text).most_common() if times >= _MIN_COUNT]
     for character in frequent:
-        makes_words = unicodedata.category(character) in _SHAPES
-        if len(shapes) < _MAX_KINDS and kinds[ord(character)] != BLANK and not makes_words:
+        is_word_character = unicodedata.category(character) in _SHAPES
+        if len(shapes) < _MAX_KINDS and kinds[ord(character)] != BLANK and not is_word_character:
             kinds[ord(character)] = len(shapes)
             shapes.append(_OTHER)
     pages, numbers = np.unique(kinds.reshape(-1, _PAGE_SIZE), axis=0, return_inverse=True)
@@ -42,13 +42,13 @@ def build_character_tables(text: str) -> dict[str, NDArray[Any]]:
 
 
 def is_blank(character: str) -> bool:
-    """Return whether this is white space, or NUL, which a column cannot contain."""
+    """Return whether a character is white space or NUL, which columns of CoNLL-U cannot contain."""
     return character.isspace() or character == "\0"
 
 
 @cache
 def _find_general_kinds() -> tuple[list[str], NDArray[np.uint8]]:
-    """Return the names of kinds, from number 2 on, and the kind of each code point."""
+    """Return the names of the kinds from 2 on, and the kind of each code point, 0 for blanks."""
     names: dict[str, int] = {}
     kinds = np.zeros(sys.maxunicode + 1, np.uint8)
     for code in range(sys.maxunicode + 1):
@@ -63,7 +63,7 @@ def _name_kind(character: str) -> str:
     if category != "Lo":
         return category
     script = unicodedata.name(character, "").split(" ")[0].split("-")[0]
-    return f"Lo {script}" if script in _OWN_KINDS else category
+    return f"Lo {script}" if script in _SCRIPT_KINDS else category
 
 
 @cache
@@ -79,7 +79,7 @@ def _has_lower(code: int) -> bool:
 
 
 def lower(text: str, cases: NDArray[np.uint32]) -> str:
-    """Return the text in lower case, character by character, by the table `cases`."""
+    """Return a text in lower case, character by character, with the table `cases` of a tokenizer."""
     if text.isascii():
         return text.lower()
     lower_of = dict(zip(cases[::2].tolist(), cases[1::2].tolist(), strict=True))

@@ -30,8 +30,8 @@ Text = Source | Treebank | Iterable[str | Iterable[str]]
 _PLAIN = str.maketrans(
     string.ascii_uppercase + string.digits, string.ascii_lowercase + "0" * len(string.digits)
 )
-_END, _RARE = 0, 1  # tokens without a cluster: the end of a sentence, a rare word
-_SNIFFED_BYTES = 1 << 12  # bytes that tell a model from text
+_END, _RARE = 0, 1  # tokens without a cluster, numbered after all words: sentence ends, rare words
+_SNIFFED_BYTES = 1 << 12  # bytes at the beginning of a file that show whether it is a model
 _MIN_MOVED_SHARE = 0.002  # training ends when a smaller share of the words moves
 
 
@@ -94,13 +94,13 @@ class WordClusters(SavedFile):
         return len(self.words)
 
     def __getitem__(self, word: str) -> int | None:
-        """Return the cluster of a word; None if it has none."""
-        place = self._places.get(plain_form(word))
-        return None if place is None else int(self.clusters[place])
+        """Return the cluster of a word; None for unknown words."""
+        index = self._index_of_word.get(plain_form(word))
+        return None if index is None else int(self.clusters[index])
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        return {word: place for place, word in enumerate(self.words)}
+    def _index_of_word(self) -> dict[str, int]:
+        return {word: index for index, word in enumerate(self.words)}
 
     def __repr__(self) -> str:
         return f"WordClusters({len(self)} words, {len(np.unique(self.clusters))} clusters)"
@@ -119,8 +119,9 @@ class WordClusters(SavedFile):
         Parameters
         ----------
         *texts : path, open file, Treebank, or sentences
-            Texts. A file has one sentence per line, with spaces between words, or is CoNLL-U if its name says
-            so; it may be compressed. Sentences are lists of words, or strings with spaces between words.
+            Texts. A file has one sentence per line, with spaces between words, or is CoNLL-U if its name
+            contains ``.conllu``; it may be compressed. Sentences are lists of words, or strings with spaces
+            between words.
         n_clusters : int, default=256
             Number of clusters.
         min_count : int, default=3
@@ -164,7 +165,7 @@ class WordClusters(SavedFile):
 
     @classmethod
     def from_lexicon(cls, lexicon: Lexicon) -> Self:
-        """Make clusters from what :meth:`to_lexicon` returned.
+        """Make clusters from the result of :meth:`to_lexicon`.
 
         Parameters
         ----------
@@ -199,27 +200,30 @@ class WordClusters(SavedFile):
 
 
 def get_clusters(
-    given: WordClusters | str | os.PathLike[str] | None,
+    clusters: WordClusters | str | os.PathLike[str] | None,
     bank: Treebank,
     on_progress: Callable[[str], None] | None = None,
 ) -> WordClusters | None:
-    """Return given clusters, load them from a file, or learn them from a text and the treebank."""
-    if given is None or isinstance(given, WordClusters):
-        return given
-    if _is_model(given):
-        return WordClusters.load(given)
-    return WordClusters.learn(given, bank, on_progress=on_progress)
+    """Return the value of a parameter `clusters` as clusters.
+
+    A path is a file of clusters, or a text: clusters are then learned from the text and the treebank.
+    """
+    if clusters is None or isinstance(clusters, WordClusters):
+        return clusters
+    if _is_model(clusters):
+        return WordClusters.load(clusters)
+    return WordClusters.learn(clusters, bank, on_progress=on_progress)
 
 
 def _is_model(path: str | os.PathLike[str]) -> bool:
-    """Return whether this is a model file, by its name or its content."""
+    """Return whether a file is a model, by its suffix or its content."""
     with Path(path).open("rb") as file:
         return Path(path).suffix == ".uk" or container.begins_as_model(file.read(_SNIFFED_BYTES))
 
 
 @dataclass(frozen=True)
 class _Words:
-    """A text: the number of each word, the words by number, and where sentences begin."""
+    """A text: the index of each word in `names`, and the positions at which sentences begin."""
 
     numbers: NDArray[np.int32]
     names: list[str]
@@ -255,25 +259,25 @@ def _read_file(file: Source) -> _Words:
 
 
 def _count_words(texts: list[_Words], min_count: int) -> tuple[NDArray[np.int32], list[str]]:
-    """Return all texts as numbers of words, with sentence ends, and the words, most frequent first."""
-    known: dict[str, int] = {}
-    codes = [
-        np.array([known.setdefault(plain_form(name), len(known)) for name in text.names], np.int64)[
-            text.numbers
-        ]
-        for text in texts
-    ]
-    counts = sum(
-        (np.bincount(text_codes, minlength=len(known)) for text_codes in codes),
-        np.zeros(len(known), np.int64),
-    )
+    """Return the tokens of all texts, including sentence ends, and the words, most frequent first.
+
+    A token is the index of a word, or the number of words plus ``_END`` or ``_RARE``.
+    """
+    code_of: dict[str, int] = {}
+    codes = []
+    for text in texts:
+        name_codes = [code_of.setdefault(plain_form(name), len(code_of)) for name in text.names]
+        codes.append(np.array(name_codes, np.int64)[text.numbers])
+    counts = np.zeros(len(code_of), np.int64)
+    for text_codes in codes:
+        counts += np.bincount(text_codes, minlength=len(code_of))
     order = np.argsort(-counts, kind="stable")
     order = order[counts[order] >= min_count]
-    rank = np.full(len(known), len(order) + _RARE, np.int32)
+    rank = np.full(len(code_of), len(order) + _RARE, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     end = np.int32(len(order) + _END)
     tokens = [
         np.insert(rank[text_codes], text.begins, end) for text_codes, text in zip(codes, texts, strict=True)
     ]
-    names = list(known)
+    names = list(code_of)
     return np.concatenate([*tokens, np.array([end], np.int32)]), [names[word] for word in order.tolist()]

@@ -10,7 +10,7 @@ from unkernel._core import ColumnText
 from unkernel.data.text.columns import parse_text
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.text.gold_text import original_text
-from unkernel.parsing.text.spacy_columns import spacy_columns
+from unkernel.parsing.text.spacy_columns import make_spacy_columns
 from unkernel.parsing.text.tokenizer_model import TEXT_NAME
 
 
@@ -36,7 +36,7 @@ class Document(Treebank):
 
     @classmethod
     def _from_conllu(cls, conllu: bytes) -> Self:
-        """Make a document from what a parser wrote; it is read when its sentences are needed."""
+        """Make a document from CoNLL-U, which is parsed when the sentences are first needed."""
         document = cls.__new__(cls)
         document._conllu = conllu
         return document
@@ -66,11 +66,11 @@ class Document(Treebank):
     def to_spacy(self, vocab: Any = None) -> Any:
         """Convert the document to a ``spacy.tokens.Doc``.
 
-        The ``Doc`` has the text of the document, with all its blanks, so the offsets of its tokens are those
-        of the text. Its tokens are the words. Where the words of a multiword token are not parts of it
+        The ``Doc`` has the text of the document with all its blanks, so that its tokens have the same offsets
+        as in the text. Its tokens are the words. Where the words of a multiword token are not parts of it
         (French ``du``: ``de le``), the multiword token is one token of the ``Doc``, with the head, the
         dependency and the part of speech of its topmost word, and with the lemmas (``de le``), tags (``P_D``)
-        and features of all. Blanks other than a single space are tokens of their own, as in spaCy.
+        and features of all its words. Blanks other than a single space are separate tokens, as in spaCy.
 
         Parameters
         ----------
@@ -92,4 +92,4 @@ class Document(Treebank):
             tokens: Any = importlib.import_module("spacy.tokens")
         except ImportError as error:
             raise ImportError("to_spacy needs spaCy: pip install spacy") from error
-        return tokens.Doc(spacy.vocab.Vocab() if vocab is None else vocab, **spacy_columns(self))
+        return tokens.Doc(spacy.vocab.Vocab() if vocab is None else vocab, **make_spacy_columns(self))

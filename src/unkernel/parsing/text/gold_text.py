@@ -19,11 +19,11 @@ from unkernel.parsing.text.characters import is_blank
 TOKEN, SENTENCE = 1, 2  # kinds of ends
 _PARAGRAPH = ("newpar", "newdoc")
 _LINE_WIDTH = 80
-_MAX_LAYOUT_SENTENCES = 20  # sentences of a paragraph before its layout changes
+_MAX_LAYOUT_SENTENCES = 20  # longer paragraphs change their layout
 
 
 class GoldToken(NamedTuple):
-    """A token: its form, whether a blank follows, and its words if there are several."""
+    """A token: its form, whether a blank follows, and the words of a multiword token."""
 
     form: str
     blank_follows: bool
@@ -79,7 +79,7 @@ def read_gold_sentences(bank: Treebank) -> list[GoldSentence]:
     return sentences
 
 
-def check_tells_blanks(bank: Treebank, sentences: Sequence[GoldSentence]) -> None:
+def warn_of_unknown_blanks(bank: Treebank, sentences: Sequence[GoldSentence]) -> None:
     """Warn if a treebank has punctuation but no information about blanks before it."""
     tokens = [token for sentence in sentences for token in sentence.tokens]
     if not all(token.blank_follows for token in tokens) or any(
@@ -99,7 +99,7 @@ def _is_punctuation(form: str) -> bool:
 
 
 def _read_comments(sentence: Sentence) -> tuple[bool, str]:
-    """Return whether a paragraph begins, and the text; empty if no comment has it."""
+    """Return whether a paragraph begins with the sentence, and its ``# text``, empty if it has none."""
     begins, text = False, ""
     for comment in sentence.comments:
         key, _, value = comment.partition("=")
@@ -119,42 +119,43 @@ def _warn_of_contradictions(name: str, contradicted: list[Sentence]) -> None:
 
 
 def read_gold_tokens(sentence: Sentence) -> list[GoldToken]:
+    """Return the tokens of a sentence; blanks follow ``SpaceAfter``."""
     tokens: list[GoldToken] = []
-    until = 0  # the last word of the multiword token that is being read
+    last_word = 0  # number of the last word of the current multiword token
     for line in str(sentence).split("\n"):
         columns = line.split("\t")
         if line.startswith("#") or len(columns) < 2 or "." in columns[0]:
             continue
-        follows = "SpaceAfter=No" not in columns[-1].split("|")
+        blank_follows = "SpaceAfter=No" not in columns[-1].split("|")
         first, _, last = columns[0].partition("-")
         if last:
-            until = int(last)
-            tokens.append(GoldToken(columns[1], follows))
-        elif int(first) > until:
-            tokens.append(GoldToken(columns[1], follows))
+            last_word = int(last)
+            tokens.append(GoldToken(columns[1], blank_follows))
+        elif int(first) > last_word:
+            tokens.append(GoldToken(columns[1], blank_follows))
         else:
             tokens[-1] = tokens[-1]._replace(words=(*tokens[-1].words, columns[1]))
     return tokens
 
 
 def _align(tokens: list[GoldToken], text: str) -> list[GoldToken] | None:
-    """Return the tokens, marked where a blank follows in the text; None if the text has other tokens."""
-    aligned, at = [], 0
+    """Return the tokens with the blanks of a text; None if the text does not consist of these tokens."""
+    aligned, position = [], 0
     for token in tokens:
-        if not text.startswith(token.form, at):
+        if not text.startswith(token.form, position):
             return None
-        at = end = at + len(token.form)
-        while at < len(text) and is_blank(text[at]):
-            at += 1
-        aligned.append(token._replace(blank_follows=at > end))
-    if at < len(text):
+        position = end = position + len(token.form)
+        while position < len(text) and is_blank(text[position]):
+            position += 1
+        aligned.append(token._replace(blank_follows=position > end))
+    if position < len(text):
         return None
     aligned[-1] = aligned[-1]._replace(blank_follows=tokens[-1].blank_follows)
     return aligned
 
 
 def _strip_forms(tokens: Iterable[GoldToken]) -> list[GoldToken]:
-    """Strip blanks from forms, and drop forms that consist of blanks."""
+    """Strip blanks from forms, and drop tokens that consist of blanks."""
     stripped = (token._replace(form=token.form.strip()) for token in tokens)
     return [token for token in stripped if token.form]
 
@@ -162,13 +163,13 @@ def _strip_forms(tokens: Iterable[GoldToken]) -> list[GoldToken]:
 def build_gold_text(sentences: Sequence[GoldSentence], *, layouts: Sequence[int] = (0,)) -> GoldText:
     """Join sentences into a text, with a blank between them and a blank line before a paragraph.
 
-    Paragraphs, or parts of long ones, have `layouts` in turn: 0 has no line ends, 1 has a line end after each
-    sentence, 2 breaks long lines.
+    Paragraphs, or parts of long paragraphs, use `layouts` in turn: 0 has no line ends, 1 has a line end after
+    each sentence, 2 breaks long lines.
     """
     pieces: list[str] = []
     ends, boundaries, words = [], [], []
     size = column = 0
-    for sentence, layout, is_last in _lay_out(sentences, layouts):
+    for sentence, layout, ends_paragraph in _lay_out(sentences, layouts):
         for number, token in enumerate(sentence.tokens):
             ends_sentence = number == len(sentence.tokens) - 1
             size += len(token.form.encode())
@@ -180,7 +181,10 @@ def build_gold_text(sentences: Sequence[GoldSentence], *, layouts: Sequence[int]
             if blank and layout == 2 and column > _LINE_WIDTH:
                 blank, column = "\n", 0
             if ends_sentence:
-                blank = "\n\n" if is_last else "\n" if layout == 1 else blank
+                if ends_paragraph:
+                    blank = "\n\n"
+                elif layout == 1:
+                    blank = "\n"
             column += len(blank)
             size += len(blank)
             pieces += [token.form, blank]
@@ -191,14 +195,15 @@ def build_gold_text(sentences: Sequence[GoldSentence], *, layouts: Sequence[int]
 def _lay_out(
     sentences: Sequence[GoldSentence], layouts: Sequence[int]
 ) -> Iterator[tuple[GoldSentence, int, bool]]:
-    turn = since = 0
+    """Yield each sentence with its layout, and whether it is the last one of a paragraph."""
+    layout_index = n_sentences = 0
     for number, sentence in enumerate(sentences):
-        since += 1
-        if sentence.begins_paragraph or since > _MAX_LAYOUT_SENTENCES:
-            turn, since = turn + 1, 0
-        following = sentences[number + 1 : number + 2]
-        is_last = not following or following[0].begins_paragraph
-        yield sentence, layouts[turn % len(layouts)], is_last
+        n_sentences += 1
+        if sentence.begins_paragraph or n_sentences > _MAX_LAYOUT_SENTENCES:
+            layout_index, n_sentences = layout_index + 1, 0
+        next_sentences = sentences[number + 1 : number + 2]
+        ends_paragraph = not next_sentences or next_sentences[0].begins_paragraph
+        yield sentence, layouts[layout_index % len(layouts)], ends_paragraph
 
 
 def plain_text(bank: Treebank) -> str:
@@ -252,7 +257,7 @@ def original_text(bank: Treebank) -> str:
 
 
 class TextToken(NamedTuple):
-    """A token with the blanks around it, and the places of its words in the sentence."""
+    """A token with the blanks around it, and the indices of its words in the sentence."""
 
     before: str
     form: str
@@ -262,17 +267,19 @@ class TextToken(NamedTuple):
 
 def text_tokens(sentence: Sentence) -> Iterator[TextToken]:
     """Yield the tokens of a sentence, with the blanks of the text."""
-    until = 0
+    last_word = 0  # number of the last word of the previous token
     for line in str(sentence).split("\n"):
         columns = line.split("\t")
         first, _, last = columns[0].partition("-")
-        if line.startswith("#") or len(columns) < 2 or "." in first or (not last and int(first) <= until):
+        if line.startswith("#") or len(columns) < 2 or "." in first:
             continue
-        until = int(last or first)
+        if not last and int(first) <= last_word:  # a word of a multiword token
+            continue
+        last_word = int(last or first)
         misc = dict(item.partition("=")[::2] for item in columns[-1].split("|"))
         after = "" if misc.get("SpaceAfter") == "No" else _unescape(misc.get("SpacesAfter", " "))
         before = _unescape(misc.get("SpacesBefore", ""))
-        yield TextToken(before, columns[1], after, range(int(first) - 1, until))
+        yield TextToken(before, columns[1], after, range(int(first) - 1, last_word))
 
 
 def _unescape(blanks: str) -> str:

@@ -22,28 +22,26 @@ def jackknife_tags(
 ) -> Treebank:
     """Divide a treebank into `folds` parts, and tag each part by a tagger trained on the other parts.
 
-    A parser that learns from gold tags trusts tags too much, because predicted tags contain errors. Parts
-    consist of neighbouring sentences, which share words. Only `columns` are tagged. A treebank of fewer than
-    two sentences is returned as it is.
+    A parser that learns from gold tags relies on tags too much, because predicted tags contain errors. Each
+    part consists of consecutive sentences, because neighbouring sentences share words. Only `columns` are
+    tagged. A treebank of fewer than two sentences is returned unchanged.
     """
     ends = np.linspace(0, len(bank), min(folds, len(bank)) + 1).astype(int)
     if len(ends) < 3:
         return bank
     pieces = []
     for number, (begin, end) in enumerate(pairwise(ends), 1):
-        fold, rest = bank[begin:end], bank[[*range(begin), *range(end, len(bank))]]
-        pieces.append(_tag_fold(fold, rest, tagger, columns).to_bytes())
+        fold, others = bank[begin:end], bank[[*range(begin), *range(end, len(bank))]]
+        pieces.append(_tag_fold(fold, others, tagger, columns).to_bytes())
         report(f"part {number} of {len(ends) - 1} tagged", share=number / (len(ends) - 1))
     return Treebank._of(parse_text(b"".join(pieces), "conllu", name=bank.name))
 
 
-def _tag_fold(fold: Treebank, rest: Treebank, tagger: Tagger, columns: Sequence[str]) -> Treebank:
-    """Tag the sentences of a fold by a tagger trained on the rest; return them unchanged if the rest has no
-    tags.
-    """
-    trained_columns = [name for name in find_tagged_columns(rest) if name in columns]
+def _tag_fold(fold: Treebank, others: Treebank, tagger: Tagger, columns: Sequence[str]) -> Treebank:
+    """Tag a fold by a tagger that is trained on `others`; return it unchanged if `others` has no tags."""
+    trained_columns = [name for name in find_tagged_columns(others) if name in columns]
     if not trained_columns:
         return fold
     learner: Tagger = clone(tagger)
     learner.set_params(columns=trained_columns, epochs=min(int(tagger.epochs), _MAX_EPOCHS), verbose=0)
-    return learner.fit(rest).tag(fold)
+    return learner.fit(others).tag(fold)

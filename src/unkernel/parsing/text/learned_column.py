@@ -33,7 +33,7 @@ def find_tagged_columns(bank: Treebank) -> list[str]:
     return [name for name in TAGGED if set(bank.symbols(name)[1]) - {"_"}]
 
 
-def feature_sources(names: Sequence[str], lexicons: Lexicons) -> dict[str, Any]:
+def list_feature_sources(names: Sequence[str], lexicons: Lexicons) -> dict[str, Any]:
     """Return the sources of the features of a column: words, earlier columns and lexicons."""
     return {
         "word_column": _WORD_COLUMN,
@@ -44,7 +44,7 @@ def feature_sources(names: Sequence[str], lexicons: Lexicons) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class CertainClasses:
-    """Words with the same class in any context; one entry for each word and part."""
+    """Words that always get the same class in a part; one entry for each word and part."""
 
     words: list[str]
     parts: NDArray[np.int32]
@@ -61,17 +61,17 @@ class LearnedColumn:
         Name of the column, such as ``"upos"``.
     templates : str
         The text of the feature templates.
-    before : tuple of str
-        The columns that are filled before this one, which its features use.
+    earlier : tuple of str
+        The columns that are predicted before this one, which its features use.
     features : SequenceFeatures
     lexicons : list
         Lexicons of words: name, words and values.
     names : list of str
         The classes: tags, or edits that make lemmas.
     split : int
-        How many of the earlier columns split the decisions into parts.
+        Number of earlier columns whose classes select the part, that is, the classifier.
     cases : list of (list of int, int)
-        Combinations of classes of these columns, and the part that decides for each.
+        Combinations of classes of these columns, each with its part.
     classes : list of list of int
         The classes that each part chooses among.
     classifiers : list of CompiledClassifier or None
@@ -82,7 +82,7 @@ class LearnedColumn:
 
     name: str
     templates: str
-    before: tuple[str, ...]
+    earlier: tuple[str, ...]
     features: SequenceFeatures
     lexicons: Lexicons
     names: list[str]
@@ -94,7 +94,7 @@ class LearnedColumn:
 
     @cached_property
     def native(self) -> TagColumn:
-        """The column as the core takes it."""
+        """The column in the form that the core uses."""
         return TagColumn(
             self.features,
             text_column=COLUMNS.index(self.name),
@@ -106,9 +106,9 @@ class LearnedColumn:
         )
 
     def with_lexicons(self, lexicons: Lexicons) -> Self:
-        """Return the same features and weights with other lexicons."""
+        """Return a column with the same features and classifiers, and other lexicons."""
         arrays = {key: np.asarray(array) for key, array in self.features.arrays().items()}
-        sources = feature_sources(self.before, lexicons)
+        sources = list_feature_sources(self.earlier, lexicons)
         features = restored_sequence_features(
             self.templates, self.name, arrays, int(self.features.features), **sources
         )
@@ -145,9 +145,13 @@ class LearnedColumn:
 
 
 def restore_column(
-    file: str, stored: dict[str, Any], before: list[str], arrays: Arrays, parts: dict[str, CompiledClassifier]
+    file: str,
+    stored: dict[str, Any],
+    earlier: list[str],
+    arrays: Arrays,
+    parts: dict[str, CompiledClassifier],
 ) -> LearnedColumn:
-    """Make a column from what :meth:`LearnedColumn.store` returned; ValueError if it is damaged."""
+    """Make a column from the result of :meth:`LearnedColumn.store`; ValueError if it is damaged."""
     name, templates = stored["name"], str(stored["templates"])
     lexicons: Lexicons = [
         (lexicon, _restore_lexicon(file, _make_lexicon_prefix(name, lexicon), arrays))
@@ -157,7 +161,7 @@ def restore_column(
         key: np.ascontiguousarray(array) for key, array in select_arrays(arrays, f"{name}.features.").items()
     }
     features = restored_sequence_features(
-        templates, file, feature_arrays, int(stored["features"]), **feature_sources(before, lexicons)
+        templates, file, feature_arrays, int(stored["features"]), **list_feature_sources(earlier, lexicons)
     )
     names = unpack_strings(file, arrays, f"{name}.names")
     if name == LEMMA and not all(map(_EDIT.fullmatch, names)):
@@ -165,7 +169,7 @@ def restore_column(
     return LearnedColumn(
         name=name,
         templates=templates,
-        before=tuple(before),
+        earlier=tuple(earlier),
         features=features,
         lexicons=lexicons,
         names=names,

@@ -1,8 +1,8 @@
 """Lemmas as edits of words, the classes of a lemmatizer.
 
-An edit takes the word as it is, in lower case or with a capital first letter, cuts letters off both ends and
-adds others: ``running`` becomes ``run`` by cutting four letters off its end. One edit serves many words, also
-words that did not occur in training.
+An edit changes the case of a word (to lower case, to a capital first letter, or not at all), cuts letters off
+both ends and adds letters there: ``running`` becomes ``run`` by cutting four letters off its end. Many words
+share an edit, also words that did not occur in training.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 _CASES: dict[str, Callable[[str], str]] = {
-    "k": lambda form: form,  # kept
+    "k": lambda form: form,  # unchanged
     "l": str.lower,
     "c": str.capitalize,
 }
-_WHOLE = "="
+_NEW_WORD = "="  # begins an edit that replaces the whole word
 
 
 @lru_cache(maxsize=1 << 16)
@@ -30,7 +30,7 @@ def find_edit(form: str, lemma: str) -> str:
     """
     edits = [_find_edit_with_case(case, change(form), lemma) for case, change in _CASES.items()]
     possible = [edit for edit in edits if edit is not None]
-    return min(possible, key=len) if possible else _WHOLE + lemma
+    return min(possible, key=len) if possible else _NEW_WORD + lemma
 
 
 def _find_edit_with_case(case: str, form: str, lemma: str) -> str | None:
@@ -38,8 +38,8 @@ def _find_edit_with_case(case: str, form: str, lemma: str) -> str | None:
     if not match.size:
         return None
     before = lemma[: match.b]
-    behind = lemma[match.b + match.size :]
-    return f"{case}:{match.a}:{len(form) - match.a - match.size}:{len(before)}:{before}{behind}"
+    after = lemma[match.b + match.size :]
+    return f"{case}:{match.a}:{len(form) - match.a - match.size}:{len(before)}:{before}{after}"
 
 
 @lru_cache(maxsize=1 << 16)
@@ -51,11 +51,11 @@ def apply_edit(edit: str, form: str) -> str:
     >>> apply_edit("l:0:1:0:", "Cats"), apply_edit("=be", "were"), apply_edit("k:0:4:0:", "a")
     ('cat', 'be', 'a')
     """
-    if edit.startswith(_WHOLE):
-        return edit[len(_WHOLE) :]
-    case, cut_before, cut_behind, added_before, added = edit.split(":", 4)
+    if edit.startswith(_NEW_WORD):
+        return edit[len(_NEW_WORD) :]
+    case, cut_before, cut_after, added_before, added = edit.split(":", 4)
     changed = _CASES[case](form)
-    begin, end = int(cut_before), len(changed) - int(cut_behind)
+    begin, end = int(cut_before), len(changed) - int(cut_after)
     if begin >= end:
         return form
     return added[: int(added_before)] + changed[begin:end] + added[int(added_before) :]

@@ -1,7 +1,8 @@
 """Accuracy of splitting, tagging and parsing: the measures of the CoNLL 2018 shared task.
 
-A tag or a head is correct if the aligned word has the same. F1 is the harmonic mean of precision (the share
-of correct words among all words of the output) and recall (their share among all words of the treebank).
+A tag or head of the output is correct if the aligned word of the treebank has the same tag or head. F1 is the
+harmonic mean of precision (correct words divided by all words of the output) and recall (correct words
+divided by all words of the treebank).
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from unkernel.data.frames import frame_of
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.arc_eager.model import TreebankSource, as_treebank
 from unkernel.parsing.input_checks import check_not_empty
-from unkernel.parsing.score_figures import per_second, percentage
+from unkernel.parsing.score_figures import compute_percentage, compute_rate
 from unkernel.parsing.text.aligned_words import AlignedTexts, AlignedWord, Span
 from unkernel.parsing.text.learned_column import find_tagged_columns
 
-# The features of Universal Dependencies, version 2; features of single languages do not count.
+# The features of Universal Dependencies, version 2. Features of single languages are not compared.
 _UNIVERSAL_FEATURES = {
     "PronType", "NumType", "Poss", "Reflex", "Foreign", "Abbr", "Gender", "Animacy", "Number", "Case",
     "Definite", "Degree", "VerbForm", "Mood", "Tense", "Aspect", "Voice", "Evident", "Polarity", "Person",
@@ -35,7 +36,7 @@ ALL_MEASURES = (*SPLITTING, "upos", "xpos", "ufeats", "all_tags", "lemmas", "uas
 
 
 def list_measures(columns: Sequence[str], *, trees: bool = True) -> tuple[str, ...]:
-    """Return the measures of these columns of tags, and of trees.
+    """Return the names of all measures that need only these columns of tags and, with `trees`, trees.
 
     >>> list_measures(["upos", "lemma"])
     ('tokens', 'sentences', 'words', 'upos', 'lemmas', 'uas', 'las')
@@ -80,17 +81,17 @@ class Score:
     @property
     def precision(self) -> float:
         """Percentage of the items in the output that are correct."""
-        return percentage(self.n_right, self.n_found)
+        return compute_percentage(self.n_right, self.n_found)
 
     @property
     def recall(self) -> float:
         """Percentage of the annotated items that were found."""
-        return percentage(self.n_right, self.n_gold)
+        return compute_percentage(self.n_right, self.n_gold)
 
     @property
     def f1(self) -> float:
         """Harmonic mean of precision and recall, in percent."""
-        return percentage(2 * self.n_right, self.n_found + self.n_gold)
+        return compute_percentage(2 * self.n_right, self.n_found + self.n_gold)
 
     def __str__(self) -> str:
         return f"{self.f1:.2f} %"
@@ -161,7 +162,7 @@ class TextResult:
     @property
     def words_per_second(self) -> float:
         """Number of words per second of CPU time."""
-        return per_second(self.words.n_found, self.seconds)
+        return compute_rate(self.words.n_found, self.seconds)
 
     def scores(self) -> dict[str, Score]:
         """Return the meaningful scores by name.
@@ -260,27 +261,29 @@ def compare_text(
     bank, answer = as_treebank(gold), as_treebank(found)
     check_not_empty(bank.name, len(bank))
     texts = AlignedTexts(bank, answer)
-    same_head = texts.same_head
     annotated = list_measures(find_tagged_columns(bank), trees=bool((bank.heads >= 0).any()))
 
     def score(is_correct: Callable[[AlignedWord, AlignedWord], bool]) -> Score:
-        count = sum(is_correct(gold, found) for gold, found in texts.pairs)
-        return Score(len(texts.gold.words), len(texts.found.words), count)
+        count = sum(is_correct(gold, predicted) for gold, predicted in texts.pairs)
+        return Score(len(texts.gold.words), len(texts.predicted.words), count)
 
-    def same(read: Callable[[AlignedWord], Any]) -> Callable[[AlignedWord, AlignedWord], bool]:
-        return lambda gold, found: read(gold) == read(found)
+    def have_same(read: Callable[[AlignedWord], Any]) -> Callable[[AlignedWord, AlignedWord], bool]:
+        return lambda gold, predicted: read(gold) == read(predicted)
+
+    def has_correct_arc(gold: AlignedWord, predicted: AlignedWord) -> bool:
+        return texts.have_same_head(gold, predicted) and _get_relation(gold) == _get_relation(predicted)
 
     return TextResult(
-        tokens=_score_spans(texts.gold.tokens, texts.found.tokens),
-        sentences=_score_spans(texts.gold.sentences, texts.found.sentences),
-        words=score(lambda gold, found: True),
-        upos=score(same(lambda word: word.columns[3])),
-        xpos=score(same(lambda word: word.columns[4])),
-        ufeats=score(same(_list_universal_features)),
-        all_tags=score(same(lambda word: (*word.columns[3:5], _list_universal_features(word)))),
-        lemmas=score(lambda gold, found: gold.columns[2] in ("_", found.columns[2])),
-        uas=score(same_head),
-        las=score(lambda gold, found: same_head(gold, found) and _get_relation(gold) == _get_relation(found)),
+        tokens=_score_spans(texts.gold.tokens, texts.predicted.tokens),
+        sentences=_score_spans(texts.gold.sentences, texts.predicted.sentences),
+        words=score(lambda gold, predicted: True),
+        upos=score(have_same(lambda word: word.columns[3])),
+        xpos=score(have_same(lambda word: word.columns[4])),
+        ufeats=score(have_same(_list_universal_features)),
+        all_tags=score(have_same(lambda word: (*word.columns[3:5], _list_universal_features(word)))),
+        lemmas=score(lambda gold, predicted: gold.columns[2] in ("_", predicted.columns[2])),
+        uas=score(texts.have_same_head),
+        las=score(has_correct_arc),
         seconds=seconds,
         measured=tuple(name for name in measures if name in annotated),
         answer=answer,
@@ -289,14 +292,14 @@ def compare_text(
 
 @dataclass(frozen=True, eq=False)
 class ComparedTrees:
-    """Trees of the same text, which may be split in different ways, compared word by word.
+    """A word-by-word comparison of the trees of two treebanks, which may split the text differently.
 
     Attributes
     ----------
     relations : ndarray of str, shape (n_words,)
         The correct relation of each word, without its subtype.
     aligned_relations : ndarray of str, shape (n_words,)
-        The relation of the aligned word of the output; ``NO_WORD`` if there is none.
+        The relation of the aligned word of the output; ``NO_WORD`` if no word is aligned.
     predicted_relations : ndarray of str
         The relations of all words of the output.
     correct_heads : ndarray of bool, shape (n_words,)
@@ -315,22 +318,22 @@ class ComparedTrees:
 NO_WORD = "(no such word)"
 
 
-def compare_trees(gold: Treebank, found: Treebank) -> ComparedTrees:
+def compare_trees(gold: Treebank, predicted: Treebank) -> ComparedTrees:
     """Compare the trees of two treebanks of the same text."""
-    texts = AlignedTexts(gold, found)
-    found_word_of = {id(gold_word): found_word for gold_word, found_word in texts.pairs}
-    pairs = [(word, found_word_of.get(id(word))) for word in texts.gold.words]
+    texts = AlignedTexts(gold, predicted)
+    predicted_of = {id(gold_word): predicted_word for gold_word, predicted_word in texts.pairs}
+    pairs = [(word, predicted_of.get(id(word))) for word in texts.gold.words]
     return ComparedTrees(
         np.array([_get_relation(word) for word, _ in pairs], dtype=object),
         np.array([NO_WORD if other is None else _get_relation(other) for _, other in pairs], dtype=object),
-        np.array([_get_relation(word) for word in texts.found.words], dtype=object),
-        np.array([other is not None and texts.same_head(word, other) for word, other in pairs]),
+        np.array([_get_relation(word) for word in texts.predicted.words], dtype=object),
+        np.array([other is not None and texts.have_same_head(word, other) for word, other in pairs]),
         np.array([0 if word.head is None else abs(word.head.number - word.number) for word, _ in pairs]),
     )
 
 
-def _score_spans(gold: Sequence[Span], found: Sequence[Span]) -> Score:
-    return Score(len(gold), len(found), len(set(gold) & set(found)))
+def _score_spans(gold: Sequence[Span], predicted: Sequence[Span]) -> Score:
+    return Score(len(gold), len(predicted), len(set(gold) & set(predicted)))
 
 
 def _get_relation(word: AlignedWord) -> str:

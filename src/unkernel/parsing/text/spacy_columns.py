@@ -9,7 +9,7 @@ from typing import Any
 from unkernel.data.text.conll_sentence import Sentence
 from unkernel.parsing.text.gold_text import TextToken, text_tokens
 
-_ROOT = "ROOT"  # spaCy's name
+_ROOT = "ROOT"  # the relation of roots in spaCy
 
 
 @dataclass
@@ -31,7 +31,7 @@ class _Entry:
         return cls(blanks, pos="SPACE", tags="_SP", lemmas=blanks, heads=head, deps="dep")
 
 
-def spacy_columns(sentences: Iterable[Sentence]) -> dict[str, list[Any]]:
+def make_spacy_columns(sentences: Iterable[Sentence]) -> dict[str, list[Any]]:
     """Return the arguments that make a ``Doc``: its columns, by name."""
     entries: list[_Entry] = []
     for sentence in sentences:
@@ -44,23 +44,23 @@ def spacy_columns(sentences: Iterable[Sentence]) -> dict[str, list[Any]]:
 
 def _add_sentence(sentence: Sentence, entries: list[_Entry]) -> None:
     rows = _Rows(sentence)
-    place_of: dict[int, int] = {}  # the entry of each word
-    entries_with_words: list[tuple[_Entry, int]] = []  # entries, each with the word that has its head
+    entry_index_of: dict[int, int] = {}  # the entry of each word
+    entries_with_tops: list[tuple[_Entry, int]] = []  # entries with their topmost words
     for token in text_tokens(sentence):
         if token.before:
             entries.append(_Entry.of_blanks(token.before, len(entries) + 1))
-        for words in rows.parts_of(token):
-            entry, top = rows.entry(token.form, words)
-            place_of |= dict.fromkeys(words, len(entries))
-            entries_with_words.append((entry, top))
+        for words in rows.split_token(token):
+            entry, top = rows.make_entry(token.form, words)
+            entry_index_of |= dict.fromkeys(words, len(entries))
+            entries_with_tops.append((entry, top))
             entries.append(entry)
         last = len(entries) - 1
         entries[last].spaces = token.after.startswith(" ")
         if blanks := token.after.removeprefix(" "):
             entries.append(_Entry.of_blanks(blanks, last))
-    for entry, top in entries_with_words:
+    for entry, top in entries_with_tops:
         head = sentence.heads[top]
-        entry.heads = place_of[head - 1] if head else place_of[top]
+        entry.heads = entry_index_of[head - 1] if head else entry_index_of[top]
 
 
 class _Rows:
@@ -77,17 +77,15 @@ class _Rows:
             "deps": _blank_missing(sentence.deprels),
         }
 
-    def parts_of(self, token: TextToken) -> list[range]:
-        """Return the words of a token one by one if they make up the token, otherwise together."""
+    def split_token(self, token: TextToken) -> list[range]:
+        """Return the words of each entry: single words if they concatenate to the token, else all words."""
         if "".join(self._forms[word] for word in token.words) != token.form:
             return [token.words]
         return [range(word, word + 1) for word in token.words]
 
-    def entry(self, form: str, words: range) -> tuple[_Entry, int]:
-        """Return an entry for words, and the topmost of these words. The entry gets the head of that word, so
-        that heads have no cycles.
-        """
-        top = min(words, key=self._depth)
+    def make_entry(self, form: str, words: range) -> tuple[_Entry, int]:
+        """Return an entry for words, and the topmost word. Its head becomes the head of the entry."""
+        top = min(words, key=self._compute_depth)
         values: dict[str, Any] = {name: column[top] for name, column in self._tags.items()}
         if len(words) > 1:
             values["tags"] = "_".join(self._list_values("tags", words))
@@ -102,10 +100,10 @@ class _Rows:
     def _list_values(self, name: str, words: range) -> list[str]:
         return [self._tags[name][word] for word in words if self._tags[name][word]]
 
-    def _depth(self, word: int) -> int:
+    def _compute_depth(self, word: int) -> int:
         depth = 0
-        while (head := self._heads[word]) and depth <= len(self._heads):
-            word, depth = head - 1, depth + 1
+        while self._heads[word] and depth <= len(self._heads):
+            word, depth = self._heads[word] - 1, depth + 1
         return depth
 
 
@@ -113,9 +111,9 @@ def _merge_features(features: list[str]) -> str:
     """Merge the features of several words: each feature once, with the values of all words."""
     values: dict[str, set[str]] = {}
     for feature in "|".join(features).split("|"):
-        name, _, several = feature.partition("=")
+        name, _, feature_values = feature.partition("=")
         if name:
-            values.setdefault(name, set()).update(several.split(","))
+            values.setdefault(name, set()).update(feature_values.split(","))
     return "|".join(f"{name}={','.join(sorted(values[name]))}" for name in sorted(values))
 
 

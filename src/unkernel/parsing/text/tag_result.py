@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
 from unkernel.data.text.conll import Treebank
-from unkernel.parsing.score_figures import compute_percent_true, per_second
+from unkernel.parsing.score_figures import compute_percent_true, compute_rate
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class TagResult:
     @property
     def words_per_second(self) -> float:
         """Number of words tagged per second of CPU time."""
-        return per_second(self.n_words, self.seconds)
+        return compute_rate(self.n_words, self.seconds)
 
     def to_frame(self) -> Any:
         """Return the accuracy of the columns as a pandas DataFrame.
@@ -74,9 +74,9 @@ class TagResult:
         )
 
 
-def score_columns(gold: Treebank, found: Treebank, columns: Sequence[str], seconds: float) -> TagResult:
+def score_columns(gold: Treebank, predicted: Treebank, columns: Sequence[str], seconds: float) -> TagResult:
     """Compare some columns of two treebanks of the same words."""
-    is_correct = {name: _compare_column(gold, found, name) for name in columns}
+    is_correct = {name: _compare_column(gold, predicted, name) for name in columns}
     return TagResult(
         accuracy={name: compute_percent_true(values) for name, values in is_correct.items()},
         all=compute_percent_true(np.logical_and.reduce(list(is_correct.values()))),
@@ -86,11 +86,11 @@ def score_columns(gold: Treebank, found: Treebank, columns: Sequence[str], secon
     )
 
 
-def _compare_column(gold: Treebank, found: Treebank, column: str) -> NDArray[np.bool_]:
+def _compare_column(gold: Treebank, predicted: Treebank, column: str) -> NDArray[np.bool_]:
     """Return for each word whether its value is correct."""
     codes, names = gold.symbols(column)
-    predicted, predicted_names = found.symbols(column)
-    place = {name: number for number, name in enumerate(names)}
-    numbers = np.array([place.get(name, -1) for name in predicted_names], np.int32)
-    same: NDArray[np.bool_] = numbers[predicted] == codes
+    predicted_codes, predicted_names = predicted.symbols(column)
+    number_of = {name: number for number, name in enumerate(names)}
+    numbers = np.array([number_of.get(name, -1) for name in predicted_names], np.int32)
+    same: NDArray[np.bool_] = numbers[predicted_codes] == codes
     return same

@@ -17,18 +17,24 @@ from unkernel.engines.delegation import delegate, delegate_property
 from unkernel.parsing.arc_eager.model import TreebankSource, read_nonempty
 from unkernel.parsing.averaged_perceptron import Weights, average_parts
 from unkernel.parsing.model_estimator import ONLINE_CONSTRAINTS, BaseParser, ClusterParameter
-from unkernel.parsing.score_figures import percentage
+from unkernel.parsing.score_figures import compute_percentage
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, get_clusters
-from unkernel.parsing.text.column_task import MIN_KNOWN_COUNT, Answers, ColumnTask, Numbers, collect_seen_tags
+from unkernel.parsing.text.column_task import (
+    MIN_KNOWN_COUNT,
+    ColumnTask,
+    GoldColumn,
+    Numbers,
+    collect_seen_tags,
+)
 from unkernel.parsing.text.learned_column import (
     CLUSTER,
     LEMMA,
     TAGGED,
     LearnedColumn,
     Lexicons,
-    feature_sources,
     find_tagged_columns,
+    list_feature_sources,
 )
 from unkernel.parsing.text.tagger_model import TaggerModel
 from unkernel.parsing.training_progress import Reporter
@@ -40,7 +46,7 @@ _CLUSTER_TEMPLATES = {
     "next": ("cluster[0]\ncluster[1]\n", "cluster[-1]\n"),
 }
 _MAX_SPLIT_COLUMNS = {"xpos": 1, "feats": 2, LEMMA: 1}
-_GOLD_EPOCHS = 2  # before training uses predicted tags of other words
+_GOLD_EPOCHS = 2  # epochs with gold tags of the neighbouring words; later epochs use predicted tags
 
 
 class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
@@ -133,11 +139,11 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
         return read_nonempty(source)
 
     def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TaggerModel:
-        wanted = self._choose_columns(bank)
-        report(f"{len(bank):,} sentences, {bank.n_words:,} words; {', '.join(wanted)}")
-        clusters = get_clusters(self.clusters, bank, lambda words: report(f"clusters, {words}"))
+        columns = self._choose_columns(bank)
+        report(f"{len(bank):,} sentences, {bank.n_words:,} words; {', '.join(columns)}")
+        clusters = get_clusters(self.clusters, bank, lambda message: report(f"clusters, {message}"))
         learner = _ColumnLearner(self, bank, dev, clusters, report)
-        for name in wanted:
+        for name in columns:
             learner.learn(name)
         return TaggerModel(learner.columns, self._export_parameters())
 
@@ -145,15 +151,15 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
         """Return the columns to learn, in the order in which they are predicted."""
         if self.columns is not None and (unknown := sorted(set(self.columns) - set(TAGGED))):
             raise ValueError(f"columns are some of {', '.join(TAGGED)}, got {', '.join(map(repr, unknown))}")
-        given = find_tagged_columns(bank)
-        chosen = given if self.columns is None else [name for name in TAGGED if name in set(self.columns)]
-        if missing := [name for name in chosen if name not in given]:
+        available = find_tagged_columns(bank)
+        chosen = available if self.columns is None else [name for name in TAGGED if name in set(self.columns)]
+        if missing := [name for name in chosen if name not in available]:
             raise ValueError(f"{bank.name} has no {missing[0]} to learn from")
         if not chosen:
             raise ValueError(f"{bank.name} has no tags to learn from: all of its columns are empty")
         return chosen
 
-    # --- Answers --------------------------------------------------------------------------------------
+    # --- Answers -----------------------------------------------------------------------------------------
 
     columns_: list[str] = delegate_property("columns_", "The columns that the tagger fills.")
 
@@ -174,40 +180,40 @@ class _ColumnLearner:
         clusters: WordClusters | None,
         report: Reporter,
     ) -> None:
-        self.tagger, self.bank, self.dev, self.clusters, self.report = tagger, bank, dev, clusters, report
+        self.tagger, self.clusters, self.report = tagger, clusters, report
+        self.bank, self.dev = bank, dev
         self.columns: list[LearnedColumn] = []
-        self._before: list[Numbers] = []  # the correct classes in these columns
-        self._dev_before: list[Numbers] = []
+        self._gold_classes: list[Numbers] = []  # the correct classes of the learned columns
+        self._dev_gold_classes: list[Numbers] = []
 
     def learn(self, name: str) -> None:
-        answers = Answers.of(self.bank, name)
-        before = [column.name for column in self.columns]
-        which = name if name == LEMMA else "next" if before else "first"
+        """Learn a column, and append it to `columns`."""
+        gold = GoldColumn.of(self.bank, name)
+        earlier = [column.name for column in self.columns]
+        which = name if name == LEMMA else "next" if earlier else "first"
         templates, file = read_templates(which, _TEMPLATES)
         lexicons: Lexicons = []
         if self.clusters is not None and which in _CLUSTER_TEMPLATES:
-            core, beside = _CLUSTER_TEMPLATES[which]
-            templates = core + templates + beside
+            prepended, appended = _CLUSTER_TEMPLATES[which]
+            templates = prepended + templates + appended
             lexicons.append((CLUSTER, self.clusters.to_lexicon()))
-        # Rare words are unknown in training, because new text contains unknown words.
-        frequent, every = (
-            [("seen", collect_seen_tags(self.bank, answers, at_least)), *lexicons]
-            for at_least in (MIN_KNOWN_COUNT, 1)
-        )
-        templates += "".join(f"{column}[0]\n" for column in before)
-        features = SequenceFeatures(templates, file, **feature_sources(before, frequent))
-        features.learn(self.bank._text, answers.numbers, backward=False, min_count=int(self.tagger.min_count))
-        split = min(_MAX_SPLIT_COLUMNS.get(name, 0), len(before))
-        task = ColumnTask.of(self.bank, name, answers, self._before[:split])
-        runs = self._runs(name, features, answers.numbers, task)
+        # Rare words are treated as unknown in training, because new text contains unknown words.
+        training_lexicons = [("seen", collect_seen_tags(self.bank, gold, MIN_KNOWN_COUNT)), *lexicons]
+        all_lexicons = [("seen", collect_seen_tags(self.bank, gold, 1)), *lexicons]
+        templates += "".join(f"{column}[0]\n" for column in earlier)
+        features = SequenceFeatures(templates, file, **list_feature_sources(earlier, training_lexicons))
+        features.learn(self.bank._text, gold.numbers, backward=False, min_count=int(self.tagger.min_count))
+        split = min(_MAX_SPLIT_COLUMNS.get(name, 0), len(earlier))
+        task = ColumnTask.of(self.bank, name, gold, self._gold_classes[:split])
+        runs = self._train_runs(name, features, gold.numbers, task)
         self.columns.append(
             LearnedColumn(
                 name=name,
                 templates=templates,
-                before=tuple(before),
+                earlier=tuple(earlier),
                 features=features,
-                lexicons=frequent,
-                names=answers.names,
+                lexicons=training_lexicons,
+                names=gold.names,
                 split=split,
                 cases=task.cases,
                 classes=task.classes,
@@ -219,49 +225,51 @@ class _ColumnLearner:
                     learner="Tagger",
                 ),
                 certain=task.certain,
-            ).with_lexicons(every)
+            ).with_lexicons(all_lexicons)
         )
-        self._before.append(answers.numbers)
+        self._gold_classes.append(gold.numbers)
         if self.dev is not None:
-            self._dev_before.append(Answers.of(self.dev, name).numbers_in(answers.names))
+            self._dev_gold_classes.append(GoldColumn.of(self.dev, name).renumber(gold.names))
 
-    def _runs(
-        self, name: str, features: SequenceFeatures, answers: Numbers, task: ColumnTask
+    def _train_runs(
+        self, name: str, features: SequenceFeatures, gold: Numbers, task: ColumnTask
     ) -> list[list[Weights]]:
         """Return the weights of each part, run by run, after the best dev epoch or the last epoch."""
         tagger = self.tagger
         seeds = check_random_state(tagger.random_state).randint(2**31, size=int(tagger.runs))
-        score = None if self.dev is None else self._dev_score(name, self.dev, task)
+        score = None if self.dev is None else self._new_dev_score(name, self.dev, task)
         runs = []
         for run, seed in enumerate(seeds, 1):
             trainer = SequenceTrainer(
                 features,
                 self.bank._text,
-                *task.to_learn(answers, self._before),
+                *task.prepare_training(gold, self._gold_classes),
                 task.classes,
                 degree=int(tagger.degree),
                 min_updates=int(tagger.min_updates),
                 gold_epochs=_GOLD_EPOCHS,
                 seed=int(seed),
             )
-            which = f"{name}, run {run}" if tagger.runs > 1 else name
-            runs.append(self._run(which, trainer, len(task.classes), score))
+            run_name = f"{name}, run {run}" if tagger.runs > 1 else name
+            runs.append(self._train_run(run_name, trainer, len(task.classes), score))
         return runs
 
-    def _dev_score(self, name: str, dev: Treebank, task: ColumnTask) -> Callable[[SequenceTrainer], float]:
+    def _new_dev_score(
+        self, name: str, dev: Treebank, task: ColumnTask
+    ) -> Callable[[SequenceTrainer], float]:
         """Return a function that computes the accuracy of a trainer on the dev treebank, in percent."""
-        gold = Answers.of(dev, name).numbers_in(task.names)
-        known_and_parts = task.to_answer(dev, self._dev_before)
+        gold = GoldColumn.of(dev, name).renumber(task.names)
+        classes_and_parts = task.prepare_prediction(dev, self._dev_gold_classes)
 
         def score(trainer: SequenceTrainer) -> float:
-            predicted = np.asarray(trainer.answers(dev._text, *known_and_parts))
-            return percentage(int(np.count_nonzero(predicted == gold)), len(predicted))
+            predicted = np.asarray(trainer.answers(dev._text, *classes_and_parts))
+            return compute_percentage(int(np.count_nonzero(predicted == gold)), len(predicted))
 
         return score
 
-    def _run(
+    def _train_run(
         self,
-        which: str,
+        run_name: str,
         trainer: SequenceTrainer,
         parts: int,
         score: Callable[[SequenceTrainer], float] | None,
@@ -270,13 +278,13 @@ class _ColumnLearner:
         for epoch in range(1, int(self.tagger.epochs) + 1):
             start = time.process_time()
             words, wrong = trainer.run_epoch()
-            text = f"{which}, epoch {epoch}: {percentage(wrong, max(words, 1)):.2f} % wrong"
+            message = f"{run_name}, epoch {epoch}: {compute_percentage(wrong, max(words, 1)):.2f} % wrong"
             # Without a dev treebank, the last epoch is the best.
             accuracy = 0.0 if epoch == int(self.tagger.epochs) else -1.0
             if score is not None:
                 accuracy = score(trainer)
-                text += f"; dev {accuracy:.2f} % right"
+                message += f"; dev {accuracy:.2f} % right"
             if accuracy > best:
                 best, weights = accuracy, [trainer.weights(part) for part in range(parts)]
-            self.report(f"{text} ({time.process_time() - start:.1f} s)")
+            self.report(f"{message} ({time.process_time() - start:.1f} s)")
         return weights

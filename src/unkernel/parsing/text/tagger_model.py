@@ -102,15 +102,15 @@ class TaggerModel(ParserModel):
 
     def class_names(self, part: str) -> list[str]:
         name, _, number = part.partition(".")
-        column = self._column(name)
-        return [column.names[name_index] for name_index in column.classes[int(number)]]
+        column = self._get_column(name)
+        return [column.names[index] for index in column.classes[int(number)]]
 
     def feature_names(self, part: str) -> Callable[[int], str]:
-        column = self._column(part.partition(".")[0])
+        column = self._get_column(part.partition(".")[0])
         features = column.features
         return ChunkFeatureNames(column.templates, features.arrays(), int(features.features), column.names)
 
-    def _column(self, name: str) -> LearnedColumn:
+    def _get_column(self, name: str) -> LearnedColumn:
         return next(column for column in self.columns if column.name == name)
 
     # --- Answers --------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class TaggerModel(ParserModel):
         if not measured:
             raise ValueError(f"{bank.name} has no {' and no '.join(self.columns_)} to compare with")
         for column in self.columns:
-            column.engines()  # build them before the clock starts
+            column.engines()  # build the engines before the clock starts
         start = time.process_time()
         tagged = self.tag(bank, n_jobs=n_jobs)
         seconds = time.process_time() - start
@@ -166,11 +166,9 @@ class TaggerModel(ParserModel):
     def _write_tags(self, bank: Treebank, classes: list[NDArray[np.int32]]) -> bytes:
         values = []
         for column, class_of_word in zip(self.columns, classes, strict=True):
-            numbers, names = (
-                (class_of_word, column.names)
-                if column.name != LEMMA
-                else _apply_edits(bank, class_of_word, column.names)
-            )
+            numbers, names = class_of_word, column.names
+            if column.name == LEMMA:
+                numbers, names = _apply_edits(bank, class_of_word, column.names)
             values.append((COLUMNS.index(column.name), numbers, names))
         return bytes(bank._text.write_columns(sorted(values, key=lambda value: value[0])))
 
@@ -216,7 +214,7 @@ def _are_columns(columns: list[Any]) -> bool:
 def _apply_edits(
     bank: Treebank, edits: NDArray[np.int32], names: list[str]
 ) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the lemmas of all words, as numbers of distinct names."""
+    """Return the index of each word's lemma, and the lemmas."""
     forms, form_names = bank.symbols("form")
     pairs, inverse = np.unique(edits.astype(np.int64) << 32 | forms, return_inverse=True)
     lemmas = [apply_edit(names[pair >> 32], form_names[pair & 0xFFFFFFFF]) for pair in pairs.tolist()]

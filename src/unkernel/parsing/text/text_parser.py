@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 
-from unkernel._core import Progress
 from unkernel.data.text.conll import Treebank
 from unkernel.engines.delegation import delegate
 from unkernel.learners.parameters import parameters_to_json
@@ -25,19 +24,16 @@ from unkernel.parsing.text.text_parser_model import TextParserModel
 from unkernel.parsing.text.tokenizer import Tokenizer
 from unkernel.parsing.training_progress import OnStep, Reporter, Step
 
-_SHARES = {
-    "tokenizer": 0.1,
-    "tagger": 0.4,
-    "tags": 0.6,
-    "parser": 1.0,
-}  # share of the training that is done at the end of each part
+# Share of the training that is finished after each part.
+_SHARES = {"tokenizer": 0.1, "tagger": 0.4, "tags": 0.6, "parser": 1.0}
 
 
 class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
     """Parser of raw text: a tokenizer, a tagger and a dependency parser in one.
 
-    All three are trained on one treebank. The parser is trained on predicted tags, which are as accurate as
-    the tags of new text: each sentence is tagged by a tagger that was trained without it (jack-knifing).
+    All three parts are trained on one treebank. The parser is trained on predicted tags, which are as
+    accurate as the tags of new text: each sentence is tagged by a tagger that was trained without it
+    (jack-knifing).
 
     Parameters
     ----------
@@ -119,17 +115,17 @@ class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._parts()[2]._check_parameters()
+        self._get_parts()[2]._check_parameters()
 
     def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TextParserModel:
-        tokenizer, tagger, parser = (clone(part).set_params(verbose=0) for part in self._parts())
+        tokenizer, tagger, parser = (clone(part).set_params(verbose=0) for part in self._get_parts())
         self._share_clusters(tagger, parser, bank, report)
         tokenizer.fit_reporting(bank, dev, on_progress=_report_part("tokenizer", report))
         tagger.fit_reporting(bank, dev, on_progress=_report_part("tagger", report))
         tagged = jackknife_tags(
             bank,
             tagger,
-            _find_read_columns(parser),
+            _find_used_columns(parser),
             folds=int(self.folds),
             report=Reporter("tags", 0, _report_part("tags", report)),
         )
@@ -143,13 +139,13 @@ class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
         self, tagger: Tagger, parser: ArcEagerParser, bank: Treebank, report: Reporter
     ) -> None:
         """Load or learn the clusters once, instead of once per tagger."""
-        given = tagger.clusters if self.clusters is None else self.clusters
-        clusters = get_clusters(given, bank, lambda words: report(f"clusters: {words}"))
+        parameter = tagger.clusters if self.clusters is None else self.clusters
+        clusters = get_clusters(parameter, bank, lambda message: report(f"clusters: {message}"))
         tagger.set_params(clusters=clusters)
         if self.clusters is not None:
             parser.set_params(clusters=clusters)
 
-    def _parts(self) -> tuple[Tokenizer, Tagger, ArcEagerParser]:
+    def _get_parts(self) -> tuple[Tokenizer, Tagger, ArcEagerParser]:
         return self.tokenizer or Tokenizer(), self.tagger or Tagger(), self.parser or ArcEagerParser()
 
     # --- Fitted attributes ----------------------------------------------------------------------------
@@ -171,7 +167,7 @@ class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
         return cls(**(model.parameters | parts))
 
 
-def _find_read_columns(parser: ArcEagerParser) -> list[str]:
+def _find_used_columns(parser: ArcEagerParser) -> list[str]:
     """Return the columns of tags that a parser uses."""
     templates, _ = read_templates(parser.templates, TEMPLATES)
     return [name for name in TAGGED if name == "upos" or f".{name}" in templates]
@@ -179,17 +175,15 @@ def _find_read_columns(parser: ArcEagerParser) -> list[str]:
 
 def _report_part(name: str, report: Reporter) -> OnStep:
     """Return a callback that reports the progress of a part as a share of the whole training."""
-    begin, end = dict(zip(_SHARES, [0.0, *_SHARES.values()], strict=False))[name], _SHARES[name]
+    begins = dict(zip(_SHARES, [0.0, *_SHARES.values()], strict=False))
+    begin, end = begins[name], _SHARES[name]
 
-    def pass_on(step: Step) -> None:
+    def report_step(step: Step) -> None:
         if step.progress is not None:
-            (report.solver_callback or _ignore)(step.progress)
+            if report.solver_callback is not None:
+                report.solver_callback(step.progress)
             return
         share = None if step.share is None else begin + (end - begin) * step.share
         report(f"{name}: {step.words}", share=share)
 
-    return pass_on
-
-
-def _ignore(progress: Progress) -> None:
-    """Ignore the progress of a solver."""
+    return report_step

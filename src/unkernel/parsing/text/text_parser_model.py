@@ -61,8 +61,8 @@ class _LazyModel(Generic[_Model]):
 class TextParserModel(SavedModel):
     """Trained parser of raw text, made by ``TextParser`` or loaded from a file.
 
-    A file stays mapped into memory. Each of its models is checked and prepared when it is first needed;
-    if it is damaged, a ``FormatError`` is raised then. :meth:`check_model` checks all of them at once.
+    A file stays mapped into memory. Each of its three models is checked and prepared when it is first needed;
+    a damaged model then raises a ``FormatError``. :meth:`check_model` checks all three models.
 
     Parameters
     ----------
@@ -111,11 +111,9 @@ class TextParserModel(SavedModel):
         parser: Callable[[], ArcEagerModel],
         parameters: dict[str, Any],
     ) -> None:
-        self._tokenizer, self._tagger, self._parser = (
-            _LazyModel(tokenizer),
-            _LazyModel(tagger),
-            _LazyModel(parser),
-        )
+        self._tokenizer = _LazyModel(tokenizer)
+        self._tagger = _LazyModel(tagger)
+        self._parser = _LazyModel(parser)
         self.parameters = parameters
 
     @property
@@ -195,7 +193,7 @@ class TextParserModel(SavedModel):
         texts : iterable of str
             The texts, which are read as they are needed.
         n_jobs : int, default=None
-            Number of threads, which parse different texts; None means 1 and -1 means all processors. The
+            Number of threads, each of which parses other texts; None means 1 and -1 means all processors. The
             results do not depend on it.
 
         Returns
@@ -213,11 +211,13 @@ class TextParserModel(SavedModel):
 
     def _parse_batch(self, texts: list[bytes]) -> list[Document]:
         """Split short texts one by one, and tag and parse them together."""
-        split = [self.tokenizer._tokenize(text, 1) for text in texts]
-        parsed = self._annotate(_read_words(b"".join(_NEW_TEXT + tokens for tokens in split if tokens)), 1)
-        between = b"\n" + _NEW_TEXT  # the first line end belongs to the blank line after the previous text
-        documents = iter((b"\n" + parsed).removesuffix(b"\n").split(between)[1:])
-        return [Document._from_conllu(next(documents) + b"\n" if tokens else tokens) for tokens in split]
+        tokenized = [self.tokenizer._tokenize(text, 1) for text in texts]
+        words = _read_words(b"".join(_NEW_TEXT + tokens for tokens in tokenized if tokens))
+        annotated = self._annotate(words, 1)
+        separator = b"\n" + _NEW_TEXT  # begins with the blank line after the previous text
+        parsed = iter((b"\n" + annotated).removesuffix(b"\n").split(separator)[1:])
+        # Texts without words are not among the parsed texts.
+        return [Document._from_conllu(next(parsed) + b"\n" if tokens else b"") for tokens in tokenized]
 
     def explain(self, source: str | Treebank, *, top: int | None = 10) -> list[ExplainedDecision]:
         """Explain how the words of a text get their tags and heads, decision by decision.
@@ -281,8 +281,8 @@ class TextParserModel(SavedModel):
         source : path, open file or Treebank
             Sentences with the correct annotation.
         given : {"text", "tokens", "tags"}, default="text"
-            Input of the parser: only the text of the treebank (from its comments ``# text``, with a blank
-            line before each paragraph); its sentences and words; or also their tags.
+            Input of the parser. "text" is the text of the treebank (from its comments ``# text``, with a
+            blank line before each paragraph), "tokens" its sentences and words, "tags" also its tags.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 
@@ -299,7 +299,8 @@ class TextParserModel(SavedModel):
         if given == "text":
             parsed = self._annotate_text(text, n_jobs)
         else:
-            parsed = (self if given == "tokens" else self.parser)._annotate(bank, n_jobs)
+            model = self if given == "tokens" else self.parser
+            parsed = model._annotate(bank, n_jobs)
         seconds = time.process_time() - start
         answer = Treebank._of(parse_text(parsed, "conllu"))
         return compare_text(bank, answer, seconds=seconds, measures=list_measures(self.tagger.columns_))
@@ -307,7 +308,7 @@ class TextParserModel(SavedModel):
     # --- Files ----------------------------------------------------------------------------------------
 
     def _store(self) -> tuple[Arrays, dict[str, Any]]:
-        """Store each model as a single array: files with few arrays are mapped quickly."""
+        """Store each model as one array, because files with few arrays are mapped faster."""
         arrays: Arrays = {}
         sizes = {}
         for name, model in self.models.items():
@@ -319,7 +320,7 @@ class TextParserModel(SavedModel):
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
         sizes = container.read_setting(name, settings, "sizes", dict)
-        context = copy_context()  # with the memory limit of loading
+        context = copy_context()  # contains the memory limit of loading
         models: dict[str, Any] = {}
         for part, model in _PARTS.items():
             content = container.read_array(name, arrays, part, [np.dtype("<u8")], 1)
@@ -328,7 +329,7 @@ class TextParserModel(SavedModel):
         return cls(**models, parameters=parameters)
 
     def check_columns(self) -> None:
-        """Do nothing: each model checks its columns when it is prepared."""
+        """Do nothing, because each model checks its columns when it is prepared."""
 
     def check_model(self, file: str) -> None:
         """Prepare and check all three models.

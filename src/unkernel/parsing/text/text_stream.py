@@ -20,13 +20,13 @@ from unkernel.parsing.text.tokenizer_model import TokenizerModel
 
 TextModel = TextParserModel | TokenizerModel
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n\s*")
-# In longer input without a paragraph's end, the end is searched again only after the input has doubled.
+# In a paragraph that is longer than this, the end is searched again only after its length has doubled.
 _LONG_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
 class _Block:
-    """Whole paragraphs, or the parts of a long one.
+    """Whole paragraphs, or a part of a long paragraph.
 
     Attributes
     ----------
@@ -44,13 +44,14 @@ class _Block:
 def parse_text_stream(
     model: TextModel, pieces: Generator[bytes], name: str, *, skip: bool, threads: int
 ) -> Generator[Parsed]:
-    """Parse a text that arrives in pieces; an empty piece means that the next one has not arrived yet.
+    """Parse a text that arrives in pieces; an empty piece means that no more input is available yet.
 
     A paragraph that is not UTF-8 ends the stream or, with `skip`, is left out and listed.
     """
-    answer = partial(_parse_block, model, name, skip)
-    with closing(pieces), closing(map_in_order(answer, _cut_blocks(model, pieces), threads)) as answers:
-        for parsed in answers:
+    parse_block = partial(_parse_block, model, name, skip)
+    blocks = _cut_blocks(model, pieces)
+    with closing(pieces), closing(map_in_order(parse_block, blocks, threads)) as parsed_blocks:
+        for parsed in parsed_blocks:
             if parsed.skipped and not skip:
                 yield replace(parsed, skipped=[])
                 raise parsed.skipped[0]
@@ -58,22 +59,23 @@ def parse_text_stream(
 
 
 def _cut_blocks(model: TextModel, pieces: Iterator[bytes]) -> Iterator[_Block | None]:
+    """Cut pieces into blocks. None stands for a pause, in which earlier blocks should be parsed."""
     spec = (model.tokenizer if isinstance(model, TextParserModel) else model).spec
-    held, line, wanted, begins_paragraph = bytearray(), 1, 0, True
+    buffer, line, min_bytes, begins_paragraph = bytearray(), 1, 0, True
     for piece in _strip_byte_order_mark(pieces):
-        held += piece
-        if not piece or len(held) < wanted:
+        buffer += piece
+        if not piece or len(buffer) < min_bytes:
             yield None
             continue
-        end, ends_paragraph = whole_text(spec, bytes(held))
+        end, ends_paragraph = whole_text(spec, bytes(buffer))
         if end:
-            yield _Block(bytes(held[:end]), line, begins_paragraph)
-            line += held.count(b"\n", 0, end)
-            del held[:end]
+            yield _Block(bytes(buffer[:end]), line, begins_paragraph)
+            line += buffer.count(b"\n", 0, end)
+            del buffer[:end]
             begins_paragraph = ends_paragraph
-        wanted = 2 * len(held) if len(held) > _LONG_BYTES else 0
-    if held:
-        yield _Block(bytes(held), line, begins_paragraph)
+        min_bytes = 2 * len(buffer) if len(buffer) > _LONG_BYTES else 0
+    if buffer:
+        yield _Block(bytes(buffer), line, begins_paragraph)
 
 
 def _strip_byte_order_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -101,12 +103,12 @@ def _read(data: bytes) -> Treebank:
 
 
 def _drop_unreadable(block: _Block, name: str, *, skip: bool) -> tuple[bytes, list[FormatError]]:
-    """Return the paragraphs in UTF-8, and the errors of all others; without `skip`, stop at the first."""
+    """Return the paragraphs in UTF-8, and the errors of others; without `skip`, only the first error."""
     data, line = block.data, block.line
     if _find_error(data, line, name) is None:
         return data, []
     readable, errors = [], []
-    ends = [found.end() for found in _BLANK_LINE.finditer(data)]
+    ends = [match.end() for match in _BLANK_LINE.finditer(data)]
     for begin, end in zip([0, *ends], [*ends, len(data)], strict=True):
         error = _find_error(data[begin:end], line, name)
         line += data.count(b"\n", begin, end)

@@ -15,10 +15,15 @@ from unkernel.data.text.conll import Treebank
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.delegation import delegate
 from unkernel.parsing.arc_eager.model import TreebankSource, read_nonempty
-from unkernel.parsing.averaged_perceptron import LabelledRows, RowLearner, index_known_features
+from unkernel.parsing.averaged_perceptron import LabelledRows, PerceptronLearner, index_known_features
 from unkernel.parsing.model_estimator import ONLINE_CONSTRAINTS, ModelEstimator
 from unkernel.parsing.text.characters import build_character_tables, lower
-from unkernel.parsing.text.gold_text import GoldText, build_gold_text, check_tells_blanks, read_gold_sentences
+from unkernel.parsing.text.gold_text import (
+    GoldText,
+    build_gold_text,
+    read_gold_sentences,
+    warn_of_unknown_blanks,
+)
 from unkernel.parsing.text.splits import Splits, learn_splits
 from unkernel.parsing.text.tokenizer_model import TokenizerModel, new_multiwords
 from unkernel.parsing.training_progress import Reporter
@@ -30,11 +35,11 @@ _N_BOUNDARIES, _N_SPLITS = 3, 2  # classes
 class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
     """Tokenizer: splits plain text into sentences, tokens and words, as a treebank does.
 
-    After each character a token or a sentence may end. Where training never saw a choice, as between two
+    After each character a token or a sentence may end. Where the training text had no choice, as between two
     letters in English, no decision is made. Elsewhere an averaged perceptron on conjunctions of features
-    decides: the characters around, the token so far, the words before and after, and how these were used in
-    training. Blank lines always end a sentence. Multiword tokens (``don't``, French ``du``) are split as in
-    training, unknown ones by their endings.
+    decides. Its features are the characters around, the token so far, the words before and after, and how
+    these words were used in training. Blank lines always end a sentence. Multiword tokens (``don't``, French
+    ``du``) are split as in training, or by their endings if they are new.
 
     Parameters
     ----------
@@ -102,7 +107,7 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
 
     def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TokenizerModel:
         sentences = read_gold_sentences(bank)
-        check_tells_blanks(bank, sentences)
+        warn_of_unknown_blanks(bank, sentences)
         text = build_gold_text(sentences, layouts=_LAYOUTS)
         dev_text = None if dev is None else build_gold_text(read_gold_sentences(dev))
         arrays = build_character_tables(text.text.decode())
@@ -111,7 +116,7 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
         arrays |= {name: np.asarray(array) for name, array in spec.learnt().items()}
         rows = _build_boundary_rows(spec, text)
         report(
-            f"{len(sentences):,} sentences, {len(text.ends):,} tokens, {len(rows.answers):,} decisions, "
+            f"{len(sentences):,} sentences, {len(text.ends):,} tokens, {len(rows.labels):,} decisions, "
             f"{spec.columns:,} features"
         )
         dev_rows = None if dev_text is None else _build_boundary_rows(spec, dev_text)
@@ -131,22 +136,28 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
         )
 
     def _learn_splits(
-        self, split_decisions: _SplitDecisions, text: GoldText, dev: GoldText | None, learner: RowLearner
+        self,
+        split_decisions: _SplitDecisions,
+        text: GoldText,
+        dev: GoldText | None,
+        learner: PerceptronLearner,
     ) -> tuple[CompiledClassifier | None, NDArray[np.uint64]]:
-        """Train the classifier of ambiguous tokens, if there are any; return it and its features."""
-        features, answers = split_decisions.of(text)
+        """Train the classifier of ambiguous tokens, None if there are none, and return its features, too."""
+        features, labels = split_decisions.of(text)
         names, counts = np.unique(features, return_counts=True)
-        known = names[counts >= self.min_count]
-        if len(answers) == 0:
-            return None, known
-        rows = index_known_features(features, answers, known)
-        dev_rows = None if dev is None else index_known_features(*split_decisions.of(dev), known)
-        dev_rows = dev_rows if dev_rows is not None and len(dev_rows.answers) else None
-        return learner.learn("multiword tokens", rows, dev_rows, classes=_N_SPLITS, columns=len(known)), known
+        vocabulary = names[counts >= self.min_count]
+        if len(labels) == 0:
+            return None, vocabulary
+        rows = index_known_features(features, labels, vocabulary)
+        dev_rows = None if dev is None else index_known_features(*split_decisions.of(dev), vocabulary)
+        dev_rows = dev_rows if dev_rows is not None and len(dev_rows.labels) else None
+        return learner.learn(
+            "multiword tokens", rows, dev_rows, classes=_N_SPLITS, columns=len(vocabulary)
+        ), vocabulary
 
-    def _new_learner(self, report: Reporter) -> RowLearner:
+    def _new_learner(self, report: Reporter) -> PerceptronLearner:
         seeds = check_random_state(self.random_state).randint(2**31, size=int(self.runs))
-        return RowLearner(
+        return PerceptronLearner(
             degree=int(self.degree),
             epochs=int(self.epochs),
             min_updates=int(self.min_updates),
@@ -163,18 +174,18 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
 
 @dataclass(frozen=True)
 class _SplitDecisions:
-    """Decisions about ambiguous tokens, which are split in some places and not in others."""
+    """Makes rows of ambiguous tokens, which are split in some contexts and not in others."""
 
     spec: TokenizerSpec
     multiwords: Multiwords
 
-    def of(self, given: GoldText) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Return the features of the ambiguous tokens of a text, one row each, and whether each is split."""
-        rows = split_rows(self.spec, self.multiwords, given.text, given.ends, given.boundaries)
+    def of(self, text: GoldText) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the features of the ambiguous tokens, one row per token, and whether each token is split."""
+        rows = split_rows(self.spec, self.multiwords, text.text, text.ends, text.boundaries)
         tokens = np.asarray(rows["tokens"])
-        answers = np.array([len(given.words[token]) > 1 for token in tokens], np.int32)
+        is_split = np.array([len(text.words[token]) > 1 for token in tokens], np.int32)
         features = np.asarray(rows["features"])
-        return features.reshape(len(tokens), -1 if len(tokens) else 0), answers
+        return features.reshape(len(tokens), -1 if len(tokens) else 0), is_split
 
 
 def _build_boundary_rows(spec: TokenizerSpec, text: GoldText) -> LabelledRows:

@@ -48,9 +48,9 @@ class TokenizerModel(SavedModel):
     multiwords : Multiwords
         The multiword tokens.
     arrays : dict of str to ndarray
-        The kinds of characters, what was learned about pairs of characters and about words, and the features.
+        The kinds of characters, the statistics of pairs of characters and of words, and the features.
     rules : list of Rule
-        How multiword tokens are split.
+        The rules that split multiword tokens.
     longest_ending : int
         Number of characters of the longest ending with a rule.
     boundary_classifier_ : CompiledClassifier
@@ -126,7 +126,7 @@ class TokenizerModel(SavedModel):
     def evaluate(self, source: Source | Treebank, *, n_jobs: int | None = None) -> TextResult:
         bank = read_nonempty(source)
         text = plain_text(bank).encode()
-        self._engines()  # build them before the clock starts
+        self._engines()  # build the engines before the clock starts
         start = time.process_time()
         tokenized = self._tokenize(text, n_jobs)
         seconds = time.process_time() - start
@@ -179,14 +179,14 @@ class TokenizerModel(SavedModel):
         parts: Mapping[str, CompiledClassifier | None],
         parameters: dict[str, Any],
     ) -> Self:
-        """Make a model from its learned parts, and check that they fit together.
+        """Make a model from its arrays, rules and classifiers, and check that they fit together.
 
         Parameters
         ----------
         arrays : dict of str to ndarray
             The learned arrays.
         rules : list of Rule
-            How multiword tokens are split.
+            The rules that split multiword tokens.
         longest_ending : int
             Number of characters of the longest ending with a rule.
         parts : mapping of str to CompiledClassifier or None
@@ -202,7 +202,7 @@ class TokenizerModel(SavedModel):
         Raises
         ------
         ValueError
-            If the parts do not fit together.
+            If the arrays, rules and classifiers do not fit together.
         """
         boundaries, splits = parts.get(_BOUNDARIES), parts.get(_SPLITS)
         if boundaries is None or not {_BOUNDARIES, _SPLITS} >= set(parts):
@@ -215,7 +215,7 @@ class TokenizerModel(SavedModel):
 
 
 def new_multiwords(rules: list[Rule], arrays: Mapping[str, NDArray[Any]], longest_ending: int) -> Multiwords:
-    """Make the rules for multiword tokens from these arrays."""
+    """Make the table of multiword tokens from rules and the learned arrays."""
     table = {key: arrays[key] for key in _MULTIWORDS}
     return Multiwords([list(rule) for rule in rules], table, longest_ending=longest_ending)
 
@@ -243,9 +243,9 @@ def _are_rules(rules: list[Any]) -> bool:
 def _is_word(word: Any) -> bool:
     if not isinstance(word, list) or len(word) != 4:
         return False
-    places, rests = word[:2], word[2:]
-    return all(map(_is_place, places)) and all(isinstance(rest, str) for rest in rests)
+    ends, fixed_parts = word[:2], word[2:]
+    return all(map(_is_position, ends)) and all(isinstance(part, str) for part in fixed_parts)
 
 
-def _is_place(place: Any) -> bool:
-    return isinstance(place, int) and not isinstance(place, bool) and abs(place) <= 2 * LONGEST_TOKEN
+def _is_position(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2 * LONGEST_TOKEN
