@@ -53,7 +53,9 @@ def test_int16_is_smaller_than_tables_and_gives_the_same_scores(tmp_path):
     model = short_model(1, used=150, n_features=150, classes=5)
     X = (rng.random((200, 150)) < 0.2).astype(float)
     compiled = CompiledClassifier(model)
-    tables = CompiledClassifier(model, builders.build_conjunctions(model, head=builders.default_head(model)))
+    tables = CompiledClassifier(
+        model, builders.build_conjunctions(model, head=builders.choose_default_head(model))
+    )
     assert compiled.nbytes < 0.5 * tables.nbytes
     np.testing.assert_allclose(
         compiled.decision_function(X), tables.decision_function(X), rtol=1e-13, atol=1e-13
@@ -71,7 +73,7 @@ OTHERS = {
     "pairs of binary features, and this model is of degree 1": short_model(2, degree=1),
     "degree 2, over features with values": make_model(2, degree=2, sets=False, classes=range(4)),
     "multiples of one power of two in 16 bits": with_weights(short_model(2), lambda weights: weights / 3),
-    "in 16 bits, and those of this model are not": with_weights(
+    "in 16 bits, and the weights of this model are not": with_weights(
         short_model(2), lambda weights: weights * 2.0**20 + (weights > 0)
     ),
 }

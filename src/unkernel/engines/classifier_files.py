@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from unkernel.engines.trees.classifier import TreeClassifier
     from unkernel.models import TreeModel
 
-# Size of a model without its tables; larger models are checked when they are first needed.
+# Models that are larger than this, without tables, are checked when they are first needed.
 _MAX_BYTES_CHECKED_AT_LOAD = 1 << 24
 
 
 def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
     """Read a compiled classifier or a model of rows or trees from a ``.uk`` file.
 
-    This is :func:`unkernel.load` for classifiers only; files of parsers are errors.
+    Like :func:`unkernel.load`, but files of parsers raise a ``FormatError``.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def make_classifier(
         raise FormatError(name, 0, 0, str(error)) from error
 
 
-# One loader per kind of file; the registry calls them with name, arrays and settings.
+# One loader per kind of file, which the registry calls with name, arrays and settings.
 load_compiled = partial(make_classifier, kind=COMPILED)
 load_conjunctions = partial(make_classifier, kind="conjunctions")
 load_kernel = partial(make_classifier, kind="kernel")
@@ -110,7 +110,6 @@ def _make_compiled_classifier(
     compiled = CompiledClassifier(model, tables, [Candidate.from_json(stored) for stored in candidates])
     if compiled._engine.scores != model.decision.n_scores:
         raise FormatError(name, 0, 0, "the compiled tables do not fit the model")
-    # The engine of 16-bit weights reads the model's own arrays, and checks them while it is built.
-    return (
-        compiled if tables.layout == INT16 else compiled.check_model(name, largest=_MAX_BYTES_CHECKED_AT_LOAD)
-    )
+    if tables.layout == INT16:
+        return compiled  # this engine reads the arrays of the model, and checks them while it is built
+    return compiled.check_model(name, largest=_MAX_BYTES_CHECKED_AT_LOAD)

@@ -59,7 +59,7 @@ def compile(
     Parameters
     ----------
     source : path, model, fitted estimator or fitted pipeline
-        What to compile:
+        The model to compile:
 
         - a file of LIBSVM, LIBLINEAR, SVMlight, TinySVM, opal, SVM-light-TK or unkernel;
         - a model that ``read_model`` returned;
@@ -77,8 +77,8 @@ def compile(
         - "split" stores conjunctions of frequent features and the support vectors of rare ones; polynomial
           kernels up to degree 4, binary features.
         - "pruned" drops conjunctions with small weights. It is the only approximate engine.
-        - "int16" stores weights of pairs in 16 bits; models of weights with several scores, as online
-          learners train them.
+        - "int16" stores weights of pairs in 16 bits; models of weights with several scores, such as those of
+          online learners.
         - "auto" builds several exact engines, measures them and takes the fastest.
 
         Tree models have one engine, without options.
@@ -101,16 +101,16 @@ def compile(
         Keep a trie of at most this number of nodes, without measuring.
     measure : bool, default=True
         Whether to choose the engine by measured time. False chooses by rules, so that the same model and
-        options always give the same tables; these may not be the fastest. A trie then needs ``trie_nodes``.
+        options always give the same tables, which may not be the fastest. A trie then needs ``trie_nodes``.
     cache : int, default=None
         Number of rows whose scores are cached. This helps if most rows occur more than once. The cache is not
         stored in files: use ``unkernel.load(path).with_cache(n)``.
     classes : LabelEncoder or list, default=None
-        What the labels 0, 1, ... of the model stand for, if a ``LabelEncoder`` made them. The classifier then
+        The original labels, if a ``LabelEncoder`` replaced them by 0, 1, ... for training. The classifier
         returns the original labels.
     unknown_keys : {"ignore", "error"}, default="ignore"
-        For pipelines: whether to ignore keys of a record, or columns of a table, that the model does not
-        know, or to raise an error. Stored in the file.
+        For pipelines: whether keys of a record (columns of a table) that were not in training are ignored or
+        raise an error. Stored in the file.
     n_jobs : int, default=None
         Number of threads for building; None means 1 and -1 means all processors.
     on_progress : callable, default=None
@@ -180,9 +180,9 @@ def compile_model(
 
         check_tree_options(options, sample, trie)
         return TreeClassifier(model)
-    form = simplify_for_engine(model, options.engine)
-    rows = choose_rows(form, sample, trie)
-    trials = try_candidates(form, Bench(rows.sample, options), rows.trie)
+    simplified = simplify_for_engine(model, options.engine)
+    rows = choose_rows(simplified, sample, trie)
+    trials = try_candidates(simplified, Bench(rows.sample, options), rows.trie)
     choice = choose(trials, trie_required=options.trie_nodes is not None)
     return make_chosen_classifier(model, choice, options)
 
@@ -193,14 +193,14 @@ def choose_default_engine(model: KernelModel) -> str:
 
 
 def make_chosen_classifier(model: Model, choice: Choice, options: CompileOptions) -> CompiledClassifier:
-    """Make the classifier with the chosen tables; it lists all candidates that were tried."""
+    """Make the classifier with the chosen tables and a list of all candidates."""
     if choice.fastest is None:
         memory = options.memory
         sizes = [trial.candidate.nbytes for trial in choice.trials]
         smallest = min((nbytes for nbytes in sizes if nbytes > memory), default=0)
-        needs = (
+        reason = (
             f"the smallest that was tried takes {smallest:,} bytes" if smallest else "the tables do not fit"
         )
-        raise MemoryError(f"no engine fits into {memory:,.0f} bytes ({needs}); raise memory")
+        raise MemoryError(f"no engine fits into {memory:,.0f} bytes ({reason}); raise memory")
     table = [replace(trial.candidate, chosen=trial is choice.fastest) for trial in choice.trials]
     return CompiledClassifier(model, choice.fastest.tables, table, options.cache)

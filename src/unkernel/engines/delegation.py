@@ -1,4 +1,4 @@
-"""Members of a class that are delegated to an object in one of its attributes."""
+"""Delegate methods and properties of a class to an object in one of its attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base of compiled classifiers: estimators of scikit-learn that do not import it.
+"""Base of compiled classifiers: estimators for scikit-learn that do not import scikit-learn.
 
 Compiled models are loaded where scikit-learn may be missing. scikit-learn's tools look for
 methods and tags of an estimator, not for a base class. The methods here suffice for ``is_classifier``,
@@ -32,7 +32,7 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
     """An immutable model that predicts."""
 
     _parameter_names: ClassVar[tuple[str, ...]]  # names of the constructor's parameters
-    _takes_rows: ClassVar[bool] = True  # False if the input is not a table of numbers
+    _takes_rows: ClassVar[bool] = True  # False if examples are records or trees instead of rows
 
     model: Any
     mapped_file: container.MappedFile | None = None  # the file that holds the model
@@ -54,7 +54,7 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame, list of dicts, dict of columns, list of trees, Forest}
-            Rows, records or trees, as the model takes them. Rows of models from files that do not store the
+            The rows, records or trees to score. Rows of models from files that do not store the
             number of features may have any number of columns. If X is a Dask collection, the result is
             a lazy Dask array.
         n_jobs : int, default=None
@@ -78,7 +78,7 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame, list of dicts, dict of columns, list of trees, Forest}
-            Rows, records or trees, as the model takes them. If X is a Dask collection, the result is a lazy
+            The rows, records or trees. If X is a Dask collection, the result is a lazy
             Dask array.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
@@ -139,13 +139,12 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
             If the file is damaged or holds something else. Use :func:`unkernel.load` for a file of any kind.
         """
         opened = container.open_file(path)
-        found = registry.kind_of(name_of(path), opened.kind).load(
-            name_of(path), opened.arrays, opened.settings
-        )
-        if not isinstance(found, cls):
-            raise FormatError(name_of(path), 0, 0, f"holds a {type(found).__name__}, not a {cls.__name__}")
-        found.mapped_file = opened.file
-        return found
+        name = name_of(path)
+        classifier = registry.kind_of(name, opened.kind).load(name, opened.arrays, opened.settings)
+        if not isinstance(classifier, cls):
+            raise FormatError(name, 0, 0, f"holds a {type(classifier).__name__}, not a {cls.__name__}")
+        classifier.mapped_file = opened.file
+        return classifier
 
     def set_params(self, **params: Any) -> Self:
         """Raise an error, because compiled models are immutable.
@@ -167,7 +166,7 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Raise an error, because compiled models cannot be fitted.
 
-        scikit-learn takes only objects with this method for estimators.
+        scikit-learn only accepts objects with this method as estimators.
 
         Parameters
         ----------
@@ -248,7 +247,7 @@ class _ConditionalMethod:
 
 
 def available_if(check: Callable[[Any], None]) -> Callable[[Callable[..., Any]], Any]:
-    """Hide a method from ``hasattr`` if `check` raises an ``AttributeError``, like scikit-learn's."""
+    """Hide a method from ``hasattr`` if `check` raises an ``AttributeError``, as in scikit-learn."""
     return lambda method: _ConditionalMethod(method, check)
 
 
@@ -256,7 +255,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def lazy_for_collections(method: _Method) -> _Method:
-    """Make a method return lazy results for Dask collections: the workers that have the examples compute."""
+    """Make a method return lazy results for Dask collections, computed by the workers with the examples."""
 
     @functools.wraps(method)
     def call_method(self: Any, X: Any, *, n_jobs: int | None = None) -> Any:
@@ -287,11 +286,11 @@ def _check_weights(sample_weight: ArrayLike, count: int) -> NDArray[np.float64]:
 
 def _check_comparable(true_values: NDArray[Any], predictions: NDArray[Any]) -> None:
     """Raise a ``ValueError`` if text labels would be compared with numbers, or if a label is NaN."""
-    texts = [_is_text(labels) for labels in (true_values, predictions)]
-    if len(true_values) and texts[0] != texts[1]:
+    has_text = [_is_text(labels) for labels in (true_values, predictions)]
+    if len(true_values) and has_text[0] != has_text[1]:
         raise ValueError(
-            f"y holds {'text' if texts[0] else 'numbers'} and the classes are "
-            f"{'text' if texts[1] else 'numbers'}: give the labels as in training"
+            f"y holds {'text' if has_text[0] else 'numbers'} and the classes are "
+            f"{'text' if has_text[1] else 'numbers'}: give the labels as in training"
         )
     if true_values.dtype.kind == "f" and np.isnan(true_values).any():
         raise ValueError("Input y contains NaN")
@@ -307,5 +306,5 @@ def _compute_r_squared(
     true_values: NDArray[np.float64], predictions: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> float:
     error = np.average((true_values - predictions) ** 2, weights=weights)
-    spread = np.average((true_values - np.average(true_values, weights=weights)) ** 2, weights=weights)
-    return float(1 - error / spread) if spread > 0 else float(error == 0)
+    variance = np.average((true_values - np.average(true_values, weights=weights)) ** 2, weights=weights)
+    return float(1 - error / variance) if variance > 0 else float(error == 0)

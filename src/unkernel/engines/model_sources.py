@@ -14,7 +14,7 @@ Model = KernelModel | LinearModel | ConjunctionModel
 
 
 def find_model(source: Any) -> Model | TreeModel:
-    """Return the model in a file, a model itself, or the model of an estimator."""
+    """Return the model of a source: a path, a model or an estimator."""
     if isinstance(source, str | os.PathLike):
         from unkernel.models.formats import read_model
 
@@ -41,11 +41,11 @@ def replace_classes(model: Model | TreeModel, classes: Any) -> Any:
 
 
 def _map_labels(names: Any, labels: Any) -> Any:
-    """Return the name of each integer label."""
+    """Return ``names[label]`` for each label; ValueError unless labels are indices of unique names."""
     if names.ndim != 1 or len(np.unique(names)) != len(names):
         raise ValueError("classes must be a fitted LabelEncoder, or a list of different labels")
     if labels.dtype.kind not in "iu" or not len(labels):
-        raise ValueError("classes name the labels 0, 1, ... of a classifier, and the model has others")
+        raise ValueError("classes replace the labels 0, 1, ... of a classifier, and the model has others")
     if labels.min() < 0 or labels.max() >= len(names):
         raise ValueError(f"the model has the label {labels.max()}, and there are {len(names)} classes")
     return names[labels]

@@ -1,4 +1,4 @@
-"""Answers for single rows and records: the scheme of a model selects a native call."""
+"""Functions that score or classify one row or record, with the native call for a model's decision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unkernel.models import Decision
 from unkernel.models.curves import Curves, Sigmoid
 from unkernel.models.decision import Softmax
 
-AnswerOne = Callable[..., Any]  # maps one row or record to its answer
+AnswerOne = Callable[..., Any]  # a function of one row or record
 
 
 class SingleCalls(Protocol):
@@ -23,7 +23,7 @@ class SingleCalls(Protocol):
 
     @property
     def score(self) -> AnswerOne:
-        """Return the raw scores: a float, or a list of several."""
+        """Return the raw scores: a float, or a list of floats."""
 
     def sum_votes(self, n_classes: int) -> AnswerOne:
         """Return one number per class, from the votes and scores of pairs."""
@@ -39,7 +39,7 @@ class SingleCalls(Protocol):
 
 
 def make_score_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
-    """Make the function that returns what ``decision_function`` returns for one row or record."""
+    """Make the function that computes the decision function of one row or record."""
     if decision.decides_by_scores:
         return calls.score
     if decision.scheme == "one_vs_one":

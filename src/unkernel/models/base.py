@@ -22,7 +22,9 @@ Settings = dict[str, Any]
 
 
 class Model(HtmlRepr, RestoredObject, ABC):
-    """Plain, portable data that gives scores. Learners and readers make models, engines compile them.
+    """Base of all models: plain, portable data, from which scores are computed.
+
+    Learners and readers of files make models, and engines compile models.
 
     Attributes
     ----------
@@ -62,11 +64,11 @@ class Model(HtmlRepr, RestoredObject, ABC):
         """Return the parts that take memory, as arrays or objects with ``nbytes``."""
 
     def __repr__(self) -> str:
-        facts = [self._about(), f"{len(self.classes)} classes" if len(self.classes) else self.decision.scheme]
-        return f"{type(self).__name__}({', '.join(facts)})"
+        outputs = f"{len(self.classes)} classes" if len(self.classes) else self.decision.scheme
+        return f"{type(self).__name__}({self._describe()}, {outputs})"
 
     @abstractmethod
-    def _about(self) -> str:
+    def _describe(self) -> str:
         """Describe the parts of the model, for ``repr``."""
 
     # --- Files ----------------------------------------------------------------------------------------
@@ -79,7 +81,7 @@ class Model(HtmlRepr, RestoredObject, ABC):
         Parameters
         ----------
         path : str or path-like
-            Where to write the file.
+            The file to write.
         """
         container.write(path, self.kind, *self.to_container())
 
@@ -115,14 +117,14 @@ class DecidedModel(Model):
 
     @abstractmethod
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Compute the scores of examples as plain sums over the parts of the model.
+        """Compute the scores of examples as plain sums over the model.
 
-        This is the reference for compiled classifiers; with support vectors or trees, it is slow.
+        Compiled classifiers are tested against this method, which is slow for support vectors and trees.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features), or Forest
-            The rows, of any number of columns unless ``fixed_width``, or the trees.
+            The rows, with any number of columns unless ``fixed_width`` is true, or the trees.
 
         Returns
         -------

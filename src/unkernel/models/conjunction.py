@@ -24,7 +24,7 @@ from unkernel.models.decision import (
 from unkernel.models.model_rows import distinct
 from unkernel.models.numbering import numbers_of
 
-_SORT_RATIO = 64  # with more columns per used column, sorting takes less memory than marking
+_SORT_RATIO = 64  # with more input columns per used column, sorting takes less memory than a mask
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,8 +43,8 @@ class ConjunctionModel(Model):
         Whether the training data were binary, so that conjunctions are sets of features. Otherwise they are
         monomials, in which a feature may occur repeatedly.
     feature_map : {"kernel", "plain"}
-        The feature map that the weights belong to. If ``sets`` is true, it matters only for rows that are
-        not binary.
+        The feature map of the weights. If ``sets`` is true, it only affects the scores of rows that are not
+        binary.
     gamma : float
         Factor of the inner product in the kernel.
     coef0 : float
@@ -60,17 +60,17 @@ class ConjunctionModel(Model):
     intercept : ndarray of float64, shape (n_scores,)
         Weights of the constant.
     classes : ndarray of shape (n_classes,)
-        Class labels. Two classes share one score (positive means the second class); of more than two, each
-        has a score.
+        Class labels. Two classes share one score (positive means the second class); more than two classes
+        have one score each.
     origin : dict, default={}
         How the model was trained.
     probability : Softmax, Curves or None, default=None
         How scores become probabilities: by a log-linear model, or by one calibration curve per score.
     ranking : Decision or None, default=None
-        How to read the score of a ranking or a regression; None for a classifier.
+        The decision of a ranking or a regression; None for a classifier.
     calibrated : bool, default=False
-        Whether the most probable class wins. There may be scores of several classifiers, one classifier after
-        the other, whose probabilities are averaged; `probability` has one curve for each score.
+        Whether the most probable class wins. The model may have the scores of several classifiers, one
+        classifier after the other, whose probabilities are averaged. `probability` has one curve per score.
 
     See Also
     --------
@@ -127,7 +127,7 @@ class ConjunctionModel(Model):
     def _arrays(self) -> list[Any]:
         return [self.columns, self.keys, self.weights, self.intercept]
 
-    def _about(self) -> str:
+    def _describe(self) -> str:
         return f"{self.n_conjunctions} conjunctions of degree {self.degree}"
 
     def check(self, file: str) -> None:
@@ -212,7 +212,7 @@ class ConjunctionModel(Model):
             calibrated=_is_calibrated(name, settings),
         )
         scores = len(model.intercept)
-        if scores != model.decision.n_scores:  # with one curve for each
+        if scores != model.decision.n_scores:
             raise FormatError(name, 0, 0, "the number of scores does not fit the number of classes")
         if model.weights.shape != (len(model.keys), scores):
             raise FormatError(name, 0, 0, "the number of weights does not fit the number of conjunctions")
@@ -227,31 +227,28 @@ def _are_distinct(columns: NDArray[np.int64], end: int) -> bool:
         return False
     if end > _SORT_RATIO * len(columns):
         return len(distinct(columns)) == len(columns)
-    seen = np.zeros(end, bool)
-    seen[columns] = True
-    return int(seen.sum()) == len(columns)
+    is_used = np.zeros(end, bool)
+    is_used[columns] = True
+    return int(is_used.sum()) == len(columns)
 
 
 def _read_ranking(name: str, settings: dict[str, Any]) -> Decision | None:
     if "ranking" not in settings:
         return None
     ranking = Decision.from_json(name, settings["ranking"])
-    if (
-        ranking.scheme not in ("regression", "ordinal")
-        or ranking.probability is not None
-        or "probability" in settings
-    ):
+    has_probability = ranking.probability is not None or "probability" in settings
+    if ranking.scheme not in ("regression", "ordinal") or has_probability:
         raise FormatError(name, 0, 0, "the model's setting 'ranking' is damaged")
     return ranking
 
 
 def _is_calibrated(name: str, settings: dict[str, Any]) -> bool:
     calibrated = settings.get("calibrated", False)
-    if not isinstance(calibrated, bool) or (
-        calibrated and not isinstance(_read_probability(name, settings), Curves)
-    ):
-        raise FormatError(name, 0, 0, "the model's setting 'calibrated' is damaged")
-    return calibrated
+    if calibrated is True and isinstance(_read_probability(name, settings), Curves):
+        return True
+    if calibrated is False:
+        return False
+    raise FormatError(name, 0, 0, "the model's setting 'calibrated' is damaged")
 
 
 def _read_probability(name: str, settings: dict[str, Any]) -> Softmax | Curves | None:

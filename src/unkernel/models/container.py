@@ -1,9 +1,9 @@
 """The ``.uk`` container: a safetensors file with our own metadata.
 
-There is no code in such a file. A file is mapped into memory after its header has been checked against the
-file's size; no memory is allocated for sizes that the header only claims. The model checks the meaning of the
-arrays. The metadata hold a digest of the header and of each array (XXH64, which detects damage but not
-malice), and the SHA-256 of all arrays. Files of earlier versions have no digests.
+Files contain no code. A file is mapped into memory after its header has been checked against the size of the
+file, so a header with wrong sizes allocates no memory. The model checks the values of the arrays. The
+metadata contain a digest of the header and of each array (XXH64, which detects damage but not manipulation),
+and the SHA-256 of all arrays. Files of earlier versions have no digests.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ VERSION = 1
 _MAX_HEADER_BYTES = 1 << 24
 _MAX_RANK = 3
 _HEADER_ALIGNMENT = 64
-_PREFIX_BYTES = 256
-# Arrays up to this size in total are compared with their digests whenever a file is read.
+_PREFIX_BYTES = 256  # the beginning of a file that shows whether it is a model
+# Whenever a file is read, the smallest arrays, up to this size in total, are compared with their digests.
 _MAX_LAZY_BYTES = 1 << 26
 _DIGESTS = frozenset({"digest", "digests", "sha256"})  # a file has either all of them or none
 _NO_DIGEST = "0" * 16  # in place of the header's digest while the digest is computed
@@ -62,7 +62,7 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
 
 
 def encode_nested(kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> tuple[NDArray[np.uint64], int]:
-    """Return a file as an array to embed in another file, padded with zeros, and its size."""
+    """Return a file as an array, padded with zeros, to embed in another file, and its size in bytes."""
     content = b"".join(_encode(kind, kind, arrays, settings))
     return np.frombuffer(content + bytes(-len(content) % 8), np.dtype("<u8")), len(content)
 
@@ -72,8 +72,8 @@ def _encode(
 ) -> list[bytes | memoryview[int]]:
     """Return the bytes of a file.
 
-    Arrays of wide numbers come first, so that each array begins at a multiple of its item size without gaps,
-    which safetensors does not allow.
+    Arrays are sorted by item size, largest first. So each array begins at a multiple of its item size without
+    gaps, which safetensors does not allow.
     """
     arrays = {
         name: np.ascontiguousarray(array)
@@ -115,14 +115,14 @@ def _encode_header(header: Mapping[str, Any]) -> bytes:
 
 
 class MappedFile(NamedTuple):
-    """A file mapped into memory, which other processes can map, too.
+    """A file that is mapped into memory.
 
     Attributes
     ----------
     path : str
         The absolute path.
     digest : str
-        Digest of the header, which contains all other digests, so it identifies the file.
+        Digest of the header. It identifies the file, because the header contains all other digests.
     """
 
     path: str
@@ -136,14 +136,14 @@ class Contents(NamedTuple):
     ----------
     kind : str
     arrays : dict
-        Read-only arrays. If the file is mapped, they are read into memory when they are used.
+        Read-only arrays. Arrays of mapped files are read into memory when they are used.
     settings : dict
     digests : dict or None
         The digest of each array according to the file; None for files without digests.
     sha256 : str or None
         The SHA-256 of all arrays according to the file.
     file : MappedFile or None
-        The file that holds the arrays; None for files that were read, are embedded in others, or have no
+        The mapped file; None for files that were read completely, are embedded in other files, or have no
         digests.
     """
 
@@ -173,8 +173,9 @@ def open_file(path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bo
         all arrays, also with the SHA-256; False: none. The header is always compared. Files of earlier
         versions have no digests.
     mmap : bool, default=True
-        Whether to map the file into memory, where processes share it. A mapped file must not be changed in
-        place while it is in use. If False, the file is read completely and may be changed.
+        Whether to map the file into memory, which is shared by all processes that map it. A mapped file must
+        not be changed in place while it is in use. If False, the file is read completely and may be
+        changed.
     """
     if isinstance(verify, np.bool_):
         verify = bool(verify)
@@ -197,7 +198,7 @@ def read_nested(
 ) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
     """Read a file of `size` bytes that :func:`encode_nested` embedded in the file `name`."""
     if not 0 <= content.nbytes - size < content.itemsize:
-        raise _error(name, f"a file inside it is damaged: its size is wrong; {_REMEDY}")
+        raise _new_error(name, f"a file inside it is damaged: its size is wrong; {_REMEDY}")
     inner = content.view(np.uint8)[:size]
     begin = io.BytesIO(inner[: 8 + _MAX_HEADER_BYTES].tobytes())
     return _decode(name, begin, size, lambda start: inner[start:])[0][:3]
@@ -214,10 +215,10 @@ def _decode(
     metadata = header.pop("__metadata__", None)
     kind, settings = _read_metadata(name, metadata)
     digests = _read_digests(name, metadata, header)
-    places = {key: _locate_array(name, key, entry, size - start) for key, entry in header.items()}
-    _check_gaps(name, places.values(), size - start)
+    locations = {key: _locate_array(name, key, entry, size - start) for key, entry in header.items()}
+    _check_gaps(name, locations.values(), size - start)
     body = read_body(start)
-    arrays = {key: _view_array(body, place) for key, place in places.items()}
+    arrays = {key: _view_array(body, location) for key, location in locations.items()}
     sha256 = metadata.get("sha256") if digests is not None else None
     return Contents(kind, arrays, settings, digests, sha256), metadata.get("digest")
 
@@ -228,7 +229,7 @@ def _read_body(name: str, file: IO[bytes], size: int, start: int, *, mmap: bool)
         return np.memmap(file, dtype=np.uint8, mode="r", shape=size)[start:]
     content = file.read()
     if len(content) != size - start:
-        raise _error(name, f"the file was changed while it was read; {_REMEDY}")
+        raise _new_error(name, f"the file was changed while it was read; {_REMEDY}")
     return np.frombuffer(content, np.uint8)
 
 
@@ -252,21 +253,19 @@ def _verify(name: str, contents: Contents, *, everything: bool) -> None:
         if bytes_left < 0:
             break
         if hexadecimal_checksum(array) != contents.digests[key]:
-            raise _error(name, f"array {key!r} is damaged: its digest does not match; {_REMEDY}")
+            raise _new_error(name, f"array {key!r} is damaged: its digest does not match; {_REMEDY}")
     if everything and _sha256(contents.arrays.values()) != contents.sha256:
-        raise _error(name, f"the SHA-256 of the arrays does not match; {_REMEDY}")
+        raise _new_error(name, f"the SHA-256 of the arrays does not match; {_REMEDY}")
 
 
 def _check_canonical(name: str, text: bytes, header: dict[str, Any], digest: Any) -> None:
-    """Check that a file with a digest has exactly the bytes that `write` makes, so that two
-    readers cannot understand it differently.
-    """
+    """Check that a header has exactly the bytes that `write` makes, so that all readers agree on it."""
     if not isinstance(digest, str) or len(digest) != len(_NO_DIGEST):
-        raise _error(name, f"the header is damaged: its digest is malformed; {_REMEDY}")
+        raise _new_error(name, f"the header is damaged: its digest is malformed; {_REMEDY}")
     if _encode_header(header) != text:
-        raise _error(name, f"the header is damaged: unkernel does not write it like this; {_REMEDY}")
+        raise _new_error(name, f"the header is damaged: unkernel does not write it like this; {_REMEDY}")
     if hexadecimal_checksum(text.replace(digest.encode(), _NO_DIGEST.encode(), 1)) != digest:
-        raise _error(name, f"the header is damaged: its digest does not match; {_REMEDY}")
+        raise _new_error(name, f"the header is damaged: its digest does not match; {_REMEDY}")
 
 
 def _read_digests(name: str, metadata: Any, header: dict[str, Any]) -> dict[str, str] | None:
@@ -275,11 +274,11 @@ def _read_digests(name: str, metadata: Any, header: dict[str, Any]) -> dict[str,
         return None
     try:
         digests = json.loads(metadata["digests"])
-        ordered = list(digests) == list(header) and isinstance(digests, dict)
+        is_complete = isinstance(digests, dict) and list(digests) == list(header)
     except (LookupError, TypeError, ValueError, RecursionError):
-        ordered = False
-    if not ordered or not all(isinstance(digest, str) for digest in digests.values()):
-        raise _error(name, f"the digests of the arrays are damaged; {_REMEDY}")
+        is_complete = False
+    if not is_complete or not all(isinstance(digest, str) for digest in digests.values()):
+        raise _new_error(name, f"the digests of the arrays are damaged; {_REMEDY}")
     return dict(digests)
 
 
@@ -297,26 +296,26 @@ def begins_as_model(begin: bytes) -> bool:
     return metadata.startswith(b'{"__metadata__"') and f'"{MAGIC}"'.encode() in metadata
 
 
-def _error(name: str, reason: str) -> FormatError:
+def _new_error(name: str, reason: str) -> FormatError:
     return FormatError(name, 0, 0, reason)
 
 
 def _read_header(name: str, prefix: bytes, file: Any, size: int) -> tuple[dict[str, Any], int]:
     if len(prefix) < 8:
-        raise _error(name, f"not a model file: it is shorter than a header; {_REMEDY}")
+        raise _new_error(name, f"not a model file: it is shorter than a header; {_REMEDY}")
     length = int.from_bytes(prefix, "little")
     if length > min(_MAX_HEADER_BYTES, size - 8):
         is_cut = begins_as_model(prefix + file.read(_PREFIX_BYTES))
-        raise _error(name, f"the model has been cut short; {_REMEDY}" if is_cut else "not a model file")
+        raise _new_error(name, f"the model has been cut short; {_REMEDY}" if is_cut else "not a model file")
     text = file.read(length)
     try:
         header = json.loads(text.decode("utf-8"), object_pairs_hook=_refuse_duplicates)
     except (ValueError, RecursionError) as error:
-        raise _error(name, "not a model file: its header is not JSON, or has a name twice") from error
+        raise _new_error(name, "not a model file: its header is not JSON, or has a name twice") from error
     if not isinstance(header, dict):
-        raise _error(name, "not a model file: its header is not a table")
+        raise _new_error(name, "not a model file: its header is not a table")
     if length % 8:
-        raise _error(name, "the header is not padded to a multiple of 8 bytes")
+        raise _new_error(name, "the header is not padded to a multiple of 8 bytes")
     metadata = header.get("__metadata__")
     if isinstance(metadata, dict) and not _DIGESTS.isdisjoint(metadata):
         _check_canonical(name, text, header, metadata.get("digest"))
@@ -332,21 +331,21 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _read_metadata(name: str, metadata: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(metadata, dict) or metadata.get("format") != MAGIC:
-        raise _error(name, "a safetensors file, but not one of unkernel's models")
+        raise _new_error(name, "a safetensors file, but not one of unkernel's models")
     version = metadata.get("version")
     if not isinstance(version, str) or not version.isdecimal() or not 0 < len(version) < 9:
-        raise _error(name, "the model has no format version")
+        raise _new_error(name, "the model has no format version")
     if int(version) > VERSION:
-        raise _error(
+        raise _new_error(
             name,
             f"a model of format version {version}, and this unkernel reads up to {VERSION}: upgrade unkernel",
         )
     try:
         settings = json.loads(metadata.get("settings", ""), object_pairs_hook=_refuse_duplicates)
     except (TypeError, ValueError, RecursionError) as error:
-        raise _error(name, "the model's settings are not JSON") from error
+        raise _new_error(name, "the model's settings are not JSON") from error
     if not isinstance(settings, dict):
-        raise _error(name, "the model's settings are not a table")
+        raise _new_error(name, "the model's settings are not a table")
     return str(metadata.get("kind")), settings
 
 
@@ -354,8 +353,8 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-class _Place(NamedTuple):
-    """The place of an array, counted from the end of the header, and its type."""
+class _ArrayLocation(NamedTuple):
+    """The type and shape of an array, and its first and last byte, counted from the end of the header."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -363,47 +362,47 @@ class _Place(NamedTuple):
     end: int
 
 
-def _locate_array(name: str, key: str, entry: Any, room: int) -> _Place:
-    """Check that an array of the header fits into the file, and return its place."""
-    problem = _error(
-        name, f"array {key!r} does not lie inside the file: it has been cut short or damaged; {_REMEDY}"
+def _locate_array(name: str, key: str, entry: Any, body_bytes: int) -> _ArrayLocation:
+    """Check that an array of the header fits into the file, and return its location."""
+    error = _new_error(
+        name, f"array {key!r} is not inside the file: it has been cut short or damaged; {_REMEDY}"
     )
     kind = entry.get("dtype") if isinstance(entry, dict) else None
     if not isinstance(kind, str) or kind not in _DTYPES:
-        raise _error(name, f"array {key!r} is of a type that models do not have")
+        raise _new_error(name, f"array {key!r} is of a type that models do not have")
     dtype = _DTYPES[kind]
     shape, offsets = entry.get("shape"), entry.get("data_offsets")
     if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
-        raise problem
+        raise error
     if len(shape) > _MAX_RANK:
-        raise problem
-    # No extent may exceed the file size, not even where another extent is 0.
-    if not all(_is_count(number) and number <= room for number in [*shape, *offsets]):
-        raise problem
+        raise error
+    # No extent may exceed the file size, not even if another extent is 0.
+    if not all(_is_count(number) and number <= body_bytes for number in [*shape, *offsets]):
+        raise error
     size = dtype.itemsize
     for extent in shape:
         size *= extent
     begin, end = offsets
     if end - begin != size or begin % dtype.itemsize:
-        raise problem
-    return _Place(dtype, tuple(shape), begin, end)
+        raise error
+    return _ArrayLocation(dtype, tuple(shape), begin, end)
 
 
-def _check_gaps(name: str, places: Iterable[_Place], room: int) -> None:
-    """Check that the arrays fill the file one after another."""
+def _check_gaps(name: str, locations: Iterable[_ArrayLocation], body_bytes: int) -> None:
+    """Check that the arrays fill the body of the file without gaps and overlaps."""
     position = 0
-    for begin, end in sorted((place.begin, place.end) for place in places):
+    for begin, end in sorted((location.begin, location.end) for location in locations):
         if begin != position:
-            raise _error(name, "the arrays overlap, or there is something between them")
+            raise _new_error(name, "the arrays overlap, or there is something between them")
         position = end
-    if position != room:
-        raise _error(name, "there is something after the arrays")
+    if position != body_bytes:
+        raise _new_error(name, "there is something after the arrays")
 
 
-def _view_array(mapped: NDArray[np.uint8], place: _Place) -> NDArray[Any]:
-    if place.begin == place.end:
-        return np.zeros(place.shape, place.dtype)
-    return mapped[place.begin : place.end].view(place.dtype).reshape(place.shape)
+def _view_array(mapped: NDArray[np.uint8], location: _ArrayLocation) -> NDArray[Any]:
+    if location.begin == location.end:
+        return np.zeros(location.shape, location.dtype)
+    return mapped[location.begin : location.end].view(location.dtype).reshape(location.shape)
 
 
 def read_setting(
@@ -411,24 +410,24 @@ def read_setting(
     settings: Mapping[str, Any],
     key: str,
     kind: type,
-    valid: Callable[[Any], bool] = lambda _: True,
+    is_valid: Callable[[Any], bool] = lambda _: True,
 ) -> Any:
     """Return a setting of the file `name`, after checking its type and value."""
     value = settings.get(key)
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)) or not valid(value):
-        raise _error(name, f"the model's setting {key!r} is missing or out of range")
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)) or not is_valid(value):
+        raise _new_error(name, f"the model's setting {key!r} is missing or out of range")
     return value
 
 
 def read_number(
-    name: str, settings: Mapping[str, Any], key: str, valid: Callable[[float], bool] = lambda _: True
+    name: str, settings: Mapping[str, Any], key: str, is_valid: Callable[[float], bool] = lambda _: True
 ) -> float:
     """Return a setting that is a finite number."""
     value = settings.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
-        raise _error(name, f"the model's setting {key!r} is missing or not a number")
-    if not valid(value):
-        raise _error(name, f"the model's setting {key!r} is out of range")
+        raise _new_error(name, f"the model's setting {key!r} is missing or not a number")
+    if not is_valid(value):
+        raise _new_error(name, f"the model's setting {key!r} is out of range")
     return float(value)
 
 
@@ -436,7 +435,7 @@ def read_array(name: str, arrays: Arrays, key: str, dtypes: Sequence[Any], rank:
     """Return an array of the file `name`, after checking its type and rank."""
     array = arrays.get(key)
     if array is None or array.dtype not in dtypes or array.ndim != rank:
-        raise _error(name, f"the model has no proper array {key!r}")
+        raise _new_error(name, f"the model has no proper array {key!r}")
     return array
 
 
@@ -444,5 +443,5 @@ def read_finite_array(name: str, arrays: Arrays, key: str, rank: int) -> NDArray
     """Return an array of float64 without NaN and infinity."""
     array = read_array(name, arrays, key, [np.dtype(np.float64)], rank)
     if not np.isfinite(array).all():
-        raise _error(name, f"array {key!r} has a number that is not finite")
+        raise _new_error(name, f"array {key!r} has a number that is not finite")
     return array

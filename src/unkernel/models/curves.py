@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import sigmoid as native_sigmoid
 
-_JUST_ABOVE_1 = 1.0 + 1e-5  # scikit-learn treats probabilities from 1 up to this as 1
+_MAX_ROUNDED_PROBABILITY = 1.0 + 1e-5  # like scikit-learn, replace probabilities from 1 to this by 1
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ Curve = Sigmoid | Interpolated
 class Curves:
     """Probabilities by one curve per score.
 
-    With two classes, each score supports the second class. With more than two, each class has a score, and
-    the values of the curves are divided by their sum; `uniform` says what happens if all are 0. If there are
-    further scores, they belong to more classifiers (members), whose probabilities are averaged.
+    With two classes, a score supports the second class. With more than two classes, each class has a score,
+    and the values of the curves are divided by their sum, which may be 0 (see `uniform`). There may be the
+    scores of several classifiers (members), one after the other, whose probabilities are averaged.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Curves:
         width = scores_per_member(n_classes)
         mean = np.zeros((len(scores), n_classes))
         for begin in range(0, values.shape[1], width):
-            mean += _compute_member(values[:, begin : begin + width], uniform=self.uniform)
+            mean += _compute_member_probabilities(values[:, begin : begin + width], uniform=self.uniform)
         return mean / self.members(n_classes)
 
     def to_json(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Curves:
 
 
 def scores_per_member(n_classes: int) -> int:
-    """Return the number of scores of one classifier."""
+    """Return the number of scores of one member."""
     return 1 if n_classes == 2 else n_classes
 
 
@@ -102,14 +102,15 @@ def sigmoid(exponent: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(native_sigmoid(np.ravel(exponent))).reshape(np.shape(exponent))
 
 
-def _compute_member(values: NDArray[np.float64], *, uniform: bool) -> NDArray[np.float64]:
+def _compute_member_probabilities(values: NDArray[np.float64], *, uniform: bool) -> NDArray[np.float64]:
+    """Return probabilities (rows, classes) from the values of the curves of one member (rows, scores)."""
     if values.shape[1] == 1:
         probabilities = np.column_stack([1.0 - values[:, 0], values[:, 0]])
     else:
         total = values.sum(axis=1, keepdims=True)
         probabilities = np.full_like(values, 1.0 / values.shape[1] if uniform else 0.0)
         np.divide(values, total, out=probabilities, where=total != 0)
-    probabilities[(probabilities > 1.0) & (probabilities <= _JUST_ABOVE_1)] = 1.0
+    probabilities[(probabilities > 1.0) & (probabilities <= _MAX_ROUNDED_PROBABILITY)] = 1.0
     return probabilities
 
 
@@ -134,12 +135,12 @@ def _curve_from_json(stored: Any) -> Curve:
     if not isinstance(stored, dict):
         raise TypeError("not the table of a curve")
     if "x" in stored:
-        return Interpolated(reals(stored["x"]), reals(stored["y"]))
-    a, b = reals([stored["a"], stored["b"]]).tolist()
+        return Interpolated(parse_numbers(stored["x"]), parse_numbers(stored["y"]))
+    a, b = parse_numbers([stored["a"], stored["b"]]).tolist()
     return Sigmoid(a, b)
 
 
-def reals(stored: Any) -> NDArray[np.float64]:
+def parse_numbers(stored: Any) -> NDArray[np.float64]:
     """Return a list of numbers from a file as an array; raise a ``TypeError`` for anything else."""
     if not isinstance(stored, list) or not all(type(value) in (int, float) for value in stored):
         raise TypeError("not a list of numbers")

@@ -1,4 +1,4 @@
-"""Decisions: from the scores of a model to its predictions."""
+"""Make predictions and probabilities from the scores of a model."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from unkernel._core import count_votes, softmax, sum_votes
 from unkernel.errors import FormatError
-from unkernel.models.curves import Curves, reals, scores_per_member, sigmoid
+from unkernel.models.curves import Curves, parse_numbers, scores_per_member, sigmoid
 
 Scores = NDArray[np.float64]
 
 SCHEMES = ("binary", "one_vs_rest", "one_vs_one", "one_class", "regression", "ordinal", "calibrated")
-# LIBSVM's bounds on the probability that one class of a pair wins.
+# LIBSVM clips the probabilities of pairs of classes to [1e-7, 1 - 1e-7].
 _MIN_PROBABILITY = 1e-7
-_MAX_COUPLED_NUMBERS = 1 << 20  # pairwise probabilities in memory at a time
+_MAX_COUPLED_NUMBERS = 1 << 20  # largest number of pairwise probabilities in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +33,8 @@ class Platt:
     b : ndarray of float64, shape (n_pairs,)
         Offsets.
     coupled : bool, default=False
-        Whether to run the iteration that couples many pairs also for two classes. LIBSVM uses the value of
-        the sigmoid; scikit-learn contains an older LIBSVM, whose iteration stops within 0.005 of that value.
+        Whether the iteration that couples many pairs also runs for two classes. LIBSVM uses the value of the
+        sigmoid instead. scikit-learn contains an older LIBSVM, whose iteration stops within 0.005 of it.
 
     See Also
     --------
@@ -56,7 +56,7 @@ class Platt:
 
 @dataclass(frozen=True)
 class Softmax:
-    """Probabilities in proportion to exp(score); a single score f stands for two scores, 0 and f."""
+    """Probabilities that are proportional to exp(score); a single score f stands for the scores 0 and f."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +75,13 @@ class Decision:
           wins.
         - ``"one_class"``: one score; above 0 means 1, otherwise -1.
         - ``"regression"``: the score is the prediction.
-        - ``"ordinal"``: one score; if it is above k of the thresholds, it means ``classes[k]``.
+        - ``"ordinal"``: one score; ``classes[k]`` if the score is above exactly k thresholds.
         - ``"calibrated"``: the most probable class wins; there may be scores of several classifiers.
     classes : ndarray of shape (n_classes,)
         Class labels; [-1, 1] for one class, empty for regression.
     shape : {"ovo", "ovr"}, default="ovo"
-        What :meth:`decide` returns for "one_vs_one" with more than two classes: the scores of the pairs, or
-        one score per class, computed as in scikit-learn.
+        The result of :meth:`decide` for "one_vs_one" with more than two classes: the scores of the pairs
+        ("ovo"), or one score per class, computed as in scikit-learn ("ovr").
     break_ties : bool, default=False
         Whether to break ties between classes with equally many votes by their scores per class.
     probability : Platt, Softmax, Curves or None, default=None
@@ -173,8 +173,8 @@ class Decision:
     @property
     def decides_by_scores(self) -> bool:
         """Whether :meth:`decide` returns the scores unchanged."""
-        is_summary = self.scheme == "one_vs_one" and self.shape == "ovr" and self.n_scores > 1
-        return not is_summary and self.scheme != "calibrated"
+        combines_pairs = self.scheme == "one_vs_one" and self.shape == "ovr" and self.n_scores > 1
+        return not combines_pairs and self.scheme != "calibrated"
 
     @property
     def chooses_by_sign(self) -> bool:
@@ -400,17 +400,16 @@ class Decision:
         scheme, shape = stored.get("scheme"), stored.get("shape")
         if not isinstance(scheme, str) or not isinstance(shape, str):
             raise damaged
-        classes = (
-            np.empty(0, dtype=np.int64)
-            if scheme == "regression"
-            else classes_from_json(name, stored.get("classes"))
-        )
+        if scheme == "regression":
+            classes: NDArray[Any] = np.empty(0, dtype=np.int64)
+        else:
+            classes = classes_from_json(name, stored.get("classes"))
         try:
             probability = probability_from_json(stored.get("probability"))
             zero_is_positive, ranking = stored.get("zero_is_positive", False), stored.get("ranking", False)
             if not isinstance(zero_is_positive, bool) or not isinstance(ranking, bool):
                 raise damaged
-            thresholds = reals(stored.get("thresholds", []))
+            thresholds = parse_numbers(stored.get("thresholds", []))
             return cls(
                 scheme,
                 classes,
@@ -438,10 +437,10 @@ def pair_columns(count: int, code: int) -> NDArray[np.intp]:
 
 
 def expand_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDArray[np.float64]:
-    """Return coefficients of support vectors, one column per pair of classes.
+    """Return coefficients of support vectors (vectors, pairs of classes) from those in LIBSVM's form.
 
-    LIBSVM gives a support vector one coefficient for each other class, by class, and groups the vectors by
-    class; `counts` gives the size of each class.
+    LIBSVM stores one coefficient per support vector and other class (vectors, classes - 1). The vectors are
+    grouped by class; `counts` has the number of vectors of each class.
     """
     classes = len(counts)
     result = np.zeros((len(coefficients), classes * (classes - 1) // 2))
@@ -453,7 +452,7 @@ def expand_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDArra
 
 
 def condense_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDArray[np.float64]:
-    """Return coefficients in LIBSVM's form: the inverse of :func:`expand_pairs`."""
+    """Return coefficients in LIBSVM's form; the inverse of :func:`expand_pairs`."""
     result = np.empty((len(coefficients), len(counts) - 1))
     begin = 0
     for code, count in enumerate(counts):
@@ -466,7 +465,8 @@ def condense_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDAr
 def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the p that minimises the sum over i < j of (r_ji p_i - r_ij p_j)^2, by LIBSVM's iteration.
 
-    Each row stops by itself, as in LIBSVM: when |(Qp)_t - p'Qp| < 0.005 / classes for all t.
+    The iteration ends for each row separately, as in LIBSVM: when |(Qp)_t - p'Qp| < 0.005 / classes for all
+    t.
     """
     count = pairwise.shape[1]
     Q = -pairwise * pairwise.transpose(0, 2, 1)
@@ -475,7 +475,7 @@ def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
     p = np.full(pairwise.shape[:2], 1.0 / count)
     active = np.arange(len(p))
     for _ in range(max(100, count)):
-        # einsum fuses multiplications and additions on some machines, which would change the last bit.
+        # No einsum, which fuses multiplications and additions on some machines and so changes the last bit.
         Qp = (Q[active] * p[active][:, None, :]).sum(axis=2)
         pQp = (p[active] * Qp).sum(axis=1)
         has_not_converged = np.abs(Qp - pQp[:, None]).max(axis=1) >= 0.005 / count
@@ -531,7 +531,7 @@ def probability_from_json(stored: Any) -> Platt | Softmax | Curves | None:
         return Curves.from_json(stored)
     if not isinstance(stored, dict) or not isinstance(stored["coupled"], bool):
         raise TypeError("not the table of a sigmoid")
-    return Platt(reals(stored["a"]), reals(stored["b"]), stored["coupled"])
+    return Platt(parse_numbers(stored["a"]), parse_numbers(stored["b"]), stored["coupled"])
 
 
 # The types of class labels that a file can hold, in numpy's notation, and their types in JSON.
@@ -556,21 +556,21 @@ def _are_json(values: list[Any], kind: str) -> bool:
 
 def classes_from_json(name: str, stored: Any) -> NDArray[Any]:
     """Read the class labels of the file `name`: at least two, all different."""
-    problem = FormatError(name, 0, 0, "the model's class labels are missing or damaged")
+    damaged = FormatError(name, 0, 0, "the model's class labels are missing or damaged")
     if not isinstance(stored, dict) or not isinstance(stored.get("values"), list):
-        raise problem
+        raise damaged
     values, dtype = stored["values"], stored.get("dtype")
     if not isinstance(dtype, str) or not _CLASS_TYPE.fullmatch(dtype) or len(values) < 2:
-        raise problem
+        raise damaged
     # The width of a text dtype is not read from the file, which could claim any size.
     kind = "U" if "U" in dtype else np.dtype(dtype).kind
     if not _are_json(values, kind) or len(set(values)) != len(values):
-        raise problem
+        raise damaged
     try:
         with np.errstate(over="ignore"):
             classes = np.array(values, dtype="U" if kind == "U" else dtype)
     except (ValueError, OverflowError):
-        raise problem from None
+        raise damaged from None
     if classes.tolist() != values:  # labels that this type cannot represent
-        raise problem
+        raise damaged
     return classes

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
 
-_MAX_PASSES = 100  # kept in a model, most of them early passes
+_MAX_PASSES = 100  # the largest number of passes that a model stores
 _COLUMNS = ("pass", "objective", "bound")
 
 
@@ -19,9 +19,9 @@ _COLUMNS = ("pass", "objective", "bound")
 class History:
     """The objective of a training and its lower bound, pass by pass.
 
-    For several problems, such as one per class, both are summed. The same data, parameters and seed give the
-    same history. Solvers that do not compute the objective at every pass estimate it until the last pass; the
-    sampled solver of trees only knows the problem of its cuts so far.
+    Objectives and bounds of several problems, such as one per class, are summed. The same data, parameters
+    and seed give the same history. Solvers that do not compute the objective at every pass estimate it until
+    the last pass. The sampled solver of trees reports the values of the problem of its current cuts.
 
     Attributes
     ----------
@@ -55,7 +55,8 @@ class History:
         Parameters
         ----------
         problems : sequence of ndarray of shape (n_passes, 3)
-            The passes, objectives and bounds of each; a problem keeps its last values while others continue.
+            The passes, objectives and bounds of each problem. The last values of a problem count for all
+            later passes.
         """
         first = max(problem[0, 0] for problem in problems)
         passes = np.unique(np.concatenate([problem[:, 0] for problem in problems]))
@@ -86,7 +87,7 @@ class History:
 
 def _are_numbers(column: Any) -> bool:
     return isinstance(column, list) and all(
-        type(one) in (int, float) and abs(one) < 2.0**63 for one in column
+        type(value) in (int, float) and abs(value) < 2.0**63 for value in column
     )
 
 
@@ -94,5 +95,5 @@ def _thin(passes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Select at most _MAX_PASSES passes, denser at the beginning, including the first and the last."""
     if len(passes) <= _MAX_PASSES:
         return passes
-    places = np.geomspace(1, len(passes), _MAX_PASSES).round().astype(np.int64) - 1
-    return passes[np.unique(places)]
+    indices = np.geomspace(1, len(passes), _MAX_PASSES).round().astype(np.int64) - 1
+    return passes[np.unique(indices)]

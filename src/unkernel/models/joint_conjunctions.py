@@ -23,23 +23,27 @@ def join_conjunctions(
 ) -> ConjunctionModel:
     """Return one calibrated model with the scores of all members in turn.
 
-    If the members' maps differ (``gamma="scale"`` depends on the training set), sets of features become
-    monomials, whose weights include the constants of the maps. So rows that are not binary get the scores of
-    the members.
+    If the feature maps of the members differ (``gamma="scale"`` depends on the training set), sets of
+    features become monomials, whose weights include the constants of the maps. So rows that are not binary
+    also get the scores of the members.
     """
     first = members[0]
-    if any((one.degree, one.feature_map) != (first.degree, first.feature_map) for one in members):
+    if any((member.degree, member.feature_map) != (first.degree, first.feature_map) for member in members):
         raise ValueError("the classifiers have different degrees or feature maps, and cannot be one model")
-    sets = all(one.sets and _get_kernel_constants(one) == _get_kernel_constants(first) for one in members)
-    columns, place = np.unique(np.concatenate([one.columns for one in members]), return_index=True)
-    columns = columns[np.argsort(place)]  # frequent features of the first member stay in front
-    parts = [_renumber(one, columns, sets=sets) for one in members]
-    keys, where = np.unique(np.concatenate([keys for keys, _ in parts]), return_inverse=True)
-    weights = np.zeros((len(keys), sum(len(one.intercept) for one in members)))
+    sets = all(
+        member.sets and _get_kernel_constants(member) == _get_kernel_constants(first) for member in members
+    )
+    columns, first_indices = np.unique(
+        np.concatenate([member.columns for member in members]), return_index=True
+    )
+    columns = columns[np.argsort(first_indices)]  # frequent features of the first member stay in front
+    parts = [_renumber(member, columns, sets=sets) for member in members]
+    keys, index_of_key = np.unique(np.concatenate([keys for keys, _ in parts]), return_inverse=True)
+    weights = np.zeros((len(keys), sum(len(member.intercept) for member in members)))
     row = column = 0
-    for own_keys, own_weights in parts:
-        rows, width = own_weights.shape
-        weights[where.reshape(-1)[row : row + len(own_keys)], column : column + width] = own_weights
+    for _, member_weights in parts:
+        rows, width = member_weights.shape
+        weights[index_of_key.reshape(-1)[row : row + rows], column : column + width] = member_weights
         row, column = row + rows, column + width
     return replace(
         first,
@@ -47,7 +51,7 @@ def join_conjunctions(
         columns=columns,
         keys=keys,
         weights=weights,
-        intercept=np.concatenate([one.intercept for one in members]),
+        intercept=np.concatenate([member.intercept for member in members]),
         probability=probability,
         calibrated=True,
         origin=origin,
@@ -55,9 +59,9 @@ def join_conjunctions(
 
 
 def square_constant(model: ConjunctionModel, order: int, repeats: int) -> np.float64:
-    """Return the map's squared constant of a monomial of `order` factors, given its exponents' factorials.
+    """Return the squared constant of a monomial of `order` factors in the feature map of a model.
 
-    Powers that overflow are infinite, as numpy's are.
+    `repeats` is the product of the factorials of the exponents. Powers that overflow are infinite.
     """
     if order > model.degree:
         return np.float64(0.0)
@@ -74,7 +78,7 @@ def _get_kernel_constants(model: ConjunctionModel) -> tuple[float, float] | None
 def _renumber(
     model: ConjunctionModel, columns: NDArray[np.int64], *, sets: bool
 ) -> tuple[NDArray[np.uint64], _Weights]:
-    """Return conjunction numbers for features in the order of `columns`, and their weights."""
+    """Return the keys of a model's conjunctions for features in the order of `columns`, and their weights."""
     order = np.argsort(columns)
     rank_of = np.append(order[np.searchsorted(columns, model.columns, sorter=order)], -1)
     ranks = rank_of[decode(model.keys, model.degree, model.sets)]
@@ -88,20 +92,23 @@ def _renumber(
 def _split_into_monomials(model: ConjunctionModel, ranks: _Ranks) -> tuple[_Ranks, _Weights]:
     """Split sets into monomials; the weight of each set is divided among the monomials of its features."""
     sizes = (ranks >= 0).sum(axis=1)
-    found = [ranks[sizes == 3]]
-    weights = [model.weights[sizes == 3]]
-    singles, pairs = sizes == 1, sizes == 2
+    is_single, is_pair = sizes == 1, sizes == 2
     powers = [square_constant(model, order, math.factorial(order)) for order in (1, 2, 3)]
     plain, mixed = square_constant(model, 2, 1), square_constant(model, 3, 2)
-    chosen = [
-        (singles, [0] * order + [2] * (3 - order), powers[order - 1], sum(powers)) for order in (1, 2, 3)
+    # Kinds of monomials: their sets, their factors as columns of `ranks`, their constant, and the sum of the
+    # constants of all monomials of a set. A column after the last feature of a set holds the padding -1.
+    kinds = [
+        (is_single, [0, 2, 2], powers[0], sum(powers)),
+        (is_single, [0, 0, 2], powers[1], sum(powers)),
+        (is_single, [0, 0, 0], powers[2], sum(powers)),
+        (is_pair, [0, 1, 2], plain, plain + 2 * mixed),
+        (is_pair, [0, 0, 1], mixed, plain + 2 * mixed),
+        (is_pair, [0, 1, 1], mixed, plain + 2 * mixed),
     ]
-    chosen += [
-        (pairs, places, share, plain + 2 * mixed)
-        for places, share in (([0, 1, 2], plain), ([0, 0, 1], mixed), ([0, 1, 1], mixed))
-    ]
-    for these, places, share, total in chosen:
-        if share > 0:
-            found.append(ranks[these][:, places])
-            weights.append(model.weights[these] * (share / total))
-    return np.concatenate(found), np.concatenate(weights)
+    monomials = [ranks[sizes == 3]]
+    weights = [model.weights[sizes == 3]]
+    for is_chosen, factors, constant, total in kinds:
+        if constant > 0:
+            monomials.append(ranks[is_chosen][:, factors])
+            weights.append(model.weights[is_chosen] * (constant / total))
+    return np.concatenate(monomials), np.concatenate(weights)

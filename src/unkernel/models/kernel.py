@@ -1,4 +1,4 @@
-"""Kernel machines in their own form: support vectors, coefficients and a kernel."""
+"""Kernel models: support vectors, coefficients and a kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 _LARGEST_DEGREE = 2**31 - 1
-_GRAM_NUMBERS = 1 << 21  # kernel values in memory at a time
+_MAX_KERNEL_VALUES = 1 << 21  # in memory at a time
 _INDEX_TYPES = (np.dtype(np.int32), np.dtype(np.int64))
 
 
@@ -123,10 +123,10 @@ class KernelModel(DecidedModel):
     kernel : Kernel
         The kernel.
     vectors : CsrRows of shape (n_support, n_features)
-        The support vectors. You may give an array or a sparse matrix.
+        The support vectors. Arrays and sparse matrices are converted.
     coefficients : ndarray of float64, shape (n_support, n_scores), or PairCoefficients
-        One column per score, zero where a support vector does not take part. ``PairCoefficients`` represent
-        such a matrix where it would consist mostly of zeros.
+        Coefficients of the support vectors in each score. ``PairCoefficients`` represent a matrix that would
+        consist mostly of zeros.
     intercept : ndarray of float64, shape (n_scores,)
         Constants that are added to the scores (-rho in LIBSVM, -b in SVMlight).
     decision : Decision
@@ -192,13 +192,13 @@ class KernelModel(DecidedModel):
     def _arrays(self) -> list[Any]:
         return [self.vectors, self.coefficients, self.intercept]
 
-    def _about(self) -> str:
+    def _describe(self) -> str:
         return f"{self.n_support} support vectors, {self.kernel.words()} kernel"
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         X = model_rows.check_model_rows(X, self.n_features, self.fixed_width)
         result = np.empty((X.shape[0], self.n_scores))
-        step = max(1, _GRAM_NUMBERS // max(1, self.n_support))
+        step = max(1, _MAX_KERNEL_VALUES // max(1, self.n_support))
         for begin in range(0, X.shape[0], step):
             block = self.kernel.matrix(X[begin : begin + step], self.vectors)
             result[begin : begin + step] = block @ self.coefficients + self.intercept
@@ -286,8 +286,8 @@ def _check_offsets(name: str, offsets: NDArray[np.int64], entries: int) -> None:
 def _check_columns(name: str, offsets: NDArray[np.int64], columns: NDArray[Any], n_features: int) -> None:
     if len(columns) and not 0 <= int(columns.min()) <= int(columns.max()) < n_features:
         raise FormatError(name, 0, 0, "a support vector has a column outside of the model's features")
-    ascending = columns[1:] > columns[:-1]
+    is_ascending = columns[1:] > columns[:-1]
     starts = offsets[(offsets > 0) & (offsets < len(columns))]
-    ascending[starts - 1] = True  # the first entry of a support vector has no predecessor
-    if not ascending.all():
+    is_ascending[starts - 1] = True  # the first entry of a support vector has no predecessor
+    if not is_ascending.all():
         raise FormatError(name, 0, 0, "the columns of a support vector do not ascend")

@@ -67,14 +67,15 @@ class LinearModel(DecidedModel):
     def _arrays(self) -> list[Any]:
         return [self.weights, self.intercept]
 
-    def _about(self) -> str:
+    def _describe(self) -> str:
         return f"{self.n_features} features"
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         X = model_rows.check_model_rows(X, self.n_features, self.fixed_width)
-        shared = min(X.shape[1], self.n_features)
-        known = X.select_columns(np.arange(shared)) if X.shape[1] > shared else X
-        return np.asarray(known.to_scipy() @ self.weights[:shared]) + self.intercept
+        n_shared = min(X.shape[1], self.n_features)
+        if X.shape[1] > n_shared:
+            X = X.select_columns(np.arange(n_shared))
+        return np.asarray(X.to_scipy() @ self.weights[:n_shared]) + self.intercept
 
     def to_container(self) -> tuple[Arrays, Settings]:
         arrays = {
@@ -105,6 +106,6 @@ def _read_decision(name: str, settings: dict[str, Any]) -> Decision:
     decision = Decision.from_json(name, settings.get("decision"))
     origin = settings.get("origin")
     learner = origin.get("learner") if isinstance(origin, dict) else None
-    if learner == "RankSVM" and not decision.ranking:  # names: files of the first versions store nothing else
+    if learner == "RankSVM" and not decision.ranking:  # names: files of the first versions store no `ranking`
         return replace(decision, ranking=True)
     return decision

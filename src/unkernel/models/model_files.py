@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Model: TypeAlias = ConjunctionModel | KernelModel | LinearModel | TreeModel
 
-# The kinds of models in files, with module and class, which is imported when such a model is read.
+# For each kind of model, its module and class, which are imported when such a model is read.
 KINDS = {
     "conjunctions": ("unkernel.models.conjunction", "ConjunctionModel"),
     "kernel": ("unkernel.models.kernel", "KernelModel"),
@@ -71,7 +71,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 
 
 def model_from(name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Model:
-    """Check the content of the file `name` and make a model of it; for a compiled model, the model inside."""
+    """Make a model from the content of the file `name`; of a compiled classifier, the model inside it."""
     if kind == COMPILED:
         kind, arrays, settings = _read_inner_model(name, arrays, settings)
     if not isinstance(kind, str) or kind not in KINDS:
@@ -90,8 +90,10 @@ def _read_inner_model(
     source = settings.get("model")
     if not isinstance(source, dict) or not isinstance(source.get("settings"), dict):
         raise FormatError(name, 0, 0, "the compiled model does not say what it was compiled from")
-    own = {key.removeprefix(_MODEL): array for key, array in arrays.items() if key.startswith(_MODEL)}
-    return source.get("kind"), own, source["settings"]
+    model_arrays = {
+        key.removeprefix(_MODEL): array for key, array in arrays.items() if key.startswith(_MODEL)
+    }
+    return source.get("kind"), model_arrays, source["settings"]
 
 
 def model_part(model: Model) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Rows of data in the form that models take."""
+"""Check rows of data for models, and compute with them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ def check_model_rows(X: Any, n_features: int, fixed_width: bool) -> CsrRows:
 
 
 def check_width(rows: CsrRows, n_features: int, fixed_width: bool) -> None:
-    """Check that rows have the model's columns, if required."""
+    """Check that rows have `n_features` columns if `fixed_width` is true."""
     if fixed_width and rows.shape[1] != n_features:
         raise ValueError(f"X has {rows.shape[1]} features, but the model was trained on {n_features}")
 
 
 def distinct(columns: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the distinct columns in ascending order, without ``np.unique``, which imports ``numpy.ma`` (20
-    ms).
+    """Return the distinct columns in ascending order.
+
+    ``np.unique`` would import ``numpy.ma``, which takes 20 ms.
 
     >>> distinct(np.array([5, 1, 5])).tolist()
     [1, 5]
@@ -58,12 +59,12 @@ def compute_squared_distances(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
     """
     result = np.empty((X.shape[0], Z.shape[0]))
     row_of_entry = Z.row_of_entry()
-    for place in range(X.shape[0]):
-        x = X[place : place + 1]
+    for index in range(X.shape[0]):
+        x = X[index : index + 1]
         shared = Z.select_columns(x.indices.astype(np.int64)).toarray()
-        others = ~np.isin(Z.indices, x.indices)
-        rest = np.bincount(row_of_entry[others], Z.data[others] ** 2, Z.shape[0])
-        result[place] = ((x.data - shared) ** 2).sum(axis=1) + rest
+        is_other = ~np.isin(Z.indices, x.indices)
+        other_squares = np.bincount(row_of_entry[is_other], Z.data[is_other] ** 2, Z.shape[0])
+        result[index] = ((x.data - shared) ** 2).sum(axis=1) + other_squares
     return result
 
 
@@ -76,19 +77,19 @@ def compute_squared_norms(X: CsrRows) -> NDArray[np.float64]:
 def read_for(
     model: Any, source: Any, zero_based: bool | None = None, n_jobs: int | None = None
 ) -> SvmlightData:
-    """Return rows of an svmlight file with the model's columns, numbered as requested or as in training.
+    """Read an svmlight file as rows for a model, whose first index is 0, 1 or, by default, as in training.
 
-    For other programs, an index is a name. So by default, index 7 of the rows is index 7 of such a program's
-    model, and an index 0 that the model does not have is an unknown feature.
+    Models of other programs refer to features by their indices in files. For such models that count from 1,
+    the index 0 in the rows is an unknown feature.
     """
     from unkernel.data.rows.svmlight import read_svmlight
 
-    noted = model.origin.get("zero_based")
-    by_name = zero_based is None and noted is False and not model.fixed_width
-    trained = noted if isinstance(noted, bool) and not by_name else None
-    known = trained if zero_based is None else zero_based
-    rows = read_svmlight(source, zero_based="auto" if known is None else known, n_jobs=n_jobs)
-    return replace(rows, X=_shift_to_zero(rows.X)) if by_name and rows.zero_based else rows
+    trained_zero_based = model.origin.get("zero_based")
+    keeps_indices = zero_based is None and trained_zero_based is False and not model.fixed_width
+    if zero_based is None and isinstance(trained_zero_based, bool) and not keeps_indices:
+        zero_based = trained_zero_based
+    rows = read_svmlight(source, zero_based="auto" if zero_based is None else zero_based, n_jobs=n_jobs)
+    return replace(rows, X=_shift_to_zero(rows.X)) if keeps_indices and rows.zero_based else rows
 
 
 def _shift_to_zero(X: sparse.csr_matrix) -> sparse.csr_matrix:

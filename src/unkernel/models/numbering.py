@@ -1,8 +1,8 @@
 """Conversion between conjunctions of features and their numbers.
 
-The numbering is that of ``cpp/unkernel/kernels/conjunction_index.hpp``: all conjunctions a >= b >= c of ranks
-are listed by a, where the block of a contains a alone, then (a, b) by b, then (a, b, c) by b and c; number 0
-is the constant.
+The numbering is that of ``cpp/unkernel/kernels/conjunction_index.hpp``. Number 0 is the constant. All
+conjunctions a >= b >= c of ranks follow in blocks, one block per a: first a alone, then the pairs (a, b) by
+b, then the triples (a, b, c) by b and c.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 Ranks = NDArray[np.uint64]
 
-# The largest number of features whose conjunctions have distinct numbers, by degree. With one rank more, the
-# code below still does not overflow.
-_MOST_FEATURES = {1: 2**31 - 1, 2: 2_000_000_000, 3: 3_000_000}
+# For each degree, the largest number of features; the code below does not overflow even with one more.
+_MAX_FEATURES = {1: 2**31 - 1, 2: 2_000_000_000, 3: 3_000_000}
 
 
 def decode(keys: NDArray[np.uint64], degree: int, sets: bool) -> NDArray[np.int64]:
@@ -31,27 +30,27 @@ def decode(keys: NDArray[np.uint64], degree: int, sets: bool) -> NDArray[np.int6
            [ 1,  0, -1]])
     """
     keys = np.asarray(keys, dtype=np.uint64)
-    _check_unnumbered(keys, degree, sets)
+    _check_keys(keys, degree, sets)
     result = np.full((len(keys), 3), -1, dtype=np.int64)
-    proper = np.flatnonzero(keys > 0)
-    a = _last_block_at_or_before(keys[proper], degree, sets)
-    rest = keys[proper] - _block(a, degree, sets)
-    result[proper, 0] = a
+    nonzero = np.flatnonzero(keys > 0)
+    a = _find_block(keys[nonzero], degree, sets)
+    offset = keys[nonzero] - _find_block_begin(a, degree, sets)
+    result[nonzero, 0] = a
 
     triples_begin = 1 + a + _shift(sets)
-    pairs = (rest > 0) & (rest < triples_begin)
-    result[proper[pairs], 1] = rest[pairs] - 1
+    is_pair = (offset > 0) & (offset < triples_begin)
+    result[nonzero[is_pair], 1] = offset[is_pair] - 1
 
-    triples = rest >= triples_begin
-    within = rest[triples] - triples_begin[triples]
-    b = _last_triangle_at_or_before(within, sets)
-    result[proper[triples], 1] = b
-    result[proper[triples], 2] = within - _choose2(b + _shift(sets))
+    is_triple = offset >= triples_begin
+    offset_in_triples = offset[is_triple] - triples_begin[is_triple]
+    b = _find_triangle(offset_in_triples, sets)
+    result[nonzero[is_triple], 1] = b
+    result[nonzero[is_triple], 2] = offset_in_triples - _choose2(b + _shift(sets))
     return result
 
 
 def encode(ranks: NDArray[np.int64], degree: int, sets: bool) -> NDArray[np.uint64]:
-    """Return the numbers of conjunctions, given as :func:`decode` gives them.
+    """Return the numbers of conjunctions, given as ranks in the form of :func:`decode`.
 
     Examples
     --------
@@ -59,7 +58,7 @@ def encode(ranks: NDArray[np.int64], degree: int, sets: bool) -> NDArray[np.uint
     array([0, 2, 3], dtype=uint64)
     """
     a, b, c = (np.maximum(ranks[:, k], 0).astype(np.uint64) for k in range(3))
-    keys = _block(a, degree, sets)
+    keys = _find_block_begin(a, degree, sets)
     triples = keys + np.uint64(1) + a + _shift(sets) + _choose2(b + _shift(sets)) + c
     keys = np.where(ranks[:, 2] >= 0, triples, np.where(ranks[:, 1] >= 0, keys + np.uint64(1) + b, keys))
     encoded: NDArray[np.uint64] = np.where(ranks[:, 0] >= 0, keys, np.uint64(0))
@@ -67,16 +66,16 @@ def encode(ranks: NDArray[np.int64], degree: int, sets: bool) -> NDArray[np.uint
 
 
 def numbers_of(features: int, degree: int, sets: bool) -> int:
-    """Return the count of conjunctions of the features, including the constant.
+    """Return the number of conjunctions of `features` features, including the constant.
 
     Examples
     --------
     >>> numbers_of(3, degree=2, sets=True)
     7
     """
-    if features > _MOST_FEATURES[degree]:
+    if features > _MAX_FEATURES[degree]:
         raise ValueError(f"{features:,} features have too many conjunctions to number")
-    return int(_block(np.array([features], dtype=np.uint64), degree, sets)[0])
+    return int(_find_block_begin(np.array([features], dtype=np.uint64), degree, sets)[0])
 
 
 def _shift(sets: bool) -> np.uint64:
@@ -84,16 +83,16 @@ def _shift(sets: bool) -> np.uint64:
     return np.uint64(0 if sets else 1)
 
 
-def _check_unnumbered(keys: Ranks, degree: int, sets: bool) -> None:
-    if degree not in _MOST_FEATURES:
+def _check_keys(keys: Ranks, degree: int, sets: bool) -> None:
+    if degree not in _MAX_FEATURES:
         raise ValueError(f"degree must be 1, 2 or 3, got {degree}")
-    end = _block(np.array([_MOST_FEATURES[degree]], dtype=np.uint64), degree, sets)[0]
+    end = _find_block_begin(np.array([_MAX_FEATURES[degree]], dtype=np.uint64), degree, sets)[0]
     if len(keys) and keys.max() >= end:
         raise ValueError(f"no conjunction of degree {degree} has the number {keys.max()}")
 
 
-def _block(a: Ranks, degree: int, sets: bool) -> Ranks:
-    """Return the first number of rank a's block."""
+def _find_block_begin(a: Ranks, degree: int, sets: bool) -> Ranks:
+    """Return the first number of the block of rank a."""
     first = 1 + a
     if degree >= 2:
         first = first + _choose2(a + _shift(sets))
@@ -109,22 +108,29 @@ def _choose2(n: Ranks) -> Ranks:
 
 def _choose3(n: Ranks) -> Ranks:
     """Return C(n, 3). C(n, 2) or n - 2 is a multiple of 3 and is divided first, to avoid an overflow."""
-    pairs, rest = _choose2(n), n - np.uint64(2)
+    pairs, factor = _choose2(n), n - np.uint64(2)
     three = np.uint64(3)
-    return np.where(pairs % three == 0, pairs // three * rest, rest // three * pairs)
+    return np.where(pairs % three == 0, pairs // three * factor, factor // three * pairs)
 
 
-def _last_block_at_or_before(keys: Ranks, degree: int, sets: bool) -> Ranks:
-    # block(a) is a^degree / degree! plus lower-order terms, which shift the root by less than 3.
+def _find_block(keys: Ranks, degree: int, sets: bool) -> Ranks:
+    """Return the rank a of the block that contains each number."""
+    # The begin of the block of a is a^degree / degree! plus lower-order terms, which shift the root by less
+    # than 3.
     root = (math.factorial(degree) * keys.astype(np.float64)) ** (1.0 / degree)
     a: Ranks = np.maximum(root - 4, 0).astype(np.uint64)
-    while (short := _block(a + 1, degree, sets) <= keys).any():
-        a = a + short
-    return a
+    while True:
+        is_too_small = _find_block_begin(a + 1, degree, sets) <= keys
+        if not is_too_small.any():
+            return a
+        a = a + is_too_small
 
 
-def _last_triangle_at_or_before(numbers: Ranks, sets: bool) -> Ranks:
+def _find_triangle(numbers: Ranks, sets: bool) -> Ranks:
+    """Return the rank b of each triple, given its number among the triples of a."""
     b: Ranks = np.maximum(np.sqrt(2.0 * numbers.astype(np.float64)) - 2, 0).astype(np.uint64)
-    while (short := _choose2(b + np.uint64(1) + _shift(sets)) <= numbers).any():
-        b = b + short
-    return b
+    while True:
+        is_too_small = _choose2(b + np.uint64(1) + _shift(sets)) <= numbers
+        if not is_too_small.any():
+            return b
+        b = b + is_too_small

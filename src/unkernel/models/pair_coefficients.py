@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from unkernel.data.rows.csr import CsrRows
 from unkernel.models.decision import condense_pairs, expand_pairs, pair_columns
 
-DENSE_BYTES = 1 << 26  # coefficients that take more than this with their zeros are stored without
+DENSE_BYTES = 1 << 26  # coefficients that take more than this as a dense array are stored without zeros
 
 
 @dataclass(frozen=True, eq=False)
 class PairCoefficients:
-    """``KernelModel.coefficients`` whose columns, one per pair of classes, would be mostly zeros.
+    """``KernelModel.coefficients`` of many pairs of classes, without zeros.
 
     A support vector of one of k classes occurs in k - 1 of the k (k - 1) / 2 pairs. Conversion to an array
     gives the whole matrix, which may not fit into memory.
@@ -25,8 +25,7 @@ class PairCoefficients:
     Attributes
     ----------
     values : (support vectors, classes - 1) float64
-        The coefficients of each vector against each other class, by class, as in LIBSVM. Vectors are grouped
-        by their own class.
+        The coefficients of each vector against each other class, as in LIBSVM. Vectors are sorted by class.
     counts : list of int
         Number of vectors of each class.
     """
@@ -34,7 +33,7 @@ class PairCoefficients:
     values: NDArray[np.float64]
     counts: list[int]
 
-    __array_ufunc__ = None  # numpy leaves ``matrix @ coefficients`` to __rmatmul__
+    __array_ufunc__ = None  # so that numpy computes ``matrix @ coefficients`` by __rmatmul__
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -43,17 +42,17 @@ class PairCoefficients:
 
     @property
     def n_classes(self) -> int:
-        """Return the number of classes."""
+        """Number of classes."""
         return len(self.counts)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Return the shape of the whole matrix."""
+        """Shape of the whole matrix."""
         return len(self.values), self.n_classes * (self.n_classes - 1) // 2
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes in memory."""
+        """Size in memory in bytes."""
         return int(self.values.nbytes)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float64]:
@@ -64,16 +63,16 @@ class PairCoefficients:
 
     def __rmatmul__(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
         product = np.zeros((len(matrix), self.shape[1]))
-        for code, own in self.by_class():
-            product[:, pair_columns(self.n_classes, code)] += matrix[:, own] @ self.values[own]
+        for code, rows in self.by_class():
+            product[:, pair_columns(self.n_classes, code)] += matrix[:, rows] @ self.values[rows]
         return product
 
     def multiply_transposed(self, vectors: CsrRows) -> NDArray[np.float64]:
         """Return the (columns, pairs) product of support vectors, transposed, with these coefficients."""
         product = np.zeros((vectors.shape[1], self.shape[1]))
-        for code, own in self.by_class():
+        for code, rows in self.by_class():
             columns = pair_columns(self.n_classes, code)
-            product[:, columns] += vectors[own].multiply_transposed(self.values[own])
+            product[:, columns] += vectors[rows].multiply_transposed(self.values[rows])
         return product
 
     def by_class(self) -> Iterator[tuple[int, slice]]:
@@ -96,21 +95,21 @@ def find_pairs(
 ) -> tuple[NDArray[np.intp], PairCoefficients] | None:
     """Compress dense coefficients of pairs of classes; return an order of the vectors, and the coefficients.
 
-    Return None if a vector takes part in pairs that share no class, so that it has no class.
+    Return None if a vector has coefficients in pairs that share no class, so that its class is not known.
 
     >>> whole = np.array([[0.0, 0.0, 3.0], [1.0, 2.0, 0.0], [4.0, 0.0, 5.0]])  # pairs 01, 02, 12
     >>> order, pairs = find_pairs(whole, 3)
     >>> order.tolist(), pairs.counts, pairs.values.tolist()
     ([1, 0, 2], [1, 2, 0], [[1.0, 2.0], [0.0, 3.0], [4.0, 5.0]])
     """
-    present = coefficients != 0
-    parts = np.count_nonzero(present, axis=1)
-    of_class = np.full(len(coefficients), -1)
+    is_nonzero = coefficients != 0
+    counts_of_vectors = np.count_nonzero(is_nonzero, axis=1)
+    class_of_vector = np.full(len(coefficients), -1)
     for code in reversed(range(n_classes)):
-        own = np.count_nonzero(present[:, pair_columns(n_classes, code)], axis=1)
-        of_class[own == parts] = code
-    if (of_class < 0).any():
+        counts_in_class = np.count_nonzero(is_nonzero[:, pair_columns(n_classes, code)], axis=1)
+        class_of_vector[counts_in_class == counts_of_vectors] = code
+    if (class_of_vector < 0).any():
         return None
-    order = np.argsort(of_class, kind="stable")
-    counts = np.bincount(of_class, minlength=n_classes).tolist()
+    order = np.argsort(class_of_vector, kind="stable")
+    counts = np.bincount(class_of_vector, minlength=n_classes).tolist()
     return order, PairCoefficients(condense_pairs(coefficients[order], counts), counts)

@@ -1,6 +1,6 @@
 """The kinds of ``.uk`` files and their loaders.
 
-Each room registers its kinds of ``.uk`` files; this module does not know the rooms.
+Each room registers its kinds of files (``unkernel._loading``), so that this module imports none of the rooms.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class FileKind:
     description : str
         Content of such a file, for messages: ``"a parser of dependencies"``.
     loader : str or callable
-        A function of the file's name, its arrays and its settings; or its place, ``"module:function"``, which
-        is imported when the first such file is read.
+        A function of the file's name, its arrays and its settings; or the name of such a function,
+        ``"module:function"``, which is imported when the first file of this kind is read.
     """
 
     name: str
@@ -60,9 +60,9 @@ def list_kinds() -> dict[str, FileKind]:
 
 def kind_of(file: str, name: Any) -> FileKind:
     """Return the registered kind `name`; raise a ``FormatError`` for `file` if there is none."""
-    found = _kinds.get(name) if isinstance(name, str) else None
-    if found is None:
+    kind = _kinds.get(name) if isinstance(name, str) else None
+    if kind is None:
         raise FormatError(
             file, 0, 0, f"a model of kind {name!r}, which this unkernel does not know: upgrade unkernel"
         )
-    return found
+    return kind

@@ -21,7 +21,7 @@ class SavedObject:
         kind : str
             Kind of the file.
         arrays : dict of str to ndarray
-            The arrays of the model and, if there are any, of its tables.
+            The arrays of the model and of its tables.
         settings : dict
             Everything else, ready for JSON.
         """
@@ -35,7 +35,7 @@ class SavedObject:
         Parameters
         ----------
         path : str or path-like
-            Where to write the file.
+            The file to write.
         """
         container.write(path, *self.to_container())
 
@@ -52,7 +52,7 @@ class RestoredObject:
         name : str
             Name of the file in error messages.
         arrays : dict of str to ndarray
-            The arrays; those with other names are ignored.
+            The arrays. Arrays with unknown names are ignored.
         settings : dict
             The settings.
 

@@ -25,8 +25,7 @@ from unkernel.models.sklearn_ensembles import (
 )
 
 _KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
-# Estimators are recognised by the names of their classes: the caller has imported them already, and other
-# callers need not wait until scikit-learn is imported.
+# Estimators are recognised by the names of their classes, so that their modules need not be imported.
 _SVM_TYPES = {
     "SVC": "c_svc",
     "NuSVC": "nu_svc",
@@ -135,13 +134,13 @@ def _make_kernel_model(estimator: Any) -> KernelModel:
 
 def _read_kernel(estimator: Any) -> Kernel:
     if not isinstance(estimator.kernel, str) or estimator.kernel not in _KERNELS:
-        given = "precomputed" if estimator.kernel == "precomputed" else "of its own"
+        description = "precomputed" if estimator.kernel == "precomputed" else "of its own"
         raise ValueError(
-            f"the estimator has a kernel {given}, which a model cannot hold; fit it with one of the kernels "
-            + ", ".join(_KERNELS)
+            f"the estimator has a kernel {description}, which a model cannot hold; fit it with one of the "
+            "kernels " + ", ".join(_KERNELS)
         )
-    # The value used in scores is stored under a private name only: the values of 'scale' and 'auto' cannot be
-    # computed without the training rows, and the parameter may have changed since.
+    # The value that scores use is only stored under a private name. The values of 'scale' and 'auto' cannot
+    # be computed without the training rows, and the parameter may have changed since.
     gamma = estimator._gamma
     name = _KERNELS[estimator.kernel]
     if name == "linear":
@@ -177,8 +176,8 @@ def _read_platt(estimator: Any) -> Platt | None:
     if a is None or b is None or not len(a):
         return None
     if len(estimator.classes_) == 2:
-        # The sigmoid applies to LIBSVM's score, which supports the first class: 1 - sigmoid(a f + b) with f =
-        # -score is sigmoid(a score - b).
+        # The sigmoid applies to LIBSVM's score f, which supports the first class. With score = -f, the
+        # probability of the second class is 1 - sigmoid(a f + b) = sigmoid(a score - b).
         b = -b
     return Platt(np.array(a, dtype=np.float64), np.array(b, dtype=np.float64), coupled=True)
 
@@ -205,7 +204,9 @@ def _make_linear_model(estimator: Any) -> LinearModel:
         )
     return LinearModel(
         weights=np.array(weights.T, dtype=np.float64, order="C"),
-        intercept=np.broadcast_to(intercepts, (len(weights),)).copy(),  # a single 0 if there is none
+        intercept=np.broadcast_to(
+            intercepts, (len(weights),)
+        ).copy(),  # estimators without intercepts have a single 0
         decision=decision,
         n_features=weights.shape[1],
         fixed_width=True,

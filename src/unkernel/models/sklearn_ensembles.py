@@ -1,4 +1,4 @@
-"""Models of scikit-learn's ensembles, and the probabilities of linear classifiers."""
+"""Convert ensembles of scikit-learn to models, and find the probabilities of linear classifiers."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def find_probability(kinds: set[str], estimator: Any) -> Softmax | Curves | None
         return Softmax()
     if "SGDClassifier" not in kinds:
         return None
-    known: dict[str, Curve] = {"log_loss": _LOGISTIC, "modified_huber": _HUBER}
-    curve = known.get(estimator.loss)
+    curve_of_loss: dict[str, Curve] = {"log_loss": _LOGISTIC, "modified_huber": _HUBER}
+    curve = curve_of_loss.get(estimator.loss)
     return None if curve is None else Curves([curve] * (1 if count == 2 else count))
 
 
 def _find_logistic(estimator: Any, count: int) -> Softmax | Curves:
-    # Up to scikit-learn 1.7, `multi_class` chooses how classes are compared; since then, liblinear, which
-    # compares each with the rest, takes only two classes.
+    # Up to scikit-learn 1.7, `multi_class` and the solver determine whether classes are compared one by one
+    # with the rest. Since 1.8, the solver liblinear accepts only two classes.
     multi_class = getattr(estimator, "multi_class", "auto")
     if count == 2:
         return Curves([Sigmoid(-2.0, 0.0)]) if multi_class == "multinomial" else Softmax()
@@ -90,6 +90,7 @@ def from_one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearMode
 
 
 def from_calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
+    """Return the model of a ``CalibratedClassifierCV``, with the scores of all its classifiers in turn."""
     classes = np.asarray(estimator.classes_)
     members, curves = [], []
     for part in estimator.calibrated_classifiers_:
@@ -114,28 +115,28 @@ def _read_calibrated_part(part: Any, classes: NDArray[Any], from_estimator: From
             f"CalibratedClassifierCV(method={part.method!r}) is not supported; fit it with 'sigmoid' or "
             "'isotonic'"
         )
-    inside = part.estimator
-    if type(inside).__name__ == "FrozenEstimator":
-        inside = inside.estimator
-    if not np.array_equal(inside.classes_, classes):
+    inner = part.estimator
+    if type(inner).__name__ == "FrozenEstimator":
+        inner = inner.estimator
+    if not np.array_equal(inner.classes_, classes):
         raise ValueError(
             "a classifier inside CalibratedClassifierCV has not seen all classes; fit it with more rows of "
             "each class, fewer folds, or ensemble=False"
         )
-    if type(inside).__name__ == "Pipeline":
+    if type(inner).__name__ == "Pipeline":
         raise ValueError(
             "CalibratedClassifierCV around a Pipeline is not supported; put it at the end of the pipeline: "
             "make_pipeline(..., CalibratedClassifierCV(LinearSVC()))"
         )
-    model = inside.to_model() if hasattr(inside, "to_model") else from_estimator(inside)
+    model = inner.to_model() if hasattr(inner, "to_model") else from_estimator(inner)
     if not isinstance(model, Model):
         raise ValueError(
-            f"CalibratedClassifierCV of {type(inside).__name__} is not supported; calibrate a classifier of "
+            f"CalibratedClassifierCV of {type(inner).__name__} is not supported; calibrate a classifier of "
             "rows, such as LinearSVC"
         )
     if model.decision.scheme not in ("binary", "one_vs_rest"):
         raise ValueError(
-            f"CalibratedClassifierCV of a {type(inside).__name__} of {len(classes)} classes is not "
+            f"CalibratedClassifierCV of a {type(inner).__name__} of {len(classes)} classes is not "
             "supported: its votes are not scores of single classes; calibrate a linear classifier"
         )
     return model
@@ -149,17 +150,17 @@ def _read_curve(calibrator: Any) -> Curve:
 
 
 def _read_linear_members(
-    estimators: Sequence[Any], whole: str, from_estimator: FromEstimator
+    estimators: Sequence[Any], ensemble: str, from_estimator: FromEstimator
 ) -> list[LinearModel]:
     members = []
-    for inside in estimators:
-        name = type(inside).__name__
+    for inner in estimators:
+        name = type(inner).__name__
         if name == "_ConstantPredictor":
-            raise ValueError(f"{whole} has a class of all rows or none: fit it on rows of each class")
-        model = from_estimator(inside)
+            raise ValueError(f"{ensemble} has a class of all rows or none: fit it on rows of each class")
+        model = from_estimator(inner)
         if not isinstance(model, LinearModel) or model.decision.scheme != "binary":
             raise ValueError(
-                f"{whole} of {name} is not supported; give a linear classifier, or a {name} that compares "
+                f"{ensemble} of {name} is not supported; give a linear classifier, or a {name} that compares "
                 "the classes itself"
             )
         members.append(model)
@@ -181,7 +182,7 @@ def _join_scores(members: Sequence[LinearModel], decision: Decision, estimator: 
 def _stack_members(
     members: Sequence[KernelModel], count: int, decision: Decision, estimator: Any
 ) -> KernelModel:
-    """Return the support vectors of all members; each has coefficients in its own member's scores only."""
+    """Return one model of the support vectors of all members; each affects the scores of its member only."""
     first = members[0]
     if len(members) != count or any(member.kernel != first.kernel for member in members):
         raise ValueError(

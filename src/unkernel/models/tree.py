@@ -1,4 +1,4 @@
-"""Kernel machines over trees: support trees, coefficients and a kernel."""
+"""Models of trees: support trees, coefficients and a kernel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TREE_KERNELS = tuple(_KERNEL_WORDS)
 COMBINATIONS = ("trees", "vectors", "sum", "product")
 PAIRINGS = ("same", "all")
 VECTOR_KERNELS = ("linear", "polynomial", "rbf", "sigmoid")
-LEAST_DECAY = 1e-6  # smaller decays are lost to rounding in 1 + decay
+LEAST_DECAY = 1e-6  # with smaller decays, 1 + decay has large rounding errors
 _OFFSET = np.int64
 
 
@@ -43,9 +43,9 @@ class ExampleKernel:
     tree : {"sst", "st", "sst_bow", "ptk"}, default="sst"
         Subset trees, complete subtrees, subset trees and words, or partial trees.
     decay : float, default=0.4
-        Factor (lambda) by which larger fragments count less; ``-L`` of SVM-light-TK.
+        Factor (lambda) of the weight of a fragment for each of its productions; ``-L`` of SVM-light-TK.
     width_decay : float, default=0.4
-        Factor (mu) by which wider fragments count less, for partial trees; ``-M``.
+        Factor (mu) of the weight of a fragment for each of its nodes, for partial trees; ``-M``.
     normalize : bool, default=True
         Whether every tree has the kernel 1 with itself.
     tree_pairing : {"same", "all"}, default="same"
@@ -165,13 +165,13 @@ class ExampleKernel:
         trees: list[Any] = []
         vectors: list[Any] = []
         if self.combination != "vectors":
-            # With "all", every tree is compared with every other, whatever the names of their channels.
-            every = self.tree_pairing == "all"
-            roots = list(forest.trees.values()) if every else forest.roots_like(other)
+            # With "all", the names of channels do not matter.
+            pairs_all = self.tree_pairing == "all"
+            roots = list(forest.trees.values()) if pairs_all else forest.roots_like(other)
             trees = _make_tree_channels(roots, len(forest), self.tree_pairing)
         if self.combination != "trees":
-            own = forest.vectors_like(other, every=self.vector_pairing == "all")
-            vectors = _make_vector_channels(own, len(forest), self.vector_pairing)
+            channels = forest.vectors_like(other, every=self.vector_pairing == "all")
+            vectors = _make_vector_channels(channels, len(forest), self.vector_pairing)
         return example_set(
             kernel=self.core(),
             forest=forest.table,
@@ -242,16 +242,16 @@ def _check_type(value: Any, example: Any) -> Any:
 
 def _make_tree_channels(channels: Sequence[NDArray[np.int32]], size: int, pairing: str) -> list[Any]:
     if pairing == "all":
-        together = np.column_stack(channels) if channels else np.empty((size, 0), np.int32)
-        ends = np.arange(len(together) + 1, dtype=_OFFSET) * together.shape[1]
-        return [(ends, np.ascontiguousarray(together.reshape(-1)))]
+        roots_of_examples = np.column_stack(channels) if channels else np.empty((size, 0), np.int32)
+        ends = np.arange(len(roots_of_examples) + 1, dtype=_OFFSET) * roots_of_examples.shape[1]
+        return [(ends, np.ascontiguousarray(roots_of_examples.reshape(-1)))]
     return [(np.arange(len(roots) + 1, dtype=_OFFSET), np.ascontiguousarray(roots)) for roots in channels]
 
 
 def _make_vector_channels(channels: Sequence[Vectors | None], size: int, pairing: str) -> list[Any]:
-    known = [channel for channel in channels if channel is not None]
+    present_channels = [channel for channel in channels if channel is not None]
     if pairing == "all":
-        return [_concatenate_channels(known) if known else _convert_channel(None, size)]
+        return [_concatenate_channels(present_channels) if present_channels else _convert_channel(None, size)]
     return [_convert_channel(channel, size) for channel in channels]
 
 
@@ -327,7 +327,7 @@ class TreeModel(DecidedModel):
     def _arrays(self) -> list[Any]:
         return [self.support, self.coefficients, self.intercept]
 
-    def _about(self) -> str:
+    def _describe(self) -> str:
         return f"{self.n_support} support trees, {self.kernel.words()}"
 
     def scores(self, X: Forest) -> NDArray[np.float64]:
@@ -341,10 +341,10 @@ class TreeModel(DecidedModel):
         arrays: dict[str, NDArray[Any]] = {
             "coefficients": np.ascontiguousarray(self.coefficients),
             "intercepts": self.intercept,
-            "roots": np.column_stack(list(support.trees.values())).astype(np.int32)
-            if support.trees
-            else np.empty((len(support), 0), np.int32),
+            "roots": np.empty((len(support), 0), np.int32),
         }
+        if support.trees:
+            arrays["roots"] = np.column_stack(list(support.trees.values())).astype(np.int32)
         arrays |= {key: np.asarray(array) for key, array in support.table.arrays().items()}
         for number, vectors in enumerate(support.vectors.values()):
             matrix = vectors.matrix
@@ -413,11 +413,8 @@ def _read_support(name: str, arrays: dict[str, NDArray[Any]], settings: dict[str
 
 
 def _read_names(name: str, stored: Any) -> list[str]:
-    if (
-        not isinstance(stored, list)
-        or not all(isinstance(item, str) for item in stored)
-        or len(set(stored)) != len(stored)
-    ):
+    is_list_of_text = isinstance(stored, list) and all(isinstance(item, str) for item in stored)
+    if not is_list_of_text or len(set(stored)) != len(stored):
         raise FormatError(name, 0, 0, "the names of the model's channels or features are damaged")
     return list(stored)
 
@@ -435,18 +432,13 @@ def _read_vectors(name: str, arrays: dict[str, NDArray[Any]], stored: Any, size:
         offsets = container.read_array(name, arrays, f"vectors{number}.offsets", [np.dtype(np.int64)], 1)
         columns = container.read_array(name, arrays, f"vectors{number}.columns", [np.dtype(np.int32)], 1)
         values = container.read_finite_array(name, arrays, f"vectors{number}.values", 1)
-        sound = len(present) == size and len(offsets) == size + 1 and 0 <= width < 2**31 - 1
-        sound = (
-            sound
-            and offsets[0] == 0
-            and offsets[-1] == len(columns) == len(values)
-            and bool((np.diff(offsets) >= 0).all())
-        )
-        if (
-            not sound
-            or (len(columns) and not (columns.min() >= 0 and columns.max() < width))
-            or channel in vectors
-        ):
+        if channel in vectors or not 0 <= width < 2**31 - 1:
+            raise damaged
+        if len(present) != size or len(offsets) != size + 1 or len(columns) != len(values):
+            raise damaged
+        if offsets[0] != 0 or offsets[-1] != len(columns) or (np.diff(offsets) < 0).any():
+            raise damaged
+        if len(columns) and not (columns.min() >= 0 and columns.max() < width):
             raise damaged
         matrix = CsrRows.of(offsets, columns, values, width)
         vectors[channel] = Vectors(matrix.sort_columns(), present.astype(bool))

@@ -23,11 +23,11 @@ _MAX_CONJUNCTIONS = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class RowContributions:
-    """All conjunctions of a row.
+    """The contributions of all conjunctions of a row to its scores.
 
     Attributes
     ----------
-    columns : (conjunctions, most features) int64
+    columns : (conjunctions, degree) int64
         The columns of each conjunction, padded with -1.
     values : (conjunctions, scores) float64
         Contribution of each conjunction to each score.
@@ -41,14 +41,14 @@ class RowContributions:
 
 
 def compute_binary_contributions(model: Model, columns: NDArray[np.int64]) -> RowContributions:
-    """Compute all conjunctions of a row that has the value 1 in these ascending columns."""
+    """Compute the contributions for a row with the value 1 in these ascending columns."""
     return compute_contributions(model, columns, np.ones(len(columns)))
 
 
 def compute_contributions(
     model: Model, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
-    """Compute all conjunctions of a row, given by its ascending columns and their non-zero values."""
+    """Compute the contributions for a row, given by its ascending columns and their non-zero values."""
     model = simplify(model)
     with np.errstate(over="ignore", invalid="ignore"):  # the total is checked below
         if isinstance(model, LinearModel):
@@ -66,15 +66,15 @@ def compute_contributions(
 def _split_linear_scores(
     model: LinearModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
-    known = columns < model.n_features
-    weights = model.weights[columns[known]]
-    return RowContributions(columns[known][:, None], weights * values[known][:, None], model.intercept)
+    is_known = columns < model.n_features
+    weights = model.weights[columns[is_known]]
+    return RowContributions(columns[is_known][:, None], weights * values[is_known][:, None], model.intercept)
 
 
 def _split_kernel_scores(
     model: KernelModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
-    """Expand the model over the columns of the row only; this works for every engine."""
+    """Expand the model over the columns of the row only, whatever the engine."""
     if is_linear_of_pairs(model):
         assert isinstance(model.coefficients, PairCoefficients)
         weights = model.coefficients.multiply_transposed(model.vectors.select_columns(columns))
@@ -84,21 +84,28 @@ def _split_kernel_scores(
             f"the kernel is {model.kernel.words()}, which is not a sum over few conjunctions, so scores "
             "cannot be explained by them; polynomial kernels of degree 1 to 4 can"
         )
-    ones = bool((values == 1.0).all())
-    narrow = _replace_vectors(model, model.vectors.select_columns(columns))
-    size = len(columns) + (0 if ones and narrow.binary else model.kernel.degree)
+    is_binary_row = bool((values == 1.0).all())
+    restricted = _replace_vectors(model, model.vectors.select_columns(columns))
+    size = len(columns) + (0 if is_binary_row and restricted.binary else model.kernel.degree)
     if sum(math.comb(size, k) for k in range(1, model.kernel.degree + 1)) > _MAX_CONJUNCTIONS:
         raise ValueError(f"a row of {len(columns):,} features has too many conjunctions to be explained")
-    if not ones:  # the weight of a set adds monomials with different powers of a value
-        narrow = _move_values(narrow, values)
-    tables = builders.build_expanded(Machine(narrow), head=Head(0.0), sets=ones and narrow.binary)
-    listed = tables.heaviest_conjunctions(top=_MAX_CONJUNCTIONS)
-    local = np.asarray(listed["columns"])
+    if not is_binary_row:  # a set has one weight for monomials with different powers of a value
+        restricted = _move_values(restricted, values)
+    tables = builders.build_expanded(
+        Machine(restricted), head=Head(0.0), sets=is_binary_row and restricted.binary
+    )
+    listing = tables.heaviest_conjunctions(top=_MAX_CONJUNCTIONS)
+    local_columns = np.asarray(listing["columns"])
     return RowContributions(
-        np.where(local >= 0, columns[np.maximum(local, 0)] if len(columns) else local, -1),
-        np.asarray(listed["weights"]),
+        _map_columns(local_columns, columns),
+        np.asarray(listing["weights"]),
         tables.arrays["constants"],
     )
+
+
+def _map_columns(indices: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Replace indices by ``columns[index]``, and keep the padding -1."""
+    return np.where(indices >= 0, columns[np.maximum(indices, 0)], -1) if len(columns) else indices
 
 
 def _move_values(model: KernelModel, values: NDArray[np.float64]) -> KernelModel:
@@ -108,7 +115,7 @@ def _move_values(model: KernelModel, values: NDArray[np.float64]) -> KernelModel
 
 
 def _replace_vectors(model: KernelModel, vectors: CsrRows) -> KernelModel:
-    # Only the scores are used: the decision does not matter.
+    # The decision is kept as it is, because only the scores are used.
     return KernelModel(
         model.kernel,
         vectors,
@@ -125,22 +132,26 @@ def _split_conjunction_scores(
     model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
     ranks, x = _rank_row(model, columns, values)
-    ones = bool((values == 1.0).all())  # then every conjunction contributes its weight
+    is_binary_row = bool((values == 1.0).all())  # then every conjunction contributes its weight
     size = len(ranks) + (0 if model.sets else model.degree)
     if sum(math.comb(size, k) for k in range(1, model.degree + 1)) > _MAX_CONJUNCTIONS:
         raise ValueError(f"a row of {len(ranks):,} features has too many conjunctions to be explained")
     columns_of_sizes, values_of_sizes = [], []
     for order in range(1, model.degree + 1):
-        chosen = _list_combinations(len(ranks), order, model.sets)
-        padded = np.full((len(chosen), 3), -1, np.int64)
-        padded[:, :order] = ranks[chosen]
+        combinations = _list_combinations(len(ranks), order, model.sets)
+        padded = np.full((len(combinations), 3), -1, np.int64)
+        padded[:, :order] = ranks[combinations]
         keys = encode(padded, model.degree, model.sets)
         positions = np.searchsorted(model.keys, keys)
-        stored = positions < len(model.keys)
-        stored[stored] = model.keys[positions[stored]] == keys[stored]
-        columns_of_sizes.append(np.where(padded >= 0, model.columns[np.maximum(padded, 0)], -1)[stored])
-        factors = np.ones(int(stored.sum())) if ones else _compute_factors(model, x[chosen[stored]])
-        values_of_sizes.append(model.weights[positions[stored]] * factors[:, None])
+        is_stored = positions < len(model.keys)
+        is_stored[is_stored] = model.keys[positions[is_stored]] == keys[is_stored]
+        columns_of_sizes.append(np.where(padded >= 0, model.columns[np.maximum(padded, 0)], -1)[is_stored])
+        factors = (
+            np.ones(int(is_stored.sum()))
+            if is_binary_row
+            else _compute_factors(model, x[combinations[is_stored]])
+        )
+        values_of_sizes.append(model.weights[positions[is_stored]] * factors[:, None])
     return RowContributions(
         np.concatenate(columns_of_sizes), np.concatenate(values_of_sizes), model.intercept
     )
@@ -149,15 +160,15 @@ def _split_conjunction_scores(
 def _rank_row(
     model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the ranks in the model of a row's columns, descending, and their values."""
+    """Return the ranks of a row's columns in the model, descending, and their values."""
     order = np.argsort(model.columns)
     if not len(order):
         return np.empty(0, np.int64), np.empty(0)
-    place = np.minimum(np.searchsorted(model.columns, columns, sorter=order), len(order) - 1)
-    ranks = order[place]
-    known = model.columns[ranks] == columns
-    descending = np.argsort(-ranks[known])
-    return ranks[known][descending], values[known][descending]
+    positions = np.minimum(np.searchsorted(model.columns, columns, sorter=order), len(order) - 1)
+    ranks = order[positions]
+    is_known = model.columns[ranks] == columns
+    descending = np.argsort(-ranks[is_known])
+    return ranks[is_known][descending], values[is_known][descending]
 
 
 def _list_combinations(count: int, order: int, sets: bool) -> NDArray[np.int64]:
@@ -168,24 +179,32 @@ def _list_combinations(count: int, order: int, sets: bool) -> NDArray[np.int64]:
 
 
 def _compute_factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the factor of each conjunction: a product or, for sets, a weighted mean of monomials."""
+    """Compute the factor of each conjunction's weight, from the values `x` (conjunctions, order).
+
+    The weight of a set stands for all monomials of its features. Its factor is the mean of their values,
+    weighted by the constants that they have in the kernel.
+    """
     product: NDArray[np.float64] = x.prod(axis=1)
     if not model.sets:
         return product
     if x.shape[1] > 2:
-        return np.asarray(product * _divide(square_constant(model, 3, 1), square_constant(model, 3, 1)))
+        return np.asarray(
+            product * _compute_share(square_constant(model, 3, 1), square_constant(model, 3, 1))
+        )
     if x.shape[1] == 1:
         first, second, third = (square_constant(model, order, math.factorial(order)) for order in (1, 2, 3))
-        whole = first + second + third
+        total = first + second + third
         v = x[:, 0]
         return np.asarray(
-            _divide(first, whole) * v + _divide(second, whole) * v**2 + _divide(third, whole) * v**3
+            _compute_share(first, total) * v
+            + _compute_share(second, total) * v**2
+            + _compute_share(third, total) * v**3
         )
     plain, mixed = square_constant(model, 2, 1), square_constant(model, 3, 2)
-    whole = plain + 2 * mixed
-    return np.asarray(product * (_divide(plain, whole) + _divide(mixed, whole) * x.sum(axis=1)))
+    total = plain + 2 * mixed
+    return np.asarray(product * (_compute_share(plain, total) + _compute_share(mixed, total) * x.sum(axis=1)))
 
 
-def _divide(part: np.float64, whole: np.float64) -> np.float64:
+def _compute_share(part: np.float64, total: np.float64) -> np.float64:
     """Return the share of a monomial in the weight of its set; 0 if the set has the constant 0."""
-    return part / whole if whole else np.float64(0.0)
+    return part / total if total else np.float64(0.0)

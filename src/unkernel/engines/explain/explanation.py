@@ -26,7 +26,7 @@ AND = " and "  # joins the names of the features of a conjunction
 
 # --- Results ------------------------------------------------------------------------------------------
 
-_MAX_WEIGHTS_AT_ONCE = 1 << 24  # models with very many scores are read in batches of columns
+_MAX_WEIGHTS_AT_ONCE = 1 << 24  # models with more weights are read in batches of columns
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ class Comparison:
     Attributes
     ----------
     for_class : object
-        The class that the numbers support; None for rankings and regression.
+        The class that positive numbers support; None for rankings and regression.
     against : object
-        The class it is compared with, or None.
+        The class that ``for_class`` is compared with, or None.
     columns : tuple of int
         Indices of the shown scores: one, or those of both classes if each class has a score.
     sign : float
@@ -133,9 +133,11 @@ class Comparison:
         return tuple(self.sign * values[column] for column in self.columns)
 
     def sizes(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how much each row of `values` (rows, scores) changes the comparison."""
+        """Return the absolute change of the comparison by each row of `values` (rows, scores)."""
         shown = values[:, list(self.columns)]
-        difference: NDArray[np.float64] = shown[:, 0] - (shown[:, 1] if len(self.columns) > 1 else 0.0)
+        difference: NDArray[np.float64] = shown[:, 0]
+        if len(self.columns) > 1:
+            difference = difference - shown[:, 1]
         return np.abs(difference)
 
 
@@ -210,8 +212,8 @@ class Explanation(HtmlRepr):
             scores.append(f"for {self.against}")
         return frame_of(
             [
-                {"part": words} | dict(zip(scores, self.comparison.numbers(value), strict=True))
-                for words, value in parts
+                {"part": name} | dict(zip(scores, self.comparison.numbers(value), strict=True))
+                for name, value in parts
             ]
         )
 
@@ -250,27 +252,27 @@ def explain(model: Model, row: Any, top: int | None, *, of: Any = None, names: A
     intercept, contributed = all_contributions.intercept, all_contributions.values
     total = intercept + contributed.sum(axis=0)
     comparison = choose_comparison(model.decision, total, of)
-    largest = np.abs(contributed).max(axis=1, initial=0.0)
-    order = np.lexsort((-largest, -comparison.sizes(contributed)))
-    order = order[largest[order] > 0]
+    sizes = np.abs(contributed).max(axis=1, initial=0.0)
+    order = np.lexsort((-sizes, -comparison.sizes(contributed)))
+    order = order[sizes[order] > 0]
     shown = order[:top]
     feature_names = get_feature_names(model) if names is None else names
     listed = [
-        _make_contribution(all_contributions.columns[place], contributed[place], feature_names)
-        for place in shown.tolist()
+        _make_contribution(all_contributions.columns[index], contributed[index], feature_names)
+        for index in shown.tolist()
     ]
     return Explanation(
-        score=_to_plain(total),
-        intercept=_to_plain(intercept),
+        score=_to_python(total),
+        intercept=_to_python(intercept),
         contributions=listed,
-        rest=_to_plain(contributed[order[len(shown) :]].sum(axis=0)),
+        rest=_to_python(contributed[order[len(shown) :]].sum(axis=0)),
         n_conjunctions=len(order),
         comparison=comparison,
     )
 
 
 def choose_comparison(decision: Decision, scores: NDArray[np.float64], of: Any = None) -> Comparison:
-    """Choose the scores to show: winner and runner-up, or the score of the class `of`."""
+    """Choose the scores to show: those of the winner and the runner-up, or the score of the class `of`."""
     classes = decision.classes.tolist()
     if decision.scheme in ("regression", "ordinal"):
         if of is not None:
@@ -281,17 +283,17 @@ def choose_comparison(decision: Decision, scores: NDArray[np.float64], of: Any =
             "the answers are averages over several calibrated classifiers, which no sum of contributions "
             "explains; calibrate with ensemble=False, or explain the classifier before its calibration"
         )
-    place = None if of is None else find_class(classes, of)
+    index = None if of is None else find_class(classes, of)
     has_one_score = decision.n_scores == 1 and decision.scheme == "calibrated"
     if has_one_score or decision.chooses_by_sign:
-        place = 1 if place is None else place
-        return Comparison(classes[place], classes[1 - place], (0,), 1.0 if place == 1 else -1.0)
+        index = 1 if index is None else index
+        return Comparison(classes[index], classes[1 - index], (0,), 1.0 if index == 1 else -1.0)
     order = _rank_classes(decision, scores)
     if decision.scheme in ("one_vs_rest", "calibrated"):
-        if place is not None:
-            return Comparison(classes[place], None, (place,))
+        if index is not None:
+            return Comparison(classes[index], None, (index,))
         return Comparison(classes[order[0]], classes[order[1]], (order[0], order[1]))
-    winner = order[0] if place is None else place
+    winner = order[0] if index is None else index
     other = next(k for k in order if k != winner)
     column = list(pairs(len(classes))).index((min(winner, other), max(winner, other)))
     return Comparison(classes[winner], classes[other], (column,), 1.0 if winner < other else -1.0)
@@ -316,14 +318,14 @@ def get_feature_names(model: Any) -> Any:
     return names if isinstance(names, Sequence) and not isinstance(names, str) else None
 
 
-def _to_plain(values: NDArray[np.float64]) -> float | list[float]:
+def _to_python(values: NDArray[np.float64]) -> float | list[float]:
     listed: list[float] = values.tolist()
     return listed[0] if len(listed) == 1 else listed
 
 
 def _make_contribution(columns: NDArray[np.int64], values: NDArray[np.float64], names: Any) -> Contribution:
     features = _list_features(columns)
-    return Contribution(features, tuple(_name_feature(f, names) for f in features), _to_plain(values))
+    return Contribution(features, tuple(_name_feature(f, names) for f in features), _to_python(values))
 
 
 def _list_features(padded: NDArray[np.int64]) -> tuple[int, ...]:
@@ -339,7 +341,7 @@ def _name_feature(feature: int, names: Any) -> str:
 
 def _read_row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the non-zero columns, ascending, and their values."""
-    if hasattr(row, "to_numpy"):  # a row of pandas has values, and never lists columns
+    if hasattr(row, "to_numpy"):  # a row of pandas lists values, not columns
         row = np.atleast_2d(row.to_numpy())
     elif isinstance(row, Iterator):
         row = list(row)
@@ -393,18 +395,18 @@ def _read_dense(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.f
 
 
 def list_heaviest(model: Model, tables: Tables | None, top: Any) -> list[Heavy]:
-    """List the largest weights over all scores: those in `tables`, or those of the model without tables."""
+    """List the largest weights of all scores, from `tables` or, if it is None, from the model."""
     count = check_top(top)
     columns, weights = _find_heavy_rows(model, tables, count)
     sizes = np.abs(weights)
     order = np.argsort(-sizes, axis=None, kind="stable")[:count]
     names = get_feature_names(model)
     heaviest = []
-    for place, score in zip(*np.unravel_index(order, sizes.shape), strict=True):
-        weight = float(weights[place, score])
+    for index, score in zip(*np.unravel_index(order, sizes.shape), strict=True):
+        weight = float(weights[index, score])
         if weight == 0:
             break
-        features = _list_features(columns[place])
+        features = _list_features(columns[index])
         label = AND.join(_name_feature(feature, names) for feature in features)
         for_class, against, signed = find_supported_class(model.decision, int(score), weight)
         heaviest.append(Heavy(label, signed, for_class, features, against))
@@ -417,7 +419,7 @@ def find_supported_class(decision: Decision, score: int, weight: float) -> tuple
     if decision.scheme in ("regression", "ordinal"):
         return None, None, weight
     if decision.scheme == "calibrated" and len(classes) > 2:
-        score %= len(classes)  # the scores of the first classifier come first, then those of the second, ...
+        score %= len(classes)  # all scores of the first classifier precede those of the second, and so on
     if decision.scheme == "one_vs_rest" or (decision.scheme == "calibrated" and len(classes) > 2):
         return classes[score], None, weight
     first, second = (1, 0)
@@ -478,17 +480,20 @@ def _find_heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64]
 def _choose_largest_rows(weights: NDArray[np.float64], top: int) -> NDArray[np.intp]:
     """Return the rows with the largest weights; rows of equal size keep their order."""
     sizes = np.abs(weights).max(axis=1, initial=0.0)
-    least = -np.partition(-sizes, top - 1)[top - 1] if top < len(sizes) else 0.0
-    chosen = np.flatnonzero(sizes >= least)
+    threshold = -np.partition(-sizes, top - 1)[top - 1] if top < len(sizes) else 0.0
+    chosen = np.flatnonzero(sizes >= threshold)
     return chosen[np.argsort(-sizes[chosen], kind="stable")[:top]]
 
 
 def compute_linear_weights(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Return weights (scores, columns) and intercepts (scores,) of a model; None if it is not linear."""
     if isinstance(model, KernelModel | LinearModel):
-        known = isinstance(model, LinearModel) or model.kernel.name != "precomputed"
-        plain = simplify(model) if known else model
-        return (plain.weights.T, plain.intercept) if isinstance(plain, LinearModel) else None
+        if isinstance(model, KernelModel) and model.kernel.name == "precomputed":
+            return None
+        simplified = simplify(model)
+        if not isinstance(simplified, LinearModel):
+            return None
+        return simplified.weights.T, simplified.intercept
     if not isinstance(model, ConjunctionModel) or model.degree != 1:
         return None
     ranks = decode(np.asarray(model.keys), 1, model.sets)[:, 0]

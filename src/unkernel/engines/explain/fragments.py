@@ -117,36 +117,37 @@ class TreeExplanation(HtmlRepr):
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Searches a model's trees for the fragments with the largest weights."""
+    """Searches the support trees of a model for the fragments with the largest weights."""
 
     machine: ExampleMachine
     channels: list[str]
     factor: float  # weight of the trees in a sum with vectors
 
-    def heaviest(self, top: int, score: int) -> tuple[list[Fragment], bool]:
-        """Return the fragments with the largest weights, and whether these are certainly the largest."""
-        found_by_channel = [
+    def find_heaviest(self, top: int, score: int) -> tuple[list[Fragment], bool]:
+        """Return the fragments with the largest weights, and whether the search proved that they are."""
+        results_by_channel = [
             heaviest_fragments(self.machine, number, top, MAX_FRAGMENTS_EXAMINED, score)
             for number in range(len(self.channels))
         ]
-        parts = [[(text, weight, weight, 0.0) for text, weight, *_ in rows] for rows, _ in found_by_channel]
-        return self._choose_largest(parts, top), all(proven for _, proven in found_by_channel)
+        parts = [[(text, weight, weight, 0.0) for text, weight, *_ in rows] for rows, _ in results_by_channel]
+        return self._choose_largest(parts, top), all(proven for _, proven in results_by_channel)
 
-    def decisive(self, examples: ExampleSet, top: int, score: int) -> tuple[list[Fragment], bool]:
-        """Return the fragments that contribute most to the first example, and whether these certainly do."""
-        found_by_channel = [
+    def find_decisive(self, examples: ExampleSet, top: int, score: int) -> tuple[list[Fragment], bool]:
+        """Return the fragments that contribute most to the first example, and whether this is proven."""
+        results_by_channel = [
             decisive_fragments(self.machine, examples, 0, number, top, MAX_FRAGMENTS_EXAMINED, score)
             for number in range(len(self.channels))
         ]
         parts = [
-            [(text, part, weight, times) for text, weight, times, part, _ in rows]
-            for rows, _ in found_by_channel
+            [(text, value, weight, occurrences) for text, weight, occurrences, value, _ in rows]
+            for rows, _ in results_by_channel
         ]
-        return self._choose_largest(parts, top), all(proven for _, proven in found_by_channel)
+        return self._choose_largest(parts, top), all(proven for _, proven in results_by_channel)
 
     def _choose_largest(self, parts: list[list[tuple[str, float, float, float]]], top: int) -> list[Fragment]:
-        """Return the fragments with the largest values; `parts` has rows of text, value, weight and
-        occurrences for each channel.
+        """Return the fragments with the largest values.
+
+        `parts` lists the text, value, weight and occurrences of the fragments of each channel.
         """
         fragments = [
             Fragment(text, self.factor * value, self.factor * weight, occurrences, channel)

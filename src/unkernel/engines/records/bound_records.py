@@ -1,4 +1,4 @@
-"""Records that share most of their columns: the contribution of the shared columns is summed once."""
+"""Score records that share most columns: the contribution of the shared columns is summed once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DESCRIPTIONS = {
     "linear": "the shared features are summed once",
     "pairs": "the shared features, their pairs, and their pairs with each candidate feature are summed once",
     "nothing": "the shared columns are encoded once; scores are not divided",
-    "record": "whole records are encoded: a step needs shared columns and others together",
+    "record": "whole records are encoded, because a step needs shared and other columns together",
 }
 
 
@@ -67,10 +67,10 @@ class BoundRecord(RecordAnswers):
     Attributes
     ----------
     sums_once : {"linear", "pairs", "nothing", "record"}
-        The part that is computed only once: the scores of the shared features ("linear"); also those of all
-        their pairs, for models of degree 2 ("pairs"); the encoding of the shared columns, as for other
-        kernels ("nothing"); or nothing at all, because a step of the plan needs shared and other columns
-        together ("record").
+        The part of a score that is computed only once: the scores of the shared features ("linear"); also the
+        scores of all their pairs, for models of degree 2 ("pairs"); the encoding of the shared columns, as
+        for other kernels ("nothing"); or nothing at all, because a step of the plan needs shared and other
+        columns together ("record").
 
     See Also
     --------
@@ -119,11 +119,13 @@ class BoundRecord(RecordAnswers):
     def _scorer(self) -> RecordScorer | PartialRecordScorer:
         if self._parts is None:
             return PartialRecordScorer(self.classifier._scorer, self.shared)
-        shared, others = self._parts
-        scorer = RecordScorer(others.plan.native, self.classifier.classifier._engine)
-        ids, values = shared.plan.encode_one({name: self.shared[name] for name in shared.plan.columns})
+        shared_part, other_part = self._parts
+        scorer = RecordScorer(other_part.plan.native, self.classifier.classifier._engine)
+        ids, values = shared_part.plan.encode_one(
+            {name: self.shared[name] for name in shared_part.plan.columns}
+        )
         width = self.classifier.plan.n_features
-        scorer.bind(shared.places[ids], values, others.places, width, self.sums_once)
+        scorer.bind(shared_part.places[ids], values, other_part.places, width, self.sums_once)
         return scorer
 
     # --- Many records ---------------------------------------------------------------------------------

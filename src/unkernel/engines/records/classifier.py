@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 KIND = "records"  # kind in the metadata of files
 _PLAN = "plan."  # prefix of the plan's arrays in files
 _ROWS = "rows."  # prefix of the classifier's arrays
-_MAX_KEPT_SPLITS = 16
+_MAX_CACHED_SPLITS = 16
 
 
 class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
@@ -76,7 +76,9 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
 
     # --- Properties -----------------------------------------------------------------------------------
 
-    decision: Decision = delegate_property("decision", "How scores become predictions.", to="classifier")
+    decision: Decision = delegate_property(
+        "decision", "The rule that makes predictions from scores.", to="classifier"
+    )
 
     @property
     def n_features_in_(self) -> int:
@@ -95,11 +97,11 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
 
     @lazy_for_collections
     def decision_function(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        return self.classifier.decision_function(self._rows(X, n_jobs), n_jobs=n_jobs)
+        return self.classifier.decision_function(self._encode(X, n_jobs), n_jobs=n_jobs)
 
     @lazy_for_collections
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[Any]:
-        return self.classifier.predict(self._rows(X, n_jobs), n_jobs=n_jobs)
+        return self.classifier.predict(self._encode(X, n_jobs), n_jobs=n_jobs)
 
     @available_if(check_probabilities)
     @lazy_for_collections
@@ -119,7 +121,7 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
             The probabilities, in the order of ``classes_``.
         """
         probabilities: NDArray[np.float64] = self.classifier.predict_proba(
-            self._rows(X, n_jobs), n_jobs=n_jobs
+            self._encode(X, n_jobs), n_jobs=n_jobs
         )
         return probabilities
 
@@ -138,9 +140,9 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         scipy.sparse.csr_matrix of shape (n_records, n_features)
             The rows.
         """
-        return self._rows(X, n_jobs).to_scipy()
+        return self._encode(X, n_jobs).to_scipy()
 
-    def _rows(self, X: Any, n_jobs: int | None) -> Any:
+    def _encode(self, X: Any, n_jobs: int | None) -> Any:
         return self.plan.encode(X, thread_count(n_jobs))
 
     # --- One record -----------------------------------------------------------------------------------
@@ -160,8 +162,8 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
         Returns
         -------
         BoundRecord
-            Its ``score_one``, ``predict_one``, ``predict_proba_one`` and ``predict`` take the other columns.
-            Its attribute ``sums_once`` names the part that is computed only once.
+            A scorer whose ``score_one``, ``predict_one``, ``predict_proba_one`` and ``predict`` take the
+            other columns. The attribute ``sums_once`` names the part that is computed only once.
 
         Examples
         --------
@@ -198,10 +200,8 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
 
     @cached_property
     def _split_plan(self) -> Callable[[frozenset[str]], tuple[Part, Part] | None]:
-        """Return the function that splits the plan by columns. It caches its results, because most
-        requests bind the same columns.
-        """
-        return lru_cache(maxsize=_MAX_KEPT_SPLITS)(partial(split, self.plan))
+        """A function that splits the plan by columns; its results are cached."""
+        return lru_cache(maxsize=_MAX_CACHED_SPLITS)(partial(split, self.plan))
 
     # --- Explanations ---------------------------------------------------------------------------------
 
@@ -289,9 +289,10 @@ class RecordClassifier(RecordAnswers, CompiledEstimator, RestoredObject):
 
 
 def _is_wide_enough(plan: Plan, model: Model) -> bool:
-    """Return whether the plan's rows are as wide as the training rows; wider rows only if width is free."""
-    known = model.n_features
-    return plan.n_features == known if model.fixed_width else plan.n_features >= known
+    """Return whether rows of a plan have the features of the model; more only if its width is not fixed."""
+    if model.fixed_width:
+        return plan.n_features == model.n_features
+    return plan.n_features >= model.n_features
 
 
 def _remove_feature_names(settings: dict[str, Any]) -> dict[str, Any]:

@@ -19,15 +19,16 @@ def fold_products(plan: Plan, model: Any) -> tuple[Plan, Any]:
     """Move products of 0/1 features at the end of a plan into the model, if possible."""
     if not isinstance(model, LinearModel) or not _can_fold(model):
         return plan, model
-    shorter = remove_products(plan, _MAX_CONJUNCTION_FEATURES)
-    if shorter is None:
+    shortened = remove_products(plan, _MAX_CONJUNCTION_FEATURES)
+    if shortened is None:
         return plan, model
-    rest, sets = shorter
-    return rest, _make_conjunctions(model, sets, len(rest.feature_names))
+    plan_without_products, sets = shortened
+    n_features = len(plan_without_products.feature_names)
+    return plan_without_products, _make_conjunctions(model, sets, n_features)
 
 
 def _can_fold(model: LinearModel) -> bool:
-    """Return whether a model of conjunctions can have this model's rule for predictions."""
+    """Return whether models of conjunctions support the decision of this model."""
     decision = model.decision
     return (
         decision.scheme in ("binary", "one_vs_rest")
@@ -38,13 +39,13 @@ def _can_fold(model: LinearModel) -> bool:
 
 
 def _make_conjunctions(model: LinearModel, sets: Any, n_features: int) -> ConjunctionModel:
-    """Make a model with one weight per set of features; weights of the same set are added."""
+    """Make a model with one weight per set of features, the sum of the weights of all products of the set."""
     degree = max(1, int((sets >= 0).sum(axis=1).max(initial=1)))
-    keys, places = np.unique(encode(sets, degree, sets=True), return_inverse=True)
+    keys, key_of_set = np.unique(encode(sets, degree, sets=True), return_inverse=True)
     weights = np.zeros((len(keys), model.weights.shape[1]))
-    np.add.at(weights, places.reshape(-1), model.weights)
-    constant = keys == 0
-    kept = ~constant & weights.any(axis=1)
+    np.add.at(weights, key_of_set.reshape(-1), model.weights)
+    is_constant = keys == 0
+    is_kept = ~is_constant & weights.any(axis=1)
     return ConjunctionModel(
         degree=degree,
         sets=True,
@@ -53,9 +54,9 @@ def _make_conjunctions(model: LinearModel, sets: Any, n_features: int) -> Conjun
         coef0=1.0,
         n_features=n_features,
         columns=np.arange(n_features, dtype=np.int64),
-        keys=keys[kept],
-        weights=np.ascontiguousarray(weights[kept]),
-        intercept=model.intercept + weights[constant].sum(axis=0),
+        keys=keys[is_kept],
+        weights=np.ascontiguousarray(weights[is_kept]),
+        intercept=model.intercept + weights[is_constant].sum(axis=0),
         classes=model.decision.classes,
         origin=dict(model.origin),
         probability=Softmax() if model.decision.probability is not None else None,

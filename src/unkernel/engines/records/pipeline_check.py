@@ -12,10 +12,10 @@ from unkernel.engines.records.classifier import RecordClassifier
 from unkernel.records.plan import Plan
 from unkernel.records.record_generator import generate_records
 
-_TOLERANCE = 1e-9  # of scores, relative to their size
+_TOLERANCE = 1e-9  # largest difference of scores, relative to the largest score
 _GENERATED_RECORDS = 24  # with known values, and the same number with unseen and missing values
 _MIN_COMPARED_RECORDS = 4
-_MAX_CPU_SECONDS = 1.0  # after this, only a minimum of records is compared
+_MAX_CPU_SECONDS = 1.0  # after this time, only _MIN_COMPARED_RECORDS of each kind are compared
 _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
 
 
@@ -26,7 +26,7 @@ def check_answers(
 
     Parameters
     ----------
-    found : RecordClassifier
+    compiled : RecordClassifier
     pipeline : sklearn.pipeline.Pipeline
         The source of the compiled classifier.
     sample : records
@@ -63,7 +63,7 @@ def check_answers(
 
 
 def _compute_scores(compiled: RecordClassifier, pipeline: Any, sample: Any) -> tuple[Any, Any]:
-    """Return the scores of both; without scores, the probabilities or else the predicted values."""
+    """Return the scores of both or, if the pipeline has none, the probabilities or the predictions."""
     pipeline_input = _copy(sample)
     if hasattr(pipeline, "decision_function"):
         return compiled.decision_function(sample), np.asarray(pipeline.decision_function(pipeline_input))
@@ -74,7 +74,7 @@ def _compute_scores(compiled: RecordClassifier, pipeline: Any, sample: Any) -> t
 
 def _have_clear_votes(compiled: RecordClassifier, sample: Any, limit: float) -> Any:
     """Return for each record whether all pairs of classes have clear votes, which rounding cannot change."""
-    rows = compiled._rows(sample, None)
+    rows = compiled._encode(sample, None)
     decision = compiled.decision
     if decision.scheme != "one_vs_one" or decision.decides_by_scores:
         return np.ones(rows.shape[0], dtype=bool)
@@ -105,7 +105,8 @@ def _have_certain_label(scores: Any, limit: float, *, by_pairs: bool) -> Any:
 def check_generated(compiled: RecordClassifier, pipeline: Any) -> int:
     """Compare predictions for records that are generated from the values in the plan.
 
-    They include unseen and missing values if the pipeline accepts these. Slow pipelines get fewer records.
+    The records include unseen and missing values if the pipeline accepts such values. Slow pipelines get
+    fewer records.
 
     Returns
     -------
@@ -115,17 +116,14 @@ def check_generated(compiled: RecordClassifier, pipeline: Any) -> int:
     if not compiled.classifier.exact:
         return 0
     compared = 0
-    began = time.process_time()
+    begin = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for kinds in ({}, {"unseen": True, "missing": True}):
             records = _generate_accepted(compiled.plan, pipeline, kinds)
-            for first, last in ((0, _MIN_COMPARED_RECORDS), (_MIN_COMPARED_RECORDS, len(records))):
-                if records[first:last] and (first == 0 or time.process_time() - began < _MAX_CPU_SECONDS):
-                    table = _make_table(compiled.plan, pipeline, records[first:last])
-                    check_answers(compiled, pipeline, table, "made for it")
-                    _check_single_records(compiled, pipeline, records[first:last])
-                    compared += len(records[first:last])
+            compared += _compare_records(compiled, pipeline, records[:_MIN_COMPARED_RECORDS])
+            if time.process_time() - begin < _MAX_CPU_SECONDS:
+                compared += _compare_records(compiled, pipeline, records[_MIN_COMPARED_RECORDS:])
     if not compared:
         warnings.warn(
             "the pipeline accepts none of the generated records, so answers were not compared: give compile "
@@ -133,6 +131,14 @@ def check_generated(compiled: RecordClassifier, pipeline: Any) -> int:
             stacklevel=4,
         )
     return compared
+
+
+def _compare_records(compiled: RecordClassifier, pipeline: Any, records: list[list[Any]]) -> int:
+    """Compare the predictions for generated records; return the number of records."""
+    if records:
+        check_answers(compiled, pipeline, _make_table(compiled.plan, pipeline, records), "made for it")
+        _check_single_records(compiled, pipeline, records)
+    return len(records)
 
 
 def _generate_accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> list[list[Any]]:
@@ -151,12 +157,13 @@ def _generate_accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> lis
 
 
 def _accepts(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
-    """Return whether the transformers accept the records; the last step does not run, as it may be slow."""
+    """Return whether the transformers accept the records; the last step, which may be slow, is not run."""
     try:
         rows = _make_table(plan, pipeline, records)
         for _, step in pipeline.steps[:-1]:
             rows = rows if step in (None, "passthrough") else step.transform(rows)
-        return bool(np.isfinite(rows.data if hasattr(rows, "tocsr") else np.asarray(rows, dtype=float)).all())
+        values = rows.data if hasattr(rows, "tocsr") else np.asarray(rows, dtype=float)
+        return bool(np.isfinite(values).all())
     except _REFUSALS:
         return False
 

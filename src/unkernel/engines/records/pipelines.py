@@ -25,14 +25,14 @@ class PipelineOptions:
 
 
 def compile_pipeline(
-    pipeline: Any, given: PipelineOptions, compile_model: Callable[..., Any]
+    pipeline: Any, options: PipelineOptions, compile_model: Callable[..., Any]
 ) -> RecordClassifier:
     """Compile a fitted pipeline into a classifier of records.
 
     Parameters
     ----------
     pipeline : sklearn.pipeline.Pipeline
-    given : PipelineOptions
+    options : PipelineOptions
     compile_model : callable
         Compiles the model of the last step, given rows of the sample and of the trie.
     """
@@ -43,26 +43,26 @@ def compile_pipeline(
     check_is_fitted(pipeline)
     last = pipeline.steps[-1][1]
     folded_plan, model = fold_products(make_plan_of_steps(pipeline.steps[:-1], last), find_model(last))
-    plan = _set_unknown_keys(folded_plan, given)
+    plan = _set_unknown_keys(folded_plan, options)
     rows = {
         name: None if records is None else plan.encode(records).to_scipy()
-        for name, records in (("sample", given.sample), ("trie", given.trie))
+        for name, records in (("sample", options.sample), ("trie", options.trie))
     }
-    classifier = compile_model(replace_classes(model, given.classes), **rows)
+    classifier = compile_model(replace_classes(model, options.classes), **rows)
     if not isinstance(classifier, CompiledClassifier):
         raise ValueError("the last step of the pipeline must be a classifier of rows")
     compiled = RecordClassifier(plan, _add_feature_names(classifier, plan))
-    if given.sample is not None:
-        check_answers(compiled, pipeline, given.sample)
+    if options.sample is not None:
+        check_answers(compiled, pipeline, options.sample)
     else:
         check_generated(compiled, pipeline)
-    compiled.cache_clear()  # it has the records that were compared
+    compiled.cache_clear()  # remove the compared records
     return compiled
 
 
-def _set_unknown_keys(plan: Plan, given: PipelineOptions) -> Plan:
-    """Return the plan that ignores or refuses unknown keys, as the options say."""
-    if given.ignores_unknown_keys:
+def _set_unknown_keys(plan: Plan, options: PipelineOptions) -> Plan:
+    """Return the plan with the option for unknown keys: ignore them or raise an error."""
+    if options.ignores_unknown_keys:
         return plan
     if plan.whole:
         raise ValueError(

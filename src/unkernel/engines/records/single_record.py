@@ -1,4 +1,4 @@
-"""Fast answers for single records."""
+"""Score and classify single records with little overhead."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ from unkernel.models import Decision
 
 
 class PartialRecordScorer:
-    """Scorer of records that share some columns: adds the shared columns to the others of each record.
+    """Scores records that share some columns: merges the shared columns with the columns of each record.
 
     Parameters
     ----------
     scorer : RecordScorer
         The scorer of whole records.
     shared : dict
-        The columns that the records share.
+        The shared columns.
     """
 
     def __init__(self, scorer: RecordScorer, shared: dict[str, Any]) -> None:
         self._scorer = scorer
         self._shared = shared
 
-    def score(self, others: Any) -> Any:
-        return self._scorer.score(self._merge(others))
+    def score(self, columns: Any) -> Any:
+        return self._scorer.score(self._merge(columns))
 
-    def choose(self, others: Any, zero_is_positive: bool) -> int:
+    def choose(self, columns: Any, zero_is_positive: bool) -> int:
         """Return the index of the largest score."""
-        return int(self._scorer.choose(self._merge(others), zero_is_positive))
+        return int(self._scorer.choose(self._merge(columns), zero_is_positive))
 
-    def choose_by_pairs(self, others: Any, n_classes: int, by_sums: bool) -> int:
+    def choose_by_pairs(self, columns: Any, n_classes: int, by_sums: bool) -> int:
         """Return the index of the class with the most votes of pairs."""
-        return int(self._scorer.choose_by_pairs(self._merge(others), n_classes, by_sums))
+        return int(self._scorer.choose_by_pairs(self._merge(columns), n_classes, by_sums))
 
-    def sum_votes(self, others: Any, n_classes: int) -> Any:
+    def sum_votes(self, columns: Any, n_classes: int) -> Any:
         """Return one number per class, from the votes and scores of pairs."""
-        return self._scorer.sum_votes(self._merge(others), n_classes)
+        return self._scorer.sum_votes(self._merge(columns), n_classes)
 
-    def _merge(self, others: Any) -> dict[str, Any]:
-        if not isinstance(others, Mapping):
+    def _merge(self, columns: Any) -> dict[str, Any]:
+        if not isinstance(columns, Mapping):
             raise TypeError(
                 "a record is a dict of the columns that are not bound, not a value of type "
-                f"{type(others).__name__}"
+                f"{type(columns).__name__}"
             )
-        check_not_shared(others, self._shared)
-        return self._shared | dict(others)
+        check_not_shared(columns, self._shared)
+        return self._shared | dict(columns)
 
 
 class RecordCalls(SingleCalls):
@@ -84,13 +84,13 @@ class RecordCalls(SingleCalls):
         return lambda record: function(call(record))
 
 
-def check_probabilities(answers: RecordAnswers) -> None:
+def check_probabilities(classifier: RecordAnswers) -> None:
     """Raise an ``AttributeError`` with the reason if the classifier has no probabilities."""
-    _ = answers._row_classifier.predict_proba
+    _ = classifier._row_classifier.predict_proba
 
 
 class RecordAnswers:
-    """Answers to single records."""
+    """Base of classifiers that score and classify single records."""
 
     decision: Decision
 

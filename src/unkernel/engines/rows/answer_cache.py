@@ -1,4 +1,4 @@
-"""The size of the cache of scores, and its counts of hits and misses."""
+"""Check the size of a cache of scores, and count its hits and misses."""
 
 from __future__ import annotations
 

@@ -139,9 +139,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
 
     @cached_property
     def _tables(self) -> Tables:
-        """Return tables that can list conjunctions. They are built at first use, because an estimator that
-        is only saved needs none.
-        """
+        """The tables of conjunctions, built when first needed: saving an estimator needs no tables."""
         if self.tables is not None and self.tables.layout != INT16:
             return self.tables
         from unkernel.engines.tables import builders
@@ -150,7 +148,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
             return builders.build_linear(self.model)
         if isinstance(self.model, KernelModel):
             raise ValueError("a model of support vectors must be compiled by unkernel.compile")
-        return builders.build_conjunctions(self.model, head=builders.default_head(self.model))
+        return builders.build_conjunctions(self.model, head=builders.choose_default_head(self.model))
 
     @property
     def _engine(self) -> Engine:
@@ -178,11 +176,13 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     def _make_once(self, name: str, make: Callable[[], _Value]) -> _Value:
         """Make a value at its first use. Threads that request it at the same time get the same value."""
         made: dict[str, _Value] = self.__dict__
-        return made[name] if name in made else made.setdefault(name, make())
+        if name not in made:
+            made.setdefault(name, make())  # atomic: the first thread wins
+        return made[name]
 
     @property
     def _checked_model(self) -> Model:
-        """Return the model, all its numbers checked; raise a ``FormatError`` for impossible numbers."""
+        """The model, after a check of all its numbers; raises a ``FormatError`` for impossible numbers."""
         if self._unchecked_file is not None and isinstance(self.model, ConjunctionModel):
             self.model.check(self._unchecked_file)
             self._unchecked_file = None
@@ -311,11 +311,9 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         training_names = self.model.origin.get("feature_names")
         is_row = getattr(X, "ndim", 2) == 1 and hasattr(X, "to_numpy")  # a Series of pandas
         given_names = getattr(X, "index" if is_row else "columns", None)
-        if (
-            training_names is None
-            or given_names is None
-            or not all(isinstance(name, str) for name in given_names)
-        ):
+        if training_names is None or given_names is None:
+            return
+        if not all(isinstance(name, str) for name in given_names):
             return
         if list(given_names) != list(training_names):
             raise ValueError(
@@ -334,7 +332,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
             Number of threads.
         until_decided : bool, default=False
             Whether to stop as soon as the class is decided. Then only the sign of a single score, or the
-            largest of several, is right.
+            index of the largest score, is correct.
 
         Returns
         -------
@@ -357,8 +355,8 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
 
         ``ids`` lists the non-zero columns of the row, counted from 0, in any order: a list of int, or a
         buffer (NumPy array, ``array.array`` or bytes) of 32-bit or 64-bit integers, which is read in place.
-        Columns that the model does not know are ignored. ``values`` gives their values, by default 1. A
-        column that occurs twice counts once, or with the sum of its values.
+        Columns that the model does not know are ignored. ``values`` gives the values of the columns, by
+        default 1. A column that occurs twice counts once or, with ``values``, with the sum of its values.
 
         The result is a float, or a list of floats if :meth:`decision_function` returns several scores per
         row.
@@ -402,7 +400,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
             The class whose score to explain. None explains the score of ``classes_[1]`` if there are two
             classes, and compares the predicted class with the runner-up if there are more.
         names : sequence or mapping, default=None
-            Names of the columns; by default those in the model.
+            Names of the columns; by default the names in the model.
 
         Returns
         -------
@@ -441,13 +439,14 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         """
         from unkernel.engines.explain.explanation import list_heaviest
 
-        from_tables = isinstance(self.model, KernelModel) or not self.exact
-        return list_heaviest(self._checked_model, self.tables if from_tables else None, top)
+        tables = self.tables if isinstance(self.model, KernelModel) or not self.exact else None
+        return list_heaviest(self._checked_model, tables, top)
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
         """Return the conjunctions with the largest weights in the tables, as arrays.
 
-        Engines without conjunctions return none; rare features that were not expanded are left out.
+        The result is empty for engines without conjunctions. It lacks conjunctions of rare features that were
+        not expanded.
 
         Parameters
         ----------

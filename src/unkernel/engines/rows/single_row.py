@@ -1,4 +1,4 @@
-"""Fast answers for single rows."""
+"""Score and classify single rows with little overhead."""
 
 from __future__ import annotations
 

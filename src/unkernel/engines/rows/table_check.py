@@ -1,7 +1,7 @@
 """Check that the compiled tables and the model in a file belong together.
 
-Some rows are scored by the engine and, with numpy alone, by the model. Each check draws other rows, so that
-no forged file can be correct for the checked rows only.
+Random rows are scored by the engine and, with numpy alone, by the model. Each check draws new rows, so that
+tables cannot be forged to be correct for the checked rows only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from unkernel.models.pair_coefficients import PairCoefficients
 
 Model = KernelModel | LinearModel | ConjunctionModel
 
-_TOLERANCE = 1e-9  # of scores, relative to the sum of the absolute summands
+_TOLERANCE = 1e-9  # largest difference of scores, relative to the sum of the absolute summands
 _CONJUNCTION_ROWS = 16
 _CONJUNCTIONS_PER_ROW = 4
 _VECTOR_ROWS = 8  # made of support vectors
@@ -29,33 +29,33 @@ _MAX_NUMBERS_AT_ONCE = 1 << 22
 
 
 class Row(NamedTuple):
-    """Ascending columns and their values."""
+    """A row: its columns, ascending, and their values."""
 
     columns: NDArray[np.int64]
     values: NDArray[np.float64]
 
 
 class Sum(NamedTuple):
-    """Scores of a row, and the sums of the absolute values of their summands, which bound the rounding
-    errors.
-    """
+    """Scores of a row. `sizes` are the sums of the absolute summands, which bound rounding errors."""
 
     scores: NDArray[np.float64]
     sizes: NDArray[np.float64]
 
 
 def check_answers(model: Model, engine: Any, file: str, generator: np.random.Generator) -> None:
-    """Compare an exact engine with the model on some rows; raise a ``FormatError`` for differences."""
+    """Compare an exact engine with the model on random rows; raise a ``FormatError`` for differences."""
     for row in _draw_rows(model, generator):
         with np.errstate(over="ignore", invalid="ignore"):
             expected = _sum_model(model, row)
-        if np.isfinite(expected.sizes).all() and not _scores_agree(engine, row, expected, model.n_features):
+        if np.isfinite(expected.sizes).all() and not _have_equal_scores(
+            engine, row, expected, model.n_features
+        ):
             raise FormatError(
                 file, 0, 0, "the compiled tables and the model beside them give different scores"
             )
 
 
-def _scores_agree(engine: Any, row: Row, expected: Sum, n_features: int) -> bool:
+def _have_equal_scores(engine: Any, row: Row, expected: Sum, n_features: int) -> bool:
     """Return whether the engine's scores of a row, in a batch and alone, are those of the model."""
     rows = CsrRows.of([0, len(row.columns)], row.columns, row.values, n_features)
     try:
@@ -80,7 +80,7 @@ def _draw_rows(model: Model, generator: np.random.Generator) -> list[Row]:
         return [_draw_columns(model, generator)]
     if not model.n_support:
         return [_make_binary_row(np.empty(0, np.int64))]
-    return [_draw_vector(model, generator, whole=number % 2 == 0) for number in range(_VECTOR_ROWS)]
+    return [_draw_vector(model, generator, is_whole=number % 2 == 0) for number in range(_VECTOR_ROWS)]
 
 
 def _make_binary_row(columns: NDArray[np.int64]) -> Row:
@@ -97,20 +97,20 @@ def _draw_conjunctions(model: ConjunctionModel, generator: np.random.Generator) 
 
 
 def _draw_columns(model: LinearModel, generator: np.random.Generator) -> Row:
-    """Draw a row of many columns: a wrong weight of any of them changes the score."""
+    """Draw a row of many columns, so that one wrong weight among them changes the score."""
     max_columns = max(1, _MAX_NUMBERS_AT_ONCE // model.n_scores)
     first = int(generator.integers(max(1, model.n_features - max_columns + 1)))
     columns = np.arange(first, min(first + max_columns, model.n_features), dtype=np.int64)
     return Row(columns, generator.uniform(1.0, 2.0, len(columns)))
 
 
-def _draw_vector(model: KernelModel, generator: np.random.Generator, *, whole: bool) -> Row:
+def _draw_vector(model: KernelModel, generator: np.random.Generator, *, is_whole: bool) -> Row:
     """Draw a support vector, or about half of its entries."""
-    place = generator.integers(model.n_support)
-    begin, end = model.vectors.indptr[place : place + 2]
-    kept = np.ones(end - begin, bool) if whole else generator.random(end - begin) < 0.5
-    columns = model.vectors.indices[begin:end][kept].astype(np.int64)
-    return Row(columns, model.vectors.data[begin:end][kept])
+    index = generator.integers(model.n_support)
+    begin, end = model.vectors.indptr[index : index + 2]
+    is_kept = np.ones(end - begin, bool) if is_whole else generator.random(end - begin) < 0.5
+    columns = model.vectors.indices[begin:end][is_kept].astype(np.int64)
+    return Row(columns, model.vectors.data[begin:end][is_kept])
 
 
 # --- Scores by the model ---------------------------------------------------------------------------------
@@ -142,16 +142,16 @@ def _sum_vectors(model: KernelModel, row: Row) -> Sum:
 
 def _compute_kernel_values(kernel: Kernel, vectors: CsrRows, row: Row) -> tuple[Any, Any]:
     """Compute the kernel value for each vector, and the size of its possible rounding error."""
-    count, of_entry = vectors.shape[0], vectors.row_of_entry()
-    places = np.minimum(np.searchsorted(row.columns, vectors.indices), max(len(row.columns) - 1, 0))
-    shared = row.columns[places] == vectors.indices if len(row.columns) else np.zeros(vectors.nnz, bool)
-    factors = vectors.data[shared] * row.values[places[shared]]
-    products: Any = np.bincount(of_entry[shared], factors, count)
-    sizes: Any = np.bincount(of_entry[shared], np.abs(factors), count)
+    count, vector_of_entry = vectors.shape[0], vectors.row_of_entry()
+    positions = np.minimum(np.searchsorted(row.columns, vectors.indices), max(len(row.columns) - 1, 0))
+    is_shared = row.columns[positions] == vectors.indices if len(row.columns) else np.zeros(vectors.nnz, bool)
+    factors = vectors.data[is_shared] * row.values[positions[is_shared]]
+    products: Any = np.bincount(vector_of_entry[is_shared], factors, count)
+    sizes: Any = np.bincount(vector_of_entry[is_shared], np.abs(factors), count)
     if kernel.name == "linear":
         return products, sizes
     if kernel.name == "rbf":
-        norms = np.bincount(of_entry, vectors.data**2, count) + (row.values**2).sum()
+        norms = np.bincount(vector_of_entry, vectors.data**2, count) + (row.values**2).sum()
         values = np.exp(-kernel.gamma * np.maximum(norms - 2.0 * products, 0.0))
         return values, values * (1.0 + abs(kernel.gamma) * norms)
     inner = kernel.gamma * products + kernel.coef0

@@ -14,9 +14,9 @@ from unkernel.engines.search.layouts import (
     GROUPED_RANKS,
     LayoutSearch,
     MakeTables,
-    dense_bytes,
+    compute_dense_bytes,
+    get_largest_head,
     is_large,
-    largest_head,
     list_fused_counts,
     list_grouped_heads,
     list_heads_beside_groups,
@@ -31,10 +31,10 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 Weights = LinearModel | ConjunctionModel
 
-_SMALL_TABLE_BYTES, _LARGE_TABLE_BYTES = 4e6, 32e6  # sizes of the dense table where only one size is tried
+_SMALL_TABLE_BYTES, _LARGE_TABLE_BYTES = 4e6, 32e6  # sizes of the dense table if only one is tried
 _MAX_BYTES_BELOW_TRIE = 64e6  # of a dense table below a trie
 _MANY_WEIGHTS = 1_000_000  # in models with more weights, groups of features are tried first
-# With more conjunctions per row and support vector, engines of support vectors are faster.
+# With more conjunctions per row than this number per support vector, engines of support vectors are faster.
 _MAX_CONJUNCTIONS_PER_VECTOR = 10
 _TRIE_SIZES = (3_000_000, 1_000_000, 300_000, 100_000, 30_000, 10_000)
 _WITH_TRIE = ("expanded", "split", "pruned")
@@ -56,7 +56,7 @@ def try_candidates(model: KernelModel | Weights, bench: Bench, trie_rows: Any) -
         if not bench.is_timed:
             break
     if trie_rows is not None:
-        yield from _try_tries(subject, fastest, trie_rows, bench)
+        yield from _try_prefix_tries(subject, fastest, trie_rows, bench)
 
 
 def _try_engines(subject: Machine | Weights, bench: Bench) -> Iterable[Trial]:
@@ -80,7 +80,7 @@ def _try_vector_engines(machine: Machine, bench: Bench) -> Iterable[Trial]:
     if engine == "bitsliced":
         return [_try_bitsliced(machine, bench)]
     if engine == "int16":
-        return [_try_int16(machine.model, bench)]  # raises an error that says why this is not possible
+        return [_try_int16(machine.model, bench)]  # raises a ValueError with the reason
     return [_try_expansion(machine, bench)]
 
 
@@ -93,7 +93,7 @@ def _try_bitsliced(machine: Machine, bench: Bench) -> Trial:
 
 
 def _try_engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
-    """Try engines without measuring, the most promising first; the first that fits is chosen."""
+    """Build engines without measuring, the most promising first; the first one that fits is chosen."""
     is_hopeless = (
         machine.count_conjunctions(bench.sample) > _MAX_CONJUNCTIONS_PER_VECTOR * machine.model.n_support
     )
@@ -102,14 +102,14 @@ def _try_engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
         if is_large(machine):
             yield from _try_groups(machine, bench, search)
         for border in list_rare_borders(machine, bench.options.rare):
-            yield from search.try_layout(border, largest_head(bench.memory))
+            yield from search.try_layout(border, get_largest_head(bench.memory))
     if machine.binary:
         yield _try_bitsliced(machine, bench)
     yield _try_inverted(machine, bench)
 
 
 def _measure_engines(machine: Machine, bench: Bench) -> Iterator[Trial]:
-    """Measure engines; the times measured first decide which engines to try next."""
+    """Measure engines. The first measured times decide which layouts are tried."""
     yield _try_inverted(machine, bench)
     if machine.binary:
         yield _try_bitsliced(machine, bench)
@@ -143,10 +143,11 @@ def _try_expansions(machine: Machine, bench: Bench) -> Iterator[Trial]:
     if is_large(machine):
         yield from _try_groups(machine, bench, search)
         # At higher degrees each layout takes seconds to build, and groups were never slower.
-        wait = degree > 2 and search.is_late()
-        yield from search.try_layouts(borders[-1:] if wait else borders, [])
+        if degree > 2 and search.is_late():
+            borders = borders[-1:]
+        yield from search.try_layouts(borders, [])
         return
-    yield from search.try_layouts(borders, list_fused_counts(fusable, len(machine.used)))
+    yield from search.try_layouts(borders, list_fused_counts(fusable, len(machine.used_columns)))
     if fusable and not search.is_late():
         border = search.find_fastest_borders(1)[0]
         dense = search.find_fastest_head(border).nbytes
@@ -163,25 +164,21 @@ def _try_groups(machine: Machine, bench: Bench, search: LayoutSearch) -> Iterato
 
 
 def _try_expansion(machine: Machine, bench: Bench) -> Trial:
-    """Try the expansion that was requested by its name."""
+    """Try the expansion that the option ``engine`` names."""
     engine, options = bench.options.engine, bench.options
     _check_expansion(machine, engine)
-    below = machine.rare_below(options.rare) if engine == "split" else 0
-    head = Head(
-        min(
-            _LARGE_TABLE_BYTES if machine.occurrences() > _LARGE_TABLE_BYTES / 8 else _SMALL_TABLE_BYTES,
-            bench.memory,
-        )
-    )
+    border = machine.find_rare_border(options.rare) if engine == "split" else 0
+    has_many_weights = 8 * machine.count_occurrences() > _LARGE_TABLE_BYTES
+    head = Head(min(_LARGE_TABLE_BYTES if has_many_weights else _SMALL_TABLE_BYTES, bench.memory))
     if engine == "split" and is_large(machine):
-        head = list_heads_beside_groups(machine, below, bench.memory)[0]
-    candidate = Candidate(engine, below, float(head.nbytes), grouped=head.grouped, exact=engine != "pruned")
+        head = list_heads_beside_groups(machine, border, bench.memory)[0]
+    candidate = Candidate(engine, border, float(head.nbytes), grouped=head.grouped, exact=engine != "pruned")
     trial = bench.try_candidate(
         candidate,
         lambda: builders.build_expanded(
             machine,
             head=head,
-            rare_below=below,
+            rare_below=border,
             threshold=options.threshold or 0.0,
             most_bytes=bench.memory,
             threads=options.threads,
@@ -204,7 +201,7 @@ def _check_expansion(machine: Machine, engine: str) -> None:
 
 
 def _note_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
-    """Add a note with the share of sample rows that get the exact model's label."""
+    """Add a note that compares the predictions for the sample with those of the exact model."""
     if trial.tables is None:
         return trial
     if sample.shape[0] == 0:
@@ -217,8 +214,8 @@ def _note_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
     if decision.scheme == "regression":
         note = f"values of the sample are off by at most {np.abs(pruned_scores - exact_scores).max():.3g}"
     else:
-        same = float(np.mean(decision.choose(pruned_scores) == decision.choose(exact_scores)))
-        note = f"{100 * same:.2f} % of {sample.shape[0]:,} sample labels are the exact model's"
+        agreement = float(np.mean(decision.choose(pruned_scores) == decision.choose(exact_scores)))
+        note = f"{100 * agreement:.2f} % of {sample.shape[0]:,} sample labels are the exact model's"
     return Trial(replace(trial.candidate, note=note), trial.tables)
 
 
@@ -244,7 +241,7 @@ def _try_int16(model: KernelModel | Weights, bench: Bench) -> Trial:
 
 
 def _try_weight_layouts(model: ConjunctionModel, bench: Bench) -> Iterator[Trial]:
-    """Try layouts of weights; without a sample to measure on, the first that fits is chosen."""
+    """Try layouts of weights. Without a sample to measure on, the first layout that fits is chosen."""
 
     def make(_: int, head: Head) -> Tables:
         return builders.build_conjunctions(
@@ -257,13 +254,13 @@ def _try_weight_layouts(model: ConjunctionModel, bench: Bench) -> Iterator[Trial
         if bench.sample is None and trial.tables is not None:
             return
     search = LayoutSearch(bench, make)
-    default = Head(min(builders.default_head(model).nbytes, bench.memory))
+    default = Head(min(builders.choose_default_head(model).nbytes, bench.memory))
     fusable = model.sets and model.degree > 1
     groups: list[Head] = []
     if fusable and len(model.keys) > _MANY_WEIGHTS and bench.sample is not None:
-        near = dense_bytes(len(model.columns), model.degree, len(model.intercept))
-        groups = list_grouped_heads(model.degree, near, bench.memory)
-    if not bench.is_timed:  # the most promising first
+        dense = compute_dense_bytes(len(model.columns), model.degree, len(model.intercept))
+        groups = list_grouped_heads(model.degree, dense, bench.memory)
+    if not bench.is_timed:  # groups first, because they are usually the fastest
         yield from search.try_several(0, [*groups, default])
         return
     yield from search.try_layout(0, default)
@@ -271,14 +268,14 @@ def _try_weight_layouts(model: ConjunctionModel, bench: Bench) -> Iterator[Trial
         yield from search.try_several(0, groups)
         yield from search.try_layouts([0], list_fused_counts(fusable, len(model.columns)))
         if fusable and not search.is_late():
-            near = search.find_fastest_head(0).nbytes
-            yield from search.try_several(0, list_grouped_heads(model.degree, near, bench.memory))
+            dense = search.find_fastest_head(0).nbytes
+            yield from search.try_several(0, list_grouped_heads(model.degree, dense, bench.memory))
 
 
 # --- Prefix tries ------------------------------------------------------------------------------------
 
 
-def _try_tries(
+def _try_prefix_tries(
     subject: Machine | Weights, fastest: Candidate | None, rows: Any, bench: Bench
 ) -> Iterator[Trial]:
     """Try prefix tries with the fastest engine, or with an expansion if that engine cannot have a trie."""
@@ -305,12 +302,12 @@ def _choose_trie_base(subject: Machine | Weights, fastest: Candidate | None, ben
     if fastest.engine in _WITH_TRIE:
         return fastest
     if isinstance(subject, Machine):
-        return Candidate("split", subject.rare_below(bench.options.rare))
+        return Candidate("split", subject.find_rare_border(bench.options.rare))
     return Candidate("expanded")
 
 
 def _build_by_frequency(subject: Machine | Weights, head: Head, base: Candidate, bench: Bench) -> Tables:
-    """Build tables with ranks ordered by frequency, as required by a prefix trie."""
+    """Build tables whose features are ordered by frequency, as a prefix trie requires."""
     threads = bench.options.threads
     if isinstance(subject, ConjunctionModel) and subject.sets:
         return builders.build_conjunctions(subject, head=head, threads=threads)
@@ -331,13 +328,15 @@ def _build_by_frequency(subject: Machine | Weights, head: Head, base: Candidate,
 
 
 def _try_trie_sizes(tables: Tables, base: Candidate, rows: Any, bench: Bench) -> Iterator[Trial]:
-    """Try one trie of the given number of nodes, or several sizes, pruned from one large trie."""
+    """Try a trie of the requested number of nodes or, without a request, several sizes of one large trie."""
     engine, options = tables.engine(), bench.options
     limit = options.trie_nodes or _TRIE_SIZES[0]
     options.on_progress(f"{describe(base)}, growing a trie")
     grow(engine, rows, limit, "counted", options.threads)
-    smaller = [size for size in _TRIE_SIZES if size <= engine.trie_nodes]
-    for size in [limit] if options.trie_nodes else smaller or [limit]:
+    sizes = [size for size in _TRIE_SIZES if size <= engine.trie_nodes]
+    if options.trie_nodes or not sizes:
+        sizes = [limit]
+    for size in sizes:  # descending: each trie is pruned from the previous one
         engine.prune_trie(most_nodes=size, saving="counted")
         candidate = replace(base, trie_nodes=int(engine.trie_nodes))
         arrays = remove_trie(tables.arrays) | export_trie(engine, size)

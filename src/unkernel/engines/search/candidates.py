@@ -1,4 +1,4 @@
-"""Candidate engines: building one, measuring it, and choosing the fastest."""
+"""Build and measure candidate engines, and choose the fastest."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from unkernel.engines.search.options import CompileOptions
     from unkernel.engines.tables.compiled_tables import Tables
 
+_FIRST_ROWS = 16  # number of rows of the first repetition
 _SECONDS_PER_REPETITION = 0.02
 _REPETITIONS = 5
-_MAX_BUILD_RATIO = 2.5  # ratio of memory during the build to memory of the tables
+_MAX_BUILD_RATIO = 2.5  # peak memory while tables are built, divided by their size
 _NEGLIGIBLE_BYTES = float(1 << 20)
 _ADDED_FIELDS = ("grouped", "trie_nodes")  # missing in files of early versions
 
@@ -35,8 +36,8 @@ class Candidate:
     fused : int, default=0
         Number of features merged into one.
     grouped : int, default=0
-        Number of frequent features that were grouped; sums over the states of a group replace their
-        conjunctions.
+        Number of frequent features in groups. Sums over the states of a group replace the conjunctions of
+        its features.
     trie_nodes : int, default=0
         Number of nodes of the prefix trie.
     nbytes : int, default=-1
@@ -53,7 +54,7 @@ class Candidate:
     See Also
     --------
     unkernel.compile : Compile a model.
-    unkernel.CompiledClassifier : Its attribute ``candidates`` lists what was tried.
+    unkernel.CompiledClassifier : Its attribute ``candidates`` lists the tried engines.
 
     Examples
     --------
@@ -194,23 +195,22 @@ def describe_layout(candidate: Candidate) -> str:
 
 
 def measure(engine: Any, rows: Any, seconds: float = _SECONDS_PER_REPETITION) -> float:
-    """Measure microseconds per row on one thread: the best of a few runs, on the rows that time allows."""
+    """Return the microseconds per row on one thread, the minimum over a few runs; -1 without rows."""
     if rows is None or rows.shape[0] == 0:
         return -1.0
-    count = min(16, rows.shape[0])
+    count = min(_FIRST_ROWS, rows.shape[0])
     while True:
-        spent = _time_scoring(engine, rows[:count])
-        if spent > seconds / 4 or count == rows.shape[0]:
+        elapsed = _time_scoring(engine, rows[:count])
+        if elapsed > seconds / 4 or count == rows.shape[0]:
             break
         count = min(rows.shape[0], 4 * count)
-    best = min(
-        _time_scoring(engine, rows[:count]) for _ in range(_REPETITIONS if spent < 10 * seconds else 1)
-    )
-    return float(1e6 * min(best, spent) / count)
+    repetitions = _REPETITIONS if elapsed < 10 * seconds else 1
+    best = min(_time_scoring(engine, rows[:count]) for _ in range(repetitions))
+    return float(1e6 * min(best, elapsed) / count)
 
 
 def _time_scoring(engine: Any, rows: Any) -> float:
-    """Return the CPU time of all threads, because the core scores many rows on a thread of its own."""
+    """Return the CPU time of all threads, because the core scores large batches in another thread."""
     begin = time.process_time()
     engine.score(rows, 1)
     return time.process_time() - begin
@@ -225,16 +225,18 @@ class Choice:
 
 
 def choose(trials: Iterable[Trial], *, trie_required: bool = False) -> Choice:
-    """Choose the fastest trial, the first of equally fast ones. Only its tables are kept, to save memory."""
-    kept: list[Trial] = []
+    """Choose the first of the fastest trials, and drop the tables of all other trials to save memory."""
+    finished: list[Trial] = []
     best: int | None = None
     for trial in trials:
         eligible = trial.tables is not None and (trial.tables.has_trie or not trie_required)
-        if eligible and (best is None or trial.candidate.microseconds < kept[best].candidate.microseconds):
+        if eligible and (
+            best is None or trial.candidate.microseconds < finished[best].candidate.microseconds
+        ):
             if best is not None:
-                kept[best] = replace(kept[best], tables=None)
-            best = len(kept)
-            kept.append(trial)
+                finished[best] = replace(finished[best], tables=None)
+            best = len(finished)
+            finished.append(trial)
         else:
-            kept.append(replace(trial, tables=None))
-    return Choice(kept, None if best is None else kept[best])
+            finished.append(replace(trial, tables=None))
+    return Choice(finished, None if best is None else finished[best])

@@ -15,7 +15,7 @@ ENGINES = ("auto", "inverted", "bitsliced", "expanded", "pruned", "split", "int1
 WITHOUT_TRIE = ("inverted", "bitsliced", "int16")
 
 _DEFAULT_MEMORY_SHARE = 0.25  # of the free memory
-_DEFAULT_MEMORY_BYTES = 1e9  # if the system does not say how much is free
+_DEFAULT_MEMORY_BYTES = 1e9  # if the free memory is not known
 
 UNKNOWN_KEYS = ("ignore", "error")
 
@@ -31,7 +31,8 @@ class CompileOptions:
     engine : str
         One of ``ENGINES``.
     rare : float
-        For ``split``: a feature is rare if it occurs in fewer support vectors than this number or share.
+        For ``split``: a feature is rare if it occurs in fewer support vectors than this number; below 1, it
+        is a share of the support vectors.
     threshold : float or None
         For ``pruned``: the weight below which conjunctions are dropped.
     memory : float
@@ -93,7 +94,7 @@ def check_trie(engine: str, trie: Any, nodes: int | None, *, measure: bool = Tru
     if nodes is not None:
         check_limit(nodes, "trie_nodes")
     elif not measure:
-        raise ValueError("measure=False needs trie_nodes: whether a trie pays is measured")
+        raise ValueError("measure=False needs trie_nodes, because the best size of a trie is measured")
 
 
 def check_tree_options(options: CompileOptions, sample: Any, trie: Any) -> None:

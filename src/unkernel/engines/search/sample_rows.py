@@ -13,13 +13,13 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel, model_ro
 
 Model = KernelModel | LinearModel | ConjunctionModel
 
-_HELD_OUT_STEP = 10  # one row of ten measures the trie instead of growing it
+_HELD_OUT_STEP = 10  # one of ten rows is used to measure tries instead of growing them
 _MAX_SAMPLE_ROWS = 20_000
 
 
 @dataclass(frozen=True)
 class MeasuredRows:
-    """Canonical CSR rows: every candidate scores `sample`, tries grow from `trie`."""
+    """Canonical CSR rows: candidates are measured on `sample`, and tries grow from `trie`."""
 
     sample: Any = None
     trie: Any = None
@@ -34,41 +34,40 @@ def choose_rows(model: Model, sample: Any, trie: Any) -> MeasuredRows:
     if trie_rows is not None and trie_rows.shape[0] == 0:
         raise ValueError("trie has no rows to grow from")
     if sample is not None:
-        typical = _read_rows(sample, model)
-        if typical.shape[0] == 0:
+        sample_rows = _read_rows(sample, model)
+        if sample_rows.shape[0] == 0:
             raise ValueError("the sample has no rows to measure on")
     elif trie_rows is not None:
-        trie_rows, typical = _hold_out(trie_rows)
+        trie_rows, sample_rows = _hold_out(trie_rows)
     elif isinstance(model, KernelModel):
-        typical = model.vectors
+        sample_rows = model.vectors
     else:
         return MeasuredRows()
-    return MeasuredRows(_thin_out(typical), trie_rows)
+    return MeasuredRows(_thin_out(sample_rows), trie_rows)
 
 
-def _read_rows(given: Any, model: Model) -> Any:
+def _read_rows(source: Any, model: Model) -> Any:
     """Return the rows of an array, a matrix or a file, with the model's columns."""
-    if isinstance(given, str | os.PathLike):
-        return canonical_rows(model_rows.read_for(model, given).X)
-    return model_rows.check_model_rows(given, model.n_features, model.fixed_width)
+    if isinstance(source, str | os.PathLike):
+        return canonical_rows(model_rows.read_for(model, source).X)
+    return model_rows.check_model_rows(source, model.n_features, model.fixed_width)
 
 
-def _hold_out(given: Any) -> tuple[Any, Any]:
+def _hold_out(rows: Any) -> tuple[Any, Any]:
     """Divide rows into rows that grow a trie and rows that measure it."""
-    if given.shape[0] < 2:
+    if rows.shape[0] < 2:
         raise ValueError("trie needs at least 2 rows, one to grow from and one to measure; or give a sample")
-    places = np.arange(given.shape[0])
-    is_held_out = (
-        places % _HELD_OUT_STEP == _HELD_OUT_STEP // 2
-        if len(places) >= _HELD_OUT_STEP
-        else places == len(places) - 1
-    )
-    return given[~is_held_out], given[is_held_out]
+    positions = np.arange(rows.shape[0])
+    if len(positions) >= _HELD_OUT_STEP:
+        is_held_out = positions % _HELD_OUT_STEP == _HELD_OUT_STEP // 2
+    else:
+        is_held_out = positions == len(positions) - 1
+    return rows[~is_held_out], rows[is_held_out]
 
 
-def _thin_out(given: Any) -> Any:
-    """Return evenly spaced rows, at most the number that is worth measuring."""
-    if given.shape[0] <= _MAX_SAMPLE_ROWS:
-        return given
-    chosen = np.linspace(0, given.shape[0] - 1, _MAX_SAMPLE_ROWS).astype(np.int64)
-    return given[chosen]
+def _thin_out(rows: Any) -> Any:
+    """Return at most ``_MAX_SAMPLE_ROWS`` rows, evenly spaced."""
+    if rows.shape[0] <= _MAX_SAMPLE_ROWS:
+        return rows
+    chosen = np.linspace(0, rows.shape[0] - 1, _MAX_SAMPLE_ROWS).astype(np.int64)
+    return rows[chosen]

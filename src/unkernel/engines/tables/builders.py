@@ -31,11 +31,11 @@ from unkernel.models.pair_coefficients import PairCoefficients, find_pairs
 Model = KernelModel | LinearModel | ConjunctionModel
 
 LARGEST_EXPANDED_DEGREE = 4
-# As bits, a feature in more than 1/32 of the support vectors takes less memory than as a list.
-_BITS_FROM_SHARE = 32
+# A feature that occurs in at least one of 32 support vectors takes less memory as bits than as a list.
+_MAX_VECTORS_PER_ENTRY_AS_BITS = 32
 # If gamma times the square of a value exceeds this, rounding errors are visible in kernel values.
-_FAR_FROM_ZERO = 1e3
-_SMALL_TABLE_BYTES = 4_000_000  # a dense table up to this size is always worth its memory
+_MAX_SCALED_SQUARE = 1e3
+_SMALL_TABLE_BYTES = 4_000_000  # a dense table of this size is worth its memory for every model
 _WHOLE_PAIRS_SHARE = 0.75  # a feature with weights for a larger share of the pairs stores all pairs
 _MAX_DENSE_RATIO = 16.0  # size of the dense table, relative to the size of the weights
 
@@ -51,7 +51,7 @@ def check_precomputed(model: Any) -> Any:
 
 
 def simplify(model: Model) -> Model:
-    """Convert a model with a linear or constant kernel to a ``LinearModel``; return any other unchanged."""
+    """Convert models with a linear or constant kernel to a ``LinearModel``; return other models unchanged."""
     if not isinstance(model, KernelModel):
         return model
     kernel = check_precomputed(model).kernel
@@ -61,9 +61,11 @@ def simplify(model: Model) -> Model:
         gamma, coef0 = (kernel.gamma, kernel.coef0) if kernel.degree else (0.0, 1.0)
     else:
         return model
-    if isinstance(model.coefficients, PairCoefficients):  # a weight per feature and pair is too much
+    if isinstance(
+        model.coefficients, PairCoefficients
+    ):  # weights for all features and pairs would take too much memory
         return replace(model, kernel=Kernel("linear")) if (gamma, coef0) == (1.0, 0.0) else model
-    if model.n_features > max(1 << 20, 8 * model.vectors.nnz):  # a file may use index 10^18
+    if model.n_features > max(1 << 20, 8 * model.vectors.nnz):  # a file may have the index 10^18
         return replace(model, kernel=Kernel("polynomial", 1, gamma, coef0))
     weights = gamma * model.vectors.multiply_transposed(model.coefficients)
     intercept = model.intercept + coef0 * model.coefficients.sum(axis=0)
@@ -94,8 +96,8 @@ class Head:
     fused : int
         Number of features fused into one.
     grouped : int
-        Number of grouped features, whose conjunctions are replaced by sums over the states of groups; these
-        take ``sum_bytes``. Fused features are not counted.
+        Number of grouped features, without fused features. Sums over the states of groups, which take
+        ``sum_bytes``, replace the conjunctions of these features.
     by_frequency : bool
         Whether ranks are ordered by frequency, as a prefix trie requires; then nothing is fused or grouped.
     """
@@ -114,19 +116,19 @@ class Machine:
     model: KernelModel
 
     @cached_property
-    def used(self) -> NDArray[np.int64]:
-        """Return the columns that occur in support vectors."""
+    def used_columns(self) -> NDArray[np.int64]:
+        """The columns that occur in support vectors, ascending."""
         return distinct(self.model.vectors.indices)
 
     @cached_property
     def columns(self) -> NDArray[np.int32]:
-        """Return the columns of the support vectors, as positions in ``used``."""
-        places: NDArray[Any] = np.searchsorted(self.used, self.model.vectors.indices)
-        return places.astype(np.int32)
+        """The columns of the support vectors, as positions in ``used_columns``."""
+        positions: NDArray[Any] = np.searchsorted(self.used_columns, self.model.vectors.indices)
+        return positions.astype(np.int32)
 
     @cached_property
     def offsets(self) -> NDArray[np.int32]:
-        """Return the offset of each support vector in the entries."""
+        """The offset of each support vector in the entries."""
         offsets = self.model.vectors.indptr
         if offsets[-1] >= np.iinfo(np.int32).max:
             raise ValueError("the support vectors have more than 2^31 entries; no engine can hold them")
@@ -135,8 +137,8 @@ class Machine:
 
     @cached_property
     def frequencies(self) -> NDArray[np.int64]:
-        """Return the number of support vectors with each used column."""
-        return np.bincount(self.columns, minlength=len(self.used))
+        """The number of support vectors with each used column."""
+        return np.bincount(self.columns, minlength=len(self.used_columns))
 
     @cached_property
     def binary(self) -> bool:
@@ -145,34 +147,37 @@ class Machine:
 
     @cached_property
     def by_class(self) -> Machine:
-        """Return the machine with its vectors grouped by class if it is one against one and grouping saves
-        the storage of zeros; otherwise the machine itself.
+        """The machine with its vectors grouped by class, or the machine itself.
+
+        Vectors of one-against-one models are grouped if that avoids storing zeros.
         """
         model = self.model
         if model.decision.scheme != "one_vs_one" or isinstance(model.coefficients, PairCoefficients):
             return self
-        if (found := find_pairs(model.coefficients, len(model.decision.classes))) is None:
+        grouped = find_pairs(model.coefficients, len(model.decision.classes))
+        if grouped is None:
             return self
-        return Machine(replace(model, vectors=model.vectors[found[0]], coefficients=found[1]))
+        order, coefficients = grouped
+        return Machine(replace(model, vectors=model.vectors[order], coefficients=coefficients))
 
     @property
     def sets(self) -> bool:
         """Whether sets of features can stand for the kernel's monomials.
 
         Over binary support vectors, the weights of all monomials of the same features have fixed proportions,
-        so one set stands for all of them, whatever the values of a row; only weights that cancel out are
-        excluded.
+        so one weight per set determines all of them, for any values of a row. With negative parameters, these
+        weights could cancel out.
         """
         return self.binary and self.model.kernel.gamma >= 0 and self.model.kernel.coef0 >= 0
 
     @property
     def expandable(self) -> bool:
-        """Return whether the kernel is a sum over few conjunctions."""
+        """Whether the kernel is a sum over few conjunctions."""
         kernel = self.model.kernel
         return kernel.name == "polynomial" and 1 <= kernel.degree <= LARGEST_EXPANDED_DEGREE
 
-    def occurrences(self) -> float:
-        """Return an upper bound of the number of conjunctions in all support vectors; repeats count."""
+    def count_occurrences(self) -> float:
+        """Return the sum of the numbers of conjunctions in all support vectors."""
         return float(self._count_conjunctions(np.diff(self.offsets)).sum())
 
     def count_conjunctions(self, rows: Any) -> float:
@@ -181,18 +186,19 @@ class Machine:
 
     def _count_conjunctions(self, sizes: NDArray[Any]) -> NDArray[np.float64]:
         degree = self.model.kernel.degree
-        if degree > LARGEST_EXPANDED_DEGREE:  # a file may request billions
+        if degree > LARGEST_EXPANDED_DEGREE:  # the loop below could be very long
             return np.full(len(sizes), np.inf)
         total, product = np.zeros(len(sizes)), np.ones(len(sizes))
         for k in range(degree):
-            # Sets of k + 1 features, or monomials of as many factors.
+            # The number of sets of k + 1 features, or of monomials of k + 1 factors.
             product = product * (np.maximum(sizes - k, 0) if self.sets else sizes + k) / (k + 1)
             total = total + product
         return total
 
-    def rare_below(self, rare: float) -> int:
-        """Return the smallest number of support vectors in which a common feature occurs, from `rare`, which
-        may be a share of the support vectors.
+    def find_rare_border(self, rare: float) -> int:
+        """Return the number of support vectors below which a feature is rare.
+
+        `rare` is this number or, below 1, a share of the support vectors.
         """
         return int(np.ceil(rare * self.model.n_support)) if rare < 1 else int(min(rare, 2**32 - 1))
 
@@ -218,19 +224,19 @@ def build_expanded(
     threads: int = 1,
     sets: bool | None = None,
 ) -> Tables:
-    """Build the weights of all conjunctions (``expanded``), of those of common features (``split``), or of
-    those with large weights (``pruned``).
+    """Build the tables of the engines ``expanded``, ``split`` and ``pruned``.
 
-
-    `sets` is by default ``machine.sets``. It may be True if all values of the rows will be 1.
+    The tables hold the weights of conjunctions: of features that occur in at least `rare_below` support
+    vectors, and with absolute weights of at least `threshold`. `sets` is by default ``machine.sets``. It may
+    be True if all values of the rows will be 1.
     """
     model, kernel = machine.model, machine.model.kernel
     sets = machine.sets if sets is None else sets
     dense = replace(head, nbytes=min(head.nbytes, most_bytes))
-    layout = _make_head_layout(dense, kernel.degree, sets, model.n_scores, len(machine.used))
+    layout = _make_head_layout(dense, kernel.degree, sets, model.n_scores, len(machine.used_columns))
     parameters = describe_map(sets, kernel.degree, "kernel", kernel.gamma, kernel.coef0)
     built = expand(
-        CsrRows.of(machine.offsets, machine.columns, model.vectors.data, len(machine.used)),
+        CsrRows.of(machine.offsets, machine.columns, model.vectors.data, len(machine.used_columns)),
         coefficients=np.ascontiguousarray(model.coefficients).reshape(-1),
         intercept=np.ascontiguousarray(model.intercept),
         **make_map_arguments(parameters),
@@ -239,7 +245,7 @@ def build_expanded(
         threads=threads,
     )
     tables = Tables.of(CONJUNCTIONS, parameters, built)
-    tables.arrays["columns"] = machine.used[tables.arrays["columns"]]
+    tables.arrays["columns"] = machine.used_columns[tables.arrays["columns"]]
     return tables
 
 
@@ -247,24 +253,26 @@ def build_inverted(machine: Machine) -> Tables:
     """Build the list of support vectors of each feature."""
     machine = machine.by_class
     vectors = machine.model.n_support
-    whole = _choose_whole_columns(machine)
-    order, ranks = _rank_chosen_first(whole, machine)
+    is_dense = _choose_dense_columns(machine)
+    order, ranks = _rank_chosen_first(is_dense, machine)
     holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
     values = machine.model.vectors.data[order]
-    n_whole_entries = int(machine.frequencies[whole].sum())
-    file_memory_limit.claim(8.0 * int(whole.sum()) * vectors, "the columns that are stored with their zeros")
-    columns = np.zeros((int(whole.sum()), vectors))
-    columns[np.repeat(np.arange(len(columns)), machine.frequencies[whole]), holders[:n_whole_entries]] = (
-        values[:n_whole_entries]
+    n_dense_entries = int(machine.frequencies[is_dense].sum())
+    file_memory_limit.claim(
+        8.0 * int(is_dense.sum()) * vectors, "the columns that are stored with their zeros"
+    )
+    columns = np.zeros((int(is_dense.sum()), vectors))
+    columns[np.repeat(np.arange(len(columns)), machine.frequencies[is_dense]), holders[:n_dense_entries]] = (
+        values[:n_dense_entries]
     )
     built = _make_vector_sum(
-        machine, np.bincount(holders[n_whole_entries:], values[n_whole_entries:] ** 2, vectors)
+        machine, np.bincount(holders[n_dense_entries:], values[n_dense_entries:] ** 2, vectors)
     ) | {
-        "columns": machine.used[ranks],
+        "columns": machine.used_columns[ranks],
         "whole": columns.reshape(-1),
         "list_begins": _compute_begins(machine.frequencies[ranks[len(columns) :]]),
-        "lists": np.ascontiguousarray(holders[n_whole_entries:]),
-        "list_values": np.empty(0) if machine.binary else np.ascontiguousarray(values[n_whole_entries:]),
+        "lists": np.ascontiguousarray(holders[n_dense_entries:]),
+        "list_values": np.empty(0) if machine.binary else np.ascontiguousarray(values[n_dense_entries:]),
     }
     return Tables.of(INVERTED, kernel_parameters(machine.model), built)
 
@@ -277,14 +285,14 @@ def build_bitsliced(machine: Machine) -> Tables:
         )
     machine = machine.by_class
     vectors = machine.model.n_support
-    common = machine.frequencies * _BITS_FROM_SHARE >= max(vectors, 1)
+    common = machine.frequencies * _MAX_VECTORS_PER_ENTRY_AS_BITS >= max(vectors, 1)
     order, ranks = _rank_chosen_first(common, machine)
     holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
     frequent, n_bit_entries = int(common.sum()), int(machine.frequencies[common].sum())
     rank_of_bit = np.repeat(np.arange(frequent), machine.frequencies[common])
     built = _make_vector_sum(machine, compute_squared_norms(machine.model.vectors)) | {
         "frequent": frequent,
-        "columns": machine.used[ranks],
+        "columns": machine.used_columns[ranks],
         "bits": _pack_bits(rank_of_bit, holders[:n_bit_entries], frequent, vectors),
         "list_begins": _compute_begins(machine.frequencies[ranks[frequent:]]),
         "lists": np.ascontiguousarray(holders[n_bit_entries:]),
@@ -302,27 +310,27 @@ def is_linear_of_pairs(model: Any) -> TypeGuard[KernelModel]:
 
 
 def build_pairs(model: KernelModel) -> Tables:
-    """Build the weights of each feature in the pairs of each class; some features store all pairs."""
+    """Build weights of features for pairs of classes; a feature of most pairs has weights for all pairs."""
     coefficients = model.coefficients
     assert isinstance(coefficients, PairCoefficients)
     columns, classes, blocks = _compute_pair_blocks(model.vectors, coefficients)
     used, first, counts = np.unique(columns, return_index=True, return_counts=True)
-    scores, others = coefficients.shape[1], coefficients.n_classes - 1
-    dense = counts * others >= _WHOLE_PAIRS_SHARE * scores
-    file_memory_limit.claim(8.0 * int(dense.sum()) * scores, "the weights of all pairs of classes")
-    whole = np.zeros((int(dense.sum()), scores))
-    for row, (begin, count) in enumerate(zip(first[dense], counts[dense], strict=True)):
-        for place in range(begin, begin + count):
-            whole[row, pair_columns(coefficients.n_classes, int(classes[place]))] += blocks[place]
-    kept = ~np.repeat(dense, counts)
+    scores, pairs_per_class = coefficients.shape[1], coefficients.n_classes - 1
+    is_dense = counts * pairs_per_class >= _WHOLE_PAIRS_SHARE * scores
+    file_memory_limit.claim(8.0 * int(is_dense.sum()) * scores, "the weights of all pairs of classes")
+    whole = np.zeros((int(is_dense.sum()), scores))
+    for row, (begin, count) in enumerate(zip(first[is_dense], counts[is_dense], strict=True)):
+        for index in range(begin, begin + count):
+            whole[row, pair_columns(coefficients.n_classes, int(classes[index]))] += blocks[index]
+    is_in_blocks = ~np.repeat(is_dense, counts)
     built = {
         "classes": coefficients.n_classes,
-        "columns": np.concatenate([used[dense], used[~dense]]).astype(np.int64),
+        "columns": np.concatenate([used[is_dense], used[~is_dense]]).astype(np.int64),
         "intercepts": np.ascontiguousarray(model.intercept),
         "whole": whole.reshape(-1),
-        "block_begins": _compute_begins(counts[~dense]),
-        "block_classes": classes[kept].astype(np.uint32),
-        "blocks": np.ascontiguousarray(blocks[kept]).reshape(-1),
+        "block_begins": _compute_begins(counts[~is_dense]),
+        "block_classes": classes[is_in_blocks].astype(np.uint32),
+        "blocks": np.ascontiguousarray(blocks[is_in_blocks]).reshape(-1),
     }
     return Tables.of(PAIRS, {}, built)
 
@@ -352,25 +360,26 @@ def _rank_chosen_first(
     return np.argsort(rank_of[machine.columns], kind="stable"), ranks
 
 
-def _choose_whole_columns(machine: Machine) -> NDArray[np.bool_]:
-    """Choose the columns whose zeros are stored: this takes less memory, or gives more accurate distances."""
+def _choose_dense_columns(machine: Machine) -> NDArray[np.bool_]:
+    """Choose the columns to store with their zeros, to save memory or for more accurate distances."""
     vectors = machine.model.vectors
     if machine.binary:
-        return np.zeros(len(machine.used), bool)
-    whole: NDArray[np.bool_] = 2 * machine.frequencies > vectors.shape[0]
+        return np.zeros(len(machine.used_columns), bool)
+    is_dense: NDArray[np.bool_] = 2 * machine.frequencies > vectors.shape[0]
     if machine.model.kernel.name == "rbf":
-        largest = np.zeros(len(machine.used))
+        largest = np.zeros(len(machine.used_columns))
         with np.errstate(over="ignore"):
             np.maximum.at(largest, machine.columns, vectors.data**2)
-        whole |= largest * machine.model.kernel.gamma > _FAR_FROM_ZERO
-    return whole
+        is_dense |= largest * machine.model.kernel.gamma > _MAX_SCALED_SQUARE
+    return is_dense
 
 
 def _make_vector_sum(machine: Machine, norms: NDArray[Any]) -> dict[str, Any]:
-    model, given = machine.model, machine.model.coefficients
-    pairs = given if isinstance(given, PairCoefficients) else None
+    """Return the arrays that all engines of support vectors share."""
+    model, coefficients = machine.model, machine.model.coefficients
+    pairs = coefficients if isinstance(coefficients, PairCoefficients) else None
     built = {
-        "coefficients": np.ascontiguousarray(pairs.values if pairs else given).reshape(-1),
+        "coefficients": np.ascontiguousarray(pairs.values if pairs else coefficients).reshape(-1),
         "intercepts": np.ascontiguousarray(model.intercept),
         "norms": norms.astype(np.float64) if model.kernel.name == "rbf" else np.empty(0),
     }
@@ -384,11 +393,11 @@ def _compute_begins(counts: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def _pack_bits(ranks: NDArray[Any], holders: NDArray[Any], frequent: int, vectors: int) -> NDArray[np.uint64]:
-    """Pack one row of bits per rank, padded to blocks of 512."""
+    """Pack one row of bits per rank, in words of 64 bits, padded to blocks of 512 bits."""
     words = (vectors + 511) // 512 * 8
     bits = np.zeros(frequent * words, np.uint64)
-    place = ranks.astype(np.int64) * words + holders // 64
-    np.bitwise_or.at(bits, place, np.uint64(1) << (holders % 64).astype(np.uint64))
+    word_index = ranks.astype(np.int64) * words + holders // 64
+    np.bitwise_or.at(bits, word_index, np.uint64(1) << (holders % 64).astype(np.uint64))
     return bits
 
 
@@ -412,7 +421,7 @@ def build_linear(model: LinearModel) -> Tables:
 def build_conjunctions(
     model: ConjunctionModel, *, head: Head, sample: Any = None, threads: int = 1
 ) -> Tables:
-    """Build tables of a trained model's weights; rows of the sample determine the groups of features."""
+    """Build tables of the weights of a model; `sample` determines which features are grouped together."""
     return _arrange_weights(
         describe_map(model.sets, model.degree, model.feature_map, model.gamma, model.coef0),
         ConjunctionWeights.of(model.columns, model.keys, model.weights, model.intercept, model.n_features),
@@ -422,10 +431,10 @@ def build_conjunctions(
     )
 
 
-def default_head(model: ConjunctionModel) -> Head:
-    """Return a head for all conjunctions, or a small head if that is much larger than a sparse table.
+def choose_default_head(model: ConjunctionModel) -> Head:
+    """Return a head of the size of a sparse table; small models get a head of up to 16 times this size.
 
-    A small model gets a small head: parsers have dozens of models.
+    Heads of small models are not larger, because parsers have dozens of models.
     """
     sparse = float(len(model.keys)) * (12 + 8 * len(model.intercept))
     return Head(nbytes=max(sparse, min(_SMALL_TABLE_BYTES, _MAX_DENSE_RATIO * sparse)))
@@ -438,7 +447,7 @@ def count_dense_entries(ranks: int, degree: int) -> int:
 
 @dataclass(frozen=True)
 class HeadLayout:
-    """The head in the form that the core reads: numbers of ranks, of fused and of grouped features."""
+    """The head in the form that the core reads: numbers of features and of sums."""
 
     fused: int
     ranks: int
@@ -490,7 +499,7 @@ def _arrange_weights(
 
 
 def _estimate_bytes(weights: ConjunctionWeights, head: Head, layout: HeadLayout, degree: int) -> float:
-    """Estimate the memory of :func:`arrange`: the dense table, and twice the memory of all else."""
+    """Estimate the bytes of :func:`arrange`: the dense table once, and all other tables twice."""
     scores, used = len(weights.intercept), len(weights.columns)
     dense = min(head.nbytes, 8.0 * scores * math.comb(used + degree, degree))
     return dense + 2.0 * (8 * scores * max(used - layout.ranks, 0) + len(weights.keys) * (24 + 8 * scores))

@@ -27,7 +27,7 @@ from unkernel.models.kernel import KERNELS
 CONJUNCTIONS, INVERTED, BITSLICED, INT16 = "conjunctions", "inverted", "bitsliced", "int16"
 PAIRS = "pairs"
 
-# For each layout: the parameters of its native engine, and the tables that are single numbers.
+# For each layout, the parameters of its native engine, and the names of its tables that are single numbers.
 _PARAMETERS = {
     CONJUNCTIONS: ("sets", "degree", "map", "gamma", "coef0"),
     INT16: ("sets", "degree", "map", "gamma", "coef0"),
@@ -93,10 +93,13 @@ def _make_int16_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
     return engine
 
 
+_SMALL_PAIR_TABLE_BYTES = 1 << 18  # the dense table of pairs may always take this size
+
+
 def _estimate_int16_bytes(used: int, keys: int, scores: int) -> float:
     """Estimate the memory of the engine: dense pairs, single features, and pairs in hash tables."""
-    few = (1 << 18) / (2 * max(scores, 1))
-    dense = min(max(2.0 * keys, few), used * (used + 1) / 2)
+    smallest = _SMALL_PAIR_TABLE_BYTES / (2 * max(scores, 1))
+    dense = min(max(2.0 * keys, smallest), used * (used + 1) / 2)
     return 2.0 * scores * (dense + keys + used) + 8.0 * used + 32.0 * keys
 
 
@@ -129,7 +132,7 @@ class Tables:
     parameters : dict
         Parameters of the kernel and of conjunctions.
     numbers : dict
-        Where zones of the arrays begin.
+        Positions in the arrays at which parts begin, and other integers.
     arrays : dict of arrays
         In memory or mapped from a file.
     """
@@ -148,12 +151,12 @@ class Tables:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of all arrays."""
+        """Size of all arrays in bytes."""
         return sum(int(array.nbytes) for array in self.arrays.values())
 
     @property
     def has_trie(self) -> bool:
-        """Return whether a prefix trie, which may be empty, is among the arrays."""
+        """Whether a prefix trie, which may be empty, is among the arrays."""
         return read_limit(self.arrays) > 0
 
     def engine(self) -> Engine:
@@ -164,7 +167,7 @@ class Tables:
 
     @property
     def file_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that a file stores besides the model's: none for ``int16``."""
+        """The arrays that a file stores besides those of the model; none for ``int16``."""
         return {} if self.layout == INT16 else self.arrays
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
@@ -180,27 +183,27 @@ class Tables:
     @classmethod
     def from_json(cls, stored: Any, arrays: dict[str, NDArray[Any]]) -> Tables:
         """Check the settings in a file; raise a ``ValueError`` if :meth:`to_json` did not write them."""
-        problem = ValueError("the settings of the compiled tables are missing or damaged")
+        error = ValueError("the settings of the compiled tables are missing or damaged")
         layout = stored.get("layout") if isinstance(stored, dict) else None
         if not isinstance(layout, str) or layout not in _PARAMETERS:
-            raise problem
+            raise error
         parameters, numbers = stored.get("parameters"), stored.get("numbers")
         if not isinstance(parameters, dict) or set(parameters) != set(_PARAMETERS[layout]):
-            raise problem
+            raise error
         if not isinstance(numbers, dict) or set(numbers) != set(_NUMBERS[layout]):
-            raise problem
-        if not all(_is_a(value, _TYPES[name]) for name, value in parameters.items()):
-            raise problem
-        if not all(_is_a(value, int) and 0 <= value < 1 << 32 for value in numbers.values()):
-            raise problem
+            raise error
+        if not all(_is_valid_value(value, _TYPES[name]) for name, value in parameters.items()):
+            raise error
+        if not all(_is_valid_value(value, int) and 0 <= value < 1 << 32 for value in numbers.values()):
+            raise error
         if not -(1 << 31) <= parameters.get("degree", 1) < 1 << 31:
-            raise problem
+            raise error
         if parameters.get("map", "kernel") not in _MAPS or parameters.get("kernel", "linear") not in KERNELS:
-            raise problem
+            raise error
         return cls(layout, parameters, numbers, arrays)
 
 
-def _is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
+def _is_valid_value(value: Any, kinds: type | tuple[type, ...]) -> bool:
     if isinstance(value, bool):
         return kinds is bool
     if not isinstance(value, kinds):

@@ -1,6 +1,6 @@
 """The ``int16`` engine: weights of pairs in 16 bits each, as trained by online learners.
 
-The engine is built in memory from the model: its tables are the model's arrays, and files store no others.
+The engine is built in memory from the arrays of the model, so files store no tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 
 def find_int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> str | None:
-    """Return why the ``int16`` engine cannot represent a model, as the end of a sentence; None if it can."""
+    """Return what the ``int16`` engine needs and the model lacks, as a part of a message; None if it fits."""
     if isinstance(model, KernelModel):
         return "weights of pairs, and this model has support vectors"
     if isinstance(model, LinearModel):
@@ -25,7 +25,9 @@ def find_int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> 
     if len(model.intercept) < 2:
         return "at least two scores, and this model has one"
     if not fits_int16(model.intercept, model.weights.reshape(-1)):
-        return "weights that are multiples of one power of two in 16 bits, and those of this model are not"
+        return (
+            "weights that are multiples of one power of two in 16 bits, and the weights of this model are not"
+        )
     return None
 
 

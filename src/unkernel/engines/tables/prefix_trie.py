@@ -40,7 +40,7 @@ def remove_trie(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 
 
 def restore_trie(engine: Engine, arrays: dict[str, NDArray[Any]]) -> None:
-    """Give an engine the trie in its tables, if they have one; raise a ``ValueError`` if it is invalid."""
+    """Restore the trie of an engine from its tables, if any; raise a ``ValueError`` if it is invalid."""
     if any(name.startswith(_PREFIX) for name in arrays):
         engine.set_trie({name: arrays[_PREFIX + name] for name in _ARRAYS if _PREFIX + name in arrays})
         read_limit(arrays)
@@ -65,7 +65,7 @@ def check_limit(nodes: Any, name: str) -> int:
 
 
 def grow(engine: Engine, rows: Any, most_nodes: int, saving: str, threads: int) -> None:
-    """Add the prefixes of CSR rows, then remove the nodes that save least time."""
+    """Add the prefixes of CSR rows, then remove the nodes that save the least time."""
     engine.grow_trie(narrow(rows), most_nodes=int(most_nodes), saving=saving, threads=threads)
 
 
@@ -85,14 +85,14 @@ if hasattr(os, "register_at_fork"):  # Windows has no forks
 class PrefixTrie:
     """Stored sums of frequent prefixes of rows, in a classifier made by ``compile(trie=...)``.
 
-    The features of a row are sorted by frequency; the sum of its longest prefix that has a node is looked up,
-    and only conjunctions with a later feature are added. The scores are the same with any trie.
+    The features of a row are sorted by frequency. The sum of the longest prefix that has a node is looked up,
+    and only conjunctions with a feature after this prefix are added. The scores are the same with any trie.
 
     Attributes
     ----------
     nodes : int
     limit : int
-        The largest number of nodes; :meth:`grow` removes the nodes that save least.
+        The largest number of nodes; :meth:`grow` removes the nodes that save the least time.
     """
 
     def __init__(self, engine: Engine, limit: int, check: Check) -> None:
@@ -130,8 +130,9 @@ class PrefixTrie:
         rows : {array-like, sparse matrix}
             Typical rows; labels are not needed.
         saving : {"counted", "entries"}, default="counted"
-            Estimate of a node's saving per row that passes it: the number of conjunctions of its last feature
-            with earlier features, or the number of table entries that are read for these conjunctions.
+            Estimate of the time that a node saves per row with its prefix: the number of conjunctions of its
+            last feature with earlier features, or the number of table entries that are read for these
+            conjunctions.
         n_jobs : int or None, default=None
             Threads; None means one, -1 all cores.
         """
@@ -143,7 +144,7 @@ class PrefixTrie:
         return self
 
     def sample(self, share: float, *, batch: int = 10_000) -> PrefixTrie:
-        """Grow the trie from a share of the rows that are predicted from now on; 0 stops the growth.
+        """Grow the trie from a share of the rows that are predicted from now on; 0 ends this.
 
         A thread grows the trie in the background each time ``batch`` rows have arrived. Predictions never
         wait.
@@ -183,7 +184,7 @@ class _Sampler:
     def begin(self) -> None:
         """Start with no waiting rows and no thread."""
         self._lock = threading.Lock()
-        self._due = 0.0
+        self._due = 0.0  # the share of a row that is still to be sampled
         self._waiting: list[Any] = []
         self._thread: threading.Thread | None = None
 
@@ -193,14 +194,15 @@ class _Sampler:
             self._due = float(due[-1] % 1)
             chosen = np.flatnonzero(np.diff(np.floor(due)))
             # At most two batches are kept: the trie may grow more slowly than rows arrive.
-            held = sum(part.shape[0] for part in self._waiting)
-            if len(chosen := chosen[: max(2 * self._batch - held, 0)]):
+            n_waiting = sum(part.shape[0] for part in self._waiting)
+            chosen = chosen[: max(2 * self._batch - n_waiting, 0)]
+            if len(chosen):
                 self._waiting.append(rows[chosen])
-            idle = self._thread is None or not self._thread.is_alive()
-            if idle and sum(part.shape[0] for part in self._waiting) >= self._batch:
+            is_idle = self._thread is None or not self._thread.is_alive()
+            if is_idle and sum(part.shape[0] for part in self._waiting) >= self._batch:
                 batch_rows, self._waiting = stack_rows(self._waiting), []
-                # One thread, because predictions need the other cores. It is no daemon: Python waits
-                # for it at exit, and a daemon would be stopped inside the core and crash the process.
+                # One thread, because predictions need the other cores. It is not a daemon thread, so Python
+                # waits for it at exit; a daemon thread would be stopped inside the core and crash.
                 options = {"n_jobs": 1}
                 self._thread = threading.Thread(target=self._trie.grow, args=(batch_rows,), kwargs=options)
                 self._thread.start()

@@ -21,7 +21,7 @@ from unkernel.models.tree import TreeModel
 if TYPE_CHECKING:
     from unkernel.engines.explain.explanation import Comparison, Heavy
 
-_MAX_KEPT_DIFFERENCES = 4  # cached machines, each for the difference of two classes
+_MAX_CACHED_DIFFERENCES = 4  # machines, each for the difference of the scores of two classes
 _NOT_FINITE = "a score is not finite: a tree is too large for the kernel's decay"
 
 
@@ -88,7 +88,7 @@ class TreeClassifier(CompiledEstimator):
         support = self.model.support
         entries = 0.0
         for roots in support.trees.values():
-            # A tree has at most one distinct subtree per node, and none that comes after it in the table.
+            # A tree has at most one distinct subtree per node, and its subtrees precede it in the table.
             sizes = np.asarray(support.table.tree_sizes(roots))
             entries += float(np.minimum(sizes, roots + 1.0).sum())
         return 24.0 * entries + 16.0 * support.nodes * self.model.n_scores
@@ -151,10 +151,10 @@ class TreeClassifier(CompiledEstimator):
         float or list of float
             The result of :meth:`decision_function` for the tree.
         """
-        return self._one.score_one(tree)
+        return self._default_worker.score_one(tree)
 
     @cached_property
-    def _one(self) -> OneTreeWorker:
+    def _default_worker(self) -> OneTreeWorker:
         return self.worker()
 
     def worker(self) -> OneTreeWorker:
@@ -195,13 +195,22 @@ class TreeClassifier(CompiledEstimator):
         count = check_top(top)
         scores = self.raw_scores(forest, 1)
         chosen = self.decision.choose(scores)[0] if of is None and self.model.n_scores == 1 else of
-        shown = choose_comparison(self.decision, scores[0], chosen)
+        comparison = choose_comparison(self.decision, scores[0], chosen)
         examples = self.model.kernel.examples(forest, like=self.model.support)
-        fragments, complete = self._find_decisive(examples, shown, count)
-        score, intercept = (_take_difference(shown, values) for values in (scores[0], self.model.intercept))
+        fragments, complete = self._find_decisive(examples, comparison, count)
+        score, intercept = (
+            _compute_difference(comparison, values) for values in (scores[0], self.model.intercept)
+        )
         rest = score - intercept - sum(fragment.value for fragment in fragments)
         return TreeExplanation(
-            score, shown.for_class, shown.against, intercept, fragments, rest, complete, scores[0].tolist()
+            score,
+            comparison.for_class,
+            comparison.against,
+            intercept,
+            fragments,
+            rest,
+            complete,
+            scores[0].tolist(),
         )
 
     def heaviest(self, top: int = 10, *, of: Any = None) -> list[Heavy]:
@@ -212,7 +221,7 @@ class TreeClassifier(CompiledEstimator):
         top : int, default=10
             How many to list, largest absolute weight first.
         of : label, default=None
-            Only fragments in the score of this class; None lists those of all classes.
+            Only fragments in the score of this class; None lists the fragments of all classes.
 
         Returns
         -------
@@ -224,37 +233,37 @@ class TreeClassifier(CompiledEstimator):
         count = check_top(top)
         columns: Sequence[int] = range(self.model.n_scores)
         if of is not None:
-            columns = range(1) if self.model.n_scores == 1 else [self._index_of_class(of)]
+            columns = range(1) if self.model.n_scores == 1 else [self._find_class_index(of)]
         search = self._make_search(self._machine)
         heaviest = []
         for column in columns:
-            for fragment in search.heaviest(count, column)[0]:
+            for fragment in search.find_heaviest(count, column)[0]:
                 for_class, against, weight = find_supported_class(self.decision, column, fragment.weight)
                 heaviest.append(Heavy(fragment.text, weight, for_class, None, against, fragment.channel))
         return sorted(heaviest, key=lambda heavy: -abs(heavy.weight))[:count]
 
     def _find_decisive(
-        self, examples: ExampleSet, shown: Comparison, top: int
+        self, examples: ExampleSet, comparison: Comparison, top: int
     ) -> tuple[list[Fragment], bool]:
         """Find the fragments that contribute most to the comparison."""
-        if len(shown.columns) == 1:
-            fragments, complete = self._make_search(self._machine).decisive(examples, top, shown.columns[0])
-            sign = shown.sign
-            return [
-                replace(part, value=sign * part.value, weight=sign * part.weight) for part in fragments
-            ], complete
-        return self._make_search(self._get_difference_machine(shown)).decisive(examples, top, 0)
+        if len(comparison.columns) == 1:
+            search = self._make_search(self._machine)
+            fragments, complete = search.find_decisive(examples, top, comparison.columns[0])
+            sign = comparison.sign
+            signed = [replace(part, value=sign * part.value, weight=sign * part.weight) for part in fragments]
+            return signed, complete
+        return self._make_search(self._get_difference_machine(comparison)).find_decisive(examples, top, 0)
 
-    def _get_difference_machine(self, shown: Comparison) -> ExampleMachine:
-        """Return a machine whose single score is the difference of two; the last few machines are cached."""
+    def _get_difference_machine(self, comparison: Comparison) -> ExampleMachine:
+        """Return a machine whose score is the difference of the compared scores, from a small cache."""
         cached: dict[tuple[int, ...], ExampleMachine] = self.__dict__.setdefault("_differences", {})
-        if shown.columns not in cached:
-            while len(cached) >= _MAX_KEPT_DIFFERENCES:
+        if comparison.columns not in cached:
+            while len(cached) >= _MAX_CACHED_DIFFERENCES:
                 cached.pop(next(iter(cached)), None)
-            cached[shown.columns] = self._make_machine(
-                _take_difference(shown, self.model.coefficients.T)[:, None]
+            cached[comparison.columns] = self._make_machine(
+                _compute_difference(comparison, self.model.coefficients.T)[:, None]
             )
-        return cached[shown.columns]
+        return cached[comparison.columns]
 
     def _make_search(self, machine: ExampleMachine) -> Search:
         kernel = self.model.kernel
@@ -265,11 +274,11 @@ class TreeClassifier(CompiledEstimator):
         channels = ["all"] if kernel.tree_pairing == "all" else list(self.model.support.trees)
         return Search(machine, channels, kernel.tree_weight if kernel.combination == "sum" else 1.0)
 
-    def _index_of_class(self, label: Any) -> int:
-        places = np.flatnonzero(self.classes_ == label)
-        if not len(places):
+    def _find_class_index(self, label: Any) -> int:
+        indices = np.flatnonzero(self.classes_ == label)
+        if not len(indices):
             raise ValueError(f"{label!r} is not one of the classes {self.classes_.tolist()}")
-        return int(places[0])
+        return int(indices[0])
 
     # --- Files ----------------------------------------------------------------------------------------
 
@@ -283,15 +292,15 @@ class TreeClassifier(CompiledEstimator):
         return f"TreeClassifier({self.model.n_support} support trees, {self.model.kernel.words()})"
 
 
-def _take_difference(shown: Comparison, values: Any) -> Any:
-    """Return the value of the shown score; if two scores are compared, the difference of their values."""
-    first, *others = (values[column] for column in shown.columns)
-    return shown.sign * (first - others[0] if others else first)
+def _compute_difference(comparison: Comparison, values: Any) -> Any:
+    """Return the value of the shown score, or the difference of the values of two compared scores."""
+    first, *others = (values[column] for column in comparison.columns)
+    return comparison.sign * (first - others[0] if others else first)
 
 
 @dataclass(frozen=True, eq=False)
 class _ScoreFormat:
-    """Converts raw scores to a float, or to a list if there are several."""
+    """Adds the intercepts to the scores of one tree; the result is a float, or a list of floats."""
 
     intercept: list[float]
 

@@ -1,4 +1,4 @@
-"""Models in the formats of other programs; docs/formats/models.md describes what is read and written."""
+"""Read and write models in the formats of other programs, which docs/formats/models.md describes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read_model(path: str | os.PathLike[str], *, limit: float | str | None = None
     ----------
     path : str or path-like
         A plain file, or (except for ``.uk`` files) one compressed by gzip, xz, bzip2 or Zstandard; the
-        contents decide, not the name.
+        content determines the compression, not the name.
     limit : int or str, default=None
         Largest amount of memory in bytes that the model may take, such as ``"8G"``. None allows 64 MB plus
         128 times the size of the file, or the value of the environment variable ``UNKERNEL_LIMIT``.
@@ -121,8 +121,8 @@ def write_model(model: Model, path: str | os.PathLike[str], *, format: str | Non
         kernel models of the classes -1 and 1 without probabilities. SVM-light-TK takes tree models of the
         classes -1 and 1, whose tree labels contain no blanks or brackets. ``.uk`` takes any model.
     path : str or path-like
-        Where to write. The suffix chooses the compression: .gz, .xz, .bz2 or .zst. A file is replaced in one
-        step, or left unchanged if writing fails.
+        The file to write. The suffix chooses the compression: .gz, .xz, .bz2 or .zst. A file is replaced in
+        one step, or left unchanged if writing fails.
     format : {"libsvm", "svmlight", "svmlight-tk", "uk"}, default=None
         Format of the file. None means "uk" if the path ends in ``.uk``, otherwise the format that the model
         was read from.

@@ -21,33 +21,33 @@ class _Entry(NamedTuple):
 
 
 class KeyedHeader:
-    """The lines before ``end``, with known keys only, each at most once.
+    """The lines before ``end``; each allowed key may occur once.
 
     Parameters
     ----------
     text : TextLines
     program : str
         The program that wrote the file, for error messages.
-    known : collection of bytes
+    allowed_keys : collection of bytes
         The allowed keys.
     end : bytes
         The line that ends the header.
     """
 
-    def __init__(self, text: TextLines, program: str, known: Collection[bytes], end: bytes) -> None:
+    def __init__(self, text: TextLines, program: str, allowed_keys: Collection[bytes], end: bytes) -> None:
         self._text = text
         self._program = program
         self._entries: dict[bytes, _Entry] = {}
-        while (line := text.expect(f"line {quote(end)}")) != end:
+        while (line := text.expect_line(f"line {quote(end)}")) != end:
             if line:
-                self._add(line, known)
+                self._add(line, allowed_keys)
 
-    def _add(self, line: bytes, known: Collection[bytes]) -> None:
+    def _add(self, line: bytes, allowed_keys: Collection[bytes]) -> None:
         key = line.split(None, 1)[0]
-        if key not in known:
+        if key not in allowed_keys:
             raise self._text.error(
                 f"{quote(key)} is not a line of {self._program} models; expected one of "
-                + ", ".join(sorted(word.decode() for word in known)),
+                + ", ".join(sorted(word.decode() for word in allowed_keys)),
                 column=1,
             )
         if key in self._entries:
@@ -58,13 +58,13 @@ class KeyedHeader:
         return key in self._entries
 
     def line_of(self, key: bytes) -> int:
-        """Return the line of a key, 0 if there is none."""
+        """Return the number of the line with a key; 0 if there is no such line."""
         entry = self._entries.get(key)
         return entry.line if entry else 0
 
-    def choice(self, key: bytes, choices: Collection[str]) -> str:
+    def get_choice(self, key: bytes, choices: Collection[str]) -> str:
         """Return the value of a key, which must be one of `choices`."""
-        entry = self._entry(key)
+        entry = self._get_entry(key)
         value = entry.value.strip()
         if value.decode("ascii", "replace") not in choices:
             raise self._text.error(
@@ -75,37 +75,38 @@ class KeyedHeader:
             )
         return value.decode()
 
-    def reals(self, key: bytes, count: int, why: str = "") -> NDArray[np.float64]:
-        """Return the numbers of a key, after checking that there are `count`."""
-        entry = self._entry(key)
-        values, bad = read_numbers(self._text.name, entry.value)
-        if bad is not None:
-            raise self._word_error(entry, bad, "is not a finite number")
+    def get_reals(self, key: bytes, count: int, suffix: str = "") -> NDArray[np.float64]:
+        """Return the `count` numbers of a key; `suffix` ends the message for a wrong count."""
+        entry = self._get_entry(key)
+        values, bad_index = read_numbers(self._text.name, entry.value)
+        if bad_index is not None:
+            raise self._word_error(entry, bad_index, "is not a finite number")
         if len(values) != count:
             raise self._text.error(
-                f"{quote(key)} has {len(values)} numbers, and {count} are needed{why}", line=entry.line
+                f"{quote(key)} has {len(values)} numbers, and {count} are needed{suffix}", line=entry.line
             )
         return values
 
-    def integers(self, key: bytes, count: int, least: int, why: str = "") -> NDArray[np.int64]:
-        """Return the integers of a key, which must be at least `least`."""
-        values = self.reals(key, count, why)
-        wrong = np.flatnonzero(
-            (values != np.floor(values)) | (values < least) | (np.abs(values) > LARGEST_COUNT)
-        )
-        if len(wrong):
-            raise self._word_error(self._entry(key), int(wrong[0]), f"is not an integer of at least {least}")
+    def get_integers(self, key: bytes, count: int, minimum: int, suffix: str = "") -> NDArray[np.int64]:
+        """Return the integers of a key, which must be at least `minimum`."""
+        values = self.get_reals(key, count, suffix)
+        is_integer = values == np.floor(values)
+        wrong_indices = np.flatnonzero(~is_integer | (values < minimum) | (np.abs(values) > LARGEST_COUNT))
+        if len(wrong_indices):
+            raise self._word_error(
+                self._get_entry(key), int(wrong_indices[0]), f"is not an integer of at least {minimum}"
+            )
         return values.astype(np.int64)
 
-    def real(self, key: bytes) -> float:
+    def get_real(self, key: bytes) -> float:
         """Return the single number of a key."""
-        return float(self.reals(key, 1)[0])
+        return float(self.get_reals(key, 1)[0])
 
-    def integer(self, key: bytes, least: int) -> int:
+    def get_integer(self, key: bytes, minimum: int) -> int:
         """Return the single integer of a key."""
-        return int(self.integers(key, 1, least)[0])
+        return int(self.get_integers(key, 1, minimum)[0])
 
-    def _entry(self, key: bytes) -> _Entry:
+    def _get_entry(self, key: bytes) -> _Entry:
         entry = self._entries.get(key)
         if entry is None:
             raise self._text.error(

@@ -1,4 +1,4 @@
-"""Text files of models: a header, read line by line, and a large number of lines of numbers."""
+"""Read text files of models: a header, line by line, and then many lines of numbers in blocks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from unkernel.data import file_memory_limit
 from unkernel.data.files import Source, name_of, read_blocks
 from unkernel.errors import FormatError
 
-# LIBSVM writes rho of k classes as k(k-1)/2 numbers in one line; this suffices for a thousand classes.
+# In bytes. LIBSVM writes rho of k classes as k(k-1)/2 numbers in one line; this suffices for 1,000 classes.
 _LONGEST_HEADER_LINE = 1 << 24
 LARGEST_INDEX = 2**62 - 2
 PIECE_BYTES = 1 << 17
-_ARRAY_BYTES_PER_TEXT_BYTE = 8  # '0' and its line end (2 bytes) become a label and an offset (16 bytes)
+_ARRAY_BYTES_PER_TEXT_BYTE = 8  # at most: the line '0' (2 bytes) becomes a label and an offset (16 bytes)
 _SHOWN_CHARACTERS = 40
 _FOREIGN = re.compile(rb"[#\x80-\xff]")  # comments and byte order marks, which the native reader skips
 _BLANKS_TO_NEWLINES = bytes.maketrans(b" \t\r\v\f", b"\n" * 5)
@@ -43,7 +43,7 @@ class TextLines:
         self._blocks = read_blocks(source)
         self._closing = closing(self._blocks)  # type: ignore[type-var]
         self._text = b""
-        self._at = 0
+        self._position = 0
 
     def __enter__(self) -> TextLines:
         return self
@@ -67,41 +67,43 @@ class TextLines:
 
     def peek(self) -> bytes:
         """Return the next bytes, at least 64 unless the file ends."""
-        while len(self._text) - self._at < 64 and self._read_more():
+        while len(self._text) - self._position < 64 and self._read_more():
             pass
-        return self._text[self._at : self._at + 64]
+        return self._text[self._position : self._position + 64]
 
-    def next(self) -> bytes | None:
+    def _read_line(self) -> bytes | None:
         """Return the next line without its end and surrounding blanks; None after the last line."""
-        end = self._text.find(b"\n", self._at)
+        end = self._text.find(b"\n", self._position)
         while end < 0 and self._read_more():
-            end = self._text.find(b"\n", self._at)
-        if end < 0 and self._at == len(self._text):
+            end = self._text.find(b"\n", self._position)
+        if end < 0 and self._position == len(self._text):
             return None
         self.line += 1
         end = len(self._text) if end < 0 else end
-        if end - self._at > _LONGEST_HEADER_LINE:
-            raise self.error(
-                f"a header line of {end - self._at} bytes; a model of a thousand classes has shorter ones"
-            )
-        line = self._text[self._at : end]
-        self._at = min(end + 1, len(self._text))
+        size = end - self._position
+        if size > _LONGEST_HEADER_LINE:
+            raise self.error(f"a header line of {size} bytes; a model of a thousand classes has shorter ones")
+        line = self._text[self._position : end]
+        self._position = min(end + 1, len(self._text))
         return line.strip()
 
-    def expect(self, what: str) -> bytes:
+    def expect_line(self, description: str) -> bytes:
         """Return the next line; the end of the file is an error."""
-        line = self.next()
+        line = self._read_line()
         if line is None:
-            raise self.error(f"the file ends before its {what}: it has been cut short; get or write it anew")
+            raise self.error(
+                f"the file ends before its {description}: it has been cut short; get or write it anew"
+            )
         return line
 
-    def rest(self) -> Iterator[bytes]:
+    def read_blocks(self) -> Iterator[bytes]:
         """Yield all remaining lines, in blocks of whole lines, each with its newline.
 
-        Memory for the lines is claimed: a compressed file may hold far more than its size suggests.
+        Memory for the numbers is claimed, because a compressed file may contain far more than its size
+        suggests.
         """
-        unfinished = self._text[self._at :]
-        self._text, self._at = b"", 0
+        unfinished = self._text[self._position :]
+        self._text, self._position = b"", 0
         for block in self._blocks:
             file_memory_limit.claim(_ARRAY_BYTES_PER_TEXT_BYTE * len(block), "the numbers in it")
             end = block.rfind(b"\n") + 1
@@ -114,27 +116,28 @@ class TextLines:
             yield unfinished if unfinished.endswith(b"\n") else unfinished + b"\n"
 
     def _read_more(self) -> bool:
-        if len(self._text) - self._at > _LONGEST_HEADER_LINE:
+        if len(self._text) - self._position > _LONGEST_HEADER_LINE:
             return False
         block = next(self._blocks, None)
         if block is None:
             return False
-        self._text = self._text[self._at :] + block
-        self._at = 0
+        self._text = self._text[self._position :] + block
+        self._position = 0
         return True
 
 
 def read_numbers(name: str, text: bytes) -> tuple[NDArray[np.float64], int | None]:
-    """Return the numbers in a text, separated by blanks, and the index of the first word that is no number.
+    """Return the numbers in a text, separated by blanks, and the index of the first invalid word, or None.
 
     The native reader checks that numbers are finite.
     """
-    if (foreign := _FOREIGN.search(text)) is not None:
+    foreign = _FOREIGN.search(text)
+    if foreign is not None:
         return np.empty(0), len(text[: foreign.end()].split()) - 1
     parser = SvmlightParser(name, 1, PIECE_BYTES, 0, LARGEST_INDEX)
-    one_a_line = re.sub(rb"\n\n+", b"\n", text.strip().translate(_BLANKS_TO_NEWLINES))
+    one_per_line = re.sub(rb"\n\n+", b"\n", text.strip().translate(_BLANKS_TO_NEWLINES))
     try:
-        parser.feed(one_a_line)
+        parser.feed(one_per_line)
         parser.finish()
     except FormatError as error:
         return np.empty(0), error.line - 1

@@ -32,24 +32,24 @@ class Vectors(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """The header's statements about the lines of support vectors."""
+    """Properties of the lines of support vectors, according to the header."""
 
-    vectors: int | None  # None if the header gives no number
+    vectors: int | None  # number of vectors; None if the header does not contain it
     coefficients: int  # per line
-    count_name: str  # the header's name for the number of vectors
+    count_name: str  # name of the number of vectors in the header
     comments: bool  # whether a line may have a comment
-    max_missing: int = 0  # by how much the header's number may be too large
+    max_missing: int = 0  # largest difference between the number in the header and that of the vectors
 
 
 def read_vectors(text: TextLines, expected: Expected) -> Vectors:
-    """Read the rest of a file; no memory is allocated for a number that the header only claims."""
+    """Read the lines after the header; a wrong number of vectors in the header allocates no memory."""
     return _Reader(text, expected).read()
 
 
 class _Reader:
-    """Passes the lines to the native reader, with blank lines in place of the header.
+    """Passes the lines to the native reader, after blank lines that replace the header.
 
-    So the errors of the native reader have the line and column numbers of the file.
+    So errors of the native reader have the line numbers of the file.
     """
 
     def __init__(self, text: TextLines, expected: Expected) -> None:
@@ -61,7 +61,7 @@ class _Reader:
         self._first_coefficients: list[NDArray[np.float64]] = []
 
     def read(self) -> Vectors:
-        for block in self._text.rest():
+        for block in self._text.read_blocks():
             self._read_block(block)
             self._line += block.count(b"\n")
         self._parser.finish()
@@ -69,75 +69,82 @@ class _Reader:
         zero_based = bool(self._parser.has_zero_index)
         n_features = int(self._parser.largest_index) + (1 if zero_based else 0)
         offsets, columns, values, last, _ = self._parser.take(0 if zero_based else 1)
-        coefficients = np.column_stack([*self._stack_first(), last])
+        coefficients = np.column_stack([*self._stack_first_coefficients(), last])
         return Vectors(CsrRows.of(offsets, columns, values, max(n_features, 0)), coefficients, zero_based)
 
     def _read_block(self, block: bytes) -> None:
         if self._expected.comments:
             block = _COMMENT.sub(b"", block)
         elif b"#" in block:
-            raise self._error_at(block, block.index(b"#"), "'#' is no part of a support vector")
+            raise self._new_error_at(block, block.index(b"#"), "'#' is no part of a support vector")
         if self._expected.coefficients > 1:
-            block = self._take_first_coefficients(block)
+            block = self._extract_first_coefficients(block)
         if b"qid:" in block:
             self._check_named_field(block)
-        before = self._parser.rows
+        rows_before = self._parser.rows
         self._parser.feed(block)
-        self._check_too_many(block, before)
+        self._check_too_many(block, rows_before)
         if self._parser.ignored_fields:
             self._check_named_field(block)
         self._check_ascending_indices(block)
 
     def _check_named_field(self, block: bytes) -> None:
         if (named := _NAMED_FIELD.search(block)) is not None:
-            raise self._error_at(block, named.start(), f"{quote(named[0])} is no part of a support vector")
+            raise self._new_error_at(
+                block, named.start(), f"{quote(named[0])} is no part of a support vector"
+            )
 
-    def _take_first_coefficients(self, block: bytes) -> bytes:
-        """Take all but the last coefficient of each line, and return the lines with blanks in their place."""
-        extra = self._expected.coefficients - 1
+    def _extract_first_coefficients(self, block: bytes) -> bytes:
+        """Read all coefficients of each line but the last; return the lines with blanks instead of these."""
+        n_first = self._expected.coefficients - 1
         lines = block.split(b"\n")[:-1]
         words: list[bytes] = []
-        filled: list[int] = []
-        short: FormatError | None = None
+        nonblank_lines: list[int] = []
+        missing_error: FormatError | None = None
         for number, line in enumerate(lines):
-            parts = line.split(None, extra)
+            parts = line.split(None, n_first)
             if not parts:
                 continue
-            if len(parts) <= extra:
-                short = self._error_in(number, f"a support vector of this model has {extra + 1} coefficients")
+            if len(parts) <= n_first:
+                missing_error = self._new_error_in_line(
+                    number, f"a support vector of this model has {n_first + 1} coefficients"
+                )
                 break
-            filled.append(number)
-            words += parts[:extra]
+            nonblank_lines.append(number)
+            words += parts[:n_first]
             lines[number] = parts[-1].rjust(len(line))
-        values, bad = read_numbers(self._text.name, b"\n".join(words))
-        if bad is not None:
-            number = filled[bad // extra]
-            place, reason = self._line + number + 1, "is not a coefficient: it is not a finite number"
-            raise self._text.word_error(block.split(b"\n")[number], bad % extra, reason, line=place)
-        if short is not None:
-            raise short
-        self._first_coefficients.append(values.reshape(-1, extra))
+        values, bad_index = read_numbers(self._text.name, b"\n".join(words))
+        if bad_index is not None:
+            number = nonblank_lines[bad_index // n_first]
+            line_number, reason = self._line + number + 1, "is not a coefficient: it is not a finite number"
+            raise self._text.word_error(
+                block.split(b"\n")[number], bad_index % n_first, reason, line=line_number
+            )
+        if missing_error is not None:
+            raise missing_error
+        self._first_coefficients.append(values.reshape(-1, n_first))
         return b"".join(line + b"\n" for line in lines)
 
-    def _stack_first(self) -> list[NDArray[np.float64]]:
-        none = np.empty((0, self._expected.coefficients - 1))
-        return [np.concatenate([none, *self._first_coefficients])] if none.shape[1] else []
+    def _stack_first_coefficients(self) -> list[NDArray[np.float64]]:
+        if self._expected.coefficients == 1:
+            return []
+        empty = np.empty((0, self._expected.coefficients - 1))
+        return [np.concatenate([empty, *self._first_coefficients])]
 
-    def _check_too_many(self, block: bytes, before: int) -> None:
+    def _check_too_many(self, block: bytes, rows_before: int) -> None:
         if self._expected.vectors is None or self._parser.rows <= self._expected.vectors:
             return
-        filled = [number for number, line in enumerate(block.split(b"\n")) if line.strip()]
-        raise self._error_in(
-            filled[self._expected.vectors - before],
+        nonblank_lines = [number for number, line in enumerate(block.split(b"\n")) if line.strip()]
+        raise self._new_error_in_line(
+            nonblank_lines[self._expected.vectors - rows_before],
             f"more support vectors than the {self._expected.vectors} that {self._expected.count_name} says: "
             "correct it, or get or write the file anew",
         )
 
     def _check_too_few(self) -> None:
-        if (
-            self._expected.vectors is not None
-            and self._parser.rows < self._expected.vectors - self._expected.max_missing
-        ):
+        if self._expected.vectors is None:
+            return
+        if self._parser.rows < self._expected.vectors - self._expected.max_missing:
             raise self._text.error(
                 f"{self._parser.rows} support vectors, and {self._expected.count_name} says "
                 f"{self._expected.vectors}: the file has been cut short; download or write it again",
@@ -145,38 +152,38 @@ class _Reader:
             )
 
     def _check_ascending_indices(self, block: bytes) -> None:
-        """Check that the indices of a line ascend; other programs rely on this without a check."""
+        """Check that the indices of a line ascend, which other programs require without checking it."""
         characters = np.frombuffer(block, dtype=np.uint8)
         colons = np.flatnonzero(characters == ord(":"))
         line_of_colon = np.searchsorted(np.flatnonzero(characters == ord("\n")), colons)
-        indices = _number_before(characters, colons)
+        indices = _parse_numbers_before(characters, colons)
         descents = (indices[1:] <= indices[:-1]) & (line_of_colon[1:] == line_of_colon[:-1])
         if descents.any():
             begin = int(colons[1:][descents.argmax()])
             while block[begin - 1 : begin].isdigit():
                 begin -= 1
-            raise self._error_at(block, begin, "the indices of a support vector do not ascend; sort them")
+            raise self._new_error_at(block, begin, "the indices of a support vector do not ascend; sort them")
 
-    def _error_at(self, block: bytes, place: int, reason: str) -> FormatError:
-        number = block.count(b"\n", 0, place)
-        return self._error_in(number, reason, place - block.rfind(b"\n", 0, place))
+    def _new_error_at(self, block: bytes, offset: int, reason: str) -> FormatError:
+        number = block.count(b"\n", 0, offset)
+        return self._new_error_in_line(number, reason, offset - block.rfind(b"\n", 0, offset))
 
-    def _error_in(self, number: int, reason: str, column: int = 0) -> FormatError:
+    def _new_error_in_line(self, number: int, reason: str, column: int = 0) -> FormatError:
         """Return an error in a line of the current block, counted from 0."""
         return self._text.error(reason, line=self._line + number + 1, column=column)
 
 
-def _number_before(characters: NDArray[np.uint8], ends: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return the integers whose digits end before these offsets; the native reader has checked the digits."""
+def _parse_numbers_before(characters: NDArray[np.uint8], ends: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return the integers whose last digits precede `ends`; the native reader has checked the digits."""
     result = np.zeros(len(ends), dtype=np.int64)
-    alive = np.arange(len(ends))
+    active = np.arange(len(ends))
     scale = 1
     for width in range(1, 20):
-        digits = characters[ends[alive] - width] - np.uint8(ord("0"))
+        digits = characters[ends[active] - width] - np.uint8(ord("0"))
         is_digit = digits < 10
-        alive, digits = alive[is_digit], digits[is_digit]
-        if not len(alive):
+        active, digits = active[is_digit], digits[is_digit]
+        if not len(active):
             break
-        result[alive] += digits.astype(np.int64) * scale
+        result[active] += digits.astype(np.int64) * scale
         scale *= 10
     return result

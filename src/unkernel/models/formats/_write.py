@@ -16,12 +16,12 @@ _LARGEST_LABEL = 2**31 - 1
 _NO_QUERIES = np.empty(0, dtype=np.int64)
 
 
-def numbers(values: NDArray[np.float64]) -> str:
-    """Format numbers in a line, each as the shortest text with the same value."""
+def format_numbers(values: NDArray[np.float64]) -> str:
+    """Format numbers as one line of text, each with as few digits as its exact value needs."""
     return " ".join(map(repr, values.tolist()))
 
 
-def labels_as_integers(classes: NDArray[Any]) -> list[int]:
+def convert_labels_to_integers(classes: NDArray[Any]) -> list[int]:
     """Return class labels as integers, for formats whose labels are integers."""
     if classes.dtype.kind in "iuf" and (classes == np.floor(classes)).all():
         labels = [int(label) for label in classes.tolist()]
@@ -33,19 +33,23 @@ def labels_as_integers(classes: NDArray[Any]) -> list[int]:
     )
 
 
-def vector_lines(matrix: CsrRows, coefficients: NDArray[np.float64], first_index: int) -> Iterator[bytes]:
-    """Yield lines ``coefficient ... index:value ...`` in blocks."""
+def format_vector_lines(
+    matrix: CsrRows, coefficients: NDArray[np.float64], first_index: int
+) -> Iterator[bytes]:
+    """Yield blocks of lines ``coefficient ... index:value ...``, one line per support vector."""
     *first, last = np.ascontiguousarray(coefficients.T)
     width = len(first) + 1 + matrix.nnz / max(1, matrix.shape[0])
     step = max(1, int(_NUMBERS_PER_BLOCK / width))
     for begin in range(0, matrix.shape[0], step):
         end = min(begin + step, matrix.shape[0])
         lines = format_svmlight(matrix, last, _NO_QUERIES, first_index, begin, end)
-        yield _with_first(np.array([column[begin:end] for column in first]), lines) if first else lines
+        if first:
+            lines = _prepend_coefficients(np.array([column[begin:end] for column in first]), lines)
+        yield lines
 
 
-def _with_first(coefficients: NDArray[np.float64], lines: bytes) -> bytes:
-    """Return the lines with additional coefficients in front."""
+def _prepend_coefficients(coefficients: NDArray[np.float64], lines: bytes) -> bytes:
+    """Return the lines, each after its coefficients, given as an array (coefficients per line, lines)."""
     count = coefficients.size
     texts = format_svmlight(
         CsrRows.of(np.zeros(count + 1), [], [], 0),

@@ -1,4 +1,4 @@
-"""Reads LIBLINEAR's models, of all solvers."""
+"""Read models of LIBLINEAR, of all solvers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _LINES_BYTES = 1 << 20
 def read(text: TextLines) -> LinearModel:
     """Read the whole file."""
     header = KeyedHeader(text, "LIBLINEAR", _KEYS, b"w")
-    solver = header.choice(b"solver_type", SOLVERS)
+    solver = header.get_choice(b"solver_type", SOLVERS)
     decision = _read_decision(text, header, solver)
-    n_features = header.integer(b"nr_feature", 0)
-    bias = header.real(b"bias")
-    rho = header.real(b"rho") if solver == "ONECLASS_SVM" else 0.0
+    n_features = header.get_integer(b"nr_feature", 0)
+    bias = header.get_real(b"bias")
+    rho = header.get_real(b"rho") if solver == "ONECLASS_SVM" else 0.0
     has_bias = bias >= 0
     weights = _read_weights(text, n_features + has_bias, _count_numbers_per_line(decision, solver))
     weights = weights[:, : decision.n_scores]
@@ -47,12 +47,12 @@ def read(text: TextLines) -> LinearModel:
 
 
 def _read_decision(text: TextLines, header: KeyedHeader, solver: str) -> Decision:
-    count = header.integer(b"nr_class", 2)
+    count = header.get_integer(b"nr_class", 2)
     if solver in REGRESSIONS:
         return Decision("regression", np.empty(0, dtype=np.int64))
     if solver == "ONECLASS_SVM":
         return Decision("one_class", np.array([-1, 1]))
-    labels = header.integers(b"label", count, -LARGEST_COUNT, f" for {count} classes")
+    labels = header.get_integers(b"label", count, -LARGEST_COUNT, f" for {count} classes")
     if len(np.unique(labels)) != count:
         raise text.error("two classes have the same label", line=header.line_of(b"label"))
     if count == 2:
@@ -63,22 +63,22 @@ def _read_decision(text: TextLines, header: KeyedHeader, solver: str) -> Decisio
 def _count_numbers_per_line(decision: Decision, solver: str) -> int:
     """Return the number of weights per line: one for each score.
 
-    Crammer and Singer's solver writes a second one for two classes, which LIBLINEAR ignores in predictions.
+    For two classes, the solver of Crammer and Singer writes two; LIBLINEAR ignores the second in predictions.
     """
     return 2 if decision.scheme == "binary" and solver == "MCSVM_CS" else decision.n_scores
 
 
 def _read_weights(text: TextLines, lines: int, width: int) -> NDArray[np.float64]:
-    """Return the lines of weights, after checking that there are enough and each has `width` numbers."""
-    read: list[NDArray[np.float64]] = []
+    """Read exactly `lines` lines of `width` weights."""
+    blocks: list[NDArray[np.float64]] = []
     line = text.line
     for block in _split_blocks(text):
-        values, bad = read_numbers(text.name, block)
-        if bad is not None or not _are_even(block, width):
+        values, bad_index = read_numbers(text.name, block)
+        if bad_index is not None or not _have_width(block, width):
             raise _make_line_error(text, block, line, width)
-        read.append(values.reshape(-1, width))
+        blocks.append(values.reshape(-1, width))
         line += block.count(b"\n")
-    weights = np.concatenate(read) if read else np.empty((0, width))
+    weights = np.concatenate(blocks) if blocks else np.empty((0, width))
     if len(weights) != lines:
         raise text.error(
             f"{len(weights)} lines of weights, and nr_feature and bias say {lines}: the file is not whole; "
@@ -89,8 +89,8 @@ def _read_weights(text: TextLines, lines: int, width: int) -> NDArray[np.float64
 
 
 def _split_blocks(text: TextLines) -> Iterator[bytes]:
-    """Yield the rest of the file in smaller blocks of whole lines."""
-    for block in text.rest():
+    """Yield the remaining lines in small blocks of whole lines."""
+    for block in text.read_blocks():
         begin = 0
         while begin < len(block):
             end = block.find(b"\n", min(begin + _LINES_BYTES, len(block) - 1)) + 1
@@ -98,14 +98,14 @@ def _split_blocks(text: TextLines) -> Iterator[bytes]:
             begin = end
 
 
-def _are_even(block: bytes, width: int) -> bool:
-    """Return whether each line that is not blank has this number of words."""
+def _have_width(block: bytes, width: int) -> bool:
+    """Return whether each line of a block that is not blank has `width` words."""
     characters = np.frombuffer(block, dtype=np.uint8)
-    blank = (characters == ord(" ")) | ((characters >= 9) & (characters <= 13))
-    begins = np.flatnonzero(~blank & np.append(True, blank[:-1]))
+    is_blank = (characters == ord(" ")) | ((characters >= 9) & (characters <= 13))
+    begins = np.flatnonzero(~is_blank & np.append(True, is_blank[:-1]))
     line_of_word = np.searchsorted(np.flatnonzero(characters == ord("\n")), begins)
-    words = np.bincount(line_of_word)
-    return bool(((words == 0) | (words == width)).all())
+    word_counts = np.bincount(line_of_word)
+    return bool(((word_counts == 0) | (word_counts == width)).all())
 
 
 def _make_line_error(text: TextLines, block: bytes, line: int, width: int) -> Exception:
@@ -113,7 +113,9 @@ def _make_line_error(text: TextLines, block: bytes, line: int, width: int) -> Ex
         words = len(content.split())
         if words not in (0, width):
             return text.error(f"{words} weights, and this model has {width} in a line", line=number)
-        _, bad = read_numbers(text.name, content)
-        if bad is not None:
-            return text.word_error(content, bad, "is not a weight: it is not a finite number", line=number)
+        _, bad_index = read_numbers(text.name, content)
+        if bad_index is not None:
+            return text.word_error(
+                content, bad_index, "is not a weight: it is not a finite number", line=number
+            )
     return text.error("the weights are damaged", line=line)

@@ -1,4 +1,4 @@
-"""Reads opal's kernel models, which resemble TinySVM's but have one weight per class if there are many."""
+"""Read kernel models of opal: TinySVM's format, but with one weight per class for more than two classes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from unkernel.models.formats._text import TextLines, quote
 from unkernel.models.formats._vectors import Expected, read_vectors
 from unkernel.models.kernel import Kernel, KernelModel
 
-_NO_SIGMOID = (-1.0, 0.0)  # written by opal without a sigmoid
+_NO_SIGMOID = (-1.0, 0.0)  # the parameters that opal writes for models without a sigmoid
 
 
 def read(text: TextLines) -> KernelModel:
     """Read the whole file. Its kernel is always (s x'z + r)^d."""
-    version = text.expect("first line")
+    version = text.expect_line("first line")
     header = CommentedHeader(text)
     labels = _read_labels(text, header)
-    if header.integer("kernel type", 0) != 1:
+    if header.read_integer("kernel type", 0) != 1:
         raise text.error("opal has models of kernel type 1 only")
-    degree = header.integer("kernel parameter -d", 0)
-    gamma, coef0 = header.real("kernel parameter -s"), header.real("kernel parameter -r")
-    sigmoid = None if labels else (header.real("sigmoid -A"), header.real("sigmoid -B"))
+    degree = header.read_integer("kernel parameter -d", 0)
+    gamma, coef0 = header.read_real("kernel parameter -s"), header.read_real("kernel parameter -r")
+    sigmoid = None if labels else (header.read_real("sigmoid -A"), header.read_real("sigmoid -B"))
     scores = len(labels) or 1
-    thresholds = np.array(header.reals("threshold b", scores, scores))
+    thresholds = np.array(header.read_reals("threshold b", scores, scores))
     vectors = read_vectors(text, Expected(None, scores, "", comments=True))
     return KernelModel(
         kernel=_make_kernel(text, degree, gamma, coef0),
@@ -43,10 +43,10 @@ def read(text: TextLines) -> KernelModel:
 
 
 def _read_labels(text: TextLines, header: CommentedHeader) -> list[bytes]:
-    """Return the labels of a model of many classes; none for the two classes -1 and 1."""
+    """Return the labels of a model of many classes; an empty list for the two classes -1 and 1."""
     if b"# labels:" not in text.peek().partition(b"\n")[0]:
         return []
-    line = text.expect("line of labels")
+    line = text.expect_line("line of labels")
     labels = line.partition(b"# labels:")[2].split()
     if len(labels) < 2 or len(set(labels)) != len(labels):
         raise text.error(f"expected two or more different labels, got {quote(line)}")
@@ -76,5 +76,5 @@ def _to_numbers(names: list[str]) -> np.ndarray[tuple[int], np.dtype[np.generic]
         numbers = [int(name) for name in names]
     except ValueError:
         return np.array(names)
-    small = len(set(numbers)) == len(names) and all(abs(number) < 2**53 for number in numbers)
-    return np.array(numbers) if small else np.array(names)
+    has_exact_labels = len(set(numbers)) == len(names) and all(abs(number) < 2**53 for number in numbers)
+    return np.array(numbers) if has_exact_labels else np.array(names)

@@ -1,4 +1,4 @@
-"""Reads and writes SVMlight's models."""
+"""Read and write models of SVMlight."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unkernel.models.decision import Decision
 from unkernel.models.formats._commented import CommentedHeader
 from unkernel.models.formats._text import TextLines
 from unkernel.models.formats._vectors import Expected, read_vectors
-from unkernel.models.formats._write import vector_lines
+from unkernel.models.formats._write import format_vector_lines
 from unkernel.models.kernel import Kernel, KernelModel
 from unkernel.models.tree import TreeModel
 
@@ -22,17 +22,17 @@ FIRST_LINE = b"SVM-light Version "
 
 def read(text: TextLines) -> KernelModel:
     """Read the whole file."""
-    version = text.expect("first line").removeprefix(FIRST_LINE)
+    version = text.expect_line("first line").removeprefix(FIRST_LINE)
     header = CommentedHeader(text)
     kernel = _read_kernel(text, header)
-    noted, vectors, threshold = read_training_lines(header)
-    said = Expected(vectors, 1, "the number of support vectors plus 1", comments=True)
+    training_facts, vectors, threshold = read_training_lines(header)
+    expected = Expected(vectors, 1, "the number of support vectors plus 1", comments=True)
     origin = {"format": "svmlight", "version": version.decode("ascii", "backslashreplace")}
-    return make_signed_model(text, kernel, threshold, said, origin | noted)
+    return make_signed_model(text, kernel, threshold, expected, origin | training_facts)
 
 
 def _read_kernel(text: TextLines, header: CommentedHeader) -> Kernel:
-    number = header.integer("kernel type", 0)
+    number = header.read_integer("kernel type", 0)
     if number == 4:
         raise text.error("kernel type 4 is made by its user and not in the file; train with types 0 to 3")
     if number > 4:
@@ -55,32 +55,36 @@ class Parameters(NamedTuple):
 
 
 def read_parameters(header: CommentedHeader) -> Parameters:
-    """Return the lines -d, -g, -s and -r; -u is for user-defined kernels."""
-    degree = header.integer("kernel parameter -d", 0)
-    g, s, r = (header.real(f"kernel parameter -{letter}") for letter in "gsr")
-    header.words("kernel parameter -u")
+    """Read the lines -d, -g, -s and -r, and skip the line -u of user-defined kernels."""
+    degree = header.read_integer("kernel parameter -d", 0)
+    g, s, r = (header.read_real(f"kernel parameter -{letter}") for letter in "gsr")
+    header.read_words("kernel parameter -u")
     return Parameters(degree, g, s, r)
 
 
 def read_training_lines(header: CommentedHeader) -> tuple[dict[str, int], int, float]:
-    """Return facts of the training for the origin, the number of support vectors, and the threshold."""
-    noted = {
-        "highest_feature_index": header.integer("highest feature index", 0),
-        "training_documents": header.integer("number of training documents", 0),
+    """Read facts of the training for the origin, the number of support vectors, and the threshold."""
+    training_facts = {
+        "highest_feature_index": header.read_integer("highest feature index", 0),
+        "training_documents": header.read_integer("number of training documents", 0),
     }
-    return noted, header.integer("number of support vectors plus 1", 1) - 1, header.real("threshold b")
+    return (
+        training_facts,
+        header.read_integer("number of support vectors plus 1", 1) - 1,
+        header.read_real("threshold b"),
+    )
 
 
 def make_kernel(text: TextLines, name: str, parameters: Parameters, gamma: float) -> Kernel:
-    """Return the kernel; invalid parameters are an error in the file."""
+    """Return the kernel; raise a ``FormatError`` for invalid parameters."""
     try:
-        return kernel_of(name, parameters, gamma)
+        return build_kernel(name, parameters, gamma)
     except ValueError as error:
         raise text.error(str(error)) from error
 
 
-def kernel_of(name: str, parameters: Parameters, gamma: float) -> Kernel:
-    """Return the kernel; parameters that it does not use are dropped and may have any value."""
+def build_kernel(name: str, parameters: Parameters, gamma: float) -> Kernel:
+    """Return the kernel with the parameters that it uses; other parameters may have any value."""
     if name == "polynomial":
         return Kernel(name, parameters.d, gamma, parameters.r)
     if name == "sigmoid":
@@ -89,12 +93,10 @@ def kernel_of(name: str, parameters: Parameters, gamma: float) -> Kernel:
 
 
 def make_signed_model(
-    text: TextLines, kernel: Kernel, threshold: float, said: Expected, origin: dict[str, Any]
+    text: TextLines, kernel: Kernel, threshold: float, expected: Expected, origin: dict[str, Any]
 ) -> KernelModel:
-    """Make a model of the support vectors that follow: the classes are -1 and 1, and the threshold is
-    subtracted.
-    """
-    vectors = read_vectors(text, said)
+    """Read the support vectors of a model of the classes -1 and 1 with the intercept -`threshold`."""
+    vectors = read_vectors(text, expected)
     return KernelModel(
         kernel=kernel,
         vectors=vectors.matrix,
@@ -115,22 +117,22 @@ def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
         raise ValueError(
             "the model's features count from 0, and SVMlight's from 1; write it in LIBSVM's format"
         )
-    sign = sign_of_one(model.decision, "SVMlight", "write the model in LIBSVM's format, or ")
+    sign = find_sign_of_class_1(model.decision, "SVMlight", "write the model in LIBSVM's format, or ")
     write_bytes(_format_header(model, sign * model.intercept))
-    for lines in vector_lines(model.vectors, sign * np.asarray(model.coefficients), 1):
+    for lines in format_vector_lines(model.vectors, sign * np.asarray(model.coefficients), 1):
         write_bytes(lines)
 
 
-def sign_of_one(decision: Decision, program: str, otherwise: str = "") -> float:
+def find_sign_of_class_1(decision: Decision, program: str, advice: str = "") -> float:
     """Return the sign of scores that support class 1, for a format that only has the classes -1 and 1."""
     scheme, labels = decision.scheme, decision.classes.tolist()
     if scheme not in ("binary", "one_vs_one") or set(labels) != {-1, 1}:
         raise ValueError(
-            f"{program}'s models are of the classes -1 and 1, without labels of their own; {otherwise}"
+            f"{program}'s models are of the classes -1 and 1, without labels of their own; {advice}"
             "save it as a .uk file"
         )
     if decision.probability is not None:
-        raise ValueError(f"{program}'s format has no probabilities; {otherwise}save it as a .uk file")
+        raise ValueError(f"{program}'s format has no probabilities; {advice}save it as a .uk file")
     positive = labels[1] if scheme == "binary" else labels[0]
     return 1.0 if positive == 1 else -1.0
 
@@ -139,6 +141,8 @@ def _format_header(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes
     kernel = model.kernel
     g = kernel.gamma if kernel.name == "rbf" else 1.0
     s, r = (kernel.gamma, kernel.coef0) if kernel.name in ("polynomial", "sigmoid") else (1.0, 1.0)
+    largest_index = max(model.n_features, get_origin_number(model, "highest_feature_index"))
+    documents = max(model.n_support, get_origin_number(model, "training_documents"))
     lines = (
         "SVM-light Version V6.20",
         f"{_KERNELS.index(kernel.name)} # kernel type",
@@ -147,8 +151,8 @@ def _format_header(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes
         f"{s!r} # kernel parameter -s ",
         f"{r!r} # kernel parameter -r ",
         "empty# kernel parameter -u ",
-        f"{max(model.n_features, origin_number(model, 'highest_feature_index'))} # highest feature index ",
-        f"{max(model.n_support, origin_number(model, 'training_documents'))} # number of training documents ",
+        f"{largest_index} # highest feature index ",
+        f"{documents} # number of training documents ",
         f"{model.n_support + 1} # number of support vectors plus 1 ",
         f"{float(-intercepts[0])!r} # threshold b, each following line is a SV (starting with alpha*y)",
         "",
@@ -156,7 +160,7 @@ def _format_header(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes
     return "\n".join(lines).encode()
 
 
-def origin_number(model: KernelModel | TreeModel, key: str) -> int:
-    """Return a number from the file of which the model was read."""
+def get_origin_number(model: KernelModel | TreeModel, key: str) -> int:
+    """Return a number that the file of the model contained; 0 if there is none."""
     value = model.origin.get(key)
     return value if type(value) is int else 0

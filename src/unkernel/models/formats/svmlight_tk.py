@@ -1,7 +1,7 @@
-"""Reads and writes SVM-light-TK 1.5's models of trees and vectors.
+"""Read and write models of trees and vectors of SVM-light-TK 1.5.
 
-The program computes with floats: kernel values, feature values and mu are rounded to 24 bits there. Here only
-mu is rounded, which is a parameter of the model; scores agree with the program's to about 1e-6.
+The program computes in single precision: it rounds kernel values, feature values and mu to 24 bits. Only mu,
+a parameter of the model, is rounded here. Scores agree with those of the program to about 1e-6.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from unkernel.models.formats._text import TextLines, quote, read_numbers
 from unkernel.models.formats.svmlight import (
     FIRST_LINE,
     Parameters,
-    kernel_of,
-    origin_number,
+    build_kernel,
+    find_sign_of_class_1,
+    get_origin_number,
     read_training_lines,
-    sign_of_one,
 )
 from unkernel.models.kernel import Kernel
 from unkernel.models.tree import LEAST_DECAY, ExampleKernel, TreeModel
 
 _VERSION = "V5.01-TK-1.5"
-_COMBINED = 5  # the kernel type that -C, -W and -V specify further
+_COMBINED = 5  # the kernel type whose details are in the options -C, -W and -V
 _COMBINATIONS = {"T": "trees", "V": "vectors", "+": "sum", "*": "product"}
 _PAIRINGS = {"S": "same", "A": "all"}
 _TREE_KERNELS = {0: "st", 1: "sst", 2: "sst_bow", 3: "ptk"}
@@ -40,10 +40,10 @@ _VECTOR_KERNELS = {0: "linear", 1: "polynomial", 2: "rbf", 3: "sigmoid"}
 _NORMALIZATIONS = {0: (False, False), 1: (True, False), 2: (False, True), 3: (True, True)}
 
 _OPTIONS = "dgsruLTCFSMNVWU"  # in the order of the header's lines
-_WHOLE, _WORDS = "dFSNU", "uCVW"
-_LEAST_WHOLE = -(2**53)
+_INTEGER_OPTIONS, _TEXT_OPTIONS = "dFSNU", "uCVW"
+_LEAST_INTEGER = -(2**53)
 
-# The first word of a line, unless the line is blank or a comment; the native reader has the same blanks.
+# The first word of a line that is neither blank nor a comment; blanks are those of the native reader.
 _COEFFICIENT = re.compile(rb"^[ \t\r]*([^ \t\r\n#][^ \t\r\n]*)", re.MULTILINE)
 _SEVERAL_WORDS = re.compile(rb"[\v\f]")
 _QUERY = re.compile(rb"^[ \t\r]*[^ \t\r\n#][^ \t\r\n]*[ \t\r]+(qid:)", re.MULTILINE)
@@ -55,14 +55,14 @@ _NOT_IN_LABELS = re.compile(rb"[\s()\0]|\|[BE]T\|")
 
 def read(text: TextLines) -> TreeModel:
     """Read the whole file."""
-    version = text.expect("first line").removeprefix(FIRST_LINE)
+    version = text.expect_line("first line").removeprefix(FIRST_LINE)
     if version != _VERSION.encode():
         raise text.error(
             f"{quote(version)} is not a version of SVM-light-TK whose models are known here: {_VERSION} is"
         )
     header = CommentedHeader(text)
     kernel = _Options(text, header).kernel()
-    noted, vectors, threshold = read_training_lines(header)
+    training_facts, vectors, threshold = read_training_lines(header)
     support, coefficients = _SupportReader(text, vectors).read()
     return TreeModel(
         kernel=kernel,
@@ -70,7 +70,7 @@ def read(text: TextLines) -> TreeModel:
         coefficients=coefficients.reshape(-1, 1),
         intercept=np.array([-threshold]),
         decision=Decision("binary", np.array([-1, 1])),
-        origin={"format": "svmlight-tk", "version": _VERSION} | noted,
+        origin={"format": "svmlight-tk", "version": _VERSION} | training_facts,
     )
 
 
@@ -79,7 +79,7 @@ class _Options:
 
     def __init__(self, text: TextLines, header: CommentedHeader) -> None:
         self._text = text
-        number = header.integer("kernel type", 0)
+        number = header.read_integer("kernel type", 0)
         if number != _COMBINED:
             raise text.error(
                 f"kernel type {number} of SVM-light-TK cannot be read: train with -t {_COMBINED}, and say "
@@ -99,26 +99,30 @@ class _Options:
             )
         combination = self._choose("C", _COMBINATIONS)
         normalize, normalize_vectors = self._choose("N", _NORMALIZATIONS)
-        chosen = {"combination": combination, "normalize": normalize, "normalize_vectors": normalize_vectors}
+        parameters = {
+            "combination": combination,
+            "normalize": normalize,
+            "normalize_vectors": normalize_vectors,
+        }
         if combination != "vectors":
-            chosen |= self._read_tree_options()
+            parameters |= self._read_tree_options()
         if combination != "trees":
-            chosen |= self._read_vector_options(normalize_vectors)
+            parameters |= self._read_vector_options(normalize_vectors)
         if combination == "sum":
-            chosen["tree_weight"] = self._check_least("T", 0.0)
-        return ExampleKernel(**chosen)
+            parameters["tree_weight"] = self._check_least("T", 0.0)
+        return ExampleKernel(**parameters)
 
     def _read_tree_options(self) -> dict[str, Any]:
-        chosen = {
+        parameters = {
             "tree": self._choose("F", _TREE_KERNELS),
             "tree_pairing": self._choose("W", _PAIRINGS),
             "decay": self._check_least("L", LEAST_DECAY),
         }
-        if chosen["tree"] == "ptk":
+        if parameters["tree"] == "ptk":
             with np.errstate(over="ignore"):
                 self._values["M"] = float(np.float32(self._values["M"]))
-            chosen["width_decay"] = self._check_least("M", LEAST_DECAY)
-        return chosen
+            parameters["width_decay"] = self._check_least("M", LEAST_DECAY)
+        return parameters
 
     def _read_vector_options(self, normalize: bool) -> dict[str, Any]:
         name = self._choose("S", _VECTOR_KERNELS)
@@ -127,14 +131,14 @@ class _Options:
             raise self._make_error("S", f"SVM-light-TK does not compute its rbf kernel {why}")
         parameters = Parameters(*(self._values[option] for option in "dgsr"))
         try:
-            kernel = kernel_of(name, parameters, parameters.g if name == "rbf" else parameters.s)
+            kernel = build_kernel(name, parameters, parameters.g if name == "rbf" else parameters.s)
         except ValueError as error:
             raise self._make_error("g" if name == "rbf" else "d", str(error)) from error
         return {"vector": kernel, "vector_pairing": pairing}
 
     def _choose(self, option: str, choices: Mapping[Any, Any]) -> Any:
         value = self._values[option]
-        first = value[:1] if option in _WORDS else value  # the program reads only the first character
+        first = value[:1] if option in _TEXT_OPTIONS else value  # the program reads only the first character
         if first not in choices:
             known = ", ".join(map(str, choices))
             raise self._make_error(option, f"{value!r} cannot be read: train with one of {known}")
@@ -152,22 +156,24 @@ class _Options:
 
 def _read_option(header: CommentedHeader, option: str) -> Any:
     about = f"kernel parameter -{option}"
-    if option in _WORDS:
-        return header.words(about).decode("ascii", "backslashreplace")
-    return header.integer(about, _LEAST_WHOLE) if option in _WHOLE else header.real(about)
+    if option in _TEXT_OPTIONS:
+        return header.read_words(about).decode("ascii", "backslashreplace")
+    return (
+        header.read_integer(about, _LEAST_INTEGER) if option in _INTEGER_OPTIONS else header.read_real(about)
+    )
 
 
 def _explain_wrong_rbf(normalize: bool, pairing: str) -> str | None:
-    """Explain where the program reads uninitialised memory, or uses the wrong vector's norm."""
+    """Return why the program computes a wrong rbf kernel: uninitialised memory, or a wrong norm; or None."""
     if normalize:
         return "with normalised vectors (-N 2 and 3); use -N 0 or 1"
     return "of all pairs of vectors (-V A); use -V S" if pairing == "all" else None
 
 
 class _SupportReader:
-    """Passes the lines to the native reader, with blank lines in place of the header.
+    """Passes the lines to the native reader, after blank lines that replace the header.
 
-    So its errors have the file's line and column numbers.
+    So errors of the native reader have the line numbers of the file.
     """
 
     def __init__(self, text: TextLines, expected: int) -> None:
@@ -178,34 +184,36 @@ class _SupportReader:
         self._coefficients: list[NDArray[np.float64]] = [np.empty(0)]
 
     def read(self) -> tuple[Forest, NDArray[np.float64]]:
-        forest, found = read_example_lines(self._text.name, self._blocks())
+        forest, names = read_example_lines(self._text.name, self._yield_blocks())
         if self._count < self._expected:
             raise self._text.error(
                 f"{self._count} support vectors, and the number of support vectors plus 1 says "
                 f"{self._expected}: the file has been cut short; get or write it anew",
                 line=self._line,
             )
-        channels = [*found["tree_channels"], *found["vector_channels"]]
-        if found["features"] or not all(channel.isdigit() for channel in channels):
+        channels = [*names["tree_channels"], *names["vector_channels"]]
+        if names["features"] or not all(channel.isdigit() for channel in channels):
             raise self._text.error("trees, vectors and features have no names in such a model", line=0)
         return forest, np.concatenate(self._coefficients)
 
-    def _blocks(self) -> Iterator[bytes]:
+    def _yield_blocks(self) -> Iterator[bytes]:
         yield b"\n" * self._line
-        for block in self._text.rest():
-            self._take_coefficients(block)
+        for block in self._text.read_blocks():
+            self._read_coefficients(block)
             yield block
             self._line += block.count(b"\n")
 
-    def _take_coefficients(self, block: bytes) -> None:
+    def _read_coefficients(self, block: bytes) -> None:
         words = _COEFFICIENT.findall(block)
-        values, bad = read_numbers(self._text.name, b"\n".join(words))
-        if len(values) != len(words) and bad is None:
-            bad = next(place for place, word in enumerate(words) if _SEVERAL_WORDS.search(word))
-        if bad is not None:
-            raise self._error_at(block, bad, f"{quote(words[bad])} is not a finite number, as alpha*y is")
+        values, bad_index = read_numbers(self._text.name, b"\n".join(words))
+        if len(values) != len(words) and bad_index is None:
+            bad_index = next(index for index, word in enumerate(words) if _SEVERAL_WORDS.search(word))
+        if bad_index is not None:
+            raise self._new_error_at(
+                block, bad_index, f"{quote(words[bad_index])} is not a finite number, as alpha*y is"
+            )
         if self._count + len(words) > self._expected:
-            raise self._error_at(
+            raise self._new_error_at(
                 block,
                 self._expected - self._count,
                 f"more support vectors than the {self._expected} that the number of support vectors plus 1 "
@@ -217,7 +225,7 @@ class _SupportReader:
         self._count += len(words)
         self._coefficients.append(values)
 
-    def _error_at(self, block: bytes, number: int, reason: str) -> FormatError:
+    def _new_error_at(self, block: bytes, number: int, reason: str) -> FormatError:
         """Return an error at a coefficient of the current block, counted from 0."""
         begin = next(islice(_COEFFICIENT.finditer(block), number, None)).start(1)
         line = self._line + block.count(b"\n", 0, begin) + 1
@@ -229,14 +237,14 @@ class _SupportReader:
 
 def write(model: TreeModel, write_bytes: Callable[[bytes], object]) -> None:
     """Write a model of the classes -1 and 1; every coefficient reads back exactly."""
-    sign = sign_of_one(model.decision, "SVM-light-TK")
+    sign = find_sign_of_class_1(model.decision, "SVM-light-TK")
     header = _format_header(model, float(-sign * model.intercept[0]))
     trees = _format_trees(model) if model.kernel.combination != "vectors" else _make_empty_texts(model)
     vectors = _list_vectors(model) if model.kernel.combination != "trees" else _make_empty_texts(model)
     write_bytes(header)
     coefficients = (sign * model.coefficients[:, 0]).tolist()
-    for coefficient, some_trees, some_vectors in zip(coefficients, trees, vectors, strict=True):
-        line = f"{coefficient!r} {_mark_texts(some_trees, 'T')}{_mark_texts(some_vectors, 'V')}\n"
+    for coefficient, tree_texts, vector_texts in zip(coefficients, trees, vectors, strict=True):
+        line = f"{coefficient!r} {_mark_texts(tree_texts, 'T')}{_mark_texts(vector_texts, 'V')}\n"
         write_bytes(line.encode(errors="surrogateescape"))
 
 
@@ -246,7 +254,7 @@ def _make_empty_texts(model: TreeModel) -> list[list[str]]:
 
 
 def _mark_texts(texts: list[str], mark: str) -> str:
-    """Put trees between |BT|, |BT|, .. and |ET|; the first vector has no mark, the last ends with |EV|."""
+    """Mark trees as |BT| ... |BT| ... |ET|, and vectors as ... |BV| ... |EV|."""
     begin = " |BT| " if mark == "T" else ""
     return begin + f" |B{mark}| ".join(texts) + f" |E{mark}| " if texts else ""
 
@@ -254,11 +262,13 @@ def _mark_texts(texts: list[str], mark: str) -> str:
 def _format_header(model: TreeModel, threshold: float) -> bytes:
     values = _format_options(model.kernel)
     width = max((vectors.matrix.shape[1] for vectors in model.support.vectors.values()), default=0)
+    largest_index = max(width, get_origin_number(model, "highest_feature_index"))
+    documents = max(model.n_support, get_origin_number(model, "training_documents"))
     lines = [f"SVM-light Version {_VERSION}", f"{_COMBINED} # kernel type"]
     lines += [f"{values[option]}# kernel parameter -{option} " for option in _OPTIONS]
     lines += [
-        f"{max(width, origin_number(model, 'highest_feature_index'))} # highest feature index ",
-        f"{max(model.n_support, origin_number(model, 'training_documents'))} # number of training documents ",
+        f"{largest_index} # highest feature index ",
+        f"{documents} # number of training documents ",
         f"{model.n_support + 1} # number of support vectors plus 1 ",
         f"{threshold!r} # threshold b, each following line is a SV (starting with alpha*y)",
         "",
@@ -267,18 +277,18 @@ def _format_header(model: TreeModel, threshold: float) -> bytes:
 
 
 def _format_options(kernel: ExampleKernel) -> dict[str, str]:
-    """Return the lines of the header; the text of a -u line ends at its comment."""
+    """Return the value of each option in the header, with a blank before its comment except for -u."""
     vector = kernel.vector if kernel.combination != "trees" else Kernel("linear")
     if vector.name == "rbf" and (why := _explain_wrong_rbf(kernel.normalize_vectors, kernel.vector_pairing)):
         raise ValueError(
             f"SVM-light-TK does not compute its rbf kernel {why}, or save the model as a .uk file"
         )
-    affine = vector.name in ("polynomial", "sigmoid")
+    is_affine = vector.name in ("polynomial", "sigmoid")
     values = {
         "d": vector.degree,
         "g": vector.gamma if vector.name == "rbf" else 1.0,
-        "s": vector.gamma if affine else 1.0,
-        "r": vector.coef0 if affine else 1.0,
+        "s": vector.gamma if is_affine else 1.0,
+        "r": vector.coef0 if is_affine else 1.0,
         "L": float(kernel.decay),
         "T": float(kernel.tree_weight),
         "C": _find_key(_COMBINATIONS, kernel.combination),
@@ -297,26 +307,26 @@ def _find_key(choices: Mapping[Any, Any], value: Any) -> Any:
     return next(key for key, choice in choices.items() if choice == value)
 
 
-def _check_names(channels: list[str], what: str) -> None:
-    """Check the names of channels: the format numbers them, so only a single channel may have any name."""
-    if len(channels) > 1 and channels != [str(place) for place in range(len(channels))]:
+def _check_names(channels: list[str], kind: str) -> None:
+    """Check that channels have the names 0, 1, ...; a single channel may have any name."""
+    if len(channels) > 1 and channels != [str(number) for number in range(len(channels))]:
         raise ValueError(
-            f"SVM-light-TK numbers the {what} of an example, and this model's have the names "
+            f"SVM-light-TK numbers the {kind} of an example, and this model's have the names "
             f"{', '.join(channels)}; name them 0, 1, and so on, or save the model as a .uk file"
         )
 
 
 def _format_trees(model: TreeModel) -> list[list[str]]:
-    """Return the trees of each support vector; a missing tree before others is an empty text."""
+    """Return the texts of the trees of each support vector; a missing tree before another tree is empty."""
     support = model.support.compact()
     _check_names(list(support.trees), "trees")
     _check_labels(support)
     channels = [bracket_texts(support.table, roots, bracket_leaves=True) for roots in support.trees.values()]
     texts: list[list[str]] = []
-    for of_example in map(list, zip(*channels, strict=True)):
-        while of_example and not of_example[-1]:
-            of_example.pop()
-        texts.append(of_example)
+    for trees in map(list, zip(*channels, strict=True)):
+        while trees and not trees[-1]:
+            trees.pop()
+        texts.append(trees)
     return texts
 
 
@@ -324,14 +334,14 @@ def _check_labels(support: Forest) -> None:
     arrays = {name: np.asarray(array) for name, array in support.table.arrays().items()}
     text, ends = arrays["label_bytes"].tobytes(), arrays["label_ends"].tolist()
     labels = [text[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
-    wrong = next((label for label in labels if _NOT_IN_LABELS.search(label)), None)
+    bad_label = next((label for label in labels if _NOT_IN_LABELS.search(label)), None)
     leaves = arrays["node_labels"][np.diff(arrays["child_begins"]) == 0]
-    if wrong is None and b"" in {labels[leaf] for leaf in leaves.tolist()}:
-        wrong = b""
-    if wrong is not None:
+    if bad_label is None and b"" in {labels[leaf] for leaf in leaves.tolist()}:
+        bad_label = b""
+    if bad_label is not None:
         raise ValueError(
-            f"SVM-light-TK cannot read the label {quote(wrong)} of a tree: blanks, brackets, |BT| and |ET| "
-            "have a meaning there, and words are not empty; save the model as a .uk file"
+            f"SVM-light-TK cannot read the label {quote(bad_label)} of a tree: blanks, brackets, |BT| and "
+            "|ET| have a meaning there, and words are not empty; save the model as a .uk file"
         )
 
 
@@ -341,12 +351,12 @@ def _list_vectors(model: TreeModel) -> list[list[str]]:
     if model.support.features is not None:
         raise ValueError("SVM-light-TK numbers features, and this model's have names; save it as a .uk file")
     texts: list[list[str]] = [[] for _ in range(model.n_support)]
-    for place, vectors in enumerate(channels.values()):
+    for channel, vectors in enumerate(channels.values()):
         for example, text in _format_vectors(vectors):
-            if len(texts[example]) < place:
+            if len(texts[example]) < channel:
                 raise ValueError(
-                    f"support vector {example + 1} has a vector {place} and none before it, which the format "
-                    "of SVM-light-TK cannot express; save the model as a .uk file"
+                    f"support vector {example + 1} has a vector {channel} and none before it, which the "
+                    "format of SVM-light-TK cannot express; save the model as a .uk file"
                 )
             texts[example].append(text)
     return texts

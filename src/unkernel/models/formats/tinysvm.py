@@ -1,4 +1,4 @@
-"""Reads TinySVM's models, which look like SVMlight's but number the kernels differently."""
+"""Read models of TinySVM: SVMlight's format, but with other numbers of kernels."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _KERNELS = ("linear", "polynomial", "sigmoid", "rbf")
 
 def read(text: TextLines) -> KernelModel:
     """Read the whole file."""
-    version = text.expect("first line").removeprefix(_FIRST_LINE)
+    version = text.expect_line("first line").removeprefix(_FIRST_LINE)
     header = CommentedHeader(text)
-    number = header.integer("kernel type", 0)
+    number = header.read_integer("kernel type", 0)
     if number >= len(_KERNELS):
         raise text.error(
             f"kernel type {number} is not supported (4 is TinySVM's ANOVA kernel); train with types 0 to 3"
@@ -24,9 +24,9 @@ def read(text: TextLines) -> KernelModel:
     parameters = read_parameters(header)
     # TinySVM uses -s also as the factor of its RBF kernel, and does not use -g.
     kernel = make_kernel(text, _KERNELS[number], parameters, parameters.s)
-    vectors = header.integer("number of SVs", 0, most_numbers=4)
-    threshold = header.real("threshold b")
-    # TinySVM itself counts one too many; other programs that write its format may not.
+    vectors = header.read_integer("number of SVs", 0, max_count=4)
+    threshold = header.read_real("threshold b")
+    # TinySVM writes a number that is too large by one; other writers of the format may write the correct one.
     expected = Expected(vectors, 1, "the number of SVs", comments=True, max_missing=1)
     origin = {"format": "tinysvm", "version": version.decode("ascii", "backslashreplace")}
     return make_signed_model(text, kernel, threshold, expected, origin)
