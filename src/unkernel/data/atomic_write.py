@@ -1,9 +1,9 @@
-"""Replace files in one step: either the whole file is written, or the old one stays unchanged.
+"""Replace files in one step: if writing fails, the old file stays unchanged.
 
 On Linux a file is written without a name, and gets a name when it is complete: a killed process leaves
-nothing behind. On file systems without nameless files, a locked file with a hidden name beside the target is
-written. The lock ends with the process, and the next writer to the folder removes unlocked files. Windows has
-neither nameless files nor such locks: there, a killed process leaves its hidden file behind.
+nothing behind. On file systems without nameless files, a locked file with a hidden name is written to the
+folder of the target. The lock ends with the process, and the next writer to the folder removes unlocked
+files. Windows has neither nameless files nor such locks: a killed process leaves its hidden file behind.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def replace_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     from pathlib import Path
 
-    path = Path(os.path.realpath(target))  # a symbolic link stays, and its target is replaced
+    path = Path(os.path.realpath(target))  # symbolic links stay, and their targets are replaced
     if path.exists() and not path.is_file():
-        with _writer(os.open(path, os.O_WRONLY | _BINARY), path) as device:  # such as /dev/stdout
+        with _open_target_writer(os.open(path, os.O_WRONLY | _BINARY), path) as device:  # such as /dev/stdout
             yield device
         return
     if not path.parent.is_dir():
@@ -50,7 +50,7 @@ def replace_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     remove_stale(path.parent)
     temporary = _open_temporary(path)
     try:
-        with _writer(temporary.descriptor, path) as file:
+        with _open_target_writer(temporary.descriptor, path) as file:
             yield file
             file.flush()
             with _name_target(path):
@@ -58,10 +58,10 @@ def replace_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 if path.exists():
                     _set_mode(file.fileno(), path.stat())
                 if _HAS_LOCKS:
-                    temporary.take_place_of(path)  # while the file is open and locked
+                    temporary.replace_target(path)  # while the file is open and locked
         if not _HAS_LOCKS:  # on Windows, where an open file cannot be renamed either
             with _name_target(path):
-                temporary.take_place_of(path)
+                temporary.replace_target(path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             temporary.name.unlink()
@@ -97,10 +97,10 @@ def _lock(descriptor: int, *, wait: bool) -> bool:
     return True
 
 
-def _set_mode(descriptor: int, of: os.stat_result) -> None:
+def _set_mode(descriptor: int, status: os.stat_result) -> None:
     """Copy the permissions of another file, if the system has file permissions."""
     if hasattr(os, "fchmod"):
-        os.fchmod(descriptor, stat.S_IMODE(of.st_mode))
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
 
 
 # --- The temporary file -------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ class _Temporary(NamedTuple):
     name: Path
     named: bool
 
-    def take_place_of(self, path: Path) -> None:
+    def replace_target(self, path: Path) -> None:
         if not self.named:
             self._give_name()
         self.name.replace(path)
@@ -140,22 +140,22 @@ def _open_temporary(path: Path) -> _Temporary:
             return _Temporary(descriptor, name, named=False)
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
     _lock(descriptor, wait=True)
-    if os.fstat(descriptor).st_nlink == 0:  # another process removed it as stale before it was locked
+    if os.fstat(descriptor).st_nlink == 0:  # another process removed the file before it was locked
         os.close(descriptor)
         return _open_temporary(path)
     return _Temporary(descriptor, name, named=True)
 
 
 def _open_nameless(folder: Path) -> int | None:
-    """Open a file without a name; return None if the system has none, or could not name it later."""
+    """Open a file without a name; return None if the system has no such files, or cannot name them later."""
     flag = getattr(os, "O_TMPFILE", None)
     if flag is None or os.link not in os.supports_dir_fd:
         return None
     try:
         descriptor = os.open(folder, flag | os.O_RDWR, 0o666)
-    except OSError:  # opening a named file reports the error of the folder
+    except OSError:  # if the folder has an error, opening a named file will raise it
         return None
-    if os.path.exists(_entry(descriptor)):  # noqa: PTH110 (not worth an import)
+    if os.path.exists(_descriptor_path(descriptor)):  # noqa: PTH110 (not worth an import)
         return descriptor
     os.close(descriptor)
     return None
@@ -163,17 +163,17 @@ def _open_nameless(folder: Path) -> int | None:
 
 def _link(descriptor: int, name: Path) -> None:
     # With src_dir_fd, which absolute paths ignore, Python calls linkat, which follows the link.
-    os.link(_entry(descriptor), name, src_dir_fd=descriptor, follow_symlinks=True)
+    os.link(_descriptor_path(descriptor), name, src_dir_fd=descriptor, follow_symlinks=True)
 
 
-def _entry(descriptor: int) -> str:
+def _descriptor_path(descriptor: int) -> str:
     return f"/proc/self/fd/{descriptor}"
 
 
 # --- Errors that name the target ----------------------------------------------------------------------
 
 
-def _writer(descriptor: int, path: Path) -> IO[bytes]:
+def _open_target_writer(descriptor: int, path: Path) -> IO[bytes]:
     return io.BufferedWriter(_TargetFile(descriptor, path))
 
 

@@ -1,8 +1,8 @@
 """Data sets of the tests and benchmarks: their folder, and checksums of their files.
 
-Nothing here uses the network. :func:`describe` gives the public address of a data set. If you have its
-files, set the environment variable ``UNKERNEL_DATA`` to their folder; otherwise the folder
-``../shared/data`` beside the project is used.
+This module does not use the network. :func:`describe` returns the public address of a data set. The
+environment variable ``UNKERNEL_DATA`` is the folder of the files; by default, it is the folder
+``../shared/data`` next to the project.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def folder() -> Path | None:
     -------
     Path or None
         The folder named by the environment variable ``UNKERNEL_DATA`` or, if it is not set, the folder
-        ``../shared/data`` beside the project; None if there is none.
+        ``../shared/data`` next to the project; None if there is no such folder.
 
     See Also
     --------
@@ -168,8 +168,9 @@ def folder() -> Path | None:
     'my-data'
     >>> del os.environ["UNKERNEL_DATA"]
     """
-    if named := os.environ.get(_VARIABLE):
-        return Path(named)
+    configured = os.environ.get(_VARIABLE)
+    if configured:
+        return Path(configured)
     candidates = (Path("../shared/data"), *(root / "../shared/data" for root in _find_project_root()))
     return next((path for path in candidates if path.is_dir()), None)
 
@@ -209,9 +210,9 @@ def path(name: str, part: str = "train") -> Path:
     base = folder()
     if base is not None and (base / file).is_file():
         return base / file
-    where = f"is not in {base}" if base is not None else "cannot be found, as there is no data folder"
+    reason = f"is not in {base}" if base is not None else "cannot be found, as there is no data folder"
     raise FileNotFoundError(
-        f"{file} {where}: set {_VARIABLE} to the folder that has it; "
+        f"{file} {reason}: set {_VARIABLE} to the folder that has it; "
         f"the original ({dataset.description}) is at {dataset.address}"
     )
 

@@ -2,9 +2,9 @@
 
 A number in a small file, such as a count of columns or classes, must not cause a large allocation. So readers
 claim memory before they allocate it. The claims of a file are limited to ``BASE_BYTES`` plus
-``BYTES_PER_FILE_BYTE`` times its size; larger claims raise a :class:`LimitError`, unless the caller
-(``limit=``) or the environment (``UNKERNEL_LIMIT``) allows more. The limit applies to the file that this
-thread is reading; if it is reading no file, all claims are granted.
+``BYTES_PER_FILE_BYTE`` times its size, or to the limit of the caller (``limit=``) or of the environment
+(``UNKERNEL_LIMIT``); larger claims raise a :class:`LimitError`. The limit applies to the thread that reads
+the file. Threads that read no file can claim any memory.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class Allowance:
     def left(self) -> float:
         return max(self.limit - self._claimed, 0.0)
 
-    def claim(self, nbytes: float, what: str) -> None:
-        """Take memory; raise an error if not enough is left."""
+    def claim(self, nbytes: float, purpose: str) -> None:
+        """Claim memory for `purpose`; raise an error if less memory is left."""
         if nbytes > self.left:
-            raise self.refusal(f"{what} would take {format_bytes(nbytes)}", self._claimed + nbytes)
+            raise self.new_limit_error(f"{purpose} would take {format_bytes(nbytes)}", self._claimed + nbytes)
         self._claimed += nbytes
 
-    def refusal(self, reason: str, needed: float) -> Exception:
+    def new_limit_error(self, reason: str, needed: float) -> Exception:
         """Return the error for a claim that is too large; `needed` bytes would be enough."""
         if not self.file:
             return MemoryError(f"{reason}, and the limit is {format_bytes(self.limit)}; raise memory")
@@ -69,11 +69,11 @@ class Allowance:
 _current: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
 
 
-def claim(nbytes: float, what: str) -> None:
-    """Claim memory for `what` before it is allocated; raise an error if the claim exceeds the limit."""
+def claim(nbytes: float, purpose: str) -> None:
+    """Claim memory for `purpose` before it is allocated; raise an error if the claim exceeds the limit."""
     allowance = _current.get()
     if allowance is not None:
-        allowance.claim(nbytes, what)
+        allowance.claim(nbytes, purpose)
 
 
 def get_allowance() -> Allowance | None:

@@ -1,4 +1,4 @@
-"""Files as blocks of bytes. Compression is recognised by the first bytes of a file."""
+"""Read and write files, plain or compressed. The first bytes of a file show its compression."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Source = str | os.PathLike[str] | IO[bytes] | IO[str]
 
 BLOCK_BYTES = 1 << 22
 
-# Zstandard does not limit the output of a call. Four bytes expand to at most 128 KB of text, so input of
-# this size never becomes more than 64 MB.
+# Zstandard does not limit the output of a call. Four bytes expand to at most 128 KB, so this number of bytes
+# expands to at most 64 MB.
 _ZSTD_INPUT_BYTES = 1 << 11
 
 _SUFFIX_OF_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -41,8 +41,8 @@ def read_blocks(source: Source, size: int = BLOCK_BYTES, *, wait: bool = True) -
     A compressed file that is damaged or truncated raises a :class:`~unkernel.errors.FormatError`.
     """
     with _open_stream(source, wait) as stream:
-        blocks = _decompress(stream, stream.compression(), size)
-        yield from _join_blocks(_name_damage(blocks, name_of(source)), size if wait else 1)
+        blocks = _decompress(stream, stream.detect_compression(), size)
+        yield from _join_blocks(_report_damage(blocks, name_of(source)), size if wait else 1)
 
 
 def read_text(source: Source) -> str:
@@ -55,7 +55,7 @@ def read_text(source: Source) -> str:
 
 
 class _Stream:
-    """Reads bytes from any file object, and can peek at its first bytes."""
+    """Reads bytes from any file object, and detects its compression."""
 
     def __init__(self, file: Any, wait: bool) -> None:
         self._file = file
@@ -65,13 +65,16 @@ class _Stream:
     def read(self, size: int = -1) -> bytes:
         return self._ahead.read(size) or self._read_file(size)
 
-    def compression(self) -> str:
+    def detect_compression(self) -> str:
         """Return the suffix of the file's compression; ``""`` if it is not compressed."""
         begin = b""
-        while len(begin) < max(map(len, _SUFFIX_OF_MAGIC)) and (more := self._read_file(BLOCK_BYTES)):
-            begin += more
+        while len(begin) < max(map(len, _SUFFIX_OF_MAGIC)):
+            block = self._read_file(BLOCK_BYTES)
+            if not block:
+                break
+            begin += block
         self._ahead = io.BytesIO(begin)
-        return next((suffix for first, suffix in _SUFFIX_OF_MAGIC.items() if begin.startswith(first)), "")
+        return next((suffix for magic, suffix in _SUFFIX_OF_MAGIC.items() if begin.startswith(magic)), "")
 
     def _read_file(self, size: int) -> bytes:
         block = self._read_some(size)
@@ -120,34 +123,34 @@ def _read_plain(stream: _Readable, size: int) -> Iterator[bytes]:
 
 
 def _read_zstd(stream: _Readable) -> Iterator[bytes]:
-    """Yield decompressed blocks. Unlike zstandard's own reader, this notices a truncated file."""
+    """Yield decompressed blocks. Unlike the reader of zstandard, this function detects truncated files."""
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor()
     frame = decompressor.decompressobj()
     for block in _read_plain(stream, BLOCK_BYTES):
         for begin in range(0, len(block), _ZSTD_INPUT_BYTES):
-            rest = block[begin : begin + _ZSTD_INPUT_BYTES]
-            while rest:
+            compressed = block[begin : begin + _ZSTD_INPUT_BYTES]
+            while compressed:
                 if frame.eof:
                     frame = decompressor.decompressobj()
                 try:
-                    text = frame.decompress(rest)
+                    text = frame.decompress(compressed)
                 except zstandard.ZstdError as error:
                     raise OSError(str(error)) from error
                 yield text
-                rest = frame.unused_data if frame.eof else b""
+                compressed = frame.unused_data if frame.eof else b""
     if not frame.eof:
         raise EOFError
 
 
-def _name_damage(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+def _report_damage(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     try:
         yield from blocks
     except EOFError:
         raise FormatError(name, 0, 0, "the compressed file ends early; get or write it again") from None
-    except _damage_errors() as error:
-        # bz2 and gzip report damage as OSError; errors of the system have a number.
+    except _list_damage_errors() as error:
+        # bz2 and gzip report damage as an OSError without an error number, unlike the system.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise FormatError(
@@ -155,7 +158,7 @@ def _name_damage(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
         ) from error
 
 
-def _damage_errors() -> tuple[type[Exception], ...]:
+def _list_damage_errors() -> tuple[type[Exception], ...]:
     """Return the errors that decompressors raise; called only when an error is handled."""
     import lzma
     import zlib
@@ -164,16 +167,16 @@ def _damage_errors() -> tuple[type[Exception], ...]:
 
 
 def _join_blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
-    held: list[bytes] = []
-    held_bytes = 0
+    collected: list[bytes] = []
+    n_bytes = 0
     for block in blocks:
-        held.append(block)
-        held_bytes += len(block)
-        if held_bytes >= size:
-            yield b"".join(held)
-            held, held_bytes = [], 0
-    if held_bytes:
-        yield b"".join(held)
+        collected.append(block)
+        n_bytes += len(block)
+        if n_bytes >= size:
+            yield b"".join(collected)
+            collected, n_bytes = [], 0
+    if n_bytes:
+        yield b"".join(collected)
 
 
 @contextlib.contextmanager

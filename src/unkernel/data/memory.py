@@ -10,19 +10,19 @@ import re
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-def parse_bytes(words: str, argument: str = "memory") -> float:
+def parse_bytes(text: str, argument: str = "memory") -> float:
     """Return the bytes of a text such as ``200M`` or ``1.5 GB``; K, M, G and T are powers of 1000."""
     match = re.fullmatch(
-        r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]?)B?\s*", words, re.ASCII | re.IGNORECASE
+        r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]?)B?\s*", text, re.ASCII | re.IGNORECASE
     )
     amount = float(match[1]) * _UNITS[match[2].upper()] if match else 0.0
     if not 0 < amount < math.inf:
-        raise ValueError(f"{argument} must be bytes, such as 200M, 1.5G or 1000000, got {words!r}")
+        raise ValueError(f"{argument} must be bytes, such as 200M, 1.5G or 1000000, got {text!r}")
     return amount
 
 
 def format_bytes(nbytes: float) -> str:
-    """Return a number of bytes in words.
+    """Return a number of bytes as text with a unit.
 
     >>> format_bytes(1.25e9), format_bytes(8e6)
     ('1.25 GB', '8 MB')

@@ -1,7 +1,7 @@
 """HTML for notebooks, and reports of models.
 
-Subpackages that import this one register functions for such tasks by name: the functions need libraries that
-loading a model and predicting do not need.
+The functions for these tasks are registered by name, and imported at their first call, because they need
+libraries that loading a model and predicting do not need.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from unkernel._lazy import import_object
 
 _DRAWN_SENTENCES = 3
 
-_places: dict[str, str] = {}
+_function_names: dict[str, str] = {}
 
 
-def register(task: str, place: str) -> None:
+def register(task: str, function_name: str) -> None:
     """Register the function for a task, as ``"module:function"``; it is imported when first used."""
-    _places[task] = place
+    _function_names[task] = function_name
 
 
 def is_lazy(X: Any) -> bool:
@@ -29,7 +29,7 @@ def is_lazy(X: Any) -> bool:
 
 def ask(task: str, *arguments: Any, **options: Any) -> Any:
     """Call the function that is registered for a task."""
-    return import_object(_places[task])(*arguments, **options)
+    return import_object(_function_names[task])(*arguments, **options)
 
 
 class Page(Protocol):
@@ -56,7 +56,7 @@ class Reportable:
         X : {array-like, sparse matrix, DataFrame, list of trees}
             The examples, in the form that ``predict`` takes.
         y : array-like of shape (n_samples,)
-            The correct answers.
+            The correct labels or values.
         **options
             Passed on to :func:`~unkernel.report.report`, for example ``costs=(1, 5)``, ``qid`` or ``title``.
 
@@ -91,6 +91,6 @@ def corpus_html(corpus: Sequence[Any]) -> str:
     import html
 
     drawings = "".join(sentence._repr_html_() for sentence in corpus[:_DRAWN_SENTENCES])
-    more = len(corpus) - _DRAWN_SENTENCES
-    rest = f"<p>and {more:,} more</p>" if more > 0 else ""
-    return f"<p>{html.escape(repr(corpus))}</p>{drawings}{rest}"
+    n_hidden = len(corpus) - _DRAWN_SENTENCES
+    note = f"<p>and {n_hidden:,} more</p>" if n_hidden > 0 else ""
+    return f"<p>{html.escape(repr(corpus))}</p>{drawings}{note}"

@@ -15,7 +15,7 @@ _CPU_QUOTA = "/sys/fs/cgroup/cpu.max"
 def thread_count(n_jobs: SupportsIndex | None) -> int:
     """Return the number of threads for ``n_jobs``, by scikit-learn's rules.
 
-    None is one thread, -1 all cores that this process may use, -2 all but one, and so on.
+    None means one thread, -1 all cores that this process may use, -2 all of them but one, and so on.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def available_cores() -> int:
 
 
 def _read_quota_cores() -> int | None:
-    """Return the CPU limit of the control group, rounded up to cores; None if there is none."""
+    """Return the CPU limit of the control group, rounded up to cores; None if there is no limit."""
     with contextlib.suppress(OSError, ValueError):
         with open(_CPU_QUOTA, encoding="ascii") as file:  # noqa: PTH123 (pathlib is slow to import)
             quota, period = file.read().split()

@@ -1,8 +1,8 @@
-"""Rows in compressed form, with numpy alone.
+"""Sparse rows that need only numpy.
 
-Models and engines need the arrays of a sparse matrix, not its arithmetic. They keep the arrays in
-:class:`CsrRows`, so that a compiled model loads and predicts without scipy. :func:`canonical_rows` converts
-matrices and arrays to such rows.
+Models and engines need the arrays of a sparse matrix, but no arithmetic. They store the arrays in
+:class:`CsrRows`, so that loading a compiled model and predicting need no scipy. :func:`canonical_rows`
+converts matrices and arrays to such rows.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CsrRows:
 
     @classmethod
     def of(cls, indptr: Any, indices: Any, data: Any, n_columns: int) -> CsrRows:
-        """Return rows made of valid arrays; indices become 32-bit integers if all numbers fit."""
+        """Make rows from valid arrays; indices become 32-bit integers if all of them fit."""
         narrow = len(indices) <= _LARGEST_INT32 and n_columns <= _LARGEST_INT32
         index_type = np.int32 if narrow else np.int64
         return cls(
@@ -63,33 +63,35 @@ class CsrRows:
 
     @property
     def nnz(self) -> int:
-        """Return the number of entries."""
+        """Number of entries."""
         return len(self.indices)
 
     @property
     def nbytes(self) -> int:
-        """Return the size of all arrays in bytes."""
+        """Size of all arrays in bytes."""
         return int(self.indptr.nbytes + self.indices.nbytes + self.data.nbytes)
 
     def row_of_entry(self) -> NDArray[np.intp]:
         """Return the row number of each entry."""
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
-    def __getitem__(self, places: Any) -> CsrRows:
+    def __getitem__(self, selection: Any) -> CsrRows:
         """Return the rows that a slice, a list of numbers or a mask selects."""
-        if isinstance(places, slice) and places.step in (None, 1):
-            begin, end, _ = places.indices(self.shape[0])
+        if isinstance(selection, slice) and selection.step in (None, 1):
+            begin, end, _ = selection.indices(self.shape[0])
             indptr = self.indptr[begin : max(begin, end) + 1]
             entries = slice(int(indptr[0]), int(indptr[-1]))
             return self._with(indptr - indptr[0], self.indices[entries], self.data[entries])
-        chosen = np.arange(self.shape[0])[places]
-        if chosen.ndim != 1:
+        row_numbers = np.arange(self.shape[0])[selection]
+        if row_numbers.ndim != 1:
             raise IndexError("rows are selected by a slice, a list of numbers or a mask")
-        lengths = np.diff(self.indptr)[chosen]
-        indptr = np.zeros(len(chosen) + 1, self.indptr.dtype)
+        lengths = np.diff(self.indptr)[row_numbers]
+        indptr = np.zeros(len(row_numbers) + 1, self.indptr.dtype)
         np.cumsum(lengths, out=indptr[1:])
-        taken = np.repeat(self.indptr[:-1][chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
-        return self._with(indptr, self.indices[taken], self.data[taken])
+        entry_numbers = np.repeat(self.indptr[:-1][row_numbers] - indptr[:-1], lengths) + np.arange(
+            indptr[-1]
+        )
+        return self._with(indptr, self.indices[entry_numbers], self.data[entry_numbers])
 
     def _with(self, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[np.float64]) -> CsrRows:
         return CsrRows(indptr, indices, data, (len(indptr) - 1, self.shape[1]))
@@ -100,12 +102,12 @@ class CsrRows:
         return self._with(counts[self.indptr], self.indices[entries], self.data[entries])
 
     def select_columns(self, columns: NDArray[np.int64]) -> CsrRows:
-        """Return the given columns, which must ascend, renumbered from 0."""
-        place = np.searchsorted(columns, self.indices)
-        known = place < len(columns)
-        known[known] = columns[place[known]] == self.indices[known]
-        rest = self.filter_entries(known)
-        return CsrRows.of(rest.indptr, place[known], rest.data, len(columns))
+        """Return rows with only the given ascending columns, which are renumbered from 0."""
+        positions = np.searchsorted(columns, self.indices)
+        is_selected = positions < len(columns)
+        is_selected[is_selected] = columns[positions[is_selected]] == self.indices[is_selected]
+        selected = self.filter_entries(is_selected)
+        return CsrRows.of(selected.indptr, positions[is_selected], selected.data, len(columns))
 
     def sort_columns(self) -> CsrRows:
         """Return the same rows with the entries of each row sorted by column."""
@@ -116,9 +118,9 @@ class CsrRows:
         """Return the product of the transposed rows with a (rows, k) matrix, of shape (columns, k)."""
         row_of_entry = self.row_of_entry()
         result = np.empty((self.shape[1], matrix.shape[1]))
-        for place in range(matrix.shape[1]):
-            parts = self.data * matrix[row_of_entry, place]
-            result[:, place] = np.bincount(self.indices, weights=parts, minlength=self.shape[1])
+        for k in range(matrix.shape[1]):
+            products = self.data * matrix[row_of_entry, k]
+            result[:, k] = np.bincount(self.indices, weights=products, minlength=self.shape[1])
         return result
 
     def copy(self) -> CsrRows:
@@ -156,8 +158,8 @@ def stack_rows(parts: Sequence[CsrRows]) -> CsrRows:
 def narrow(rows: Any) -> CsrRows:
     """Return rows with 32-bit indices, for engines that only look up known columns.
 
-    Columns beyond 32 bits become the largest 32-bit number; if there are more entries
-    than that number, a ``ValueError`` is raised.
+    Column numbers beyond 32 bits become the largest 32-bit number. More than 2^31 entries raise a
+    ``ValueError``.
     """
     if rows.nnz > _LARGEST_INT32:
         raise ValueError("rows with more than 2^31 entries are too many at once; split them")
@@ -172,7 +174,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def canonical_rows(X: Any) -> CsrRows:
-    """Convert rows to the form that models and engines take: float64, sorted, without duplicates or zeros.
+    """Convert rows to canonical form: float64, sorted columns, no duplicates or zeros.
 
     Parameters
     ----------
@@ -185,17 +187,17 @@ def canonical_rows(X: Any) -> CsrRows:
 
 
 def _from_dense(X: NDArray[np.float64]) -> CsrRows:
-    if len(X) == 1:  # a short path: for one row, overhead takes longer than the work
+    if len(X) == 1:  # for one row, the general way below takes much longer
         row: NDArray[np.float64] = X[0]
         (columns,) = row.nonzero()
         return CsrRows.of(np.array([0, len(columns)]), columns, row[columns], len(row))
-    present = X != 0
-    if present.all():  # skips the search for nonzero columns, which is the slowest step
+    is_nonzero = X != 0
+    if is_nonzero.all():  # without the search for nonzero columns, which is slow
         columns = np.tile(np.arange(X.shape[1], dtype=np.int32), len(X))
         return CsrRows.of(X.shape[1] * np.arange(len(X) + 1), columns, X.flatten(), X.shape[1])
     indptr = np.zeros(len(X) + 1, np.int64)
-    np.cumsum(np.count_nonzero(present, axis=1), out=indptr[1:])
-    return CsrRows.of(indptr, np.nonzero(present)[1], X[present], X.shape[1])
+    np.cumsum(np.count_nonzero(is_nonzero, axis=1), out=indptr[1:])
+    return CsrRows.of(indptr, np.nonzero(is_nonzero)[1], X[is_nonzero], X.shape[1])
 
 
 def _from_sparse(X: Any) -> CsrRows:
@@ -204,12 +206,12 @@ def _from_sparse(X: Any) -> CsrRows:
     if matrix.dtype != np.float64:
         matrix = matrix.astype(np.float64)
     if not matrix.has_canonical_format:
-        matrix = matrix.copy()  # the caller's matrix must not change
+        matrix = matrix.copy()  # do not change the matrix of the caller
         matrix.sum_duplicates()
     indptr, indices = matrix.indptr, matrix.indices
     if indptr.dtype != indices.dtype:
         indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
-    end = indptr[-1]  # the arrays may be longer
+    end = indptr[-1]  # the arrays may have unused entries after the last row
     rows = CsrRows(indptr, indices[:end], matrix.data[:end], (int(matrix.shape[0]), int(matrix.shape[1])))
     return rows if rows.data.all() else rows.filter_entries(rows.data != 0)
 
@@ -232,17 +234,17 @@ def check_sparse(X: Any) -> None:
     if X.format in _COMPRESSED:
         _check_compressed(X)
     elif X.format == "coo":
-        for numbers, size, what in ((X.row, X.shape[0], "row"), (X.col, X.shape[1], "column")):
-            _check_length(X.data, numbers)
-            _check_numbers(numbers, size, what)
-    elif X.format == "lil" and _has_odd_lists(X):
+        for indices, size, axis_name in ((X.row, X.shape[0], "row"), (X.col, X.shape[1], "column")):
+            _check_length(X.data, indices)
+            _check_indices(indices, size, axis_name)
+    elif X.format == "lil" and _has_invalid_lists(X):
         raise ValueError("the sparse matrix is malformed: its lists do not fit its rows")
 
 
 _COMPRESSED = ("csr", "csc", "bsr")
 
 
-def _has_odd_lists(X: Any) -> bool:
+def _has_invalid_lists(X: Any) -> bool:
     if len(X.rows) != X.shape[0] or [*map(len, X.rows)] != [*map(len, X.data)]:
         return True
     return any(row and not 0 <= min(row) <= max(row) < X.shape[1] for row in X.rows)
@@ -258,23 +260,25 @@ def _check_compressed(X: Any) -> None:
     if not is_valid or offsets[0] != 0 or offsets[-1] > len(X.indices) or (offsets[1:] < offsets[:-1]).any():
         raise ValueError("the sparse matrix's index pointer does not fit its entries")
     _check_length(X.data, X.indices)
-    _check_numbers(X.indices[: offsets[-1]], X.shape[minor] // block[minor], ("row", "column")[minor])
+    _check_indices(X.indices[: offsets[-1]], X.shape[minor] // block[minor], ("row", "column")[minor])
 
 
 def _is_integral(numbers: Any) -> bool:
     return isinstance(numbers, np.ndarray) and numbers.ndim == 1 and numbers.dtype.kind in "iu"
 
 
-def _check_length(values: Any, numbers: Any) -> None:
-    if len(values) != len(numbers):
+def _check_length(values: Any, indices: Any) -> None:
+    if len(values) != len(indices):
         raise ValueError(
-            f"the sparse matrix is malformed: it has {len(values)} values and {len(numbers)} indices"
+            f"the sparse matrix is malformed: it has {len(values)} values and {len(indices)} indices"
         )
 
 
-def _check_numbers(numbers: Any, size: int, what: str) -> None:
-    if not _is_integral(numbers):
-        raise ValueError(f"the sparse matrix is malformed: its {what} numbers are not integers")
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < size:
-        invalid = numbers.min() if numbers.min() < 0 else numbers.max()
-        raise ValueError(f"the sparse matrix is malformed: it has a {what} {invalid}, and {size} {what}s")
+def _check_indices(indices: Any, size: int, axis_name: str) -> None:
+    if not _is_integral(indices):
+        raise ValueError(f"the sparse matrix is malformed: its {axis_name} indices are not integers")
+    if len(indices) and not 0 <= indices.min() <= indices.max() < size:
+        invalid = indices.min() if indices.min() < 0 else indices.max()
+        raise ValueError(
+            f"the sparse matrix is malformed: it has a {axis_name} {invalid}, and {size} {axis_name}s"
+        )

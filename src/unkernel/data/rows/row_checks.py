@@ -1,4 +1,4 @@
-"""Checks of rows given by callers, as in scikit-learn's ``check_array``, without scikit-learn."""
+"""Check the rows of callers, like ``check_array`` of scikit-learn, without scikit-learn."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def check_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
     """
     if isinstance(X, CsrRows):
         return X
-    if (plain := plain_rows(X)) is not None:
+    plain = plain_rows(X)
+    if plain is not None:
         return plain
     check_inputs(X)
     table = _unwrap_frame(X)
@@ -43,10 +44,10 @@ def check_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
 
 
 def plain_rows(X: Any, width: int | None = None) -> CsrRows | None:
-    """Return the rows of a caller if they are a plain table of finite numbers (of this width), else None.
+    """Return rows in canonical form if they are a plain table of finite numbers; otherwise None.
 
-    After None, the caller runs the full checks, which convert values and explain errors, but take many times
-    as long as a prediction for a single row.
+    With `width`, the table must have this number of columns. For all other tables, the caller uses
+    :func:`check_rows`, which takes many times longer than predicting one row.
 
     >>> plain_rows(np.array([[0.0, 2.0]])).indices.tolist()
     [1]
@@ -56,7 +57,7 @@ def plain_rows(X: Any, width: int | None = None) -> CsrRows | None:
     if is_sparse(X):
         table = X if X.format == "csr" and X.dtype == np.float64 else None
     else:
-        table = X if type(X) is np.ndarray else _from_list(X)  # subclasses may behave differently
+        table = X if type(X) is np.ndarray else _from_list(X)  # subclasses of ndarray may behave differently
     if table is None or table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "fiub":
         return None
     if table.dtype.itemsize > _DOUBLE_BYTES or table.shape[1] != (width or table.shape[1]):
@@ -70,13 +71,13 @@ def _from_list(X: Any) -> NDArray[Any] | None:
         return None
     try:
         return np.asarray(X)
-    except (ValueError, TypeError, OverflowError):  # the full checks explain the error
+    except (ValueError, TypeError, OverflowError):  # check_rows raises an error with the reason
         return None
 
 
-def check_inputs(*given: Any) -> None:
-    """Refuse input that libraries accept unchecked: malformed sparse matrices and masked values."""
-    for X in given:
+def check_inputs(*inputs: Any) -> None:
+    """Raise an error for inputs that libraries do not check: malformed sparse matrices and masked values."""
+    for X in inputs:
         check_sparse(X)
         if isinstance(X, np.ma.MaskedArray) and X.mask.any():
             raise ValueError("masked values are missing values: leave them out, or fill them in (X.filled)")
@@ -91,8 +92,8 @@ def _unwrap_frame(X: Any) -> Any:
         return X
     if len(X.columns) and all(isinstance(dtype, pandas.SparseDtype) for dtype in X.dtypes):
         return X.sparse.to_coo()
-    plain = all(isinstance(dtype, np.dtype) for dtype in X.dtypes)
-    return X.to_numpy() if plain else X.to_numpy(na_value=np.nan)
+    has_numpy_types = all(isinstance(dtype, np.dtype) for dtype in X.dtypes)
+    return X.to_numpy() if has_numpy_types else X.to_numpy(na_value=np.nan)
 
 
 def _to_array(X: Any) -> NDArray[Any]:
@@ -110,10 +111,10 @@ def _to_array(X: Any) -> NDArray[Any]:
 def _check_shape(shape: tuple[int, ...], min_rows: int, min_columns: int) -> None:
     if len(shape) != 2:
         raise ValueError(f"Found array with dim {len(shape)}: expected 2, rows and columns")
-    for count, least, what in ((shape[0], min_rows, "sample"), (shape[1], min_columns, "feature")):
-        if count < least:
+    for count, minimum, unit in ((shape[0], min_rows, "sample"), (shape[1], min_columns, "feature")):
+        if count < minimum:
             raise ValueError(
-                f"Found array with {count} {what}(s) (shape={shape}) while a minimum of {least} is required"
+                f"Found array with {count} {unit}(s) (shape={shape}) while a minimum of {minimum} is required"
             )
 
 
@@ -126,7 +127,9 @@ def _check_real(dtype: np.dtype[Any]) -> None:
 
 def _check_finite(values: NDArray[np.float64]) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):  # one pass; the sum of finite values may overflow
+        if np.isfinite(
+            values.sum()
+        ):  # one fast pass; only if the sum overflows, the slower checks below are needed
             return
     if np.isnan(values).any():
         raise ValueError("Input X contains NaN: leave missing values out or fill them in")

@@ -1,4 +1,4 @@
-"""Rows larger than memory: svmlight files, packed once into a file that learners read in passes."""
+"""Rows that need not fit into memory: svmlight files, packed into a file that learners read in passes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PathLike = str | os.PathLike[str]
 OnProgress = Callable[[float, int], None]
 
 _PART_BYTES = 1 << 24
-_LARGEST_INDEX = 2**32 - 2  # the number of columns has 32 bits
+_LARGEST_INDEX = 2**32 - 2  # because the number of columns is a 32-bit integer
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class RowFile:
     zero_based : bool
         Whether the first feature has the number 0.
     n_features : int
-        The same as ``read_svmlight(...).X.shape[1]``.
+        Number of features, as ``read_svmlight(...).X.shape[1]``.
     sources : tuple of Path
         The source files, in order.
     path : Path
@@ -100,9 +100,9 @@ def open_rows(
     Raises
     ------
     FormatError
-        A source is malformed, or the cache is damaged.
+        If a source is malformed, or the cache is damaged.
     OSError
-        A source cannot be read, or the cache cannot be written.
+        If a source cannot be read, or the cache cannot be written.
     """
     paths = source_paths(sources)
     target = Path(f"{paths[0]}.rows" if cache is None else cache)
@@ -141,16 +141,14 @@ def source_paths(sources: PathLike | Sequence[PathLike]) -> list[Path]:
 
 
 def _make_stamp(path: Path, target: Path) -> SourceStamp:
-    """Return the stamp of a source. Its path is relative to the target's folder, so that source and target
-    can be moved together.
-    """
+    """Return the stamp of a source; its path is relative to the folder of the target."""
     status = path.stat()
     relative = os.path.relpath(os.path.realpath(path), os.path.dirname(os.path.realpath(target)))  # noqa: PTH120
     return SourceStamp(relative, status.st_size, status.st_mtime_ns)
 
 
 def _check_to_overwrite(target: Path, paths: Sequence[Path]) -> None:
-    """Refuse to overwrite other files: only rows files and empty files are replaced."""
+    """Raise an error unless the target is missing, empty or a rows file."""
     if target.exists() and not target.is_file() and not target.is_dir():
         raise ValueError(f"cache={str(target)!r} is not an ordinary file; name another one")
     if target.is_dir():
@@ -180,7 +178,7 @@ def _find_reusable(
         footer = opened.footer
         if list(footer.sources) != current or footer.rounded:
             return None
-        # The sources are read again, to find the line of the error.
+        # An index 0 is an error now: the sources are read again to find its line.
         if options.zero_based is False and footer.has_zero_index:
             return None
         return _make_row_file(opened, target, paths, options)
@@ -215,7 +213,7 @@ def _make_row_file(opened: OpenRows, target: Path, paths: list[Path], options: _
 
 def _build(target: Path, paths: list[Path], options: _Options, on_progress: OnProgress | None) -> None:
     with _open_rows_file(target) as file:
-        # Stamps are taken before reading, so that later changes are noticed.
+        # Stamps are taken before reading, so that changes while reading are detected later.
         stamps = [_make_stamp(path, target) for path in paths]
         writer = RowWriter(file)
         reader = _SourceReader(paths, options)
@@ -233,7 +231,7 @@ def _build(target: Path, paths: list[Path], options: _Options, on_progress: OnPr
 
 
 class _SourceReader:
-    """Reads several files one after another, and keeps track of their largest index and their queries."""
+    """Reads source files one by one, and records their largest index and whether they have queries."""
 
     def __init__(self, paths: Sequence[Path], options: _Options) -> None:
         self._paths = paths
@@ -249,11 +247,11 @@ class _SourceReader:
         sizes = [path.stat().st_size for path in self._paths]
         total = max(1, sum(sizes))
         for number, path in enumerate(self._paths):
-            before = sum(sizes[:number])
+            bytes_before = sum(sizes[:number])
             with path.open("rb", buffering=0) as file:
                 for part in self._parts_of(file):
-                    self._note_part(part, str(path))
-                    yield part, min(1.0, (before + _get_position(file)) / total)
+                    self._record_part(part, str(path))
+                    yield part, min(1.0, (bytes_before + _get_position(file)) / total)
 
     def _parts_of(self, file: IO[bytes]) -> Iterator[SvmlightPart]:
         return read_svmlight_parts(
@@ -264,7 +262,7 @@ class _SourceReader:
             n_jobs=self._options.n_jobs,
         )
 
-    def _note_part(self, part: SvmlightPart, name: str) -> None:
+    def _record_part(self, part: SvmlightPart, name: str) -> None:
         if part.largest_index > _LARGEST_INDEX:
             reason = f"index {part.largest_index} is beyond {_LARGEST_INDEX}, the largest possible one"
             raise FormatError(name, part.largest_index_line, 0, reason + "; renumber the features")
@@ -285,7 +283,7 @@ def _get_position(file: IO[bytes]) -> int:
 
 @contextlib.contextmanager
 def _open_rows_file(target: Path) -> Iterator[IO[bytes]]:
-    """Open a file that replaces the target when it is complete; errors while writing say what to do."""
+    """Open a file that replaces the target when it is complete; errors while writing name a remedy."""
     has_begun = False
     try:
         with replace_file(target) as file:

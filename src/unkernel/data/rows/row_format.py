@@ -1,7 +1,7 @@
-"""The ``.rows`` file: packed rows that passes read one block at a time; docs/formats/rows.md describes it.
+"""The ``.rows`` file: packed rows that are read block by block; docs/formats/rows.md describes the format.
 
-Such files are not trusted: this module checks the footer against the file size and the checksums; the core
-checks the index and the blocks.
+Files are not trusted. This module checks the footer, the size and the checksums of a file; the core checks
+the index and the blocks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VERSION = 1
 _KIND = b"unkernel rows "  # common to all versions
 _MAGIC = _KIND + b"%d\n" % VERSION
 _BLOCKS_BEGIN = 64
-_TAIL_BYTES = 8 + 8 + len(_MAGIC)  # preceded by the footer's length and checksum
+_TAIL_BYTES = 8 + 8 + len(_MAGIC)  # length and checksum of the footer, and the magic bytes
 _MAX_FOOTER_BYTES = 1 << 26
 _INTEGERS_PER_BLOCK = 5
 _REMEDY = "; delete the file, and it is packed again from its sources"
@@ -61,7 +61,7 @@ class Footer:
 
 
 class RowWriter:
-    """Writes rows to an open file as they arrive; only labels and queries stay in memory until the end."""
+    """Writes rows to an open file part by part; only labels and queries stay in memory until the end."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -83,10 +83,8 @@ class RowWriter:
     def has_queries(self) -> bool:
         return bool(self._queries)
 
-    def finish(self, **others: Any) -> None:
-        """Write the arrays and the footer; `others` are the fields of the footer that cannot be computed from
-        the rows.
-        """
+    def finish(self, **source_fields: Any) -> None:
+        """Write the arrays and the footer; `source_fields` are the fields of the footer about the sources."""
         self._packer.finish()
         self._file.write(self._packer.take().data)
         index = self._packer.index
@@ -101,10 +99,10 @@ class RowWriter:
             entries=self._packer.entries,
             has_queries=self.has_queries,
             rounded=False,
-            **others,
+            **source_fields,
         )
-        sums = {name: hexadecimal_checksum(array) for name, array in arrays.items()}
-        text = json.dumps({"version": VERSION, **asdict(footer), "checksums": sums}).encode()
+        checksums = {name: hexadecimal_checksum(array) for name, array in arrays.items()}
+        text = json.dumps({"version": VERSION, **asdict(footer), "checksums": checksums}).encode()
         self._file.write(text + len(text).to_bytes(8, "little"))
         self._file.write(checksum_of(text).to_bytes(8, "little") + _MAGIC)
 
@@ -127,8 +125,8 @@ class OpenRows:
         self.size = os.fstat(file.fileno()).st_size
         content = self._read_footer()
         self.footer = self._parse_footer(content)
-        self._sums = content.get("checksums")
-        self._end = self._end_of_blocks()
+        self._checksums = content.get("checksums")
+        self._blocks_end = self._find_blocks_end()
 
     def error(self, reason: str) -> FormatError:
         return FormatError(self.name, 0, 0, reason + _REMEDY)
@@ -163,8 +161,8 @@ class OpenRows:
             raise self.error("the footer has an impossible value")
         return footer
 
-    def _end_of_blocks(self) -> int:
-        """Return the offset of the arrays, which follow the blocks; their size is known."""
+    def _find_blocks_end(self) -> int:
+        """Return the offset at which the blocks end and the arrays begin, from the size of the arrays."""
         footer = self.footer
         array_bytes = 8 * (
             footer.rows * (2 if footer.has_queries else 1) + _INTEGERS_PER_BLOCK * footer.blocks
@@ -175,14 +173,14 @@ class OpenRows:
         return end
 
     def read_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the labels, the index and, if there are any, the queries."""
+        """Return the labels, the index and, if the rows have them, the queries."""
         footer = self.footer
         counts = {"labels": footer.rows, "queries": footer.rows, "index": _INTEGERS_PER_BLOCK * footer.blocks}
-        self._file.seek(self._end)
+        self._file.seek(self._blocks_end)
         arrays: dict[str, NDArray[Any]] = {}
         for name in _list_arrays(footer.has_queries):
             arrays[name] = np.fromfile(self._file, "<f8" if name == "labels" else "<i8", counts[name])
-            expected = self._sums.get(name) if isinstance(self._sums, dict) else None
+            expected = self._checksums.get(name) if isinstance(self._checksums, dict) else None
             if len(arrays[name]) != counts[name] or expected != hexadecimal_checksum(arrays[name]):
                 raise self.error(f"the {name} are damaged")
         if not np.isfinite(arrays["labels"]).all():
@@ -190,10 +188,10 @@ class OpenRows:
         return arrays
 
     def store(self, index: Int64s, features: int) -> BlockFile:
-        """Return the blocks as a matrix with this number of columns."""
+        """Return the blocks as a matrix with `features` columns."""
         descriptor = self._file.fileno()
         store = BlockFile(
-            name_of(self.name), descriptor=descriptor, end=self._end, features=features, index=index
+            name_of(self.name), descriptor=descriptor, end=self._blocks_end, features=features, index=index
         )
         if (store.rows, store.entries) != (self.footer.rows, self.footer.entries):
             raise self.error("the footer and the blocks disagree about the rows")

@@ -32,7 +32,7 @@ class SvmlightData:
     Attributes
     ----------
     X : scipy.sparse.csr_matrix of shape (n_rows, n_features)
-        The rows: sorted indices, no duplicate or zero entries; indices are int32 where they fit, otherwise
+        The rows: sorted indices, no duplicate or zero entries; indices are int32 if they fit, otherwise
         int64.
     y : ndarray of float64
         The labels.
@@ -85,7 +85,8 @@ def read_svmlight(
     Parameters
     ----------
     path_or_file : path, or open binary or text file
-        Plain text, or text compressed by gzip, xz, bzip2 or Zstandard; the contents decide, not the name.
+        Plain text, or text compressed by gzip, xz, bzip2 or Zstandard; the
+        content determines the compression, not the name.
     n_features : int, default=None
         Number of columns; None uses the largest index. Set it when you read a test file, so that the file
         gets the columns of the training file.
@@ -147,7 +148,7 @@ def read_svmlight(
 
 @dataclass(frozen=True, eq=False)
 class SvmlightPart:
-    r"""Some rows of an svmlight file, as ``read_svmlight_parts`` yields them.
+    r"""Consecutive rows of an svmlight file, as ``read_svmlight_parts`` yields them.
 
     Attributes
     ----------
@@ -160,9 +161,9 @@ class SvmlightPart:
     has_zero_index : bool
         Whether the file has used index 0 so far.
     largest_index : int
-        The largest index so far; -1 if there is none.
+        The largest index so far; -1 if there was no index.
     largest_index_line : int
-        Line of the largest index; 0 if there is none.
+        Line of the largest index; 0 if there was no index.
 
     See Also
     --------
@@ -239,18 +240,18 @@ def read_svmlight_parts(
 def _read_parts(
     source: Source, name: str, parser: SvmlightParser, n_features: int | None, part_bytes: int
 ) -> Iterator[SvmlightPart]:
-    fed = handed_over = 0
+    n_bytes = n_yielded = 0
     for block in read_blocks(source, min(part_bytes, BLOCK_BYTES)):
         parser.feed(block)
-        fed += len(block)
-        if fed >= part_bytes and parser.rows > handed_over:
+        n_bytes += len(block)
+        if n_bytes >= part_bytes and parser.rows > n_yielded:
             yield _take_part(parser)
-            fed, handed_over = 0, parser.rows
+            n_bytes, n_yielded = 0, parser.rows
     parser.finish()
     _require_rows(parser, name)
     if parser.has_zero_index:
         _count_columns(parser, name, n_features, first_index=0)
-    if parser.rows > handed_over:
+    if parser.rows > n_yielded:
         yield _take_part(parser)
 
 
@@ -271,7 +272,7 @@ def _make_parser(
 ) -> SvmlightParser:
     smallest, largest = index_range(n_features, zero_based)
     threads = thread_count(n_jobs)
-    # One thread parses pieces that fit into its cache; several threads share each block.
+    # A single thread parses pieces that fit into its cache. Several threads divide a block evenly.
     piece_bytes = _CACHED_BYTES if threads == 1 else max(_CACHED_BYTES, BLOCK_BYTES // threads)
     return SvmlightParser(name, threads, piece_bytes, smallest, largest)
 
@@ -301,15 +302,15 @@ def index_range(n_features: int | None, zero_based: ZeroBased) -> tuple[int, int
 
 
 def _count_columns(parser: SvmlightParser, name: str, n_features: int | None, first_index: int) -> int:
-    used = max(0, parser.largest_index - first_index + 1)
-    if n_features is not None and used > n_features:
-        # Whether indices start at 0 is known only at the end of the file.
+    n_columns = max(0, parser.largest_index - first_index + 1)
+    if n_features is not None and n_columns > n_features:
+        # With zero_based="auto", only the end of the file shows whether indices start at 0.
         reason = (
             f"index {parser.largest_index} is beyond {n_features - 1}, the last that n_features={n_features} "
             "allows in a file with an index 0; allow more features"
         )
         raise FormatError(name, parser.largest_index_line, 0, reason)
-    return used if n_features is None else n_features
+    return n_columns if n_features is None else n_features
 
 
 def _convert_type(values: Float64s, dtype: np.dtype[Any], name: str) -> npt.NDArray[Any]:

@@ -34,7 +34,7 @@ def write_svmlight(
     Parameters
     ----------
     path_or_file : path, or open binary or text file
-        Where to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst. A file is
+        The file to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst. A file is
         replaced in one step, or left unchanged if writing fails.
     X : array or sparse matrix of shape (n_rows, n_features)
         Finite numbers. Zeros are not written; if the last columns hold only zeros, read the file with
@@ -46,7 +46,7 @@ def write_svmlight(
     zero_based : bool, default=False
         Whether the first column has the number 0 instead of 1. Read such a file with ``zero_based=True``.
     comment : str, default=None
-        Text for the top of the file; each of its lines gets a ``#``.
+        Text for the beginning of the file; a ``#`` is put before each line.
 
     See Also
     --------
@@ -65,9 +65,9 @@ def write_svmlight(
     matrix = _check_matrix(X)
     labels = _check_labels(y)
     queries = _check_queries(qid)
-    for what, count in (("y", len(labels)), ("qid", len(labels) if qid is None else len(queries))):
+    for name, count in (("y", len(labels)), ("qid", len(labels) if qid is None else len(queries))):
         if count != matrix.shape[0]:
-            raise ValueError(f"X has {matrix.shape[0]} rows and {what} has {count}: inconsistent lengths")
+            raise ValueError(f"X has {matrix.shape[0]} rows and {name} has {count}: inconsistent lengths")
     arrays = (matrix, labels, queries, 0 if zero_based else 1)
     with open_writer(path_or_file) as write:
         if comment is not None:
@@ -117,7 +117,7 @@ def _check_queries(qid: npt.ArrayLike | None) -> npt.NDArray[np.int64]:
 
 
 def _split_rows(offsets: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Yield ranges of rows; one call formats the labels and entries of one range."""
+    """Yield ranges of rows with about ``_ITEMS_PER_WRITE`` labels and entries each."""
     items = offsets.astype(np.int64) + np.arange(len(offsets))
     cuts = np.searchsorted(items, np.arange(0, items[-1], _ITEMS_PER_WRITE))
     bounds = np.unique(np.append(cuts, len(offsets) - 1)).tolist()

@@ -57,7 +57,7 @@ class Morpheme(NamedTuple):
 
 
 class SkippedSentence(NamedTuple):
-    """A sentence that was skipped: where the error is, and its reason."""
+    """A sentence that was skipped: the line and column of the error, and its reason."""
 
     line: int
     column: int
@@ -203,7 +203,7 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
             chosen = np.arange(len(self))[index]
             if chosen.ndim != 1:
                 raise IndexError("sentences are chosen by a number, a slice or a list of numbers")
-            lines = b"".join(self._lines(number) for number in chosen.tolist())
+            lines = b"".join(self._sentence_lines(number) for number in chosen.tolist())
             return parse_corpus(lines, f"{self.name} (part)", line=1, skip=False)
         number = range(len(self))[index]
         begin, end = self.first_bunsetsu[number : number + 2]
@@ -214,7 +214,7 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
             ),
             tuple(self.heads[begin:end].tolist()),
             self.types[begin:end].decode(),
-            self._lines(number).decode(errors="surrogateescape"),
+            self._sentence_lines(number).decode(errors="surrogateescape"),
         )
 
     @property
@@ -247,14 +247,15 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
         BunsetsuCorpus
             The same sentences with other heads.
         """
-        given = np.asarray(heads)
-        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        head_array = np.asarray(heads)
+        if head_array.ndim != 1 or (head_array.size and head_array.dtype.kind not in "iu"):
             raise ValueError(
-                f"heads must be a list of integers, got an array of {given.dtype} with shape {given.shape}"
+                f"heads must be a list of integers, got an array of {head_array.dtype} with shape "
+                f"{head_array.shape}"
             )
-        if given.size and not np.array_equal(given, given.astype(np.int32)):
+        if head_array.size and not np.array_equal(head_array, head_array.astype(np.int32)):
             raise ValueError("heads are numbers of bunsetsu, and some of them are too large")
-        new_heads = given.astype(np.int32)
+        new_heads = head_array.astype(np.int32)
         letters = b"D" * len(new_heads) if types is None else types
         self._text.check_heads(new_heads, letters)
         return BunsetsuCorpus(self._text, new_heads, letters, self.name)
@@ -262,13 +263,13 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
     def to_bytes(self) -> bytes:
         return self._text.with_heads(self.heads, self.types)
 
-    def _lines(self, number: int) -> bytes:
+    def _sentence_lines(self, number: int) -> bytes:
         lines = self._text.sentence_with_heads(number, self.heads, self.types)
         return lines if lines.endswith(b"\n") else lines + b"\n"
 
 
 def parse_corpus(data: bytes, file: str, *, line: int, skip: bool) -> BunsetsuCorpus:
-    """Parse sentences, whose first line has the given number in the file."""
+    """Parse sentences; `line` is the number of their first line in the file."""
     text = BunsetsuText(data, file, line, skip)
     return BunsetsuCorpus(text, np.asarray(text.heads), text.types, file)
 
@@ -279,10 +280,11 @@ def read_bunsetsu(source: Source, *, on_error: str = "raise") -> BunsetsuCorpus:
     Parameters
     ----------
     source : path or file object
-        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the contents decide, not the name.
+        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the
+        content determines the compression, not the name.
     on_error : {"raise", "skip"}, default="raise"
-        What to do with malformed sentences: raise a FormatError for the first one, or skip them and list
-        them in ``BunsetsuCorpus.skipped``.
+        How malformed sentences are handled: "raise" raises a FormatError for the first one, "skip" skips them
+        and lists them in ``BunsetsuCorpus.skipped``.
 
     Returns
     -------
@@ -323,14 +325,14 @@ def read_bunsetsu_parts(
     source : path or file object
         UTF-8 text, plain or compressed, as for :func:`read_bunsetsu`.
     on_error : {"raise", "skip"}, default="raise"
-        What to do with malformed sentences, as for :func:`read_bunsetsu`.
+        How malformed sentences are handled, as for :func:`read_bunsetsu`.
     part_bytes : int, default=4194304
         Approximate number of bytes per part.
 
     Returns
     -------
     iterator of BunsetsuCorpus
-        Whole sentences. The texts of all parts together are the file.
+        Whole sentences. The concatenated texts of all parts are the file.
 
     See Also
     --------
@@ -354,25 +356,25 @@ def split_parts(
     pieces: Iterable[bytes], name: str, *, skip: bool, longest: int = LONGEST_SENTENCE
 ) -> Iterator[BunsetsuCorpus]:
     """Yield corpora of whole sentences from a file that arrives in pieces of any length."""
-    line, held, n_searched = 1, b"", 0
+    line, buffer, n_searched = 1, b"", 0
     for block in pieces:
-        held += block
-        end = whole_bunsetsu_sentences(held, n_searched)
-        if not end and len(held) > longest:
+        buffer += block
+        end = whole_bunsetsu_sentences(buffer, n_searched)
+        if not end and len(buffer) > longest:
             raise FormatError(name, line, 0, f"a sentence of more than {longest} bytes; EOS ends a sentence")
         if end:
-            corpus = parse_corpus(held[:end], name, line=line, skip=skip)
+            corpus = parse_corpus(buffer[:end], name, line=line, skip=skip)
             line += corpus._text.lines
             yield corpus
-        held = held[end:]
-        n_searched = len(held)
-    if held:
-        yield parse_corpus(held, name, line=line, skip=skip)
+        buffer = buffer[end:]
+        n_searched = len(buffer)
+    if buffer:
+        yield parse_corpus(buffer, name, line=line, skip=skip)
 
 
 BunsetsuSource = Source | BunsetsuCorpus
 
 
 def as_corpus(source: BunsetsuSource) -> BunsetsuCorpus:
-    """Return the corpus itself, or read it from the source."""
+    """Read a corpus from a source; a source that is a corpus is returned unchanged."""
     return source if isinstance(source, BunsetsuCorpus) else read_bunsetsu(source)

@@ -68,7 +68,7 @@ class ChunkSentence(ColumnSentence):
 
     @property
     def pos(self) -> list[str] | None:
-        """The parts of speech: the second column, or None if there is none besides the tags."""
+        """The parts of speech: the second column, or None if there is no second column besides the tags."""
         return self._column(1) if self._source.columns - self._tagged > 1 else None
 
     @property
@@ -196,7 +196,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         Parameters
         ----------
         tags : sequence of str, or one sequence of str per sentence
-            They replace the existing tags, or become a new last column.
+            The tags, which replace the existing tags or become a new last column.
 
         Returns
         -------
@@ -245,11 +245,11 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         all_columns = (words, *columns) if tags is None else (words, *columns, tags)
         for number, column in enumerate(all_columns[1:], start=1):
             check_lengths([len(values) for values in column], lengths, f"entries of column {number}")
-        lines = (_lines(i, [column[i] for column in all_columns]) for i in range(len(words)))
+        lines = (_format_lines(i, [column[i] for column in all_columns]) for i in range(len(words)))
         return cls._of(parse_text("".join(lines).encode(), "chunks"), tags is not None)
 
 
-def _lines(sentence: int, columns: list[Sequence[str]]) -> str:
+def _format_lines(sentence: int, columns: list[Sequence[str]]) -> str:
     rows = zip(*columns, strict=True)
     lines = [" ".join(check_field(field, sentence, _ENDS_A_FIELD) for field in row) for row in rows]
     return "\n".join([*lines, "\n"])
@@ -263,12 +263,13 @@ def read_chunks(
     Parameters
     ----------
     source : path, or open binary or text file
-        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the contents decide, not the name.
+        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the
+        content determines the compression, not the name.
     tagged : bool or "auto", default="auto"
         Whether the last column holds tags. "auto" assumes tags if there are three columns or more.
     on_error : {"raise", "skip"}, default="raise"
-        What to do with malformed sentences: raise a FormatError for the first one, or skip them. Skipped
-        sentences stay in the text and are listed in ``ChunkCorpus.skipped``.
+        How malformed sentences are handled: "raise" raises a FormatError for the first one, "skip" skips
+        them. Skipped sentences stay in the text and are listed in ``ChunkCorpus.skipped``.
 
     Returns
     -------

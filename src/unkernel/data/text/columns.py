@@ -1,8 +1,8 @@
 """The base of corpora in columns: treebanks (:mod:`.conll`) and chunked text (:mod:`.chunks`).
 
-The native ``ColumnText`` owns the bytes of a file and the offsets of its sentences, tokens and fields.
-Corpora and sentences are views of it. A written corpus differs from the file only in the columns that were
-replaced.
+The native ``ColumnText`` holds the bytes of a file and the offsets of its sentences, tokens and fields.
+Corpora and sentences refer to a ``ColumnText``. A written corpus differs from the file only in replaced
+columns.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ def read_columns(
 
 
 def parse_text(data: bytes, format: Format, *, name: str = _MEMORY_NAME) -> ColumnText:
-    """Parse a text made in memory."""
+    """Parse a text that is not from a file."""
     return ColumnText(data, name, format, 0, "none", False, 1)
 
 
 def parse_again(text: ColumnText, data: bytes) -> ColumnText:
     """Parse `data`, a text with replaced columns, with the options of `text`."""
     skip, trees = text.skip_bad_sentences, text.trees if text.skip_bad_sentences else "none"
-    again = ColumnText(data, text.file, text.format, 0, trees, skip, text.first_line)
-    if again.sentences != text.sentences:
+    parsed = ColumnText(data, text.file, text.format, 0, trees, skip, text.first_line)
+    if parsed.sentences != text.sentences:
         raise ValueError(
-            f"{text.sentences} sentences become {again.sentences} when they are read again, as bad ones were "
-            "skipped: select the good ones (corpus[:]) before you replace columns"
+            f"{text.sentences} sentences become {parsed.sentences} when they are read again, as bad ones "
+            "were skipped: select the good ones (corpus[:]) before you replace columns"
         )
-    return again
+    return parsed
 
 
 def check_on_error(on_error: str) -> bool:
-    """Check the option; return whether bad sentences are skipped."""
+    """Check the option `on_error`, and return whether malformed sentences are skipped."""
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     return on_error == "skip"
@@ -71,7 +71,7 @@ def read_column_blocks(
 ) -> Iterator[ColumnText]:
     r"""Read a file of any length as blocks of whole sentences, in bounded memory.
 
-    The texts of all blocks together are the file; lines have their numbers in the file.
+    The concatenated texts of all blocks are the file. Line numbers are those of the file.
 
     Parameters
     ----------
@@ -79,12 +79,13 @@ def read_column_blocks(
         Plain or compressed, as for :func:`~unkernel.data.read_conllu`.
     format : {"conllu", "conllx", "chunks"}, default="conllu"
     on_error : {"raise", "skip"}, default="raise"
-        What to do with bad sentences: raise a FormatError for the first one, or skip them and list them in
-        ``skipped()`` of their block.
+        How malformed sentences are handled: "raise" raises a FormatError for the first one, "skip" skips them
+        and lists them in ``skipped()`` of their block.
     size : int, default=1 MiB
         Approximate number of bytes per block.
     longest : int, default=64 MiB
-        Sentences of more bytes raise a FormatError, also with ``on_error="skip"``.
+        Largest number of bytes of a sentence. Longer sentences raise a FormatError, also with
+        ``on_error="skip"``.
 
     Yields
     ------
@@ -107,19 +108,20 @@ def split_blocks(
     pieces: Iterable[bytes], name: str, format: Format, *, skip: bool, longest: int = LONGEST_SENTENCE
 ) -> Iterator[ColumnText]:
     """Yield blocks of whole sentences from a file that arrives in pieces of any length."""
-    held, line, columns = b"", 1, 0
+    buffer, line, columns = b"", 1, 0
     for piece in pieces:
-        held += piece
-        end = len(held) if held.isspace() else whole_sentences(held, format)
-        if not end and len(held) > longest:
+        buffer += piece
+        end = len(buffer) if buffer.isspace() else whole_sentences(buffer, format)
+        if not end and len(buffer) > longest:
             reason = f"a sentence of more than {longest} bytes; an empty line ends a sentence"
             raise FormatError(name, line, 0, reason)
         if end:
-            block = ColumnText(held[:end], name, format, columns, "none", skip, line)
-            held, line, columns = held[end:], line + held.count(b"\n", 0, end), block.columns or columns
+            block = ColumnText(buffer[:end], name, format, columns, "none", skip, line)
+            line += buffer.count(b"\n", 0, end)
+            buffer, columns = buffer[end:], block.columns or columns
             yield block
-    if held:
-        yield ColumnText(held, name, format, columns, "none", skip, line)
+    if buffer:
+        yield ColumnText(buffer, name, format, columns, "none", skip, line)
 
 
 class DrawnSentence:
@@ -154,7 +156,7 @@ class Corpus(Sequence[_Sentence], Generic[_Sentence]):
         Returns
         -------
         bytes
-            The bytes that were read; only columns, heads and types that you replaced differ.
+            The bytes that were read, except for columns, heads and types that were replaced.
         """
         raise NotImplementedError
 
@@ -164,7 +166,7 @@ class Corpus(Sequence[_Sentence], Generic[_Sentence]):
         Parameters
         ----------
         target : path, or open binary or text file
-            Where to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst. A file is
+            The file to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst. A file is
             replaced in one step, or left unchanged if writing fails.
         """
         with open_writer(target) as write:
@@ -185,7 +187,7 @@ class ColumnSentence:
         self._number = number
 
     def _tokens(self) -> tuple[int, int]:
-        """Return the range of the sentence's tokens in the text: the first, and the end."""
+        """Return the range of the sentence's tokens in the text, from the first to the end (excluded)."""
         return self._source.first_token(self._number), self._source.first_token(self._number + 1)
 
     def _column(self, number: int) -> list[str]:
@@ -206,7 +208,7 @@ class ColumnSentence:
 
     @property
     def _content(self) -> tuple[Any, ...]:
-        """Return the content by which sentences are compared and hashed."""
+        """The values that comparison and hashing use."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -241,21 +243,21 @@ class ColumnCorpus(Corpus[_Sentence]):
         return self._text.sentences
 
     @overload
-    def __getitem__(self, places: int) -> _Sentence: ...
+    def __getitem__(self, selection: int) -> _Sentence: ...
 
     @overload
-    def __getitem__(self, places: slice | Sequence[int] | NDArray[Any]) -> Self: ...
+    def __getitem__(self, selection: slice | Sequence[int] | NDArray[Any]) -> Self: ...
 
-    def __getitem__(self, places: Any) -> _Sentence | Self:
-        if isinstance(places, int | np.integer) and not isinstance(places, bool):
-            if not -len(self) <= places < len(self):
-                raise IndexError(f"sentence {places} of {len(self)}")
-            return self._sentence(int(places) % len(self))
-        chosen = np.arange(len(self))[places]
-        if chosen.ndim != 1:
+    def __getitem__(self, selection: Any) -> _Sentence | Self:
+        if isinstance(selection, int | np.integer) and not isinstance(selection, bool):
+            if not -len(self) <= selection < len(self):
+                raise IndexError(f"sentence {selection} of {len(self)}")
+            return self._sentence(int(selection) % len(self))
+        numbers = np.arange(len(self))[selection]
+        if numbers.ndim != 1:
             raise IndexError("sentences are chosen by a number, a slice or a list of numbers")
         return self._with_text(
-            parse_text(self._copy_sentences(chosen.tolist()), self._format, name=f"{self.name} (part)")
+            parse_text(self._copy_sentences(numbers.tolist()), self._format, name=f"{self.name} (part)")
         )
 
     def _copy_sentences(self, numbers: Iterable[int]) -> bytes:
@@ -341,10 +343,10 @@ def check_lengths(lengths: list[int], expected: list[int], what: str) -> None:
 
 
 def number_names(names: Iterable[str]) -> tuple[NDArray[np.int32], list[str]]:
-    """Number the names by first occurrence: return the number of each, and the distinct names."""
-    table: dict[str, int] = {}
-    numbers = np.fromiter((table.setdefault(name, len(table)) for name in names), np.int32)
-    return numbers, list(table)
+    """Number names by first occurrence; return the number of each name, and the distinct names."""
+    number_of: dict[str, int] = {}
+    numbers = np.fromiter((number_of.setdefault(name, len(number_of)) for name in names), np.int32)
+    return numbers, list(number_of)
 
 
 def head_numbers(heads: ArrayLike) -> NDArray[np.int32]:
@@ -358,10 +360,10 @@ def head_numbers(heads: ArrayLike) -> NDArray[np.int32]:
 
 
 def check_field(value: Any, sentence: int, forbidden: re.Pattern[str]) -> str:
-    """Check a field of a text made in memory, and return it."""
+    """Check a field from a caller, and return it."""
     if not isinstance(value, str):
         raise TypeError(f"sentence {sentence}: {value!r} is not a string")
     if not value or forbidden.search(value):
-        what = "is empty" if not value else "has a character that ends a column or a line"
-        raise ValueError(f"sentence {sentence}: {value!r} {what}")
+        reason = "is empty" if not value else "has a character that ends a column or a line"
+        raise ValueError(f"sentence {sentence}: {value!r} {reason}")
     return value

@@ -68,7 +68,7 @@ class Treebank(ColumnCorpus[Sentence]):
 
     @property
     def heads(self) -> NDArray[np.int32]:
-        """Heads of all words, counted from 1 within each sentence; 0 for a root, -1 where none is given."""
+        """Heads of all words, counted from 1 in each sentence; 0 for roots, -1 for words without a head."""
         return np.asarray(self._text.heads)
 
     def symbols(self, column: str) -> tuple[NDArray[np.int32], list[str]]:
@@ -177,24 +177,24 @@ class Treebank(ColumnCorpus[Sentence]):
         """
         lengths = sentence_lengths(words)
         annotations = {"tags": tags, "xpos": xpos, "lemmas": lemmas, "heads": heads, "deprels": deprels}
-        for what, values in annotations.items():
+        for name, values in annotations.items():
             if values is not None:
-                check_lengths([len(sentence_values) for sentence_values in values], lengths, what)
+                check_lengths([len(sentence_values) for sentence_values in values], lengths, name)
         columns = (words, lemmas, tags, xpos, None, heads, deprels, None, None)
-        lines = (_lines(i, [None if c is None else c[i] for c in columns]) for i in range(len(words)))
+        lines = (_format_lines(i, [None if c is None else c[i] for c in columns]) for i in range(len(words)))
         return cls._of(parse_text("".join(lines).encode(), "conllu"))
 
 
-def _lines(sentence: int, columns: list[Any]) -> str:
+def _format_lines(sentence: int, columns: list[Any]) -> str:
     """Return the lines of a sentence from its columns; None is an empty column."""
     lines = []
     for word in range(len(columns[0])):
-        fields = ["_" if column is None else _field(column[word], sentence) for column in columns]
+        fields = ["_" if column is None else _format_field(column[word], sentence) for column in columns]
         lines.append("\t".join([str(word + 1), *fields]))
     return "\n".join([*lines, "\n"])
 
 
-def _field(value: Any, sentence: int) -> str:
+def _format_field(value: Any, sentence: int) -> str:
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return "_" if value == -1 else str(value)
     return check_field(value, sentence, _ENDS_A_FIELD)
@@ -208,13 +208,14 @@ def read_conllu(source: Source, *, trees: bool = False, on_error: OnError = "rai
     Parameters
     ----------
     source : path, or open binary or text file
-        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the contents decide, not the name.
+        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the
+        content determines the compression, not the name.
     trees : bool, default=False
         Whether to require that every sentence is a tree: all words have heads, exactly one word is the root,
         and there are no cycles. By default, heads only need to be words of the sentence or ``_``.
     on_error : {"raise", "skip"}, default="raise"
-        What to do with malformed sentences: raise a FormatError for the first one, or skip them. Skipped
-        sentences stay in the text and are listed in ``Treebank.skipped``.
+        How malformed sentences are handled: "raise" raises a FormatError for the first one, "skip" skips
+        them. Skipped sentences stay in the text and are listed in ``Treebank.skipped``.
 
     Returns
     -------
@@ -257,11 +258,12 @@ def read_conllx(source: Source, *, trees: bool = False, on_error: OnError = "rai
     Parameters
     ----------
     source : path, or open binary or text file
-        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the contents decide, not the name.
+        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the
+        content determines the compression, not the name.
     trees : bool, default=False
         Whether to require that all words have heads that lead to a root; there may be several roots.
     on_error : {"raise", "skip"}, default="raise"
-        What to do with malformed sentences, as for :func:`~unkernel.read_conllu`.
+        How malformed sentences are handled, as for :func:`~unkernel.read_conllu`.
 
     Returns
     -------
@@ -299,7 +301,7 @@ def read_conllu_parts(
     source : path, or open binary or text file
         UTF-8 text, plain or compressed, as for :func:`~unkernel.read_conllu`.
     on_error : {"raise", "skip"}, default="raise"
-        What to do with malformed sentences, as for :func:`~unkernel.read_conllu`. Each part lists its skipped
+        How malformed sentences are handled, as for :func:`~unkernel.read_conllu`. Each part lists its skipped
         sentences.
     size : int, default=1048576
         Approximate number of bytes per part.
@@ -307,7 +309,8 @@ def read_conllu_parts(
     Returns
     -------
     iterator of Treebank
-        Whole sentences, with their line numbers in the file. The texts of all parts together are the file.
+        Whole sentences, with their line numbers in the file. The concatenated texts of all parts are the
+        file.
 
     See Also
     --------

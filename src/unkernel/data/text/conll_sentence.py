@@ -108,7 +108,7 @@ class Sentence(ColumnSentence, DrawnSentence):
 
     @property
     def heads(self) -> list[int]:
-        """The heads, counted from 1; 0 for the root, -1 where the file gives none."""
+        """The heads, counted from 1; 0 for the root, -1 for words without a head."""
         begin, end = self._tokens()
         heads: list[int] = np.asarray(self._source.heads)[begin:end].tolist()
         return heads
@@ -138,10 +138,12 @@ class Sentence(ColumnSentence, DrawnSentence):
     @property
     def text(self) -> str:
         """The comment ``text`` or, if there is none, the forms joined by spaces."""
-        if text := self.metadata.get("text"):
+        text = self.metadata.get("text")
+        if text:
             return text
-        no_blank = ["SpaceAfter=No" in misc.split("|") for misc in self.misc]
-        parts = [form if glued else f"{form} " for form, glued in zip(self.forms, no_blank, strict=True)]
+        parts = []
+        for form, misc in zip(self.forms, self.misc, strict=True):
+            parts.append(form if "SpaceAfter=No" in misc.split("|") else f"{form} ")
         return "".join(parts).rstrip(" ")
 
     def draw(self, width: int | None = None) -> str:
@@ -196,7 +198,7 @@ def _restore_sentence(lines: bytes, file: str, format: str, line: int) -> Senten
 
 
 def sentence_to_json(sentence: Sentence) -> dict[str, Any]:
-    """Return the comments, words and multiword tokens (with an `id` such as "2-3"), without empty fields."""
+    """Return a sentence as JSON: its comments, words and multiword tokens, without empty fields."""
     rows = [line.split("\t") for line in str(sentence).split("\n") if line and not line.startswith("#")]
     stored: dict[str, Any] = {"text": sentence.text} | sentence.metadata
     stored["words"] = [_word_to_json(row) for row in rows if "-" not in row[0]]

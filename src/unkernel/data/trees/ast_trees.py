@@ -1,4 +1,4 @@
-"""Python's syntax trees in a form that tree kernels can compare."""
+"""Convert syntax trees of Python to trees for tree kernels."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from unkernel.data.trees.preorder import Preorder, list_nodes
 
-# Fields for type checkers, and the `str` of interpolations, which repeats the rest of the tree.
+# Fields for type checkers, and the source text of interpolations (`str`), which repeats their subtree.
 _IGNORED_FIELDS = frozenset({"type_comment", "type_ignores", "str"})
 _DEFAULTS = {"level": 0, "is_async": 0, "simple": 1, "conversion": -1}
 # Optional children of the same kind, which need a label that tells which one is present.
 _LABELLED_FIELDS = frozenset({"lower", "upper", "step", "vararg", "kwarg", "bound", "default_value"})
 
-_NOTHING = "-"
-_LONG = "..."
+_EMPTY = "-"
+_LONG_TEXT = "..."
 _MAX_TEXT_LENGTH = 24
 _MAX_NUMBER_BITS = 64
 
@@ -50,12 +50,11 @@ def from_ast(node: ast.AST) -> Preorder:
     - A list becomes a node ``(field: item ...)``, unless it is empty. So two functions share a production
       whatever their number of statements, and an ``else`` is not a longer ``if``. A missing item is ``-``,
       such as the key in ``{**more}``.
-    - Any other child is directly below its node. Children whose role would be ambiguous get a node of
-    their
-      own: the ``lower:``, ``upper:`` and ``step:`` of a slice, the ``vararg:`` and ``kwarg:`` of a function,
+    - Any other child is directly below its node. Children whose role would be ambiguous have a separate node:
+      the ``lower:``, ``upper:`` and ``step:`` of a slice, the ``vararg:`` and ``kwarg:`` of a function,
       the ``bound:`` and ``default_value:`` of a type parameter.
-    - A constant is ``(Constant (type: text))``, with the text that ``repr`` gives, or ``...`` if that is
-      long (more than 24 characters, quotes included): docstrings are rarely repeated. In a
+    - A constant is ``(Constant (type: text))``, with the text that ``repr`` gives, or ``...`` if the text
+      is long (more than 24 characters, quotes included), because docstrings are rarely repeated. In a
       pattern, ``case None`` is ``(MatchSingleton (NoneType: None))``.
     - The contexts ``Store`` and ``Del`` are kept, as the last child: they show in a fragment of a single node
       whether a variable is set or read. ``Load``, a quarter of all nodes, is omitted.
@@ -76,10 +75,9 @@ def from_ast(node: ast.AST) -> Preorder:
     Raises
     ------
     ValueError
-        A field of a handmade node contains something other than nodes, text or numbers, or the tree contains
-        itself.
+        If a field contains something other than nodes, text or numbers, or the tree contains itself.
     TypeError
-        It is not a node.
+        If the argument is not a node.
 
     Notes
     -----
@@ -107,7 +105,7 @@ def _expand(node: _Node) -> tuple[str, list[_Node]]:
     if isinstance(node, ast.Constant | ast.MatchSingleton):
         return type(node).__name__, [_convert_constant(node)]
     children = [child for field in node._fields for child in _list_children(node, field)]
-    return type(node).__name__, children or ([_NOTHING] if node._fields else [])
+    return type(node).__name__, children or ([_EMPTY] if node._fields else [])
 
 
 def _list_children(node: ast.AST, field: str) -> Iterator[_Node]:
@@ -129,7 +127,7 @@ def _list_children(node: ast.AST, field: str) -> Iterator[_Node]:
 def _convert_item(node: ast.AST, field: str, value: Any) -> _Node:
     match value:
         case None:
-            return _NOTHING
+            return _EMPTY
         case ast.AST() | str():
             return value
         case int():
@@ -146,13 +144,13 @@ def _convert_constant(node: ast.Constant | ast.MatchSingleton) -> _Field:
 
 
 def _format_constant(value: Any) -> str:
-    """Return the text of a constant, or ``...`` if it is long; very long values are not even formatted."""
+    """Return the text of a constant, or ``...`` if the text is long; very long values are not formatted."""
     match value:
         case str() | bytes() if len(value) > _MAX_TEXT_LENGTH:
-            return _LONG
+            return _LONG_TEXT
         case int() if value.bit_length() > _MAX_NUMBER_BITS:
-            return _LONG
+            return _LONG_TEXT
         case str() | bytes() | int() | float() | complex() | None | EllipsisType():
             text = repr(value)
-            return text if len(text) <= _MAX_TEXT_LENGTH else _LONG
-    return _LONG
+            return text if len(text) <= _MAX_TEXT_LENGTH else _LONG_TEXT
+    return _LONG_TEXT

@@ -1,4 +1,4 @@
-"""Dependency trees as trees for tree kernels."""
+"""Convert dependency trees to trees for tree kernels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def from_sentence(
     - ``"loct"``, of words only: ``(=bark =dog =loudly)``
 
     The first character distinguishes the kinds of labels: a word has ``=``, a part of speech ``/``, a
-    relation ``@``. The word "root" is not the relation, nor "NOUN" the part of speech.
+    relation ``@``. So the word "root" differs from the relation, and the word "NOUN" from the part of speech.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def from_sentence(
     shape : {"grct", "lct", "loct"}, default="grct"
         Partial tree kernels suit all three, subset tree kernels only the first.
     lexical : {"lemma", "form", "lower"}, default="lemma"
-        The text of a word: its lemma (or, if it has none, its form in lower case), its form, or its form in
-        lower case.
+        The text of a word: its lemma (the form in lower case for words without a lemma), its form, or its
+        form in lower case.
     pos : {"upos", "xpos"}, default="upos"
         The part of speech.
 
@@ -58,7 +58,7 @@ def from_sentence(
     Raises
     ------
     ValueError
-        The words do not form a tree, or an argument has an unknown value.
+        If the words do not form a tree, or an argument has an unknown value.
 
     Examples
     --------
@@ -89,8 +89,8 @@ def from_sentence(
 
 
 # --- Shapes -----------------------------------------------------------------------------------------
-# Each yields the nodes as (label, number of children), parents first. On the stack, i stands for the subtree
-# of word i, and ~i for the leaves of the word itself.
+# Each function yields the nodes as (label, number of children), parents first. On the stack `waiting`, i
+# stands for the subtree of word i, and ~i for the leaves of the word i itself.
 
 _Labels = Sequence[tuple[str, str, str]]
 _Nodes = Iterator[tuple[str, int]]
@@ -161,46 +161,51 @@ def _check_choice(name: str, value: str, choices: object) -> None:
 
 
 class _Fault(NamedTuple):
-    place: int
+    """The position of a word with an invalid head, and the reason."""
+
+    position: int
     reason: str
 
 
 def _check_tree(heads: Sequence[int]) -> None:
     if not heads:
         raise ValueError("a sentence without words has no tree")
-    if fault := _find_fault(heads):
-        raise ValueError(f"word {fault.place + 1}: {fault.reason}")
+    fault = _find_fault(heads)
+    if fault:
+        raise ValueError(f"word {fault.position + 1}: {fault.reason}")
 
 
 def _find_fault(heads: Sequence[int]) -> _Fault | None:
-    """Return the reason why heads (word numbers, 0 for the root) are not a tree, with the first bad word."""
+    """Return the first word whose head (a word number, 0 for the root) is invalid; None for a tree."""
     roots = [i for i, head in enumerate(heads) if head == 0]
     for i, head in enumerate(heads):
         if not 0 <= head <= len(heads):
             return _Fault(i, f"the head {head} is not a word of the sentence, which has {len(heads)}")
     if len(roots) > 1:
         return _Fault(roots[1], f"a second root; word {roots[0] + 1} is one already (head 0)")
-    circle = _find_circle(heads)
-    return _Fault(circle[0] - 1, f"the heads form a cycle, {_format_path(circle)}") if circle else None
+    cycle = _find_cycle(heads)
+    if cycle:
+        return _Fault(cycle[0] - 1, f"the heads form a cycle, {_format_path(cycle)}")
+    return None
 
 
-def _find_circle(heads: Sequence[int]) -> list[int]:
-    """Return the words of the first cycle, from its first word on; empty if there is none."""
-    seen_from = [0] * (len(heads) + 1)  # the word from which this one was reached first
+def _find_cycle(heads: Sequence[int]) -> list[int]:
+    """Return the words of the first cycle, beginning with the smallest; empty if there is no cycle."""
+    first_start = [0] * (len(heads) + 1)  # by word: the start from which it was reached first
     for start in range(1, len(heads) + 1):
-        at = start
-        while at != 0 and not seen_from[at]:
-            seen_from[at] = start
-            at = heads[at - 1]
-        if at != 0 and seen_from[at] == start:
-            circle = [at]
-            while (at := heads[at - 1]) != circle[0]:
-                circle.append(at)
-            first = circle.index(min(circle))
-            return circle[first:] + circle[:first]
+        word = start
+        while word != 0 and not first_start[word]:
+            first_start[word] = start
+            word = heads[word - 1]
+        if word != 0 and first_start[word] == start:
+            cycle = [word]
+            while heads[cycle[-1] - 1] != cycle[0]:
+                cycle.append(heads[cycle[-1] - 1])
+            first = cycle.index(min(cycle))
+            return cycle[first:] + cycle[:first]
     return []
 
 
-def _format_path(circle: list[int]) -> str:
-    shown = [*circle, circle[0]] if len(circle) <= 8 else [*circle[:8], "..."]
+def _format_path(cycle: list[int]) -> str:
+    shown = [*cycle, cycle[0]] if len(cycle) <= 8 else [*cycle[:8], "..."]
     return " → ".join(map(str, shown))

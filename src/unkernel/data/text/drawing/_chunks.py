@@ -1,4 +1,4 @@
-"""Chunks in brackets."""
+"""Draw chunks in brackets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from unkernel.data.text.drawing._input import replace_controls
 
 
 def draw_chunks(words: Sequence[str], tags: Sequence[str]) -> str:
-    """Draw words on one line, with their chunks in brackets; tags can have any scheme.
+    """Draw words on one line, with their chunks in brackets. All tag schemes are supported.
 
     The tags B and S begin a chunk, and so does any tag (except O) after O, E, S or a tag of another type.
 
@@ -34,12 +34,15 @@ def draw_chunks(words: Sequence[str], tags: Sequence[str]) -> str:
     for word, tag, before, after in zip(words, tags, padded_tags[:-2], padded_tags[2:], strict=True):
         kind = replace_controls(tag.partition("-")[2])
         begin = f"[{kind} " if kind else "["
-        ends = tag != "O" and (after == "O" or _begins(tag, after))
-        parts.append(f"{begin if _begins(before, tag) else ''}{replace_controls(word)}{']' if ends else ''}")
+        is_end = tag != "O" and (after == "O" or _begins_chunk(tag, after))
+        text = replace_controls(word)
+        if _begins_chunk(before, tag):
+            text = begin + text
+        parts.append(f"{text}]" if is_end else text)
     return " ".join(parts)
 
 
-def _begins(before: str, tag: str) -> bool:
+def _begins_chunk(before: str, tag: str) -> bool:
     """Return whether a chunk begins with `tag`, which follows the tag `before`."""
     if tag == "O":
         return False

@@ -15,7 +15,7 @@ _DIRECTIONS = {*range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x
 
 @dataclass(frozen=True)
 class Dependencies:
-    """A sentence to draw; heads are positions from 0, ROOT or NO_HEAD."""
+    """A sentence to draw; heads are positions counted from 0, or ROOT or NO_HEAD."""
 
     words: list[str]
     heads: list[int]
@@ -23,31 +23,30 @@ class Dependencies:
     tags: list[str]
 
 
-def dependencies(words: Any, heads: Any, labels: Any, tags: Any, base: int) -> Dependencies:
+def read_dependencies(words: Any, heads: Any, labels: Any, tags: Any, base: int) -> Dependencies:
     """Check the arguments of a drawing: a sentence of a treebank, or lists."""
     if heads is None:
         if not hasattr(words, "forms"):
             raise TypeError("give a sentence of a treebank, or words and heads")
-        tags = _first_given(words.upos, words.xpos) if tags is None else tags
+        tags = _find_first_nonempty(words.upos, words.xpos) if tags is None else tags
         labels = words.deprels if labels is None else labels
         words, heads, base = words.forms, words.heads, 1
     if base not in (0, 1):
         raise ValueError(f"base must be 0 or 1, the number of the first word, got {base!r}")
     count = len(words)
-    own_labels, own_tags = (_column(column, count) for column in (labels, tags))
     return Dependencies(
         [replace_controls(str(word)) for word in words],
-        _head_positions(heads, count, base),
-        own_labels,
-        own_tags,
+        _convert_heads(heads, count, base),
+        _check_column(labels, count),
+        _check_column(tags, count),
     )
 
 
-def _first_given(*columns: list[str]) -> list[str] | None:
+def _find_first_nonempty(*columns: list[str]) -> list[str] | None:
     return next((column for column in columns if any(value != "_" for value in column)), None)
 
 
-def _column(values: Sequence[str] | None, count: int) -> list[str]:
+def _check_column(values: Sequence[str] | None, count: int) -> list[str]:
     if values is None:
         return [""] * count
     if len(values) != count:
@@ -55,14 +54,14 @@ def _column(values: Sequence[str] | None, count: int) -> list[str]:
     return ["" if value == "_" else replace_controls(str(value)) for value in values]
 
 
-def _head_positions(heads: Sequence[int], count: int, base: int) -> list[int]:
+def _convert_heads(heads: Sequence[int], count: int, base: int) -> list[int]:
     if len(heads) != count:
         raise ValueError(f"{len(heads)} heads for {count} words")
-    places = [int(head) - base for head in heads]
-    for word, place in enumerate(places):
-        if not NO_HEAD <= place < count or place == word:
+    positions = [int(head) - base for head in heads]
+    for word, position in enumerate(positions):
+        if not NO_HEAD <= position < count or position == word:
             raise ValueError(f"word {word + base}: the head {heads[word]} is not another of {count} words")
-    return places
+    return positions
 
 
 def replace_controls(text: str) -> str:
@@ -74,12 +73,12 @@ def _is_control(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or ord(character) in _DIRECTIONS
 
 
-def cells(text: str) -> int:
-    """Return the width of a text in terminal cells: East Asian characters take two, combining marks none."""
-    return sum(map(character_cells, text))
+def count_cells(text: str) -> int:
+    """Return the width of a text in terminal cells: two per East Asian character, none per combining mark."""
+    return sum(map(count_character_cells, text))
 
 
-def character_cells(character: str) -> int:
+def count_character_cells(character: str) -> int:
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

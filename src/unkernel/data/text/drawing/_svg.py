@@ -1,9 +1,9 @@
-"""Arcs over the words, as SVG.
+"""Draw dependencies as arcs over the words, in SVG.
 
 An arc goes up from the head, across, and down to the dependent, where it ends in an arrow. Shorter arcs are
-drawn first, and each arc is above all arcs that it spans. A label interrupts its arc, and words are far
-enough apart for labels. So labels never overlap. Arcs meet only where dependencies cross; there, labels move
-aside.
+drawn first, and each arc is above all arcs that it spans. A label interrupts its arc, and the distances
+between words leave space for the labels, so labels do not overlap. Arcs only meet if dependencies cross;
+labels are moved away from the crossings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from unkernel.data.text.drawing._input import ROOT, Dependencies, character_cells, dependencies
+from unkernel.data.text.drawing._input import ROOT, Dependencies, count_character_cells, read_dependencies
 
 _WORD_SIZE, _TAG_SIZE, _LABEL_SIZE = 16, 11, 12
 _LEVEL_HEIGHT = 24  # more than the height of a label
@@ -73,14 +73,14 @@ def draw_svg(
     >>> picture.startswith("<svg "), picture.count("<path ")
     (True, 4)
     """
-    sentence = dependencies(words, heads, labels, tags, base)
+    sentence = read_dependencies(words, heads, labels, tags, base)
     return _Picture(sentence).svg()
 
 
 class _Picture:
     def __init__(self, sentence: Dependencies) -> None:
         self._sentence = sentence
-        self._arcs = _arcs(sentence)
+        self._arcs = _list_arcs(sentence)
         self._roots = [word for word, head in enumerate(sentence.heads) if head == ROOT]
         self._levels = max((arc.level for arc in self._arcs), default=0) + bool(self._roots)
         self._base = _MARGIN + _LABEL_SIZE / 2 + self._levels * _LEVEL_HEIGHT
@@ -93,13 +93,13 @@ class _Picture:
         texts = zip(sentence.words, sentence.tags, strict=True)
         halves = [max(_width(word, _WORD_SIZE), _width(tag, _TAG_SIZE)) / 2 for word, tag in texts]
         self._halves = [max(pair) for pair in zip(halves, reach, strict=True)]
-        self._x = self._centres()
-        self._middles = {arc: self._middle_of_label(arc) for arc in self._arcs}
+        self._x = self._place_words()
+        self._middles = {arc: self._place_label(arc) for arc in self._arcs}
 
     def svg(self) -> str:
-        width = (
-            self._x[-1] + max(self._halves[-1], self._root_half(len(self._x) - 1)) + _MARGIN if self._x else 0
-        )
+        width = 0.0
+        if self._x:
+            width = self._x[-1] + max(self._halves[-1], self._root_half(len(self._x) - 1)) + _MARGIN
         height = self._base + _WORD_SIZE + 6 + (_TAG_SIZE + 4 if any(self._sentence.tags) else 0) + _MARGIN
         title = _text(" ".join(self._sentence.words))
         parts = [
@@ -132,32 +132,34 @@ class _Picture:
             legs_of[last].append((-1 / arc.level, arc))
         for word, legs in enumerate(legs_of):
             self._legs_of_word.append([])
-            for place, (_, leg_arc) in enumerate(sorted(legs, key=lambda leg: leg[0])):
-                offset = (place - (len(legs) - 1) / 2) * _LEG_SPACING
+            for position, (_, leg_arc) in enumerate(sorted(legs, key=lambda leg: leg[0])):
+                offset = (position - (len(legs) - 1) / 2) * _LEG_SPACING
                 self._legs_of_word[word].append((self._levels if leg_arc is None else leg_arc.level, offset))
                 if leg_arc is None:
                     self._root_offsets[word] = offset
                 else:
                     self._offsets[leg_arc, word] = offset
 
-    def _centres(self) -> list[float]:
-        """Return the middle of each word, as far left as earlier words and labels allow."""
+    def _place_words(self) -> list[float]:
+        """Return the x of the middle of each word, the smallest that earlier words and labels allow."""
         arcs_to: list[list[_Arc]] = [[] for _ in self._sentence.words]
         for arc in self._arcs:
             arcs_to[arc.ends[1]].append(arc)
         x: list[float] = []
         last_root = -1
         for word, half in enumerate(self._halves):
-            least = _MARGIN + half if word == 0 else x[-1] + self._halves[word - 1] + half + _WORD_GAP
+            leftmost = _MARGIN + half if word == 0 else x[-1] + self._halves[word - 1] + half + _WORD_GAP
             for arc in arcs_to[word]:
-                room = _width(arc.label, _LABEL_SIZE) + 2 * _CORNER + 8
+                label_width = _width(arc.label, _LABEL_SIZE) + 2 * _CORNER + 8
                 other = arc.ends[0]
-                least = max(least, x[other] + self._offsets[arc, other] - self._offsets[arc, word] + room)
+                leftmost = max(
+                    leftmost, x[other] + self._offsets[arc, other] - self._offsets[arc, word] + label_width
+                )
             if word in self._root_offsets:
                 before = x[last_root] + self._root_half(last_root) + _WORD_GAP if last_root >= 0 else _MARGIN
-                least = max(least, before + self._root_half(word))
+                leftmost = max(leftmost, before + self._root_half(word))
                 last_root = word
-            x.append(least)
+            x.append(leftmost)
         return x
 
     def _root_half(self, word: int) -> float:
@@ -166,17 +168,17 @@ class _Picture:
             return 0.0
         return _width(self._sentence.labels[word], _LABEL_SIZE) / 2 + abs(self._root_offsets[word])
 
-    def _middle_of_label(self, arc: _Arc) -> float:
-        """Return the middle of the arc, or a place beside it if legs of other arcs would cross the label."""
+    def _place_label(self, arc: _Arc) -> float:
+        """Return the x of an arc's label: near the middle, where no leg of another arc crosses the label."""
         begin, end = sorted((self._leg(arc, arc.head), self._leg(arc, arc.dependent)))
         half, middle = _width(arc.label, _LABEL_SIZE) / 2 + 4, (begin + end) / 2
-        walls = [begin + _CORNER, *self._legs_through(arc), end - _CORNER]
-        rooms = [(left + half, right - half) for left, right in itertools.pairwise(walls)]
-        places = [min(max(middle, least), most) for least, most in rooms if least <= most]
-        return min(places, key=lambda place: abs(place - middle), default=middle)
+        walls = [begin + _CORNER, *self._find_crossing_legs(arc), end - _CORNER]
+        gaps = [(left + half, right - half) for left, right in itertools.pairwise(walls)]
+        candidates = [min(max(middle, left), right) for left, right in gaps if left <= right]
+        return min(candidates, key=lambda x: abs(x - middle), default=middle)
 
-    def _legs_through(self, arc: _Arc) -> list[float]:
-        """Return the places where legs of higher arcs, and of roots, cross the arc."""
+    def _find_crossing_legs(self, arc: _Arc) -> list[float]:
+        """Return the x of the legs of higher arcs, and of roots, that cross the arc."""
         first, last = arc.ends
         crossing = np.flatnonzero(self._tops[first + 1 : last] > arc.level) + first + 1
         if not arc.label or len(crossing) > _MAX_CROSSINGS:
@@ -230,7 +232,7 @@ class _Picture:
             yield _text_element(x, self._base + _WORD_SIZE + _TAG_SIZE + 8, tag)
 
 
-def _arcs(sentence: Dependencies) -> list[_Arc]:
+def _list_arcs(sentence: Dependencies) -> list[_Arc]:
     """Return the arcs, shorter arcs first; each arc is one level above the highest arc that it spans."""
     ends = [(min(word, head), max(word, head), word) for word, head in enumerate(sentence.heads) if head >= 0]
     skyline = np.zeros(len(sentence.words), np.int64)  # the highest level over the gap after each word
@@ -249,10 +251,12 @@ def _width(text: str, size: float) -> float:
 
 def _relative_width(character: str) -> float:
     if not character.isascii():
-        return (0.0, 0.68, 1.05)[character_cells(character)]
+        return (0.0, 0.68, 1.05)[count_character_cells(character)]
     if character in _NARROW:
         return 0.38
-    return 0.95 if character in _WIDE else 0.72 if character.isupper() else 0.6
+    if character in _WIDE:
+        return 0.95
+    return 0.72 if character.isupper() else 0.6
 
 
 def _text(text: str) -> str:

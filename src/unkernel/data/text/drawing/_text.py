@@ -1,4 +1,4 @@
-"""Trees for the terminal.
+"""Draw dependency trees for the terminal.
 
 Words are listed from top to bottom. A word with dependents has a vertical bar, which spans the word and all
 its dependents. A horizontal line leads to each word: from the bar of its head, through its own bar. The bars
@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from unkernel.data.text.drawing._input import ROOT, Dependencies, cells, character_cells, dependencies
+from unkernel.data.text.drawing._input import (
+    ROOT,
+    Dependencies,
+    count_cells,
+    count_character_cells,
+    read_dependencies,
+)
 
 # Box-drawing characters, by the sides to which they connect: up, down, left, right.
 _JOINTS = {
@@ -21,7 +27,7 @@ _JOINTS = {
     (True, False, True, True): "┴",
     (True, True, True, True): "┼",
 }
-_MAX_LEVELS = 60  # heads that need more levels are given by their numbers
+_MAX_LEVELS = 60  # for trees with more levels, some heads are shown by their numbers
 _ELLIPSIS = "…"
 
 
@@ -36,7 +42,7 @@ def draw_text(
 ) -> str:
     """Draw a dependency tree for the terminal: one word per line, its head to the left.
 
-    If an arc does not fit, or is part of a cycle, the number of the head is given instead (``← 7``).
+    If an arc does not fit, or is part of a cycle, the number of the head is shown instead (``← 7``).
 
     Parameters
     ----------
@@ -45,7 +51,7 @@ def draw_text(
     heads : sequence of int, optional
         Numbers of words.
     labels, tags : sequence of str, optional
-        Relations and parts of speech; ``_`` is none.
+        Relations and parts of speech; ``_`` means that there is none.
     base : {1, 0}, default=1
         The number of the first word. Roots have the head ``base - 1``, words without a head ``base - 2``.
     width : int, optional
@@ -67,47 +73,48 @@ def draw_text(
     """
     if width is not None and width < 1:
         raise ValueError(f"width must be positive, got {width}")
-    sentence = dependencies(words, heads, labels, tags, base)
-    most = _MAX_LEVELS if width is None else max(0, min(_MAX_LEVELS, width // 4 - 1))
-    bars = _bars(sentence.heads, most)
+    sentence = read_dependencies(words, heads, labels, tags, base)
+    max_levels = _MAX_LEVELS if width is None else max(0, min(_MAX_LEVELS, width // 4 - 1))
+    bars = _compute_bars(sentence.heads, max_levels)
     trunks = _Grid(sentence.heads, bars).lines()
-    text = _columns(
-        sentence, bars, base, None if width is None else width - len(trunks[0]) if trunks else None
-    )
-    lines = (f"{trunk} {rest}".rstrip() for trunk, rest in zip(trunks, text, strict=True))
-    return "".join(f"{line if width is None else _cut(line, width)}\n" for line in lines)
+    text_width = width - len(trunks[0]) if width is not None and trunks else None
+    texts = _format_columns(sentence, bars, base, text_width)
+    lines = [f"{trunk} {text}".rstrip() for trunk, text in zip(trunks, texts, strict=True)]
+    if width is not None:
+        lines = [_truncate(line, width) for line in lines]
+    return "".join(f"{line}\n" for line in lines)
 
 
 # --- Bars -------------------------------------------------------------------------------------------
 
 
-def _bars(heads: list[int], most: int) -> dict[int, int]:
-    """Return the level of each word's bar, counted from the words; omit bars that cannot be drawn."""
-    spans = _spans(heads)
+def _compute_bars(heads: list[int], max_levels: int) -> dict[int, int]:
+    """Return the level of each word's bar, 0 next to the words, without bars that cannot be drawn."""
+    spans = _list_spans(heads)
     levels: dict[int, int] = {}
-    taken = [bytearray(len(heads)) for _ in range(most)]
-    for word in _dependents_first(heads):
+    is_occupied = [bytearray(len(heads)) for _ in range(max_levels)]
+    for word in _sort_dependents_first(heads):
         if word in spans:
-            below = [other for other in spans[word][2] if other in spans]
-            if all(other in levels for other in below):
-                lowest = max((levels[other] for other in below), default=-1) + 1
-                _place(word, spans[word][:2], lowest, taken, levels)
+            dependent_bars = [dependent for dependent in spans[word][2] if dependent in spans]
+            if all(dependent in levels for dependent in dependent_bars):
+                lowest = max((levels[dependent] for dependent in dependent_bars), default=-1) + 1
+                _place_bar(word, spans[word][:2], lowest, is_occupied, levels)
     return levels
 
 
-def _place(
-    word: int, span: tuple[int, int], lowest: int, taken: list[bytearray], levels: dict[int, int]
+def _place_bar(
+    word: int, span: tuple[int, int], lowest: int, is_occupied: list[bytearray], levels: dict[int, int]
 ) -> None:
-    """Put a bar on the lowest level that is free in its rows; without crossings, this is the first level."""
+    """Put a bar on the first level from `lowest` on that is free in the rows of the bar, if any."""
     first, last = span
-    for level in range(lowest, len(taken)):
-        if taken[level].find(1, first, last + 1) < 0:
-            taken[level][first : last + 1] = bytes([1]) * (last + 1 - first)
+    for level in range(lowest, len(is_occupied)):
+        if is_occupied[level].find(1, first, last + 1) < 0:
+            is_occupied[level][first : last + 1] = bytes([1]) * (last + 1 - first)
             levels[word] = level
             return
 
 
-def _spans(heads: list[int]) -> dict[int, tuple[int, int, list[int]]]:
+def _list_spans(heads: list[int]) -> dict[int, tuple[int, int, list[int]]]:
     """Return, for each word with dependents, the first and last row of its bar, and the dependents."""
     dependents: dict[int, list[int]] = {}
     for word, head in enumerate(heads):
@@ -116,18 +123,18 @@ def _spans(heads: list[int]) -> dict[int, tuple[int, int, list[int]]]:
     return {head: (min(head, words[0]), max(head, words[-1]), words) for head, words in dependents.items()}
 
 
-def _dependents_first(heads: list[int]) -> list[int]:
-    """Return the words, heads after their dependents, without words in cycles and their ancestors."""
-    waiting_for = [0] * len(heads)
+def _sort_dependents_first(heads: list[int]) -> list[int]:
+    """Return the words so that heads follow their dependents; omit words of cycles and their ancestors."""
+    n_waiting = [0] * len(heads)
     for head in heads:
         if head >= 0:
-            waiting_for[head] += 1
-    ready = [word for word, count in enumerate(waiting_for) if count == 0]
+            n_waiting[head] += 1
+    ready = [word for word, count in enumerate(n_waiting) if count == 0]
     for word in ready:
         head = heads[word]
         if head >= 0:
-            waiting_for[head] -= 1
-            if waiting_for[head] == 0:
+            n_waiting[head] -= 1
+            if n_waiting[head] == 0:
                 ready.append(head)
     return ready
 
@@ -147,7 +154,7 @@ class _Grid:
     def lines(self) -> list[str]:
         for word in range(len(self._heads)):
             self._line_to(word)
-        for head, (first, last, dependents) in _spans(self._heads).items():
+        for head, (first, last, dependents) in _list_spans(self._heads).items():
             if head in self._bars:
                 self._bar(head, first, last, dependents)
         return ["".join(row) for row in self._rows]
@@ -177,36 +184,36 @@ class _Grid:
 # --- Words ------------------------------------------------------------------------------------------
 
 
-def _columns(sentence: Dependencies, bars: dict[int, int], base: int, width: int | None) -> list[str]:
+def _format_columns(sentence: Dependencies, bars: dict[int, int], base: int, width: int | None) -> list[str]:
     """Return the lines of words, tags and relations; words that do not fit are truncated."""
     notes = [f"← {head + base}" if head >= 0 and head not in bars else "" for head in sentence.heads]
-    are_named = any(notes)
-    numbers = [f"{word + base}" if are_named else "" for word in range(len(notes))]
-    others = [column for column in (sentence.tags, sentence.labels, notes) if any(column)]
+    has_notes = any(notes)
+    numbers = [f"{word + base}" if has_notes else "" for word in range(len(notes))]
+    annotation_columns = [column for column in (sentence.tags, sentence.labels, notes) if any(column)]
     words = sentence.words
     if width is not None:
-        used = sum(_widest(column) + 2 for column in (numbers, *others) if any(column))
-        words = [_cut(word, max(width - used - 1, 4)) for word in words]
-    padded = [_padded(column) for column in (numbers, words, *others) if any(column)]
+        used_width = sum(_find_width(column) + 2 for column in (numbers, *annotation_columns) if any(column))
+        words = [_truncate(word, max(width - used_width - 1, 4)) for word in words]
+    padded = [_pad(column) for column in (numbers, words, *annotation_columns) if any(column)]
     return ["  ".join(row) for row in zip(*padded, strict=True)] if padded else [""] * len(notes)
 
 
-def _widest(column: list[str]) -> int:
-    return max(map(cells, column), default=0)
+def _find_width(column: list[str]) -> int:
+    return max(map(count_cells, column), default=0)
 
 
-def _padded(column: list[str]) -> list[str]:
-    widest = _widest(column)
-    return [value + " " * (widest - cells(value)) for value in column]
+def _pad(column: list[str]) -> list[str]:
+    widest = _find_width(column)
+    return [value + " " * (widest - count_cells(value)) for value in column]
 
 
-def _cut(text: str, width: int) -> str:
-    if cells(text) <= width:
+def _truncate(text: str, width: int) -> str:
+    if count_cells(text) <= width:
         return text
-    kept, used = [], 1  # the ellipsis
+    characters, used_width = [], 1  # the ellipsis
     for character in text:
-        used += character_cells(character)
-        if used > width:
+        used_width += count_character_cells(character)
+        if used_width > width:
             break
-        kept.append(character)
-    return "".join(kept) + _ELLIPSIS
+        characters.append(character)
+    return "".join(characters) + _ELLIPSIS
