@@ -18,11 +18,11 @@ from unkernel.distributed.cluster.workers import wait_for_worker
 
 
 def cluster_constraints(local: Any, *dropped: str) -> dict[str, list[Any]]:
-    """Return the constraints of a local estimator's parameters, without `dropped` parameters, and with
-    ``client``.
-    """
-    kept = {name: allowed for name, allowed in local._parameter_constraints.items() if name not in dropped}
-    return kept | {"client": "no_validation"}
+    """Return the parameter constraints of a local estimator without `dropped` parameters, plus ``client``."""
+    constraints = local._parameter_constraints.items()
+    return {name: allowed for name, allowed in constraints if name not in dropped} | {
+        "client": "no_validation"
+    }
 
 
 class _Columns:
@@ -33,7 +33,7 @@ class _Columns:
 
 
 class OnCluster:
-    """Finds the client, and has the workers pack their rows into parts.
+    """Base of estimators on a cluster: finds the client, and makes the workers pack their rows into parts.
 
     Parameters
     ----------
@@ -52,16 +52,16 @@ class OnCluster:
         Number of requests repeated because a worker was lost.
     """
 
-    # Of several parts per worker, some can move to workers that join later. One part is better for learners
-    # with a high cost per part.
+    # With several parts per worker, some of them can move to workers that join later. One part per worker is
+    # better for learners with a high cost per part.
     _max_parts_per_worker: ClassVar[int] = 1
 
     def _get_client(self) -> Client:
-        given: Client | None = self.client  # type: ignore[attr-defined]
-        if given is not None and not isinstance(given, Client):
-            raise TypeError(f"client must be a distributed.Client, or None for the last one, got {given!r}")
-        if given is not None:
-            return given
+        client: Client | None = self.client  # type: ignore[attr-defined]
+        if client is not None and not isinstance(client, Client):
+            raise TypeError(f"client must be a distributed.Client, or None for the last one, got {client!r}")
+        if client is not None:
+            return client
         try:
             return default_client()
         except ValueError:
@@ -70,18 +70,18 @@ class OnCluster:
             ) from None
 
     def _gather_blocks(
-        self, X: Any, beside: dict[str, Any], zero_based: Any, *, identify: bool
+        self, X: Any, targets: dict[str, Any], zero_based: Any, *, identify: bool
     ) -> tuple[Sources, GatheredBlocks]:
-        """Gather the rows on the workers, with fingerprints if they must be identified."""
+        """Gather the rows on the workers; with `identify`, compute fingerprints of the rows."""
         client = self._get_client()
         wait_for_worker(client)
-        sources = open_sources(client, X, beside, zero_based, self._max_parts_per_worker)
+        sources = open_sources(client, X, targets, zero_based, self._max_parts_per_worker)
         return sources, gather_blocks(client, sources, identify, self._max_parts_per_worker)
 
-    def _merge_labels(self, gathered: GatheredBlocks, of_files: bool) -> tuple[Any, Any]:
-        """Return the checked distinct labels, and the total weight of each label's rows."""
+    def _merge_labels(self, gathered: GatheredBlocks, from_files: bool) -> tuple[Any, Any]:
+        """Return the distinct labels, and the total weight of the rows of each label."""
         labels, totals, _ = merge_labels(gathered.surveys)
-        labels = to_whole_labels(labels) if of_files else labels
+        labels = to_whole_labels(labels) if from_files else labels
         check_classification_targets(labels)
         return labels, totals
 

@@ -1,4 +1,4 @@
-"""Docstrings of estimators on a cluster: each states its differences; other classes supply the rest."""
+"""Complete the docstrings of estimators on a cluster by entries of the local estimators."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def complete_docs(*others: type, without: tuple[str, ...] = ()) -> Callable[[_Es
     def complete(estimator: _Estimator) -> _Estimator:
         if estimator.__doc__ is None:  # with python -OO
             return estimator
-        own = _read_sections(estimator)
+        sections = _read_sections(estimator)
         for title in ("Parameters", "Attributes"):
             entries: dict[str, str] = {}
             for owner in others:
                 entries |= _read_entries(_read_sections(owner).get(title, ""))
             entries = {name: entry for name, entry in entries.items() if name not in without}
-            entries |= _read_entries(own.get(title, ""))
+            entries |= _read_entries(sections.get(title, ""))
             if title == "Parameters":
                 entries = {name: entries[name] for name in inspect.signature(estimator).parameters}
-            own[title] = "".join(entries.values()) + "\n"
-        summary = own.pop("")
-        text = [f"{title}\n{'-' * len(title)}\n{body}" for title, body in own.items()]
+            sections[title] = "".join(entries.values()) + "\n"
+        summary = sections.pop("")
+        text = [f"{title}\n{'-' * len(title)}\n{body}" for title, body in sections.items()]
         estimator.__doc__ = (summary + "".join(text)).rstrip() + "\n"
         return estimator
 
@@ -42,8 +42,8 @@ def complete_docs(*others: type, without: tuple[str, ...] = ()) -> Callable[[_Es
 
 def _read_sections(owner: Any) -> dict[str, str]:
     """Return the sections of a docstring by title; the text before them has an empty title."""
-    first, *others = _TITLE.split(inspect.cleandoc(owner.__doc__) + "\n")
-    return {"": first} | dict(zip(others[::2], others[1::2], strict=True))
+    first, *titles_and_bodies = _TITLE.split(inspect.cleandoc(owner.__doc__) + "\n")
+    return {"": first} | dict(zip(titles_and_bodies[::2], titles_and_bodies[1::2], strict=True))
 
 
 def _read_entries(section: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reference.drawings import heads_of
 from unkernel.data import ChunkCorpus, Treebank, read_bunsetsu
 from unkernel.data.text.drawing import draw_chunks, draw_svg, draw_text
-from unkernel.data.text.drawing._input import cells
+from unkernel.data.text.drawing._input import count_cells
 from unkernel.data.text.drawing._svg import _CORNER, _LABEL_SIZE, _WORD_SIZE, _width
 
 HEARING = (
@@ -73,7 +73,7 @@ def test_east_asian_words_and_heads_from_0():
 
 
 def test_combining_marks_take_no_cell():
-    assert cells("e\u0301") == 1
+    assert count_cells("e\u0301") == 1
     assert draw_text(["e\u0301", "ab"], [2, 0], ["x", "y"]) == "  ╭─ e\u0301   x\n──┴─ ab  y\n"
 
 
@@ -103,7 +103,7 @@ def test_every_line_has_its_word_and_fits(heads, width, data):
     words, labels, tags = (data.draw(column) for _ in range(3))
     lines = draw_text(words, heads, labels, tags, width=width).split("\n")
     assert len(lines) == len(heads) + 1
-    assert all(cells(line) <= width for line in lines)
+    assert all(count_cells(line) <= width for line in lines)
 
 
 def test_control_characters_do_not_reach_the_terminal():

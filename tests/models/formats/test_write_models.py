@@ -191,9 +191,17 @@ def test_paths_are_compressed_and_formats_are_found(tmp_path):
 REFUSED = {
     "no format": (make_model(), {}, "say which format"),
     "unknown format": (make_model(), {"format": "onnx"}, "format must be one of"),
-    "classes unknown": (make_model(origin={}), {"format": "libsvm"}, "which class each support vector"),
-    "wrong counts": (make_model(origin={"nr_sv": [7, 0, 0]}), {"format": "libsvm"}, "which class each"),
-    "odd counts": (make_model(origin={"nr_sv": "7"}), {"format": "libsvm"}, "which class each"),
+    "classes unknown": (
+        make_model(origin={}),
+        {"format": "libsvm"},
+        "not store the class of each support vector",
+    ),
+    "wrong counts": (
+        make_model(origin={"nr_sv": [7, 0, 0]}),
+        {"format": "libsvm"},
+        "not store the class of each",
+    ),
+    "odd counts": (make_model(origin={"nr_sv": "7"}), {"format": "libsvm"}, "not store the class of each"),
     "one against the rest": (make_model(scheme="one_vs_rest"), {"format": "libsvm"}, "one against the rest"),
     "texts as labels": (make_model(classes=["a", "b"]), {"format": "libsvm"}, "integers of 32 bits"),
     "fractions as labels": (make_model(classes=[0.5, 1]), {"format": "libsvm"}, "integers of 32 bits"),

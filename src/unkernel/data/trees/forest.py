@@ -22,7 +22,7 @@ from unkernel.data.trees.preorder import Preorder
 Roots = NDArray[np.int32]
 _NO_TREE = -1
 _EXTENDING = threading.Lock()
-_FREE_TEXT_BYTES = 1 << 12  # of each tree's text, not subject to the limit
+_FREE_TEXT_BYTES = 1 << 12  # bytes of the text of each tree that do not count towards the limit
 _ONLY_CHANNEL = "0"  # name of the channel if the caller gives none
 
 
@@ -56,14 +56,14 @@ class Forest:
     trees : iterable of trees, or mapping of str to iterables of trees, default=()
         A tree is a string in brackets, an ``nltk.Tree``, an ``ast`` node, a sentence of
         :func:`~unkernel.read_conllu` (converted to a GRCT), or an example of another forest. A mapping gives
-        each example several trees, one per *channel*. None means that an example has no tree (there).
+        each example several trees, one per *channel*. None means that an example has no tree in the channel.
     vectors : array or sparse matrix, or mapping of str to such, default=None
         One vector per example, to be combined with the trees.
 
     Attributes
     ----------
     features : list of str or None
-        Names of the columns of the vectors, if the file had names.
+        Names of the columns of the vectors; None if the columns have no names.
 
     See Also
     --------
@@ -81,13 +81,13 @@ class Forest:
     """
 
     def __init__(self, trees: Any = (), *, vectors: Any = None) -> None:
-        given = trees if isinstance(trees, Mapping) else {_ONLY_CHANNEL: trees}
+        tree_channels = trees if isinstance(trees, Mapping) else {_ONLY_CHANNEL: trees}
+        vector_channels = {} if vectors is None else vectors
+        if not isinstance(vector_channels, Mapping):
+            vector_channels = {_ONLY_CHANNEL: vectors}
         self._table = SubtreeTable()
-        self._trees: dict[str, Roots] = {str(name): self._add(channel) for name, channel in given.items()}
-        named = (
-            vectors if isinstance(vectors, Mapping) else {} if vectors is None else {_ONLY_CHANNEL: vectors}
-        )
-        self._vectors = {str(name): _check_vectors(matrix) for name, matrix in named.items()}
+        self._trees: dict[str, Roots] = {str(name): self._add(roots) for name, roots in tree_channels.items()}
+        self._vectors = {str(name): _check_vectors(matrix) for name, matrix in vector_channels.items()}
         self.features: list[str] | None = None
         self._check()
 
@@ -141,24 +141,24 @@ class Forest:
         return next((len(vectors.present) for vectors in self._vectors.values()), 0)
 
     @overload
-    def __getitem__(self, places: int | np.integer[Any]) -> TreeExample: ...
+    def __getitem__(self, selection: int | np.integer[Any]) -> TreeExample: ...
 
     @overload
-    def __getitem__(self, places: slice | Sequence[int] | NDArray[Any]) -> Forest: ...
+    def __getitem__(self, selection: slice | Sequence[int] | NDArray[Any]) -> Forest: ...
 
-    def __getitem__(self, places: Any) -> Forest | TreeExample:
-        if isinstance(places, int | np.integer) and not isinstance(places, bool):
-            if not -len(self) <= places < len(self):
-                raise IndexError(f"example {places} of {len(self)}")
-            return TreeExample(self, int(places) % len(self))
-        if not isinstance(places, slice):
-            places = np.asarray(places)
-            if places.ndim != 1 or (places.size and places.dtype.kind not in "biu"):
+    def __getitem__(self, selection: Any) -> Forest | TreeExample:
+        if isinstance(selection, int | np.integer) and not isinstance(selection, bool):
+            if not -len(self) <= selection < len(self):
+                raise IndexError(f"example {selection} of {len(self)}")
+            return TreeExample(self, int(selection) % len(self))
+        if not isinstance(selection, slice):
+            selection = np.asarray(selection)
+            if selection.ndim != 1 or (selection.size and selection.dtype.kind not in "biu"):
                 raise IndexError("examples are selected by a number, a slice, a list of numbers or a mask")
-            if places.size == 0:
-                places = places.astype(np.intp)
-        trees = {name: roots[places] for name, roots in self._trees.items()}
-        vectors = {name: channel[places] for name, channel in self._vectors.items()}
+            if selection.size == 0:
+                selection = selection.astype(np.intp)
+        trees = {name: roots[selection] for name, roots in self._trees.items()}
+        vectors = {name: channel[selection] for name, channel in self._vectors.items()}
         return self._of(self._table, trees, vectors, self.features)
 
     def __iter__(self) -> Iterator[TreeExample]:
@@ -282,7 +282,7 @@ class Forest:
         Returns
         -------
         list of ndarray of int32
-            For each channel of the other forest, the roots of this one.
+            For each channel of the other forest, the roots of the trees of this forest.
         """
         if len(self._trees) == 1 and len(other._trees) == 1:
             return list(self._trees.values())
@@ -303,18 +303,18 @@ class Forest:
         Returns
         -------
         list of Vectors or None
-            For each channel, the vectors; None if this forest has none there.
+            For each channel, the vectors; None for channels that this forest lacks.
         """
         if every or (len(self._vectors) == 1 and len(other._vectors) == 1):
             return [self._with_columns_of(other, vectors) for vectors in self._vectors.values()]
         _check_other_names("vectors", list(self._vectors), list(other._vectors))
-        own = [self._vectors.get(name) for name in other._vectors]
-        return [None if vectors is None else self._with_columns_of(other, vectors) for vectors in own]
+        channels = [self._vectors.get(name) for name in other._vectors]
+        return [None if vectors is None else self._with_columns_of(other, vectors) for vectors in channels]
 
     def _with_columns_of(self, other: Forest, vectors: Vectors) -> Vectors:
         """Return vectors with named features in the columns that these names have in another forest.
 
-        Unknown names get additional columns: they match nothing, but count for norms.
+        Names that the other forest lacks get additional columns, which only affect norms.
         """
         if self is other or self.features == other.features:
             return vectors
@@ -322,10 +322,12 @@ class Forest:
             raise ValueError(
                 "features have names on one side and numbers on the other: both must have the same"
             )
-        known = {name: column for column, name in enumerate(other.features)}
-        columns = np.array([known.setdefault(name, len(known)) for name in self.features], dtype=np.int32)
+        column_of = {name: column for column, name in enumerate(other.features)}
+        columns = np.array(
+            [column_of.setdefault(name, len(column_of)) for name in self.features], dtype=np.int32
+        )
         matrix = vectors.matrix
-        moved = CsrRows.of(matrix.indptr, columns[matrix.indices], matrix.data, len(known))
+        moved = CsrRows.of(matrix.indptr, columns[matrix.indices], matrix.data, len(column_of))
         return Vectors(moved.sort_columns(), vectors.present)
 
     # --- Adding ---------------------------------------------------------------------------------------
@@ -338,9 +340,9 @@ class Forest:
         if trees and all(isinstance(tree, str) for tree in trees):
             return np.asarray(self._table.add_brackets([str(tree) for tree in trees], first))
         roots = np.full(len(trees), _NO_TREE, np.int32)
-        for place, tree in enumerate(trees):
+        for index, tree in enumerate(trees):
             if tree is not None:
-                roots[place] = self._add_one(tree, first + place)
+                roots[index] = self._add_one(tree, first + index)
         return roots
 
     def _add_one(self, tree: Any, place: int) -> int:
@@ -360,15 +362,15 @@ class Forest:
 def bracket_texts(table: SubtreeTable, roots: Iterable[int], *, bracket_leaves: bool) -> list[str]:
     """Return the trees with these roots as text; a missing tree is the empty string.
 
-    Texts that are too long for their table raise a ``ValueError``: repeated subtrees are stored once, so a
-    few nodes can stand for a tree that exceeds any memory.
+    Texts that are too long for the size of the table raise a ``ValueError``, because repeated subtrees are
+    stored once, so that a table of a few nodes can describe a tree of any size.
     """
     texts: list[str] = []
-    left = int(table.longest_text)
+    bytes_left = int(table.longest_text)
     for root in roots:
         text = table.brackets(int(root), bracket_leaves)
-        left -= max(len(text) - _FREE_TEXT_BYTES, 0)
-        if left < 0:
+        bytes_left -= max(len(text) - _FREE_TEXT_BYTES, 0)
+        if bytes_left < 0:
             raise ValueError(
                 f"the trees cannot be written: after {len(texts)} of them, their text is longer than "
                 f"{int(table.longest_text):,} bytes, as they repeat the same subtrees very often"
@@ -431,9 +433,9 @@ class TreeExample:
 
 
 def as_forest(trees: Any, first: int = 0) -> Forest:
-    """Return trees as a forest; a forest is returned unchanged, examples of one forest as a part of it.
+    """Return trees as a forest; a forest is returned unchanged, and its examples as a selection of it.
 
-    Errors count trees from `first` on, for lists that are parts of others.
+    Error messages count trees from `first` on.
     """
     if isinstance(trees, Forest):
         return trees
@@ -444,14 +446,14 @@ def as_forest(trees: Any, first: int = 0) -> Forest:
     trees = list(trees)
     if not trees:
         raise ValueError("there are no trees")
-    for place, tree in enumerate(trees, first):
+    for index, tree in enumerate(trees, first):
         if tree is None:
-            raise ValueError(f"trees[{place}] is None, not a tree; give a Forest if examples have no tree")
-    start = trees[0]
-    if isinstance(start, TreeExample) and all(
-        isinstance(tree, TreeExample) and tree.forest is start.forest for tree in trees
+            raise ValueError(f"trees[{index}] is None, not a tree; give a Forest if examples have no tree")
+    example = trees[0]
+    if isinstance(example, TreeExample) and all(
+        isinstance(tree, TreeExample) and tree.forest is example.forest for tree in trees
     ):
-        return start.forest[np.array([tree.place for tree in trees], np.intp)]
+        return example.forest[np.array([tree.place for tree in trees], np.intp)]
     forest = Forest()
     forest._trees[_ONLY_CHANNEL] = forest._add(trees, first)
     return forest
@@ -462,12 +464,12 @@ def has_trees(forest: Forest) -> bool:
     return any(bool((roots != _NO_TREE).any()) for roots in forest.trees.values())
 
 
-def _check_other_names(what: str, own: list[str], others: list[str]) -> None:
-    """Check names of channels: some may be missing, but if there are also new ones, a name is wrong."""
-    if set(own) - set(others) and set(others) - set(own):
+def _check_other_names(kind: str, names: list[str], other_names: list[str]) -> None:
+    """Raise an error if each of two forests has channels that the other lacks; then a name is wrong."""
+    if set(names) - set(other_names) and set(other_names) - set(names):
         raise ValueError(
-            f"the {what} are called {', '.join(own)} on one side and {', '.join(others)} on the other: give "
-            "both the same names"
+            f"the {kind} are called {', '.join(names)} on one side and {', '.join(other_names)} on the "
+            "other: give both the same names"
         )
 
 

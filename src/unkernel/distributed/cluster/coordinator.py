@@ -1,6 +1,4 @@
-"""The client's side of a cluster: sends requests to the parts on all workers, and sums or lists the
-results.
-"""
+"""Send requests to the parts on all workers of a cluster, and sum or list the results on the client."""
 
 from __future__ import annotations
 
@@ -28,13 +26,13 @@ from unkernel.distributed.cluster.workers import (
     wait_until_done,
 )
 
-Arguments = Callable[[int], tuple[Any, ...]]  # maps a part's number to the task's arguments after the part
+Arguments = Callable[[int], tuple[Any, ...]]  # maps the number of a part to further arguments of the task
 Merge = Callable[..., Any]  # merges several answers into one
 WorkerFutures = dict[str, Future]  # futures by worker
 Restore = Callable[[Sequence[int]], None]  # restores the lost state of parts
 
-_TREE_FAN_OUT = 4  # of the trees that broadcast weights and sum gradients
-_MAX_BYTES_BY_CLIENT = 1 << 23  # larger weights and gradients are sent along a tree
+_TREE_FAN_OUT = 4  # fan-out of the trees of workers that broadcast weights and sum gradients
+_MAX_BYTES_BY_CLIENT = 1 << 23  # larger sums of vectors are computed along a tree of workers
 _MAX_BYTES_WITH_TASKS = 1 << 18  # smaller weights are sent with each task
 
 
@@ -61,15 +59,15 @@ class Cluster:
 
     @property
     def places(self) -> list[str]:
-        """Return the worker of each part."""
+        """The worker of each part."""
         return self._placement.places
 
     @property
     def workers(self) -> list[str]:
-        """Return the workers with parts, in the order of the parts."""
+        """The workers with parts, in the order of the parts."""
         return list(dict.fromkeys(self.places))
 
-    def parts_by_worker(self, parts: Sequence[int] | None = None) -> dict[str, list[int]]:
+    def group_parts_by_worker(self, parts: Sequence[int] | None = None) -> dict[str, list[int]]:
         """Return the parts of each worker: all parts, or a selection."""
         groups: dict[str, list[int]] = {}
         for k in range(len(self.parts)) if parts is None else parts:
@@ -81,12 +79,13 @@ class Cluster:
     def ask(
         self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None = None
     ) -> list[Any]:
-        """Run a task with all parts, or some, and return the results. Arguments may contain a
-        :class:`Broadcast`.
+        """Run a task with all parts, or a selection, and return the results.
+
+        Arguments may contain a :class:`Broadcast`.
         """
 
         def ask() -> list[Any]:
-            groups = self.parts_by_worker(parts)
+            groups = self.group_parts_by_worker(parts)
             futures = self.submit_to_workers(task, arguments, groups)
             return list_by_part(groups, self.fetch_answers(list(futures.values()), futures), parts)
 
@@ -99,14 +98,14 @@ class Cluster:
         parts: Sequence[int] | None = None,
         restore: Restore | None = None,
     ) -> list[Any]:
-        """Do the same as :meth:`ask`, but without the scheduler, in a fifth of the time.
+        """Run a task like :meth:`ask`, but without the scheduler, in a fifth of the time.
 
-        This suits learners with frequent short requests; messages pass through the client. With `restore`,
-        parts that return None have lost their state: it is restored, and the request is repeated.
+        This suits learners with frequent short requests; all messages pass through the client. A part that
+        has lost its state returns None: `restore` restores the state, and the request is repeated.
         """
 
         def ask() -> list[Any]:
-            groups = self.parts_by_worker(parts)
+            groups = self.group_parts_by_worker(parts)
             return list_by_part(groups, self._call_workers(task, arguments, groups), parts)
 
         while True:
@@ -123,14 +122,14 @@ class Cluster:
         purpose: str,
         restore: Restore | None = None,
     ) -> Vector:
-        """Run a task with all parts, and return the sum of their vectors, which each worker sums first.
+        """Run a task with all parts, and return the sum of the resulting vectors.
 
-        Large vectors are reduced on the workers, along a tree. Parts that have lost their state are restored,
-        and the request is repeated.
+        Each worker sums the vectors of its parts. Large sums are reduced along a tree of workers. Parts that
+        have lost their state are restored, and the request is repeated.
         """
 
         def ask() -> list[Answer]:
-            groups = self.parts_by_worker()
+            groups = self.group_parts_by_worker()
             if 8 * self.columns * len(groups) <= _MAX_BYTES_BY_CLIENT:
                 return self._call_workers(task, arguments, groups, add_answers)
             futures = self.submit_to_workers(task, arguments, groups, add_answers)
@@ -146,7 +145,7 @@ class Cluster:
             restore(answer.unprepared)
 
     def broadcast(self, vector: Vector, purpose: str) -> Broadcast:
-        """Return a vector as a message to all parts, which is sent with the next request."""
+        """Return a message to all parts with a vector; requests with this argument send it."""
         message = pack_vector(vector)
         self.traffic[purpose] += message.nbytes * len(self.workers)
         return Broadcast(self, message)
@@ -165,15 +164,20 @@ class Cluster:
         groups: dict[str, list[int]],
         merge: Merge | None = None,
     ) -> WorkerFutures:
-        """Submit a task to each worker, to run with all parts of the worker's group."""
+        """Submit a task to each worker of `groups`, to run with all parts of the worker."""
         futures = {}
         for worker, numbers in groups.items():
-            sent = [
-                [item.at(worker) if isinstance(item, Broadcast) else item for item in arguments(k)]
+            arguments_of_parts = [
+                [
+                    item.get_for_worker(worker) if isinstance(item, Broadcast) else item
+                    for item in arguments(k)
+                ]
                 for k in numbers
             ]
             parts = [self.parts[k] for k in numbers]
-            futures[worker] = self.submit(_run_with_parts, task, parts, sent, merge, worker=worker)
+            futures[worker] = self.submit(
+                _run_with_parts, task, parts, arguments_of_parts, merge, worker=worker
+            )
         return futures
 
     def _call_workers(
@@ -183,16 +187,16 @@ class Cluster:
         groups: dict[str, list[int]],
         merge: Merge | None = None,
     ) -> list[Any]:
-        """Run a task with all parts of each worker, without the scheduler; return the workers' answers."""
+        """Run a task with all parts of each worker, without the scheduler; return one answer per worker."""
         loop = self.client.loop.asyncio_loop
 
         async def call(worker: str, numbers: list[int]) -> Any:
             keys = [self.parts[k].key for k in numbers]
-            sent = [
+            arguments_of_parts = [
                 [item.message if isinstance(item, Broadcast) else item for item in arguments(k)]
                 for k in numbers
             ]
-            return await self._calls.run(worker, _run_with_parts_at, task, keys, sent, merge)
+            return await self._calls.run(worker, _run_with_parts_at, task, keys, arguments_of_parts, merge)
 
         answers = {
             worker: asyncio.run_coroutine_threadsafe(call(worker, numbers), loop)
@@ -203,7 +207,7 @@ class Cluster:
             while concurrent.futures.wait(answers.values(), POLL_SECONDS, "FIRST_EXCEPTION").not_done:
                 for answer in answers.values():
                     if answer.done():
-                        answer.result()  # raises the task's error
+                        answer.result()  # raises the error of the task
                 self._placement.check_workers(times)
             return [answer.result() for answer in answers.values()]
         finally:
@@ -211,7 +215,7 @@ class Cluster:
                 answer.cancel()
 
     def reduce_on_workers(self, merge: Merge, futures: WorkerFutures) -> WorkerFutures:
-        """Merge the answers on the workers until few are left."""
+        """Merge the answers on the workers until at most ``_TREE_FAN_OUT`` are left."""
         while len(futures) > _TREE_FAN_OUT:
             workers = list(futures)
             groups = [workers[k : k + _TREE_FAN_OUT] for k in range(0, len(workers), _TREE_FAN_OUT)]
@@ -221,10 +225,10 @@ class Cluster:
             }
         return futures
 
-    def copy_to_workers(self, first: Future, at: str) -> WorkerFutures:
-        """Copy the result on one worker to all others, along a tree."""
-        order = [at, *(worker for worker in self.workers if worker != at)]
-        copies = {at: first}
+    def copy_to_workers(self, result: Future, owner: str) -> WorkerFutures:
+        """Copy a result from the worker `owner` to all other workers, along a tree."""
+        order = [owner, *(worker for worker in self.workers if worker != owner)]
+        copies = {owner: result}
         for number, worker in enumerate(order[1:]):
             copies[worker] = self.submit(
                 return_unchanged, copies[order[number // _TREE_FAN_OUT]], worker=worker
@@ -256,12 +260,12 @@ class Cluster:
             folder = os.fspath(self.checkpoint)
             raise SchedulerLostError(f"{error}; it continues from the checkpoint {folder}") from error
 
-    def fetch_answers(self, futures: list[Future], asked: WorkerFutures) -> list[Any]:
-        """Return the results of futures; raise DaskTimeout if one of the workers is lost.
+    def fetch_answers(self, futures: list[Future], tasks: WorkerFutures) -> list[Any]:
+        """Return the results of futures; raise DaskTimeout if a worker of `tasks` is lost.
 
         A worker may also be lost between the end of its task and the transfer, which has a timeout, too.
         """
-        times = AnswerTimes(asked)
+        times = AnswerTimes(tasks)
 
         def check_workers() -> None:
             self._placement.check_workers(times)
@@ -270,20 +274,20 @@ class Cluster:
             check_workers()
         try:
             return fetch_patiently(self.client, futures, check_workers)
-        except CancelledError as error:  # the results were lost with their worker, which may have restarted
+        except CancelledError as error:  # a worker was lost with the results, or restarted
             raise DaskTimeout from error
 
 
 class Broadcast:
-    """A message to all parts: sent with the tasks if it is small, else from worker to worker along a tree."""
+    """A message to all parts. Small messages are sent with tasks, large ones along a tree of workers."""
 
     def __init__(self, cluster: Cluster, message: Payload) -> None:
         self._cluster = cluster
         self.message = message
         self._copies: dict[tuple[str, ...], WorkerFutures] = {}
 
-    def at(self, worker: str) -> Any:
-        """Return the message, or the future that represents it in tasks of a worker."""
+    def get_for_worker(self, worker: str) -> Any:
+        """Return the message, or the future of its copy on a worker, as an argument for tasks."""
         if self.message.nbytes <= _MAX_BYTES_WITH_TASKS:
             return self.message
         places = tuple(self._cluster.places)
@@ -299,7 +303,7 @@ class Broadcast:
 def list_by_part(
     groups: dict[str, list[int]], answers: Sequence[Sequence[Any]], parts: Sequence[int] | None = None
 ) -> list[Any]:
-    """Return the results in the order of the parts, given the lists of each worker."""
+    """Return the results in the order of the parts, given one list of results per worker."""
     answer_of_part = {
         k: answer
         for numbers, worker_answers in zip(groups.values(), answers, strict=True)
@@ -317,23 +321,26 @@ def return_unchanged(result: Any) -> Any:
 
 
 def _run_with_parts(
-    task: Callable[..., Any], parts: Sequence[Any], sent: Sequence[Iterable[Any]], merge: Merge | None
+    task: Callable[..., Any],
+    parts: Sequence[Any],
+    arguments_of_parts: Sequence[Iterable[Any]],
+    merge: Merge | None,
 ) -> Any:
     """Run a task with each part of a worker; return all answers, merged or as a list."""
-    answers = [task(part, *arguments) for part, arguments in zip(parts, sent, strict=True)]
+    answers = [task(part, *arguments) for part, arguments in zip(parts, arguments_of_parts, strict=True)]
     return answers if merge is None else merge(*answers)
 
 
 async def _run_with_parts_at(
     task: Callable[..., Any],
     keys: Sequence[Any],
-    sent: Sequence[Iterable[Any]],
+    arguments_of_parts: Sequence[Iterable[Any]],
     merge: Merge | None,
     dask_worker: Any = None,
 ) -> Any:
-    """Run a task with parts of this worker, named by their keys, on one of its threads."""
+    """Run a task with the parts of this worker that have the given keys, on a thread of the worker."""
     threads = dask_worker.executors["default"]
     parts = [dask_worker.data[key] for key in keys]
     return await asyncio.get_running_loop().run_in_executor(
-        threads, _run_with_parts, task, parts, sent, merge
+        threads, _run_with_parts, task, parts, arguments_of_parts, merge
     )

@@ -1,4 +1,4 @@
-"""Functions that run on workers immediately, without the scheduler's tasks."""
+"""Call functions on workers directly, without tasks of the scheduler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _CONNECT_TIMEOUT_SECONDS = 5.0
 class DirectCalls:
     """Calls functions on workers; uses the scheduler only for workers that the client cannot reach.
 
-    A direct call takes two thirds of the time for a short request, and half of it for a large one.
+    Direct calls take two thirds of the time of calls through the scheduler for short requests, and half of it
+    for large ones.
     """
 
     def __init__(self, client: Client) -> None:
@@ -24,9 +25,7 @@ class DirectCalls:
         self._reachable: dict[str, bool] = {}
 
     async def run(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function that pickle finds by name; its parameter ``dask_worker``, if any, receives the
-        worker.
-        """
+        """Call a function that pickle finds by name; a parameter ``dask_worker`` receives the worker."""
         if worker not in self._reachable:
             self._reachable[worker] = await self._can_reach(worker)
         if not self._reachable[worker]:

@@ -17,12 +17,12 @@ from unkernel.distributed.cluster.row_parts import Packing, Part
 from unkernel.distributed.cluster.row_sources import Sources
 from unkernel.distributed.cluster.workers import fetch_results, wait_for_worker
 
-# Successive parts of a worker are merged until they have this many rows and entries. Each part has a fixed
-# cost: two parts of a million rows take 5 % more time than one of two million.
+# Successive parts of a worker are merged until they have this many rows and entries, because each part has a
+# fixed cost: two parts of a million rows take 5 % more time than one part of two million.
 _LARGE_PART_ROWS = 1 << 22
 _LARGE_PART_ENTRIES_PER_COLUMN = 32
 
-PlacedPart = tuple[str, Future, Survey]  # its worker, its blocks, and their survey
+PlacedPart = tuple[str, Future, Survey]  # a worker, a list of blocks on it, and the survey of the blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +35,13 @@ class GatheredBlocks:
 
     @property
     def first_index(self) -> int:
-        """Return the number of the first column: 0 if at least one file counts from 0."""
-        return min(seen.first_index for seen in self.surveys)
+        """The number of the first column: 0 if at least one file counts from 0."""
+        return min(part_survey.first_index for part_survey in self.surveys)
 
     @property
     def n_features(self) -> int:
-        """Return the number of columns of all parts together."""
-        return max(max(seen.end_index for seen in self.surveys) - self.first_index, 0)
+        """The number of columns of all parts together."""
+        return max(max(part_survey.end_index for part_survey in self.surveys) - self.first_index, 0)
 
     def pack_parts(self, intercept: float, threads: int | None) -> Cluster:
         """Pack each list of blocks into a part."""
@@ -49,19 +49,25 @@ class GatheredBlocks:
         for number, blocks in enumerate(self.blocks):
             packing = Packing(number, self.first_index, self.n_features, intercept, threads)
             parts.append(self.client.submit(Part, blocks, packing, pure=False))
-        return Cluster(self.client, parts, [seen.rows for seen in self.surveys], self.n_features)
+        return Cluster(
+            self.client, parts, [part_survey.rows for part_survey in self.surveys], self.n_features
+        )
 
 
 def gather_blocks(client: Client, sources: Sources, identify: bool, max_parts: int = 1) -> GatheredBlocks:
-    """Have the workers read, check and survey their blocks, for at most `max_parts` parts per worker."""
-    placed = place_blocks(client, sources, max_parts)
+    """Make the workers read, check and survey their blocks, in at most `max_parts` parts per worker."""
+    placed_blocks = place_blocks(client, sources, max_parts)
     surveys = fetch_results(
-        client, [client.submit(survey, blocks, identify, pure=False) for _, blocks in placed]
+        client, [client.submit(survey, blocks, identify, pure=False) for _, blocks in placed_blocks]
     )
-    filled = [(*part, seen) for part, seen in zip(placed, surveys, strict=True) if seen.rows > 0]
-    if not filled:
+    nonempty = [
+        (*part, part_survey)
+        for part, part_survey in zip(placed_blocks, surveys, strict=True)
+        if part_survey.rows > 0
+    ]
+    if not nonempty:
         raise ValueError("there are no rows to train on")
-    return _merge_small_parts(client, filled)
+    return _merge_small_parts(client, nonempty)
 
 
 def place_blocks(client: Client, sources: Sources, max_parts: int = 1) -> list[tuple[str, Future]]:
@@ -69,7 +75,7 @@ def place_blocks(client: Client, sources: Sources, max_parts: int = 1) -> list[t
     wait_for_worker(client)
     blocks = []
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sending large graph")  # the graph contains the client's rows, once
+        warnings.filterwarnings("ignore", "Sending large graph")  # the graph contains the rows of the client
         for worker, chosen in sources.assign_to_workers(client, max_parts):
             part = dask.delayed(list_blocks)(chosen)
             blocks.append((worker, client.compute(part, workers=[worker], allow_other_workers=True)))
@@ -78,7 +84,7 @@ def place_blocks(client: Client, sources: Sources, max_parts: int = 1) -> list[t
 
 def _merge_small_parts(client: Client, parts: list[PlacedPart]) -> GatheredBlocks:
     """Merge successive parts of the same worker until they are large enough."""
-    min_entries = _LARGE_PART_ENTRIES_PER_COLUMN * max(seen.end_index for _, _, seen in parts)
+    min_entries = _LARGE_PART_ENTRIES_PER_COLUMN * max(part_survey.end_index for _, _, part_survey in parts)
     groups: list[list[PlacedPart]] = []
     for part in parts:
         if groups and _can_merge(groups[-1][-1], part) and not _is_large(groups[-1], min_entries):
@@ -91,32 +97,37 @@ def _merge_small_parts(client: Client, parts: list[PlacedPart]) -> GatheredBlock
         else client.submit(list_blocks, [blocks for _, blocks, _ in group], pure=False)
         for group in groups
     ]
-    surveys = [_merge_surveys([seen for _, _, seen in group]) for group in groups]
+    surveys = [_merge_surveys([part_survey for _, _, part_survey in group]) for group in groups]
     return GatheredBlocks(client, blocks, surveys)
 
 
 def _is_large(group: list[PlacedPart], min_entries: int) -> bool:
-    rows = sum(seen.rows for _, _, seen in group)
-    entries = sum(seen.entries for _, _, seen in group)
+    rows = sum(part_survey.rows for _, _, part_survey in group)
+    entries = sum(part_survey.entries for _, _, part_survey in group)
     return rows >= _LARGE_PART_ROWS and entries >= min_entries
 
 
-def _can_merge(one: PlacedPart, other: PlacedPart) -> bool:
-    """Return whether two parts are on the same worker, and both have groups or weights, or neither has."""
-    (worker, _, seen), (other_worker, _, other_seen) = one, other
-    return (worker, seen.has_qid, seen.has_weights) == (
-        other_worker,
-        other_seen.has_qid,
-        other_seen.has_weights,
+def _can_merge(first: PlacedPart, second: PlacedPart) -> bool:
+    """Return whether two parts are on the same worker, and agree on having groups and weights."""
+    (first_worker, _, first_survey), (second_worker, _, second_survey) = first, second
+    return (
+        first_worker == second_worker
+        and first_survey.has_qid == second_survey.has_qid
+        and first_survey.has_weights == second_survey.has_weights
     )
 
 
 def merge_labels(surveys: Sequence[Survey]) -> tuple[Any, Any, Any]:
     """Return the distinct labels, the total weight of their rows, and the number of rows with a weight."""
-    labels, codes = np.unique(np.concatenate([seen.labels for seen in surveys]), return_inverse=True)
+    labels, codes = np.unique(
+        np.concatenate([part_survey.labels for part_survey in surveys]), return_inverse=True
+    )
     totals, counts = (
         np.bincount(codes, weights=np.concatenate(arrays), minlength=len(labels))
-        for arrays in ([seen.totals for seen in surveys], [seen.counts for seen in surveys])
+        for arrays in (
+            [part_survey.totals for part_survey in surveys],
+            [part_survey.counts for part_survey in surveys],
+        )
     )
     return labels, totals, counts.astype(np.int64)
 
@@ -125,14 +136,14 @@ def _merge_surveys(surveys: Sequence[Survey]) -> Survey:
     """Merge the surveys of several parts into one."""
     labels, totals, counts = merge_labels(surveys)
     return Survey(
-        rows=sum(seen.rows for seen in surveys),
-        entries=sum(seen.entries for seen in surveys),
-        end_index=max(seen.end_index for seen in surveys),
-        first_index=min(seen.first_index for seen in surveys),
+        rows=sum(part_survey.rows for part_survey in surveys),
+        entries=sum(part_survey.entries for part_survey in surveys),
+        end_index=max(part_survey.end_index for part_survey in surveys),
+        first_index=min(part_survey.first_index for part_survey in surveys),
         labels=labels,
         totals=totals,
         counts=counts,
         has_qid=surveys[0].has_qid,
         has_weights=surveys[0].has_weights,
-        fingerprint=sum(seen.fingerprint for seen in surveys) % 2**64,
+        fingerprint=sum(part_survey.fingerprint for part_survey in surveys) % 2**64,
     )

@@ -1,4 +1,4 @@
-"""Handles Ctrl-C while another thread waits for the cluster."""
+"""Handle Ctrl-C while another thread waits for the cluster."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Interrupted(Exception):  # noqa: N818 (it is no error)
-    """The client's thread was asked to stop."""
+class Interrupted(Exception):  # noqa: N818 (not an error)
+    """The thread that waits for the cluster must stop."""
 
 
 def run_interruptibly(work: Callable[[], dict[str, Any]], stopped: threading.Event) -> dict[str, Any]:
-    """Run `work` on another thread and return its result. Ctrl-C interrupts this thread meanwhile."""
+    """Run `work` on another thread and return its result; Ctrl-C sets `stopped` and interrupts the wait."""
     outcome: dict[str, Any] = {}
     finished = threading.Event()
 
@@ -31,7 +31,7 @@ def run_interruptibly(work: Callable[[], dict[str, Any]], stopped: threading.Eve
             pass
     except BaseException:
         stopped.set()
-        finished.wait()  # not join: in Python 3.11, a thread counts as ended after an interrupted join
+        finished.wait()  # not join, because Python 3.11 takes a thread for ended after an interrupted join
         raise
     if "error" in outcome and not isinstance(outcome["error"], Interrupted):
         raise outcome["error"]

@@ -1,4 +1,4 @@
-"""Exact, compact forms of vectors for exchange between machines."""
+"""Pack vectors without loss for messages between machines."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Payload:
 
     @property
     def nbytes(self) -> int:
-        """Return the approximate number of bytes to send."""
+        """Approximate number of bytes to send."""
         return count_bytes(vars(self))
 
     def __sizeof__(self) -> int:
-        """Return the size that Dask uses to decide what to move."""
+        """Return the size from which Dask decides which results to move."""
         return self.nbytes + 64
 
 
@@ -37,41 +37,41 @@ class Payload:
 class PackedVector(Payload):
     """A vector of doubles, stored whole or as its nonzero entries and their indices, whichever is smaller.
 
-    It has 8 bytes per entry, or 12 per nonzero entry (16 from 2^32 entries on).
+    The size is 8 bytes per entry, or 12 bytes per nonzero entry (16 for more than 2^32 entries).
     """
 
     length: int
     values: Vector
-    places: NDArray[Any] | None
+    indices: NDArray[Any] | None
 
     def add_to(self, total: Vector) -> None:
         """Add this vector to another."""
-        if self.places is None:
+        if self.indices is None:
             total += self.values
         else:
-            total[self.places] += self.values
+            total[self.indices] += self.values
 
     def unpack(self) -> Vector:
-        if self.places is None:
+        if self.indices is None:
             return self.values
         result = np.zeros(self.length)
-        result[self.places] = self.values
+        result[self.indices] = self.values
         return result
 
 
 def pack_vector(vector: Vector) -> PackedVector:
     """Pack a vector in the form that takes less memory."""
-    place_type = np.dtype(np.uint32 if len(vector) <= 2**32 else np.int64)
-    used = int(np.count_nonzero(vector))
-    if used * (vector.itemsize + place_type.itemsize) >= vector.nbytes:
+    index_type = np.dtype(np.uint32 if len(vector) <= 2**32 else np.int64)
+    n_nonzero = int(np.count_nonzero(vector))
+    if n_nonzero * (vector.itemsize + index_type.itemsize) >= vector.nbytes:
         return PackedVector(len(vector), np.ascontiguousarray(vector), None)
-    places = np.flatnonzero(vector)
-    return PackedVector(len(vector), vector[places], places.astype(place_type))
+    indices = np.flatnonzero(vector)
+    return PackedVector(len(vector), vector[indices], indices.astype(index_type))
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A vector from one or several parts, or the numbers of the parts that have lost their state."""
+    """The vector of one part or of several parts, or the numbers of the parts that have lost their state."""
 
     vector: PackedVector | None
     unprepared: tuple[int, ...] = ()

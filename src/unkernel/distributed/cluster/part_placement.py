@@ -1,4 +1,4 @@
-"""The workers that hold the parts: finds the workers, replaces lost ones, and balances their load."""
+"""Find the workers that hold the parts, replace lost workers, and balance the load."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dask.distributed import TimeoutError as DaskTimeout
 from unkernel.distributed.cluster.interruption import Interrupted
 from unkernel.distributed.cluster.workers import WorkerMonitor, explain_losses, rebuild_at
 
-_LOSS_NOTICE_SECONDS = 2.0  # time in which Dask notices the end of a worker
+_LOSS_NOTICE_SECONDS = 2.0  # after the end of a worker, until Dask notices it
 _BALANCE_INTERVAL_SECONDS = 5.0  # between two checks for new workers
-# A worker is late if it takes this many times the median of the others, and at least this many seconds.
+# A worker is late if it takes this many times the median time of all workers, and this many seconds.
 _LATE_FACTOR = 5.0
 _LATE_SECONDS = 20.0
 
@@ -53,13 +53,13 @@ class PartPlacement:
         self._parts = parts
         self._stopped = stopped
         self._monitor = WorkerMonitor(client)
-        self._balanced_for: set[str] = set()
+        self._balanced_workers: set[str] = set()
         self.places: list[str] = []  # one worker address per part
         self.locate()
         self._next_balance = time.monotonic() + _BALANCE_INTERVAL_SECONDS
 
     def raise_if_stopped(self) -> None:
-        """Raise ``Interrupted`` if the client's thread was asked to stop."""
+        """Raise ``Interrupted`` if the thread must stop."""
         if self._stopped.is_set():
             raise Interrupted
 
@@ -71,7 +71,7 @@ class PartPlacement:
             with explain_losses(self._client):
                 for part in self._parts:
                     if part.status in ("error", "cancelled"):
-                        part.result()  # raises the error
+                        part.result()  # raises the error of the part
                 holders = self._client.who_has(self._parts)
             places = [sorted(usable.keys() & holders.get(part.key, ())) for part in self._parts]
             if all(places):
@@ -81,7 +81,7 @@ class PartPlacement:
             time.sleep(0.1)
 
     def check_workers(self, times: AnswerTimes) -> None:
-        """Raise an error if workers cannot finish: DaskTimeout if the request can be repeated on others."""
+        """Raise DaskTimeout if the request must be repeated, because a worker is lost or late."""
         self.raise_if_stopped()
         if not self._has_all_parts():
             raise DaskTimeout
@@ -91,7 +91,7 @@ class PartPlacement:
             raise DaskTimeout
 
     def all_workers_survive(self) -> bool:
-        """Wait, and return whether all workers survive: Dask notices the end of a worker with a delay."""
+        """Return whether all workers survive, after waiting, because Dask notices losses with a delay."""
         deadline = time.monotonic() + _LOSS_NOTICE_SECONDS
         while time.monotonic() < deadline:
             if not self._has_all_parts():
@@ -100,7 +100,7 @@ class PartPlacement:
         return True
 
     def _has_all_parts(self) -> bool:
-        """Return whether every part is on its worker; a restarted worker has the old address, but no part."""
+        """Return whether every part is on its worker. Restarted workers keep the address, but lose parts."""
         with explain_losses(self._client):
             holders = self._client.who_has(self._parts)
             alive = set(self._client.nthreads())
@@ -110,14 +110,14 @@ class PartPlacement:
         )
 
     def balance(self, rows: Sequence[int]) -> None:
-        """Move parts, given their numbers of rows, when training begins and when workers join or leave."""
+        """Move parts to balance their rows when training begins and when workers join or leave."""
         if time.monotonic() < self._next_balance:
             return
         self._next_balance = time.monotonic() + _BALANCE_INTERVAL_SECONDS
         usable = self._monitor.find_usable()
-        if usable.keys() == self._balanced_for or not usable.keys() >= set(self.places):
+        if usable.keys() == self._balanced_workers or not usable.keys() >= set(self.places):
             return
-        self._balanced_for = set(usable)
+        self._balanced_workers = set(usable)
         threads = {name: worker.threads for name, worker in usable.items()}
         moves = plan_moves(self.places, rows, threads)
         if moves:
@@ -128,21 +128,25 @@ class PartPlacement:
 def plan_moves(places: Sequence[str], sizes: Sequence[int], threads: Mapping[str, int]) -> dict[int, str]:
     """Return the parts to move, with their new workers, so that all threads have the same load.
 
-    Few parts move: only those that reduce the difference between two workers substantially.
+    A part only moves if this reduces the difference between two workers substantially.
     """
-    held: dict[str, list[int]] = {worker: [] for worker in threads}
+    parts_of_worker: dict[str, list[int]] = {worker: [] for worker in threads}
     for k, place in enumerate(places):
-        held[place].append(k)
-    load = {worker: sum(sizes[k] for k in parts) / threads[worker] for worker, parts in held.items()}
+        parts_of_worker[place].append(k)
+    load = {
+        worker: sum(sizes[k] for k in parts) / threads[worker] for worker, parts in parts_of_worker.items()
+    }
     moves: dict[int, str] = {}
     while True:
         idlest, busiest = min(load, key=load.__getitem__), max(load, key=load.__getitem__)
-        spare = (load[busiest] - load[idlest]) * threads[idlest] / 1.5
-        best = max((k for k in held[busiest] if sizes[k] <= spare), key=sizes.__getitem__, default=None)
+        max_size = (load[busiest] - load[idlest]) * threads[idlest] / 1.5
+        best = max(
+            (k for k in parts_of_worker[busiest] if sizes[k] <= max_size), key=sizes.__getitem__, default=None
+        )
         if best is None or best in moves:
             return moves
         moves[best] = idlest
-        held[busiest].remove(best)
-        held[idlest].append(best)
+        parts_of_worker[busiest].remove(best)
+        parts_of_worker[idlest].append(best)
         load[busiest] -= sizes[best] / threads[busiest]
         load[idlest] += sizes[best] / threads[idlest]

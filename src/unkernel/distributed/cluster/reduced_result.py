@@ -1,4 +1,4 @@
-"""A result that one worker computes from the results of all parts, and keeps."""
+"""Compute a result on one worker from the results of all parts, and leave it there."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from unkernel.distributed.cluster.coordinator import (
 
 
 class ReducedResult:
-    """A result that the worker of one part computes from the results of all parts, again if it is lost.
+    """A result that one worker computes from the results of all parts; it is recomputed if it is lost.
 
     Parameters
     ----------
     cluster : Cluster
-    question : task and arguments
-        The request to all parts.
+    question : (callable, Arguments)
+        The task for all parts, and its arguments.
     merge : callable
         Merges several answers into one, along a tree.
-    task : task and arguments
-        Computes the result from the list of merged answers, on the worker of part `at`.
-    at : int
+    task : (callable, tuple)
+        Computes the result from the list of merged answers, and its further arguments.
+    owner : int
+        The part whose worker computes the result.
     """
 
     def __init__(
@@ -38,47 +39,48 @@ class ReducedResult:
         question: tuple[Callable[..., Any], Arguments],
         merge: Merge,
         task: tuple[Callable[..., Any], tuple[Any, ...]],
-        at: int,
+        owner: int,
     ) -> None:
         self._cluster = cluster
-        self._question, self._merge, self._task, self._at = question, merge, task, at
+        self._question, self._merge, self._task, self._owner = question, merge, task, owner
         self._results: dict[tuple[str, ...], Future] = {}  # by the places of the parts
 
     def fetch(self, view: Callable[..., Any] = return_unchanged) -> Any:
-        """Fetch the result, or `view` of the result."""
+        """Fetch the result or, with `view`, the value of this function of the result."""
         cluster = self._cluster
 
         def ask() -> list[Any]:
-            seen = self._submit_view(view)
-            return cluster.fetch_answers(list(seen.values()), seen)
+            viewed = self._submit_view(view)
+            return cluster.fetch_answers(list(viewed.values()), viewed)
 
         return cluster.retry_until_answered(ask)[0]
 
     def fetch_and_ask(
         self, view: Callable[..., Any], task: Callable[..., Any], arguments: Arguments
     ) -> tuple[Any, list[Any]]:
-        """Fetch a view of the result, and the answers of all parts to a request that contains the complete
-        result.
+        """Fetch a view of the result, and the results of a task for all parts.
+
+        The first argument of the task is the complete result.
         """
         cluster = self._cluster
 
         def ask() -> list[Any]:
             copies = cluster.copy_to_workers(self._submit(), self._worker)
-            groups = cluster.parts_by_worker()
+            groups = cluster.group_parts_by_worker()
             futures = cluster.submit_to_workers(
                 task, lambda k: (copies[cluster.places[k]], *arguments(k)), groups
             )
-            seen, *answers = cluster.fetch_answers(
+            viewed, *answers = cluster.fetch_answers(
                 [*self._submit_view(view).values(), *futures.values()], futures
             )
-            return [seen, *list_by_part(groups, answers)]
+            return [viewed, *list_by_part(groups, answers)]
 
-        seen, *answers = cluster.retry_until_answered(ask)
-        return seen, answers
+        viewed, *answers = cluster.retry_until_answered(ask)
+        return viewed, answers
 
     @property
     def _worker(self) -> str:
-        return self._cluster.places[self._at]
+        return self._cluster.places[self._owner]
 
     def _submit_view(self, view: Callable[..., Any]) -> WorkerFutures:
         return {self._worker: self._cluster.submit(view, self._submit(), worker=self._worker)}
@@ -87,7 +89,7 @@ class ReducedResult:
         cluster = self._cluster
         places = tuple(cluster.places)
         if places not in self._results:
-            futures = cluster.submit_to_workers(*self._question, cluster.parts_by_worker(), self._merge)
+            futures = cluster.submit_to_workers(*self._question, cluster.group_parts_by_worker(), self._merge)
             merged = list(cluster.reduce_on_workers(self._merge, futures).values())
             task, arguments = self._task
             self._results = {places: cluster.submit(task, merged, *arguments, worker=self._worker)}

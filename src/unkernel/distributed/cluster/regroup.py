@@ -1,4 +1,4 @@
-"""Moves the rows of each group to one part, by tasks that Dask can repeat when a worker is lost."""
+"""Move the rows of each group to one part, by tasks that Dask can repeat when a worker is lost."""
 
 from __future__ import annotations
 
@@ -18,27 +18,29 @@ Keys = NDArray[Any]
 Moves = dict[tuple[int, int], Keys]  # groups to move, by the sending and the receiving part
 
 
-def gather_groups(found: GatheredBlocks) -> GatheredBlocks:
+def gather_groups(gathered: GatheredBlocks) -> GatheredBlocks:
     """Move each group to the part that has most of its rows."""
-    client = found.client
-    seen = fetch_results(client, [client.submit(count_groups, part, pure=False) for part in found.blocks])
-    parts = np.repeat(np.arange(len(seen)), [len(groups) for groups, _ in seen])
-    groups, codes = np.unique(np.concatenate([groups for groups, _ in seen]), return_inverse=True)
-    rows = np.concatenate([counts for _, counts in seen])
+    client = gathered.client
+    counted = fetch_results(
+        client, [client.submit(count_groups, part, pure=False) for part in gathered.blocks]
+    )
+    parts = np.repeat(np.arange(len(counted)), [len(groups) for groups, _ in counted])
+    groups, codes = np.unique(np.concatenate([groups for groups, _ in counted]), return_inverse=True)
+    rows = np.concatenate([counts for _, counts in counted])
     owners = _find_owners(codes, parts, rows)
-    moving = parts != owners[codes]
-    if not moving.any():
-        return found
-    moves = _plan_moves(parts[moving], owners[codes[moving]], groups[codes[moving]])
-    blocks = _move_groups(client, found.blocks, moves)
+    is_moving = parts != owners[codes]
+    if not is_moving.any():
+        return gathered
+    moves = _plan_moves(parts[is_moving], owners[codes[is_moving]], groups[codes[is_moving]])
+    blocks = _move_groups(client, gathered.blocks, moves)
     sizes = np.bincount(owners[codes], rows, minlength=len(blocks)).astype(int).tolist()
-    kept = [k for k, size in enumerate(sizes) if size > 0]
-    surveys = [replace(found.surveys[k], rows=sizes[k]) for k in kept]
-    return GatheredBlocks(client, [blocks[k] for k in kept], surveys)
+    nonempty = [k for k, size in enumerate(sizes) if size > 0]
+    surveys = [replace(gathered.surveys[k], rows=sizes[k]) for k in nonempty]
+    return GatheredBlocks(client, [blocks[k] for k in nonempty], surveys)
 
 
 def _find_owners(codes: Keys, parts: Keys, rows: Keys) -> Keys:
-    """Return the part with most rows of each group, the first of equal ones."""
+    """Return the part with most rows of each group; ties go to the first part."""
     order = np.lexsort((-parts, rows, codes))
     last_of_group = np.r_[codes[order][1:] != codes[order][:-1], True]
     return np.asarray(parts[order][last_of_group])

@@ -1,4 +1,4 @@
-"""Blocks of rows on the workers: makes, checks and surveys them before they are packed into parts."""
+"""Make, check and survey blocks of rows on the workers, before they are packed into parts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_HASHED_ROWS = 1 << 14  # rows hashed at a time, because hashes take memory
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows, and their labels, groups and weights.
+    """Rows with their labels, groups and weights.
 
     Attributes
     ----------
@@ -55,12 +55,12 @@ def make_block(X: Any, y: Any, qid: Any = None, weights: Any = None) -> Block:
     labels = column_or_1d(np.asarray(y))
     groups = check_groups(None if qid is None else np.asarray(qid), rows)
     check_consistent_length(rows, labels)
-    checked = None if weights is None else _check_weights(np.asarray(weights), rows)
-    return Block(canonical_rows(sparse.csr_matrix(rows)), labels, groups, checked)
+    checked_weights = None if weights is None else _check_weights(np.asarray(weights), rows)
+    return Block(canonical_rows(sparse.csr_matrix(rows)), labels, groups, checked_weights)
 
 
 def _check_weights(weights: NDArray[Any], rows: Any) -> Vector:
-    """Return checked weights. They may all be 0: a whole file may be ignored."""
+    """Return checked weights. All weights of a block may be 0, so that a whole file is ignored."""
     is_number = weights.dtype.kind in "biuf"
     if is_number and weights.shape == (rows.shape[0],) and not weights.any():
         return np.zeros(rows.shape[0])
@@ -100,12 +100,15 @@ def open_if_remote(path: str) -> Iterator[Any]:
 
 
 def list_blocks(blocks: Sequence[Block | list[Block]]) -> list[Block]:
-    """Return all blocks, some of which are in lists, as one list."""
-    return [block for item in blocks for block in (item if isinstance(item, list) else [item])]
+    """Return one list of all blocks, given blocks and lists of blocks."""
+    result: list[Block] = []
+    for item in blocks:
+        result += item if isinstance(item, list) else [item]
+    return result
 
 
 def align_rows(blocks: list[Block], first_index: int, n_features: int) -> CsrRows:
-    """Return all blocks as one matrix, with columns numbered from the same first index."""
+    """Return the rows of all blocks as one matrix, with columns numbered from `first_index`."""
     shifted = []
     for block in blocks:
         X, shift = block.X, block.first_index - first_index
@@ -116,10 +119,10 @@ def align_rows(blocks: list[Block], first_index: int, n_features: int) -> CsrRow
     return canonical_rows(whole)
 
 
-def concatenate_known(arrays: Sequence[NDArray[Any] | None]) -> Any:
-    """Return the groups or weights of several blocks as one array; None if they have none."""
-    known = [array for array in arrays if array is not None]
-    return np.concatenate(known) if known else None
+def concatenate_arrays(arrays: Sequence[NDArray[Any] | None]) -> Any:
+    """Concatenate the groups or weights of several blocks; return None if the blocks have none."""
+    present = [array for array in arrays if array is not None]
+    return np.concatenate(present) if present else None
 
 
 # --- Surveys ---------------------------------------------------------------------------------------------
@@ -142,19 +145,19 @@ class Survey:
 
 
 def survey(blocks: list[Block], identify: bool) -> Survey:
-    """Survey the blocks of a part, with a fingerprint if they must be identified."""
+    """Survey the blocks of a part; with `identify`, compute the fingerprint of the rows."""
     _check_same_targets(blocks)
     labels = np.concatenate([block.y for block in blocks])
-    known, codes = np.unique(labels, return_inverse=True)
-    weights = concatenate_known([block.weights for block in blocks])
+    distinct, codes = np.unique(labels, return_inverse=True)
+    weights = concatenate_arrays([block.weights for block in blocks])
     return Survey(
         rows=len(labels),
         entries=sum(block.X.nnz for block in blocks),
         end_index=max(block.X.shape[1] + block.first_index for block in blocks),
         first_index=min(block.first_index for block in blocks),
-        labels=known,
-        totals=np.bincount(codes, weights=weights, minlength=len(known)).astype(np.float64),
-        counts=np.bincount(codes if weights is None else codes[weights > 0], minlength=len(known)),
+        labels=distinct,
+        totals=np.bincount(codes, weights=weights, minlength=len(distinct)).astype(np.float64),
+        counts=np.bincount(codes if weights is None else codes[weights > 0], minlength=len(distinct)),
         has_qid=blocks[0].qid is not None,
         has_weights=weights is not None,
         fingerprint=sum(map(fingerprint, blocks)) % 2**64 if identify else 0,
@@ -164,8 +167,8 @@ def survey(blocks: list[Block], identify: bool) -> Survey:
 def fingerprint(block: Block) -> int:
     """Return a number that depends on all rows, labels, groups and weights, but not on their order.
 
-    It is the sum of the hashes of the rows, so it does not depend on how blocks divide them. The hash of a
-    row is a hash of the sum of the hashes of its entries.
+    The fingerprint is the sum of the hashes of the rows, so it does not depend on the division into blocks.
+    The hash of a row is a hash of the sum of the hashes of its entries.
     """
     target_hashes = [
         _hash_values(values) for values in (block.y, block.qid, block.weights) if values is not None
@@ -176,24 +179,24 @@ def fingerprint(block: Block) -> int:
         X = block.X[batch]
         columns = _mix_bits(X.indices.astype(np.uint64) + np.uint64(block.first_index))
         entries = _mix_bits(columns + np.ascontiguousarray(X.data, np.float64).view(np.uint64))
-        before = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
-        rows = np.diff(before[X.indptr])
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
+        row_hashes = np.diff(sums[X.indptr])
         for hashes in target_hashes:
-            rows = _mix_bits(rows) + hashes[batch]
-        total += int(_mix_bits(rows).sum(dtype=np.uint64))
+            row_hashes = _mix_bits(row_hashes) + hashes[batch]
+        total += int(_mix_bits(row_hashes).sum(dtype=np.uint64))
     return total % 2**64
 
 
 def _hash_values(values: NDArray[Any]) -> NDArray[np.uint64]:
     if values.dtype.kind in "biuf":
         return _mix_bits(values.astype(np.float64).view(np.uint64))
-    known, codes = np.unique(values, return_inverse=True)
-    hashes = [compute_checksum([np.frombuffer(str(value).encode(), np.uint8)]) for value in known]
+    distinct, codes = np.unique(values, return_inverse=True)
+    hashes = [compute_checksum([np.frombuffer(str(value).encode(), np.uint8)]) for value in distinct]
     return np.array(hashes, np.uint64)[codes]
 
 
 def _mix_bits(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Apply the finaliser of SplitMix64: each bit depends on all others."""
+    """Apply the finaliser of SplitMix64: each bit of the result depends on all bits of the number."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
     return numbers ^ (numbers >> np.uint64(31))

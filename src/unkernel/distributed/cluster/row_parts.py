@@ -1,7 +1,7 @@
 """Parts of the rows on the workers, and stateless tasks.
 
-A pure function makes a part from blocks that Dask can recreate, so a part lost with its worker is rebuilt
-elsewhere.
+A part is a pure function of blocks that Dask can recreate. So Dask rebuilds a part that is lost with its
+worker on another worker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import RowStore, pack_rows
 from unkernel.distributed.cluster.packed_vectors import Answer, PackedVector, Vector, pack_vector
-from unkernel.distributed.cluster.row_blocks import Block, align_rows, concatenate_known
+from unkernel.distributed.cluster.row_blocks import Block, align_rows, concatenate_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +31,14 @@ class Packing:
 
 
 class Part:
-    """Rows on a worker. They stay there; Dask rebuilds them elsewhere instead of moving them."""
+    """Rows on a worker. A part is never sent: on another worker, Dask rebuilds the part from its blocks."""
 
     def __init__(self, blocks: list[Block], packing: Packing) -> None:
         self.number = packing.number
         self.labels = np.concatenate([block.y for block in blocks])
-        self.groups = concatenate_known([block.qid for block in blocks])
-        self.weights = concatenate_known([block.weights for block in blocks])
-        self.threads = worker_threads(packing.threads)
+        self.groups = concatenate_arrays([block.qid for block in blocks])
+        self.weights = concatenate_arrays([block.weights for block in blocks])
+        self.threads = get_worker_threads(packing.threads)
         self._intercept = packing.intercept
         rows = align_rows(blocks, packing.first_index, packing.n_features)
         self._store: RowStore = pack_rows(rows, threads=self.threads)
@@ -46,7 +46,7 @@ class Part:
         self.lock = threading.Lock()
 
     def __sizeof__(self) -> int:
-        """Return the size that Dask uses to account for memory."""
+        """Return the size of the part in memory, for Dask."""
         return int(getattr(self._store, "nbytes", 0)) + 64 * len(self.labels)
 
     def __reduce__(self) -> Any:
@@ -61,7 +61,7 @@ class Part:
         return np.asarray(self._store.transposed(coefficients, self._intercept, self.threads))
 
 
-def worker_threads(threads: int | None) -> int:
+def get_worker_threads(threads: int | None) -> int:
     """Return the number of threads for a task; None means all threads of its worker."""
     return threads or int(get_worker().state.nthreads)
 

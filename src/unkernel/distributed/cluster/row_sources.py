@@ -29,7 +29,7 @@ from unkernel.distributed.cluster.row_blocks import (
     read_block,
 )
 
-_LARGE_BLOCK_ENTRIES = 1 << 20  # if the client's rows have more entries, a worker gets several blocks
+_LARGE_BLOCK_ENTRIES = 1 << 20  # rows of the client with more entries are divided into several blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,34 +39,34 @@ class Sources:
     Attributes
     ----------
     blocks : list of Delayed
-        Each creates a Block, or a list of Blocks.
+        Tasks that create a Block or a list of Blocks.
     sizes : list of float
         The sizes of the blocks, if known; only ratios of sizes matter.
     holders : list of Future, or None
-        The source of each block, if it is already on a worker.
-    own_labels : bool
+        The source of each block that is already on a worker, otherwise None.
+    has_labels : bool
         Whether labels come with the rows, as in files.
     """
 
     blocks: list[Any]
     sizes: list[float]
     holders: list[Future | None]
-    own_labels: bool = False
+    has_labels: bool = False
 
     def assign_to_workers(self, client: Client, max_parts: int) -> list[tuple[str, list[Any]]]:
         """Return the worker and the blocks of each part, for at most `max_parts` parts per worker.
 
-        Blocks on a worker stay there; all other blocks are assigned in order, with neighbours together.
+        Blocks that are on a worker stay there. All other blocks are assigned so that neighbours stay
+        together.
         """
         workers = sorted(client.nthreads())
-        chosen: dict[str, list[int]] = {}
-        for k, (holder, place) in enumerate(
-            zip(self._find_holders(client), assign_evenly(self.sizes, len(workers)), strict=True)
-        ):
-            chosen.setdefault(holder or workers[place], []).append(k)
+        blocks_of_worker: dict[str, list[int]] = {}
+        holders, groups = self._find_holders(client), assign_evenly(self.sizes, len(workers))
+        for k, (holder, group) in enumerate(zip(holders, groups, strict=True)):
+            blocks_of_worker.setdefault(holder or workers[group], []).append(k)
         return [
             (worker, [self.blocks[k] for k in part])
-            for worker, worker_blocks in chosen.items()
+            for worker, worker_blocks in blocks_of_worker.items()
             for part in self._divide(worker_blocks, max_parts)
         ]
 
@@ -80,38 +80,40 @@ class Sources:
         futures = [future for future in self.holders if future is not None]
         if not futures:
             return [None] * len(self.holders)
-        where = client.who_has(futures)
-        places = [where.get(future.key, ()) if future is not None else () for future in self.holders]
-        return [min(place) if place else None for place in places]
+        who_has = client.who_has(futures)
+        workers_of_blocks = [
+            who_has.get(future.key, ()) if future is not None else () for future in self.holders
+        ]
+        return [min(workers) if workers else None for workers in workers_of_blocks]
 
 
 def assign_evenly(sizes: Sequence[float], count: int) -> list[int]:
-    """Return the group of each item; groups have about the same size and contain neighbours."""
+    """Assign items to groups of neighbours with about the same size; return the group of each item."""
     ends = np.cumsum(sizes)
     middles = ends - np.asarray(sizes) / 2
-    return [int(place) for place in np.minimum(count * middles / ends[-1], count - 1)]
+    return [int(group) for group in np.minimum(count * middles / ends[-1], count - 1)]
 
 
 def open_sources(
-    client: Client, X: Any, beside: dict[str, Any], zero_based: ZeroBased = "auto", max_parts: int = 1
+    client: Client, X: Any, targets: dict[str, Any], zero_based: ZeroBased = "auto", max_parts: int = 1
 ) -> Sources:
-    """Return the blocks of X from any source, with the corresponding y, qid and sample_weight."""
+    """Return the blocks of X from any source, with their parts of the `targets` y, qid and sample_weight."""
     if is_path(X):
-        return _from_files(list_files(X), beside, zero_based)
-    whole_blocks = "blocks have their own labels, groups and weights, (X, y[, qid[, weights]]): X only"
+        return _from_files(list_files(X), targets, zero_based)
+    reason = "blocks have their own labels, groups and weights, (X, y[, qid[, weights]]): X only"
     if isinstance(X, list) and X and all(isinstance(block, Delayed | Future) for block in X):
-        refuse_arrays(whole_blocks, *beside.values())
+        refuse_arrays(reason, *targets.values())
         return _from_delayed(X)
     if is_dask_collection(X) and hasattr(X, "to_delayed"):
         if hasattr(X, "chunks") or hasattr(X, "divisions"):
-            return _from_dask_array(_to_dask_array(X), beside)
-        refuse_arrays(whole_blocks, *beside.values())
+            return _from_dask_array(_to_dask_array(X), targets)
+        refuse_arrays(reason, *targets.values())
         return _from_bag(X)
-    return _from_matrix(X, beside, len(client.nthreads()), max_parts)
+    return _from_matrix(X, targets, len(client.nthreads()), max_parts)
 
 
 def refuse_arrays(message: str, *arrays: Any) -> None:
-    """Raise an error if labels, groups or weights are given for blocks that contain their own."""
+    """Raise an error if labels, groups or weights are given for blocks that contain them."""
     if any(array is not None for array in arrays):
         raise ValueError(message)
 
@@ -120,7 +122,7 @@ def refuse_arrays(message: str, *arrays: Any) -> None:
 
 
 def list_files(X: Any) -> list[str]:
-    """Return the files of a path, a pattern or a list of these."""
+    """Return the files of a path, a pattern, or a list of paths and patterns."""
     patterns = [X] if isinstance(X, str | os.PathLike) else X
     return [name for pattern in patterns for name in _expand_pattern(os.fspath(pattern))]
 
@@ -146,14 +148,14 @@ def _expand_remote_pattern(pattern: str) -> list[str]:
     return [str(system.unstrip_protocol(name)) for name in names]
 
 
-def _from_files(names: list[str], beside: dict[str, Any], zero_based: ZeroBased) -> Sources:
-    refuse_arrays("files have their own labels and groups, and no weights: X only", *beside.values())
+def _from_files(names: list[str], targets: dict[str, Any], zero_based: ZeroBased) -> Sources:
+    refuse_arrays("files have their own labels and groups, and no weights: X only", *targets.values())
     blocks = [dask.delayed(read_block)(name, zero_based) for name in names]
     return Sources(blocks, [guess_file_size(name) for name in names], [None] * len(names), True)
 
 
 def guess_file_size(name: str) -> float:
-    """Return the size of a file for :class:`Sources`; 1 if the client cannot see the file."""
+    """Return the size of a file for :class:`Sources`; 1 for files that the client cannot access."""
     size = os.path.getsize(name) if os.path.exists(name) else 1  # noqa: PTH110, PTH202
     return float(size or 1)
 
@@ -174,7 +176,7 @@ def _from_bag(bag: Any) -> Sources:
 
 
 def find_futures(collection: Any, pieces: Sequence[Any]) -> list[Future | None]:
-    """Return the future behind each piece of a collection, if it is already on a worker."""
+    """Return the future of each piece of a collection that is already on a worker, otherwise None."""
     futures = {future.key: future for future in futures_of(collection)}
     return [futures.get(piece.key) for piece in pieces]
 
@@ -187,22 +189,22 @@ def _to_dask_array(X: Any) -> Any:
         return X.to_dask_array()
 
 
-def _from_dask_array(X: Any, beside: dict[str, Any]) -> Sources:
+def _from_dask_array(X: Any, targets: dict[str, Any]) -> Sources:
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}")
-    if beside["y"] is None:
+    if targets["y"] is None:
         raise ValueError("a dask array needs labels: y is None")
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     pieces = X.to_delayed().ravel().tolist()
-    others = [_split_like(X, other, name) for name, other in beside.items()]
+    others = [_split_like(X, other, name) for name, other in targets.items()]
     blocks = [dask.delayed(make_block)(*arguments) for arguments in zip(pieces, *others, strict=True)]
     rows = np.nan_to_num(np.array(X.chunks[0], dtype=np.float64), nan=1.0).clip(min=1.0)
     return Sources(blocks, rows.tolist(), find_futures(X, pieces))
 
 
 def _split_like(X: Any, other: Any, name: str) -> list[Any]:
-    """Return the pieces of another array that correspond to the chunks of rows."""
+    """Split an array of labels, groups or weights like the chunks of rows of X."""
     chunks = X.chunks[0]
     if other is None:
         return [None] * len(chunks)
@@ -232,20 +234,20 @@ def _check_length(length: int, rows: int, name: str) -> None:
 # --- Rows of the client ----------------------------------------------------------------------------------
 
 
-def _from_matrix(X: Any, beside: dict[str, Any], workers: int, max_parts: int) -> Sources:
-    """Divide rows of the client into equal blocks. The scheduler keeps them, to send them again if needed."""
+def _from_matrix(X: Any, targets: dict[str, Any], workers: int, max_parts: int) -> Sources:
+    """Divide rows of the client into equal blocks, which the scheduler stores and can send repeatedly."""
     if isinstance(X, list) and any(getattr(block, "ndim", 0) == 2 for block in X):
         raise ValueError("X is a list of matrices: make each block dask.delayed((X, y)), or stack them")
-    if beside["y"] is None:
+    if targets["y"] is None:
         raise ValueError("requires y to be passed, but the target y is None")
     rows = check_rows(X).to_scipy()
-    arrays = [None if other is None else _to_array(other) for other in beside.values()]
+    arrays = [None if other is None else _to_array(other) for other in targets.values()]
     check_consistent_length(rows, *arrays)
     total = rows.nnz + rows.shape[0]
     pieces = workers * min(max_parts, 1 + total // _LARGE_BLOCK_ENTRIES)
-    wanted = np.linspace(0, total, pieces + 1)[1:-1]
+    cuts = np.linspace(0, total, pieces + 1)[1:-1]
     work = rows.indptr.astype(np.int64) + np.arange(rows.shape[0] + 1)
-    bounds = np.unique([0, *np.searchsorted(work, wanted).tolist(), rows.shape[0]]).tolist()
+    bounds = np.unique([0, *np.searchsorted(work, cuts).tolist(), rows.shape[0]]).tolist()
     blocks, sizes = [], []
     for begin, end in itertools.pairwise(bounds):
         others = [None if array is None else array[begin:end] for array in arrays]

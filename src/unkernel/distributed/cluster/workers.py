@@ -1,8 +1,9 @@
-"""The workers of a cluster as its scheduler sees them, and recovery of results from lost workers.
+"""Find the usable workers of a cluster, and recover results from lost workers.
 
-Dask notices when a worker ends, and runs its tasks elsewhere. But it waits minutes for a worker that is
-stopped or cut off, and forever for a worker that has paused because its memory is full. If all workers are
-lost at once, it also keeps tasks forever that prefer one of them. This module handles all three cases.
+When a worker ends, Dask runs its tasks on other workers. But Dask waits minutes for a worker that is
+suspended or disconnected, and forever for a worker that has paused because its memory is full. If all workers
+are lost together, Dask never runs tasks that prefer one of these workers. This module handles these three
+cases.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Worker:
     """The state of a worker in the scheduler."""
 
     threads: int
-    silence: float  # seconds since its last sign of life
+    silence: float  # seconds since its last message
     paused: bool  # because its memory is full
     memory: int
     memory_limit: int
@@ -70,7 +71,7 @@ class WorkerMonitor:
         Raises
         ------
         MemoryError
-            If there are no usable workers because the memory of all is full.
+            If there are no usable workers because the memory of all workers is full.
         ConnectionError
             If there have been no usable workers for long, or the scheduler is lost.
         """
@@ -80,8 +81,8 @@ class WorkerMonitor:
         self._paused_since = {name: self._paused_since.get(name, now) for name in paused}
         full = {name for name, since in self._paused_since.items() if now - since >= _MAX_SILENCE_SECONDS}
         self.exclude(full)
-        # Only workers that are silent in two checks: a scheduler that was suspended has not heard from any
-        # worker when it resumes.
+        # Only workers that are silent in two checks are refused, because all workers seem silent to a
+        # scheduler that resumes after a suspension.
         silent = {name for name, worker in workers.items() if worker.silence >= _MAX_SILENCE_SECONDS}
         refused = self._excluded | (silent & self._silent)
         self._silent = silent
@@ -103,7 +104,7 @@ class WorkerMonitor:
 
 
 def wait_for_worker(client: Client) -> None:
-    """Wait until the cluster has a worker; warn if none appears soon, since the user may have to start it."""
+    """Wait until the cluster has a worker; warn after a while, because the user may have to start one."""
     if client.status in ("closing", "closed"):
         raise ValueError("the Dask client is closed: make another one, distributed.Client(...)")
     deadline = time.monotonic() + _WARNING_SECONDS
@@ -174,7 +175,7 @@ def explain_losses(client: Client) -> Iterator[None]:
 def wait_until_done(client: Client, futures: Sequence[Future], timeout: float) -> bool:
     """Wait for tasks, and return whether all end within the timeout, successfully or not."""
     try:
-        with client.as_current():  # the client may not be the default one
+        with client.as_current():  # `wait` uses the current client, which may be another one
             wait(futures, timeout=timeout)
     except DaskTimeout:
         return False
@@ -184,7 +185,7 @@ def wait_until_done(client: Client, futures: Sequence[Future], timeout: float) -
 def fetch(client: Client, futures: Sequence[Future]) -> concurrent.futures.Future[list[Any]]:
     """Fetch results in the thread of the client's event loop.
 
-    ``client.sync`` fails if a result is cancelled, because it then returns nothing.
+    ``client.sync`` is not used, because it returns nothing if a result is cancelled.
     """
 
     async def gather() -> list[Any]:
@@ -196,7 +197,7 @@ def fetch(client: Client, futures: Sequence[Future]) -> concurrent.futures.Futur
 def fetch_patiently(
     client: Client, futures: Sequence[Future], check_workers: Callable[[], None]
 ) -> list[Any]:
-    """Fetch results, and check the workers after each timeout: results may be large, or a worker silent."""
+    """Fetch results, which may be large, with growing timeouts; check the workers after each timeout."""
     timeout = _FIRST_FETCH_SECONDS
     while True:
         fetched = fetch(client, futures)
@@ -209,7 +210,7 @@ def fetch_patiently(
 
 
 def fetch_results(client: Client, futures: Sequence[Future]) -> list[Any]:
-    """Return the results of tasks; other workers run the tasks of unusable workers."""
+    """Return the results of tasks; tasks of unusable workers are moved to usable workers."""
     monitor = WorkerMonitor(client)
 
     def move_to_usable() -> None:
@@ -228,21 +229,21 @@ def fetch_results(client: Client, futures: Sequence[Future]) -> list[Any]:
 
 
 def rebuild_at(client: Client, moves: Mapping[Any, Collection[str]], usable: Collection[str]) -> None:
-    """Rebuild each result at its workers in `moves`, unless one of them has it or is computing it.
+    """Rebuild each result of `moves` on one of its workers, unless one of them has or computes it.
 
     Dependencies that no usable worker has are rebuilt, too. Results without workers in `moves` are unchanged.
     """
-    named = {key: set(workers) for key, workers in moves.items() if workers}
+    targets = {key: set(workers) for key, workers in moves.items() if workers}
     with explain_losses(client):
-        client.run_on_scheduler(_rebuild_at, named, set(usable))
+        client.run_on_scheduler(_rebuild_at, targets, set(usable))
 
 
 def _rebuild_at(moves: dict[Any, set[str]], usable: set[str], dask_scheduler: Any = None) -> None:
-    stuck = bool(dask_scheduler.unrunnable) or not usable.issuperset(dask_scheduler.workers)
+    is_stuck = bool(dask_scheduler.unrunnable) or not usable.issuperset(dask_scheduler.workers)
     released: dict[Any, str] = {}
     for key, workers in moves.items():
         wanted = dask_scheduler.tasks.get(key)
-        if wanted is None or _is_at(wanted, workers) or not (stuck or wanted.state == "memory"):
+        if wanted is None or _is_at(wanted, workers) or not (is_stuck or wanted.state == "memory"):
             continue
         for task in _find_missing(wanted, usable):
             if task.state == "waiting" and usable.intersection(task.worker_restrictions or ()):
@@ -254,7 +255,7 @@ def _rebuild_at(moves: dict[Any, set[str]], usable: set[str], dask_scheduler: An
 
 
 def _find_missing(wanted: Any, usable: set[str]) -> list[Any]:
-    """Return a task and its dependencies that no usable worker has."""
+    """Return a task and those of its dependencies that no usable worker has or computes."""
     missing = {wanted.key: wanted}
     pending = [wanted]
     while pending:
@@ -266,6 +267,6 @@ def _find_missing(wanted: Any, usable: set[str]) -> list[Any]:
 
 
 def _is_at(task: Any, workers: set[str]) -> bool:
-    """Return whether one of the workers has the result or is computing it."""
+    """Return whether one of the workers has the result of a task or is computing it."""
     running = {task.processing_on} - {None}
     return any(worker.address in workers for worker in {*(task.who_has or ()), *running})

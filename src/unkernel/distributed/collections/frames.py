@@ -1,9 +1,9 @@
-"""Records of Dask data frames and arrays: counted on the workers, and encoded lazily.
+"""Count the records of Dask data frames and arrays on the workers, and encode records lazily.
 
-The workers merge the counts of partitions along a tree. Strings are counted exactly, and so are the numbers
-of columns with at most ``MAX_NUMBER_GROUPS`` distinct numbers. If there are more, numbers that
-differ only in their last bits are counted together; the smallest number of bits is ignored that gives few
-enough groups. The result does not depend on the partitions.
+The workers merge the counts of partitions along a tree. Strings are counted exactly. Numbers are counted
+exactly in columns with at most ``MAX_NUMBER_GROUPS`` distinct numbers. In other columns, numbers that differ
+only in their last bits are counted as a group, with as many bits as needed for this number of groups. The
+result does not depend on the partitions.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from unkernel.records.plan import Plan
 
 MAX_NUMBER_GROUPS = 1 << 16
 _NO_LIMIT = np.iinfo(np.int64).max
-_TREE_FAN_OUT = 8  # of the tree that merges counts
+_TREE_FAN_OUT = 8  # fan-out of the tree that merges counts
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Counts of some records.
+    """The counts of a block of records.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class LazyRecords:
 
     X: Any
     names: Sequence[str]
-    n_rows: int | None = None  # unknown
+    n_rows: int | None = None  # not known before the records are read
 
     def __post_init__(self) -> None:
         is_frame(self.X)  # raises an error for other types
@@ -95,7 +95,7 @@ def _encode_block(block: Any, plan: Plan, *, threads: int) -> Any:
 
 
 def _count_block(block: Any, names: list[str], kinds: Kinds) -> Counts:
-    """Count a block of records; values of columns missing in the block count as missing."""
+    """Count a block of records; a column that the block lacks has missing values."""
     records = Records.of(block, names)
     return Counts(records.n_rows, _save_states(records.summaries(kinds), names, kinds))
 
@@ -121,8 +121,8 @@ def _merge_column(
         return None
     summary = ColumnSummary(name)
     for state in states:
-        assert state is not None  # since the column is not dropped
-        summary.join(state, _max_groups(kind))
+        assert state is not None  # because the column is not dropped
+        summary.join(state, _get_max_groups(kind))
     return summary
 
 
@@ -130,11 +130,11 @@ def _save_states(
     summaries: Iterable[ColumnSummary | None], names: list[str], kinds: Kinds
 ) -> list[dict[str, Any] | None]:
     return [
-        None if summary is None else summary.state(_max_groups(kinds[name]))
+        None if summary is None else summary.state(_get_max_groups(kinds[name]))
         for name, summary in zip(names, summaries, strict=True)
     ]
 
 
-def _max_groups(kind: str | None) -> int:
-    """Return the largest number of groups of numbers to count; categories are always single numbers."""
+def _get_max_groups(kind: str | None) -> int:
+    """Return the largest number of groups of numbers; numbers of categories are never grouped."""
     return _NO_LIMIT if kind == "category" else MAX_NUMBER_GROUPS

@@ -1,4 +1,4 @@
-"""Functions of blocks of rows or records, applied lazily to Dask arrays and data frames."""
+"""Apply functions lazily to the blocks of Dask arrays and data frames."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ def map_blocks(
         Called as ``function(block, shared, **options)``, for nonempty blocks.
     options : dict
     shared : Delayed
-        An argument of all calls: a separate task, whose result Dask shares on each worker.
+        An argument of all calls. It is a separate task, so that its result is shared by the calls on a
+        worker.
     empty : array or sparse matrix
-        The result for no rows.
+        The result for a block without rows.
     """
-    work = partial(_apply_to_block, function=function, empty=empty, options=options)
-    return _map_partitions(X, work, shared, empty) if is_frame(X) else _map_chunks(X, work, shared, empty)
+    apply = partial(_apply_to_block, function=function, empty=empty, options=options)
+    return _map_partitions(X, apply, shared, empty) if is_frame(X) else _map_chunks(X, apply, shared, empty)
 
 
 def _apply_to_block(
@@ -48,10 +49,10 @@ def _apply_to_block(
     return function(block, shared, **options) if block.shape[0] else empty
 
 
-def _map_chunks(X: Any, work: Any, shared: Any, empty: Any) -> Any:
+def _map_chunks(X: Any, apply: Any, shared: Any, empty: Any) -> Any:
     """Return one chunk of results for each chunk of rows, which may be divided by columns as well."""
     return dask.array.blockwise(
-        work,
+        apply,
         "ik"[: empty.ndim],
         *(X, "ij"[: X.ndim]),
         *(shared, None),
@@ -61,17 +62,16 @@ def _map_chunks(X: Any, work: Any, shared: Any, empty: Any) -> Any:
     )
 
 
-def _map_partitions(X: Any, work: Any, shared: Any, empty: Any) -> Any:
+def _map_partitions(X: Any, apply: Any, shared: Any, empty: Any) -> Any:
     """Return one chunk of results, of unknown size, for each partition.
 
-    Dask's ``map_partitions`` sometimes fails to fuse tasks if there is a task that is not of the frame.
+    This is not ``map_partitions`` of Dask, which sometimes fails to fuse tasks if `shared` is not of the
+    frame.
     """
     partitions = X.to_delayed()
-    name = f"{work.keywords['function'].__name__.strip('_')}-{tokenize(X, shared, work)}"
-    places = [(name, number, *[0] * (empty.ndim - 1)) for number in range(len(partitions))]
-    tasks = {
-        place: (work, partition.key, shared.key) for place, partition in zip(places, partitions, strict=True)
-    }
+    name = f"{apply.keywords['function'].__name__.strip('_')}-{tokenize(X, shared, apply)}"
+    keys = [(name, number, *[0] * (empty.ndim - 1)) for number in range(len(partitions))]
+    tasks = {key: (apply, partition.key, shared.key) for key, partition in zip(keys, partitions, strict=True)}
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=[*partitions, shared])
     chunks = ((math.nan,) * len(partitions), *((size,) for size in empty.shape[1:]))
     return dask.array.Array(graph, name, chunks, meta=empty)

@@ -14,7 +14,7 @@ from unkernel.engines.estimator import CompiledEstimator
 
 
 class WorkerModel:
-    """A classifier on a worker, sent as the name of its file or, without a file, completely."""
+    """A classifier on a worker. It is sent as the path of its file or, if it has no file, completely."""
 
     def __init__(self, classifier: Any) -> None:
         self.classifier = classifier
@@ -59,7 +59,7 @@ def _make_model_task(classifier: Any) -> Any:
 
 
 def _make_empty_answers(classifier: Any, method: str, X: Any) -> Any:
-    """Return an empty array of the type of the results, which is found by predicting an artificial row."""
+    """Return an empty array with the type of the results, from the prediction for an artificial row."""
     if hasattr(classifier, "plan"):
         classifier.plan.encode(X._meta if is_frame(X) else np.empty((0, *X.shape[1:]), X.dtype), 1)
         row: Any = sparse.csr_matrix((1, classifier.plan.n_features))
@@ -73,7 +73,7 @@ def _make_empty_answers(classifier: Any, method: str, X: Any) -> Any:
 
 
 def _select_known_columns(classifier: Any, X: Any) -> Any:
-    """Select the columns of a frame that a model of records reads, so that no others are loaded."""
+    """Select the columns of a frame that a model of records reads, so that other columns are not loaded."""
     if not hasattr(classifier, "plan") or not hasattr(X, "columns"):
         return X
     return X[[name for name in X.columns if name in set(classifier.plan.columns)]]

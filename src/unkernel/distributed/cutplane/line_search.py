@@ -1,10 +1,10 @@
-"""A table of the losses on a line between two weight vectors: one request suffices for a whole line search.
+"""Tabulate the losses on a line between two weight vectors, so that a line search needs one request.
 
 A row whose margin has the deficit a at one end and b at the other has the deficit a + t (b - a) at t, and a
-loss where the deficit is positive. So the sum of the losses is a parabola between any two points where a
-row's loss begins or ends. The table has the coefficients of these parabolas at t = 0, 1/1024, .., 1. The sum
-of the tables of all parts is the table of all rows, and values and slopes at these t are exact. O(rows +
-1024).
+loss if the deficit is positive. So the sum of the losses is a parabola in t between any two points at which
+the loss of a row begins or ends. The table has the coefficients of these parabolas at t = 0, 1/1024, .., 1.
+The sum of the tables of all parts is the table of all rows, and values and slopes at these t are exact.
+Tabulating takes O(rows + 1024).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from unkernel.distributed.cluster.packed_vectors import Vector
 
 CELLS = 1024
-# The loop divides [0, 1] into 32 pieces, and one of them again; the table contains all these steps.
+# The line search divides [0, 1] into 32 intervals, and one of these again; the table contains all these
+# steps.
 STEPS_AT_ONCE = 31
 
 
@@ -35,7 +36,7 @@ class MarginDeficits:
         return MarginDeficits(1.0 - signs * here, 1.0 - signs * there, np.abs(signed_costs))
 
     def select(self, chosen: np.ndarray) -> MarginDeficits:
-        """Return the deficits of some rows."""
+        """Return the deficits of the chosen rows."""
         return MarginDeficits(self.here[chosen], self.there[chosen], self.costs[chosen])
 
     def parabolas(self, squared: bool) -> list[Vector]:
@@ -50,8 +51,8 @@ def tabulate_line(deficits: MarginDeficits, squared: bool) -> Vector:
     """Return the coefficients of the parabolas, of shape (2 or 3, 1025), flat in C order."""
     at_start, at_end = deficits.here > 0.0, deficits.there > 0.0
     falling, rising = deficits.select(at_start & ~at_end), deficits.select(~at_start & at_end)
-    # The number of grid points before the end of a falling row's loss, and up to the start of a rising row's
-    # loss.
+    # For falling rows, the number of grid points before the end of the loss; for rising rows, the number up
+    # to its begin.
     ends = np.ceil(_find_crossings(falling) * CELLS).astype(np.intp)
     begins = np.floor(_find_crossings(rising) * CELLS).astype(np.intp) + 1
     always = deficits.select(at_start & at_end).parabolas(squared)
@@ -82,10 +83,10 @@ def _sum_from_left(values: Vector, begins: np.ndarray) -> Vector:
 
 def look_up_steps(table: Vector, steps: Vector) -> list[tuple[float, float]] | None:
     """Return value and slope at each step; None if a step is not in the table."""
-    places = steps * CELLS
-    if not ((places == np.round(places)) & (places >= 0) & (places <= CELLS)).all():
+    positions = steps * CELLS
+    if not ((positions == np.round(positions)) & (positions >= 0) & (positions <= CELLS)).all():
         return None
-    coefficients = table.reshape(-1, CELLS + 1)[:, places.astype(np.intp)]
+    coefficients = table.reshape(-1, CELLS + 1)[:, positions.astype(np.intp)]
     square = coefficients[2] if len(coefficients) == 3 else 0.0
     values = coefficients[0] + steps * (coefficients[1] + steps * square)
     slopes = coefficients[1] + 2.0 * steps * square

@@ -16,14 +16,14 @@ from unkernel.distributed.base import OnCluster, cluster_constraints
 from unkernel.distributed.cluster.coordinator import Cluster
 from unkernel.distributed.cluster.gathered_blocks import merge_labels
 from unkernel.distributed.cluster.regroup import gather_groups
-from unkernel.distributed.cluster.row_blocks import concatenate_known
+from unkernel.distributed.cluster.row_blocks import concatenate_arrays
 from unkernel.distributed.cluster.row_parts import get_targets
 from unkernel.distributed.cutplane.ranking_tasks import GroupedRows, RankedRows
-from unkernel.distributed.cutplane.risks import ClusterMinimiser, is_counting_cheaper, scale_of_pairs
+from unkernel.distributed.cutplane.risks import ClusterMinimiser, compute_pair_scale, is_counting_cheaper
 from unkernel.distributed.shared_docs import complete_docs
 from unkernel.errors import warn_caller
 
-_MAX_COUNTED_RANKS = 1024  # beyond this, scores are gathered instead of counts
+_MAX_COUNTED_RANKS = 1024  # with more ranks, scores are gathered instead of counts
 
 
 @complete_docs(RankSVM, OnCluster, without=("intercept_", "gamma_", "classes_", "feature_names_in_"))
@@ -33,8 +33,8 @@ class DaskRankSVM(OnCluster, RankSVM):
     This is :class:`~unkernel.RankSVM` of degree 1 with the rows on the workers, and with the same certified
     gap. With groups, all rows of a group are moved to the same worker, which finds their pairs. Without
     groups, the workers count their rows by label and score, and the client finds the pairs from the sums of
-    these counts. In both cases, traffic does not grow with the number of rows. The scores are gathered, 8
-    bytes per row and pass, only if no part has more than 16,384 rows, or with a warning if there are more
+    these counts. In both cases, traffic does not grow with the number of rows. Scores are gathered (8
+    bytes per row and pass) only if no part has more than 16,384 rows or, with a warning, if there are more
     than 1,024 labels.
 
     Parameters
@@ -95,8 +95,8 @@ class DaskRankSVM(OnCluster, RankSVM):
         y : dask array or array of numbers of shape (n_samples,), default=None
             Labels; None if the rows come with labels.
         qid : dask array or array of shape (n_samples,), default=None
-            Groups: only rows of the same group are compared. Rows of a group that are on different workers
-            are brought together first.
+            Groups: only rows of the same group are compared. Rows of a group on different workers are moved
+            to one worker first.
         sample_weight : dask array or array of shape (n_samples,), default=None
             Weights of the rows; the weight of a pair is the product of the weights of its rows.
 
@@ -119,20 +119,20 @@ class DaskRankSVM(OnCluster, RankSVM):
         zero_based: Any = "auto",
     ) -> tuple[ClusterMinimiser, Any]:
         """Pack the rows on the workers; return their solver and the ranking."""
-        beside = {"y": y, "qid": qid, "sample_weight": sample_weight}
-        _, found = self._gather_blocks(X, beside, zero_based, identify=self.checkpoint is not None)
-        if len({(seen.has_qid, seen.has_weights) for seen in found.surveys}) > 1:
+        targets = {"y": y, "qid": qid, "sample_weight": sample_weight}
+        _, gathered = self._gather_blocks(X, targets, zero_based, identify=self.checkpoint is not None)
+        if len({(survey.has_qid, survey.has_weights) for survey in gathered.surveys}) > 1:
             raise ValueError("some blocks have groups or weights: all have them, or none has")
-        labels, totals, counts = merge_labels(found.surveys)
-        numbers, has_groups = check_numbers(labels), found.surveys[0].has_qid
+        labels, totals, counts = merge_labels(gathered.surveys)
+        numbers, has_groups = check_numbers(labels), gathered.surveys[0].has_qid
         self._set_ranking_attributes(numbers, labels if has_groups else None, totals)
-        rows = self._describe_rows(found)
-        cluster = self._pack_parts(gather_groups(found) if has_groups else found, 0.0)
-        del found  # the blocks, which are packed now
+        rows = self._describe_rows(gathered)
+        cluster = self._pack_parts(gather_groups(gathered) if has_groups else gathered, 0.0)
+        del gathered  # frees the blocks, which are packed now
         minimiser = ClusterMinimiser(cluster, rows)
         accuracy = pair_accuracy(self.tol)
         if has_groups:
-            scale = scale_of_pairs(cluster, self.pair_weight)
+            scale = compute_pair_scale(cluster, self.pair_weight)
             return minimiser, GroupedRows("", self.pair_weight, scale, accuracy)
         if not is_counting_cheaper(cluster) or len(numbers) > _MAX_COUNTED_RANKS:
             self._warn_of_gathering(cluster, len(numbers))
@@ -156,9 +156,11 @@ class DaskRankSVM(OnCluster, RankSVM):
             )
 
     def _gather_ranking(self, cluster: Cluster) -> dict[str, Any]:
-        """Return the ranking of all rows, for the client's oracle."""
-        known = cluster.ask(get_targets, lambda _: ())
-        labels, groups, weights = (concatenate_known(arrays) for arrays in zip(*known, strict=True))
+        """Return the ranking of all rows, for an oracle on the client."""
+        targets_of_parts = cluster.ask(get_targets, lambda _: ())
+        labels, groups, weights = (
+            concatenate_arrays(arrays) for arrays in zip(*targets_of_parts, strict=True)
+        )
         return encode_ranking(labels, groups, weights, self.pair_weight)
 
     def _make_oracle(self, ranking: Any) -> Any:
@@ -167,5 +169,5 @@ class DaskRankSVM(OnCluster, RankSVM):
         return replace(ranking, name=uuid.uuid4().hex)
 
     def _describe_run(self, rows: dict[str, Any], ranking: Any) -> dict[str, Any]:
-        """Return the identity for a checkpoint, which does not depend on the method of finding pairs."""
+        """Return the identity for checkpoints, which does not depend on the method that finds the pairs."""
         return rows | {"objective": "pairs", "pair_weight": repr(self.pair_weight)}

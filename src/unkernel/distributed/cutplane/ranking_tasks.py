@@ -20,7 +20,7 @@ Point = tuple[float, Grid]  # a step on the line, and the grid for counting rows
 
 @dataclass(frozen=True, eq=False)
 class RankedRows:
-    """Rows of a single group over all parts, with few ranks: parts count them on grids of scores.
+    """Rows of a single group in all parts, with few ranks, which the parts count on grids of scores.
 
     Attributes
     ----------
@@ -31,8 +31,8 @@ class RankedRows:
     ranks : ndarray of int32
         The rank of each label.
     pair_weights : ndarray of shape (ranks, ranks)
-        Weights of pairs of a row of the first rank above one of the second, times the scale of the risk;
-        0 for other pairs.
+        Weight of a pair of a row of the first rank and a row of the lower second rank, times the scale of
+        the risk; 0 for other pairs.
     accuracy : float
         Share of the objective by which the risk may be overestimated.
     """
@@ -45,11 +45,11 @@ class RankedRows:
 
     @property
     def rank_count(self) -> int:
-        """Return the number of ranks."""
+        """Number of ranks."""
         return len(self.pair_weights)
 
     def losses_of(self, part: Part) -> RowsOnGrid:
-        """Return the rows in the form in which the core counts them."""
+        """Return the rows of a part in the form that the core counts."""
         ranks = self.ranks[np.searchsorted(self.labels, part.labels)]
         weights = np.empty(0) if part.weights is None else part.weights
         return RowsOnGrid(ranks, rank_count=self.rank_count, weights=weights)
@@ -57,14 +57,14 @@ class RankedRows:
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """Rows in groups, each of which is in one part: the parts find the pairs themselves.
+    """Rows in groups. Each group is in a single part, which finds its pairs.
 
     Attributes
     ----------
     name : str
         Unique name of the problem.
     pair_weight : dict, str or None
-        The estimator's parameter.
+        The parameter of the estimator.
     scale : float
         Scale of the sum over pairs.
     accuracy : float
@@ -87,7 +87,7 @@ class PairLosses:
     def __init__(self, ranking: dict[str, Any], scale: float, accuracy: float) -> None:
         total, pairs = sum_weights(ranking)
         self._oracle = ordinal_oracle(**ranking, accuracy=accuracy) if pairs > 0 else None
-        # The oracle scales by total / pairs of this part.
+        # The oracle scales by total / pairs of this part, which is replaced by `scale`.
         self._factor = scale * pairs / total if pairs > 0 else 0.0
 
     def along(self, here: Vector, there: Vector, step: float, threads: int) -> tuple[float, float]:
@@ -127,22 +127,22 @@ def sum_rows(part: Part) -> Answer:
 def count_rows(
     part: Part, now: Round, points: list[Point], with_changes: bool, there: PackedVector | None = None
 ) -> Answer:
-    """Return for each point the number of rows outside of the grid, and their weights and changes on the
-    grid.
+    """Count the rows of a part on the grids of several points; new weights begin a round.
 
-    New weights begin a round.
+    For each point, the answer has the number of rows outside of the grid, the weights of the rows on the grid
+    and, if `with_changes`, their changes.
     """
     with part.lock:
         state = find_state(part, now, there)
         if state is None:
             return Answer(None, (part.number,))
-        found: list[Vector] = []
+        counts: list[Vector] = []
         for step, grid in points:
             outside, weights, changes = state.losses.count(
                 state.here, state.there, step=step, grid=grid, threads=part.threads
             )
-            found += [np.array([float(outside)]), weights, *([changes] if with_changes else [])]
-        return Answer(pack_vector(np.concatenate(found)))
+            counts += [np.array([float(outside)]), weights, *([changes] if with_changes else [])]
+        return Answer(pack_vector(np.concatenate(counts)))
 
 
 def compute_grid_gradient(part: Part, now: Round, point: Point, coefficients: PackedVector) -> Answer:
@@ -152,7 +152,7 @@ def compute_grid_gradient(part: Part, now: Round, point: Point, coefficients: Pa
         if state is None:
             return Answer(None, (part.number,))
         step, grid = point
-        of_rows = state.losses.interpolate(
+        row_coefficients = state.losses.interpolate(
             state.here,
             state.there,
             step=step,
@@ -160,4 +160,4 @@ def compute_grid_gradient(part: Part, now: Round, point: Point, coefficients: Pa
             table=coefficients.unpack(),
             threads=part.threads,
         )
-        return Answer(pack_vector(part.combine(np.asarray(of_rows))))
+        return Answer(pack_vector(part.combine(np.asarray(row_coefficients))))

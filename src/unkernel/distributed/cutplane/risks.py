@@ -31,26 +31,26 @@ from unkernel.distributed.cutplane.round_tasks import (
     PartProblem,
     Problem,
     Round,
-    cut_at_step,
-    look_ahead,
-    losses_at_steps,
+    compute_cut_at_step,
+    compute_losses_at_steps,
     restore_scores,
+    tabulate_losses,
 )
 from unkernel.distributed.cutplane.score_grids import (
     Grid,
     GridRisk,
     Table,
     coarsen_counts,
-    inner_product,
-    risk_on_grid,
+    compute_grid_risk,
+    compute_inner_product,
 )
 
 Points = list[tuple[float, float]]
 
 _MAX_SCORED_ROWS = 1 << 14  # rows of a part up to which scores take fewer bytes than counts
 
-# Grids of scores: cells are 1/64 wide up to 16 margins from the mean, unless there are many ranks. Beyond
-# that they are wider, up to 240 margins or as far as there are scores.
+# Grids of scores: up to 16 margins from the mean, cells are 1/64 wide, or wider for many ranks. Farther cells
+# are wider; they extend to 240 margins, or farther if there are scores.
 _INNER_WIDTH = 16.0  # margins
 _MAX_FIRST_CELLS = 1024
 _MIN_FIRST_CELLS = 64
@@ -62,12 +62,12 @@ _MAX_ENTRIES = 1 << 22
 # Steps on a line.
 _FIRST_STEP = 0.25  # the first guess of the best step
 _GUESS_RATIO = 1.8  # between successive guesses
-_CUT_SHARE_TO_END = 0.1  # share of the way from the best step to the end of the line where cuts are taken
-_CUT_TOLERANCE = 0.3  # a cut may be taken elsewhere, within this share of its step
+_CUT_SHARE_TO_END = 0.1  # cuts are made at this share of the way from the best step to the end of the line
+_CUT_TOLERANCE = 0.3  # a cut may be made at another step, within this share of its step
 
 
 class GroupRisk:
-    """Losses that are sums over parts, such as those of pairs in groups, each of which is in one part.
+    """Losses that are sums over parts, such as the losses of pairs in groups that are in a single part.
 
     Parts remember the scores at both ends of the line. A round first sends the new weights and requests
     values and slopes around the best step of the previous round. It may request more values, and ends with
@@ -75,19 +75,19 @@ class GroupRisk:
     """
 
     steps_at_once = 1
-    line_accuracy = 0.3  # loses at most a tenth of the gain of an exact line search
+    line_accuracy = 0.3  # costs at most a tenth of the gain of an exact line search
 
     def __init__(self, cluster: Cluster, problem: PartProblem, dimension: int) -> None:
         self._cluster = cluster
         self._here = np.zeros(dimension)
         self._there = np.zeros(dimension)
         self._round = Round(problem, 0, 0.0)
-        self._moved: float | None = None  # the step taken since the round began
-        self._news: Broadcast | None = None  # weights that the parts do not know yet
+        self._moved: float | None = None  # the step that was taken after the round; None during the round
+        self._unsent_weights: Broadcast | None = None  # weights for the next request
         self._last_step = _FIRST_STEP
 
     def first_steps(self) -> list[float]:
-        """Return the first steps to request; the best step is often similar to that of the previous round."""
+        """Return the first steps to request, near the best step of the previous round."""
         return [0.0, self._last_step, 2.0 * self._last_step]
 
     def aim(self, weights: Vector) -> None:
@@ -95,22 +95,24 @@ class GroupRisk:
         self._round = replace(self._round, number=self._round.number + 1, moved=self._moved or 0.0)
         self._there = weights
         self._moved = None
-        self._news = self._cluster.broadcast(weights, "weights")
+        self._unsent_weights = self._cluster.broadcast(weights, "weights")
 
     def along(self, steps: Vector) -> Points:
         """Return values and slopes on the line."""
         self._begin()
-        values, slopes = self._ask(losses_at_steps, (steps, self._news), "line").reshape(2, -1)
+        values, slopes = self._ask(compute_losses_at_steps, (steps, self._unsent_weights), "line").reshape(
+            2, -1
+        )
         return list(zip(values.tolist(), slopes.tolist(), strict=True))
 
     def cut(self, step: float) -> tuple[float, Vector]:
         """Return offset and gradient of the cut at a step."""
         self._begin()
-        found = self._ask(cut_at_step, (step, self._news), "gradient")
-        return float(found[-1]), np.ascontiguousarray(found[:-1])
+        answer = self._ask(compute_cut_at_step, (step, self._unsent_weights), "gradient")
+        return float(answer[-1]), np.ascontiguousarray(answer[:-1])
 
     def move(self, step: float) -> None:
-        """Take a step on the line; the next round tells the parts."""
+        """Take a step on the line, which the next round sends to the parts."""
         self._here = self._here + step * (self._there - self._here)
         self._moved = step
         self._last_step = min(step, 1.0)
@@ -124,11 +126,11 @@ class GroupRisk:
         total = self._cluster.sum_answers(
             task, lambda _: (self._round, *arguments), purpose, self._restore_scores
         )
-        self._news = None
+        self._unsent_weights = None
         return total
 
     def _restore_scores(self, parts: Sequence[int]) -> None:
-        """Give rebuilt parts the scores of this round, in two passes over their rows."""
+        """Make rebuilt parts compute the scores of this round, in two passes over their rows."""
         here, there = pack_vector(self._here), pack_vector(self._there)
         self._cluster.traffic["restored"] += (here.nbytes + there.nbytes) * len(parts)
         self._cluster.ask(restore_scores, lambda _: (self._round, here, there), parts)
@@ -137,8 +139,9 @@ class GroupRisk:
 class SeparableRisk(GroupRisk):
     """Losses that are sums over rows: two requests per round.
 
-    The first sends the new weights and returns the table of the losses on the line to them, which suffices
-    for the line search (``line_search.py``). The second returns the gradient at the chosen step.
+    The first request sends the new weights and returns the table of the losses on the line to these weights,
+    which suffices for the line search (``line_search.py``). The second request returns the gradient at the
+    chosen step.
     """
 
     steps_at_once = STEPS_AT_ONCE
@@ -149,13 +152,13 @@ class SeparableRisk(GroupRisk):
         self._table = np.empty(0)
 
     def first_steps(self) -> list[float]:
-        """Return the ends of the line: no other steps are needed."""
+        """Return the ends of the line, because no other steps are needed."""
         return [0.0, 1.0]
 
     def aim(self, weights: Vector) -> None:
         """Begin a round, and fetch its table."""
         super().aim(weights)
-        self._table = self._ask(look_ahead, (self._news,), "line")
+        self._table = self._ask(tabulate_losses, (self._unsent_weights,), "line")
 
     def along(self, steps: Vector) -> Points:
         """Return values and slopes on the line."""
@@ -185,31 +188,32 @@ class _StepCounts:
 class PairRisk(GroupRisk):
     """Pairs of rows in any two parts, from counts on grids of scores: no message grows with the rows.
 
-    Most rounds make two requests. The first is for counts at some steps around the best step of the previous
-    round: one of them suffices for the line search, and another for the cut. The second is for the gradient
-    there. Grids become wider until they contain all rows, and finer until the risk is accurate enough; its
-    error is estimated from every other edge (``score_grids.py``). On any grid, the risk is an upper bound.
+    Most rounds make two requests. The first requests counts at some steps around the best step of the
+    previous round, which suffice for the line search and the cut. The second requests the gradient of the
+    cut. Grids become wider until they contain all rows, and finer until the risk is accurate enough; the
+    error of the risk is estimated from every other edge (``score_grids.py``). The risk on a grid is an upper
+    bound.
     """
 
     def __init__(self, cluster: Cluster, problem: RankedRows, dimension: int, C: float) -> None:
         super().__init__(cluster, problem, dimension)
         self._problem = problem
         self._C = C
-        self._cells = _first_cells(problem.rank_count)
+        self._cells = _choose_first_cells(problem.rank_count)
         self._levels = _MIN_LEVELS
-        self._found: list[_StepCounts] = []  # on the line of this round
+        self._counted_steps: list[_StepCounts] = []  # the counts on the line of this round
         total = cluster.sum_answers(sum_rows, lambda _: (), "gradient")
         self._mean = total[:-1] / total[-1]
 
     def aim(self, weights: Vector) -> None:
         """Begin a round."""
         super().aim(weights)
-        self._found = []
+        self._counted_steps = []
 
     def move(self, step: float) -> None:
         """Take a step on the line."""
         super().move(step)
-        self._found = []
+        self._counted_steps = []
 
     def first_steps(self) -> list[float]:
         """Return steps around the last one, one of them for the cut."""
@@ -220,49 +224,54 @@ class PairRisk(GroupRisk):
 
     def along(self, steps: Vector) -> Points:
         """Return values and slopes on the line."""
-        found = self._count(steps.tolist(), with_changes=True)
-        self._found += found
-        return [(one.risk.value, one.risk.slope(one.changes)) for one in found if one.changes is not None]
+        counted = self._count(steps.tolist(), with_changes=True)
+        self._counted_steps += counted
+        return [(at.risk.value, at.risk.slope(at.changes)) for at in counted if at.changes is not None]
 
     def cut(self, step: float) -> tuple[float, Vector]:
         """Return offset and gradient of the cut at a step, or at a nearby step with counts."""
-        nearby = [one for one in self._found if abs(one.step - step) <= _CUT_TOLERANCE * step]
+        nearby = [
+            counts for counts in self._counted_steps if abs(counts.step - step) <= _CUT_TOLERANCE * step
+        ]
         if nearby:
-            found = min(nearby, key=lambda one: abs(one.step - step))
+            counts = min(nearby, key=lambda counts: abs(counts.step - step))
         else:
-            (found,) = self._count([step], with_changes=False)
-        table = self._cluster.broadcast(found.risk.coefficients.ravel(), "coefficients")
-        gradient = self._ask(compute_grid_gradient, ((found.step, found.grid), table), "gradient")
-        return found.risk.offset, gradient
+            (counts,) = self._count([step], with_changes=False)
+        table = self._cluster.broadcast(counts.risk.coefficients.ravel(), "coefficients")
+        gradient = self._ask(compute_grid_gradient, ((counts.step, counts.grid), table), "gradient")
+        return counts.risk.offset, gradient
 
     def _count(self, steps: list[float], *, with_changes: bool) -> list[_StepCounts]:
         """Count rows on grids that are wide and fine enough."""
         self._begin()
         while True:
-            found = self._count_once(steps, with_changes=with_changes)
-            if any(one.outside for one in found):
+            counted = self._count_once(steps, with_changes=with_changes)
+            if any(counts.outside for counts in counted):
                 self._widen()
-            elif not any(self._is_too_coarse(one) for one in found) or not self._refine():
-                self._narrow(found)
-                return found
+            elif not any(self._is_too_coarse(counts) for counts in counted) or not self._refine():
+                self._narrow(counted)
+                return counted
 
     def _count_once(self, steps: list[float], *, with_changes: bool) -> list[_StepCounts]:
-        points = [(step, self._grid_at(step)) for step in steps]
-        answer = self._ask(count_rows, (points, with_changes, self._news), "counts")
-        found = []
+        points = [(step, self._make_grid(step)) for step in steps]
+        answer = self._ask(count_rows, (points, with_changes, self._unsent_weights), "counts")
+        counted = []
         for (step, grid), numbers in zip(points, answer.reshape(len(points), -1), strict=True):
             tables = numbers[1:].reshape(-1, self._problem.rank_count, grid.size)
-            risk = risk_on_grid(grid, tables[0], self._problem.pair_weights)
+            risk = compute_grid_risk(grid, tables[0], self._problem.pair_weights)
             changes = tables[1] if with_changes else None
-            found.append(_StepCounts(step, grid, int(numbers[0]), tables[0], changes, risk))
-        return found
+            counted.append(_StepCounts(step, grid, int(numbers[0]), tables[0], changes, risk))
+        return counted
 
-    def _grid_at(self, step: float) -> Grid:
+    def _make_grid(self, step: float) -> Grid:
         return Grid(
-            inner_product(self._weights_at(step), self._mean), _INNER_WIDTH, self._cells, self._levels
+            compute_inner_product(self._compute_weights(step), self._mean),
+            _INNER_WIDTH,
+            self._cells,
+            self._levels,
         )
 
-    def _weights_at(self, step: float) -> Vector:
+    def _compute_weights(self, step: float) -> Vector:
         return self._here + step * (self._there - self._here)
 
     def _widen(self) -> None:
@@ -274,21 +283,24 @@ class PairRisk(GroupRisk):
         while not self._fits(self._cells) and self._cells > 2:
             self._cells //= 2
 
-    def _narrow(self, found: list[_StepCounts]) -> None:
-        """Drop empty levels: many levels are needed only if the ends of the line are far apart."""
+    def _narrow(self, counted: list[_StepCounts]) -> None:
+        """Drop empty levels, because only lines with distant ends need many levels."""
         if self._levels > _MIN_LEVELS:
-            self._levels = max(_MIN_LEVELS, *(one.levels_in_use() for one in found))
+            self._levels = max(_MIN_LEVELS, *(counts.levels_in_use() for counts in counted))
 
     def _fits(self, cells: int) -> bool:
         size = Grid(0.0, _INNER_WIDTH, cells, self._levels).size
         return size * self._problem.rank_count <= _MAX_ENTRIES
 
-    def _is_too_coarse(self, found: _StepCounts) -> bool:
-        # The error falls with the square of the width: with every other edge, it is four times as large.
-        coarse = risk_on_grid(found.grid.coarser(), coarsen_counts(found.counts), self._problem.pair_weights)
-        error = (coarse.value - found.risk.value) / 3.0
-        weights = self._weights_at(found.step)
-        objective = found.risk.value + inner_product(weights, weights) / (2.0 * self._C)
+    def _is_too_coarse(self, counts: _StepCounts) -> bool:
+        # The error is proportional to the square of the width: with every other edge, it is four times as
+        # large.
+        coarse = compute_grid_risk(
+            counts.grid.coarser(), coarsen_counts(counts.counts), self._problem.pair_weights
+        )
+        error = (coarse.value - counts.risk.value) / 3.0
+        weights = self._compute_weights(counts.step)
+        objective = counts.risk.value + compute_inner_product(weights, weights) / (2.0 * self._C)
         return bool(error > self._problem.accuracy * objective)
 
     def _refine(self) -> bool:
@@ -304,14 +316,14 @@ class PairRisk(GroupRisk):
         return False
 
 
-def _first_cells(ranks: int) -> int:
-    """Return the initial number of cells, a power of 2: more for fewer ranks."""
-    most = max(_FIRST_ENTRIES // (2 * ranks * _MIN_LEVELS), _MIN_FIRST_CELLS)
-    return min(1 << (most.bit_length() - 1), _MAX_FIRST_CELLS)
+def _choose_first_cells(ranks: int) -> int:
+    """Return the initial number of cells, a power of 2, which is larger for fewer ranks."""
+    max_cells = max(_FIRST_ENTRIES // (2 * ranks * _MIN_LEVELS), _MIN_FIRST_CELLS)
+    return min(1 << (max_cells.bit_length() - 1), _MAX_FIRST_CELLS)
 
 
 class JointRisk:
-    """Losses that need all rows together: the client gathers scores and sends back coefficients.
+    """Losses that are not sums over rows or parts: the client gathers scores, and sends coefficients.
 
     A round takes 8 bytes per row in each direction, less if coefficients are 0. Workers keep no state.
     """
@@ -351,8 +363,8 @@ def is_counting_cheaper(cluster: Cluster) -> bool:
     return max(cluster.rows) > _MAX_SCORED_ROWS
 
 
-def scale_of_pairs(cluster: Cluster, pair_weight: PairWeight | None) -> float:
-    """Return the factor that makes the mean over pairs in groups as large as a sum over rows."""
+def compute_pair_scale(cluster: Cluster, pair_weight: PairWeight | None) -> float:
+    """Return the total weight of the rows, divided by the weight of the pairs in groups."""
     total, pairs = cluster.sum_answers(sum_part_weights, lambda _: (pair_weight,), "line")
     if not pairs > 0:
         raise ValueError(NO_PAIR)
@@ -377,12 +389,12 @@ class ClusterMinimiser:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Return the identity of the rows for checkpoints."""
+        """The identity of the rows for checkpoints."""
         return self.rows.identity
 
     @property
     def dimension(self) -> int:
-        """Return the number of weights."""
+        """Number of weights."""
         return self.rows.n_features + (self.intercept != 0)
 
     def new_bundle(self, most_cuts: int) -> Bundle:
@@ -399,17 +411,21 @@ class ClusterMinimiser:
         """Return the result of the core's ``minimise_distant``."""
 
         def minimise() -> dict[str, Any]:
-            risk = self._risk(oracle, options)
-            together = risk.steps_at_once
+            risk = self._make_risk(oracle, options)
             return dict(
                 minimise_distant(
-                    options, risk=risk, steps_at_once=together, bundle=bundle, start=start, **observers
+                    options,
+                    risk=risk,
+                    steps_at_once=risk.steps_at_once,
+                    bundle=bundle,
+                    start=start,
+                    **observers,
                 )
             )
 
         return run_interruptibly(minimise, self.cluster.stopped)
 
-    def _risk(self, oracle: Oracle | PartProblem, options: LoopOptions) -> GroupRisk | JointRisk:
+    def _make_risk(self, oracle: Oracle | PartProblem, options: LoopOptions) -> GroupRisk | JointRisk:
         if isinstance(oracle, Problem):
             return SeparableRisk(self.cluster, oracle, self.dimension)
         if isinstance(oracle, RankedRows):
@@ -420,5 +436,5 @@ class ClusterMinimiser:
         return JointRisk(self.cluster, oracle, self.dimension, options.threads)
 
     def scores(self, weights: Vector, threads: int) -> Vector:
-        """Return the score of each row; the workers choose their own number of threads."""
+        """Return the score of each row. `threads` is ignored, because the workers choose their threads."""
         return gather_scores(self.cluster, weights)

@@ -1,8 +1,8 @@
 """The tasks of a round: losses on the line to new weights, and gradients of cuts.
 
-Besides its rows, a part stores the scores of the round. A rebuilt part has no scores, reports this, and
-receives the weights to recompute them. So a task that runs twice or late does no harm: it finds its round, or
-answers that it does not know the round.
+A part stores the scores of the current round. A rebuilt part has no scores; it reports this, and receives the
+weights from which it recomputes the scores. So tasks may run twice or late: a task finds the state of its
+round, or reports that the part has no such state.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from unkernel.distributed.cluster.packed_vectors import Answer, PackedVector, Ve
 from unkernel.distributed.cluster.row_parts import Part
 from unkernel.distributed.cutplane.line_search import MarginDeficits, tabulate_line
 
-_MAX_UPDATES = 32  # of a gradient before it is summed from scratch: each update adds rounding errors
+_MAX_UPDATES = 32  # of a gradient before it is computed anew, because updates add rounding errors
 
 
 class PartProblem(Protocol):
@@ -34,7 +34,7 @@ class PartProblem(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A loss that is a sum over rows: the positive class, and the costs of all classes."""
+    """A loss that is a sum over rows, for one positive class and the cost factors of all classes."""
 
     name: str
     classes: NDArray[Any]
@@ -86,8 +86,8 @@ class RoundState:
     updates: int = 0
 
 
-def look_ahead(part: Part, now: Round, there: PackedVector) -> Answer:
-    """Begin a round with new weights, and return the table of the losses on the line to them."""
+def tabulate_losses(part: Part, now: Round, there: PackedVector) -> Answer:
+    """Begin a round with new weights, and return the table of the losses on the line to these weights."""
     with part.lock:
         state = find_state(part, now, there)
         if state is None:
@@ -96,14 +96,16 @@ def look_ahead(part: Part, now: Round, there: PackedVector) -> Answer:
 
 
 def restore_scores(part: Part, now: Round, here: PackedVector, there: PackedVector) -> None:
-    """Give a part that has lost its scores those of the round."""
+    """Compute the scores of the round for a part that has lost them."""
     with part.lock:
         ends = part.scores(here.unpack()), part.scores(there.unpack())
         part.state = _new_state(part, now, *ends)
 
 
-def losses_at_steps(part: Part, now: Round, steps: Vector, there: PackedVector | None = None) -> Answer:
-    """Return the losses at steps that are not in a table: values, then slopes. New weights begin a round."""
+def compute_losses_at_steps(
+    part: Part, now: Round, steps: Vector, there: PackedVector | None = None
+) -> Answer:
+    """Return the values and then the slopes of the losses at some steps; new weights begin a round."""
     with part.lock:
         state = find_state(part, now, there)
         if state is None:
@@ -112,8 +114,8 @@ def losses_at_steps(part: Part, now: Round, steps: Vector, there: PackedVector |
         return Answer(pack_vector(np.array(points).T.ravel()))
 
 
-def cut_at_step(part: Part, now: Round, step: float, there: PackedVector | None = None) -> Answer:
-    """Return the gradient of a cut, followed by the offset. New weights begin a round."""
+def compute_cut_at_step(part: Part, now: Round, step: float, there: PackedVector | None = None) -> Answer:
+    """Return the gradient of a cut, followed by the offset; new weights begin a round."""
     with part.lock:
         state = find_state(part, now, there)
         if state is None:
@@ -124,7 +126,7 @@ def cut_at_step(part: Part, now: Round, step: float, there: PackedVector | None 
 
 
 def find_state(part: Part, now: Round, there: PackedVector | None = None) -> RoundState | None:
-    """Return the part's state of a round, which begins with new weights; None if it has lost its scores."""
+    """Return the state of a part in a round, which new weights begin; None if its scores are lost."""
     state: RoundState | None = part.state
     if state is not None and state.problem.name != now.problem.name:
         state = None
@@ -148,22 +150,19 @@ def _new_state(part: Part, now: Round, here: Vector, there: Vector) -> RoundStat
 
 
 def _update_gradient(part: Part, state: RoundState, coefficients: Vector) -> Vector:
-    """Return X'c. If few rows change sides from one cut to the next, only these are read."""
-    before, gradient = state.coefficients, state.gradient
-    if (
-        before is None
-        or gradient is None
-        or not _is_update_cheaper(state, coefficients - before, coefficients)
-    ):
+    """Return X'c. If few coefficients differ from those of the last cut, only their rows are read."""
+    last_coefficients, gradient = state.coefficients, state.gradient
+    changes = None if last_coefficients is None else coefficients - last_coefficients
+    if changes is not None and gradient is not None and _is_update_cheaper(state, changes, coefficients):
+        gradient = gradient + part.combine(changes)
+        state.updates += 1
+    else:
         gradient = part.combine(coefficients)
         state.updates = 0
-    else:
-        gradient = gradient + part.combine(coefficients - before)
-        state.updates += 1
     state.coefficients, state.gradient = coefficients, gradient
     return gradient
 
 
 def _is_update_cheaper(state: RoundState, changes: Vector, coefficients: Vector) -> bool:
-    fewer = np.count_nonzero(changes) < np.count_nonzero(coefficients)
-    return bool(fewer) and state.updates < _MAX_UPDATES
+    has_few_changes = np.count_nonzero(changes) < np.count_nonzero(coefficients)
+    return bool(has_few_changes) and state.updates < _MAX_UPDATES

@@ -1,9 +1,9 @@
 """The risk of pairs of rows, from counts of rows on a grid of scores.
 
-A row between two edges of the grid counts at both, in shares whose mean is its score. The risk of rows on the
-edges is an upper bound of the risk, and its cut is a cut of the risk itself:
-``cpp/unkernel/cutplane/score_grid.hpp`` explains why. So both ends of the gap are valid on any grid; a finer
-grid brings them closer together.
+A row between two edges of the grid counts at both edges, in shares whose mean is the score of the row. The
+risk of rows on the edges is an upper bound of the risk, and its cuts are cuts of the risk
+(``cpp/unkernel/cutplane/score_grid.hpp`` explains why). So the gap is certified on any grid, and smaller on
+finer grids.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Grid:
 
     @property
     def size(self) -> int:
-        """Return the number of edges."""
+        """Number of edges."""
         return 2 * self.cells * self.levels + 1
 
     def edges(self) -> Vector:
         """Return the distances of the edges from the centre."""
-        return _edges(self.width, self.cells, self.levels)
+        return _compute_edges(self.width, self.cells, self.levels)
 
     def coarser(self) -> Grid:
         """Return the grid of every other edge."""
@@ -44,9 +44,9 @@ class Grid:
 
 
 @functools.lru_cache(maxsize=8)  # most grids of a run differ only in their centres
-def _edges(width: float, cells: int, levels: int) -> Vector:
-    level, within = np.divmod(np.arange(cells * levels + 1), cells)
-    distances = width * (np.exp2(level) * (1.0 + within / cells) - 1.0)
+def _compute_edges(width: float, cells: int, levels: int) -> Vector:
+    level, cell = np.divmod(np.arange(cells * levels + 1), cells)
+    distances = width * (np.exp2(level) * (1.0 + cell / cells) - 1.0)
     return np.concatenate([-distances[:0:-1], distances])
 
 
@@ -59,11 +59,11 @@ class GridRisk:
     coefficients: Table  # for rows of weight 1
 
     def slope(self, changes: Table) -> float:
-        """Return the change of the risk when rows move, given weight times change by rank and edge."""
-        return -inner_product(self.coefficients, changes)
+        """Return the slope of the risk, given the sums of weight times score change by rank and edge."""
+        return -compute_inner_product(self.coefficients, changes)
 
 
-def risk_on_grid(grid: Grid, counts: Table, pair_weights: NDArray[Any]) -> GridRisk:
+def compute_grid_risk(grid: Grid, counts: Table, pair_weights: NDArray[Any]) -> GridRisk:
     """Return the risk of all pairs that are less than a margin of 1 apart.
 
     Parameters
@@ -71,25 +71,25 @@ def risk_on_grid(grid: Grid, counts: Table, pair_weights: NDArray[Any]) -> GridR
     grid : Grid
     counts : ndarray of shape (ranks, edges)
     pair_weights : ndarray of shape (ranks, ranks)
-        Weights of pairs of a row of the first rank above one of the second; 0 for other pairs.
+        Weight of a pair of a row of the first rank and a row of the lower second rank; 0 for other pairs.
     """
     used = _find_used_columns(counts)
-    edges, counts_there = grid.edges()[used], counts[:, used]
-    # Pairs are in order iff the lower row is before this edge, in both sums below.
+    edges, used_counts = grid.edges()[used], counts[:, used]
+    # In both sums, a pair is in order if the row of lower rank is before this edge.
     first_misordered = np.searchsorted(edges, edges - 1.0, side="right")
     last_misordered = np.searchsorted(first_misordered, np.arange(len(edges)), side="right")
-    not_below = _sum_to_right(pair_weights @ counts_there)[:, first_misordered]
-    not_above = _sum_to_left(pair_weights.T @ counts_there)[:, last_misordered]
+    not_below = _sum_to_right(pair_weights @ used_counts)[:, first_misordered]
+    not_above = _sum_to_left(pair_weights.T @ used_counts)[:, last_misordered]
     coefficients = np.zeros_like(counts)
     coefficients[:, used] = not_below - not_above
-    offset = inner_product(counts_there, not_below)
-    gained = inner_product((coefficients[:, used] * counts_there).sum(axis=0), edges)
-    return GridRisk(offset - gained, offset, coefficients)
+    offset = compute_inner_product(used_counts, not_below)
+    correction = compute_inner_product((coefficients[:, used] * used_counts).sum(axis=0), edges)
+    return GridRisk(offset - correction, offset, coefficients)
 
 
-def inner_product(one: NDArray[Any], other: NDArray[Any]) -> float:
+def compute_inner_product(first: NDArray[Any], second: NDArray[Any]) -> float:
     """Return the inner product without BLAS, whose idle threads occupy processors that workers need."""
-    return float(np.einsum("i,i->", one.ravel(), other.ravel()))
+    return float(np.einsum("i,i->", first.ravel(), second.ravel()))
 
 
 def _find_used_columns(counts: Table) -> slice:

@@ -1,4 +1,4 @@
-"""Finds a quantile of the scores of all parts by counting: no message grows with the rows."""
+"""Find a quantile of the scores of all parts by counting, with messages of a fixed size."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from unkernel.distributed.cluster.row_parts import Part
 
 _RANGE_CELLS = 1 << 12
 _MAX_FETCHED_ROWS = 1 << 14
-_MAX_DIVISIONS = 4  # of the range: 48 bits of a score, after which only equal scores stay together
+_MAX_DIVISIONS = 4  # of the range: after 48 bits of a score, only nearly equal scores are in one cell
 
 
 def find_score_quantile(cluster: Cluster, weights: Vector, below: int) -> float:
-    """Return a score with this number of rows below: the middle between the nearest two rows.
+    """Return a score above exactly `below` rows: the middle between the two nearest rows.
 
-    There must be a row on either side. One pass over the rows finds the range of their scores, further passes
-    count rows in smaller and smaller parts of it, and the last pass fetches the few remaining distinct
-    scores.
+    There must be rows above and below. One pass over the rows finds the range of their scores, further passes
+    count rows in smaller and smaller parts of the range, and the last pass fetches the distinct scores that
+    remain.
     """
     message = cluster.broadcast(weights, "weights")
 
@@ -28,22 +28,22 @@ def find_score_quantile(cluster: Cluster, weights: Vector, below: int) -> float:
 
     ranges = cluster.ask(find_score_range, lambda _: (message,))
     low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
-    within, before = sum(cluster.rows), 0
+    n_within, n_before = sum(cluster.rows), 0
     for _ in range(_MAX_DIVISIONS):
-        if within <= _MAX_FETCHED_ROWS:
+        if n_within <= _MAX_FETCHED_ROWS:
             break
         edges = np.linspace(low, high, _RANGE_CELLS + 1)
         counts = count_below(edges)
         first = int(np.searchsorted(counts, below - 1, side="right")) - 1
         last = min(int(np.searchsorted(counts, below, side="right")), _RANGE_CELLS)
         low, high = edges[first], edges[last]
-        before, within = int(counts[first]), int(counts[last] - counts[first])
-    return _find_middle(cluster.ask(count_scores_within, lambda _: (message, low, high)), below - before)
+        n_before, n_within = int(counts[first]), int(counts[last] - counts[first])
+    return _find_middle(cluster.ask(count_scores_within, lambda _: (message, low, high)), below - n_before)
 
 
-def _find_middle(found: list[tuple[Vector, NDArray[np.int64]]], below: int) -> float:
+def _find_middle(counted_scores: list[tuple[Vector, NDArray[np.int64]]], below: int) -> float:
     """Return the middle between the rows number `below - 1` and `below`."""
-    scores, counts = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    scores, counts = (np.concatenate(arrays) for arrays in zip(*counted_scores, strict=True))
     order = np.argsort(scores)
     ends = np.cumsum(counts[order])
     lower, upper = scores[order][np.searchsorted(ends, [below - 1, below], side="right")]

@@ -32,8 +32,8 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
     """Linear support vector classification on a Dask cluster.
 
     This is :class:`~unkernel.CuttingPlaneSVC` with the rows on the workers. Each pass sends the weights to
-    the workers and sums their gradients. For ``"roc_area"``, the workers count their rows by class and score,
-    if a part has more than 16,384 rows; the objectives "f1", "break_even" and "precision_at_k" send 8 bytes
+    the workers and sums their gradients. For ``"roc_area"``, if a part has more than 16,384 rows, the workers
+    count their rows by class and score. The objectives "f1", "break_even" and "precision_at_k" send 8 bytes
     per row in each direction. The solution has the same certified gap as on one machine. If a worker is lost,
     Dask restores its rows elsewhere and training continues.
 
@@ -93,13 +93,13 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
     ) -> tuple[TrainingRows, Cluster, _Classes]:
-        """Pack the rows on the workers; return facts about them and the classes."""
-        beside = {"y": y, "qid": None, "sample_weight": sample_weight}
-        sources, found = self._gather_blocks(X, beside, zero_based, identify=self.checkpoint is not None)
-        rows = self._describe_rows(found)
-        classes = self._survey_labels(found, sources.own_labels)
+        """Pack the rows on the workers; return facts about the rows and the classes."""
+        targets = {"y": y, "qid": None, "sample_weight": sample_weight}
+        sources, gathered = self._gather_blocks(X, targets, zero_based, identify=self.checkpoint is not None)
+        rows = self._describe_rows(gathered)
+        classes = self._survey_labels(gathered, sources.has_labels)
         self.solver_ = "cutting_plane"
-        return rows, self._pack_parts(found, self._get_intercept_feature()), classes
+        return rows, self._pack_parts(gathered, self._get_intercept_feature()), classes
 
     def _train_on(
         self,
@@ -117,7 +117,7 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
                 self._solve_on_workers(minimiser, options, classes, place=place, begin=begin)
                 for place, begin in zip(self._list_problems(), start, strict=True)
             ]
-            shifts = self._shifts_by_counts(cluster, classes, solutions)
+            shifts = self._find_shifts(cluster, classes, solutions)
         else:
             labels = np.concatenate([part[0] for part in cluster.ask(get_targets, lambda _: ())])
             codes = np.searchsorted(self.classes_, labels).astype(np.int32)
@@ -126,14 +126,16 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
         self._keep_solutions(rows, solutions, shifts)
         return follow_start(start, solutions)
 
-    def _survey_labels(self, found: GatheredBlocks, of_files: bool) -> _Classes:
+    def _survey_labels(self, gathered: GatheredBlocks, from_files: bool) -> _Classes:
         """Find the classes, their factors of C, and the weights of their rows."""
-        labels, totals = self._merge_labels(found, of_files)
-        weighted = any(seen.has_weights for seen in found.surveys)
-        codes = self._check_targets(labels, totals if weighted else None)
-        counted = totals > 0
-        factors = compute_class_weights(self.class_weight, self.classes_, codes[counted], totals[counted])
-        return _Classes(np.array(factors), totals[counted])
+        labels, totals = self._merge_labels(gathered, from_files)
+        has_weights = any(survey.has_weights for survey in gathered.surveys)
+        codes = self._check_targets(labels, totals if has_weights else None)
+        is_counted = totals > 0
+        factors = compute_class_weights(
+            self.class_weight, self.classes_, codes[is_counted], totals[is_counted]
+        )
+        return _Classes(np.array(factors), totals[is_counted])
 
     def _solve_on_workers(
         self,
@@ -153,10 +155,12 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
         }
         problem: PartProblem
         if self.objective == "roc_area":
-            problem = self._pairs_of(place, classes)
+            problem = self._make_pair_problem(place, classes)
         else:
             squared = self.loss == "squared_hinge"
-            problem = Problem(uuid.uuid4().hex, self.classes_, _positive(place), classes.factors, squared)
+            problem = Problem(
+                uuid.uuid4().hex, self.classes_, _get_positive_class(place), classes.factors, squared
+            )
         bundle, start = begin
         if start is None:
             start = self._find_start(minimiser.rows, self.classes_, place[0], options.intercept)
@@ -164,35 +168,35 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
             minimiser, problem, options, identity=identity, place=place, bundle=bundle, start=start
         )
 
-    def _pairs_of(self, place: tuple[int, int], classes: _Classes) -> RankedRows:
-        """Return the problem of ranking the rows of a class above all others."""
-        ranks = (np.arange(len(self.classes_)) == _positive(place)).astype(np.int32)
+    def _make_pair_problem(self, place: tuple[int, int], classes: _Classes) -> RankedRows:
+        """Return the problem of ranking the rows of the positive class above all other rows."""
+        ranks = (np.arange(len(self.classes_)) == _get_positive_class(place)).astype(np.int32)
         totals = np.array([classes.totals[ranks == rank].sum() for rank in (0, 1)])
         pair_weights = weigh_rank_pairs(np.arange(2), totals, totals.astype(np.int64), None)
         return RankedRows(uuid.uuid4().hex, self.classes_, ranks, pair_weights, pair_accuracy(self.tol))
 
-    def _shifts_by_counts(
-        self, cluster: Cluster, classes: _Classes, solutions: list[Solution]
-    ) -> list[float]:
-        """Return offsets for scores that are only ranked, so that the right number become positive."""
+    def _find_shifts(self, cluster: Cluster, classes: _Classes, solutions: list[Solution]) -> list[float]:
+        """Return offsets with which as many scores are positive as rows of the positive class."""
         if self.objective == "error_rate" or not self.fit_intercept:
             return [0.0] * len(solutions)
         rows = int(classes.totals.sum())
         return [
-            -find_score_quantile(cluster, solution.weights, rows - int(classes.totals[_positive(place)]))
+            -find_score_quantile(
+                cluster, solution.weights, rows - int(classes.totals[_get_positive_class(place)])
+            )
             for place, solution in zip(self._list_problems(), solutions, strict=True)
         ]
 
 
 @dataclass(frozen=True, eq=False)
 class _Classes:
-    """The factors of C of the classes, and the total weights of their rows."""
+    """For each class, the factor of C and the total weight of the rows."""
 
     factors: NDArray[np.float64]
     totals: NDArray[np.float64]
 
 
-def _positive(place: tuple[int, int]) -> int:
+def _get_positive_class(place: tuple[int, int]) -> int:
     """Return the positive class of a problem."""
     number, problems = place
     return 1 if problems == 1 else number

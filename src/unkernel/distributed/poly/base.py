@@ -18,7 +18,7 @@ from unkernel.poly._base import PolyClassifier
 
 @dataclass(frozen=True)
 class RoundProgress:
-    """The state after a round, with the attributes that solvers report."""
+    """The state after a round, with the attributes of the progress of local solvers."""
 
     stage: str
     problem: int
@@ -33,7 +33,7 @@ class RoundProgress:
 
 @dataclass(frozen=True, eq=False)
 class DistributedRows:
-    """Distinct rows on the workers, and the factors of classes."""
+    """Distinct rows on the workers, and the factors of C."""
 
     cluster: Cluster
     factors: list[float]  # of C, one per class
@@ -48,39 +48,40 @@ class PolyOnCluster(ClassifierOnCluster, PolyClassifier):
     def _prepare(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
     ) -> DistributedRows:
-        """Have the workers merge equal rows."""
+        """Make the workers merge equal rows."""
         self._check_parameters()
-        beside = {"y": y, "qid": None, "sample_weight": sample_weight}
-        sources, found = self._gather_blocks(X, beside, zero_based, identify=False)
-        if not sources.own_labels and any(seen.has_qid for seen in found.surveys):
+        targets = {"y": y, "qid": None, "sample_weight": sample_weight}
+        sources, gathered = self._gather_blocks(X, targets, zero_based, identify=False)
+        if not sources.has_labels and any(survey.has_qid for survey in gathered.surveys):
             raise ValueError(
                 "blocks have groups (qid), which this learner does not use; blocks with weights are "
                 "(X, y, None, weights)"
             )
-        factors = self._survey_labels(found, sources.own_labels)
-        self.n_features_in_ = found.n_features
+        factors = self._survey_labels(gathered, sources.has_labels)
+        self.n_features_in_ = gathered.n_features
         threads = self._worker_threads()
-        packing = PolyPacking(found.first_index, found.n_features, self.classes_, threads)
+        packing = PolyPacking(gathered.first_index, gathered.n_features, self.classes_, threads)
         parts = [
-            found.client.submit(self._part_kind(), blocks, packing, pure=False) for blocks in found.blocks
+            gathered.client.submit(self._get_part_class(), blocks, packing, pure=False)
+            for blocks in gathered.blocks
         ]
-        cluster = Cluster(found.client, parts, [seen.rows for seen in found.surveys])
-        del found  # the blocks, which are merged now
+        cluster = Cluster(gathered.client, parts, [survey.rows for survey in gathered.surveys])
+        del gathered  # frees the blocks, which are merged now
         sizes, moments = zip(*cluster.ask(get_moments, lambda _: ()), strict=True)
         cluster.rows = list(sizes)
         self.gamma_ = compute_gamma(self.gamma, cast(Any, Moments.merge(moments)), self.n_features_in_)
         return DistributedRows(cluster, factors, threads)
 
     @abstractmethod
-    def _part_kind(self) -> type[PolyPart]:
+    def _get_part_class(self) -> type[PolyPart]:
         """Return the class of the parts."""
 
-    def _survey_labels(self, found: GatheredBlocks, of_files: bool) -> list[float]:
+    def _survey_labels(self, gathered: GatheredBlocks, from_files: bool) -> list[float]:
         """Find the classes, and return their factors of C."""
-        labels, totals = self._merge_labels(found, of_files)
+        labels, totals = self._merge_labels(gathered, from_files)
         self.classes_, codes = encode_classes(labels, totals, type(self).__name__)
-        counted = totals > 0
-        return compute_class_weights(self.class_weight, self.classes_, codes[counted], totals[counted])
+        is_counted = totals > 0
+        return compute_class_weights(self.class_weight, self.classes_, codes[is_counted], totals[is_counted])
 
     def _report_round(
         self, now: RoundProgress, number: int, unit: str, on_progress: OnProgress | None

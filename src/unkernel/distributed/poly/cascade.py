@@ -1,18 +1,16 @@
-"""Polynomial SVMs of rows on many workers: one worker solves a problem of some rows, and all parts evaluate
-it.
+"""Train polynomial SVMs on many workers: one worker solves small problems, and all parts evaluate them.
 
-Only rows on or inside the margin shape a support vector machine. The problem of some rows, the members, is
-small enough for one worker, which solves it like a local problem. All parts then score their rows with its
-model.
+Only rows on or inside the margin determine a support vector machine. One worker solves the problem of some
+rows, the members. All parts then score their rows with the model of this problem.
 
-- The losses of the other rows, added to the members' objective, give the objective of all rows.
-- The dual objective of the members' problem is that of all rows if the others have the dual variable 0. So it
-  is a lower bound of the optimum, and the gap between the two is certified.
-- Rows on or inside the margin of the model become members. Other members are dropped, but only if the bound
-  grew, so training terminates.
+- The objective of all rows is the objective of the members plus the losses of all other rows.
+- The dual objective of the members is the dual objective of all rows for which all other rows have the dual
+  variable 0. So it is a lower bound of the optimum, and the gap between objective and bound is certified.
+- Rows on or inside the margin of the model become members. Other members are dropped only if the bound grew
+  enough, so that training terminates.
 
-The first members are a tenth of the rows of each class. Later problems start from the dual variables of
-earlier ones.
+The first members are a tenth of the rows of each class. Later problems start from the dual variables of the
+previous problem.
 """
 
 from __future__ import annotations
@@ -44,9 +42,9 @@ from unkernel.learners.base import Outcome
 from unkernel.models import ConjunctionModel, KernelModel
 from unkernel.poly._base import DualStart
 
-_MAX_ROWS_AT_ONCE = 20_000  # limit for one worker without a sample
+_MAX_ROWS_AT_ONCE = 20_000  # largest number of rows that are all members from the start
 _SAMPLE_STEP = 10  # every tenth row of each class is an initial member
-# The members' problem is first solved to this gap, and later to this share of the remaining gap.
+# The relative gaps of the problems of members: in the first round, and later as a share of the remaining gap.
 _FIRST_TOLERANCE = 0.1
 _SHARE_OF_GAP = 0.02
 _MIN_BOUND_GROWTH = 0.1  # share of the gap by which the bound must grow before members may be dropped
@@ -57,7 +55,7 @@ FetchModel = Callable[[], Model]
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """The places of the members in each part, and their initial dual variables."""
+    """The indices of the members in each part, and their initial dual variables."""
 
     places: list[Places]
     duals: DualStart | None = None
@@ -69,7 +67,7 @@ class Shards(Protocol):
     sizes: list[int]  # number of examples of each part
 
     def sample(self, step: int) -> list[Places]:
-        """Return the first members."""
+        """Return every `step`-th example of each class, the first members."""
 
     def solve(self, problem: PolyProblem, members: Members, effort: Effort) -> tuple[FetchModel, Solved]:
         """Solve the problem of the members; return the solution, and a function that fetches the model."""
@@ -77,7 +75,7 @@ class Shards(Protocol):
     def solve_and_judge(
         self, problem: PolyProblem, members: Members, effort: Effort
     ) -> tuple[FetchModel, Solved, list[Verdict]]:
-        """Solve the problem of the members, and return the verdicts of all parts as well."""
+        """Solve the problem of the members; also return the verdicts of all parts on its solution."""
 
 
 class ClusterShards:
@@ -116,10 +114,10 @@ class ClusterShards:
         return solved.model
 
     def _solve_on_worker(self, problem: PolyProblem, members: Members, effort: Effort) -> ReducedResult:
-        place = int(np.argmax([len(places) for places in members.places]))
+        part = int(np.argmax([len(places) for places in members.places]))
         question = (select_members, lambda k: (members.places[k],))
         task = (solve_members, (problem, effort))
-        return ReducedResult(self._cluster, question, concatenate_examples, task, place)
+        return ReducedResult(self._cluster, question, concatenate_examples, task, part)
 
     def _count_traffic(self, members: Members, solved: Solved) -> None:
         traffic = self._cluster.traffic
@@ -143,7 +141,7 @@ class Certified:
 
     @property
     def gap(self) -> float:
-        """Return the largest relative gap of all problems."""
+        """The largest relative gap of all problems."""
         return relative_gap(self.objectives, self.bounds)
 
     def outcomes(self, tol: float) -> list[Outcome]:
@@ -153,22 +151,24 @@ class Certified:
                 bound=float(self.bounds[j]),
                 rounds=self.passes,
                 converged=relative_gap(self.objectives[[j]], self.bounds[[j]]) <= tol,
-                history=np.array([(n, found[j], bound[j]) for n, found, bound in self.history]),
+                history=np.array([(n, objectives[j], bounds[j]) for n, objectives, bounds in self.history]),
             )
             for j in range(len(self.objectives))
         ]
 
 
 def relative_gap(objectives: Vector, bounds: Vector) -> float:
-    """Return (P - D) / P, the largest of all problems, at least 0."""
-    above = np.maximum(objectives - bounds, 0.0)
-    return float(np.divide(above, objectives, out=np.zeros_like(above), where=objectives > 0).max())
+    """Return the largest (P - D) / P of all problems, at least 0."""
+    differences = np.maximum(objectives - bounds, 0.0)
+    return float(
+        np.divide(differences, objectives, out=np.zeros_like(differences), where=objectives > 0).max()
+    )
 
 
 def choose_first_members(shards: Shards) -> Members:
     """Choose all examples if they are few or in one part, otherwise a sample of each class."""
-    at_once = len(shards.sizes) == 1 or sum(shards.sizes) <= _MAX_ROWS_AT_ONCE
-    return Members(shards.sample(1 if at_once else _SAMPLE_STEP))
+    takes_all = len(shards.sizes) == 1 or sum(shards.sizes) <= _MAX_ROWS_AT_ONCE
+    return Members(shards.sample(1 if takes_all else _SAMPLE_STEP))
 
 
 def solve_by_rounds(
@@ -185,16 +185,20 @@ def solve_by_rounds(
     best: Certified | None = None
     passes = 0
     while True:
-        everything = all(len(own) == size for own, size in zip(members.places, shards.sizes, strict=True))
-        effort = Effort(members.duals, tol if everything else _choose_tolerance(best, tol), max_iter - passes)
+        has_all_members = all(
+            len(part_members) == size for part_members, size in zip(members.places, shards.sizes, strict=True)
+        )
+        effort = Effort(
+            members.duals, tol if has_all_members else _choose_tolerance(best, tol), max_iter - passes
+        )
         verdicts: list[Verdict] = []
-        if everything:
+        if has_all_members:
             fetch_model, solved = shards.solve(problem, members, effort)
         else:
             fetch_model, solved, verdicts = shards.solve_and_judge(problem, members, effort)
         passes += max(solved.passes, 1)
         objectives = solved.objectives + sum(verdict.losses for verdict in verdicts)
-        now = Certified(
+        current = Certified(
             fetch_model,
             objectives,
             solved.bounds,
@@ -203,12 +207,12 @@ def solve_by_rounds(
             [],
             replace(members, duals=solved.duals),
         )
-        before, best = best, _choose_better(best, now)
+        previous, best = best, _choose_better(best, current)
         on_round(best)
         if best.gap <= tol or passes >= max_iter:
             return best
         places = (
-            _choose_next_places(members.places, verdicts, _may_drop(before, best))
+            _choose_next_places(members.places, verdicts, _may_drop(previous, best))
             if verdicts
             else members.places
         )
@@ -217,32 +221,32 @@ def solve_by_rounds(
 
 def _choose_next_places(members: list[Places], verdicts: list[Verdict], may_drop: bool) -> list[Places]:
     wanted = [verdict.wanted for verdict in verdicts]
-    if may_drop and any(map(len, wanted)):  # a rough solution may have no rows inside the margin
+    if may_drop and any(map(len, wanted)):  # the margin of an inexact solution may contain no rows
         return wanted
     return [np.union1d(*places) for places in zip(members, wanted, strict=True)]
 
 
 def _choose_tolerance(best: Certified | None, tol: float) -> float:
-    """Return the gap for the next problem: rough while many rows will still join.
+    """Return the gap for the next problem, which is large while many rows will still become members.
 
-    Near the end it is exact, because another round would cost more than a few passes.
+    Near the end the gap is small, because another round would cost more than a few passes.
     """
-    wanted = _FIRST_TOLERANCE if best is None else _SHARE_OF_GAP * best.gap
-    return wanted if wanted > 2 * tol else tol / 2
+    tolerance = _FIRST_TOLERANCE if best is None else _SHARE_OF_GAP * best.gap
+    return tolerance if tolerance > 2 * tol else tol / 2
 
 
-def _choose_better(best: Certified | None, now: Certified) -> Certified:
+def _choose_better(best: Certified | None, current: Certified) -> Certified:
     """Return the solution with the lower objective, with the larger bound of each problem."""
-    bounds = now.bounds if best is None else np.maximum(best.bounds, now.bounds)
-    better = now if best is None or now.objectives.sum() <= best.objectives.sum() else best
+    bounds = current.bounds if best is None else np.maximum(best.bounds, current.bounds)
+    better = current if best is None or current.objectives.sum() <= best.objectives.sum() else best
     history = [] if best is None else best.history
-    history = [*history, (now.passes, better.objectives, bounds)]
-    return replace(better, bounds=bounds, passes=now.passes, history=history, members=now.members)
+    history = [*history, (current.passes, better.objectives, bounds)]
+    return replace(better, bounds=bounds, passes=current.passes, history=history, members=current.members)
 
 
-def _may_drop(before: Certified | None, after: Certified) -> bool:
-    """Return whether the bound grew enough to drop members; it cannot grow like this forever."""
-    if before is None:
+def _may_drop(previous: Certified | None, current: Certified) -> bool:
+    """Return whether the bound grew enough to drop members, which is possible only finitely often."""
+    if previous is None:
         return True
-    growth = float(after.bounds.sum() - before.bounds.sum())
-    return growth >= _MIN_BOUND_GROWTH * float(before.objectives.sum() - before.bounds.sum())
+    growth = float(current.bounds.sum() - previous.bounds.sum())
+    return growth >= _MIN_BOUND_GROWTH * float(previous.objectives.sum() - previous.bounds.sum())

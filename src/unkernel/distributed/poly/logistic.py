@@ -20,12 +20,12 @@ class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
     """Logistic regression on all conjunctions of at most ``degree`` features on a Dask cluster.
 
     This is :class:`~unkernel.PolyLogisticRegression` with the rows on the workers; only weights are sent.
-    Training goes in rounds: the workers find the conjunctions whose gradients, summed over all rows, exceed
-    the penalty most. Then each worker proposes weights that improve a model of its own rows, corrected by the
-    gradient of all rows, and training moves to the best point between the current weights and the mean of the
-    proposals. With ``penalty="l2"`` all conjunctions have weights, and a round is a Newton step of all of
-    them. The gap is certified for all conjunctions and all rows, as on one machine. If a worker is lost, its
-    rows are restored elsewhere and the round continues.
+    Training consists of rounds: the workers find the conjunctions whose gradients, summed over all rows,
+    exceed the penalty most. Then each worker proposes weights that improve a model of its own rows, corrected
+    by the gradient of all rows, and training moves to the best point between the current weights and the mean
+    of the proposals. With ``penalty="l2"`` all conjunctions have weights, and a round is a Newton step of all
+    of them. The gap is certified for all conjunctions and all rows, as on one machine. If a worker is lost,
+    its rows are restored elsewhere and the round continues.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
     ) -> None:
         self._set_parameters(locals())
 
-    def _part_kind(self) -> type[PolyPart]:
+    def _get_part_class(self) -> type[PolyPart]:
         return SparsePolyPart
 
     def _train_on(self, examples: Any, start: Any, on_progress: OnProgress | None) -> Any:

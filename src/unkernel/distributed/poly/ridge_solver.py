@@ -1,8 +1,8 @@
-"""Newton steps by conjugate gradients, for rows on many workers and a weight for every conjunction.
+"""Make Newton steps by conjugate gradients, for rows on many workers and weights of all conjunctions.
 
 All conjunctions that occur in any part are in use from the start. A round is one Newton step: the loss, its
 gradient and products with its Hessian are sums over the parts. The gradient covers all conjunctions, so it
-gives the dual objective, and the gap is certified as on one machine.
+determines the dual objective, and the gap is certified as on one machine.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from unkernel.distributed.poly.sparse_tasks import duals, hessian_product, losse
 
 _LENGTHS = np.array([1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3])
 _MAX_PRODUCTS = 40  # with the Hessian, per step
-_MAX_INACCURACY = 0.3  # of a step far from the optimum; it falls with the gradient
-_DUAL_SCALES = np.linspace(1 / 64, 1.0, 64)  # of the gradient, among which the best dual objective is chosen
+_MAX_INACCURACY = 0.3  # relative error of steps far from the optimum; it decreases with the gradient
+_DUAL_SCALES = np.linspace(1 / 64, 1.0, 64)  # factors of the gradient; the best dual objective counts
 
 
 class RidgeSolver(SparseSolver):
@@ -30,31 +30,31 @@ class RidgeSolver(SparseSolver):
 
     def solve(self, start: SparseSolution | None = None) -> SparseSolution:
         """Make Newton steps until the gap is at most the tolerance."""
-        now = self._use_all_keys(start)
+        current = self._use_all_keys(start)
         options = self._problem.options
         bound, first_slope = 0.0, 0.0
         while True:
-            state = self._evaluate(now, self._point(now))
+            state = self._evaluate(current, self._make_point(current))
             bound = max(bound, self._dual_at(state))
             slopes = state.gradients + self._l2 * state.point.weights
             slope = float(np.linalg.norm(slopes))
             first_slope = first_slope or slope
-            progress = SparseProgress(self.steps, self.steps + 1, len(now.keys), state.objective, bound)
-            now.progress.append(progress)
+            progress = SparseProgress(self.steps, self.steps + 1, len(current.keys), state.objective, bound)
+            current.progress.append(progress)
             self._on_round(progress)
             if progress.gap <= options.tolerance or self.steps >= options.max_steps:
-                return now
+                return current
             self.steps += 1
             accuracy = min(_MAX_INACCURACY, float(np.sqrt(slope / first_slope)))
-            if not self._step(now, state, self._newton_direction(state, slopes, accuracy)):
-                return now  # rounding prevents further progress
+            if not self._step(current, state, self._newton_direction(state, slopes, accuracy)):
+                return current  # rounding prevents further progress
 
     def _use_all_keys(self, start: SparseSolution | None) -> SparseSolution:
         if start is not None:
             return self._add_keys(SparseSolution(start.keys, start.weights), np.empty(0, np.uint64))
-        constant = self._add_keys(self._start(), np.empty(0, np.uint64))
-        singles = self._single_keys(np.arange(self._features))
-        longer = self._shards.find_occurring(self._point(constant))
+        constant = self._add_keys(self._make_start(), np.empty(0, np.uint64))
+        singles = self._encode_single_keys(np.arange(self._features))
+        longer = self._shards.find_occurring(self._make_point(constant))
         return self._add_keys(constant, np.concatenate([singles, longer]))
 
     def _dual_at(self, state: State) -> float:
@@ -69,13 +69,13 @@ class RidgeSolver(SparseSolver):
         inverse = 1.0 / (state.curvatures + self._l2)
         return conjugate_gradients(product, -slopes, inverse, _MAX_PRODUCTS, accuracy)
 
-    def _step(self, now: SparseSolution, state: State, direction: Vector) -> bool:
-        """Move by the best step length; return whether one helped."""
-        change = direction.reshape(now.weights.shape)
+    def _step(self, current: SparseSolution, state: State, direction: Vector) -> bool:
+        """Move by the best step length; return whether the objective decreased."""
+        change = direction.reshape(current.weights.shape)
         losses = self._shards.sum_answers(losses_along, state.point, direction, _LENGTHS)
-        values = losses + [self._penalty(now.weights + length * change) for length in _LENGTHS]
+        values = losses + [self._penalty(current.weights + length * change) for length in _LENGTHS]
         best = int(np.argmin(values))
         if values[best] >= state.objective:
             return False
-        now.weights = now.weights + _LENGTHS[best] * change
+        current.weights = current.weights + _LENGTHS[best] * change
         return True

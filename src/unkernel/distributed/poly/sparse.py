@@ -1,4 +1,4 @@
-"""Training of sparse models of rows on the workers."""
+"""Train sparse models of rows on the workers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from unkernel.poly.options import SparseOptions
 
 
 class SparseOnCluster(PolyOnCluster):
-    """Learners on conjunctions that send weights while the rows stay on the workers."""
+    """Base of learners that send weights of conjunctions while the rows stay on the workers."""
 
     def _solve_sparsely(
         self,
@@ -32,32 +32,30 @@ class SparseOnCluster(PolyOnCluster):
         loss: str,
         l1: float,
     ) -> list[SparseSolution]:
-        """Return the weights under a penalty that is partly l1, the rest l2."""
+        """Return the solutions of all problems; `l1` is the share of the l1 norm in the penalty."""
         cluster = examples.cluster
         self._steps = "steps"
         numbering = number_features(cluster.sum_answers(count_columns, lambda _: (), "numbering"))
         shards = ClusterSparseShards(cluster, numbering)
         problems = self._make_problems(examples.factors, loss, l1)
-        found = []
+        solutions = []
         for k, problem in enumerate(problems):
             report = partial(self._report_search, k, len(problems), on_progress)
             solver = (SparseSolver if l1 > 0 else RidgeSolver)(shards, problem, numbering, report)
             cluster.columns = solver.longest_sum
-            found.append(solver.solve(None if start is None else start[k]))
-        self.n_rounds_ = sum(len(solution.progress) for solution in found)
+            solutions.append(solver.solve(None if start is None else start[k]))
+        self.n_rounds_ = sum(len(solution.progress) for solution in solutions)
         self._record_traffic(cluster)
         self._finish_fit(
-            [self._outcome(solution) for solution in found],
-            partial(self._make_sparse_model, found, problems[0].map, l1, numbering),
+            [self._outcome(solution) for solution in solutions],
+            partial(self._make_sparse_model, solutions, problems[0].map, l1, numbering),
             facts=self._training_facts(),
             about=self._describe_rounds(cluster),
         )
-        return found
+        return solutions
 
     def _make_problems(self, factors: list[float], loss: str, l1: float) -> list[SparseProblem]:
-        """Return one problem of all classes for the logistic loss, otherwise one versus the rest for each
-        class.
-        """
+        """Return one problem of all classes for the logistic loss, otherwise one problem per class."""
         options = SparseOptions(
             loss=loss,
             l1=l1,
@@ -79,44 +77,46 @@ class SparseOnCluster(PolyOnCluster):
         return [SparseProblem(uuid.uuid4().hex, k, options, mapping, factors) for k in range(count)]
 
     def _report_search(
-        self, problem: int, problems: int, on_progress: OnProgress | None, now: SparseProgress
+        self, problem: int, problems: int, on_progress: OnProgress | None, progress: SparseProgress
     ) -> None:
         state = RoundProgress(
             "training",
             problem,
             problems,
             problem,
-            now.steps,
-            now.conjunctions,
-            now.gap,
-            now.objective,
-            now.bound,
+            progress.steps,
+            progress.conjunctions,
+            progress.gap,
+            progress.objective,
+            progress.bound,
         )
-        self._report_round(state, now.rounds, "conjunctions", on_progress)
+        self._report_round(state, progress.rounds, "conjunctions", on_progress)
 
     def _outcome(self, solution: SparseSolution) -> Outcome:
         last = solution.last
-        history = np.array([(now.steps, now.objective, now.bound) for now in solution.progress])
+        history = np.array(
+            [(progress.steps, progress.objective, progress.bound) for progress in solution.progress]
+        )
         return Outcome(last.objective, last.bound, last.steps, last.gap <= self.tol, history)
 
     def _make_sparse_model(
         self,
-        found: list[SparseSolution],
+        solutions: list[SparseSolution],
         mapping: dict[str, Any],
         l1: float,
         numbering: Numbering,
         origin: dict[str, Any],
     ) -> ConjunctionModel:
-        """Return the model with the weights of all problems by conjunction, in score space."""
-        outputs = sum(len(solution.weights) for solution in found)
-        keys = np.unique(np.concatenate([s.keys[s.weights.any(axis=0)] for s in found] + [[0]]))
+        """Return one model of all problems, with the weights of conjunctions in scores."""
+        outputs = sum(len(solution.weights) for solution in solutions)
+        keys = np.unique(np.concatenate([s.keys[s.weights.any(axis=0)] for s in solutions] + [[0]]))
         keys = keys.astype(np.uint64)
         weights = np.zeros((len(keys), outputs))
         first = 0
-        for solution in found:
+        for solution in solutions:
             used = solution.weights.any(axis=0)
-            places = np.searchsorted(keys, solution.keys[used])
-            weights[places, first : first + len(solution.weights)] = solution.weights[:, used].T
+            positions = np.searchsorted(keys, solution.keys[used])
+            weights[positions, first : first + len(solution.weights)] = solution.weights[:, used].T
             first += len(solution.weights)
         weights *= np.asarray(
             conjunction_constants(FeatureMap(**mapping), binary=numbering.binary, l1=l1 > 0, keys=keys)

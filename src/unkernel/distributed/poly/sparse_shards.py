@@ -1,4 +1,4 @@
-"""The parts of the rows of a sparse model, and the sums of their answers."""
+"""Send requests of sparse models to the parts of the rows, and sum the answers."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class SparseShards:
         losses, gradients, curvatures = zip(*self._ask(tasks.judge, point), strict=True)
         return sum(losses), sum(gradients), sum(curvatures)
 
-    def propose(self, point: Point, *sent: Any) -> tuple[Vector, Vector]:
-        """Return the mean of the proposals, and dual objectives."""
-        proposals, duals = zip(*self._ask(tasks.propose, point, *sent), strict=True)
+    def propose(self, point: Point, *arguments: Any) -> tuple[Vector, Vector]:
+        """Return the mean of the proposed weights of all parts, and dual objectives."""
+        proposals, duals = zip(*self._ask(tasks.propose, point, *arguments), strict=True)
         return np.mean(proposals, axis=0), sum(duals)
 
-    def sum_answers(self, task: Callable[..., Vector], point: Point, *sent: Any) -> Vector:
-        """Return the sum of the short vectors from all parts."""
-        return np.asarray(sum(self._ask(task, point, *sent)))
+    def sum_answers(self, task: Callable[..., Vector], point: Point, *arguments: Any) -> Vector:
+        """Return the sum of the vectors of all parts, for short vectors."""
+        return np.asarray(sum(self._ask(task, point, *arguments)))
 
     def find_occurring(self, point: Point) -> Keys:
         """Return all conjunctions of several features that occur."""
@@ -38,20 +38,20 @@ class SparseShards:
 
     @abstractmethod
     def use(self, problem: SparseProblem, keys: Keys, version: int) -> None:
-        """Tell all parts which conjunctions are in use."""
+        """Send the conjunctions in use to all parts."""
 
     @abstractmethod
-    def sum_bounds(self, task: Callable[..., Vector], point: Point, *sent: Any) -> Vector:
-        """Return the sum of the long vectors from all parts."""
+    def sum_bounds(self, task: Callable[..., Vector], point: Point, *arguments: Any) -> Vector:
+        """Return the sum of the vectors of all parts, for long vectors."""
 
     @abstractmethod
     def find_strongest(
-        self, point: Point, sent: tuple[int, Flags, Flags, Flags], threshold: float, max_count: int
+        self, point: Point, arguments: tuple[int, Flags, Flags, Flags], threshold: float, max_count: int
     ) -> KeySums:
-        """Return the strongest conjunctions in some buckets."""
+        """Return the strongest conjunctions in the wanted buckets."""
 
     @abstractmethod
-    def _ask(self, task: Callable[..., Any], point: Point, *sent: Any) -> list[Any]:
+    def _ask(self, task: Callable[..., Any], point: Point, *arguments: Any) -> list[Any]:
         """Return the answer of each part."""
 
 
@@ -67,60 +67,62 @@ class ClusterSparseShards(SparseShards):
         self._in_use = problem, keys, version
         self._prepare()
 
-    def sum_bounds(self, task: Callable[..., Vector], point: Point, *sent: Any) -> Vector:
+    def sum_bounds(self, task: Callable[..., Vector], point: Point, *arguments: Any) -> Vector:
         total = self._cluster.sum_answers(
-            pack_answer, lambda k: (k, task, point, *sent), "search", self._prepare
+            pack_answer, lambda k: (k, task, point, *arguments), "search", self._prepare
         )
-        self._count_traffic("search", *sent)
+        self._count_traffic("search", *arguments)
         return total
 
     def find_strongest(
-        self, point: Point, sent: tuple[int, Flags, Flags, Flags], threshold: float, max_count: int
+        self, point: Point, arguments: tuple[int, Flags, Flags, Flags], threshold: float, max_count: int
     ) -> KeySums:
-        question = tasks.sum_buckets, lambda _: (point, *sent)
+        question = tasks.sum_buckets, lambda _: (point, *arguments)
         task = tasks.find_strongest, (threshold, max_count)
         while True:
-            result = ReducedResult(self._cluster, question, tasks.add_key_sums, task, at=0)
-            found, nbytes = result.fetch()
+            result = ReducedResult(self._cluster, question, tasks.add_key_sums, task, owner=0)
+            key_sums, nbytes = result.fetch()
             self._cluster.traffic["search"] += nbytes
-            if found is not None:
+            if key_sums is not None:
                 break
             self._prepare()
-        self._count_traffic("search", *sent)
-        strongest: KeySums = found
+        self._count_traffic("search", *arguments)
+        strongest: KeySums = key_sums
         return strongest
 
-    def _ask(self, task: Callable[..., Any], point: Point, *sent: Any) -> list[Any]:
-        answers = self._cluster.ask_directly(task, lambda _: (point, *sent), restore=self._prepare)
-        self._count_traffic("weights", point.weights, *sent)
+    def _ask(self, task: Callable[..., Any], point: Point, *arguments: Any) -> list[Any]:
+        answers = self._cluster.ask_directly(task, lambda _: (point, *arguments), restore=self._prepare)
+        self._count_traffic("weights", point.weights, *arguments)
         self._cluster.traffic["weights"] += count_bytes(answers, scalar_bytes=8)
         return answers
 
     def _prepare(self, _parts: Sequence[int] = ()) -> None:
-        """Tell all parts the conjunctions in use, and rebuilt parts also the numbering of features."""
+        """Send the conjunctions in use to all parts, and the numbering of features to rebuilt parts."""
         assert self._in_use is not None
         in_use = self._in_use
-        known = self._cluster.ask_directly(tasks.use_keys, lambda _: in_use)
         self._count_traffic("weights", in_use[1])
-        while unnumbered := [k for k, knows in enumerate(known) if not knows]:
+        while True:
+            has_numbering = self._cluster.ask_directly(tasks.use_keys, lambda _: in_use)
+            unnumbered = [k for k, is_numbered in enumerate(has_numbering) if not is_numbered]
+            if not unnumbered:
+                return
             self._cluster.ask_directly(tasks.number_columns, lambda _: (self._numbering,), unnumbered)
             self._cluster.traffic["numbering"] += self._numbering.columns.nbytes * len(unnumbered)
-            known = self._cluster.ask_directly(tasks.use_keys, lambda _: in_use)
 
-    def _count_traffic(self, purpose: str, *sent: Any) -> None:
+    def _count_traffic(self, purpose: str, *arguments: Any) -> None:
         """Count the bytes sent to each worker."""
-        self._cluster.traffic[purpose] += count_bytes(sent, scalar_bytes=8) * len(self._cluster.workers)
+        self._cluster.traffic[purpose] += count_bytes(arguments, scalar_bytes=8) * len(self._cluster.workers)
 
 
-def pack_answer(part: Any, number: int, task: Callable[..., Vector | None], *sent: Any) -> Answer:
+def pack_answer(part: Any, number: int, task: Callable[..., Vector | None], *arguments: Any) -> Answer:
     """Run a task, and return its vector in the form that :meth:`Cluster.sum_answers` expects."""
-    vector = task(part, *sent)
+    vector = task(part, *arguments)
     return Answer(None, (number,)) if vector is None else Answer(pack_vector(vector))
 
 
 def number_features(counts: Vector) -> Numbering:
     """Number features by descending frequency, given the sum of ``count_columns`` over all parts."""
-    *_, others, pairs = counts
+    *_, n_not_one, n_pairs = counts
     used = np.flatnonzero(counts[:-2])
     order = np.argsort(-counts[used], kind="stable")
-    return Numbering(np.ascontiguousarray(used[order], np.int64), bool(others == 0), float(pairs))
+    return Numbering(np.ascontiguousarray(used[order], np.int64), bool(n_not_one == 0), float(n_pairs))

@@ -1,11 +1,12 @@
-"""Sparse models of rows on many workers: only a few conjunctions are in use, and only their weights are sent.
+"""Solve sparse models of rows on many workers; only the weights of the conjunctions in use are sent.
 
 A round has two halves.
 
-- **Search**: the conjunctions whose gradients exceed the l1 penalty most join those in use. They are found
-  exactly among all conjunctions of all parts (``partial_sums.hpp``). The largest gradient gives the dual
-  objective, so the gap is that of all conjunctions and all rows.
-- **Steps**: each part proposes weights that lower its own model of the objective of all rows
+- **Search**: the conjunctions whose gradients exceed the l1 penalty most are added to the conjunctions in
+use.
+  The search is exact, among all conjunctions of all parts (``partial_sums.hpp``). The largest gradient
+  determines the dual objective, so the gap is certified for all conjunctions and all rows.
+- **Steps**: each part proposes weights that lower its approximation of the objective of all rows
   (``anchored_loss.hpp``). The direction from the current weights to the mean of the proposals is a descent
   direction; one request returns the losses of all rows at several step lengths. A Newton step of all nonzero
   weights follows, by conjugate gradients; weights that would change their sign end at 0.
@@ -38,27 +39,29 @@ from unkernel.distributed.poly.sparse_tasks import (
 )
 from unkernel.models.numbering import encode
 
-_MIN_KEYS_PER_SEARCH = 128  # or the number of nonzero weights
+_MIN_KEYS_PER_SEARCH = 128  # a search adds up to this number, or the number of nonzero weights if larger
 _MAX_STEPS_PER_ROUND = 4
 _LENGTHS = np.concatenate([np.geomspace(1e-4, 0.1, 7), np.linspace(0.2, 1.2, 11), [1.5, 2.0, 3.0]])
-# The damping of proposals grows if the best step is short, and falls if it is a full step.
+# The damping of proposals increases if the best step is short, and decreases if it is long.
 _MIN_DAMPING, _MAX_DAMPING = 1e-4, 1e6
-_MAX_PRODUCTS = 15  # with the Hessian, for a joint step
+_MAX_PRODUCTS = 15  # products with the Hessian per joint step
 _ACCURACY = 0.1
 _JOINT_LENGTHS = (1.0, 0.5, 0.2, 0.05)
-_DUAL_SCALES = 64  # of the gradients, among which the best dual objective is chosen under an elastic net
-_ROUNDING = 1.0 + 1e-9  # allows for sums in another order
+_DUAL_SCALES = (
+    64  # number of factors of the gradients that are tried for the dual objective of an elastic net
+)
+_ROUNDING = 1.0 + 1e-9  # factor for bounds, because parts are summed in another order
 _MIN_BUCKETS, _MAX_BUCKETS = 1 << 8, 1 << 19  # of conjunctions
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """The result of a search: the conjunctions that violate optimality most, over all outputs."""
 
     keys: Keys
     strengths: Vector
-    largest: float  # upper bound of the strengths of all others
-    complete: bool  # whether it contains all that exceed the l1 penalty
+    largest: float  # upper bound of the strengths of all conjunctions
+    complete: bool  # whether `keys` are all conjunctions that exceed the l1 penalty
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +76,7 @@ class SparseProgress:
 
     @property
     def gap(self) -> float:
-        """Return (P - D) / P, at least 0."""
+        """The relative gap (P - D) / P, at least 0."""
         return max(self.objective - self.bound, 0.0) / self.objective if self.objective > 0 else 0.0
 
 
@@ -87,7 +90,7 @@ class SparseSolution:
 
     @property
     def last(self) -> SparseProgress:
-        """Return the final state."""
+        """The final state."""
         return self.progress[-1]
 
 
@@ -104,8 +107,8 @@ class State:
 def conjugate_gradients(
     product: Callable[[Vector], Vector], target: Vector, inverse: Vector, max_products: int, accuracy: float
 ) -> Vector:
-    """Return a rough solution of ``product(x) = target``, given the inverse of the diagonal."""
-    found = np.zeros_like(target)
+    """Solve ``product(x) = target`` approximately; `inverse` is the inverse of the diagonal."""
+    solution = np.zeros_like(target)
     residual = target.copy()
     scaled = inverse * residual
     direction, size = scaled, float(residual @ scaled)
@@ -114,19 +117,19 @@ def conjugate_gradients(
         if not size > goal:
             break
         image = product(direction)
-        bend = float(direction @ image)
-        if not bend > 0:
+        curvature = float(direction @ image)
+        if not curvature > 0:
             break
-        found = found + size / bend * direction
-        residual = residual - size / bend * image
+        solution = solution + size / curvature * direction
+        residual = residual - size / curvature * image
         scaled = inverse * residual
-        before, size = size, float(residual @ scaled)
-        direction = scaled + size / before * direction
-    return found
+        previous_size, size = size, float(residual @ scaled)
+        direction = scaled + size / previous_size * direction
+    return solution
 
 
 class SparseSolver:
-    """Solves one problem."""
+    """Solves one problem by searches and steps."""
 
     def __init__(
         self,
@@ -149,40 +152,40 @@ class SparseSolver:
 
     @property
     def longest_sum(self) -> int:
-        """Return the length of the longest sum over all parts."""
+        """The length of the longest vector that is summed over all parts."""
         return 2 * self._buckets
 
     def solve(self, start: SparseSolution | None = None) -> SparseSolution:
         """Search and step until the gap over all conjunctions is at most the tolerance."""
-        now = self._add_keys(start or self._start(), np.empty(0, np.uint64))
+        current = self._add_keys(start or self._make_start(), np.empty(0, np.uint64))
         options = self._problem.options
         progress: list[SparseProgress] = []
         bound = 0.0
         while True:
-            point = self._point(now)
-            state = self._evaluate(now, point)
-            found = self._search(now, point, state.gradients)
+            point = self._make_point(current)
+            state = self._evaluate(current, point)
+            result = self._search(current, point, state.gradients)
             objective = state.objective
-            bound = max(bound, self._find_dual(point, found))
+            bound = max(bound, self._find_dual(point, result))
             rounds = len(progress) + 1
-            progress.append(SparseProgress(self.steps, rounds, len(now.keys), objective, bound))
-            now.progress = progress
+            progress.append(SparseProgress(self.steps, rounds, len(current.keys), objective, bound))
+            current.progress = progress
             self._on_round(progress[-1])
             gap, goal = objective - bound, options.tolerance * objective
             if gap <= goal or self.steps >= options.max_steps:
-                return now
-            new = found.keys[~np.isin(found.keys, now.keys)][: self._max_new_keys(now)]
+                return current
+            new = result.keys[~np.isin(result.keys, current.keys)][: self._max_new_keys(current)]
             target = max(0.2 * gap, 0.8 * goal) if len(new) else 0.8 * min(gap, goal)
-            before = self.steps
+            steps_before = self.steps
             max_steps = _MAX_STEPS_PER_ROUND if len(new) else options.max_steps
-            now = self._take_steps(self._add_keys(now, new), target, max_steps)
-            if not len(new) and (self.steps == before or self._damping > _MAX_DAMPING):
-                return now  # rounding prevents further progress
+            current = self._take_steps(self._add_keys(current, new), target, max_steps)
+            if not len(new) and (self.steps == steps_before or self._damping > _MAX_DAMPING):
+                return current  # rounding prevents further progress
 
     # --- Conjunctions in use ----------------------------------------------------------------------------
 
-    def _start(self) -> SparseSolution:
-        """Return a solution of the constant alone, if the map has one."""
+    def _make_start(self) -> SparseSolution:
+        """Return the solution with the constant as the only conjunction, if the map has a constant."""
         constant = np.zeros(1, np.uint64)
         factor = conjunction_constants(
             FeatureMap(**self._problem.map), binary=self._binary, l1=self._l1 > 0, keys=constant
@@ -190,65 +193,65 @@ class SparseSolver:
         keys = constant if np.asarray(factor)[0] > 0 else constant[:0]
         return SparseSolution(keys, np.zeros((self._problem.outputs, len(keys))))
 
-    def _max_new_keys(self, now: SparseSolution) -> int:
-        return max(_MIN_KEYS_PER_SEARCH, int(np.count_nonzero(now.weights.any(axis=0))))
+    def _max_new_keys(self, current: SparseSolution) -> int:
+        return max(_MIN_KEYS_PER_SEARCH, int(np.count_nonzero(current.weights.any(axis=0))))
 
-    def _add_keys(self, now: SparseSolution, new: Keys) -> SparseSolution:
-        keys = np.concatenate([now.keys, new[~np.isin(new, now.keys)]])
+    def _add_keys(self, current: SparseSolution, new: Keys) -> SparseSolution:
+        keys = np.concatenate([current.keys, new[~np.isin(new, current.keys)]])
         weights = np.zeros((self._problem.outputs, len(keys)))
-        weights[:, : now.weights.shape[1]] = now.weights
+        weights[:, : current.weights.shape[1]] = current.weights
         self._version += 1
         self._shards.use(self._problem, keys, self._version)
-        return SparseSolution(keys, weights, now.progress)
+        return SparseSolution(keys, weights, current.progress)
 
-    def _point(self, now: SparseSolution) -> Point:
-        return Point(self._problem.name, self._version, now.weights.ravel())
+    def _make_point(self, current: SparseSolution) -> Point:
+        return Point(self._problem.name, self._version, current.weights.ravel())
 
     def _penalty(self, weights: NDArray[np.float64]) -> float:
         return float(self._l1 * np.abs(weights).sum() + 0.5 * self._l2 * (weights**2).sum())
 
     # --- Steps ------------------------------------------------------------------------------------------
 
-    def _take_steps(self, now: SparseSolution, target: float, max_steps: int) -> SparseSolution:
+    def _take_steps(self, current: SparseSolution, target: float, max_steps: int) -> SparseSolution:
         """Lower the objective on the conjunctions in use, until the gap is at most the target."""
         for _ in range(min(max_steps, self._problem.options.max_steps - self.steps)):
-            state = self._evaluate(now, self._point(now))
+            state = self._evaluate(current, self._make_point(current))
             scales = self._choose_scales(float(np.abs(state.gradients).max(initial=0.0)))
             mean, values = self._shards.propose(
                 state.point, state.gradients, state.curvatures, self._damping, scales
             )
-            if state.objective - self._best_dual(values, scales, np.abs(state.gradients)) <= target:
+            if state.objective - self._compute_best_dual(values, scales, np.abs(state.gradients)) <= target:
                 break
             self.steps += 1
-            moved = self._move(now, state, mean.reshape(now.weights.shape) - now.weights)
-            state = self._evaluate(now, self._point(now))
-            moved = self._move_jointly(now, state) or moved
+            moved = self._move(current, state, mean.reshape(current.weights.shape) - current.weights)
+            state = self._evaluate(current, self._make_point(current))
+            moved = self._move_jointly(current, state) or moved
             if not moved:
                 break  # rounding prevents further progress
-        return now
+        return current
 
-    def _evaluate(self, now: SparseSolution, point: Point) -> State:
+    def _evaluate(self, current: SparseSolution, point: Point) -> State:
         loss, gradients, curvatures = self._shards.judge(point)
-        return State(point, self._penalty(now.weights) + loss, gradients, curvatures)
+        return State(point, self._penalty(current.weights) + loss, gradients, curvatures)
 
-    def _move(self, now: SparseSolution, state: State, direction: NDArray[np.float64]) -> bool:
-        """Move by the best step length; return whether one helped, or more damping may help."""
+    def _move(self, current: SparseSolution, state: State, direction: NDArray[np.float64]) -> bool:
+        """Move by the best step length; return whether the objective decreased, or may with more damping."""
         losses = self._shards.sum_answers(losses_along, state.point, direction.ravel(), _LENGTHS)
-        values = losses + [self._penalty(now.weights + length * direction) for length in _LENGTHS]
+        values = losses + [self._penalty(current.weights + length * direction) for length in _LENGTHS]
         best = int(np.argmin(values))
         if values[best] >= state.objective:
             self._damping *= 100.0
             return self._damping <= _MAX_DAMPING
-        now.weights = now.weights + _LENGTHS[best] * direction
+        current.weights = current.weights + _LENGTHS[best] * direction
         if _LENGTHS[best] < 0.2:
             self._damping = min(10.0 * self._damping, _MAX_DAMPING)
         elif _LENGTHS[best] > 0.7:
             self._damping = max(self._damping / 4.0, _MIN_DAMPING)
         return True
 
-    def _joint_direction(self, now: SparseSolution, state: State) -> NDArray[np.float64]:
+    def _joint_direction(self, current: SparseSolution, state: State) -> NDArray[np.float64]:
         """Return a Newton step of all nonzero weights, by conjugate gradients."""
-        weights = now.weights.ravel()
+        weights = current.weights.ravel()
         slopes = state.gradients + self._l1 * np.sign(weights) + self._l2 * weights
         inverse = 1.0 / np.maximum(state.curvatures + self._l2, 1e-12)
         free = weights * (weights - slopes * inverse) > 0
@@ -260,20 +263,20 @@ class SparseSolver:
             )
 
         direction = conjugate_gradients(product, -slopes * free, inverse * free, _MAX_PRODUCTS, _ACCURACY)
-        return np.where(free, direction, -weights).reshape(now.weights.shape)
+        return np.where(free, direction, -weights).reshape(current.weights.shape)
 
-    def _move_jointly(self, now: SparseSolution, state: State) -> bool:
+    def _move_jointly(self, current: SparseSolution, state: State) -> bool:
         """Move along a joint direction; weights that would change their sign end at 0."""
-        direction = self._joint_direction(now, state)
-        there = [now.weights + length * direction for length in _JOINT_LENGTHS]
-        there = [np.where(weights * now.weights > 0, weights, 0.0) for weights in there]
-        changes = np.array([(weights - now.weights).ravel() for weights in there])
+        direction = self._joint_direction(current, state)
+        candidates = [current.weights + length * direction for length in _JOINT_LENGTHS]
+        candidates = [np.where(weights * current.weights > 0, weights, 0.0) for weights in candidates]
+        changes = np.array([(weights - current.weights).ravel() for weights in candidates])
         losses = self._shards.sum_answers(losses_at, state.point, changes)
-        values = losses + [self._penalty(weights) for weights in there]
+        values = losses + [self._penalty(weights) for weights in candidates]
         best = int(np.argmin(values))
         if values[best] >= state.objective:
             return False
-        now.weights = there[best]
+        current.weights = candidates[best]
         return True
 
     # --- The dual objective -----------------------------------------------------------------------------
@@ -282,50 +285,50 @@ class SparseSolver:
         safe = min(1.0, self._l1 / largest) if largest > 0 else 1.0
         return np.array([safe]) if self._l2 == 0 else np.linspace(safe, 1.0, _DUAL_SCALES)
 
-    def _best_dual(self, values: Vector, scales: Vector, strengths: Vector) -> float:
+    def _compute_best_dual(self, values: Vector, scales: Vector, strengths: Vector) -> float:
         """Return the best dual objective; a violated constraint costs (strength - l1)^2 / (2 l2)."""
         if self._l2 == 0:
             return float(values[0])
         excess = np.maximum(scales[:, None] * strengths[strengths > self._l1] - self._l1, 0.0)
         return float((values - (excess**2).sum(axis=1) / (2 * self._l2)).max())
 
-    def _find_dual(self, point: Point, found: Found) -> float:
-        scales = self._choose_scales(found.largest)
-        if not found.complete:
-            scales = scales[:1]  # where no constraint is violated
+    def _find_dual(self, point: Point, result: SearchResult) -> float:
+        scales = self._choose_scales(result.largest)
+        if not result.complete:
+            scales = scales[:1]  # the smallest scale, which violates no constraint
         values = self._shards.sum_answers(duals, point, scales)
-        return self._best_dual(values, scales, found.strengths)
+        return self._compute_best_dual(values, scales, result.strengths)
 
     # --- Search -----------------------------------------------------------------------------------------
 
-    def _search(self, now: SparseSolution, point: Point, gradients: Vector) -> Found:
+    def _search(self, current: SparseSolution, point: Point, gradients: Vector) -> SearchResult:
         outputs = self._problem.outputs
-        pieces = [self._search_output(now, point, output) for output in range(outputs)]
-        constant = np.abs(gradients.reshape(outputs, -1)[:, now.keys == 0]).ravel()
+        pieces = [self._search_output(current, point, output) for output in range(outputs)]
+        constant = np.abs(gradients.reshape(outputs, -1)[:, current.keys == 0]).ravel()
         keys = np.concatenate([piece.keys for piece in pieces])
         strengths = np.concatenate([piece.strengths for piece in pieces])
         order = np.lexsort((keys, -strengths))
         _, first = np.unique(keys[order], return_index=True)
-        # Lists each conjunction once, in the order of its strongest output; all strengths, for the dual.
-        return Found(
+        # Each conjunction is listed once, in the order of its strongest output; the dual needs all strengths.
+        return SearchResult(
             keys[order][np.sort(first)],
             np.concatenate([strengths, constant]),
             max([piece.largest for piece in pieces] + constant.tolist()),
             all(piece.complete for piece in pieces),
         )
 
-    def _search_output(self, now: SparseSolution, point: Point, output: int) -> Found:
+    def _search_output(self, current: SparseSolution, point: Point, output: int) -> SearchResult:
         sums, bounds = self._shards.sum_bounds(feature_bounds, point, output).reshape(2, -1)
         singles = np.abs(sums)
-        max_count = self._max_new_keys(now) + len(now.keys) + 1
+        max_count = self._max_new_keys(current) + len(current.keys) + 1
         threshold = self._l1
         if len(singles) > max_count and self._l2 == 0:
             threshold = max(threshold, float(np.partition(singles, -max_count)[-max_count]))
-        beyond = np.flatnonzero(singles > threshold)
-        keys, strengths = self._single_keys(beyond), singles[beyond]
+        strong_singles = np.flatnonzero(singles > threshold)
+        keys, strengths = self._encode_single_keys(strong_singles), singles[strong_singles]
         longer = self._search_longer(point, output, bounds, threshold=threshold, max_count=max_count)
         largest = max(float(strengths.max(initial=0.0)), float(np.abs(longer.sums).max(initial=0.0)))
-        return Found(
+        return SearchResult(
             np.concatenate([keys, longer.keys]),
             np.concatenate([strengths, np.abs(longer.sums)]),
             max(largest, threshold if threshold > self._l1 else 0.0),
@@ -335,21 +338,25 @@ class SparseSolver:
     def _search_longer(
         self, point: Point, output: int, bounds: Vector, *, threshold: float, max_count: int
     ) -> KeySums:
-        """Return the conjunctions of several features beyond the threshold."""
-        live = (bounds * _ROUNDING > threshold).astype(np.uint8)
-        if not live.any():
+        """Return the conjunctions of several features whose sums exceed the threshold."""
+        can_exceed = (bounds * _ROUNDING > threshold).astype(np.uint8)
+        if not can_exceed.any():
             return KeySums(np.empty(0, np.uint64), np.empty(0))
         pairs = np.empty(0, np.uint8)
         if self._degree == 3:
-            below = self._shards.sum_bounds(pair_bounds, point, output, live, self._buckets)
+            below = self._shards.sum_bounds(pair_bounds, point, output, can_exceed, self._buckets)
             pairs = (below * _ROUNDING > threshold).astype(np.uint8)
-        ends = self._shards.sum_bounds(bucket_bounds, point, output, live, pairs, self._buckets)
-        wanted = (np.abs(ends.reshape(2, -1)).max(axis=0) * _ROUNDING > threshold).astype(np.uint8)
+        bucket_sums = self._shards.sum_bounds(bucket_bounds, point, output, can_exceed, pairs, self._buckets)
+        wanted_buckets = (np.abs(bucket_sums.reshape(2, -1)).max(axis=0) * _ROUNDING > threshold).astype(
+            np.uint8
+        )
         if self._l2 > 0:  # each violation affects the dual objective
             max_count = 1 << 62
-        return self._shards.find_strongest(point, (output, live, pairs, wanted), threshold, max_count)
+        return self._shards.find_strongest(
+            point, (output, can_exceed, pairs, wanted_buckets), threshold, max_count
+        )
 
-    def _single_keys(self, ranks: NDArray[np.intp]) -> Keys:
-        alone = np.full((len(ranks), 3), -1)
-        alone[:, 0] = ranks
-        return encode(alone, self._degree, self._binary)
+    def _encode_single_keys(self, ranks: NDArray[np.intp]) -> Keys:
+        ranks_of_keys = np.full((len(ranks), 3), -1)
+        ranks_of_keys[:, 0] = ranks
+        return encode(ranks_of_keys, self._degree, self._binary)

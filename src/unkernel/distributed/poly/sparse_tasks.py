@@ -1,7 +1,7 @@
 """The tasks of sparse models: shares of the objective, proposals for weights, and sums of conjunctions.
 
-A part stores its columns of the conjunctions in use. A rebuilt part has none, and answers None until it
-receives them. Requests contain the weights, so there is no other state to lose.
+A part stores the columns of the conjunctions in use. A rebuilt part has no columns, and answers None until it
+receives the conjunctions. There is no other state, because requests contain the weights.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from unkernel._core import DistinctRows, FeatureMap, SparsePart, distinct_exampl
 from unkernel.data.memory import available_bytes
 from unkernel.distributed.cluster.packed_vectors import Answer, Payload, Vector, pack_vector
 from unkernel.distributed.cluster.row_blocks import Block
-from unkernel.distributed.cluster.row_parts import worker_threads
+from unkernel.distributed.cluster.row_parts import get_worker_threads
 from unkernel.distributed.poly.svc_tasks import PolyPacking, PolyPart
 from unkernel.poly.options import SparseOptions
 
@@ -31,16 +31,16 @@ Flags = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class Numbering:
-    """The numbers of features, the same in all parts, and facts about their values."""
+    """The numbering of features, which is the same in all parts, and facts about all rows."""
 
     columns: NDArray[np.int64]
     binary: bool  # whether all values of all parts are 1
-    pairs: float  # of features in the same row, over all rows
+    pairs: float  # number of pairs of features in the same row, over all rows
 
 
 @dataclass(frozen=True, eq=False)
 class SparseProblem:
-    """The problem to solve: one class versus the rest, or all classes at once."""
+    """The problem to solve: one class versus the rest, or all classes jointly."""
 
     name: str  # unique
     number: int
@@ -50,7 +50,7 @@ class SparseProblem:
 
     @property
     def outputs(self) -> int:
-        """Return the number of scores per row."""
+        """Number of scores per row."""
         classes = len(self.factors)
         return classes if self.options.loss == "logistic" and classes > 2 else 1
 
@@ -65,7 +65,7 @@ class Point:
 
 
 class SparseRows:
-    """The state of a part."""
+    """The state of a part: its rows, and the conjunctions and weights in use."""
 
     def __init__(self, rows: DistinctRows) -> None:
         self.rows = rows
@@ -79,7 +79,7 @@ class SparsePolyPart(PolyPart):
     """Examples on a worker, with the conjunctions in use."""
 
     def __init__(self, blocks: list[Block], packing: PolyPacking) -> None:
-        super().__init__(blocks, replace(packing, threads=worker_threads(packing.threads)))
+        super().__init__(blocks, replace(packing, threads=get_worker_threads(packing.threads)))
         self.lock = threading.Lock()
         self.sparse: SparseRows | None = None
 
@@ -91,16 +91,16 @@ class SparsePolyPart(PolyPart):
 
 
 def count_columns(part: PolyPart) -> Answer:
-    """Return how often columns occur, followed by the number of values other than 1, and of pairs in rows."""
+    """Return the counts of columns, of values other than 1, and of pairs of features in rows."""
     rows = part.examples.rows
     counts = np.bincount(rows.indices[rows.data != 0], minlength=rows.shape[1])
-    others = np.count_nonzero((rows.data != 1) & (rows.data != 0))
+    n_not_one = np.count_nonzero((rows.data != 1) & (rows.data != 0))
     sizes = np.diff(rows.indptr).astype(np.float64)
-    return Answer(pack_vector(np.append(counts, [others, (sizes * (sizes + 1) / 2).sum()])))
+    return Answer(pack_vector(np.append(counts, [n_not_one, (sizes * (sizes + 1) / 2).sum()])))
 
 
 def number_columns(part: SparsePolyPart, numbering: Numbering) -> None:
-    """Number the features of a part as in all other parts."""
+    """Number the features of a part by the numbering of all parts."""
     with part.lock:
         if part.sparse is None:
             examples = part.examples
@@ -111,7 +111,7 @@ def number_columns(part: SparsePolyPart, numbering: Numbering) -> None:
 
 
 def use_keys(part: SparsePolyPart, problem: SparseProblem, keys: Keys, version: int) -> bool:
-    """Make columns of conjunctions; return False if the part does not know the numbering."""
+    """Make the columns of conjunctions; return False if the part lacks the numbering."""
     with part.lock:
         state = part.sparse
         if state is None:
@@ -133,11 +133,11 @@ def use_keys(part: SparsePolyPart, problem: SparseProblem, keys: Keys, version: 
 # --- Requests ----------------------------------------------------------------------------------------------
 
 
-def _at_point(question: Callable[..., Any]) -> Callable[..., Any]:
-    """Move the part's rows to a point before a request; answer None if its conjunctions are unknown."""
+def _at_point(request: Callable[..., Any]) -> Callable[..., Any]:
+    """Move the rows of a part to a point before a request; answer None if the part lacks its conjunctions."""
 
-    @wraps(question)
-    def answer(part: SparsePolyPart, point: Point, *sent: Any) -> Any:
+    @wraps(request)
+    def answer(part: SparsePolyPart, point: Point, *arguments: Any) -> Any:
         with part.lock:
             state = part.sparse
             if state is None or (state.problem, state.version) != (point.problem, point.version):
@@ -146,7 +146,7 @@ def _at_point(question: Callable[..., Any]) -> Callable[..., Any]:
             if state.weights is None or not np.array_equal(state.weights, point.weights):
                 state.part.move_to(point.weights)
                 state.weights = point.weights
-            return question(state.part, *sent)
+            return request(state.part, *arguments)
 
     return answer
 
@@ -161,7 +161,7 @@ def judge(rows: SparsePart) -> tuple[float, Vector, Vector]:
 def propose(
     rows: SparsePart, gradients: Vector, curvatures: Vector, damping: float, scales: Vector
 ) -> tuple[Vector, Vector]:
-    """Return better weights for the rows of the part, and its share of dual objectives at the point."""
+    """Return weights with a lower objective of the part, and the share of the part in dual objectives."""
     duals = np.asarray(rows.duals(scales))
     return np.asarray(rows.propose(gradients, curvatures, damping, _PROPOSAL_NEWTON_STEPS)), duals
 
@@ -174,7 +174,7 @@ def losses_along(rows: SparsePart, direction: Vector, steps: Vector) -> Vector:
 
 @_at_point
 def losses_at(rows: SparsePart, changes: NDArray[np.float64]) -> Vector:
-    """Return the losses after each of several changes of the weights."""
+    """Return the loss after each of the changes (changes, weights) of the weights."""
     return np.array([rows.losses_along(change, np.ones(1))[0] for change in changes])
 
 
@@ -186,26 +186,26 @@ def hessian_product(rows: SparsePart, direction: Vector) -> Vector:
 
 @_at_point
 def duals(rows: SparsePart, scales: Vector) -> Vector:
-    """Return the share of dual objectives, for gradients of the loss times these scales."""
+    """Return the share of the part in the dual objectives, for the gradients of the loss times `scales`."""
     return np.asarray(rows.duals(scales))
 
 
 @_at_point
 def feature_bounds(rows: SparsePart, output: int) -> Vector:
-    """Return sums of features, followed by bounds of longer conjunctions."""
+    """Return the sums of single features, followed by bounds of the sums of longer conjunctions."""
     return np.concatenate(rows.feature_bounds(output))
 
 
 @_at_point
 def bucket_bounds(rows: SparsePart, output: int, live: Flags, pairs: Flags, buckets: int) -> Vector:
-    """Return the largest sums in buckets, followed by the smallest."""
+    """Return the largest sum in each bucket of conjunctions, followed by the smallest sum in each bucket."""
     largest, smallest, _ = rows.bucket_bounds(output, live, pairs, buckets)
     return np.concatenate([largest, smallest])
 
 
 @_at_point
 def pair_bounds(rows: SparsePart, output: int, live: Flags, buckets: int) -> Vector:
-    """Return bounds of the triples below the pairs in buckets."""
+    """Return, for each bucket of pairs, a bound of the sums of triples that contain these pairs."""
     *_, below = rows.bucket_bounds(output, live, np.empty(0, np.uint8), buckets)
     return np.asarray(below)
 
@@ -226,7 +226,7 @@ class KeySums(Payload):
 
 @_at_point
 def sum_buckets(rows: SparsePart, output: int, live: Flags, pairs: Flags, wanted: Flags) -> KeySums:
-    """Return the sums of all conjunctions in some buckets."""
+    """Return the sums of all conjunctions in the wanted buckets."""
     keys, sums = rows.sums_in_buckets(output, live, pairs, wanted)
     return KeySums(np.asarray(keys), np.asarray(sums))
 
@@ -235,21 +235,21 @@ def add_key_sums(*pieces: KeySums | None) -> KeySums | None:
     """Return the sums over several parts; None if one of them has lost its state."""
     if any(piece is None for piece in pieces):
         return None
-    given = cast(Sequence[KeySums], pieces)
-    keys, places = np.unique(np.concatenate([piece.keys for piece in given]), return_inverse=True)
-    sums = np.bincount(places, np.concatenate([piece.sums for piece in given]), len(keys))
+    complete = cast(Sequence[KeySums], pieces)
+    keys, index_of_key = np.unique(np.concatenate([piece.keys for piece in complete]), return_inverse=True)
+    sums = np.bincount(index_of_key, np.concatenate([piece.sums for piece in complete]), len(keys))
     return KeySums(keys, sums.astype(np.float64))
 
 
 def find_strongest(
     pieces: list[KeySums | None], threshold: float, max_count: int
 ) -> tuple[KeySums | None, int]:
-    """Return the conjunctions beyond a threshold, strongest first, and the bytes sent for them."""
-    found = add_key_sums(*pieces)
-    if found is None:
+    """Return the conjunctions above a threshold, strongest first, and the bytes of all pieces."""
+    sums_of_all = add_key_sums(*pieces)
+    if sums_of_all is None:
         return None, 0
-    sent = sum(piece.nbytes for piece in pieces if piece is not None)
-    strengths = np.abs(found.sums)
-    order = np.lexsort((found.keys, -strengths))
+    n_bytes = sum(piece.nbytes for piece in pieces if piece is not None)
+    strengths = np.abs(sums_of_all.sums)
+    order = np.lexsort((sums_of_all.keys, -strengths))
     chosen = order[: min(max_count, int(np.count_nonzero(strengths > threshold)))]
-    return KeySums(found.keys[chosen], found.sums[chosen]), sent
+    return KeySums(sums_of_all.keys[chosen], sums_of_all.sums[chosen]), n_bytes

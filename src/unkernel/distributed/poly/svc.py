@@ -32,9 +32,9 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
     This is :class:`~unkernel.PolySVC` with the rows on the workers. Training proceeds in rounds. One worker
     solves the problem of the rows that may be support vectors, at first of a sample. All workers then score
     their rows with its model, and send the rows on or inside the margin. The losses of all rows and the dual
-    objective of that problem give the same certified gap as on one machine. Rows are sent without their
-    conjunctions; weights of conjunctions only as part of the model. If a worker is lost, Dask restores its
-    rows elsewhere and the round is repeated.
+    objective of this problem give the same certified gap as on one machine. Rows are sent without their
+    conjunctions; weights of conjunctions are only sent as part of the model. If a worker is lost, Dask
+    restores its rows elsewhere and the round is repeated.
 
     Parameters
     ----------
@@ -59,7 +59,8 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
         Number of rounds.
     traffic_ : dict
         Bytes sent during training, by purpose, summed over the parts: "rows", "model", "places" of
-        rows in their parts, and "duals"; for ``penalty="l1"`` those of :class:`DaskPolyLogisticRegression`.
+        rows in their parts, and "duals"; for ``penalty="l1"``, the purposes of
+        :class:`DaskPolyLogisticRegression`.
 
     See Also
     --------
@@ -103,14 +104,14 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
     ) -> None:
         self._set_parameters(locals())
 
-    def _part_kind(self) -> type[PolyPart]:
+    def _get_part_class(self) -> type[PolyPart]:
         return SparsePolyPart if self.penalty == "l1" else PolyPart
 
-    def _local(self) -> PolySVC:
+    def _make_local_learner(self) -> PolySVC:
         """Return the same learner for one machine, with a seed shared by all rounds."""
         names = set(PolySVC._get_param_names()) & set(self._get_param_names())
-        given = {name: getattr(self, name) for name in names}
-        return PolySVC(**given | {"random_state": self._draw_seed(), "verbose": 0})
+        parameters = {name: getattr(self, name) for name in names}
+        return PolySVC(**parameters | {"random_state": self._draw_seed(), "verbose": 0})
 
     def _train_on(self, examples: Any, start: Any, on_progress: OnProgress | None) -> Any:
         if self.penalty == "l1":
@@ -123,7 +124,12 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
     ) -> Members:
         cluster = examples.cluster
         problem = PolyProblem(
-            self._local(), self.classes_, examples.factors, self.gamma_, self.n_features_in_, examples.threads
+            self._make_local_learner(),
+            self.classes_,
+            examples.factors,
+            self.gamma_,
+            self.n_features_in_,
+            examples.threads,
         )
         shards = ClusterShards(cluster)
         certified = solve_by_rounds(
@@ -142,12 +148,20 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
         return certified.members
 
     def _make_round_reporter(self, on_progress: OnProgress | None) -> Callable[[Certified], None]:
-        def report(now: Certified) -> None:
-            active = sum(map(len, now.members.places))
-            objective, bound = float(now.objectives.sum()), float(now.bounds.sum())
+        def report(certified: Certified) -> None:
+            active = sum(map(len, certified.members.places))
+            objective, bound = float(certified.objectives.sum()), float(certified.bounds.sum())
             state = RoundProgress(
-                "training", 0, len(now.objectives), 0, now.passes, active, now.gap, objective, bound
+                "training",
+                0,
+                len(certified.objectives),
+                0,
+                certified.passes,
+                active,
+                certified.gap,
+                objective,
+                bound,
             )
-            self._report_round(state, len(now.history), "rows", on_progress)
+            self._report_round(state, len(certified.history), "rows", on_progress)
 
         return report

@@ -1,6 +1,6 @@
-"""The tasks of polynomial SVMs: distinct examples, the problem of some of them, and verdicts on its solution.
+"""The tasks of polynomial SVMs: merge equal examples, solve the problem of members, and judge its solution.
 
-Tasks keep no state: lost parts or solutions are rebuilt, and their tasks repeated.
+Tasks have no state: lost parts and solutions are rebuilt, and their tasks are repeated.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from sklearn.base import clone
 from unkernel._core import DistinctRows, distinct_examples
 from unkernel.data.rows.csr import CsrRows
 from unkernel.distributed.cluster.packed_vectors import Payload, Vector, count_bytes
-from unkernel.distributed.cluster.row_blocks import Block, align_rows, concatenate_known
-from unkernel.distributed.cluster.row_parts import worker_threads
+from unkernel.distributed.cluster.row_blocks import Block, align_rows, concatenate_arrays
+from unkernel.distributed.cluster.row_parts import get_worker_threads
 from unkernel.engines import CompiledClassifier
 from unkernel.learners.base import LazyClassifier, Outcome
 from unkernel.models import ConjunctionModel, KernelModel
 from unkernel.poly import PolySVC
 from unkernel.poly._base import DualStart, Start, TrainingSet
 
-Places = NDArray[np.int32]  # of examples in their part
+Places = NDArray[np.int32]  # indices of examples in their part
 
-_MARGIN_SLACK = 0.1  # rows whose margin is at most 1 + this become members
+_MARGIN_SLACK = 0.1  # rows with a margin of at most 1 + _MARGIN_SLACK become members
 
 
 # --- Rows --------------------------------------------------------------------------------------------------
@@ -45,16 +45,18 @@ class Examples:
         cls, rows: CsrRows, codes: NDArray[np.int32], weights: Vector | None, distinct: DistinctRows
     ) -> Examples:
         """Merge equal rows of the same class, and add up their weights; drop rows without weight."""
-        places = np.asarray(distinct.places)
-        counted = np.flatnonzero(places >= 0)
-        keys = places[counted].astype(np.int64) * (int(codes.max(initial=0)) + 1) + codes[counted]
+        row_of_example = np.asarray(distinct.places)
+        counted = np.flatnonzero(row_of_example >= 0)
+        keys = row_of_example[counted].astype(np.int64) * (int(codes.max(initial=0)) + 1) + codes[counted]
         _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-        summed = np.bincount(group, None if weights is None else weights[counted], minlength=len(first))
+        total_weights = np.bincount(
+            group, None if weights is None else weights[counted], minlength=len(first)
+        )
         chosen = counted[first]
-        return cls(rows[chosen], codes[chosen], summed.astype(np.float64))
+        return cls(rows[chosen], codes[chosen], total_weights.astype(np.float64))
 
     def pack(self, places: Places) -> PackedExamples:
-        """Pack some of the examples for another worker."""
+        """Pack the examples at these indices for another worker."""
         rows, codes, weights = self.rows[places], self.codes[places], self.weights[places]
         return PackedExamples(
             np.diff(rows.indptr).astype(np.int32),
@@ -67,7 +69,7 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class PackedExamples(Payload):
-    """Examples in fewer bytes: omits values and weights that are all 1."""
+    """Examples in a compact form, without values or weights if all of them are 1."""
 
     sizes: NDArray[np.int32]
     columns: NDArray[Any]
@@ -86,14 +88,14 @@ class PackedExamples(Payload):
 def concatenate_examples(*pieces: PackedExamples) -> PackedExamples:
     """Return the examples of several parts."""
 
-    def concatenate(name: str, counted: str) -> Any:
-        """Return values or weights of all pieces; None if all are 1."""
+    def concatenate(name: str, length_name: str) -> Any:
+        """Return the values or weights of all pieces; None if all of them are 1."""
         arrays = [getattr(piece, name) for piece in pieces]
         if all(array is None for array in arrays):
             return None
-        lengths = [len(getattr(piece, counted)) for piece in pieces]
-        ones = zip(arrays, lengths, strict=True)
-        return np.concatenate([np.ones(length) if array is None else array for array, length in ones])
+        lengths = [len(getattr(piece, length_name)) for piece in pieces]
+        pairs = zip(arrays, lengths, strict=True)
+        return np.concatenate([np.ones(length) if array is None else array for array, length in pairs])
 
     return PackedExamples(
         np.concatenate([piece.sizes for piece in pieces]),
@@ -123,7 +125,7 @@ class Moments:
         return cls(float(total), float(mean), float(weights @ spreads / total))
 
     def variance(self, n_features: int) -> float:
-        """Return the variance like ``DistinctRows``, for ``gamma="scale"``."""
+        """Return the variance; ``gamma="scale"`` calls this method, as of ``DistinctRows``."""
         return self.spread
 
 
@@ -143,7 +145,7 @@ class PolyPart:
     def __init__(self, blocks: list[Block], packing: PolyPacking) -> None:
         rows = align_rows(blocks, packing.first_index, packing.n_features)
         labels = np.concatenate([block.y for block in blocks])
-        weights = concatenate_known([block.weights for block in blocks])
+        weights = concatenate_arrays([block.weights for block in blocks])
         codes = np.searchsorted(packing.classes, labels).clip(max=len(packing.classes) - 1).astype(np.int32)
         distinct = distinct_examples(
             rows,
@@ -156,13 +158,13 @@ class PolyPart:
         self._threads = packing.threads
 
     def __sizeof__(self) -> int:
-        """Return the size that Dask uses to account for memory."""
+        """Return the size of the part in memory, for Dask."""
         return self.examples.rows.nbytes + 12 * len(self.examples.codes)
 
     @property
     def threads(self) -> int:
-        """Return the number of threads for a task."""
-        return worker_threads(self._threads)
+        """Number of threads for a task."""
+        return get_worker_threads(self._threads)
 
     def _compute_moments(self, variance: float) -> Moments:
         rows, weights = self.examples.rows, self.examples.weights
@@ -176,7 +178,7 @@ class PolyPart:
 
 @dataclass(frozen=True, eq=False)
 class PolyProblem:
-    """The problem to solve: a learner's parameters, and facts about all rows."""
+    """The problem to solve: the parameters of a learner, and facts about all rows."""
 
     learner: PolySVC
     classes: NDArray[Any]
@@ -197,7 +199,7 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """The solution of the members' problem, with objective and bound of each one-versus-rest problem."""
+    """The solution of the problem of the members; objectives and bounds are per one-versus-rest problem."""
 
     objectives: Vector
     bounds: Vector
@@ -209,13 +211,13 @@ class Solved:
     model: ConjunctionModel | KernelModel | None
 
     def __sizeof__(self) -> int:
-        """Return the size that Dask uses to decide what to move."""
+        """Return the size from which Dask decides which results to move."""
         return self.model_nbytes + 64
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """A part's verdict on a model: the losses of rows that are not members, and the rows that should join."""
+    """The verdict of a part on a model: the losses of rows that are not members, and the next members."""
 
     losses: Vector  # one per problem
     wanted: Places
@@ -227,7 +229,7 @@ def get_moments(part: PolyPart) -> tuple[int, Moments]:
 
 
 def sample_places(part: PolyPart, step: int) -> Places:
-    """Return every `step`-th example of each class; their order by hash is as good as random."""
+    """Return every `step`-th example of each class; examples are in the random order of their hashes."""
     codes = part.examples.codes
     chosen = [np.flatnonzero(codes == code)[::step] for code in np.unique(codes)]
     return np.sort(np.concatenate([np.empty(0, np.int64), *chosen])).astype(np.int32)
@@ -239,15 +241,13 @@ def select_members(part: PolyPart, members: Places) -> PackedExamples:
 
 
 def solve_members(pieces: list[PackedExamples], problem: PolyProblem, effort: Effort) -> Solved:
+    """Solve the problem of the members of all parts."""
     packed = concatenate_examples(*pieces)
     examples = packed.unpack(problem.n_features)
-    threads = worker_threads(problem.threads)
+    threads = get_worker_threads(problem.threads)
     learner = clone(problem.learner).set_params(tol=effort.tolerance, max_iter=effort.passes, n_jobs=threads)
-    learner.classes_, learner.gamma_, learner.n_features_in_ = (
-        problem.classes,
-        problem.gamma,
-        problem.n_features,
-    )
+    learner.classes_, learner.gamma_ = problem.classes, problem.gamma
+    learner.n_features_in_ = problem.n_features
     rows = learner._merge_equal_rows(examples.rows, examples.codes, examples.weights)
     solution = learner._train(TrainingSet(rows, problem.factors), Start(effort.start), None)
     outcomes = [Outcome(*outcome) for outcome in solution.outcomes]
@@ -277,7 +277,7 @@ def drop_model(solved: Solved) -> Solved:
 
 
 def judge(part: PolyPart, solved: Solved, problem: PolyProblem, members: Places) -> Verdict:
-    """Score all rows of a part with a model."""
+    """Score all rows of a part with the model of a solution, and return the verdict."""
     assert solved.model is not None
     codes, weights = part.examples.codes, part.examples.weights
     classifier = cast(CompiledClassifier, LazyClassifier(solved.model, part.threads).classifier)

@@ -1,8 +1,7 @@
-"""Training trees on the workers of a cluster, with the methods that the solvers call."""
+"""Give solvers access to training trees on the workers of a cluster."""
 
 from __future__ import annotations
 
-import itertools
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,33 +51,37 @@ from unkernel.tree.training_trees import NO_TREES, TreeTargets
 
 
 class ExamplePlaces:
-    """The places of the examples, which are numbered in their original order, block after block."""
+    """Finds the part of each example, and its index there; examples are numbered in their original order."""
 
     def __init__(self, surveys: list[list[TreeSurvey]]) -> None:
         self.parts = len(surveys)
-        blocks = []  # number, examples, part, and begin in the part
-        for part, found in enumerate(surveys):
-            begins = itertools.accumulate((len(block.codes) for block in found), initial=0)
-            blocks += [(block.number, len(block.codes), part, begin) for block, begin in zip(found, begins)]  # noqa: B905
+        blocks = []  # tuples: number, number of examples, part, and begin in the part
+        for part, part_surveys in enumerate(surveys):
+            begin = 0
+            for survey in part_surveys:
+                blocks.append((survey.number, len(survey.codes), part, begin))
+                begin += len(survey.codes)
         _, sizes, self._part, self._begin = (np.array(column) for column in zip(*sorted(blocks), strict=True))
         self._first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         self.examples = int(sizes.sum())
 
-    def by_part(self, examples: NDArray[Any]) -> list[tuple[NDArray[np.intp], Places]]:
-        """For each part, return which of these examples it contains, and their places in it."""
+    def group_by_part(self, examples: NDArray[Any]) -> list[tuple[NDArray[np.intp], Places]]:
+        """Return, for each part, the positions in `examples` of its examples, and their indices in it."""
         block = np.searchsorted(self._first, examples, side="right") - 1
         places = (examples - self._first[block] + self._begin[block]).astype(np.int32)
-        chosen = [np.flatnonzero(self._part[block] == part) for part in range(self.parts)]
-        return [(which, places[which]) for which in chosen]
+        positions_of_parts = [np.flatnonzero(self._part[block] == part) for part in range(self.parts)]
+        return [(positions, places[positions]) for positions in positions_of_parts]
 
 
 def reorder_answers(
     places: list[tuple[NDArray[np.intp], Places]], answers: list[NDArray[Any]]
 ) -> NDArray[Any]:
-    """Return the answers of parts about examples, in the order of the examples."""
-    values = np.empty((sum(len(which) for which, _ in places), *answers[0].shape[1:]), answers[0].dtype)
-    for (which, _), answer in zip(places, answers, strict=True):
-        values[which] = answer
+    """Concatenate the answers of parts, in the order of the examples; `places` is from `group_by_part`."""
+    values = np.empty(
+        (sum(len(positions) for positions, _ in places), *answers[0].shape[1:]), answers[0].dtype
+    )
+    for (positions, _), answer in zip(places, answers, strict=True):
+        values[positions] = answer
     return values
 
 
@@ -88,17 +91,18 @@ def reorder_answers(
 class ClusterCuts:
     """Cuts whose examples are on the workers: two requests per round.
 
-    The first asks each part for the scores of its examples in a sample, and for the subtrees of those inside
-    the margin, its piece of the next cut. The second sends the pieces of the other parts to each part, which
-    returns the products of its own piece with all cuts. Their sum is the product of the cut.
+    The first request returns, for each part, the scores of its examples in a sample, and its piece of the
+    next cut: the subtrees of its examples inside the margin. The second request sends the pieces of all other
+    parts to each part, which returns the products of its piece with all cuts. Their sum is the product of the
+    cut.
     """
 
     def __init__(self, cluster: Cluster, places: ExamplePlaces) -> None:
         self._cluster = cluster
         self._places = places
         self._problem = uuid.uuid4().hex
-        self._cuts: list[list[CutPiece]] = []  # kept for rebuilt parts
-        self._pieces: list[CutPiece] = []  # of the last sample's cut
+        self._cuts: list[list[CutPiece]] = []  # all cuts, for rebuilt parts
+        self._pieces: list[CutPiece] = []  # of the cut of the last sample
 
     def score(
         self,
@@ -108,8 +112,11 @@ class ClusterCuts:
         intercept: float,
     ) -> Vector:
         """Return the score of each example of a sample, for the cuts with these coefficients."""
-        split = self._places.by_part(examples)
-        shares = [SampleShare(at, labels[which], intercept, 1 / len(examples)) for which, at in split]
+        split = self._places.group_by_part(examples)
+        shares = [
+            SampleShare(places, labels[positions], intercept, 1 / len(examples))
+            for positions, places in split
+        ]
         answers = self._ask(score_sample, lambda k: (alphas, shares[k]))
         self._pieces = [piece for _, piece in answers]
         self._count_traffic("samples", examples.nbytes + labels.nbytes + alphas.nbytes * self._places.parts)
@@ -117,12 +124,17 @@ class ClusterCuts:
         return reorder_answers(split, [scores for scores, _ in answers])
 
     def add(self, examples: NDArray[np.int32], coefficients: Vector) -> Vector:
-        """Add a cut; return its products with all cuts, the one with itself last."""
-        own = [CutExamples(at, coefficients[which]) for which, at in self._places.by_part(examples)]
+        """Add a cut; return its products with all cuts, and last with itself."""
+        split = self._places.group_by_part(examples)
+        part_examples = [CutExamples(places, coefficients[positions]) for positions, places in split]
         pieces, self._pieces = self._pieces, []
-        if [piece.examples for piece in pieces] != [len(part.places) for part in own]:  # there was no sample
-            pieces = self._cluster.ask_directly(make_cut_piece, lambda k: (own[k],))
-        products: Vector = np.sum(self._ask(add_cut, lambda k: (_without_own(pieces, k), own[k])), axis=0)
+        if [piece.examples for piece in pieces] != [
+            len(part.places) for part in part_examples
+        ]:  # there was no sample
+            pieces = self._cluster.ask_directly(make_cut_piece, lambda k: (part_examples[k],))
+        products: Vector = np.sum(
+            self._ask(add_cut, lambda k: (_without_own(pieces, k), part_examples[k])), axis=0
+        )
         self._cuts.append(pieces)
         received = sum(piece.nbytes for piece in pieces)
         self._count_traffic("cuts", 12 * len(examples) + received * self._places.parts)
@@ -130,7 +142,7 @@ class ClusterCuts:
         return products
 
     def _ask(self, task: Callable[..., Any], arguments: Arguments) -> list[Any]:
-        """Ask all parts, all of which must know all cuts."""
+        """Run a task with all parts; parts that have lost their cuts are restored first."""
         known = KnownCuts(self._problem, len(self._cuts))
 
         def restore(parts: Sequence[int]) -> None:
@@ -145,7 +157,7 @@ class ClusterCuts:
 
 
 def _without_own(pieces: list[CutPiece], part: int) -> list[CutPiece | None]:
-    """Replace the part's own piece by None, since it has that piece."""
+    """Replace the piece of a part by None, because the part has this piece."""
     return [None if k == part else piece for k, piece in enumerate(pieces)]
 
 
@@ -153,18 +165,20 @@ def _without_own(pieces: list[CutPiece], part: int) -> list[CutPiece | None]:
 
 
 class FetchedTrees:
-    """Examples that the client has fetched from the workers, each only once."""
+    """Fetches examples from the workers, each example only once."""
 
     def __init__(self, cluster: Cluster, places: ExamplePlaces) -> None:
         self._cluster = cluster
         self._places = places
         self._table = SubtreeTable()
         self._roots: dict[str, NDArray[np.int32]] = {}
-        self._number = np.full(places.examples, -1, np.int32)  # number of each example among the fetched ones
+        self._number = np.full(
+            places.examples, -1, np.int32
+        )  # index of each example in `_roots`; -1: not fetched
         self._count = 0
 
     def select(self, examples: NDArray[Any]) -> Forest:
-        """Return some of the examples; their table may contain subtrees of others."""
+        """Return a forest of these examples, whose table may also contain subtrees of other examples."""
         unknown = np.unique(examples[self._number[examples] < 0])
         if len(unknown):
             self._fetch(unknown)
@@ -172,15 +186,17 @@ class FetchedTrees:
         return Forest._of(self._table, {name: roots[numbers] for name, roots in self._roots.items()}, {})
 
     def _fetch(self, examples: NDArray[Any]) -> None:
-        split = self._places.by_part(examples)
-        found = self._cluster.ask_directly(select_trees, lambda k: (split[k][1],))
-        for name in found[0].trees:
-            absorbed = [np.asarray(self._table.absorb(forest.table, forest.trees[name])) for forest in found]
-            known = self._roots.get(name, np.empty(0, np.int32))
-            self._roots[name] = np.concatenate([known, reorder_answers(split, absorbed)])
+        split = self._places.group_by_part(examples)
+        forests = self._cluster.ask_directly(select_trees, lambda k: (split[k][1],))
+        for name in forests[0].trees:
+            new_roots = [
+                np.asarray(self._table.absorb(forest.table, forest.trees[name])) for forest in forests
+            ]
+            roots = self._roots.get(name, np.empty(0, np.int32))
+            self._roots[name] = np.concatenate([roots, reorder_answers(split, new_roots)])
         self._number[examples] = np.arange(self._count, self._count + len(examples))
         self._count += len(examples)
-        self._cluster.traffic["trees"] += sum(map(count_forest_bytes, found))
+        self._cluster.traffic["trees"] += sum(map(count_forest_bytes, forests))
 
 
 class ClusterExamples:
@@ -198,9 +214,9 @@ class ClusterExamples:
 
     def self_kernels(self) -> Vector:
         """Return the kernel of each example with itself."""
-        everything = self._places.by_part(np.arange(self._places.examples))
+        all_examples = self._places.group_by_part(np.arange(self._places.examples))
         self._cluster.traffic["scores"] += 8 * self._places.examples
-        return reorder_answers(everything, self._cluster.ask(compute_self_kernels, lambda _: ()))
+        return reorder_answers(all_examples, self._cluster.ask(compute_self_kernels, lambda _: ()))
 
     def here(self, examples: NDArray[np.int32]) -> ExampleSet:
         """Fetch some examples, to compute their kernels on the client."""
@@ -209,10 +225,12 @@ class ClusterExamples:
     def scores(
         self, support: NDArray[np.int32], coefficients: NDArray[np.float64], examples: NDArray[np.int32]
     ) -> Vector:
-        """Return the scores of some examples, given support examples with these coefficients, in C order."""
+        """Return the scores of examples by support examples: flat (examples, problems), in C order."""
         cluster = self._cluster
-        split = self._places.by_part(examples)
-        chosen = [ChosenPlaces.of(at, size) for (_, at), size in zip(split, cluster.rows, strict=True)]
+        split = self._places.group_by_part(examples)
+        chosen = [
+            ChosenPlaces.of(places, size) for (_, places), size in zip(split, cluster.rows, strict=True)
+        ]
         support_trees = Broadcast(cluster, Support(self._trees.select(support).compact(), coefficients))
         answers = cluster.ask(score_chosen, lambda k: (support_trees, chosen[k]))
         cluster.traffic["support"] += support_trees.message.nbytes * len(cluster.workers)
@@ -234,52 +252,54 @@ class GatheredTrees:
 
     def sort_surveys(self) -> list[TreeSurvey]:
         """Return the surveys of the blocks in their original order."""
-        return sorted((seen for part in self.surveys for seen in part), key=lambda seen: seen.number)
+        return sorted((survey for part in self.surveys for survey in part), key=lambda survey: survey.number)
 
     def labels(self) -> NDArray[Any]:
-        found = [seen.labels[seen.codes] for seen in self.sort_surveys() if len(seen.codes)]
-        if len({labels.dtype.kind in "OUS" for labels in found}) > 1:
+        label_arrays = [survey.labels[survey.codes] for survey in self.sort_surveys() if len(survey.codes)]
+        if len({labels.dtype.kind in "OUS" for labels in label_arrays}) > 1:
             raise ValueError("the labels of some blocks are numbers, and those of others are text")
-        return np.concatenate(found)
+        return np.concatenate(label_arrays)
 
     def weights(self) -> Vector | None:
         """Return the checked weight of each example, or None."""
-        found = [seen.weights for seen in self.sort_surveys() if len(seen.codes)]
-        given = [weights for weights in found if weights is not None]
-        if given and len(given) < len(found):
+        weight_arrays = [survey.weights for survey in self.sort_surveys() if len(survey.codes)]
+        present = [weights for weights in weight_arrays if weights is not None]
+        if present and len(present) < len(weight_arrays):
             raise ValueError("some blocks have weights and some have none: all have them, or none has")
-        return check_weights(np.concatenate(given), self.labels()) if given else None
+        return check_weights(np.concatenate(present), self.labels()) if present else None
 
     def tree_channels(self) -> list[str]:
-        """Return the channels of trees in any block; refuse examples with vectors."""
-        filled = [seen for seen in self.sort_surveys() if len(seen.codes)]
-        if any(seen.vector_channels for seen in filled):
+        """Return the names of all channels of trees; raise an error for examples with vectors."""
+        nonempty = [survey for survey in self.sort_surveys() if len(survey.codes)]
+        if any(survey.vector_channels for survey in nonempty):
             raise ValueError(
                 "the examples have vectors, but a cluster compares only trees: leave the vectors out, or "
                 "train a TreeSVC on one machine"
             )
-        if not any(seen.has_trees for seen in filled):
+        if not any(survey.has_trees for survey in nonempty):
             raise ValueError(NO_TREES)
-        return list(dict.fromkeys(name for seen in filled for name in seen.tree_channels))
+        return list(dict.fromkeys(name for survey in nonempty for name in survey.tree_channels))
 
     def pack_parts(self, kernel: ExampleKernel, threads: int | None) -> Cluster:
-        """Count the subtrees of each list of blocks, which becomes a part."""
+        """Make a part of each list of blocks, and count its subtrees."""
         channels = self.tree_channels()
         parts = []
         for number, blocks in enumerate(self.blocks):
             packing = TreePacking(number, kernel, channels, threads)
             parts.append(self.client.submit(TreePart, blocks, packing, pure=False))
-        return Cluster(self.client, parts, [sum(len(seen.codes) for seen in part) for part in self.surveys])
+        return Cluster(
+            self.client, parts, [sum(len(survey.codes) for survey in part) for part in self.surveys]
+        )
 
 
 def gather_trees(client: Client, sources: Sources) -> GatheredTrees:
-    """Have the workers read, check and survey their blocks."""
-    blocks = [placed for _, placed in place_blocks(client, sources)]
+    """Make the workers read, check and survey their blocks."""
+    blocks = [worker_blocks for _, worker_blocks in place_blocks(client, sources)]
     surveys = fetch_results(client, [client.submit(survey_trees, part, pure=False) for part in blocks])
-    filled = [k for k, part in enumerate(surveys) if any(len(seen.codes) for seen in part)]
-    if not filled:
+    nonempty = [k for k, part in enumerate(surveys) if any(len(survey.codes) for survey in part)]
+    if not nonempty:
         raise ValueError("there are no trees to train on")
-    return GatheredTrees(client, [blocks[k] for k in filled], [surveys[k] for k in filled])
+    return GatheredTrees(client, [blocks[k] for k in nonempty], [surveys[k] for k in nonempty])
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,7 +351,7 @@ class ClusterTrees:
             },
             self.cluster.stopped,
         )
-        return [dict(one) for one in solved["problems"]]
+        return [dict(solution) for solution in solved["problems"]]
 
     def select(self, places: NDArray[Any]) -> Forest:
         """Fetch some of the examples from the workers."""

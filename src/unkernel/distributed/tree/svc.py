@@ -22,10 +22,10 @@ class DaskTreeSVC(ClassifierOnCluster, TreeSVC):
     """Support vector classification with tree kernels on a Dask cluster.
 
     This is :class:`~unkernel.TreeSVC` with the trees on the workers; the client keeps their labels and
-    weights. With "exact", the client solves the problem of the examples near the margin, and each worker
-    scores its part of all examples. With "sampled", each worker scores its part of a sample, and all workers
-    receive the subtrees of each cut. The same ``random_state`` gives the same samples and cuts as on one
-    machine, and scores that agree to about nine digits. If a worker is lost, Dask restores its trees
+    weights. With ``solver="exact"``, the client solves the problem of the examples near the margin, and each
+    worker scores its part of all examples. With "sampled", each worker scores its part of a sample, and all
+    workers receive the subtrees of each cut. The same ``random_state`` gives the same samples and cuts as on
+    one machine, and scores that agree to about nine digits. If a worker is lost, Dask restores its trees
     elsewhere and training continues.
 
     Parameters
@@ -92,11 +92,11 @@ class DaskTreeSVC(ClassifierOnCluster, TreeSVC):
         """Read and count the trees on the workers."""
         client = self._get_client()
         wait_for_worker(client)
-        found = gather_trees(client, open_tree_sources(client, X, y, sample_weight))
-        targets = TreeTargets.of(found.labels(), found.weights(), self.class_weight)
+        gathered = gather_trees(client, open_tree_sources(client, X, y, sample_weight))
+        targets = TreeTargets.of(gathered.labels(), gathered.weights(), self.class_weight)
         kernel = self._make_tree_kernel()
-        cluster = found.pack_parts(kernel, self._worker_threads())
-        places = ExamplePlaces(found.surveys)
+        cluster = gathered.pack_parts(kernel, self._worker_threads())
+        places = ExamplePlaces(gathered.surveys)
         return ClusterTrees(cluster, places, kernel, targets, FetchedTrees(cluster, places))
 
     def _train_on(self, examples: Any, start: Any, on_progress: OnProgress | None) -> None:

@@ -30,8 +30,8 @@ from unkernel.distributed.tree.tree_tasks import (
 
 
 def open_tree_sources(client: Client, X: Any, y: Any, sample_weight: Any) -> Sources:
-    """Return the blocks of X from any source, with the corresponding y and sample_weight."""
-    if _is_files(X):
+    """Return the blocks of X from any source, with their parts of y and sample_weight."""
+    if _is_file_source(X):
         refuse_arrays("files have their own labels, and no weights: X only", y, sample_weight)
         names = list_files(X)
         blocks = [dask.delayed(read_tree_block)(number, name) for number, name in enumerate(names)]
@@ -52,7 +52,7 @@ def open_tree_sources(client: Client, X: Any, y: Any, sample_weight: Any) -> Sou
     return _from_client(X, y, sample_weight, len(client.nthreads()))
 
 
-def _is_files(X: Any) -> bool:
+def _is_file_source(X: Any) -> bool:
     """Return whether X is a path or pattern, or a list of paths; a list of strings contains trees."""
     if isinstance(X, str | os.PathLike):
         return True
@@ -71,10 +71,11 @@ def _from_client(X: Any, y: Any, sample_weight: Any, workers: int) -> Sources:
     bounds = np.unique(np.linspace(0, len(trees), workers + 1).astype(int)).tolist()
     blocks, sizes = [], []
     for number, (begin, end) in enumerate(itertools.pairwise(bounds)):
-        some = trees[begin:end]
-        sent = some.compact() if isinstance(some, Forest) else some
+        selected = trees[begin:end]
+        if isinstance(selected, Forest):
+            selected = selected.compact()
         others = [None if array is None else array[begin:end] for array in (labels, weights)]
-        trees_sent = dask.delayed(sent, traverse=False)
-        blocks.append(dask.delayed(make_tree_block)(number, trees_sent, *others, first=begin))
+        delayed_trees = dask.delayed(selected, traverse=False)
+        blocks.append(dask.delayed(make_tree_block)(number, delayed_trees, *others, first=begin))
         sizes.append(float(end - begin))
     return Sources(blocks, sizes, [None] * len(blocks))

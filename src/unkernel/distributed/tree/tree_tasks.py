@@ -1,8 +1,8 @@
 """The tasks of tree kernels: parts of the trees, and requests to them.
 
-As with rows, a pure function makes a part from blocks that Dask can recreate. Besides its trees, a part
-stores the cuts of the current problem, in the same order as all other parts. A rebuilt part has no cuts,
-reports this, and receives them again. A task contains the number of cuts, so running it twice does no harm.
+Like a part of rows, a part of trees is a pure function of blocks that Dask can recreate. A part also stores
+the cuts of the current problem, in the same order as all other parts. A rebuilt part has no cuts; it reports
+this, and receives the cuts again. Tasks contain the number of cuts, so that they may run twice.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from unkernel.data.trees.forest import Forest, as_forest, has_trees
 from unkernel.data.trees.tree_files import read_trees
 from unkernel.distributed.cluster.packed_vectors import Payload, Vector
 from unkernel.distributed.cluster.row_blocks import open_if_remote
-from unkernel.distributed.cluster.row_parts import worker_threads
+from unkernel.distributed.cluster.row_parts import get_worker_threads
 from unkernel.errors import FormatError
 from unkernel.models import ExampleKernel
 
-Places = NDArray[np.int32]  # of examples in their part
+Places = NDArray[np.int32]  # indices of examples in their part
 WeightedSubtrees = tuple[SubtreeTable, NDArray[np.float64]]  # weights are channels x subtrees
 
 # --- Blocks of trees ---------------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ WeightedSubtrees = tuple[SubtreeTable, NDArray[np.float64]]  # weights are chann
 
 @dataclass(frozen=True, eq=False)
 class TreeBlock:
-    """Trees with their labels and weights; `number` is the place of the block among all blocks.
+    """Trees with their labels and weights; `number` is the index of the block among all blocks.
 
     The client checks the weights of all blocks together, because a single block may have only zeros.
     """
@@ -55,9 +55,9 @@ def make_tree_block(number: int, trees: Any, y: Any, weights: Any = None, *, fir
         raise ValueError("trees need labels: give y, or blocks (trees, y)")
     forest = as_forest(trees, first) if len(trees) else Forest()
     labels = column_or_1d(np.asarray(y))
-    given = None if weights is None else column_or_1d(np.asarray(weights))
-    check_consistent_length(forest, labels, given)
-    return TreeBlock(number, forest, labels, given)
+    weight_array = None if weights is None else column_or_1d(np.asarray(weights))
+    check_consistent_length(forest, labels, weight_array)
+    return TreeBlock(number, forest, labels, weight_array)
 
 
 def make_tree_block_of_tuple(number: int, block: Any) -> TreeBlock:
@@ -78,24 +78,24 @@ def make_tree_block_of_pairs(number: int, partition: Iterable[Any]) -> TreeBlock
 
 
 @contextmanager
-def _locate_errors(place: str) -> Iterator[None]:
-    """Add the block or partition to errors."""
+def _locate_errors(location: str) -> Iterator[None]:
+    """Add the name of a block or partition to error messages."""
     try:
         yield
     except FormatError as error:
-        raise FormatError(f"{place}, {error.file}", error.line, error.column, error.reason) from error
+        raise FormatError(f"{location}, {error.file}", error.line, error.column, error.reason) from error
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{place}: {error}") from error
+        raise kind(f"{location}: {error}") from error
 
 
 def read_tree_block(number: int, path: str) -> TreeBlock:
     """Read a file of trees and labels from any address that fsspec can open."""
     with open_if_remote(path) as file:
-        found = read_trees(file)
-    if found.y is None:
+        data = read_trees(file)
+    if data.y is None:
         raise ValueError(f"{path} has trees without labels")
-    return TreeBlock(number, found.X, found.y, None)
+    return TreeBlock(number, data.X, data.y, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,14 +112,24 @@ class TreeSurvey:
 
 
 def survey_trees(blocks: list[TreeBlock]) -> list[TreeSurvey]:
-    found = []
+    """Survey each block of a part."""
+    surveys = []
     for block in blocks:
         labels, codes = np.unique(block.y, return_inverse=True)
-        small = codes.astype(np.min_scalar_type(len(labels)))
-        channels = list(block.forest.trees), list(block.forest.vectors)
-        about = (*channels, has_trees(block.forest))
-        found.append(TreeSurvey(block.number, labels, small, block.weights, *about))
-    return found
+        small_codes = codes.astype(np.min_scalar_type(len(labels)))
+        forest = block.forest
+        surveys.append(
+            TreeSurvey(
+                block.number,
+                labels,
+                small_codes,
+                block.weights,
+                list(forest.trees),
+                list(forest.vectors),
+                has_trees(forest),
+            )
+        )
+    return surveys
 
 
 # --- Parts -----------------------------------------------------------------------------------------------
@@ -137,19 +147,19 @@ class TreePacking:
 
 @dataclass(frozen=True, eq=False)
 class KnownCuts:
-    """The cuts that a part must know to answer a request."""
+    """The cuts that a part needs for a request."""
 
     problem: str  # unique name
     count: int
 
 
 class TreePart:
-    """Examples on a worker. They stay there; Dask rebuilds them elsewhere instead of moving them."""
+    """Examples on a worker. A part is never sent: on another worker, Dask rebuilds it from its blocks."""
 
     def __init__(self, blocks: list[TreeBlock], packing: TreePacking) -> None:
         self.number = packing.number
         self.forest = _merge_forests(blocks, packing.channels)
-        self.threads = worker_threads(packing.threads)
+        self.threads = get_worker_threads(packing.threads)
         self.kernel = packing.kernel
         self.examples = packing.kernel.examples(self.forest, threads=self.threads)
         self._problem = ""
@@ -158,14 +168,14 @@ class TreePart:
         self.lock = threading.Lock()
 
     def __sizeof__(self) -> int:
-        """Return the size that Dask uses to account for memory."""
+        """Return the size of the part in memory, for Dask."""
         return int(self.forest.nbytes) + 512 * len(self.forest)
 
     def __reduce__(self) -> Any:
         raise TypeError("a part of the training trees stays on its worker")
 
     def cuts_of(self, problem: str) -> TreeCuts:
-        """Return the cuts of a problem that the part knows, and forget those of other problems."""
+        """Return the cuts of a problem that the part has, and drop the cuts of other problems."""
         if self._cuts is None or self._problem != problem:
             self.forget_cuts(problem)
         assert self._cuts is not None
@@ -176,7 +186,7 @@ class TreePart:
         self._problem, self._cuts = problem, TreeCuts(self.kernel.core(), self.examples)
 
     def make_piece(self, own: CutExamples) -> WeightedSubtrees:
-        """Return the part's contribution to a cut; the last piece is cached, because it is needed twice."""
+        """Return the piece of the part in a cut; the last piece is cached, because it is needed twice."""
         if self._own_piece is None or not self._own_piece[0].same_as(own):
             table, weights = self.cuts_of(self._problem).weighted_trees(own.places, own.coefficients)
             self._own_piece = own, (table, np.asarray(weights))
@@ -192,9 +202,9 @@ def _merge_forests(blocks: list[TreeBlock], channels: list[str]) -> Forest:
     for block in blocks:
         nothing = np.full(len(block.forest), -1, np.int32)
         for name in channels:
-            own = block.forest.trees.get(name, nothing)
-            roots[name].append(np.asarray(table.absorb(block.forest.table, own)))
-    return Forest._of(table, {name: np.concatenate(found) for name, found in roots.items()}, {})
+            part_roots = block.forest.trees.get(name, nothing)
+            roots[name].append(np.asarray(table.absorb(block.forest.table, part_roots)))
+    return Forest._of(table, {name: np.concatenate(root_arrays) for name, root_arrays in roots.items()}, {})
 
 
 # --- Tasks of the sampled learner --------------------------------------------------------------------------
@@ -209,7 +219,7 @@ class CutPiece(Payload):
     weights: NDArray[np.float64]  # channels x subtrees
 
     def unpack(self) -> WeightedSubtrees:
-        """Return the piece in the form that the core takes."""
+        """Return the piece in the form that the core reads."""
         return SubtreeTable.from_arrays(**self.arrays), self.weights
 
 
@@ -228,15 +238,15 @@ class CutExamples:
 
 @dataclass(frozen=True, eq=False)
 class SampleShare:
-    """The examples of a sample that are in one part, with equal ones adjacent."""
+    """The examples of a sample that are in one part; repeated examples are adjacent."""
 
     places: Places
     labels: NDArray[np.int8]
     intercept: float
     weight: float  # of an example in the whole sample
 
-    def inside_margin(self, scores: Vector) -> CutExamples:
-        """Return the examples that belong to the cut, each once."""
+    def select_inside_margin(self, scores: Vector) -> CutExamples:
+        """Return the distinct examples inside the margin, which belong to the cut."""
         inside = np.flatnonzero(self.labels * (scores + self.intercept) < 1.0)
         places = self.places[inside]
         is_first = np.diff(places, prepend=-1) != 0
@@ -247,7 +257,7 @@ class SampleShare:
 def score_sample(
     part: TreePart, known: KnownCuts, alphas: Vector, sample: SampleShare
 ) -> tuple[Vector, CutPiece] | None:
-    """Return scores for the cuts with these coefficients, and the part's piece of the sample's cut.
+    """Return the scores of a sample for cuts with these coefficients, and the piece of the part in its cut.
 
     The answer is None if the part has lost its cuts.
     """
@@ -256,10 +266,11 @@ def score_sample(
         if len(cuts) != known.count:
             return None
         scores = np.asarray(cuts.score(alphas, sample.places, part.threads))
-        return scores, _pack_piece(part, sample.inside_margin(scores))
+        return scores, _pack_piece(part, sample.select_inside_margin(scores))
 
 
 def make_cut_piece(part: TreePart, own: CutExamples) -> CutPiece:
+    """Return the piece of a part in a cut."""
     with part.lock:
         return _pack_piece(part, own)
 
@@ -272,23 +283,23 @@ def _pack_piece(part: TreePart, own: CutExamples) -> CutPiece:
 def add_cut(
     part: TreePart, known: KnownCuts, pieces: list[CutPiece | None], own: CutExamples
 ) -> Vector | None:
-    """Add a cut; return the products of the part's piece with all cuts, the new one last.
+    """Add a cut; return the products of the piece of the part with all cuts, the new cut last.
 
-    The part has its own piece, so None replaces it in the message. The answer is None if the part has lost
-    its cuts.
+    In `pieces`, None stands for the piece of the part itself. The answer is None if the part has lost its
+    cuts.
     """
     with part.lock:
         cuts = part.cuts_of(known.problem)
         if len(cuts) == known.count:
-            mine = part.make_piece(own)
-            cuts.add([mine if piece is None else piece.unpack() for piece in pieces])
+            own_piece = part.make_piece(own)
+            cuts.add([own_piece if piece is None else piece.unpack() for piece in pieces])
         if len(cuts) != known.count + 1:
             return None
         return np.asarray(cuts.products(own.places, own.coefficients, part.threads))
 
 
 def restore_cuts(part: TreePart, known: KnownCuts, all_pieces: list[list[CutPiece]]) -> None:
-    """Give all cuts to a part that has lost them."""
+    """Restore all cuts of a part that has lost them."""
     with part.lock:
         part.forget_cuts(known.problem)
         cuts = part.cuts_of(known.problem)
@@ -301,33 +312,33 @@ def restore_cuts(part: TreePart, known: KnownCuts, all_pieces: list[list[CutPiec
 
 @dataclass(frozen=True, eq=False)
 class Support(Payload):
-    """Examples with a coefficient for each problem, used to score all others."""
+    """Support examples with one coefficient per problem, for scoring other examples."""
 
     forest: Forest
     coefficients: NDArray[np.float64]  # examples x problems
 
     @functools.cached_property
     def nbytes(self) -> int:
-        """Return the number of bytes to send, except for a few."""
+        """Approximate number of bytes to send."""
         return count_forest_bytes(self.forest) + self.coefficients.nbytes
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenPlaces:
-    """Some examples of a part, given by its other examples if these are fewer."""
+    """A selection of the examples of a part; if few are missing, it is stored as the missing ones."""
 
     listed: Places
-    others: bool  # whether all examples except these are chosen
+    is_complement: bool  # whether the selection is all examples except `listed`
 
     @classmethod
     def of(cls, places: Places, size: int) -> ChosenPlaces:
-        """Choose ascending places in a part of this size."""
+        """Select examples by ascending indices, in a part of `size` examples."""
         if 2 * len(places) <= size:
             return cls(places, False)
         return cls(np.setdiff1d(np.arange(size, dtype=np.int32), places, assume_unique=True), True)
 
     def places(self, size: int) -> Places:
-        if not self.others:
+        if not self.is_complement:
             return self.listed
         return np.setdiff1d(np.arange(size, dtype=np.int32), self.listed, assume_unique=True)
 
@@ -338,7 +349,7 @@ def compute_self_kernels(part: TreePart) -> Vector:
 
 
 def score_chosen(part: TreePart, support: Support, chosen: ChosenPlaces) -> NDArray[np.float64]:
-    """Return the scores of some examples, of shape (examples, problems)."""
+    """Return the scores of the chosen examples, of shape (examples, problems)."""
     indexed = part.kernel.examples(support.forest, indexed=True, threads=part.threads)
     numbers = np.arange(len(support.forest), dtype=np.int32)
     machine = example_machine(part.kernel.core(), indexed, numbers, support.coefficients)
@@ -350,11 +361,11 @@ def score_chosen(part: TreePart, support: Support, chosen: ChosenPlaces) -> NDAr
 
 
 def select_trees(part: TreePart, places: Places) -> Forest:
-    """Return some examples to send."""
+    """Return a compact forest of the examples at these indices."""
     return part.forest[places].compact()
 
 
 def count_forest_bytes(forest: Forest) -> int:
-    """Return the number of bytes of a forest to send, except for a few."""
+    """Return the approximate number of bytes for sending a forest."""
     arrays = (*forest.table.arrays().values(), *forest.trees.values())
     return sum(int(array.nbytes) for array in arrays)
