@@ -1,7 +1,7 @@
 """Import the public names of a package at their first use (PEP 562).
 
-``import unkernel`` must not load what only learners or readers need. A package lists its names twice: as
-imports for type checkers, and as a table for :func:`lazy_names`. A test compares the two.
+So ``import unkernel`` does not import the modules that only learners or readers need. A package lists its
+names twice: as imports for type checkers, and as a table for :func:`lazy_names`. A test compares both lists.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ def lazy_names(
     package : str
         The package's ``__name__``.
     modules : mapping of str to str
-        For each module, the public names that it defines, separated by spaces; without any, the module
-        itself is public.
+        For each module, its public names, separated by spaces. An empty string makes the module itself a
+        public name.
     """
     module_of = {name: module for module, names in modules.items() for name in names.split()}
     module_of |= {module.rpartition(".")[2]: module for module, names in modules.items() if not names}
 
-    def get(name: str) -> Any:
+    def get_attribute(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(module_of[name])
         value = getattr(module, name) if modules[module_of[name]] else module
-        setattr(sys.modules[package], name, value)  # later accesses find it without this function
+        setattr(sys.modules[package], name, value)  # so that this function is not called again
         return value
 
     def list_names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *module_of})
 
-    return get, list_names
+    return get_attribute, list_names
 
 
 def import_object(address: str) -> Any:

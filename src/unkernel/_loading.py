@@ -83,8 +83,9 @@ def load(
     """Read a ``.uk`` file: a classifier, a parser or another trained model, ready for use.
 
     The file is mapped into memory, so processes that load the same file share it. To replace a model, save or
-    move another file over it; never copy into the file, because processes that have it mapped would see a
-    mixture of both files or crash. With ``mmap=False`` the whole file is read and this does not apply.
+    move another file over it; never copy into the file, because processes that have mapped the file
+    would read a mixture of both files, or crash. With ``mmap=False`` the whole file is read, and may be
+    changed.
 
     The type of the result depends on the file; narrow it with ``isinstance``. The ``load`` method of a class,
     such as ``ArcEagerModel.load(path)``, always returns that class and raises an error for other files. The
@@ -99,7 +100,8 @@ def load(
         Which parts to compare with the checksums in the file. "lazy" checks the header and arrays up to a
         total of 64 MB, which takes at most about 20 ms. True checks everything, including the SHA-256, every
         number of the model, and the predictions of the compiled tables on some rows. False checks the header.
-        Files of versions without checksums are loaded unchecked; ``unkernel inspect`` tells you.
+        Files of early versions without checksums are not checked; ``unkernel inspect`` shows whether a file
+        has checksums.
     mmap : bool, default=True
         Whether to map the file instead of reading it.
     limit : int or str, default=None
@@ -136,7 +138,7 @@ def load(
     """
     from unkernel.data import file_memory_limit
     from unkernel.data.files import name_of
-    from unkernel.models import container  # brings numpy in
+    from unkernel.models import container  # imports numpy
 
     name = name_of(path)
     loaded: (
@@ -153,7 +155,7 @@ def load(
 
 
 def check_loaded(loaded: object, name: str) -> None:
-    """Run the slow checks that loading leaves out; raise a ``FormatError`` of the file `name`."""
+    """Run the slow checks that loading omits; raise a ``FormatError`` for the file `name`."""
     if hasattr(loaded, "check_model"):
         loaded.check_model(name)
     if hasattr(loaded, "check_answers"):

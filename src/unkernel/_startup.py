@@ -12,7 +12,7 @@ from types import TracebackType
 _INTERRUPTED_EXIT_CODE = 130
 _NAMES = ("unkernel", "unkernel.exe", "-m")  # argv[0] is -m while Python imports the package for -m unkernel
 
-if "free-threading" in sys.version:  # compiled plans and records are shared under Python's lock
+if "free-threading" in sys.version:  # compiled plans and records rely on the global interpreter lock
     raise ImportError(
         "unkernel needs a Python with the global interpreter lock, and this one is free-threaded; use the "
         f"ordinary build of Python {sys.version.split()[0]}"

@@ -1,4 +1,4 @@
-"""The errors and warnings of unkernel, beside Python's own ``ValueError`` and ``OSError``."""
+"""Errors and warnings of unkernel, in addition to ``ValueError`` and ``OSError``."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class FormatError(ValueError):
     """
 
     def __init__(self, file: str, line: int, column: int, reason: str) -> None:
-        place = "".join(f":{number}" for number in (line, column) if number > 0)
-        super().__init__(f"{file}{place}: {reason}")
+        position = "".join(f":{number}" for number in (line, column) if number > 0)
+        super().__init__(f"{file}{position}: {reason}")
         self.file = file
         self.line = line
         self.column = column
@@ -56,7 +56,7 @@ def describe_bad_byte(byte: int) -> str:
 
 
 class LimitError(FormatError, MemoryError):
-    """Error for a file that would take more memory than its size justifies.
+    """Error for a file that would take more memory than the limit for its size.
 
     The parameter ``limit`` of :func:`unkernel.load` and :func:`unkernel.read_model` allows more.
 
@@ -88,7 +88,7 @@ class LimitError(FormatError, MemoryError):
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn at the line outside of this package (and of scikit-learn's wrappers) that made the call."""
+    """Warn at the line of the caller, outside of this package and of scikit-learn."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back

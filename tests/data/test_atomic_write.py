@@ -107,7 +107,7 @@ def test_a_new_file_that_another_writer_removed_is_created_again(tmp_path, monke
 @pytest.mark.parametrize("failing", ["no links", "no /proc"])
 def test_systems_without_links_of_nameless_files(tmp_path, monkeypatch, failing):
     if failing == "no /proc":
-        monkeypatch.setattr(atomic_write, "_entry", lambda descriptor: f"/nowhere/{descriptor}")
+        monkeypatch.setattr(atomic_write, "_descriptor_path", lambda descriptor: f"/nowhere/{descriptor}")
     else:
         monkeypatch.setattr(atomic_write, "_link", lambda *_: os.link("/nowhere", "/nowhere"))
     (tmp_path / "target").write_bytes(b"old")

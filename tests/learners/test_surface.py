@@ -232,7 +232,7 @@ def test_warm_starts_notice_changed_trees():
 def test_pickles_of_tree_learners_omit_the_kept_trees():
     warm = TreeSVC(warm_start=True).fit(TREES, KINDS)
     copied = pickle.loads(pickle.dumps(warm))
-    assert not hasattr(copied, "_kept")
+    assert not hasattr(copied, "_reusable")
     assert len(pickle.dumps(warm)) == len(pickle.dumps(TreeSVC(warm_start=True).fit(TREES, KINDS)))
     np.testing.assert_array_equal(
         copied.fit(TREES, KINDS).decision_function(TREES), warm.decision_function(TREES)

@@ -1,4 +1,4 @@
-"""Base of the cutting-plane estimators: parameters, rows, and models of one weight per feature."""
+"""Base of the cutting-plane estimators: parameters, training rows and linear models."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class LinearLearner(RowLearner):
     def _find_start(
         self, rows: TrainingRows, classes: NDArray[Any], problem: int, intercept: float
     ) -> Weights | None:
-        """Return the weights of the last fit; None if its number of columns or its classes were different."""
+        """Return the weights of the last fit; None if it had another number of columns or other classes."""
         model = getattr(self, "model_", None)
         if not self.warm_start or not isinstance(model, LinearModel) or model.n_features != rows.n_features:
             return None
@@ -96,7 +96,7 @@ class LinearLearner(RowLearner):
         """Set the fitted attributes from one weight vector per score."""
         weights = read_only_view(np.column_stack(columns))
 
-        def model(origin: dict[str, Any]) -> LinearModel:
+        def make_model(origin: dict[str, Any]) -> LinearModel:
             return LinearModel(
                 weights=weights,
                 intercept=read_only_view(np.array(intercepts, dtype=np.float64)),
@@ -106,14 +106,14 @@ class LinearLearner(RowLearner):
                 origin=origin,
             )
 
-        self._finish_fit(solutions, model, facts=facts)
-        self._remove_checkpoints(solutions, any_weights=bool(weights.any()))
+        self._finish_fit(solutions, make_model, facts=facts)
+        self._remove_checkpoints(solutions, has_weights=bool(weights.any()))
 
-    def _remove_checkpoints(self, solutions: list[Solution], *, any_weights: bool) -> None:
+    def _remove_checkpoints(self, solutions: list[Solution], *, has_weights: bool) -> None:
         """Remove the checkpoints of a run that converged; warn if nothing was learned."""
         if self.checkpoint is not None and all(solution.converged for solution in solutions):
             remove_checkpoints(self.checkpoint, len(solutions))
-        if not any_weights:
+        if not has_weights:
             warn_caller(
                 f"{type(self).__name__} found no weights better than zero, so all rows have the same score: "
                 "scale the features, raise C, or optimise another measure",

@@ -1,9 +1,9 @@
 """Checkpoints of cutting-plane training: a killed run continues from its folder.
 
-Each cut is a file of its own, written once; a small state file lists the cuts in use and holds the best
-weights. So a round writes two vectors of the length of the weights, for any number of cuts. A file is
-complete or missing. A cut is named by the checksum of its content, so an exchanged file is noticed. A folder
-is locked while a run uses it, and only files that runs wrote are removed from it.
+Each cut is written once, to a separate file. A small state file lists the cuts in use and contains the best
+weights. So a round writes two vectors of the length of the weights, for any number of cuts. Files are
+replaced in one step. The name of a cut is the checksum of its content, so that exchanged files are detected.
+A folder is locked while a run uses it, and only files of checkpoints are removed from it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from unkernel.models import container
 
 _KIND = "checkpoint"
 _STATE = "state.uk"
-# How identities are checksummed and cuts named; a checkpoint of an earlier version has another value.
+# The method of checksums and names of cuts; checkpoints of earlier versions have another value.
 _CHECKSUMS = "xxh64, cuts by content"
 _CUT = re.compile(r"cut-[0-9a-f]{16}\.uk")
 
@@ -69,7 +69,7 @@ class Checkpoint:
             yield Checkpoint(problem_folder, json.loads(json.dumps(identity)))
 
     def restore(self, bundle: Bundle) -> tuple[NDArray[np.float64], int] | None:
-        """Fill the bundle; return the best weights and the rounds so far, or None if nothing is stored.
+        """Add the stored cuts to a bundle; return the best weights and the rounds so far, or None.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class Checkpoint:
             raise FormatError(name, 0, 0, "the checkpoint is damaged; delete its folder")
         for file, offset in zip(files, offsets.tolist(), strict=True):
             bundle.add(self._read_gradient(str(file), bundle.dimension, offset), offset)
-        if len(bundle) == len(masses):  # if the bundle now keeps fewer cuts, the solver finds new masses
+        if len(bundle) == len(masses):  # a smaller bundle drops cuts, and the solver computes new masses
             bundle.set_masses(np.array(masses))
         return np.array(weights), rounds
 
@@ -119,7 +119,7 @@ class Checkpoint:
 
     def make_observer(self, bundle: Bundle, rounds_before: int) -> Observer:
         """Make a function that stores new cuts after each round."""
-        names: dict[int, str] = {}  # of written cuts, by their numbers in the bundle
+        names: dict[int, str] = {}  # file names of written cuts, by their numbers in the bundle
 
         def observe(weights: NDArray[np.float64], objective: float, bound: float, rounds: int) -> None:
             offsets = np.asarray(bundle.offsets)
@@ -151,7 +151,7 @@ class Checkpoint:
 def remove_checkpoints(folder: str | os.PathLike[str], problems: int) -> None:
     """Remove checkpoints after a run that converged."""
     for problem in range(problems):
-        # The state first: if the process is killed in between, the next run ignores the remaining cuts.
+        # The state is removed first: if the process is then killed, the next run ignores the remaining cuts.
         problem_folder = _find_folder(folder, problem)
         (problem_folder / _STATE).unlink(missing_ok=True)
         _remove_cuts(problem_folder)
@@ -160,14 +160,14 @@ def remove_checkpoints(folder: str | os.PathLike[str], problems: int) -> None:
 
 
 def _remove_cuts(problem_folder: Path, kept: Collection[str] = ()) -> None:
-    """Remove only files that are named like cuts: the user's folder may hold anything."""
+    """Remove the cuts except `kept`; other files in the folder may belong to the user."""
     for path in problem_folder.glob("cut-*.uk"):
         if _CUT.fullmatch(path.name) and path.name not in kept:
             path.unlink(missing_ok=True)
 
 
 def _remove_if_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # something else may be in it
+    with contextlib.suppress(OSError):  # the folder may contain other files
         folder.rmdir()
 
 
@@ -177,7 +177,7 @@ def _name_cut(gradient: NDArray[np.float64], offset: float) -> str:
 
 @contextlib.contextmanager
 def _lock(problem_folder: Path) -> Iterator[None]:
-    """Lock a folder until the process ends; do nothing on systems without locks."""
+    """Lock a folder, at most until the process ends; do nothing on systems without locks."""
     try:
         import fcntl
     except ImportError:

@@ -1,7 +1,7 @@
 """Rows under a polynomial feature map: cutting planes on conjunctions of features.
 
-Weights are sums of rows, w = sum_i b_i phi(x_i), and the solver stores the coefficient b_i and
-the score of each distinct row. So a cut takes 16 bytes per row, for any number of conjunctions.
+Weights are sums of rows, w = sum_i b_i phi(x_i). The solver stores the coefficient b_i and the score of each
+distinct row, so a cut takes 16 bytes per row for any number of conjunctions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from unkernel.learners.base import read_only_view
 from unkernel.learners.feature_maps import compute_gamma, make_support_vector_model
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
 
-_USUAL_CUTS = 32  # memory is reserved for these; more are rare
+_RESERVED_CUTS = 32  # memory is reserved for this number of cuts; more are rare
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class RowCoefficients:
 
 @dataclass(frozen=True, eq=False)
 class MappedMinimiser:
-    """Runs the one-slack loop on mapped rows; a vector of the solver holds coefficients, then scores."""
+    """Runs the one-slack loop on mapped rows; vectors of the solver are coefficients followed by scores."""
 
     rows: DistinctRows
     mapped: MappedRows
@@ -77,7 +77,7 @@ class MappedMinimiser:
     def of(
         X: Any, row_weights: Weights | None, polynomial: PolynomialMap, threads: int, *, identify: bool
     ) -> MappedMinimiser:
-        """Map the rows of a matrix, in the storage that suits them."""
+        """Map the rows of a matrix, in a storage that is chosen by their size."""
         matrix = canonical_rows(X)
         n_features = int(matrix.shape[1])
         rows = distinct_examples(
@@ -89,7 +89,7 @@ class MappedMinimiser:
         gamma = compute_gamma(polynomial.gamma, rows, n_features)
         kernel = Kernel("polynomial", polynomial.degree, gamma, polynomial.coef0)
         mapped = rows.map(
-            MapOptions("auto", float(available_bytes()), threads, 2 * _USUAL_CUTS),
+            MapOptions("auto", float(available_bytes()), threads, 2 * _RESERVED_CUTS),
             feature_map=FeatureMap(degree=kernel.degree, kind="kernel", gamma=gamma, coef0=kernel.coef0),
         )
         identity = {"shape": list(matrix.shape), "entries": int(matrix.nnz)}
@@ -100,7 +100,7 @@ class MappedMinimiser:
 
     @property
     def dimension(self) -> int:
-        """The length of the solver's vectors."""
+        """The length of vectors of the solver."""
         return 2 * int(self.rows.rows)
 
     def new_bundle(self, most_cuts: int) -> Bundle:
@@ -109,7 +109,7 @@ class MappedMinimiser:
     def run(
         self, oracle: Oracle, bundle: Bundle, start: Weights, options: LoopOptions, **observers: Any
     ) -> dict[str, Any]:
-        """Run the core's ``minimise_mapped``; the observers are ``on_progress`` and ``observe``."""
+        """Run ``minimise_mapped`` of the core; the observers are ``on_progress`` and ``observe``."""
         return dict(
             minimise_mapped(
                 options,
@@ -124,7 +124,7 @@ class MappedMinimiser:
         )
 
     def scores(self, weights: Weights, threads: int) -> Weights:
-        """Compute the score of each row anew; 0 for rows without weight."""
+        """Compute the score of each row from the coefficients; 0 for rows without weight."""
         distinct_scores = np.asarray(self.mapped.scores(self.coefficients(weights), threads))
         places = np.asarray(self.rows.places)
         return np.where(places >= 0, distinct_scores[places], 0.0)
@@ -133,7 +133,7 @@ class MappedMinimiser:
         """Return the first half of a vector of the solver: the coefficients of the distinct rows."""
         return np.ascontiguousarray(weights[: int(self.rows.rows)])
 
-    def start(self, former: RowCoefficients | None, threads: int) -> Weights | None:
+    def make_start(self, former: RowCoefficients | None, threads: int) -> Weights | None:
         """Return a start vector with the coefficients of an earlier fit; new rows have coefficient 0."""
         if former is None:
             return None
@@ -143,14 +143,14 @@ class MappedMinimiser:
         return np.concatenate([start, np.asarray(self.mapped.scores(start, threads))])
 
     def row_coefficients(self, weights: Weights) -> RowCoefficients:
-        """Return the input of :meth:`start` in a later fit."""
+        """Return the coefficients and hashes of the rows, for :meth:`make_start` in a later fit."""
         return RowCoefficients(np.asarray(self.rows.hashes), self.coefficients(weights))
 
     def recompute_objective(self, solution: Solution, oracle: Oracle, options: SolverOptions) -> Solution:
         """Recompute the objective of a solution from its weights.
 
-        The solver adds up scores of cuts; where kernel values are huge, these sums may
-        differ from the scores of the weights by rounding.
+        The solver adds up scores of cuts. With huge kernel values, rounding errors make these sums differ
+        from the scores of the weights.
         """
         scores = self.scores(solution.weights, options.threads)
         places = np.asarray(self.rows.places)
@@ -159,13 +159,13 @@ class MappedMinimiser:
         distinct_scores[places[places >= 0]] = scores[places >= 0]
         risk, _ = oracle.along(scores, scores, 0.0, options.threads)
         objective = float(0.5 * coefficients @ distinct_scores + options.C * risk)
-        checked = replace(solution, objective=objective)
-        return replace(checked, converged=solution.converged and checked.gap <= options.tol)
+        recomputed = replace(solution, objective=objective)
+        return replace(recomputed, converged=solution.converged and recomputed.gap <= options.tol)
 
-    def model(
+    def make_model(
         self, weights: Weights, decision: Decision, threads: int, origin: dict[str, Any]
     ) -> ConjunctionModel | KernelModel:
-        """Make a model of conjunction weights, or of support vectors if conjunctions were never formed."""
+        """Make a model of conjunction weights, or of support vectors if the storage has no conjunctions."""
         coefficients = self.coefficients(weights)
         if self.mapped.storage in ("split", "kernel"):
             return make_support_vector_model(
@@ -187,7 +187,7 @@ class MappedMinimiser:
             columns=read_only_view(self.rows.columns),
             keys=read_only_view(conjunctions["keys"]),
             weights=read_only_view(conjunctions["weights"]),
-            intercept=read_only_view(np.zeros(1)),  # a constant cancels in every pair
+            intercept=read_only_view(np.zeros(1)),  # constants cancel out in pairs
             classes=decision.classes,
             origin=origin,
             ranking=decision,

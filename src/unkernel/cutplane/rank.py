@@ -34,8 +34,8 @@ from unkernel.cutplane.solver_run import (
     Solution,
     TrainingRows,
     compute_checksum,
+    compute_pair_accuracy,
     is_path,
-    pair_accuracy,
     solve_by_cuts,
 )
 from unkernel.data.rows.row_checks import check_inputs
@@ -76,25 +76,25 @@ class RankSVM(RankPredictor):
         Constant of the kernel for degree 2 and 3, not negative.
     pair_weight : {"uniform", "ndcg"} or dict, default="uniform"
         "ndcg" weighs a pair by the NDCG that is lost if its rows are swapped in the ideal order of their
-        group; labels are relevance grades then, with gains of ``2 ** y - 1``. A dict maps (higher label,
-        lower label) to weights; pairs that it does not name have weight 1. None means "uniform".
+        group; labels are then relevance grades, with gains of ``2 ** y - 1``. A dict maps (higher label,
+        lower label) to weights; pairs that are not in the dict have weight 1. None means "uniform".
     tol : float, default=1e-3
         Relative gap at which training stops: (P - D) / P <= tol, where P is the objective and D a lower bound
         of its minimum.
     max_iter : int, default=1000
         Largest number of passes over the training set.
     max_cuts : int, default=200
-        Largest number of cuts that are kept; each takes 8 bytes per feature, or 16 per row for degree 2 and
-        3.
+        Largest number of stored cuts, each of which takes 8 bytes per feature, or 16 bytes per row for degree
+        2 and 3.
     warm_start : bool, default=False
         Whether the next ``fit`` starts from the weights of the previous one. For degree 2 and 3, only the
-        part that belongs to rows of both training sets is used.
+        coefficients of rows that are in both training sets are used.
     checkpoint : path, default=None
         Folder in which to keep the cuts during training. If training is interrupted, the next ``fit`` on the
         same rows continues after the last pass. The folder is emptied when training ends.
     cache : path, default=None
-        File for the packed copy of rows that are read from files; by default it lies beside the first of
-        these files, with ``.rows`` appended to its name.
+        File for the packed copy of rows that are read from files; by default, ``.rows`` is appended to the
+        name of the first of these files.
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     verbose : int, default=0
@@ -346,41 +346,44 @@ class RankSVM(RankPredictor):
         if start is None:
             start = self._find_warm_start(minimiser)
         identity = self._describe_run(minimiser.identity, ranking)
-        found = solve_by_cuts(minimiser, oracle, options, identity=identity, bundle=bundle, start=start)
+        solution = solve_by_cuts(minimiser, oracle, options, identity=identity, bundle=bundle, start=start)
         if isinstance(minimiser, MappedMinimiser):
-            solution = minimiser.recompute_objective(found, oracle, options)
+            solution = minimiser.recompute_objective(solution, oracle, options)
             self._finish_mapped_fit(minimiser, solution)
             return solution
-        columns = [minimiser.rows.to_columns(found.weights)]
-        self._finish_linear_fit([found], columns, [0.0], _BY_SCORE, self._training_facts())
-        return found
+        columns = [minimiser.rows.to_columns(solution.weights)]
+        self._finish_linear_fit([solution], columns, [0.0], _BY_SCORE, self._training_facts())
+        return solution
 
     def _finish_mapped_fit(self, rows: MappedMinimiser, solution: Solution) -> None:
         threads = thread_count(self.n_jobs)
         self._finish_fit(
             [solution],
-            lambda origin: rows.model(solution.weights, _BY_SCORE, threads, origin),
+            lambda origin: rows.make_model(solution.weights, _BY_SCORE, threads, origin),
             facts=self._training_facts() | {"storage": rows.mapped.storage},
             about=f"{rows.rows.rows} distinct rows, storage={rows.mapped.storage}; ",
         )
-        self._remove_checkpoints([solution], any_weights=bool(solution.weights.any()))
+        self._remove_checkpoints([solution], has_weights=bool(solution.weights.any()))
         if self.warm_start:
             self._coefficients = rows.row_coefficients(solution.weights)
 
     def _find_warm_start(self, minimiser: Any) -> NDArray[np.float64] | None:
         if isinstance(minimiser, MappedMinimiser):
             former = self._find_former_coefficients(minimiser)
-            return minimiser.start(former, thread_count(self.n_jobs))
+            return minimiser.make_start(former, thread_count(self.n_jobs))
         return self._find_start(minimiser.rows, np.empty(0), 0, 0.0)
 
     def _find_former_coefficients(self, rows: MappedMinimiser) -> RowCoefficients | None:
-        """Return the coefficients for a warm start, if the last fit used the same map."""
+        """Return the coefficients of the last fit for a warm start, or None if it used another map."""
         model = getattr(self, "model_", None)
-        same_map = isinstance(model, ConjunctionModel | KernelModel) and get_kernel(model) == rows.kernel
-        return getattr(self, "_coefficients", None) if self.warm_start and same_map else None
+        if not self.warm_start or not isinstance(model, ConjunctionModel | KernelModel):
+            return None
+        if get_kernel(model) != rows.kernel:
+            return None
+        return getattr(self, "_coefficients", None)
 
     def _make_oracle(self, ranking: dict[str, Any]) -> Oracle:
-        oracle: Oracle = ordinal_oracle(**ranking, accuracy=pair_accuracy(self.tol))
+        oracle: Oracle = ordinal_oracle(**ranking, accuracy=compute_pair_accuracy(self.tol))
         return oracle
 
     def _describe_run(self, rows: dict[str, Any], ranking: dict[str, Any]) -> dict[str, Any]:
@@ -392,7 +395,7 @@ class RankSVM(RankPredictor):
         return identity | {"labels": compute_checksum(arrays)}
 
     def _training_facts(self) -> dict[str, Any]:
-        """Return what the model stores about its training besides C."""
+        """Return the facts about the training that the model stores in addition to C."""
         facts: dict[str, Any] = {"groups": self._has_groups}
         if len(self.ranks_) <= MAX_ORDINAL_CLASSES:
             facts["ranks"] = self.ranks_.tolist()
@@ -403,7 +406,8 @@ class RankSVM(RankPredictor):
         if isinstance(model, ConjunctionModel | KernelModel):
             self.gamma_ = get_kernel(model).gamma
         self._has_groups = model.origin.get("groups") is True
-        if isinstance(ranks := model.origin.get("ranks"), list):
+        ranks = model.origin.get("ranks")
+        if isinstance(ranks, list):
             self.ranks_ = np.array(ranks)
         if model.decision.scheme == "ordinal":
             self.ranks_ = self.classes_
@@ -426,7 +430,7 @@ class RankSVM(RankPredictor):
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, y_numeric=True
         )
         check_not_text(labels)
-        assert_all_finite(labels, input_name="y")  # None was converted to NaN
+        assert_all_finite(labels, input_name="y")  # missing values were converted to NaN
         groups = check_groups(qid, matrix)
         return matrix, labels, groups
 
@@ -438,5 +442,5 @@ class RankSVM(RankPredictor):
 
     @property
     def intercept_(self) -> Any:
-        """Always 0: only the order of scores counts."""
+        """Always 0, because only the order of scores matters."""
         return float(self._linear_weights()[1][0])

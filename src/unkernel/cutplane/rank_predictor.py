@@ -1,4 +1,4 @@
-"""Predictions of rankings: their order, its measures, and ordinal classes."""
+"""Measure the order of the scores of rankings, and predict ordinal classes."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ class RankPredictor(LinearLearner):
 
         Only pairs of rows with different labels count and, if there are groups, only pairs within a group.
         Equal scores count half. For two labels this is the area under the ROC curve. A ranker that was fitted
-        with groups warns if you score it without ``qid``, since it never learned to compare rows of different
-        groups.
+        with groups warns if ``qid`` is None, because it was not trained to compare rows of different groups.
 
         Parameters
         ----------
@@ -94,7 +93,7 @@ class RankPredictor(LinearLearner):
         qid : array-like of shape (n_samples,), default=None
             Queries; None takes all rows as one query.
         k : int or None, default=10
-            Number of places that count; None counts all.
+            Number of rows at the top that count; None counts all rows.
         gain : {"exponential", "linear"}, default="exponential"
             Gain of a row: ``2 ** y - 1`` or ``y``.
         without_relevant : {"skip", "zero", "one"}, default="skip"
@@ -149,9 +148,11 @@ class RankPredictor(LinearLearner):
             raise ValueError(
                 f"there are {len(self.ranks_)} labels, and thresholds are for at most {MAX_ORDINAL_CLASSES}"
             )
-        unknown = ~np.isin(labels, self.ranks_)
-        if unknown.any():
-            raise ValueError(f"y has labels that fit did not see: {np.unique(labels[unknown])[:8].tolist()}")
+        is_unknown = ~np.isin(labels, self.ranks_)
+        if is_unknown.any():
+            raise ValueError(
+                f"y has labels that fit did not see: {np.unique(labels[is_unknown])[:8].tolist()}"
+            )
         weights = np.ones(len(labels)) if sample_weight is None else check_weights(sample_weight, scores)
         ranks = np.searchsorted(self.ranks_, labels)
         self.thresholds_ = find_thresholds(scores, ranks, weights, len(self.ranks_))

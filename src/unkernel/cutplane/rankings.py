@@ -1,4 +1,4 @@
-"""Rankings: labels and groups for the core, and measures of the order of scores."""
+"""Encode rankings for the core, and measure the order of scores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_PAIR = "there is no pair to order: in each group, all rows have the same clas
 PairWeight = Mapping[tuple[float, float], float] | str
 
 _MAX_WEIGHTED_RANKS = 1024
-_MAX_GAIN_EXPONENT = 60  # of a gain 2^label - 1
+_MAX_GAIN_EXPONENT = 60  # largest label for gains 2^label - 1
 _GAINS = ("exponential", "linear")
 _WITHOUT_RELEVANT = {"skip": None, "zero": 0.0, "one": 1.0}
 
@@ -111,20 +111,21 @@ def encode_ranking(
     weights: NDArray[np.float64] | None,
     pair_weight: PairWeight | None,
 ) -> dict[str, Any]:
-    """Return the arguments of the core's ordinal oracle."""
+    """Return the arguments of ``ordinal_oracle`` of the core."""
     values, ranks = np.unique(labels, return_inverse=True)
     empty = np.empty(0)
     group_numbers = None if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.int32)
-    by_ndcg = pair_weight == "ndcg"
-    gains, discounts = _compute_ndcg_shares(labels, group_numbers, weights) if by_ndcg else (empty, empty)
+    gains = discounts = pair_weights = empty
+    if pair_weight == "ndcg":
+        gains, discounts = _compute_ndcg_shares(labels, group_numbers, weights)
+    elif isinstance(pair_weight, Mapping):
+        pair_weights = _tabulate_pair_weights(values, pair_weight)
     return {
         "ranks": ranks.astype(np.int32),
         "rank_count": len(values),
         "groups": np.empty(0, np.int32) if group_numbers is None else group_numbers,
         "weights": empty if weights is None else weights,
-        "pair_weights": _tabulate_pair_weights(values, pair_weight)
-        if isinstance(pair_weight, Mapping)
-        else empty,
+        "pair_weights": pair_weights,
         "gains": gains,
         "discounts": discounts,
     }
@@ -133,7 +134,7 @@ def encode_ranking(
 def weigh_rank_pairs(
     values: NDArray[Any], totals: NDArray[np.float64], counts: NDArray[Any], pair_weight: PairWeight | None
 ) -> NDArray[np.float64]:
-    """Return the weights of pairs of rows of one group, by [higher rank, lower rank], scaled as in the risk.
+    """Return the weights of pairs of rows of one group, [higher rank, lower rank], on the scale of the risk.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ def _tabulate_pair_weights(
         if not (isinstance(weight, Real) and weight >= 0 and np.isfinite(weight)):
             raise ValueError(f"pair_weight has finite weights that are not negative, got {weight!r}")
         high, low = codes.get(float(pair[0])), codes.get(float(pair[1]))
-        if high is not None and low is not None:  # both labels occur
+        if high is not None and low is not None:  # otherwise a label does not occur
             table[high, low] = weight
     return table.ravel()
 
@@ -191,24 +192,27 @@ def _tabulate_pair_weights(
 def _compute_ndcg_shares(
     labels: NDArray[Any], groups: NDArray[np.int32] | None, weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the gain of each row, divided by the best gain of its group, and its discount in the best order.
+    """Return the gain of each row, divided by the best sum of its group, and its discount in the best order.
 
-    (gain_i - gain_j)(discount_i - discount_j) is what NDCG loses if rows i and j of the best order are
-    swapped. Rows of equal label share the mean of their discounts: the loss is the mean over all best orders.
+    If rows i and j of the best order are swapped, NDCG decreases by (gain_i - gain_j)(discount_i -
+    discount_j). Rows with equal labels share the mean of their discounts, so this is the mean over all best
+    orders.
     """
     values, ranks = np.unique(labels, return_inverse=True)
     _check_few_ranks(values)
     gains = _compute_gains(labels, "exponential")
-    counted = np.ones(len(labels), dtype=bool) if weights is None else weights > 0
+    is_counted = np.ones(len(labels), dtype=bool) if weights is None else weights > 0
     group = np.zeros(len(labels), np.int64) if groups is None else groups.astype(np.int64)
-    order = np.lexsort((-ranks, group, ~counted))[: int(counted.sum())]
+    order = np.lexsort((-ranks, group, ~is_counted))[: int(is_counted.sum())]
     sizes = np.bincount(group[order], minlength=int(group.max(initial=0)) + 1)
-    places = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    level = np.unique(group * len(values) + ranks, return_inverse=True)[1]
-    sums = np.bincount(level[order], 1.0 / np.log2(places + 2.0), minlength=int(level.max(initial=0)) + 1)
-    counts = np.bincount(level[order], minlength=len(sums))
-    discounts = (sums / np.maximum(counts, 1))[level]
-    best = np.bincount(group, gains * discounts * counted, minlength=len(sizes))[group]
+    positions = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rank_in_group = np.unique(group * len(values) + ranks, return_inverse=True)[1]
+    sums = np.bincount(
+        rank_in_group[order], 1.0 / np.log2(positions + 2.0), minlength=int(rank_in_group.max(initial=0)) + 1
+    )
+    counts = np.bincount(rank_in_group[order], minlength=len(sums))
+    discounts = (sums / np.maximum(counts, 1))[rank_in_group]
+    best = np.bincount(group, gains * discounts * is_counted, minlength=len(sizes))[group]
     return np.divide(gains, best, out=np.zeros(len(gains)), where=best > 0), discounts
 
 
@@ -223,7 +227,7 @@ def ndcg_score(
 ) -> float:
     """Compute NDCG@k: the discounted gain of the first k rows, relative to the ideal order.
 
-    The gain of the row at place p (counted from 1) is divided by log2(1 + p). Rows with equal scores share
+    The gain of the row at position p (counted from 1) is divided by log2(1 + p). Rows with equal scores share
     the mean of their gains, so the result does not depend on how ties are broken.
 
     Parameters
@@ -235,7 +239,7 @@ def ndcg_score(
     qid : array-like of shape (n_samples,), default=None
         Queries; None takes all rows as one query.
     k : int or None, default=10
-        Number of places that count; None counts all.
+        Number of rows at the top that count; None counts all rows.
     gain : {"exponential", "linear"}, default="exponential"
         Gain of a row: ``2 ** y - 1``, as in LETOR and LightGBM, or ``y`` itself, as in scikit-learn.
     without_relevant : {"skip", "zero", "one"}, default="skip"
@@ -266,13 +270,13 @@ def ndcg_score(
         raise ValueError(f"k must be a number of places from 1 on, or None for all, got {k!r}")
     if without_relevant not in _WITHOUT_RELEVANT:
         raise ValueError(f"without_relevant must be 'skip', 'zero' or 'one', got {without_relevant!r}")
-    values, relevant = compute_group_ndcg(labels, score_array, check_groups(qid, score_array), k, gain)
+    values, has_relevant = compute_group_ndcg(labels, score_array, check_groups(qid, score_array), k, gain)
     convention = _WITHOUT_RELEVANT[without_relevant]
     if convention is not None:
-        return float(np.where(relevant, values, convention).mean())
-    if not relevant.any():
+        return float(np.where(has_relevant, values, convention).mean())
+    if not has_relevant.any():
         raise ValueError("no query has a relevant row (a label above 0), so there is no NDCG")
-    return float(values[relevant].mean())
+    return float(values[has_relevant].mean())
 
 
 def compute_group_ndcg(
@@ -282,15 +286,18 @@ def compute_group_ndcg(
     k: int | None,
     gain: str = "exponential",
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return NDCG@k of each group, ascending, and whether the group has a relevant row (else NDCG is 0)."""
+    """Return NDCG@k of each group, in ascending order, and whether the group has a relevant row.
+
+    NDCG@k of groups without a relevant row is 0.
+    """
     gains = _compute_gains(labels, gain)
     group_numbers = (
         np.zeros(len(scores), np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
     )
     best = _sum_discounted_gains(gains, gains, group_numbers, k)
     reached = _sum_discounted_gains(gains, scores, group_numbers, k)
-    relevant = best > 0
-    return np.divide(reached, best, out=np.zeros_like(best), where=relevant), relevant
+    has_relevant = best > 0
+    return np.divide(reached, best, out=np.zeros_like(best), where=has_relevant), has_relevant
 
 
 def _compute_gains(labels: NDArray[Any], gain: str) -> NDArray[np.float64]:
@@ -310,15 +317,15 @@ def _compute_gains(labels: NDArray[Any], gain: str) -> NDArray[np.float64]:
 def _sum_discounted_gains(
     gains: NDArray[np.float64], scores: NDArray[np.float64], groups: NDArray[Any], k: int | None
 ) -> NDArray[np.float64]:
-    """Sum the discounted gains of each group in the order of the scores; tied rows share their mean."""
+    """Sum the discounted gains of each group in the order of the scores; tied rows get their mean gain."""
     order = np.lexsort((-scores, groups))
     group, score = groups[order], scores[order]
     first_of_group = np.r_[True, group[1:] != group[:-1]]
     begins = np.flatnonzero(first_of_group)
-    places = np.arange(len(order)) - np.repeat(begins, np.diff(np.r_[begins, len(order)]))
+    positions = np.arange(len(order)) - np.repeat(begins, np.diff(np.r_[begins, len(order)]))
     tie = np.cumsum(first_of_group | np.r_[True, score[1:] != score[:-1]]) - 1
     shared = (np.bincount(tie, gains[order]) / np.bincount(tie))[tie]
-    discounts = 1.0 / np.log2(places + 2.0)
+    discounts = 1.0 / np.log2(positions + 2.0)
     if k is not None:
-        discounts[places >= k] = 0.0
+        discounts[positions >= k] = 0.0
     return np.bincount(group, shared * discounts).astype(np.float64, copy=False)

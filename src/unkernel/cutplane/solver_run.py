@@ -1,4 +1,4 @@
-"""Training rows and the solvers of one problem on them, for all estimators of this room."""
+"""Prepare training rows, and solve one problem on them, for all estimators of this room."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from unkernel.learners.progress import OnProgress
 
 Weights = NDArray[np.float64]
 
-# Smallest memory per column: its numbers and its weight. In files, columns are not renumbered, and a dozen
-# cuts and vectors of the solver are added.
+# Estimates of the memory per column: the numbers and the weight of the column. In files, where columns are
+# not renumbered, also a dozen cuts and vectors of the solver.
 _BYTES_PER_COLUMN_IN_MEMORY = 24
 _BYTES_PER_COLUMN_IN_FILES = 128
 
 
 def is_path(X: Any) -> bool:
-    """Whether X names files: a path, a pattern such as ``part-*.svm``, or a list of paths."""
+    """Return whether X names files: a path, a pattern such as ``part-*.svm``, or a list of paths."""
     if isinstance(X, str | os.PathLike):
         return True
     return isinstance(X, list) and len(X) > 0 and all(isinstance(part, str | os.PathLike) for part in X)
@@ -44,9 +44,9 @@ class TrainingRows:
     store : RowStore
         The rows, in memory or in a file.
     n_features : int
-        The model's columns.
+        Number of columns of the model.
     columns : ndarray of ints
-        The model's column for each column of the store; negative if the model does not have the column.
+        The column of the model for each column of the store; negative for columns that the model lacks.
     identity : dict
         Identifies the rows in checkpoints.
     """
@@ -62,23 +62,23 @@ class TrainingRows:
         return not isinstance(self.store, PackedRows)
 
     def to_columns(self, weights: Weights) -> Weights:
-        """Convert the solver's weights to weights of the model's columns, without the intercept."""
+        """Convert weights of the solver to weights of the columns of the model, without the intercept."""
         has_column = self.columns >= 0
         result = np.zeros(self.n_features)
         result[self.columns[has_column]] = weights[: len(self.columns)][has_column]
         return result
 
     def to_store(self, coefficients: Weights, constant: Weights) -> Weights:
-        """Convert the model's weights to weights of the solver: the inverse of :meth:`to_columns`."""
+        """Convert weights of the model to weights of the solver; the inverse of :meth:`to_columns`."""
         return np.concatenate([np.where(self.columns >= 0, coefficients[self.columns], 0.0), constant])
 
 
 def pack_rows(
     X: Any, threads: int, *, identify: bool, order: NDArray[np.int64] | None = None
 ) -> TrainingRows:
-    """Pack a matrix, or the rows of it that `order` lists."""
+    """Pack the rows of a matrix, or the rows that `order` lists."""
     rows = canonical_rows(X)
-    _check_too_wide(rows.shape[1], _BYTES_PER_COLUMN_IN_MEMORY)
+    _check_width(rows.shape[1], _BYTES_PER_COLUMN_IN_MEMORY)
     store, columns = pack_rows_by_frequency(rows, order=order, threads=threads)
     identity = {"shape": list(rows.shape), "entries": int(rows.nnz)}
     if identify:
@@ -87,7 +87,7 @@ def pack_rows(
 
 
 class MergedRows(NamedTuple):
-    """Rows of which each represents all equal rows of its class."""
+    """Distinct rows, each of which represents all equal rows of its class."""
 
     order: NDArray[np.int64] | None  # the numbers of the kept rows; None if all rows are kept
     codes: NDArray[np.int32]  # the class of each kept row
@@ -97,22 +97,22 @@ class MergedRows(NamedTuple):
 def merge_equal_rows(rows: CsrRows, codes: NDArray[np.int32], weights: Weights | None) -> MergedRows:
     """Merge equal rows of the same class: one row each, with the sum of their weights.
 
-    Dual coordinate descent depends on the order and the number of rows within its tolerance. Merged rows
-    are sorted by their content and rows of weight 0 are left out, so that repeated rows and weighted ones
-    are one and the same computation. If all rows differ and have no weights, nothing changes.
+    Merged rows are sorted by their content, and rows of weight 0 are left out. So dual coordinate descent,
+    which depends on the order of rows, gives identical results for repeated rows and for weighted rows. If
+    all rows differ and have no weights, nothing changes.
 
     Parameters
     ----------
     rows : CsrRows
     codes : ndarray of int32
-        Each row's class.
+        The class of each row.
     weights : ndarray or None
-        Each row's weight; None for ones.
+        The weight of each row; None means that all weights are 1.
     """
     if weights is not None and (weights == 1.0).all():
         weights = None
     matrix = rows.to_scipy()
-    # Equal rows have the same inner product with any vector, and different rows hardly ever.
+    # Equal rows have the same inner product with a random vector; different rows hardly ever.
     keys = matrix @ np.random.default_rng(0).uniform(1.0, 2.0, rows.shape[1])
     order = np.lexsort((codes, keys))
     if weights is not None:
@@ -125,8 +125,8 @@ def merge_equal_rows(rows: CsrRows, codes: NDArray[np.int32], weights: Weights |
     same_as_previous[repeated - 1] = abs(differences).sum(axis=1).ravel() == 0
     first = np.flatnonzero(np.r_[True, ~same_as_previous])
     weight_sums = np.add.reduceat(np.ones(len(order)) if weights is None else weights[order], first)
-    kept = order[first]
-    return MergedRows(kept.astype(np.int64, copy=False), codes[kept], weight_sums)
+    merged_order = order[first]
+    return MergedRows(merged_order.astype(np.int64, copy=False), codes[merged_order], weight_sums)
 
 
 def open_row_files(
@@ -142,16 +142,16 @@ def open_row_files(
     )
     if opened.store.entries == 0:
         raise ValueError(f"{os.fspath(opened.sources[0])}: no row has any feature")
-    _check_too_wide(int(opened.store.features), _BYTES_PER_COLUMN_IN_FILES)
+    _check_width(int(opened.store.features), _BYTES_PER_COLUMN_IN_FILES)
     columns = np.arange(opened.store.features) - (0 if opened.zero_based else 1)
     stamps = [[os.fspath(path), path.stat().st_size, path.stat().st_mtime_ns] for path in opened.sources]
     identity = {"sources": stamps, "rows": int(opened.store.rows)}
     return TrainingRows(opened.store, opened.n_features, columns, identity), opened
 
 
-def _check_too_wide(columns: int, bytes_each: int) -> None:
+def _check_width(columns: int, bytes_per_column: int) -> None:
     """Raise a ``MemoryError`` if the weights and cuts of `columns` columns do not fit into memory."""
-    needed, free = columns * bytes_each, available_bytes()
+    needed, free = columns * bytes_per_column, available_bytes()
     if needed > free:
         raise MemoryError(
             f"the largest column is number {columns:,}: weights and cuts for so many take {needed:,} bytes, "
@@ -159,20 +159,20 @@ def _check_too_wide(columns: int, bytes_each: int) -> None:
         )
 
 
-def pair_accuracy(tol: float) -> float:
-    """Return the allowed relative error of the risk of pairs, which is small compared with the gap `tol`."""
+def compute_pair_accuracy(tol: float) -> float:
+    """Return the allowed relative error of the risk of pairs, a small share of the gap `tol`."""
     return tol / 20
 
 
 def compute_checksum(arrays: Iterable[NDArray[Any]]) -> int:
-    """Return a number that changes when the arrays do."""
+    """Return one checksum of several arrays."""
     sums = [checksum_of(np.ascontiguousarray(array)) for array in arrays]
     return checksum_of(np.array(sums, np.uint64))
 
 
 @dataclass(frozen=True, eq=False)
 class SolverOptions:
-    """How to solve the problems of a fit.
+    """Options of the solvers of a fit.
 
     Attributes
     ----------
@@ -182,9 +182,9 @@ class SolverOptions:
         The value of a feature that all rows have; 0 for none.
     most_cuts : int
     on_progress : callable or None
-        Called with the progress now and then.
+        Called with the progress of the solver.
     checkpoint : path, or None
-        Folder of the cuts for the next run, if this one is killed.
+        Folder in which cuts are checkpoint, so that a killed run can be continued.
     """
 
     C: float
@@ -205,11 +205,11 @@ class Solution(Outcome):
 
 
 class Minimiser(Protocol):
-    """Runs the one-slack loop on its rows, which this machine or a cluster holds."""
+    """Runs the one-slack loop on rows, which are on this machine or on a cluster."""
 
     @property
     def rows(self) -> TrainingRows:
-        """The rows, or their description if other machines hold them."""
+        """The rows, or a description of rows on a cluster."""
 
     @property
     def dimension(self) -> int:
@@ -221,7 +221,7 @@ class Minimiser(Protocol):
     def run(
         self, oracle: Any, bundle: Bundle, start: Weights, options: LoopOptions, **observers: Any
     ) -> dict[str, Any]:
-        """Run the core's ``minimise``; the observers are ``on_progress`` and ``observe``."""
+        """Run ``minimise`` of the core; the observers are ``on_progress`` and ``observe``."""
 
     def scores(self, weights: Weights, threads: int) -> Weights:
         """Compute the score of each row."""
@@ -229,14 +229,14 @@ class Minimiser(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LocalMinimiser:
-    """The loop on rows of this machine."""
+    """Runs the one-slack loop on rows of this machine."""
 
     rows: TrainingRows
     intercept: float
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Identifies the rows in checkpoints."""
+        """The identity of the rows for checkpoints."""
         return self.rows.identity
 
     @property
@@ -250,7 +250,7 @@ class LocalMinimiser:
     def run(
         self, oracle: Oracle, bundle: Bundle, start: Weights, options: LoopOptions, **observers: Any
     ) -> dict[str, Any]:
-        """Run the core's ``minimise``; the observers are ``on_progress`` and ``observe``."""
+        """Run ``minimise`` of the core; the observers are ``on_progress`` and ``observe``."""
         return dict(
             minimise(
                 options,
@@ -282,8 +282,9 @@ def solve_by_cuts(
     bundle = minimiser.new_bundle(options.most_cuts) if bundle is None else bundle
     start_weights = np.zeros(minimiser.dimension) if start is None else start
     rounds = 0
-    with Checkpoint.open(options.checkpoint, place[0], identity) as stored:
-        if stored is not None and len(bundle) == 0 and (restored := stored.restore(bundle)) is not None:
+    with Checkpoint.open(options.checkpoint, place[0], identity) as checkpoint:
+        restored = None if checkpoint is None or len(bundle) else checkpoint.restore(bundle)
+        if restored is not None:
             start_weights, rounds = restored
         result = minimiser.run(
             oracle,
@@ -291,7 +292,7 @@ def solve_by_cuts(
             start_weights,
             LoopOptions(options.C, options.tol, max(options.max_iter - rounds, 0), options.threads, *place),
             on_progress=options.on_progress,
-            observe=None if stored is None else stored.make_observer(bundle, rounds),
+            observe=None if checkpoint is None else checkpoint.make_observer(bundle, rounds),
         )
     return _make_solution(result, rounds)
 

@@ -21,9 +21,9 @@ from unkernel.cutplane.solver_run import (
     SolverOptions,
     TrainingRows,
     compute_checksum,
+    compute_pair_accuracy,
     is_path,
     merge_equal_rows,
-    pair_accuracy,
     solve_by_cuts,
     solve_by_dual,
 )
@@ -35,10 +35,10 @@ from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, compute_class_weights, encode_classes
 from unkernel.models import Decision
 
-ProblemStart = tuple[Bundle, NDArray[np.float64] | None]  # the cuts so far, and the weights to start from
+ProblemStart = tuple[Bundle, NDArray[np.float64] | None]  # the cuts so far, and the start weights
 
 OBJECTIVES = ("error_rate", "f1", "break_even", "precision_at_k", "roc_area")
-# Below this number of rows, training takes milliseconds, and cuts do not depend on the order of rows.
+# With fewer rows, cutting planes take milliseconds, and do not depend on the order of rows.
 _ROWS_FOR_DUAL = 1000
 
 
@@ -62,13 +62,13 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         Loss of a row that violates the margin, for ``objective="error_rate"``.
     objective : str, default="error_rate"
-        What is optimised, as in SVMperf: ``"error_rate"``, the area under the ROC curve (``"roc_area"``), the
-        F1 score (``"f1"``), the precision at the point where it equals the recall (``"break_even"``), or the
-        precision among the ``k`` highest scores (``"precision_at_k"``).
+        The optimised measure, as in SVMperf: ``"error_rate"``, the area under the ROC curve (``"roc_area"``),
+        the F1 score (``"f1"``), the precision at the point where it equals the recall (``"break_even"``), or
+        the precision among the ``k`` highest scores (``"precision_at_k"``).
     k : int, default=None
-        Number of highest-scoring rows that count, for ``objective="precision_at_k"``. It works best near the
-        number of positive rows and on centred features: far from it, a score that all rows share can satisfy
-        the bound.
+        Number of highest-scoring rows that count, for ``objective="precision_at_k"``. The objective works
+        best if `k` is near the number of positive rows and features are centred: otherwise, equal scores of
+        all rows can satisfy the bound.
     solver : {"auto", "cutting_plane", "dual"}, default="auto"
         Cutting planes or dual coordinate descent. "dual" needs ``objective="error_rate"`` and rows in
         memory; there it is often faster, especially on text with a large C, and "auto" chooses it from 1,000
@@ -93,8 +93,8 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         Folder in which to keep the cuts during training. If training is interrupted, the next ``fit`` on the
         same rows continues after the last pass. The folder is emptied when training ends.
     cache : path, default=None
-        File for the packed copy of rows that are read from files; by default it lies beside the first of
-        these files, with ``.rows`` appended to its name.
+        File for the packed copy of rows that are read from files; by default, ``.rows`` is appended to the
+        name of the first of these files.
     n_jobs : int or None, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -136,8 +136,8 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     Notes
     -----
     The objectives ``"roc_area"``, ``"break_even"`` and ``"precision_at_k"`` depend only on the order of the
-    scores. For these the intercept is set after training, so that as many training rows have a positive score
-    as there are positive rows (or ``k`` of them).
+    scores. For these objectives, the intercept is set after training, so that the number of training rows
+    with a positive score is the number of positive rows (or ``k``).
 
     References
     ----------
@@ -199,7 +199,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
     ) -> Any:
-        """Return the rows in the solver's form, and the class and the cost of each."""
+        """Return the rows in the form of the solver, and the class and the cost of each row."""
         matrix, labels = self._read_rows(X, y, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = self._check_targets(labels, weights)
@@ -221,8 +221,8 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         minimiser = LocalMinimiser(rows, options.intercept)
         start = start or self._start_problems(minimiser)
         solutions, shifts = self._solve_problems(minimiser, options, codes, costs, start)
-        self._keep_solutions(rows, solutions, shifts)
-        return follow_start(start, solutions)
+        self._finish_with_solutions(rows, solutions, shifts)
+        return make_next_start(start, solutions)
 
     def _start_problems(self, minimiser: Minimiser) -> list[ProblemStart]:
         return [(minimiser.new_bundle(int(self.max_cuts)), None) for _ in self._list_problems()]
@@ -249,7 +249,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         codes: NDArray[np.int32],
         solutions: list[Solution],
     ) -> list[float]:
-        """Compute intercepts for objectives that only order scores: they set how many scores are positive."""
+        """Compute intercepts for objectives that only order scores, from the number of positive scores."""
         if self.objective in ("error_rate", "f1") or not self.fit_intercept:
             return [0.0] * len(solutions)
         shifts = []
@@ -259,11 +259,10 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
             n_positive = int(self.k or 0) if self.objective == "precision_at_k" else positives
             n_negative = len(scores) - n_positive
             lowest_positive = scores[n_negative] if n_negative < len(scores) else scores[-1]
-            shifts.append(
-                -float(scores[n_negative - 1] + lowest_positive) / 2
-                if n_negative > 0
-                else 1.0 - float(scores[0])
-            )
+            if n_negative > 0:
+                shifts.append(-float(scores[n_negative - 1] + lowest_positive) / 2)
+            else:
+                shifts.append(1.0 - float(scores[0]))
         return shifts
 
     def _read_rows(
@@ -297,7 +296,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         return codes
 
     def _may_use_dual(self, rows: int) -> bool:
-        """Whether ``"dual"`` may solve `rows` rows in memory."""
+        """Return whether ``"dual"`` may solve a problem of `rows` rows in memory."""
         if self.objective != "error_rate" or self.solver == "cutting_plane":
             return False
         return self.solver == "dual" or (rows >= _ROWS_FOR_DUAL and self.checkpoint is None)
@@ -374,12 +373,14 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
                     pair_weights=empty,
                     gains=empty,
                     discounts=empty,
-                    accuracy=pair_accuracy(self.tol),
+                    accuracy=compute_pair_accuracy(self.tol),
                 )
             case _:
                 return margin_oracle(signed_costs, squared=self.loss == "squared_hinge")
 
-    def _keep_solutions(self, rows: TrainingRows, solutions: list[Solution], shifts: list[float]) -> None:
+    def _finish_with_solutions(
+        self, rows: TrainingRows, solutions: list[Solution], shifts: list[float]
+    ) -> None:
         constant = self._get_intercept_feature()
         columns = [rows.to_columns(solution.weights) for solution in solutions]
         intercepts = [
@@ -392,7 +393,8 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
 
     def _restore(self, model: Any) -> None:
         super()._restore(model)
-        if isinstance(solver := model.origin.get("solver"), str):
+        solver = model.origin.get("solver")
+        if isinstance(solver, str):
             self.solver_ = solver
 
     @classmethod
@@ -401,6 +403,6 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         return super()._infer_parameters(model) | {k: v for k, v in from_origin.items() if v is not None}
 
 
-def follow_start(start: list[ProblemStart], solutions: list[Solution]) -> list[ProblemStart]:
-    """Return the start of the next training on the same rows: all cuts, and the last weights."""
+def make_next_start(start: list[ProblemStart], solutions: list[Solution]) -> list[ProblemStart]:
+    """Return the cuts and weights from which the next training on the same rows starts."""
     return [(bundle, solution.weights) for (bundle, _), solution in zip(start, solutions, strict=True)]

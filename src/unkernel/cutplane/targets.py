@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class OneVsRestTargets:
-    """The rows' targets in one of the one-versus-rest problems.
+    """The targets of the rows in one of several one-versus-rest problems.
 
     Attributes
     ----------
     codes : ndarray of int32
-        Each row's class.
+        The class of each row.
     costs : ndarray, or None
-        Each row's weight; None for ones.
+        The weight of each row; None means that all weights are 1.
     place : (int, int)
         Number of the problem, and the number of problems.
     """
@@ -38,6 +38,6 @@ class OneVsRestTargets:
 
 
 def to_whole_labels(labels: NDArray[np.float64]) -> NDArray[Any]:
-    """Convert the labels of a file to integers if all are whole numbers."""
-    whole = labels.astype(np.int64)
-    return whole if np.array_equal(whole, labels) else labels
+    """Convert the labels of a file to integers if all of them are whole numbers."""
+    integers = labels.astype(np.int64)
+    return integers if np.array_equal(integers, labels) else labels

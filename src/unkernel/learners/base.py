@@ -34,7 +34,7 @@ Model = ConjunctionModel | KernelModel | LinearModel | TreeModel
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How the training of one problem (one class against the rest, say) ended.
+    """The result of training one problem, such as one class versus the rest.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Outcome:
     rounds : int
         Passes, Newton steps or rounds of the solver.
     converged : bool
-        Whether the solver's stop rule was met.
+        Whether the stop rule of the solver was met.
     history : ndarray of shape (n_passes, 3)
         Round, objective and bound, round by round.
     """
@@ -58,7 +58,7 @@ class Outcome:
 
     @property
     def gap(self) -> float:
-        """Return (P - D) / P, at least 0."""
+        """The relative gap (P - D) / P, at least 0."""
         return max(self.objective - self.bound, 0.0) / self.objective if self.objective > 0 else 0.0
 
 
@@ -72,7 +72,7 @@ class LazyClassifier:
 
     @cached_property
     def classifier(self) -> CompiledClassifier | TreeClassifier:
-        """Return the classifier: support vectors are compiled, other models are used directly."""
+        """The classifier; models of support vectors are compiled, other models are used directly."""
         if self.compiled is not None:
             return self.compiled
         if isinstance(self.model, TreeModel):
@@ -91,7 +91,7 @@ class Learner(Reportable, Estimator):
     model, so a loaded estimator has the model, its parameters and its attributes.
     """
 
-    _kind: ClassVar[str]  # the learner that a model's origin names; estimators for a cluster share it
+    _kind: ClassVar[str]  # name of the learner in the origin of models; the same for estimators on a cluster
     _steps: str = "passes"  # unit of n_iter_, in messages
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -100,7 +100,7 @@ class Learner(Reportable, Estimator):
     # --- Training -------------------------------------------------------------------------------------
 
     def _choose_reporter(self, on_progress: OnProgress | None, unit: str) -> OnProgress:
-        """Return the callback of the solver: the caller's own, or one that prints."""
+        """Return the callback of the solver: that of the caller, or one that prints."""
         return on_progress or ProgressPrinter(type(self).__name__, self.verbose, unit).on_progress
 
     def _finish_fit(
@@ -133,7 +133,7 @@ class Learner(Reportable, Estimator):
         return self
 
     def _describe_shortfall(self) -> str:
-        """Describe where training stopped before it converged, and what to do."""
+        """Describe where training stopped before it converged, and name a remedy."""
         return (
             f"max_iter={self.max_iter} {self._steps} at a relative gap of {self.gap_:.2g} "
             f"(tol={self.tol:g}): raise max_iter or tol, or scale the features and lower C"
@@ -153,7 +153,7 @@ class Learner(Reportable, Estimator):
         self._lazy_classifier = LazyClassifier(model, thread_count(self.n_jobs), compiled)
 
     def _copy_with_each(self, Cs: Iterable[float], prepared: Self) -> Iterator[Self]:
-        """Yield one unfitted copy for each C, with the attributes that `prepared` got from the examples."""
+        """Yield one unfitted copy for each C, with the attributes that `prepared` derived from examples."""
         for C in Cs:
             copy = clone(self).set_params(C=C)
             copy._validate_params()
@@ -202,7 +202,7 @@ class Learner(Reportable, Estimator):
         ndarray of shape (n_samples,)
             The predicted classes.
         """
-        scores = self._scores(X)  # first, because it raises an error if nothing was fitted
+        scores = self._scores(X)  # first, because this raises an error for unfitted estimators
         return self.model_.decision.choose(scores)
 
     def heaviest(self, top: int = 10) -> list[Heavy]:
@@ -216,8 +216,8 @@ class Learner(Reportable, Estimator):
         Returns
         -------
         list of Heavy
-            Each with its label, its weight and the class that it supports, over all classes, largest absolute
-            weight first.
+            The largest weights of all classes, each with its label and the class that it supports, largest
+            absolute weight first.
         """
         return self._fitted_classifier.heaviest(top)
 
@@ -240,18 +240,19 @@ class Learner(Reportable, Estimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a ``.uk`` file.
 
-        The file is replaced in one step: if writing fails, an earlier file of that name is left unchanged.
+        The file is replaced in one step: if writing fails, an existing file is left unchanged.
         :func:`unkernel.load` reads the file as a compiled classifier, :meth:`load` as an estimator of this
         class.
 
         Parameters
         ----------
         path : str or path-like
-            Where to write the file.
+            The file to write.
         """
         model = self.to_model()
         # Support vectors are saved with their tables, so that loading need not compile them again.
-        (self._fitted_classifier if isinstance(model, KernelModel) else model).save(path)
+        saved = self._fitted_classifier if isinstance(model, KernelModel) else model
+        saved.save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -259,7 +260,7 @@ class Learner(Reportable, Estimator):
 
         The model, the fitted attributes and the parameters are restored. Parameters that a file cannot hold
         (such as a ``RandomState`` or a Dask client) take their default values. The state of the solver is not
-        stored: after loading, a warm start begins from the weights of the model or, where the solver needs
+        stored: after loading, a warm start begins from the weights of the model or, if the solver needs
         dual variables, from zero. Files of early versions have no ``n_iter_`` and only some of the
         parameters.
 
@@ -283,12 +284,14 @@ class Learner(Reportable, Estimator):
         model = classifier.model
         learner_name = cls._find_learner_name(model)
         if learner_name != cls._kind:
-            what = (
+            content = (
                 f"a model of {learner_name}"
                 if learner_name
                 else "a model that no estimator of unkernel trained"
             )
-            raise FormatError(os.fspath(path), 0, 0, f"{what}, not of {cls.__name__}; unkernel.load reads it")
+            raise FormatError(
+                os.fspath(path), 0, 0, f"{content}, not of {cls.__name__}; unkernel.load reads it"
+            )
         names = cls._get_param_names()
         try:
             stored = parameters_from_json(model.origin.get("parameters"))
@@ -302,7 +305,7 @@ class Learner(Reportable, Estimator):
 
     @classmethod
     def _find_learner_name(cls, model: Model) -> str | None:
-        """Return the name of the learner that made a model, if stored."""
+        """Return the name of the learner of a model; None if the model does not contain it."""
         name = model.origin.get("learner")
         return name if isinstance(name, str) else None
 
@@ -317,7 +320,8 @@ class Learner(Reportable, Estimator):
         for attribute, fact in (("objective_", "objective"), ("gap_", "gap"), ("n_iter_", "n_iter")):
             if isinstance(model.origin.get(fact), int | float):
                 setattr(self, attribute, model.origin[fact])
-        if (history := History.from_json(model.origin.get("history"))) is not None:
+        history = History.from_json(model.origin.get("history"))
+        if history is not None:
             self.history_ = history
         if len(model.decision.classes):
             self.classes_ = model.decision.classes
@@ -360,12 +364,13 @@ class RowLearner(LinearWeights, Learner):
         super()._restore(model)
         assert not isinstance(model, TreeModel)
         self.n_features_in_ = model.n_features
-        if isinstance(names := model.origin.get("feature_names"), list):
+        names = model.origin.get("feature_names")
+        if isinstance(names, list):
             self.feature_names_in_ = np.array(names, dtype=object)
 
 
 def read_only_view(array: Any) -> NDArray[Any]:
-    """Return a read-only view: a classifier is built from the model only once and must stay equal to it."""
+    """Return a read-only view, because models must not change after a classifier was built from them."""
     view: NDArray[Any] = np.asarray(array).view()
     view.setflags(write=False)
     return view

@@ -1,4 +1,4 @@
-"""Polynomial feature maps, for all learners that use them: gamma, and models of support vectors."""
+"""Compute gamma, and make models of support vectors, for all learners with polynomial feature maps."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def compute_gamma(gamma: float | str, rows: DistinctRows, n_features: int) -> fl
         return 1.0 / float(n_features)
     if gamma != "scale":
         return float(gamma)
-    spread = float(n_features * rows.variance(n_features))
-    return 1.0 / spread if spread > 0 else 1.0
+    scaled_variance = float(n_features * rows.variance(n_features))
+    return 1.0 / scaled_variance if scaled_variance > 0 else 1.0
 
 
 def make_support_vector_model(
@@ -32,7 +32,7 @@ def make_support_vector_model(
     n_features: int,
     origin: dict[str, Any],
 ) -> KernelModel:
-    """Make a model of the rows that have non-zero coefficients, (rows, scores)."""
+    """Make a model of the rows with non-zero `coefficients` (rows, scores)."""
     support = np.flatnonzero(coefficients.any(axis=1))
     return KernelModel(
         kernel=kernel,

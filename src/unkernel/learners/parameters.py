@@ -1,4 +1,4 @@
-"""The parameters of estimators: as attributes and as JSON."""
+"""Set the parameters of estimators as attributes, and convert them to and from JSON."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-# Upper limit of C and of weights. With a larger cost, the rounding error of a zero loss outweighs the whole
-# model: no solver could converge or certify its gap.
+# Upper limit of C and of weights. With larger costs, the rounding error of a loss of zero exceeds the
+# objective, so that no solver can converge or certify its gap.
 LARGEST_COST = 1e20
 COST = Interval(Real, 0, LARGEST_COST, closed="right")
 
-_RUN_PARAMETERS = ("n_jobs", "verbose")  # they do not change the model
+_RUN_PARAMETERS = ("n_jobs", "verbose")  # parameters that do not affect the model
 _ITEMS = "items"  # dicts are stored as lists of items, because JSON turns keys into texts
 
 
@@ -40,13 +40,13 @@ def parameters_to_json(estimator: Any) -> dict[str, Any]:
             continue
         try:
             stored[name] = _to_json(value)
-        except TypeError:  # a RandomState, a client
+        except TypeError:  # for example a RandomState or a client
             continue
     return stored
 
 
 def parameters_from_json(stored: Any) -> dict[str, Any]:
-    """Invert :func:`parameters_to_json`; return nothing if a file has no parameters.
+    """Invert :func:`parameters_to_json`; return an empty dict if a file has no parameters.
 
     Parameters of one run, which earlier versions stored, are ignored.
 

@@ -24,7 +24,7 @@ class PreparedLearner(Learner):
         X : {array-like, sparse matrix} of shape (n_samples, n_features), path, list of trees, or Forest
             Training examples: rows, or trees for :class:`~unkernel.TreeSVC`. A tree is a string in brackets,
             an ``nltk.Tree``, an ``ast`` node or a CoNLL-U sentence. :class:`~unkernel.CuttingPlaneSVC` also
-            reads svmlight files: a path, a pattern such as ``"part-*.svm.gz"`` or a list of paths. These are
+            reads svmlight files: a path, a pattern such as ``"part-*.svm.gz"`` or a list of paths. Files are
             read once into a packed copy (``cache``) and then streamed, so they may be larger than memory.
         y : array-like of shape (n_samples,), default=None
             Class labels, or values in regression; None for files, which contain their own labels.
@@ -120,11 +120,11 @@ class PreparedLearner(Learner):
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
     ) -> Any:
-        """Return the examples in the solver's form, and set the attributes derived from them."""
+        """Return the examples in the form of the solver, and set the attributes derived from the examples."""
 
     @abstractmethod
     def _train_on(self, examples: Any, start: Any, on_progress: OnProgress | None) -> Any:
-        """Train and keep the model; return the start of the next training."""
+        """Train and set the model; return the value of `start` for the next training."""
 
 
 class PreparedClassifier(ClassifierMixin, PreparedLearner):  # type: ignore[misc]
@@ -132,6 +132,6 @@ class PreparedClassifier(ClassifierMixin, PreparedLearner):  # type: ignore[misc
 
 
 def check_no_checkpoint(learner: Any) -> None:
-    """Raise a ``ValueError`` if a learner with a checkpoint is to fit a path."""
+    """Raise a ``ValueError`` for learners with a checkpoint, which cannot fit a path."""
     if getattr(learner, "checkpoint", None) is not None:
         raise ValueError("path keeps no checkpoint: leave it out")

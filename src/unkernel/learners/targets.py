@@ -13,7 +13,7 @@ from unkernel.learners.parameters import LARGEST_COST
 
 
 def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
-    """Return one weight per row; raise a ``ValueError`` for a negative, infinite, NaN or too large one."""
+    """Return one weight per row; raise a ``ValueError`` for negative, infinite, NaN or too large weights."""
     check_inputs(sample_weight)
     weights: NDArray[np.float64] = _check_sample_weight(
         sample_weight, rows, dtype=np.float64, ensure_non_negative=True

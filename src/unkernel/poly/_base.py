@@ -1,4 +1,4 @@
-"""Base of the learners on polynomial maps: rows, maps, warm starts, paths and models."""
+"""Base of the learners on polynomial feature maps: training rows, warm starts and models."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class PolyLearner(PreparedLearner, RowLearner):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-    _finish = "auto"  # the steps that the solver adds to sweeps; benchmarks set other values
+    _finish = "auto"  # how the solver finishes after sweeps; benchmarks set other values
 
     # --- Training -------------------------------------------------------------------------------------
 
@@ -121,12 +121,12 @@ class PolyLearner(PreparedLearner, RowLearner):
         return DualStart(self._decision.classes, np.asarray(rows.hashes), np.asarray(solution.duals))
 
     def _check_parameters(self) -> None:
-        """Check that the parameters go together."""
+        """Raise a ``ValueError`` for parameters that exclude each other."""
 
     @property
     @abstractmethod
     def _decision(self) -> Decision:
-        """The rule that turns scores into predictions."""
+        """The rule that makes predictions from scores."""
 
     @abstractmethod
     def _train(self, training_set: Any, start: Start, on_progress: OnProgress | None) -> PolySolution:
@@ -134,7 +134,7 @@ class PolyLearner(PreparedLearner, RowLearner):
 
     @abstractmethod
     def _training_facts(self) -> dict[str, Any]:
-        """Return what the model stores about its training besides C."""
+        """Return the facts about the training that the model stores in addition to C."""
 
     def _choose_start(self) -> Start:
         """Return the solution of the previous fit, from which a warm start begins."""
@@ -180,7 +180,7 @@ class PolyLearner(PreparedLearner, RowLearner):
         )
 
     def _match_duals(self, start: DualStart | None) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """Return the hashes and duals of a start; return empty arrays if the start has different classes."""
+        """Return the hashes and duals of a start; empty arrays for a start with other classes."""
         if start is None or not np.array_equal(start.classes, self._decision.classes):
             return np.empty(0, np.uint64), np.empty(0)
         return start.hashes, start.duals.reshape(-1)
@@ -235,7 +235,7 @@ class PolyLearner(PreparedLearner, RowLearner):
     def _match_conjunctions(
         self, model: ConjunctionModel | KernelModel | None, rows: DistinctRows
     ) -> ConjunctionModel | None:
-        """Return the model if its conjunctions and classes are those of `rows`, else None."""
+        """Return the model if it has the columns of `rows` and the classes of the targets, else None."""
         if not isinstance(model, ConjunctionModel) or model.degree != self.degree:
             return None
         classes = self._decision.classes
@@ -250,10 +250,9 @@ class PolyLearner(PreparedLearner, RowLearner):
     def _make_model(
         self, rows: DistinctRows, solution: PolySolution, origin: dict[str, Any]
     ) -> ConjunctionModel | KernelModel:
-        has_support_vectors = solution.storage in ("split", "kernel")
-        return (self._make_kernel_model if has_support_vectors else self._make_conjunction_model)(
-            rows, solution, origin
-        )
+        if solution.storage in ("split", "kernel"):
+            return self._make_kernel_model(rows, solution, origin)
+        return self._make_conjunction_model(rows, solution, origin)
 
     def _make_conjunction_model(
         self, rows: DistinctRows, solution: PolySolution, origin: dict[str, Any]
@@ -296,9 +295,8 @@ class PolyLearner(PreparedLearner, RowLearner):
         Returns
         -------
         ConjunctionModel or KernelModel
-            The non-zero weights of the conjunctions. If ``storage_`` is "split" or "kernel", conjunctions
-            were never formed during training; the same model is then returned as support vectors and
-            their coefficients.
+            The non-zero weights of the conjunctions. If ``storage_`` is "split" or "kernel", training
+            used no conjunctions; the model is then returned as support vectors and their coefficients.
         """
         model: ConjunctionModel | KernelModel = super().to_model()
         return model
@@ -323,7 +321,8 @@ class PolyLearner(PreparedLearner, RowLearner):
         super()._restore(model)
         assert isinstance(model, ConjunctionModel | KernelModel)
         self.gamma_ = model.gamma if isinstance(model, ConjunctionModel) else model.kernel.gamma
-        if isinstance(storage := model.origin.get("storage"), str):
+        storage = model.origin.get("storage")
+        if isinstance(storage, str):
             self.storage_ = storage
 
 
@@ -334,7 +333,7 @@ class PolyClassifier(ClassifierMixin, PolyLearner):  # type: ignore[misc]
         **PolyLearner._parameter_constraints,
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-    _probability: Softmax | None = None  # of models
+    _probability: Softmax | None = None  # the source of probabilities of models
 
     def _make_training_set(
         self, rows: CsrRows, targets: NDArray[Any], weights: NDArray[np.float64] | None

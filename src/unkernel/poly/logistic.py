@@ -156,9 +156,8 @@ class PolyLogisticRegression(PolyClassifier):
     @classmethod
     def _infer_parameters(cls, model: Model) -> dict[str, Any]:
         parameters = super()._infer_parameters(model)
-        if (
-            parameters.get("penalty") != "elasticnet"
-        ):  # for "l1" and "l2" the model stores 1 or 0, not the parameter
+        if parameters.get("penalty") != "elasticnet":
+            # For "l1" and "l2", the model stores the l1 share 1 or 0 instead of the parameter.
             parameters.pop("l1_ratio", None)
         return parameters
 
@@ -180,7 +179,7 @@ class PolyLogisticRegression(PolyClassifier):
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the logarithm of the probability of each class.
 
-        The values stay finite where the probabilities themselves are too small for a float.
+        The values are finite even if probabilities are too small for a float.
 
         Parameters
         ----------

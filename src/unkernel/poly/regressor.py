@@ -17,16 +17,16 @@ from unkernel.learners.progress import OnProgress
 from unkernel.models import ConjunctionModel, Decision, KernelModel
 from unkernel.poly._base import PolyLearner, Start
 
-_LINEAR = ("absolute_error", "epsilon_insensitive", "quantile")
-_WITH_EPSILON = ("epsilon_insensitive", "squared_epsilon_insensitive")
-_LOSSES = {"squared_error", "squared_epsilon_insensitive", *_LINEAR}
+_LINEAR_LOSSES = ("absolute_error", "epsilon_insensitive", "quantile")
+_EPSILON_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
+_LOSSES = {"squared_error", "squared_epsilon_insensitive", *_LINEAR_LOSSES}
 _LARGEST_TARGET = 1e100
 _VALUES = Decision("regression", np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionSet:
-    """The distinct rows, whose codes number the target values, and these values minus the centre."""
+    """The distinct rows, whose codes are indices of `values`, the distinct targets minus the centre."""
 
     rows: DistinctRows
     values: NDArray[np.float64]
@@ -48,17 +48,17 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
     degree : {1, 2, 3}, default=2
         Degree of the kernel: the largest number of features in a conjunction.
     C : float, default=1.0
-        Weight of the losses against the penalty: the larger, the closer the fit.
+        Weight of the loss; larger values fit the training set more closely.
     loss : str, default="squared_error"
         The loss of a residual :math:`r = y - f(x)`:
 
         - ``"squared_error"``: :math:`r^2`. This is kernel ridge regression with ``alpha=1 / (2 * C)``.
         - ``"absolute_error"``: :math:`|r|`, which estimates the median.
         - ``"epsilon_insensitive"``: :math:`\max(|r| - \epsilon, 0)`, the loss of support vector regression.
-        - ``"squared_epsilon_insensitive"``: the square of that.
+        - ``"squared_epsilon_insensitive"``: :math:`\max(|r| - \epsilon, 0)^2`.
         - ``"quantile"``: :math:`\max(\tau r, (\tau - 1) r)`, which estimates the quantile :math:`\tau`.
     epsilon : float, default=0.1
-        Residuals up to this size cost nothing; for the two insensitive losses.
+        Largest absolute residual without a loss, for the two epsilon-insensitive losses.
     quantile : float, default=0.5
         The quantile :math:`\tau` between 0 and 1; for ``loss="quantile"``.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -67,7 +67,7 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
     coef0 : float, default=1.0
         Constant in the kernel; 0 leaves out conjunctions of fewer than ``degree`` features.
     feature_map : {"kernel", "plain"}, default="kernel"
-        How conjunctions are weighted: as in the kernel, or all equally.
+        Coefficients of the conjunctions: those of the kernel, or 1.
     storage : {"auto", "on_the_fly", "condensed", "split", "kernel"}, default="auto"
         How conjunctions are stored during training, as in :class:`PolySVC`.
     tol : float, default=1e-3
@@ -76,7 +76,7 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
         Largest number of passes over the rows.
     warm_start : bool, default=False
         Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched by
-        rows and by the order of their targets, so use it for the same rows and targets.
+        rows and by the order of their targets, so this only helps for the same rows and targets.
     n_jobs : int, default=None
         Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -89,7 +89,7 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Names of the features, if X had any.
+        Names of the features, if ``X`` had them.
     objective_ : float
         The objective at the solution.
     gap_ : float
@@ -192,7 +192,7 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
         Returns
         -------
         float
-            1 for perfect predictions, 0 for the mean of the values, negative for worse ones.
+            1 for perfect predictions, 0 for the mean of the values, negative for worse predictions.
         """
         return float(super().score(X, y, sample_weight))
 
@@ -212,15 +212,15 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
         return RegressionSet(distinct, values - self._centre)
 
     def _choose_centre(self, targets: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-        """Return the best constant prediction."""
-        if self.loss not in _LINEAR:
+        """Return the constant prediction with the smallest loss."""
+        if self.loss not in _LINEAR_LOSSES:
             return float(np.average(targets, weights=weights))
         order = np.argsort(targets, kind="stable")
         cumulative = np.cumsum(weights[order])
-        return float(targets[order[np.searchsorted(cumulative, self._share * cumulative[-1])]])
+        return float(targets[order[np.searchsorted(cumulative, self._quantile_share * cumulative[-1])]])
 
     @property
-    def _share(self) -> float:
+    def _quantile_share(self) -> float:
         """The share of targets below the centre."""
         return float(self.quantile) if self.loss == "quantile" else 0.5
 
@@ -230,12 +230,12 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
         self._steps = "epochs"
         hashes, duals = self._match_duals(start.duals)
         solution = training_set.rows.train_regression(
-            self._make_row_options("hinge" if self.loss in _LINEAR else "squared_hinge"),
+            self._make_row_options("hinge" if self.loss in _LINEAR_LOSSES else "squared_hinge"),
             feature_map=self._make_feature_map(),
             targets=training_set.values,
-            epsilon=float(self.epsilon) if self.loss in _WITH_EPSILON else 0.0,
-            below=self._share if self.loss == "quantile" else 1.0,
-            above=1.0 - self._share if self.loss == "quantile" else 1.0,
+            epsilon=float(self.epsilon) if self.loss in _EPSILON_LOSSES else 0.0,
+            below=self._quantile_share if self.loss == "quantile" else 1.0,
+            above=1.0 - self._quantile_share if self.loss == "quantile" else 1.0,
             start_hashes=hashes,
             start_duals=duals,
             on_progress=self._choose_reporter(on_progress, "rows"),
@@ -251,13 +251,13 @@ class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
 
     def _training_facts(self) -> dict[str, Any]:
         facts: dict[str, Any] = {"loss": self.loss, "storage": self.storage_}
-        if self.loss in _WITH_EPSILON:
+        if self.loss in _EPSILON_LOSSES:
             facts["epsilon"] = float(self.epsilon)
         return facts | ({"quantile": float(self.quantile)} if self.loss == "quantile" else {})
 
 
 def _check_targets(targets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the targets; ValueError if one is missing, or if its square could overflow."""
+    """Return the targets; raise a ValueError for missing values, and if squares of values could overflow."""
     if not np.isfinite(targets).all():
         raise ValueError("Input y contains NaN or infinity: a regression needs a number for each row")
     if np.abs(targets).max() > _LARGEST_TARGET:

@@ -39,8 +39,8 @@ class PolySVC(PolyClassifier):
     penalty : {"l2", "l1"}, default="l2"
         Norm of the weights that is penalised. "l1" replaces ``1/2 |w|^2`` by ``|w|_1``, which makes most
         weights exactly 0; it requires ``loss="squared_hinge"``. The solution is optimal over all
-        conjunctions, but only those that can have a weight are stored. If all training values are 0 or 1, the
-        monomials over the same features are merged into one conjunction.
+        conjunctions, but only conjunctions that can have a weight are stored. If all training values are 0 or
+        1, the monomials over the same features are merged into one conjunction.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         Loss of a row that violates the margin.
     feature_map : {"kernel", "plain"}, default="kernel"
@@ -49,10 +49,10 @@ class PolySVC(PolyClassifier):
     storage : {"auto", "on_the_fly", "condensed", "split", "kernel"}, default="auto"
         How conjunctions are represented during training. The choice does not change the classifier.
 
-        - "on_the_fly" computes them whenever they are needed and keeps a dense table of weights.
+        - "on_the_fly" computes conjunctions whenever they are needed, and stores a dense table of weights.
         - "condensed" stores, for each row, the numbers of the conjunctions that occur in it.
-        - "split" computes conjunctions of frequent features only, and replaces the others by kernel values
-          between rows that share rare features. It requires 0/1 data, degree 2 or 3 and
+        - "split" computes conjunctions of frequent features only, and replaces all other conjunctions by
+          kernel values between rows that share rare features. It requires 0/1 data, degree 2 or 3 and
           ``feature_map="kernel"``.
         - "kernel" computes the kernel between all pairs of rows, 8 bytes each. It suits few rows with many
           features, and requires degree 2 or 3 and ``feature_map="kernel"``.
@@ -77,7 +77,7 @@ class PolySVC(PolyClassifier):
     random_state : int, RandomState or None, default=None
         Seed of the order in which rows are visited.
     verbose : int, default=0
-        1 prints what was chosen and how training ended; 2 adds one line per second.
+        1 prints the chosen storage and how training ended; 2 adds one line per second.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ class SampledOptions:
     sample_size: int
     fit_intercept: bool
     seed: int
-    method: str  # of computing cuts
+    method: str  # how cuts are computed: "forest" or "kernels"
     threads: int
     problem: int = 0
     problems: int = 1

@@ -27,14 +27,14 @@ from unkernel.tree.options import ExactOptions, SampledOptions
 from unkernel.tree.training_trees import NO_TREES, LocalTrees, ReusableTrees, TrainingTrees, TreeTargets
 
 _MIN_SAMPLED_EXAMPLES = 500_000  # "auto" chooses "sampled" from this number of examples on
-_MAX_KERNEL_MATRIX_BYTES = 1 << 30  # for the kernel matrix of the active examples
-_MEMORY_SHARE = 0.25  # of the free memory
+_MAX_KERNEL_MATRIX_BYTES = 1 << 30  # largest size of the kernel matrix of the active examples
+_MEMORY_SHARE = 0.25  # largest share of the free memory for this matrix
 
 
 class TreeSVC(PreparedClassifier, Learner):
     r"""Support vector classification with tree kernels, at about the speed of a linear SVM.
 
-    With :math:`\phi` the (very many) fragments of a tree that the kernel counts, the estimator solves
+    With the counts :math:`\phi` of all fragments of a tree, the estimator solves
 
     .. math:: \min_{w, b} \; \tfrac{1}{2} \|w\|^2 + C \sum_i \max(0,\, 1 - y_i (w^\top \phi(x_i) + b))
 
@@ -46,9 +46,9 @@ class TreeSVC(PreparedClassifier, Learner):
         Subset trees, complete subtrees, subset trees and words, or partial trees. See
         :class:`~unkernel.TreeKernel`.
     decay : float, default=0.4
-        Factor (lambda) by which larger fragments count less.
+        Factor (lambda) of the weight of a fragment for each of its productions.
     width_decay : float, default=0.4
-        Factor (mu) by which wider fragments count less, for ``kernel="ptk"``.
+        Factor (mu) of the weight of a fragment for each of its nodes, for ``kernel="ptk"``.
     normalize : bool, default=True
         Whether to scale the kernel so that every tree has the kernel 1 with itself.
     C : float, default=1.0
@@ -209,22 +209,22 @@ class TreeSVC(PreparedClassifier, Learner):
     # --- Learning -------------------------------------------------------------------------------------
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, **_: Any) -> LocalTrees:
-        kept: ReusableTrees | None = getattr(self, "_kept", None) if self.warm_start else None
-        forest = as_forest(X) if kept is None else kept.find_forest(X)
+        reusable: ReusableTrees | None = getattr(self, "_reusable", None) if self.warm_start else None
+        forest = as_forest(X) if reusable is None else reusable.find_forest(X)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(forest, labels)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         targets = TreeTargets.of(labels, weights, self.class_weight)
         kernel = self._make_kernel(with_trees=has_trees(forest), with_vectors=bool(forest.vectors))
-        examples = None if kept is None else kept.find_examples(forest, kernel)
+        examples = None if reusable is None else reusable.find_examples(forest, kernel)
         if examples is None:
             examples = kernel.examples(forest, indexed=True, threads=thread_count(self.n_jobs))
-        self._kept = ReusableTrees.of(X, forest, kernel, examples) if self.warm_start else None
+        self._reusable = ReusableTrees.of(X, forest, kernel, examples) if self.warm_start else None
         return LocalTrees(forest, kernel, examples, targets)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the trees kept for the next fit, which are larger than the model."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
+        """Return the state without the trees for the next fit, which are larger than the model."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_reusable"}
 
     def _train_on(self, examples: TrainingTrees, start: Any, on_progress: OnProgress | None) -> None:
         self.classes_ = examples.targets.classes
@@ -233,14 +233,14 @@ class TreeSVC(PreparedClassifier, Learner):
         train = self._train_exact if solver == "exact" else self._train_sampled
         solutions = train(examples, report)
         self.solver_ = solver
-        self._keep_solutions(examples, solutions)
+        self._finish_with_solutions(examples, solutions)
 
     def _make_kernel(self, *, with_trees: bool, with_vectors: bool) -> ExampleKernel:
         combine = self.combine
         if combine == "auto":
             if not with_trees and not with_vectors:
                 raise ValueError(NO_TREES)
-            combine = "trees" if not with_vectors else "sum" if with_trees else "vectors"
+            combine = "sum" if with_trees and with_vectors else "trees" if with_trees else "vectors"
         if combine != "trees" and not with_vectors:
             raise ValueError(f"combine={combine!r} needs vectors, and the examples have none")
         if combine != "vectors" and not with_trees:
@@ -264,14 +264,15 @@ class TreeSVC(PreparedClassifier, Learner):
 
     def _train_exact(self, trees: TrainingTrees, on_progress: OnProgress) -> list[dict[str, Any]]:
         free = available_bytes()
+        memory = _MAX_KERNEL_MATRIX_BYTES
+        if free:
+            memory = int(min(memory, free * _MEMORY_SHARE))
         options = ExactOptions(
             imbalance=float(self.imbalance),
             tolerance=float(self.tol),
             max_rounds=int(self.max_iter),
             fit_intercept=bool(self.fit_intercept),
-            memory=int(
-                min(_MAX_KERNEL_MATRIX_BYTES, free * _MEMORY_SHARE if free else _MAX_KERNEL_MATRIX_BYTES)
-            ),
+            memory=memory,
             threads=thread_count(self.n_jobs),
         )
         return trees.train_exact(options, float(self.C), on_progress)
@@ -297,12 +298,12 @@ class TreeSVC(PreparedClassifier, Learner):
             for problem, positive in enumerate(positives)
         ]
 
-    def _keep_solutions(self, trees: TrainingTrees, solutions: list[dict[str, Any]]) -> None:
+    def _finish_with_solutions(self, trees: TrainingTrees, solutions: list[dict[str, Any]]) -> None:
         coefficients = np.column_stack([np.asarray(solution["coefficients"]) for solution in solutions])
         support = np.flatnonzero((coefficients != 0).any(axis=1))
         self.n_support_ = len(support)
 
-        def model(origin: dict[str, Any]) -> TreeModel:
+        def make_model(origin: dict[str, Any]) -> TreeModel:
             return TreeModel(
                 kernel=trees.kernel,
                 support=trees.select(support),
@@ -323,7 +324,7 @@ class TreeSVC(PreparedClassifier, Learner):
             for solution in solutions
         ]
         about = f"solver={self.solver_}, {len(trees)} trees, {self.n_support_} of them in the model; "
-        self._finish_fit(outcomes, model, facts={"solver": self.solver_}, about=about)
+        self._finish_fit(outcomes, make_model, facts={"solver": self.solver_}, about=about)
 
     def _describe_shortfall(self) -> str:
         rounds = f"{self.n_iter_} rounds"
@@ -345,7 +346,8 @@ class TreeSVC(PreparedClassifier, Learner):
     def _restore(self, model: Any) -> None:
         super()._restore(model)
         self.n_support_ = model.n_support
-        if isinstance(solver := model.origin.get("solver"), str):
+        solver = model.origin.get("solver")
+        if isinstance(solver, str):
             self.solver_ = solver
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Training trees for the solvers, and trees that are kept between fits."""
+"""Prepare training trees for the solvers, and reuse them in the next fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_TREES = "no example has a tree"
 
 @dataclass(frozen=True, eq=False)
 class TreeTargets:
-    """Class and weight of each example, and the positive class of each problem."""
+    """The class and the weight of each example, and the positive class of each problem."""
 
     classes: NDArray[Any]
     codes: NDArray[np.int32]
@@ -30,17 +30,17 @@ class TreeTargets:
 
     @staticmethod
     def of(labels: NDArray[Any], weights: NDArray[np.float64] | None, class_weight: Any) -> TreeTargets:
-        """Check labels and weights of examples, and find the problems in them."""
+        """Check the labels of examples, and derive their weights and the problems."""
         check_classification_targets(labels)
         classes, codes = encode_classes(labels, weights, "TreeSVC")
         factors = np.array(compute_class_weights(class_weight, classes, codes, weights))
         importance = factors[codes] * (1.0 if weights is None else weights)
-        positives = [1] if len(classes) == 2 else list(range(len(classes)))  # each against all others
+        positives = [1] if len(classes) == 2 else list(range(len(classes)))  # one problem per class
         return TreeTargets(classes, codes, importance, positives)
 
 
 class TrainingTrees(Protocol):
-    """Training examples in the form of the solvers, held by this machine or by a cluster."""
+    """Training examples in the form of the solvers, on this machine or on a cluster."""
 
     @property
     def targets(self) -> TreeTargets: ...
@@ -51,15 +51,15 @@ class TrainingTrees(Protocol):
     def __len__(self) -> int: ...
 
     def train_exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
-        """Solve all problems exactly; return the result of the core's ``train_exact_trees``."""
+        """Solve all problems exactly; return the results of ``train_exact_trees`` of the core."""
 
     def train_sampled(
         self, options: SampledOptions, positive: int, on_progress: OnProgress
     ) -> dict[str, Any]:
-        """Solve one problem by sampled cuts; return the result of the core's ``train_sampled_trees``."""
+        """Solve one problem by sampled cuts; return the result of ``train_sampled_trees`` of the core."""
 
     def select(self, places: NDArray[Any]) -> Forest:
-        """Return some of the examples as a forest."""
+        """Return the examples at these indices as a forest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +75,8 @@ class LocalTrees:
         return len(self.forest)
 
     def train_exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
-        """Solve all problems at once."""
-        trained = train_exact_trees(
+        """Solve all problems jointly."""
+        solutions = train_exact_trees(
             options,
             kernel=self.kernel.core(),
             set=self.examples,
@@ -85,7 +85,7 @@ class LocalTrees:
             positives=self.targets.positives,
             on_progress=on_progress,
         )
-        return [dict(one) for one in trained]
+        return [dict(solution) for solution in solutions]
 
     def train_sampled(
         self, options: SampledOptions, positive: int, on_progress: OnProgress
@@ -104,7 +104,7 @@ class LocalTrees:
         )
 
     def select(self, places: NDArray[Any]) -> Forest:
-        """Return some of the examples as a forest."""
+        """Return the examples at these indices as a forest."""
         return self.forest[places].compact()
 
 
@@ -115,10 +115,10 @@ class ReusableTrees:
     Attributes
     ----------
     source : list of str or Forest
-        Argument of ``fit``; lists are copied, because they may change. Trees of other types may change too
-        and are not kept.
+        Argument of ``fit``, a copy if it was a list, because the caller may change lists. Trees of other
+        types may change, too, and are not reused.
     count : int
-        Number of examples in the fit; a forest that was extended since then has more.
+        Number of examples in the fit. A forest that the caller has extended has more examples.
     """
 
     source: list[str] | Forest
@@ -129,21 +129,21 @@ class ReusableTrees:
 
     @staticmethod
     def of(X: Any, forest: Forest, kernel: ExampleKernel, examples: ExampleSet) -> ReusableTrees | None:
-        """Keep the examples of a fit on X; return None if X may change unnoticed."""
+        """Return the examples of a fit on X for reuse; None if changes of X could not be detected."""
         if isinstance(X, Forest) or _is_list_of_text(X):
             source = X if isinstance(X, Forest) else list(X)
             return ReusableTrees(source, len(forest), forest, kernel, examples)
         return None
 
     def find_forest(self, X: Any) -> Forest:
-        """Return the forest of X: the kept one if X is the same as before."""
-        same = X is self.source or (_is_list_of_text(X) and list(X) == self.source)
-        return self.forest if same else as_forest(X)
+        """Return the forest of X: that of the last fit if X has not changed."""
+        is_unchanged = X is self.source or (_is_list_of_text(X) and list(X) == self.source)
+        return self.forest if is_unchanged else as_forest(X)
 
     def find_examples(self, forest: Forest, kernel: ExampleKernel) -> ExampleSet | None:
-        """Return the kept examples if forest and kernel are the same, else None."""
-        same = forest is self.forest and len(forest) == self.count and kernel == self.kernel
-        return self.examples if same else None
+        """Return the examples of the last fit if the forest and the kernel have not changed, else None."""
+        is_unchanged = forest is self.forest and len(forest) == self.count and kernel == self.kernel
+        return self.examples if is_unchanged else None
 
 
 def _is_list_of_text(X: Any) -> bool:

@@ -22,9 +22,9 @@ from unkernel.distributed.cutplane.risks import GroupRisk, PairRisk, SeparableRi
 from unkernel.distributed.cutplane.round_tasks import (
     Problem,
     Round,
-    cut_at_step,
-    look_ahead,
+    compute_cut_at_step,
     restore_scores,
+    tabulate_losses,
 )
 
 pytestmark = pytest.mark.hostile
@@ -158,23 +158,26 @@ def test_repeated_tasks_do_not_change_results(data: Any) -> None:
     for part, repeats in ((steady, 1), (shaken, 2)):
         for now, weights in zip(rounds, (first, second), strict=True):
             for _ in range(repeats):
-                answer(part, look_ahead, now, weights)
-                answer(part, cut_at_step, now, 0.5)
-    expected = answer(steady, look_ahead, rounds[1], second), answer(steady, cut_at_step, rounds[1], 0.3)
-    np.testing.assert_array_equal(answer(shaken, look_ahead, rounds[1], second), expected[0])
-    np.testing.assert_allclose(answer(shaken, cut_at_step, rounds[1], 0.3), expected[1], atol=1e-9)
+                answer(part, tabulate_losses, now, weights)
+                answer(part, compute_cut_at_step, now, 0.5)
+    expected = (
+        answer(steady, tabulate_losses, rounds[1], second),
+        answer(steady, compute_cut_at_step, rounds[1], 0.3),
+    )
+    np.testing.assert_array_equal(answer(shaken, tabulate_losses, rounds[1], second), expected[0])
+    np.testing.assert_allclose(answer(shaken, compute_cut_at_step, rounds[1], 0.3), expected[1], atol=1e-9)
 
-    assert look_ahead(lost, rounds[1], second).unprepared == (0,)
-    assert cut_at_step(lost, rounds[1], 0.3).unprepared == (0,)
+    assert tabulate_losses(lost, rounds[1], second).unprepared == (0,)
+    assert compute_cut_at_step(lost, rounds[1], 0.3).unprepared == (0,)
     here = pack_vector(0.25 * first.unpack())
     restore_scores(lost, rounds[1], here, second)
-    np.testing.assert_allclose(answer(lost, look_ahead, rounds[1], second), expected[0], atol=1e-8)
-    np.testing.assert_allclose(answer(lost, cut_at_step, rounds[1], 0.3), expected[1], atol=1e-9)
+    np.testing.assert_allclose(answer(lost, tabulate_losses, rounds[1], second), expected[0], atol=1e-8)
+    np.testing.assert_allclose(answer(lost, compute_cut_at_step, rounds[1], 0.3), expected[1], atol=1e-9)
     # A late task of the previous round gets no answer, rather than a wrong one.
-    assert look_ahead(lost, Round(problem, 2, 0.25), second).unprepared == ()
-    assert cut_at_step(lost, rounds[0], 0.3).unprepared == (0,)
+    assert tabulate_losses(lost, Round(problem, 2, 0.25), second).unprepared == ()
+    assert compute_cut_at_step(lost, rounds[0], 0.3).unprepared == (0,)
     other = Problem("q", problem.classes, 0, np.ones(2), squared=True)
-    assert cut_at_step(lost, Round(other, 2, 0.25), 0.3).unprepared == (0,)
+    assert compute_cut_at_step(lost, Round(other, 2, 0.25), 0.3).unprepared == (0,)
 
 
 INTERRUPTED = """

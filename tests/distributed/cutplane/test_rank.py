@@ -105,14 +105,14 @@ def test_grids_become_wider_and_finer(
     monkeypatch.setattr(risks, "_MAX_FIRST_CELLS", 2)
     monkeypatch.setattr(risks, "_MIN_LEVELS", 1)
     seen: set[tuple[int, int]] = set()
-    grid_at = risks.PairRisk._grid_at
+    grid_at = risks.PairRisk._make_grid
 
     def noting(self: Any, step: float) -> Any:
         grid = grid_at(self, step)
         seen.add((grid.cells, grid.levels))
         return grid
 
-    monkeypatch.setattr(risks.PairRisk, "_grid_at", noting)
+    monkeypatch.setattr(risks.PairRisk, "_make_grid", noting)
     ours = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks)
     assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks))
     assert max(cells for cells, _ in seen) > 2

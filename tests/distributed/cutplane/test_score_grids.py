@@ -13,7 +13,7 @@ from reference import cutting_planes as pairs_twin
 from reference import score_grids as twin
 from unkernel._core import RowsOnGrid
 from unkernel.cutplane.rankings import weigh_rank_pairs
-from unkernel.distributed.cutplane.score_grids import Grid, coarsen_counts, risk_on_grid
+from unkernel.distributed.cutplane.score_grids import Grid, coarsen_counts, compute_grid_risk
 
 RANKS = 3
 
@@ -67,7 +67,7 @@ def test_the_risk_on_edges_is_that_of_all_pairs_of_edges(seed: int) -> None:
     generator = np.random.default_rng(seed)
     counts = generator.choice([0.0, 0.5, 1.0, 3.0], (RANKS, grid.size))
     weights = np.tri(RANKS, k=-1) * generator.choice([0.0, 1.0, 2.0], (RANKS, RANKS))
-    found = risk_on_grid(grid, counts, weights)
+    found = compute_grid_risk(grid, counts, weights)
     value, offset, coefficients = twin.risk(twin.edges_of(0.0, 1.0, 2, 2), counts, weights)
     assert found.value == pytest.approx(value, abs=1e-9)
     assert found.offset == pytest.approx(offset, abs=1e-9)
@@ -75,7 +75,7 @@ def test_the_risk_on_edges_is_that_of_all_pairs_of_edges(seed: int) -> None:
     np.testing.assert_allclose(found.coefficients[with_rows], coefficients[with_rows], atol=1e-9)
     changes = np.where(with_rows, generator.normal(size=counts.shape), 0.0)
     assert found.slope(changes) == pytest.approx(-np.sum(coefficients * changes), abs=1e-9)
-    coarse = risk_on_grid(grid.coarser(), coarsen_counts(counts), weights)
+    coarse = compute_grid_risk(grid.coarser(), coarsen_counts(counts), weights)
     assert coarse.value >= found.value - 1e-9
 
 
@@ -94,7 +94,7 @@ def test_the_value_and_the_cut_bound_the_risk(seed: int, rows: int, cells: int) 
     counted = RowsOnGrid(ranks, rank_count=RANKS, weights=weights)
     outside, counts, _ = counted.count(here, there, step=step, grid=grid, threads=1)
     assert outside == 0
-    found = risk_on_grid(grid, counts.reshape(RANKS, -1), scaled)
+    found = compute_grid_risk(grid, counts.reshape(RANKS, -1), scaled)
     table = found.coefficients.ravel()
     c = counted.interpolate(here, there, step=step, grid=grid, table=table, threads=1)
     scores = at_step(here, there, step)

@@ -144,7 +144,7 @@ def test_a_search_finds_the_strongest_of_all(given: Any, l2: float) -> None:
     solver = case.solver
     now = solver._add_keys(solver._start(), case.keys[1:4])
     now.weights[:] = np.random.default_rng(1).normal(size=now.weights.shape)
-    point = solver._point(now)
+    point = solver._make_point(now)
     found = solver._search(now, point, case.shards.judge(point)[1])
     all_weights = np.zeros((len(now.weights), len(case.keys)))
     all_weights[:, now.keys.astype(int)] = now.weights
@@ -164,7 +164,7 @@ def test_a_search_finds_the_strongest_of_all(given: Any, l2: float) -> None:
 def test_a_proposal_lowers_the_objective_of_all_rows(given: Any) -> None:
     case = Case(*given)
     now = case.solver._add_keys(case.solver._start(), case.keys[: min(9, len(case.keys))])
-    state = case.solver._evaluate(now, case.solver._point(now))
+    state = case.solver._evaluate(now, case.solver._make_point(now))
     mean, _ = case.shards.propose(state.point, state.gradients, state.curvatures, 1.0, np.ones(1))
     assert mean.any()
     step = 0.1 * mean.reshape(now.weights.shape)

@@ -331,10 +331,10 @@ def test_the_examples_of_a_sample_inside_the_margin() -> None:
     sample = SampleShare(
         np.array([4, 4, 4, 1, 2, 7, 7], np.int32), np.array([1, 1, 1, 1, -1, -1, -1], np.int8), 0.5, 0.1
     )
-    own = sample.inside_margin(np.array([0.4, 0.4, 0.4, 0.6, -2.0, 0.0, 0.0]))
+    own = sample.select_inside_margin(np.array([0.4, 0.4, 0.4, 0.6, -2.0, 0.0, 0.0]))
     assert own.places.tolist() == [4, 7]
     assert own.coefficients.tolist() == [0.1 + 0.1 + 0.1, -0.1 - 0.1]
-    assert len(sample.inside_margin(np.array([1.0, 1.0, 1.0, 1.0, -2.0, -2.0, -2.0])).places) == 0
+    assert len(sample.select_inside_margin(np.array([1.0, 1.0, 1.0, 1.0, -2.0, -2.0, -2.0])).places) == 0
 
 
 def test_examples_are_numbered_as_they_were_given() -> None:
@@ -343,7 +343,7 @@ def test_examples_are_numbered_as_they_were_given() -> None:
 
     places = ExamplePlaces([[seen(1, 3), seen(4, 2)], [seen(0, 2), seen(2, 0), seen(3, 1)]])
     assert places.examples == 8
-    (first, in_first), (second, in_second) = places.by_part(np.arange(8))
+    (first, in_first), (second, in_second) = places.group_by_part(np.arange(8))
     assert first.tolist() == [2, 3, 4, 6, 7]
     assert in_first.tolist() == [0, 1, 2, 3, 4]
     assert second.tolist() == [0, 1, 5]

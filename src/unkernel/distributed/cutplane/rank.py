@@ -11,7 +11,7 @@ from dask.distributed import Client
 
 from unkernel.cutplane import RankSVM
 from unkernel.cutplane.rankings import check_numbers, encode_ranking, weigh_rank_pairs
-from unkernel.cutplane.solver_run import Solution, pair_accuracy
+from unkernel.cutplane.solver_run import Solution, compute_pair_accuracy
 from unkernel.distributed.base import OnCluster, cluster_constraints
 from unkernel.distributed.cluster.coordinator import Cluster
 from unkernel.distributed.cluster.gathered_blocks import merge_labels
@@ -130,7 +130,7 @@ class DaskRankSVM(OnCluster, RankSVM):
         cluster = self._pack_parts(gather_groups(gathered) if has_groups else gathered, 0.0)
         del gathered  # frees the blocks, which are packed now
         minimiser = ClusterMinimiser(cluster, rows)
-        accuracy = pair_accuracy(self.tol)
+        accuracy = compute_pair_accuracy(self.tol)
         if has_groups:
             scale = compute_pair_scale(cluster, self.pair_weight)
             return minimiser, GroupedRows("", self.pair_weight, scale, accuracy)

@@ -12,8 +12,14 @@ from numpy.typing import NDArray
 
 from unkernel.cutplane import CuttingPlaneSVC
 from unkernel.cutplane.rankings import weigh_rank_pairs
-from unkernel.cutplane.solver_run import Solution, SolverOptions, TrainingRows, pair_accuracy, solve_by_cuts
-from unkernel.cutplane.svc import ProblemStart, follow_start
+from unkernel.cutplane.solver_run import (
+    Solution,
+    SolverOptions,
+    TrainingRows,
+    compute_pair_accuracy,
+    solve_by_cuts,
+)
+from unkernel.cutplane.svc import ProblemStart, make_next_start
 from unkernel.distributed.base import ClassifierOnCluster, OnCluster, cluster_constraints
 from unkernel.distributed.cluster.coordinator import Cluster
 from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks
@@ -123,8 +129,8 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
             codes = np.searchsorted(self.classes_, labels).astype(np.int32)
             solutions, shifts = self._solve_problems(minimiser, options, codes, None, start)
         self._record_traffic(cluster)
-        self._keep_solutions(rows, solutions, shifts)
-        return follow_start(start, solutions)
+        self._finish_with_solutions(rows, solutions, shifts)
+        return make_next_start(start, solutions)
 
     def _survey_labels(self, gathered: GatheredBlocks, from_files: bool) -> _Classes:
         """Find the classes, their factors of C, and the weights of their rows."""
@@ -173,7 +179,8 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
         ranks = (np.arange(len(self.classes_)) == _get_positive_class(place)).astype(np.int32)
         totals = np.array([classes.totals[ranks == rank].sum() for rank in (0, 1)])
         pair_weights = weigh_rank_pairs(np.arange(2), totals, totals.astype(np.int64), None)
-        return RankedRows(uuid.uuid4().hex, self.classes_, ranks, pair_weights, pair_accuracy(self.tol))
+        accuracy = compute_pair_accuracy(self.tol)
+        return RankedRows(uuid.uuid4().hex, self.classes_, ranks, pair_weights, accuracy)
 
     def _find_shifts(self, cluster: Cluster, classes: _Classes, solutions: list[Solution]) -> list[float]:
         """Return offsets with which as many scores are positive as rows of the positive class."""
