@@ -101,7 +101,7 @@ def names(format: str | None = None) -> list[str]:
 
     See Also
     --------
-    describe : Describe one of them.
+    describe : Describe a data set.
 
     Examples
     --------

@@ -100,7 +100,7 @@ class Learner(Reportable, Estimator):
     # --- Training -------------------------------------------------------------------------------------
 
     def _choose_reporter(self, on_progress: OnProgress | None, unit: str) -> OnProgress:
-        """Return the callback of the solver: that of the caller, or one that prints."""
+        """Return the callback of the caller or, without one, a callback that prints progress."""
         return on_progress or ProgressPrinter(type(self).__name__, self.verbose, unit).on_progress
 
     def _finish_fit(

@@ -217,7 +217,7 @@ def explain_decision(
     order = _sort_by_difference(pair)
     listed = order if top is None else order[:top]
     columns = [sorted(c for c in contributions.columns[index].tolist() if c >= 0) for index in listed]
-    rest = pair.sum(axis=0) - pair[listed].sum(axis=0)
+    unlisted = pair.sum(axis=0) - pair[listed].sum(axis=0)
     return ExplainedDecision(
         sentence=decision.sentence,
         kind=decision.kind,
@@ -233,7 +233,7 @@ def explain_decision(
             for features, index in zip(columns, listed, strict=True)
         ],
         intercept=Evidence((), float(intercept[chosen]), 0.0 if second is None else float(intercept[second])),
-        rest=Evidence((), *rest.tolist()),
+        rest=Evidence((), *unlisted.tolist()),
         n_conjunctions=len(order),
     )
 

@@ -194,7 +194,7 @@ class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
         raise NotImplementedError
 
     def _measure(self, corpus: Any, report: Reporter) -> None:
-        """Set ``dev_result_`` to the result on development sentences; None if there are none."""
+        """Set ``dev_result_`` to the result on development sentences, or to None without such sentences."""
         self.dev_result_ = None if corpus is None else self.evaluate(corpus)
         if corpus is not None:
             report(f"on {corpus.name}: {self.dev_result_}")

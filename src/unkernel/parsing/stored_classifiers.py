@@ -21,6 +21,7 @@ from unkernel.models import container
 Arrays = dict[str, NDArray[Any]]
 _PARTS = "parts"
 _WEIGHTS = "weights"
+# The nonzero weights: their columns and values, and the number of nonzero weights of each key.
 _PLACES, _VALUES, _COUNTS = "weights.places", "weights.values", "weights.counts"
 _UNIT = "weights.unit"
 _KEYS, _STEPS, _LONG_STEPS = "keys", "keys.steps", "keys.long_steps"
@@ -96,13 +97,13 @@ def _pack(arrays: Arrays) -> Arrays:
     weights, unit = quantized
     others = {key: array for key, array in arrays.items() if key not in (_WEIGHTS, _KEYS)}
     others |= _pack_keys(arrays[_KEYS]) | {_UNIT: np.array([unit])}
-    rows, places = np.nonzero(weights)
-    if len(weights) * 2 + len(places) * 4 > weights.nbytes:
+    rows, columns = np.nonzero(weights)
+    if len(weights) * 2 + len(columns) * 4 > weights.nbytes:
         return others | {_VALUES: weights.reshape(-1)}
     return others | {
         _COUNTS: np.bincount(rows, minlength=len(weights)).astype("<u2"),
-        _PLACES: places.astype("<u2"),
-        _VALUES: weights[rows, places],
+        _PLACES: columns.astype("<u2"),
+        _VALUES: weights[rows, columns],
     }
 
 
@@ -154,11 +155,11 @@ def _find_nonzero_indices(
 ) -> NDArray[np.int64]:
     """Return the index of each stored value among the weights of all keys."""
     counts = container.read_array(file, arrays, _COUNTS, [np.dtype("<u2")], 1)
-    places = container.read_array(file, arrays, _PLACES, [np.dtype("<u2")], 1)
-    is_valid = len(counts) == keys and len(places) == values == counts.sum(dtype=np.int64)
-    if not is_valid or not (places < scores).all():
+    columns = container.read_array(file, arrays, _PLACES, [np.dtype("<u2")], 1)
+    is_valid = len(counts) == keys and len(columns) == values == counts.sum(dtype=np.int64)
+    if not is_valid or not (columns < scores).all():
         raise _new_damage_error(file)
-    indices: NDArray[np.int64] = np.repeat(np.arange(keys, dtype=np.int64) * scores, counts) + places
+    indices: NDArray[np.int64] = np.repeat(np.arange(keys, dtype=np.int64) * scores, counts) + columns
     return indices
 
 

@@ -56,9 +56,9 @@ class PolySVC(PolyClassifier):
           ``feature_map="kernel"``.
         - "kernel" computes the kernel between all pairs of rows, 8 bytes each. It suits few rows with many
           features, and requires degree 2 or 3 and ``feature_map="kernel"``.
-        - "auto" chooses "on_the_fly" or "condensed" where one of them fits into memory, "split" where neither
-          does or where it needs much less, and "kernel" for up to 4096 rows that are not 0/1 and have more
-          than four times as many conjunctions as there are rows.
+        - "auto" chooses "on_the_fly" or "condensed" if one of them fits into memory, "split" if neither fits
+          or if "split" needs much less memory, and "kernel" for up to 4096 rows that are not 0/1 and have
+          more than four times as many conjunctions as there are rows.
 
         "split" and "kernel" give a model of support vectors, see :meth:`to_model`. ``penalty="l1"`` ignores
         this parameter.

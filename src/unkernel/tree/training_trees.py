@@ -136,7 +136,7 @@ class ReusableTrees:
         return None
 
     def find_forest(self, X: Any) -> Forest:
-        """Return the forest of X: that of the last fit if X has not changed."""
+        """Return the forest of X; if X has not changed, the forest of the last fit."""
         is_unchanged = X is self.source or (_is_list_of_text(X) and list(X) == self.source)
         return self.forest if is_unchanged else as_forest(X)
 

@@ -47,9 +47,9 @@ def from_ast(node: ast.AST) -> Preorder:
     - Names, and all other text and numbers, become ``(field: value)``. The colon distinguishes the field
       ``arg:`` from the class ``arg``. A fragment can omit the name itself: ``(Attribute (Name id:) attr:)``
       is any attribute of any variable.
-    - A list becomes a node ``(field: item ...)``, unless it is empty. So two functions share a production
-      whatever their number of statements, and an ``else`` is not a longer ``if``. A missing item is ``-``,
-      such as the key in ``{**more}``.
+    - A list becomes a node ``(field: item ...)``, unless it is empty. So two functions with
+      different numbers of statements share a production, and an ``else`` is not a longer ``if``. A missing
+      item is ``-``, such as the key in ``{**more}``.
     - Any other child is directly below its node. Children whose role would be ambiguous have a separate node:
       the ``lower:``, ``upper:`` and ``step:`` of a slice, the ``vararg:`` and ``kwarg:`` of a function,
       the ``bound:`` and ``default_value:`` of a type parameter.

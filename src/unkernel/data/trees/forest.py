@@ -40,8 +40,8 @@ class Vectors:
     matrix: CsrRows
     present: NDArray[np.bool_]
 
-    def __getitem__(self, places: Any) -> Vectors:
-        return Vectors(self.matrix[places], self.present[places])
+    def __getitem__(self, selection: Any) -> Vectors:
+        return Vectors(self.matrix[selection], self.present[selection])
 
 
 class Forest:
@@ -345,17 +345,17 @@ class Forest:
                 roots[index] = self._add_one(tree, first + index)
         return roots
 
-    def _add_one(self, tree: Any, place: int) -> int:
+    def _add_one(self, tree: Any, index: int) -> int:
         if isinstance(tree, str):
-            return int(np.asarray(self._table.add_brackets([str(tree)], place))[0])
+            return int(np.asarray(self._table.add_brackets([str(tree)], index))[0])
         if isinstance(tree, TreeExample):
             if tree.forest.vectors or len(tree.forest.trees) != 1:
                 raise ValueError(
-                    f"trees[{place}] has several trees, or vectors, which would be lost; select examples of "
+                    f"trees[{index}] has several trees, or vectors, which would be lost; select examples of "
                     "its forest instead: forest[[0, 3]]"
                 )
             return int(np.asarray(self._table.absorb(tree.forest.table, tree.roots()))[0])
-        preorder = _as_preorder(tree, place)
+        preorder = _as_preorder(tree, index)
         return int(self._table.add_preorder(preorder.labels, preorder.arities))
 
 
@@ -473,7 +473,7 @@ def _check_other_names(kind: str, names: list[str], other_names: list[str]) -> N
         )
 
 
-def _as_preorder(tree: Any, place: int) -> Preorder:
+def _as_preorder(tree: Any, index: int) -> Preorder:
     if isinstance(tree, Preorder):
         return tree
     if isinstance(tree, ast.AST):
@@ -483,7 +483,7 @@ def _as_preorder(tree: Any, place: int) -> Preorder:
     if hasattr(tree, "label") and hasattr(tree, "__iter__"):
         return from_nltk(tree)
     raise TypeError(
-        f"trees[{place}] is of type {type(tree).__name__}; expected a string in brackets, an nltk.Tree, an "
+        f"trees[{index}] is of type {type(tree).__name__}; expected a string in brackets, an nltk.Tree, an "
         "ast node, a CoNLL-U sentence, or an example of a Forest"
     )
 

@@ -1,4 +1,4 @@
-"""Trees of the Natural Language Toolkit, which is not imported: any object with the interface of ``Tree``."""
+"""Convert trees of NLTK, and other objects with the interface of ``nltk.Tree``, without importing NLTK."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _expand(node: NltkTree | str) -> tuple[str, list[Any]]:
     """Return the label and the children of a node."""
     if isinstance(node, str):
         return node, []
-    label = _label(node)
+    label = _get_label(node)
     return label, [_check_child(child, label) for child in node]
 
 
@@ -63,7 +63,7 @@ def _is_tree(node: Any) -> bool:
     return callable(getattr(node, "label", None)) and hasattr(node, "__iter__")
 
 
-def _label(node: NltkTree) -> str:
+def _get_label(node: NltkTree) -> str:
     label = node.label()
     if not isinstance(label, str):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Trees as two lists, the form in which adapters pass a tree to the core."""
+"""Trees as lists of labels and arities, the form in which the core reads trees from other libraries."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def list_nodes(root: Any, expand: Callable[[Any], tuple[str, Sequence[Any]]]) ->
     """
     labels: list[str] = []
     arities: list[int] = []
-    waiting: list[Any] = [root]
-    ancestors: set[int] = set()  # of the current node, by id
-    while waiting:
-        node = waiting.pop()
+    stack: list[Any] = [root]
+    ancestors: set[int] = set()  # ids of the ancestors of the current node
+    while stack:
+        node = stack.pop()
         if isinstance(node, _SubtreeEnd):
             ancestors.discard(id(node.node))
             continue
@@ -53,8 +53,8 @@ def list_nodes(root: Any, expand: Callable[[Any], tuple[str, Sequence[Any]]]) ->
             if id(node) in ancestors:
                 raise ValueError(f"the tree contains itself, below a node {label!r}")
             ancestors.add(id(node))
-            waiting.append(_SubtreeEnd(node))
+            stack.append(_SubtreeEnd(node))
         labels.append(label)
         arities.append(len(children))
-        waiting.extend(reversed(children))
+        stack.extend(reversed(children))
     return Preorder(labels, arities)

@@ -57,7 +57,7 @@ class TreeData:
     qid: NDArray[np.int64] | None
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield X and y, always these two."""
+        """Yield X and y, but not the query numbers."""
         return iter((self.X, self.y))
 
 
@@ -67,7 +67,8 @@ def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> 
     Parameters
     ----------
     source : path or file object
-        Plain text, or text compressed by gzip, xz, bzip2 or Zstandard; the contents decide, not the name.
+        Plain text, or text compressed by gzip, xz, bzip2 or Zstandard; the
+        content determines the compression, not the name.
     format : {"auto", "brackets", "lines", "conllu"}, default="auto"
         Format of the file.
 
@@ -77,7 +78,7 @@ def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> 
         - "conllu": dependency trees; no labels.
         - "auto" decides by the file name, then by the first character.
     shape : {"grct", "lct", "loct"}, default="grct"
-        How to turn a dependency tree into a tree for kernels.
+        Shape of the trees that are made from dependency trees.
 
     Returns
     -------
@@ -130,85 +131,95 @@ def _read_first_text(name: str, blocks: Iterator[bytes]) -> bytes:
 
 
 def _read_lines(name: str, first: bytes, blocks: Iterator[bytes]) -> TreeData:
-    forest, found = read_example_lines(name, chain([first], blocks))
+    forest, results = read_example_lines(name, chain([first], blocks))
     if not len(forest):
         raise FormatError(name, 0, 0, "the file has no examples")
-    if not found["tree_channels"] and not found["vector_channels"]:
+    if not results["tree_channels"] and not results["vector_channels"]:
         raise FormatError(name, 0, 0, "the file has labels only: trees stand between |BT| and |ET|")
-    queries = found["queries"] if len(found["queries"]) else None
-    return TreeData(forest, convert_labels(found["label_names"])[found["labels"]], queries)
+    queries = results["queries"] if len(results["queries"]) else None
+    return TreeData(forest, convert_labels(results["label_names"])[results["labels"]], queries)
 
 
 def read_example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict[str, Any]]:
-    """Read examples from blocks of lines; return the forest and the native reader's other results."""
+    """Read examples from blocks of lines; return the forest, and all results of the native reader."""
     table = SubtreeTable()
     lines = TreeLines(name, table)
     for block in blocks:
         lines.feed(block)
     lines.finish()
-    found: dict[str, Any] = dict(lines.take())
-    trees = {channel: _collect_roots(found, number) for number, channel in enumerate(found["tree_channels"])}
-    if not trees and not found["vector_channels"]:
-        trees = {"0": _collect_roots(found, 0)}  # one example per line
-    vectors = {
-        channel: _collect_vectors(name, found, number)
-        for number, channel in enumerate(found["vector_channels"])
+    results: dict[str, Any] = dict(lines.take())
+    trees = {
+        channel: _collect_roots(results, number) for number, channel in enumerate(results["tree_channels"])
     }
-    return Forest._of(table, trees, vectors, list(found["features"]) or None), found
+    if not trees and not results["vector_channels"]:
+        trees = {"0": _collect_roots(results, 0)}  # one example per line
+    vectors = {
+        channel: _collect_vectors(name, results, number)
+        for number, channel in enumerate(results["vector_channels"])
+    }
+    return Forest._of(table, trees, vectors, list(results["features"]) or None), results
 
 
 def convert_labels(names: list[str]) -> NDArray[Any]:
-    """Return labels as integers or numbers if all are, else as text."""
+    """Return labels as integers or floats if all of them are such numbers, otherwise as text."""
     if not all(_NUMBER.fullmatch(name) for name in names):
         return np.array(names)
     numbers = np.array([float(name) for name in names])
     if not (np.abs(numbers) < _LARGEST_EXACT_INTEGER).all():
         return np.array(names)
-    whole = numbers.astype(np.int64)
-    return whole if np.array_equal(whole, numbers) else numbers
+    integers = numbers.astype(np.int64)
+    return integers if np.array_equal(integers, numbers) else numbers
 
 
 def _find_examples(ends: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return the example of each item, from the ends of the examples' lists."""
+    """Return the example of each item, given the ends of the lists of items of the examples."""
     return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
 
-def _collect_roots(found: dict[str, Any], channel: int) -> NDArray[np.int32]:
-    examples = len(found["labels"])
+def _collect_roots(results: dict[str, Any], channel: int) -> NDArray[np.int32]:
+    examples = len(results["labels"])
     roots = np.full(examples, -1, np.int32)
-    own = found["tree_channel"] == channel
-    roots[_find_examples(found["tree_ends"])[own]] = found["roots"][own]
+    is_in_channel = results["tree_channel"] == channel
+    roots[_find_examples(results["tree_ends"])[is_in_channel]] = results["roots"][is_in_channel]
     return roots
 
 
-def _collect_vectors(name: str, found: dict[str, Any], channel: int) -> Vectors:
-    examples = len(found["labels"])
-    named = bool(found["features"])
-    own = found["vector_channel"] == channel
-    owner = _find_examples(found["vector_ends"])
+def _collect_vectors(name: str, results: dict[str, Any], channel: int) -> Vectors:
+    examples = len(results["labels"])
+    has_names = bool(results["features"])
+    is_in_channel = results["vector_channel"] == channel
+    example_of_vector = _find_examples(results["vector_ends"])
     present = np.zeros(examples, bool)
-    present[owner[own]] = True
-    entry_vector = _find_examples(found["entry_ends"])
-    entries = own[entry_vector] if len(own) else np.zeros(0, bool)
-    indices = found["indices"] - (0 if named else 1)
-    width = len(found["features"]) if named else int(indices.max(initial=-1)) + 1
-    matrix = _sum_repeats(
-        owner[entry_vector[entries]], indices[entries], found["values"][entries], examples, width
+    present[example_of_vector[is_in_channel]] = True
+    entry_vector = _find_examples(results["entry_ends"])
+    is_chosen_entry = is_in_channel[entry_vector] if len(is_in_channel) else np.zeros(0, bool)
+    indices = results["indices"] - (0 if has_names else 1)
+    width = len(results["features"]) if has_names else int(indices.max(initial=-1)) + 1
+    matrix = _sum_repeated_entries(
+        example_of_vector[entry_vector[is_chosen_entry]],
+        indices[is_chosen_entry],
+        results["values"][is_chosen_entry],
+        examples,
+        width,
     )
     if not np.isfinite(matrix.data).all():
         raise FormatError(name, 0, 0, "the values of a repeated feature add up to infinity")
     return Vectors(matrix, present)
 
 
-def _sum_repeats(
-    owner: NDArray[Any], columns: NDArray[Any], values: NDArray[np.float64], examples: int, width: int
+def _sum_repeated_entries(
+    example_of_entry: NDArray[Any],
+    columns: NDArray[Any],
+    values: NDArray[np.float64],
+    examples: int,
+    width: int,
 ) -> CsrRows:
     """Return rows made of entries in any order; add up values of the same row and column."""
-    order = np.lexsort((columns, owner))
-    owner, columns, values = owner[order], columns[order], values[order]
-    first = np.ones(len(order), bool)
-    first[1:] = (owner[1:] != owner[:-1]) | (columns[1:] != columns[:-1])
+    order = np.lexsort((columns, example_of_entry))
+    example_of_entry, columns, values = example_of_entry[order], columns[order], values[order]
+    is_first = np.ones(len(order), bool)
+    is_first[1:] = (example_of_entry[1:] != example_of_entry[:-1]) | (columns[1:] != columns[:-1])
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = np.add.reduceat(values, np.flatnonzero(first)) if len(values) else values
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(owner[first], minlength=examples))])
-    return CsrRows.of(indptr, columns[first], sums, width)
+        sums = np.add.reduceat(values, np.flatnonzero(is_first)) if len(values) else values
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(example_of_entry[is_first], minlength=examples))])
+    return CsrRows.of(indptr, columns[is_first], sums, width)

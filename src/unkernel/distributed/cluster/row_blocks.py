@@ -115,8 +115,8 @@ def align_rows(blocks: list[Block], first_index: int, n_features: int) -> CsrRow
         shape = (X.shape[0], n_features)
         indices = X.indices + X.indices.dtype.type(shift) if shift else X.indices
         shifted.append(sparse.csr_matrix((X.data, indices, X.indptr), shape=shape, copy=False))
-    whole = shifted[0] if len(shifted) == 1 else sparse.vstack(shifted, format="csr")
-    return canonical_rows(whole)
+    rows = shifted[0] if len(shifted) == 1 else sparse.vstack(shifted, format="csr")
+    return canonical_rows(rows)
 
 
 def concatenate_arrays(arrays: Sequence[NDArray[Any] | None]) -> Any:

@@ -83,8 +83,8 @@ class LazyRecords:
 def _list_blocks(X: Any) -> list[Any]:
     if is_frame(X):
         return list(X.to_delayed())
-    whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-    return list(whole.to_delayed().ravel())
+    array = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    return list(array.to_delayed().ravel())
 
 
 def _encode_block(block: Any, plan: Plan, *, threads: int) -> Any:

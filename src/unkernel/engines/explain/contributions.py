@@ -74,7 +74,7 @@ def _split_linear_scores(
 def _split_kernel_scores(
     model: KernelModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
-    """Expand the model over the columns of the row only, whatever the engine."""
+    """Expand the model over the columns of the row only, independently of the engine."""
     if is_linear_of_pairs(model):
         assert isinstance(model.coefficients, PairCoefficients)
         weights = model.coefficients.multiply_transposed(model.vectors.select_columns(columns))

@@ -1,4 +1,4 @@
-"""Weights of linear models as attributes, like those of scikit-learn's estimators."""
+"""The attributes ``coef_`` and ``intercept_`` of linear models, as in scikit-learn."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def get_largest_head(memory: float) -> Head:
 
 
 def list_grouped_heads(degree: int, dense: float, memory: float) -> list[Head]:
-    """List groups of several sizes beside a dense table of `dense` bytes, the most promising first."""
+    """List heads with groups and a dense table of `dense` bytes, the most promising first."""
     return [
         Head(min(dense, memory), grouped=features, sum_bytes=min(sum_bytes, memory / 2))
         for features, sum_bytes in _GROUPED[degree]
@@ -104,7 +104,7 @@ def list_grouped_heads(degree: int, dense: float, memory: float) -> list[Head]:
 
 
 def list_heads_beside_groups(machine: Machine, border: int, memory: float) -> list[Head]:
-    """List groups beside a dense table of the features that are not rare."""
+    """List heads with groups and a dense table of all features that are not rare."""
     degree = machine.model.kernel.degree
     common = int((machine.frequencies >= border).sum())
     return list_grouped_heads(degree, compute_dense_bytes(common, degree, machine.model.n_scores), memory)

@@ -139,7 +139,7 @@ class TreeClassifier(CompiledEstimator):
     def score_one(self, tree: str) -> float | list[float]:
         """Return the scores of one tree in brackets.
 
-        Do not call this from two threads at once; use a :meth:`worker` for each thread.
+        Do not call this method from several threads; use a :meth:`worker` for each thread.
 
         Parameters
         ----------
@@ -201,14 +201,14 @@ class TreeClassifier(CompiledEstimator):
         score, intercept = (
             _compute_difference(comparison, values) for values in (scores[0], self.model.intercept)
         )
-        rest = score - intercept - sum(fragment.value for fragment in fragments)
+        unlisted = score - intercept - sum(fragment.value for fragment in fragments)
         return TreeExplanation(
             score,
             comparison.for_class,
             comparison.against,
             intercept,
             fragments,
-            rest,
+            unlisted,
             complete,
             scores[0].tolist(),
         )

@@ -61,11 +61,11 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
         (a dynamic oracle). "svm" (:class:`~unkernel.PolySVC`, one versus the rest) and "logistic"
         (:class:`~unkernel.PolyLogisticRegression` with an l1 penalty) learn from the correct moves.
     templates : {"default", "rich", "chang"} or path, default="default"
-        Feature templates: the default set, a larger and slower set, those of [2]_ (Table 8), or a file of
-        your own.
+        Feature templates: the default set, a larger and slower set, those of [2]_ (Table 8), or a path
+        of a file.
     beam : int, default=1
-        Number of sequences of moves that are followed at once, up to 64, in training and in parsing. 1 is
-        greedy; wider beams are more accurate and take time in proportion. Only for ``learner="online"``.
+        Number of sequences of moves that are followed simultaneously, up to 64, in training and in parsing. 1
+        is greedy; wider beams are more accurate and take time in proportion. Only for ``learner="online"``.
     epochs : int, default=10
         Number of passes of the online learner over the treebank. With a ``dev`` treebank the best epoch is
         kept. With a beam, the first half of the epochs is greedy.
@@ -83,8 +83,8 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
         Word clusters, or a file of text without trees to learn them from. They help with words that the
         treebank does not contain. See :class:`Tagger` for the kinds of files.
     split : {"labels", "both", "none"}, default="labels"
-        Which classifiers are split into one for each part of speech (``xpos``, as in [2]_): classifiers of
-        labels by the tag of the dependent, classifiers of moves by the tag of the next word.
+        Classifiers that are split by part of speech (``xpos``, as in [2]_): classifiers of labels by the tag
+        of the dependent, classifiers of moves by the tag of the next word.
     C : float, default=0.1
         Weight of the loss, for ``learner="svm"`` and ``learner="logistic"``.
     tol : float, default=0.01

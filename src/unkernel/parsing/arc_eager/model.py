@@ -90,7 +90,7 @@ class ArcEagerModel(ParserModel):
     templates : str
         Text of the feature templates.
     beam : int
-        Number of sequences of moves that are followed at once.
+        Number of sequences of moves that are followed simultaneously.
     clusters : WordClusters or None
         Word clusters, if the parser uses them.
     move_classifiers_ : list of CompiledClassifier or None
@@ -143,8 +143,8 @@ class ArcEagerModel(ParserModel):
         Parameters
         ----------
         beam : int
-            Number of sequences of moves that are followed at once, up to 64. Narrower beams are faster; beams
-            much narrower than in training are less accurate.
+            Number of sequences of moves that are followed simultaneously, up to 64. Narrower beams are
+            faster; beams much narrower than in training are less accurate.
 
         Returns
         -------

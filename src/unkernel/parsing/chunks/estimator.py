@@ -63,14 +63,15 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
         Learning algorithm: :class:`~unkernel.PolySVC`, one versus the rest, or
         :class:`~unkernel.PolyLogisticRegression` with an l1 penalty.
     templates : {"default", "words", "yamcha"} or path, default="default"
-        Feature templates: the default set, a set without parts of speech, those of [1]_, or a file of your
-        own. "default" becomes "words" for a text without parts of speech.
+        Feature templates: the default set, a set without parts of speech, those of [1]_, or a path
+        of a file. "default" becomes "words" for a text without parts of speech.
     direction : {"forward", "backward"}, default="forward"
         Whether to read sentences from their first word or from their last.
     scheme : {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES"}, default="IOB2"
         Tag scheme that is used internally. Texts may use any scheme; the output uses IOB2.
     beam : int, default=4
-        Number of tag sequences that are followed at once, 1 to 64. 1 is greedy: faster and less accurate.
+        Number of tag sequences that are followed simultaneously, 1 to 64. 1 is greedy: faster and less
+        accurate.
     min_count : int, default=1
         Smallest number of occurrences of a feature in training; rarer features are ignored.
     engine : str, default="auto"

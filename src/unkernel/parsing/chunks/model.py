@@ -87,7 +87,7 @@ class ChunkModel(ParserModel):
     columns : int
         Number of columns of the training text, including the tags.
     beam : int
-        Number of tag sequences that are followed at once.
+        Number of tag sequences that are followed simultaneously.
     engine : str
         Engine of the classifier.
     classifier_ : CompiledClassifier

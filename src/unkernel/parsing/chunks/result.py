@@ -141,7 +141,7 @@ class ChunkResult:
         )
 
     def __str__(self) -> str:
-        """Return a table like that of the task's scorer."""
+        """Return a table in the style of the scorer of CoNLL-2000."""
         lines = [
             f"{self.tokens:,} words in {self.sentences:,} sentences, {self.right:,} chunks: "
             f"{self.found:,} found, {self.correct:,} of them right",

@@ -173,7 +173,7 @@ def _look_up_certain(certain: CertainClasses, bank: Treebank, parts: Numbers) ->
 def _choose_classes(
     n_parts: int, parts: Numbers, gold: Numbers, forms: Numbers, is_certain: NDArray[np.bool_]
 ) -> list[list[int]]:
-    """Return the classes that each part chooses among: those of several forms or of uncertain words."""
+    """Return the classes that each part chooses among: classes of several forms, or of uncertain words."""
     triples = np.unique(np.stack([parts, gold, forms], axis=1), axis=0)
     pairs, n_forms = np.unique(triples[:, :2], axis=0, return_counts=True)
     uncertain = set(map(tuple, np.unique(np.stack([parts, gold], axis=1)[~is_certain], axis=0).tolist()))

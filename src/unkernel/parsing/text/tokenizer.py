@@ -142,7 +142,7 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
         dev: GoldText | None,
         learner: PerceptronLearner,
     ) -> tuple[CompiledClassifier | None, NDArray[np.uint64]]:
-        """Train the classifier of ambiguous tokens, None if there are none, and return its features, too."""
+        """Return the classifier of ambiguous tokens, None if no token is ambiguous, and its features."""
         features, labels = split_decisions.of(text)
         names, counts = np.unique(features, return_counts=True)
         vocabulary = names[counts >= self.min_count]
