@@ -14,7 +14,7 @@ from reference.drawings import heads_of
 from unkernel.data import ChunkCorpus, Treebank, read_bunsetsu
 from unkernel.data.text.drawing import draw_chunks, draw_svg, draw_text
 from unkernel.data.text.drawing._input import count_cells
-from unkernel.data.text.drawing._svg import _CORNER, _LABEL_SIZE, _WORD_SIZE, _width
+from unkernel.data.text.drawing._svg import _CORNER, _LABEL_SIZE, _WORD_SIZE, _estimate_width
 
 HEARING = (
     ["A", "hearing", "is", "scheduled", "on", "the", "issue", "today", "."],
@@ -155,7 +155,10 @@ class Parsed:
 
 
 def boxes(texts, size):
-    return [(x - _width(text, size) / 2, y - size, x + _width(text, size) / 2, y) for text, x, y in texts]
+    return [
+        (x - _estimate_width(text, size) / 2, y - size, x + _estimate_width(text, size) / 2, y)
+        for text, x, y in texts
+    ]
 
 
 def overlapping(own, others):

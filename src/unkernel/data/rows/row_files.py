@@ -249,11 +249,11 @@ class _SourceReader:
         for number, path in enumerate(self._paths):
             bytes_before = sum(sizes[:number])
             with path.open("rb", buffering=0) as file:
-                for part in self._parts_of(file):
+                for part in self._read_parts(file):
                     self._record_part(part, str(path))
                     yield part, min(1.0, (bytes_before + _get_position(file)) / total)
 
-    def _parts_of(self, file: IO[bytes]) -> Iterator[SvmlightPart]:
+    def _read_parts(self, file: IO[bytes]) -> Iterator[SvmlightPart]:
         return read_svmlight_parts(
             file,
             n_features=self._options.n_features,

@@ -64,22 +64,22 @@ class ChunkSentence(ColumnSentence):
     @property
     def words(self) -> list[str]:
         """The words: the first column."""
-        return self._column(0)
+        return self._get_column(0)
 
     @property
     def pos(self) -> list[str] | None:
         """The parts of speech: the second column, or None if there is no second column besides the tags."""
-        return self._column(1) if self._source.columns - self._tagged > 1 else None
+        return self._get_column(1) if self._source.columns - self._tagged > 1 else None
 
     @property
     def tags(self) -> list[str] | None:
         """The tags, such as ``B-NP``: the last column, or None if the text has no tags."""
-        return self._column(self._source.columns - 1) if self._tagged else None
+        return self._get_column(self._source.columns - 1) if self._tagged else None
 
     @property
     def columns(self) -> list[list[str]]:
         """All columns as lists of strings, including the tags."""
-        return [self._column(number) for number in range(self._source.columns)]
+        return [self._get_column(number) for number in range(self._source.columns)]
 
     def draw(self) -> str:
         """Draw the sentence on one line, with its chunks in brackets.
@@ -159,7 +159,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
     def _with_text(self, text: ColumnText) -> Self:
         return self._of(text, self.tagged)
 
-    def _sentence(self, number: int) -> ChunkSentence:
+    def _make_sentence(self, number: int) -> ChunkSentence:
         return ChunkSentence(self._text, number, self.tagged)
 
     @property

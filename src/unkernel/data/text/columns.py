@@ -186,12 +186,12 @@ class ColumnSentence:
         self._source = source
         self._number = number
 
-    def _tokens(self) -> tuple[int, int]:
+    def _get_token_range(self) -> tuple[int, int]:
         """Return the range of the sentence's tokens in the text, from the first to the end (excluded)."""
         return self._source.first_token(self._number), self._source.first_token(self._number + 1)
 
-    def _column(self, number: int) -> list[str]:
-        return list(self._source.fields(number, *self._tokens()))
+    def _get_column(self, number: int) -> list[str]:
+        return list(self._source.fields(number, *self._get_token_range()))
 
     @property
     def line(self) -> int:
@@ -199,7 +199,7 @@ class ColumnSentence:
         return self._source.sentence_line(self._number)
 
     def __len__(self) -> int:
-        begin, end = self._tokens()
+        begin, end = self._get_token_range()
         return end - begin
 
     def __str__(self) -> str:
@@ -234,7 +234,7 @@ class ColumnCorpus(Corpus[_Sentence]):
     def _with_text(self, text: ColumnText) -> Self:
         return self._of(text)
 
-    def _sentence(self, number: int) -> _Sentence:
+    def _make_sentence(self, number: int) -> _Sentence:
         raise NotImplementedError
 
     # --- As a sequence --------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ class ColumnCorpus(Corpus[_Sentence]):
         if isinstance(selection, int | np.integer) and not isinstance(selection, bool):
             if not -len(self) <= selection < len(self):
                 raise IndexError(f"sentence {selection} of {len(self)}")
-            return self._sentence(int(selection) % len(self))
+            return self._make_sentence(int(selection) % len(self))
         numbers = np.arange(len(self))[selection]
         if numbers.ndim != 1:
             raise IndexError("sentences are chosen by a number, a slice or a list of numbers")

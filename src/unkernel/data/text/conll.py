@@ -57,7 +57,7 @@ class Treebank(ColumnCorpus[Sentence]):
 
     columns: ClassVar[tuple[str, ...]] = COLUMNS
 
-    def _sentence(self, number: int) -> Sentence:
+    def _make_sentence(self, number: int) -> Sentence:
         return Sentence(self._text, number)
 
     @property

@@ -18,7 +18,7 @@ def _column_property(name: str, doc: str) -> Any:
     """Return a property of sentences: a column, one string per word."""
 
     def get_column(self: Sentence) -> list[str]:
-        return self._column(COLUMN_NUMBERS[name])
+        return self._get_column(COLUMN_NUMBERS[name])
 
     return property(get_column, doc=doc)
 
@@ -109,7 +109,7 @@ class Sentence(ColumnSentence, DrawnSentence):
     @property
     def heads(self) -> list[int]:
         """The heads, counted from 1; 0 for the root, -1 for words without a head."""
-        begin, end = self._tokens()
+        begin, end = self._get_token_range()
         heads: list[int] = np.asarray(self._source.heads)[begin:end].tolist()
         return heads
 

@@ -355,7 +355,7 @@ class Forest:
                     "its forest instead: forest[[0, 3]]"
                 )
             return int(np.asarray(self._table.absorb(tree.forest.table, tree.roots()))[0])
-        preorder = _as_preorder(tree, index)
+        preorder = _convert_to_preorder(tree, index)
         return int(self._table.add_preorder(preorder.labels, preorder.arities))
 
 
@@ -473,7 +473,7 @@ def _check_other_names(kind: str, names: list[str], other_names: list[str]) -> N
         )
 
 
-def _as_preorder(tree: Any, index: int) -> Preorder:
+def _convert_to_preorder(tree: Any, index: int) -> Preorder:
     if isinstance(tree, Preorder):
         return tree
     if isinstance(tree, ast.AST):

@@ -34,10 +34,10 @@ def from_nltk(tree: NltkTree) -> Preorder:
     Raises
     ------
     ValueError
-        A label or a leaf is not a string, such as the pairs ``("dog", "NN")`` of tagged text; or the tree
+        If a label or a leaf is not a string, such as the pairs ``("dog", "NN")`` of tagged text; or the tree
         contains itself.
     TypeError
-        It is not a tree.
+        If the argument is not a tree.
 
     Examples
     --------

@@ -35,7 +35,7 @@ class RidgeSolver(SparseSolver):
         bound, first_slope = 0.0, 0.0
         while True:
             state = self._evaluate(current, self._make_point(current))
-            bound = max(bound, self._dual_at(state))
+            bound = max(bound, self._compute_dual(state))
             slopes = state.gradients + self._l2 * state.point.weights
             slope = float(np.linalg.norm(slopes))
             first_slope = first_slope or slope
@@ -46,7 +46,7 @@ class RidgeSolver(SparseSolver):
                 return current
             self.steps += 1
             accuracy = min(_MAX_INACCURACY, float(np.sqrt(slope / first_slope)))
-            if not self._step(current, state, self._newton_direction(state, slopes, accuracy)):
+            if not self._step(current, state, self._compute_newton_direction(state, slopes, accuracy)):
                 return current  # rounding prevents further progress
 
     def _use_all_keys(self, start: SparseSolution | None) -> SparseSolution:
@@ -57,12 +57,12 @@ class RidgeSolver(SparseSolver):
         longer = self._shards.find_occurring(self._make_point(constant))
         return self._add_keys(constant, np.concatenate([singles, longer]))
 
-    def _dual_at(self, state: State) -> float:
+    def _compute_dual(self, state: State) -> float:
         squared = float(state.gradients @ state.gradients)
         values = self._shards.sum_answers(duals, state.point, _DUAL_SCALES)
         return float((values - _DUAL_SCALES**2 * squared / (2 * self._l2)).max())
 
-    def _newton_direction(self, state: State, slopes: Vector, accuracy: float) -> Vector:
+    def _compute_newton_direction(self, state: State, slopes: Vector, accuracy: float) -> Vector:
         def product(direction: Vector) -> Vector:
             return self._shards.sum_answers(hessian_product, state.point, direction) + self._l2 * direction
 
@@ -73,7 +73,7 @@ class RidgeSolver(SparseSolver):
         """Move by the best step length; return whether the objective decreased."""
         change = direction.reshape(current.weights.shape)
         losses = self._shards.sum_answers(losses_along, state.point, direction, _LENGTHS)
-        values = losses + [self._penalty(current.weights + length * change) for length in _LENGTHS]
+        values = losses + [self._compute_penalty(current.weights + length * change) for length in _LENGTHS]
         best = int(np.argmin(values))
         if values[best] >= state.objective:
             return False

@@ -47,7 +47,7 @@ class SparseOnCluster(PolyOnCluster):
         self.n_rounds_ = sum(len(solution.progress) for solution in solutions)
         self._record_traffic(cluster)
         self._finish_fit(
-            [self._outcome(solution) for solution in solutions],
+            [self._make_outcome(solution) for solution in solutions],
             partial(self._make_sparse_model, solutions, problems[0].map, l1, numbering),
             facts=self._training_facts(),
             about=self._describe_rounds(cluster),
@@ -92,7 +92,7 @@ class SparseOnCluster(PolyOnCluster):
         )
         self._report_round(state, progress.rounds, "conjunctions", on_progress)
 
-    def _outcome(self, solution: SparseSolution) -> Outcome:
+    def _make_outcome(self, solution: SparseSolution) -> Outcome:
         last = solution.last
         history = np.array(
             [(progress.steps, progress.objective, progress.bound) for progress in solution.progress]

@@ -174,7 +174,7 @@ class SparseSolver:
             gap, goal = objective - bound, options.tolerance * objective
             if gap <= goal or self.steps >= options.max_steps:
                 return current
-            new = result.keys[~np.isin(result.keys, current.keys)][: self._max_new_keys(current)]
+            new = result.keys[~np.isin(result.keys, current.keys)][: self._get_max_new_keys(current)]
             target = max(0.2 * gap, 0.8 * goal) if len(new) else 0.8 * min(gap, goal)
             steps_before = self.steps
             max_steps = _MAX_STEPS_PER_ROUND if len(new) else options.max_steps
@@ -193,7 +193,7 @@ class SparseSolver:
         keys = constant if np.asarray(factor)[0] > 0 else constant[:0]
         return SparseSolution(keys, np.zeros((self._problem.outputs, len(keys))))
 
-    def _max_new_keys(self, current: SparseSolution) -> int:
+    def _get_max_new_keys(self, current: SparseSolution) -> int:
         return max(_MIN_KEYS_PER_SEARCH, int(np.count_nonzero(current.weights.any(axis=0))))
 
     def _add_keys(self, current: SparseSolution, new: Keys) -> SparseSolution:
@@ -207,7 +207,7 @@ class SparseSolver:
     def _make_point(self, current: SparseSolution) -> Point:
         return Point(self._problem.name, self._version, current.weights.ravel())
 
-    def _penalty(self, weights: NDArray[np.float64]) -> float:
+    def _compute_penalty(self, weights: NDArray[np.float64]) -> float:
         return float(self._l1 * np.abs(weights).sum() + 0.5 * self._l2 * (weights**2).sum())
 
     # --- Steps ------------------------------------------------------------------------------------------
@@ -232,12 +232,12 @@ class SparseSolver:
 
     def _evaluate(self, current: SparseSolution, point: Point) -> State:
         loss, gradients, curvatures = self._shards.judge(point)
-        return State(point, self._penalty(current.weights) + loss, gradients, curvatures)
+        return State(point, self._compute_penalty(current.weights) + loss, gradients, curvatures)
 
     def _move(self, current: SparseSolution, state: State, direction: NDArray[np.float64]) -> bool:
         """Move by the best step length; return whether the objective decreased, or may with more damping."""
         losses = self._shards.sum_answers(losses_along, state.point, direction.ravel(), _LENGTHS)
-        values = losses + [self._penalty(current.weights + length * direction) for length in _LENGTHS]
+        values = losses + [self._compute_penalty(current.weights + length * direction) for length in _LENGTHS]
         best = int(np.argmin(values))
         if values[best] >= state.objective:
             self._damping *= 100.0
@@ -249,7 +249,7 @@ class SparseSolver:
             self._damping = max(self._damping / 4.0, _MIN_DAMPING)
         return True
 
-    def _joint_direction(self, current: SparseSolution, state: State) -> NDArray[np.float64]:
+    def _compute_joint_direction(self, current: SparseSolution, state: State) -> NDArray[np.float64]:
         """Return a Newton step of all nonzero weights, by conjugate gradients."""
         weights = current.weights.ravel()
         slopes = state.gradients + self._l1 * np.sign(weights) + self._l2 * weights
@@ -267,12 +267,12 @@ class SparseSolver:
 
     def _move_jointly(self, current: SparseSolution, state: State) -> bool:
         """Move along a joint direction; weights that would change their sign end at 0."""
-        direction = self._joint_direction(current, state)
+        direction = self._compute_joint_direction(current, state)
         candidates = [current.weights + length * direction for length in _JOINT_LENGTHS]
         candidates = [np.where(weights * current.weights > 0, weights, 0.0) for weights in candidates]
         changes = np.array([(weights - current.weights).ravel() for weights in candidates])
         losses = self._shards.sum_answers(losses_at, state.point, changes)
-        values = losses + [self._penalty(weights) for weights in candidates]
+        values = losses + [self._compute_penalty(weights) for weights in candidates]
         best = int(np.argmin(values))
         if values[best] >= state.objective:
             return False
@@ -320,7 +320,7 @@ class SparseSolver:
     def _search_output(self, current: SparseSolution, point: Point, output: int) -> SearchResult:
         sums, bounds = self._shards.sum_bounds(feature_bounds, point, output).reshape(2, -1)
         singles = np.abs(sums)
-        max_count = self._max_new_keys(current) + len(current.keys) + 1
+        max_count = self._get_max_new_keys(current) + len(current.keys) + 1
         threshold = self._l1
         if len(singles) > max_count and self._l2 == 0:
             threshold = max(threshold, float(np.partition(singles, -max_count)[-max_count]))

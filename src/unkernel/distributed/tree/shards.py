@@ -133,7 +133,7 @@ class ClusterCuts:
         ]:  # there was no sample
             pieces = self._cluster.ask_directly(make_cut_piece, lambda k: (part_examples[k],))
         products: Vector = np.sum(
-            self._ask(add_cut, lambda k: (_without_own(pieces, k), part_examples[k])), axis=0
+            self._ask(add_cut, lambda k: (_omit_own_piece(pieces, k), part_examples[k])), axis=0
         )
         self._cuts.append(pieces)
         received = sum(piece.nbytes for piece in pieces)
@@ -156,7 +156,7 @@ class ClusterCuts:
         self._cluster.traffic[purpose] += nbytes
 
 
-def _without_own(pieces: list[CutPiece], part: int) -> list[CutPiece | None]:
+def _omit_own_piece(pieces: list[CutPiece], part: int) -> list[CutPiece | None]:
     """Replace the piece of a part by None, because the part has this piece."""
     return [None if k == part else piece for k, piece in enumerate(pieces)]
 

@@ -136,7 +136,7 @@ def _sum_vectors(model: KernelModel, row: Row) -> Sum:
     values, sizes = (np.concatenate(part)[None] for part in zip(*parts, strict=True))
     return Sum(
         (values @ model.coefficients)[0] + model.intercept,
-        (sizes @ _absolute_values(model.coefficients))[0] + np.abs(model.intercept),
+        (sizes @ _compute_absolute_values(model.coefficients))[0] + np.abs(model.intercept),
     )
 
 
@@ -161,7 +161,7 @@ def _compute_kernel_values(kernel: Kernel, vectors: CsrRows, row: Row) -> tuple[
     return inner**kernel.degree, sizes**kernel.degree
 
 
-def _absolute_values(
+def _compute_absolute_values(
     coefficients: NDArray[np.float64] | PairCoefficients,
 ) -> NDArray[np.float64] | PairCoefficients:
     if isinstance(coefficients, PairCoefficients):

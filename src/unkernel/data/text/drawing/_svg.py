@@ -91,7 +91,9 @@ class _Picture:
         self._tops = np.array([max((level for level, _ in legs), default=0) for legs in self._legs_of_word])
         reach = [len(legs) / 2 * _LEG_SPACING for legs in self._legs_of_word]
         texts = zip(sentence.words, sentence.tags, strict=True)
-        halves = [max(_width(word, _WORD_SIZE), _width(tag, _TAG_SIZE)) / 2 for word, tag in texts]
+        halves = [
+            max(_estimate_width(word, _WORD_SIZE), _estimate_width(tag, _TAG_SIZE)) / 2 for word, tag in texts
+        ]
         self._halves = [max(pair) for pair in zip(halves, reach, strict=True)]
         self._x = self._place_words()
         self._middles = {arc: self._place_label(arc) for arc in self._arcs}
@@ -99,18 +101,18 @@ class _Picture:
     def svg(self) -> str:
         width = 0.0
         if self._x:
-            width = self._x[-1] + max(self._halves[-1], self._root_half(len(self._x) - 1)) + _MARGIN
+            width = self._x[-1] + max(self._halves[-1], self._compute_root_half(len(self._x) - 1)) + _MARGIN
         height = self._base + _WORD_SIZE + 6 + (_TAG_SIZE + 4 if any(self._sentence.tags) else 0) + _MARGIN
-        title = _text(" ".join(self._sentence.words))
+        title = _replace_invalid(" ".join(self._sentence.words))
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
             f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label={quoteattr(title)} '
             'font-family="system-ui, sans-serif" text-anchor="middle">',
-            f'<g fill="none" stroke="{_ARC_COLOUR}" stroke-width="1.3">{"".join(self._lines())}</g>',
-            f'<g fill="{_ARC_COLOUR}">{"".join(self._arrows())}</g>',
-            f'<g fill="{_LABEL_COLOUR}" font-size="{_LABEL_SIZE}">{"".join(self._labels())}</g>',
-            f'<g fill="currentColor" font-size="{_WORD_SIZE}">{"".join(self._words())}</g>',
-            f'<g fill="{_TAG_COLOUR}" font-size="{_TAG_SIZE}">{"".join(self._tags())}</g>',
+            f'<g fill="none" stroke="{_ARC_COLOUR}" stroke-width="1.3">{"".join(self._draw_lines())}</g>',
+            f'<g fill="{_ARC_COLOUR}">{"".join(self._draw_arrows())}</g>',
+            f'<g fill="{_LABEL_COLOUR}" font-size="{_LABEL_SIZE}">{"".join(self._draw_labels())}</g>',
+            f'<g fill="currentColor" font-size="{_WORD_SIZE}">{"".join(self._draw_words())}</g>',
+            f'<g fill="{_TAG_COLOUR}" font-size="{_TAG_SIZE}">{"".join(self._draw_tags())}</g>',
             "</svg>\n",
         ]
         return "\n".join(parts)
@@ -150,28 +152,32 @@ class _Picture:
         for word, half in enumerate(self._halves):
             leftmost = _MARGIN + half if word == 0 else x[-1] + self._halves[word - 1] + half + _WORD_GAP
             for arc in arcs_to[word]:
-                label_width = _width(arc.label, _LABEL_SIZE) + 2 * _CORNER + 8
+                label_width = _estimate_width(arc.label, _LABEL_SIZE) + 2 * _CORNER + 8
                 other = arc.ends[0]
                 leftmost = max(
                     leftmost, x[other] + self._offsets[arc, other] - self._offsets[arc, word] + label_width
                 )
             if word in self._root_offsets:
-                before = x[last_root] + self._root_half(last_root) + _WORD_GAP if last_root >= 0 else _MARGIN
-                leftmost = max(leftmost, before + self._root_half(word))
+                before = (
+                    x[last_root] + self._compute_root_half(last_root) + _WORD_GAP
+                    if last_root >= 0
+                    else _MARGIN
+                )
+                leftmost = max(leftmost, before + self._compute_root_half(word))
                 last_root = word
             x.append(leftmost)
         return x
 
-    def _root_half(self, word: int) -> float:
+    def _compute_root_half(self, word: int) -> float:
         """Return half the width of a root's label, plus the offset of its line."""
         if word not in self._root_offsets:
             return 0.0
-        return _width(self._sentence.labels[word], _LABEL_SIZE) / 2 + abs(self._root_offsets[word])
+        return _estimate_width(self._sentence.labels[word], _LABEL_SIZE) / 2 + abs(self._root_offsets[word])
 
     def _place_label(self, arc: _Arc) -> float:
         """Return the x of an arc's label: near the middle, where no leg of another arc crosses the label."""
-        begin, end = sorted((self._leg(arc, arc.head), self._leg(arc, arc.dependent)))
-        half, middle = _width(arc.label, _LABEL_SIZE) / 2 + 4, (begin + end) / 2
+        begin, end = sorted((self._compute_leg_x(arc, arc.head), self._compute_leg_x(arc, arc.dependent)))
+        half, middle = _estimate_width(arc.label, _LABEL_SIZE) / 2 + 4, (begin + end) / 2
         walls = [begin + _CORNER, *self._find_crossing_legs(arc), end - _CORNER]
         gaps = [(left + half, right - half) for left, right in itertools.pairwise(walls)]
         candidates = [min(max(middle, left), right) for left, right in gaps if left <= right]
@@ -186,20 +192,24 @@ class _Picture:
         legs = [(word, *leg) for word in crossing.tolist() for leg in self._legs_of_word[word]]
         return sorted(self._x[word] + offset for word, level, offset in legs if level > arc.level)
 
-    def _height(self, level: int) -> float:
+    def _compute_height(self, level: int) -> float:
         return self._base - level * _LEVEL_HEIGHT
 
-    def _leg(self, arc: _Arc, word: int) -> float:
+    def _compute_leg_x(self, arc: _Arc, word: int) -> float:
         return self._x[word] + self._offsets[arc, word]
 
     # --- Drawing -----------------------------------------------------------------------------------
 
-    def _lines(self) -> Iterator[str]:
+    def _draw_lines(self) -> Iterator[str]:
         foot = self._base - _ARROW
         for arc in self._arcs:
-            begin, end, y = self._leg(arc, arc.head), self._leg(arc, arc.dependent), self._height(arc.level)
+            begin, end, y = (
+                self._compute_leg_x(arc, arc.head),
+                self._compute_leg_x(arc, arc.dependent),
+                self._compute_height(arc.level),
+            )
             corner = _CORNER if begin < end else -_CORNER
-            half = (_width(arc.label, _LABEL_SIZE) / 2 + 2) * (1 if begin < end else -1)
+            half = (_estimate_width(arc.label, _LABEL_SIZE) / 2 + 2) * (1 if begin < end else -1)
             middle = self._middles[arc]
             across = f"H{middle - half:.1f}M{middle + half:.1f} {y:.1f}" if arc.label else ""
             up = f"M{begin:.1f} {self._base:.1f}V{y + _CORNER:.1f}"
@@ -207,29 +217,31 @@ class _Picture:
             down = f"H{end - corner:.1f}Q{end:.1f} {y:.1f} {end:.1f} {y + _CORNER:.1f}V{foot:.1f}"
             yield f'<path d="{up}{turn}{across}{down}"/>'
         for word, offset in self._root_offsets.items():
-            x, top = self._x[word] + offset, self._height(self._levels) + _LABEL_SIZE / 2
+            x, top = self._x[word] + offset, self._compute_height(self._levels) + _LABEL_SIZE / 2
             yield f'<path d="M{x:.1f} {top:.1f}V{foot:.1f}"/>'
 
-    def _arrows(self) -> Iterator[str]:
-        tips = [self._leg(arc, arc.dependent) for arc in self._arcs]
+    def _draw_arrows(self) -> Iterator[str]:
+        tips = [self._compute_leg_x(arc, arc.dependent) for arc in self._arcs]
         tips += [self._x[word] + offset for word, offset in self._root_offsets.items()]
         for x in tips:
             yield f'<path d="M{x:.1f} {self._base:.1f}l{-_ARROW / 2} {-_ARROW - 1}h{_ARROW}z"/>'
 
-    def _labels(self) -> Iterator[str]:
+    def _draw_labels(self) -> Iterator[str]:
         for arc in self._arcs:
-            yield _text_element(self._middles[arc], self._height(arc.level) + _LABEL_SIZE / 3, arc.label)
+            yield _draw_text(self._middles[arc], self._compute_height(arc.level) + _LABEL_SIZE / 3, arc.label)
         for word, offset in self._root_offsets.items():
             label = self._sentence.labels[word]
-            yield _text_element(self._x[word] + offset, self._height(self._levels) + _LABEL_SIZE / 3, label)
+            yield _draw_text(
+                self._x[word] + offset, self._compute_height(self._levels) + _LABEL_SIZE / 3, label
+            )
 
-    def _words(self) -> Iterator[str]:
+    def _draw_words(self) -> Iterator[str]:
         for x, word in zip(self._x, self._sentence.words, strict=True):
-            yield _text_element(x, self._base + _WORD_SIZE + 2, word)
+            yield _draw_text(x, self._base + _WORD_SIZE + 2, word)
 
-    def _tags(self) -> Iterator[str]:
+    def _draw_tags(self) -> Iterator[str]:
         for x, tag in zip(self._x, self._sentence.tags, strict=True):
-            yield _text_element(x, self._base + _WORD_SIZE + _TAG_SIZE + 8, tag)
+            yield _draw_text(x, self._base + _WORD_SIZE + _TAG_SIZE + 8, tag)
 
 
 def _list_arcs(sentence: Dependencies) -> list[_Arc]:
@@ -244,12 +256,12 @@ def _list_arcs(sentence: Dependencies) -> list[_Arc]:
     return arcs
 
 
-def _width(text: str, size: float) -> float:
+def _estimate_width(text: str, size: float) -> float:
     """Return an upper estimate of the width of a text; widths differ between fonts."""
-    return size * sum(map(_relative_width, text))
+    return size * sum(map(_get_relative_width, text))
 
 
-def _relative_width(character: str) -> float:
+def _get_relative_width(character: str) -> float:
     if not character.isascii():
         return (0.0, 0.68, 1.05)[count_character_cells(character)]
     if character in _NARROW:
@@ -259,9 +271,9 @@ def _relative_width(character: str) -> float:
     return 0.72 if character.isupper() else 0.6
 
 
-def _text(text: str) -> str:
+def _replace_invalid(text: str) -> str:
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _text_element(x: float, y: float, text: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}">{escape(_text(text))}</text>' if text else ""
+def _draw_text(x: float, y: float, text: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}">{escape(_replace_invalid(text))}</text>' if text else ""

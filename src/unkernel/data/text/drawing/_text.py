@@ -76,7 +76,7 @@ def draw_text(
     sentence = read_dependencies(words, heads, labels, tags, base)
     max_levels = _MAX_LEVELS if width is None else max(0, min(_MAX_LEVELS, width // 4 - 1))
     bars = _compute_bars(sentence.heads, max_levels)
-    trunks = _Grid(sentence.heads, bars).lines()
+    trunks = _Grid(sentence.heads, bars).draw_lines()
     text_width = width - len(trunks[0]) if width is not None and trunks else None
     texts = _format_columns(sentence, bars, base, text_width)
     lines = [f"{trunk} {text}".rstrip() for trunk, text in zip(trunks, texts, strict=True)]
@@ -148,32 +148,32 @@ class _Grid:
         self._width = 2 * self._levels + (2 if ROOT in heads or self._levels else 0)
         self._rows = [[" "] * self._width for _ in heads]
 
-    def _column(self, word: int) -> int:
+    def _compute_column(self, word: int) -> int:
         return 2 + 2 * (self._levels - 1 - self._bars[word])
 
-    def lines(self) -> list[str]:
+    def draw_lines(self) -> list[str]:
         for word in range(len(self._heads)):
-            self._line_to(word)
+            self._draw_line_to(word)
         for head, (first, last, dependents) in _list_spans(self._heads).items():
             if head in self._bars:
-                self._bar(head, first, last, dependents)
+                self._draw_bar(head, first, last, dependents)
         return ["".join(row) for row in self._rows]
 
-    def _line_to(self, word: int) -> None:
+    def _draw_line_to(self, word: int) -> None:
         """Draw the line from the bar of the head, or from the left edge for a root, to the word."""
         head = self._heads[word]
         if head == ROOT:
             begin = 0
         elif head in self._bars:
-            begin = self._column(head)
+            begin = self._compute_column(head)
         elif word in self._bars:
-            begin = self._column(word)
+            begin = self._compute_column(word)
         else:
             return
         self._rows[word][begin:] = "─" * (self._width - begin)
 
-    def _bar(self, head: int, first: int, last: int, dependents: list[int]) -> None:
-        column, joined = self._column(head), {head, *dependents}
+    def _draw_bar(self, head: int, first: int, last: int, dependents: list[int]) -> None:
+        column, joined = self._compute_column(head), {head, *dependents}
         comes_from_left = self._heads[head] == ROOT or self._heads[head] in self._bars
         for row in range(first, last + 1):
             # Lines of other words cross below the bar.
