@@ -43,10 +43,10 @@ def _is_file_like(word: str) -> bool:
     return word == "-" or (not word.startswith("-") and ("." in word or "*" in word or Path(word).exists()))
 
 
-def _rewrite_parse(former: str, words: list[str]) -> str:
-    if former == "run":
+def _rewrite_parse(command: str, words: list[str]) -> str:
+    if command == "run":
         return _format_message("unkernel parse run", ["unkernel", "parse", *words])
-    if former == "eval":
+    if command == "eval":
         return _format_message("unkernel parse eval", ["unkernel", "evaluate", *words])
     task, remaining = _take_option(words, "--task")
     arguments = _take_leading_arguments(remaining)

@@ -44,11 +44,8 @@ def summarize_parser(measures: Any) -> list[str]:
     elif isinstance(measures, HeadMeasures):
         is_dependency = measures.lengths > 0
         most_frequent_distance = np.bincount(measures.lengths[is_dependency], minlength=2)[1:].argmax() + 1
-        share = (
-            float((measures.lengths[is_dependency] == most_frequent_distance).mean())
-            if is_dependency.any()
-            else 0.0
-        )
+        is_most_frequent = measures.lengths[is_dependency] == most_frequent_distance
+        share = float(is_most_frequent.mean()) if is_dependency.any() else 0.0
         lines.append(
             f"The most frequent distance of a head is {most_frequent_distance}: "
             f"{format_percent(share, 1)} of the heads are that far."

@@ -176,11 +176,9 @@ def compare_accuracy(
     baseline: str, is_correct: NDArray[np.bool_], baseline_is_correct: NDArray[np.bool_]
 ) -> str:
     """Return a sentence that compares the correct predictions of the model with a baseline's."""
-    difference = is_correct.astype(np.float64) - baseline_is_correct
-    differences = np.array(
-        [counts @ difference / len(difference) for counts in draw_resamples(len(difference))]
-    )
-    comparison = _describe_difference(float(difference.mean()), *compute_central_interval(differences))
+    gains = is_correct.astype(np.float64) - baseline_is_correct  # 1, 0 or -1 for each example
+    means = np.array([counts @ gains / len(gains) for counts in draw_resamples(len(gains))])
+    comparison = _describe_difference(float(gains.mean()), *compute_central_interval(means))
     return f"{baseline} has an accuracy of {format_percent(float(baseline_is_correct.mean()))}: {comparison}."
 
 

@@ -122,8 +122,8 @@ def _read(
         return read_sentences(learner.task, data, arguments, display)
     if learner.unit == "record":
         files = expand_files(data)
-        check_target(files[0], dict(learner.arguments), display)
-        options = RecordOptions.of(dict(learner.arguments))
+        check_target(files[0], dict(learner.option_values), display)
+        options = RecordOptions.of(dict(learner.option_values))
         return read_examples(files, options, estimator.n_jobs, display, values=learner.predicts_values)
     if len(data) > 1:
         raise ValueError(f"{data[1]}: tune reads one file of {learner.unit}s; join them first")

@@ -58,7 +58,7 @@ class RecordOptions:
     @staticmethod
     def of(option_values: dict[str, Any]) -> RecordOptions:
         """Collect the options for records from the values of all options."""
-        encoder_parameters = {option.parameter: option for option in encoder_options()}
+        encoder_options_by_parameter = {option.parameter: option for option in encoder_options()}
         folds = option_values.get("calibrate", CALIBRATION_FOLDS)
         if folds == 1:
             raise ValueError("--calibrate needs at least 2 folds, or 0 for no probabilities, got 1")
@@ -69,7 +69,7 @@ class RecordOptions:
             folds,
             {
                 name: option_values[option.name]
-                for name, option in encoder_parameters.items()
+                for name, option in encoder_options_by_parameter.items()
                 if option.name in option_values
             },
         )
@@ -120,7 +120,7 @@ def expand_files(data: Sequence[str]) -> list[str]:
 
 
 def check_target(data: str, option_values: dict[str, Any], display: Display) -> None:
-    """Raise ``ValueError`` that lists the columns if there is no target."""
+    """Raise ``ValueError`` with the names of the columns if ``--target`` is missing."""
     if "target" in option_values:
         return
     with open_record_file(data, display) as file:

@@ -96,8 +96,8 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
 
 def describe_run(output: Path, messages: list[str], seconds: dict[str, float]) -> dict[str, Any]:
     """Describe the model file, the warnings, the time and the memory of training, for JSON."""
-    written = {"model": str(output), "model_bytes": output.stat().st_size}
-    return written | {"warnings": messages, "seconds": seconds, "peak_memory_bytes": peak_memory()}
+    model_file = {"model": str(output), "model_bytes": output.stat().st_size}
+    return model_file | {"warnings": messages, "seconds": seconds, "peak_memory_bytes": peak_memory()}
 
 
 def check_sources(learner: Learner, data: Sequence[str], zero_based: bool | None) -> None:

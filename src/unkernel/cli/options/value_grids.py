@@ -100,11 +100,11 @@ def _parse_range(part: str) -> list[float]:
     if not 0 < first < last < math.inf or len(count) > 1:
         raise ValueError
     # Without a count, ratios are at most 10; 1e-9 allows for rounding of the logarithm.
-    number = int(count[0]) if count else math.ceil(math.log10(last / first) - 1e-9) + 1
-    if not 2 <= number <= _MAX_VALUES:
+    n_values = int(count[0]) if count else math.ceil(math.log10(last / first) - 1e-9) + 1
+    if not 2 <= n_values <= _MAX_VALUES:
         raise ValueError
-    ratio = (last / first) ** (1 / (number - 1))
-    return [float(f"{first * ratio**power:.{_RANGE_DIGITS}g}") for power in range(number)]
+    ratio = (last / first) ** (1 / (n_values - 1))
+    return [float(f"{first * ratio**power:.{_RANGE_DIGITS}g}") for power in range(n_values)]
 
 
 def expand_grid(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
