@@ -142,7 +142,7 @@ def test_shares_of_parts_add_up(given: Any) -> None:
 def test_a_search_finds_the_strongest_of_all(given: Any, l2: float) -> None:
     case = Case(*given, l2=l2)
     solver = case.solver
-    now = solver._add_keys(solver._start(), case.keys[1:4])
+    now = solver._add_keys(solver._make_start(), case.keys[1:4])
     now.weights[:] = np.random.default_rng(1).normal(size=now.weights.shape)
     point = solver._make_point(now)
     found = solver._search(now, point, case.shards.judge(point)[1])
@@ -163,7 +163,7 @@ def test_a_search_finds_the_strongest_of_all(given: Any, l2: float) -> None:
 @pytest.mark.parametrize("given", CASES, ids=str)
 def test_a_proposal_lowers_the_objective_of_all_rows(given: Any) -> None:
     case = Case(*given)
-    now = case.solver._add_keys(case.solver._start(), case.keys[: min(9, len(case.keys))])
+    now = case.solver._add_keys(case.solver._make_start(), case.keys[: min(9, len(case.keys))])
     state = case.solver._evaluate(now, case.solver._make_point(now))
     mean, _ = case.shards.propose(state.point, state.gradients, state.curvatures, 1.0, np.ones(1))
     assert mean.any()
