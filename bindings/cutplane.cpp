@@ -176,13 +176,13 @@ void bind_oracles(nb::module_& module) {
       .def_prop_ro("rows", &Oracle::rows)
       .def(
           "along",
-          [](Oracle& self, Array<double> here, Array<double> there, double step, int threads) {
-            check_length(here.size(), self.rows(), "scores");
-            check_length(there.size(), self.rows(), "scores");
+          [](Oracle& self, Array<double> current, Array<double> proposed, double step, int threads) {
+            check_length(current.size(), self.rows(), "scores");
+            check_length(proposed.size(), self.rows(), "scores");
             solve::LinePoint point;
             {
               const Unlocked unlocked;
-              self.face(view(here), view(there));
+              self.face(view(current), view(proposed));
               point = self.along(step, threads);
             }
             return std::pair(point.value, point.slope);
@@ -191,14 +191,14 @@ void bind_oracles(nb::module_& module) {
           "The risk at here + step (there - here), and its slope.")
       .def(
           "cut",
-          [](Oracle& self, Array<double> here, Array<double> there, double step, int threads) {
-            check_length(here.size(), self.rows(), "scores");
-            check_length(there.size(), self.rows(), "scores");
-            std::vector<double> coefficients(here.size());
+          [](Oracle& self, Array<double> current, Array<double> proposed, double step, int threads) {
+            check_length(current.size(), self.rows(), "scores");
+            check_length(proposed.size(), self.rows(), "scores");
+            std::vector<double> coefficients(current.size());
             double offset = 0.0;
             {
               const Unlocked unlocked;
-              self.face(view(here), view(there));
+              self.face(view(current), view(proposed));
               offset = self.cut(step, coefficients, threads);
             }
             return nb::typed<nb::tuple, double, nb::any>(

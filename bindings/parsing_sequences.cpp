@@ -89,7 +89,7 @@ auto list_rows(const SequenceFeatures& features, const ColumnText& text, const A
 
 // Returns the values of a column in the training text, or None if the templates do not use the column.
 std::optional<Names> list_known(const SequenceFeatures& features, std::size_t column) {
-  const data::NameTable* names = features.known(column);
+  const data::NameTable* names = features.find_values(column);
   return names == nullptr ? std::nullopt : std::optional<Names>(names_of(*names));
 }
 
@@ -253,7 +253,8 @@ using Cases = std::vector<std::pair<std::vector<std::int32_t>, std::int32_t>>;  
 FlatMap<std::uint64_t, std::int32_t> map_cases(const Cases& cases, std::size_t split) {
   FlatMap<std::uint64_t, std::int32_t> parts;
   for (const auto& [classes, part] : cases) {
-    if (classes.size() != split) throw std::invalid_argument("a case has not the classes it is split by");
+    if (classes.size() != split)
+      throw std::invalid_argument("a case must have one class per column that splits decisions");
     parts[parsing::case_of(classes)] = part + 1;
   }
   return parts;

@@ -27,11 +27,11 @@ void bind_score_grid(nb::module_& module) {
           nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("weights"))
       .def(
           "count",
-          [](const RowsOnGrid& self, Array<double> here, Array<double> there, double step, nb::object grid,
-             int threads) {
+          [](const RowsOnGrid& self, Array<double> current, Array<double> proposed, double step,
+             nb::object grid, int threads) {
             const cutplane::ScoreGrid edges = read_grid(Options(grid));
-            auto result =
-                without_lock([&] { return self.count({view(here), view(there), step}, edges, threads); });
+            auto result = without_lock(
+                [&] { return self.count({view(current), view(proposed), step}, edges, threads); });
             return nb::typed<nb::tuple, std::int64_t, nb::any, nb::any>(nb::make_tuple(
                 result.outside, to_numpy(std::move(result.weights)), to_numpy(std::move(result.changes))));
           },
@@ -39,11 +39,11 @@ void bind_score_grid(nb::module_& module) {
           "The number of rows outside of the grid; the weights of rows, and their changes, by rank and edge.")
       .def(
           "interpolate",
-          [](const RowsOnGrid& self, Array<double> here, Array<double> there, double step, nb::object grid,
-             Array<double> table, int threads) {
+          [](const RowsOnGrid& self, Array<double> current, Array<double> proposed, double step,
+             nb::object grid, Array<double> table, int threads) {
             const cutplane::ScoreGrid edges = read_grid(Options(grid));
             auto result = without_lock([&] {
-              return self.interpolate({view(here), view(there), step}, edges, view(table), threads);
+              return self.interpolate({view(current), view(proposed), step}, edges, view(table), threads);
             });
             return to_numpy(std::move(result));
           },

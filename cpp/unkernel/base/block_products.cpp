@@ -24,7 +24,7 @@ using TileRow [[gnu::vector_size(tile * sizeof(double))]] = double;
 // sums[r * tile + s] = product of vector r of the left block with vector s of the right block.
 [[gnu::noinline]] UNKERNEL_CLONES void multiply_blocks(const double* left, const double* right,
                                                        std::size_t places, double* sums) {
-  constexpr std::size_t half = tile / 2;  // this many rows of sums stay in registers
+  constexpr std::size_t half = tile / 2;  // number of rows of sums that stay in registers
   for (std::size_t first = 0; first < tile; first += half) {
     TileRow part[half] = {};
     for (std::size_t c = 0; c < places; ++c) {

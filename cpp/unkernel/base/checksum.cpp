@@ -7,7 +7,7 @@
 namespace unkernel {
 namespace {
 
-// Names and constants as in the xxHash specification.
+// The names and constants of the xxHash specification.
 constexpr std::uint64_t prime1 = 0x9E3779B185EBCA87;
 constexpr std::uint64_t prime2 = 0xC2B2AE3D27D4EB4F;
 constexpr std::uint64_t prime3 = 0x165667B19E3779F9;

@@ -21,7 +21,7 @@ namespace {
   const double n = shifted - shift;
   const double r = (x - n * ln2_high) - n * ln2_low;
   const double r2 = r * r, r4 = r2 * r2;
-  // Evaluated in pairs, which shortens the chain of dependent operations.
+  // Evaluates pairs of terms, which shortens the chain of dependent operations.
   const double q01 = 0x1.0000000000001p-1 + r * 0x1.5555555555556p-3;
   const double q23 = 0x1.5555555553d2bp-5 + r * 0x1.11111111109a2p-7;
   const double q45 = 0x1.6c16c178a1c52p-10 + r * 0x1.a01a01a7d199fp-13;

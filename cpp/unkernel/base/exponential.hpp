@@ -6,8 +6,8 @@
 namespace unkernel {
 
 // Replaces values[k] by exp(factor values[k]), for products of at most 0, -infinity included; NaN stays NaN.
-// Apart from the rounding of the product, results are within 1.25 ulp of the exact ones (denormal results:
-// within the least positive number). They do not depend on the position in the array.
+// Apart from the rounding of the product, results are within 1.25 ulp of the exact results (denormal results:
+// within the least positive number). Results do not depend on the position in the array.
 void exponentials(double factor, double* values, std::size_t count);
 
 }  // namespace unkernel

@@ -8,7 +8,7 @@
 
 namespace unkernel {
 
-// Identifies the contents of a file: as long as its version is the same, it has not been written to.
+// Identifies the contents of a file: while its version stays the same, the file has not been written to.
 struct FileVersion {
   std::int64_t size;
   std::int64_t seconds;

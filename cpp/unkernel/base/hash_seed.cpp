@@ -12,8 +12,8 @@ std::uint64_t random_word() {
     std::random_device device;
     return std::uint64_t{device()} << 32 ^ device();
   } catch (const std::exception&) {
-    // The system has no source of random numbers: uses the clock and an address, which are harder to guess
-    // than a constant.
+    // The system has no source of random numbers. The clock and an address are harder to guess than a
+    // constant.
     static const char here = 0;
     const auto now = std::chrono::high_resolution_clock::now().time_since_epoch().count();
     return Random::mix(static_cast<std::uint64_t>(now)) ^ reinterpret_cast<std::uintptr_t>(&here);

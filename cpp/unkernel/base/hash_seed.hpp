@@ -1,8 +1,8 @@
 // Secret numbers for hash tables whose keys come from files that others wrote: names, trees, features.
 //
-// Whoever knows the hash function can choose keys that all fall into one slot, so that filling a table takes
-// quadratic time. These numbers differ from process to process. No result may depend on them: nothing is
-// numbered or summed in the order of slots.
+// With a known hash function, an attacker could choose keys that all have the same slot, and filling a table
+// would take quadratic time. The secret numbers differ from process to process, so no result may depend on
+// them: nothing is numbered or summed in the order of slots.
 #pragma once
 
 #include <cstdint>

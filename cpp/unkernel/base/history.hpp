@@ -8,8 +8,8 @@
 namespace unkernel {
 
 // The passes of a solver, 24 bytes each. Keeps at most 256 passes: if there are more, every second pass is
-// dropped, and the distance between kept passes doubles. The choice depends on the numbers of the passes
-// alone, never on time. The last pass is always kept.
+// dropped, and the distance between kept passes doubles. The choice depends only on the numbers of the
+// passes, never on time. The last pass is always kept.
 class History {
  public:
   struct Pass {

@@ -21,7 +21,7 @@ void Monitor::report(const Progress& progress) {
 void Monitor::finish_one() {
   const std::lock_guard guard(lock_);
   ++progress_.finished;
-  if (reports_ > 0) ++reports_;  // before the first report there is no progress to pass on
+  if (reports_ > 0) ++reports_;  // before the first report, there is no progress to report again
 }
 
 Progress Monitor::latest() const {

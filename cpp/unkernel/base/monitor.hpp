@@ -1,8 +1,8 @@
 // Progress reporting and cancellation for long-running work.
 //
 // Workers write their progress into a Monitor and read `stopped`. The thread that called into the core
-// sleeps meanwhile, wakes every few hundredths of a second and calls `on_progress` (`supervise`). So
-// Ctrl-C is noticed promptly whatever the workers are doing, and workers never call back into Python.
+// sleeps meanwhile, wakes every few hundredths of a second and calls `on_progress` (`supervise`). So Ctrl-C
+// takes effect within a fraction of a second, and workers never call back into Python.
 //
 // Short work runs on the caller's thread, with a Monitor that has a callback. If the work takes longer than
 // expected, `throw_if_stopped` calls the callback about twenty times per second.
@@ -86,7 +86,7 @@ struct Threads {
   const Monitor* monitor;  // polled for cancellation
 };
 
-// Runs `work` on a thread of its own, once per monitor. Meanwhile, this thread calls `on_progress`: at the
+// Runs `work` on a new thread, once per monitor. Meanwhile, the calling thread calls `on_progress`: at the
 // first report, about twenty times per second, and after the end if the last report has not been passed on.
 // So `on_progress` always receives the last report, even of very short work on a busy machine. An exception
 // from `on_progress` stops the work and is rethrown.

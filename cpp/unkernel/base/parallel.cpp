@@ -29,7 +29,7 @@ void parallel_slots(int threads, std::int64_t count, FunctionRef<void(std::size_
   try {
     for (int i = 1; i < workers; ++i) pool.emplace_back(work, static_cast<std::size_t>(i));
   } catch (const std::exception&) {
-    // The system provides no more threads; the threads that have started do the work.
+    // The system cannot start more threads; the threads that have started do all tasks.
   }
   work(0);
   for (auto& thread : pool) thread.join();

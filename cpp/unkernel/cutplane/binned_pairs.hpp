@@ -1,9 +1,9 @@
 // Counts misordered pairs among many rows by bins of their scores, without sorting all scores.
 //
 // Bins have width h = 1/k, so the margin 1 is k bins. A pair (i above j) counts as ordered iff
-// bin_j <= bin_i - k. Any choice of misordered pairs gives a valid cut, so this choice does. The cut is
-// nearly optimal, because only pairs that are exactly k bins apart are misjudged, each by less than h. The
-// number of such pairs gives an upper bound of the risk, so the gap stays certified.
+// bin_j <= bin_i - k. Any choice of misordered pairs gives a valid cut. This cut is nearly optimal, because
+// only pairs that are exactly k bins apart are misjudged, each by less than h. The number of pairs that are
+// exactly k bins apart gives an upper bound of the risk, so the gap is still certified.
 //
 // Rows are sorted by ascending rank, in blocks of consecutive ranks. Pairs of different blocks are counted
 // with a table of cumulative counts, blocks x bins; pairs within a block of several ranks must be counted by
@@ -20,7 +20,7 @@ namespace unkernel::cutplane {
 struct RankBlock {
   std::size_t begin;  // rows
   std::size_t end;
-  bool several_ranks;
+  bool has_several_ranks;
 };
 
 // Divides rows with ascending ranks into blocks: one per rank if there are few ranks, else blocks of about

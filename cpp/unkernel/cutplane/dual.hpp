@@ -1,5 +1,5 @@
-// A linear SVM by dual coordinate descent on packed rows (solve/dual_problem.hpp). For rows in memory, this
-// is often faster than cutting planes for the same problem and the same gap.
+// Trains a linear SVM by dual coordinate descent on packed rows (solve/dual_problem.hpp). For rows in memory,
+// this often reaches the required gap faster than cutting planes.
 #pragma once
 
 #include <span>

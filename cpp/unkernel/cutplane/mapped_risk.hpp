@@ -1,7 +1,7 @@
-// A risk over mapped rows phi(x), with too many weights to store them for each cut.
+// A risk over mapped rows phi(x), for maps with too many weights to store a weight vector per cut.
 //
 // Weights are sums of rows, w = sum_i b_i phi(x_i), and a vector of the solver is b followed by the scores K
-// b (solve/bundle.hpp): 16 bytes per distinct row. So the scores *there* are known without a pass over the
+// b (solve/bundle.hpp): 16 bytes per distinct row. So the proposed scores are known without a pass over the
 // rows. A cut takes two passes: the first sums the rows of the cut into a weight vector, the second scores
 // all rows with this vector.
 #pragma once

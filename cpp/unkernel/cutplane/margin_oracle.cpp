@@ -31,15 +31,15 @@ struct Parabola {
 
 // The missing margin 1 - y s of a row, at both ends of the line, and its cost.
 struct MissingMargin {
-  double here;
-  double there;
+  double current;
+  double proposed;
   double cost;
 };
 
 struct HingeTerm {
   static constexpr solve::Loss loss = solve::Loss::hinge;
   static Parabola parabola(const MissingMargin& missing) {
-    return {missing.cost * missing.here, missing.cost * (missing.there - missing.here), 0.0};
+    return {missing.cost * missing.current, missing.cost * (missing.proposed - missing.current), 0.0};
   }
   static double coefficient(double z, double) { return z; }
   static double offset(double z, double) { return std::abs(z); }
@@ -48,8 +48,8 @@ struct HingeTerm {
 struct SquaredHingeTerm {
   static constexpr solve::Loss loss = solve::Loss::squared_hinge;
   static Parabola parabola(const MissingMargin& missing) {
-    const double change = missing.there - missing.here;
-    return {missing.cost * missing.here * missing.here, 2.0 * missing.cost * missing.here * change,
+    const double change = missing.proposed - missing.current;
+    return {missing.cost * missing.current * missing.current, 2.0 * missing.cost * missing.current * change,
             missing.cost * change * change};
   }
   static double coefficient(double z, double missing) { return 2.0 * z * missing; }
@@ -58,7 +58,7 @@ struct SquaredHingeTerm {
   }  // loss + c s, where s = y (1 - missing)
 };
 
-// The contribution of a piece of the rows, on a line.
+// The sums over a piece of the rows, on a line.
 struct Piece {
   Parabola both_ends;       // sum over the rows with a loss at both ends of the line
   std::size_t turning = 0;  // rows with a loss at one end of the line only
@@ -78,9 +78,9 @@ class MarginOracle final : public Oracle {
 
   std::optional<RowLosses> row_losses() const override { return RowLosses{Term::loss, costs_}; }
 
-  void face(std::span<const double> here, std::span<const double> there) override {
-    current_scores_ = here;
-    proposed_scores_ = there;
+  void face(std::span<const double> current, std::span<const double> proposed) override {
+    current_scores_ = current;
+    proposed_scores_ = proposed;
     classified_ = false;
   }
 
@@ -141,9 +141,9 @@ class MarginOracle final : public Oracle {
         // Writes every row, and the next one overwrites it unless it has a loss at one end only: a branch
         // would be mispredicted.
         *turning = missing;
-        turning += (missing.here > 0.0) != (missing.there > 0.0);
-        const bool both_ends = std::min(missing.here, missing.there) > 0.0;
-        sum += Term::parabola({missing.here, missing.there, both_ends ? missing.cost : 0.0});
+        turning += (missing.current > 0.0) != (missing.proposed > 0.0);
+        const bool both_ends = std::min(missing.current, missing.proposed) > 0.0;
+        sum += Term::parabola({missing.current, missing.proposed, both_ends ? missing.cost : 0.0});
       }
       piece.both_ends = sum;
       piece.turning = static_cast<std::size_t>(turning - turning_.data()) - begin;
@@ -163,9 +163,9 @@ class MarginOracle final : public Oracle {
   }
 
   static void add(const MissingMargin& missing, double step, LinePoint& sum) {
-    const bool has_loss = missing.here + step * (missing.there - missing.here) > 0.0;
+    const bool has_loss = missing.current + step * (missing.proposed - missing.current) > 0.0;
     const LinePoint point =
-        Term::parabola({missing.here, missing.there, has_loss ? missing.cost : 0.0}).at(step);
+        Term::parabola({missing.current, missing.proposed, has_loss ? missing.cost : 0.0}).at(step);
     sum.value += point.value;
     sum.slope += point.slope;
   }

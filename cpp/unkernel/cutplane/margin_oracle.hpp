@@ -4,8 +4,8 @@
 //
 // For the hinge this is the error-rate oracle of Joachims (2006): c_i = cost_i y_i if y_i s_i < 1, else 0.
 //
-// On a line, a row with a loss at both ends adds the same parabola everywhere in between, and a row without a
-// loss at either end adds nothing. So the first evaluation classifies the rows, O(n), and later evaluations
+// On a line, a row with a loss at both ends adds one parabola between the ends, and a row without a loss at
+// either end adds nothing. So the first evaluation classifies the rows, O(n), and later evaluations
 // visit only the rows with a loss at one end.
 #pragma once
 

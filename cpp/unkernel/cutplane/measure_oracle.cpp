@@ -17,8 +17,8 @@ struct Labelling {
   double value = -std::numeric_limits<double>::infinity();
 };
 
-// The rows of one class by descending score. Each sum starts at the end of the list that belongs to it, so
-// that a huge score outside of the sum does not affect its rounding.
+// The rows of one class by descending score. Sums are computed without subtraction, so a huge score outside
+// of a sum does not affect the rounding errors of the sum.
 struct SortedClass {
   std::vector<std::uint32_t> rows;
   std::vector<double> sums;  // by k: scores of the first k negatives, or of all positives except the first k
@@ -49,7 +49,7 @@ class MeasureOracle : public JointOracle {
   virtual double loss(std::int64_t kept, std::int64_t raised) const = 0;
   virtual Labelling worst_labelling() const = 0;
 
-  // Returns n loss - (scores of positives that fall) + (scores of negatives that rise).
+  // Returns n loss - (scores of positives labelled negative) + (scores of negatives labelled positive).
   Labelling labelling(std::int64_t kept, std::int64_t raised) const {
     return {kept, raised,
             static_cast<double>(rows()) * loss(kept, raised) - positives_.sum(kept) + negatives_.sum(raised)};

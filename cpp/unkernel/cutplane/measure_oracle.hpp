@@ -4,14 +4,14 @@
 //
 // With n times the error rate as the loss, this is the sum of hinge losses, so C has the same meaning for
 // every measure. Let the loss depend only on a, the number of positives that y' labels positive, and b, the
-// number of negatives that y' labels positive. The maximum then labels as positive the a positives and the b
-// negatives with the highest scores.
+// number of negatives that y' labels positive. The labeling that attains the maximum labels as positive the a
+// positives and the b negatives with the highest scores.
 //
 //   f1                1 - 2a / (P + a + b)    concave in b for each a: O(P log N) instead of O(P N)
 //   precision at k    1 - a / k, a + b = k    O(k)
-//   break-even point  the same with k = P     precision and recall are equal at this point
+//   break-even point  precision at k = P      precision and recall are equal at this point
 //
-// The costs are those after sorting; P is the number of positives, N of negatives, and n = P + N.
+// Costs do not include sorting. P is the number of positives, N the number of negatives, and n = P + N.
 #pragma once
 
 #include <cstdint>

@@ -4,9 +4,9 @@
 
 namespace unkernel::cutplane {
 
-void JointOracle::face(std::span<const double> here, std::span<const double> there) {
-  current_scores_ = here;
-  proposed_scores_ = there;
+void JointOracle::face(std::span<const double> current, std::span<const double> proposed) {
+  current_scores_ = current;
+  proposed_scores_ = proposed;
 }
 
 std::span<const double> JointOracle::scores_at(double step) {

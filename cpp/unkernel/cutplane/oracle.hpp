@@ -28,10 +28,10 @@ class Oracle {
   virtual ~Oracle() = default;
   virtual std::int64_t rows() const = 0;
   // Selects the line between these scores for later calls. The scores are not copied.
-  virtual void face(std::span<const double> here, std::span<const double> there) = 0;
-  // Returns R, or a close upper bound of R, and its slope at here + step (there - here).
+  virtual void face(std::span<const double> current, std::span<const double> proposed) = 0;
+  // Returns R, or a close upper bound of R, and its slope at current + step (proposed - current).
   virtual solve::LinePoint along(double step, int threads) = 0;
-  // Computes c at here + step (there - here), and returns the offset.
+  // Computes c at current + step (proposed - current), and returns the offset.
   virtual double cut(double step, std::span<double> coefficients, int threads) = 0;
   // Returns the loss of each row, if the loss is a sum over single rows.
   virtual std::optional<RowLosses> row_losses() const { return std::nullopt; }
@@ -40,7 +40,7 @@ class Oracle {
 // A loss that depends on all scores jointly. The line search computes c at each step.
 class JointOracle : public Oracle {
  public:
-  void face(std::span<const double> here, std::span<const double> there) final;
+  void face(std::span<const double> current, std::span<const double> proposed) final;
   solve::LinePoint along(double step, int threads) final;
   double cut(double step, std::span<double> coefficients, int threads) final;
 

@@ -281,7 +281,8 @@ class OrdinalOracle final : public JointOracle {
       for (std::size_t k = 0; k < space.scores.size(); ++k) risk -= space.coefficients[k] * space.scores[k];
       if (result.uncertainty > accuracy_ * risk) continue;
       for (const RankBlock& block : blocks) {
-        if (block.several_ranks) result.offset += evaluate_by_sorting(group, block.begin, block.end, space);
+        if (block.has_several_ranks)
+          result.offset += evaluate_by_sorting(group, block.begin, block.end, space);
       }
       return true;
     }

@@ -11,8 +11,7 @@
 // row enters a Fenwick tree over the ranks when the sweep is a margin ahead of the row, and a prefix sum
 // counts the ordered pairs. O(n log R) after sorting, for any number R of ranks; O(n R) if classes of pairs
 // have weights, where R counts only the ranks of the group if the weights are products of differences. In
-// large groups, bins of scores replace most of the sorting (binned_pairs.hpp) as long as that is accurate
-// enough.
+// large groups, bins of scores replace most of the sorting (binned_pairs.hpp) if bins are accurate enough.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +36,8 @@ struct Ranking {
   std::span<const double> discounts;
 };
 
-// `accuracy`: the relative amount by which the risk may be overestimated; 0 for an exact risk. Throws
-// std::invalid_argument if no pair has any weight.
+// `accuracy` is the relative amount by which the risk may be overestimated; 0 for an exact risk. Throws
+// std::invalid_argument if all pairs have weight 0.
 std::unique_ptr<Oracle> ordinal_oracle(const Ranking& ranking, double accuracy);
 
 // The total weight of all pairs, and the weight of pairs that `scores` orders correctly; ties count half.

@@ -1,7 +1,7 @@
 // The two passes over training rows that cutting planes need: X w and X'c.
 //
-// Both passes are split into pieces that depend on the data, never on the threads, and the pieces are summed
-// in order. So the result is bitwise the same for any number of threads.
+// Both passes are split into pieces that depend only on the data, and the pieces are summed in order. So the
+// result is bitwise equal for any number of threads.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace unkernel::cutplane {
 
 class Passes {
  public:
-  // `intercept` is the value of an additional constant feature, whose weight is the last one; 0 for none.
+  // `intercept` is the value of an additional constant feature, which has the last weight; 0 for none.
   Passes(const data::RowStore& store, double intercept, Threads threads);
 
   std::size_t dimension() const { return store_.features() + (intercept_ != 0.0 ? 1 : 0); }
@@ -35,7 +35,7 @@ class Passes {
   Threads threads_;
   void add_piece(std::int64_t piece, std::span<const double> coefficients, std::span<double> sum) const;
 
-  std::vector<std::int64_t> pieces_;          // first block of each piece, then the end of the last
+  std::vector<std::int64_t> pieces_;          // first block of each piece, then the number of blocks
   std::vector<LargeVector<double>> buffers_;  // one per thread
 };
 

@@ -24,7 +24,7 @@ constexpr std::size_t rows_at_once = 256;
 struct GridPlaces {
   std::array<std::int32_t, rows_at_once> edge;  // the edge below the score
   std::array<double, rows_at_once> share;       // position between this edge and the next: 0 .. 1
-  std::array<double, rows_at_once> change;      // there - here
+  std::array<double, rows_at_once> change;      // proposed - current
   std::int32_t outside;
 };
 
@@ -60,12 +60,12 @@ struct Placing {
 // Places the rows [begin, begin + count) on the grid.
 UNKERNEL_CLONES void place_rows(const Placing& grid, const ScoreLine& line, std::size_t begin,
                                 std::size_t count, GridPlaces& places) {
-  const double* const here = line.here.data() + begin;
-  const double* const there = line.there.data() + begin;
+  const double* const current = line.current.data() + begin;
+  const double* const proposed = line.proposed.data() + begin;
   std::int32_t outside = 0;
   for (std::size_t k = 0; k < count; ++k) {
-    const double change = there[k] - here[k];
-    const double from_centre = here[k] + line.step * change - grid.centre;
+    const double change = proposed[k] - current[k];
+    const double from_centre = current[k] + line.step * change - grid.centre;
     const double distance = 1.0 + std::abs(from_centre) * grid.scale;  // level l is [2^l, 2^(l+1))
     const bool inside = distance <= grid.end;                          // false for NaN, too
     const double place =
@@ -112,7 +112,7 @@ RowsOnGrid::RowsOnGrid(std::vector<std::int32_t> ranks, std::int32_t rank_count,
 }
 
 void RowsOnGrid::check(const ScoreLine& line, const ScoreGrid& grid) const {
-  if (line.here.size() != size() || line.there.size() != size())
+  if (line.current.size() != size() || line.proposed.size() != size())
     throw std::invalid_argument("there must be one score per rank");
   if (!(grid.width > 0.0) || grid.cells < 1 || grid.levels < 1 || grid.levels > most_levels ||
       grid.cells > most_cells)

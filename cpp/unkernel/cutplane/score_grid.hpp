@@ -1,12 +1,13 @@
-// Counts of rows on a grid of scores, which workers send instead of all scores.
+// Counts rows on a grid of scores. Workers send these counts instead of all scores.
 //
 // Grid   Edges q = -levels * cells .. levels * cells, at centre + sign(q) width (2^l (1 + j / cells) - 1)
-//        where |q| = l * cells + j. So cells near the centre are width / cells wide, and twice as wide from
-//        one level to the next: any range of scores needs few of them.
-// Rows   A row between two edges counts at both, in shares whose mean is its score. It is as if the row were
-//        at either edge with that probability, so by Jensen's inequality the risk of pairs on the edges is
-//        an upper bound of the risk. A cut that takes each pair with the probability that it is misordered
-//        on the edges is a valid cut; its coefficients are interpolated between those of the edges.
+//        where |q| = l * cells + j. So cells of level l are 2^l width / cells wide, and few levels cover
+//        any range of scores.
+// Rows   A row between two edges counts at both edges, with shares that add up to 1 and a weighted mean equal
+//        to the row's score. If shares are probabilities of the edges, then by Jensen's inequality the risk
+//        of pairs on the edges is an upper bound of the risk. A cut that takes each pair with the probability
+//        that it is misordered on the edges is a valid cut; its coefficients are interpolated between the
+//        coefficients of the edges.
 // Error  Only pairs whose cells are a margin apart are overestimated, by a twelfth of a cell on average if
 //        rows are evenly spread within cells. The error falls with the square of the width of cells.
 // Costs  O(rows + ranks x edges); 16 bytes per rank and edge, for each piece of 2^18 rows.
@@ -28,10 +29,10 @@ struct ScoreGrid {
   std::size_t edges() const { return static_cast<std::size_t>(2 * cells * levels + 1); }
 };
 
-// The point here + step (there - here).
+// The point current + step (proposed - current).
 struct ScoreLine {
-  std::span<const double> here;
-  std::span<const double> there;
+  std::span<const double> current;
+  std::span<const double> proposed;
   double step;
 };
 
@@ -39,7 +40,7 @@ struct ScoreLine {
 struct GridCounts {
   std::int64_t outside = 0;     // rows beyond the last edges, which the tables count at these edges
   std::vector<double> weights;  // of the rows
-  std::vector<double> changes;  // weight times there - here
+  std::vector<double> changes;  // weight times proposed - current
 };
 
 class RowsOnGrid {

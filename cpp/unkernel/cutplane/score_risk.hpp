@@ -1,4 +1,4 @@
-// The base of risks over rows on this machine: the scores *here* and *there*, and the oracle that evaluates
+// The base of risks over rows on this machine: the current and proposed scores, and the oracle that evaluates
 // them.
 #pragma once
 
@@ -12,7 +12,8 @@
 
 namespace unkernel::cutplane {
 
-// Takes 32 bytes per row: scores here and there, and the coefficients of the current cut and of the last cut.
+// Takes 32 bytes per row: current and proposed scores, and the coefficients of the current cut and of the
+// last cut.
 class ScoreRisk : public solve::Risk {
  public:
   void along(std::span<const double> steps, std::span<solve::LinePoint> points) final;
@@ -21,7 +22,7 @@ class ScoreRisk : public solve::Risk {
  protected:
   ScoreRisk(std::size_t rows, Oracle& oracle, Threads threads);
 
-  // Call this when the scores *there* have changed.
+  // Call this when the proposed scores have changed.
   void face() { oracle_.face(current_scores_, proposed_scores_); }
 
   Oracle& oracle_;
@@ -31,8 +32,8 @@ class ScoreRisk : public solve::Risk {
   LargeVector<double> coefficients_;
 };
 
-// Computes the sums X'c of successive cuts. The coefficients of few rows change from one cut to the next: if
-// these are fewer than the rows of the new cut, only they are added to the last sum.
+// Computes the sums X'c of successive cuts. From one cut to the next, the coefficients of few rows change. If
+// fewer rows change than the new cut has, adds only the changes to the last sum.
 class RowSum {
  public:
   // `add(c, sum)` is a pass over the rows, sum += X'c, which skips rows with c = 0.

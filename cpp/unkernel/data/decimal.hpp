@@ -126,7 +126,7 @@ inline const char* read_long_decimal(const char* at, const char* text_end, doubl
   return end;
 }
 
-// Reads a number like read_long_decimal, with a fast path for numbers of one digit, such as the 1 of binary
+// Reads a number like read_long_decimal, with a fast path for one-digit numbers, such as the 1 of binary
 // features.
 inline const char* read_decimal(const char* at, const char* text_end, double& value) {
   if (is_digit(*at) && (at[1] == ' ' || at[1] == '\n')) {

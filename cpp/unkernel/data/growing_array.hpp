@@ -13,8 +13,8 @@ namespace unkernel::data {
 
 namespace detail {
 
-// Work like realloc and free, but the caller passes the size of the block. A null pointer stands for zero
-// bytes. resize_block throws std::bad_alloc if memory runs out; the old block then stays valid.
+// Like realloc and free, but the caller passes the size of the block. A null pointer stands for zero bytes.
+// If memory runs out, resize_block throws std::bad_alloc and does not change the old block.
 void* resize_block(void* block, std::size_t old_bytes, std::size_t new_bytes);
 void free_block(void* block, std::size_t bytes) noexcept;
 

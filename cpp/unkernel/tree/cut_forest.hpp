@@ -1,8 +1,8 @@
-// The subtrees of cuts with their weights, without the examples from which the cuts were made.
+// The subtrees of cuts with their weights, without the examples of the cuts.
 //
 // A cut g = sum of coefficient_i phi(x_i) needs no examples: it is given by the distinct subtrees of its
 // trees, each with a weight (the DAG of Severyn & Moschitti, 2011). So cuts can be sent in pieces to
-// processes that do not have their examples.
+// processes that do not have the examples.
 #pragma once
 
 #include <cstddef>
@@ -39,9 +39,9 @@ class CutForest {
   const Forest& forest() const { return forest_; }
 
   // Returns the nodes of all cuts in two layers, each with an index. The second layer contains the cuts that
-  // were added after the first layer was built. The first layer is rebuilt only when the second has grown to
-  // a quarter of its size, so that the cost of a new cut depends on its new subtrees. Each layer contains all
-  // descendants of its nodes; a node in both layers belongs to the first.
+  // were added after the first layer was built. The first layer is rebuilt only when the second layer has
+  // grown to a quarter of the first layer, so the cost of a new cut depends on its new subtrees. Each layer
+  // contains all descendants of its nodes; a node in both layers belongs to the first.
   std::span<const kernels::TreeWeights> layers(std::size_t channel) const {
     return channels_[channel].layers;
   }
@@ -49,7 +49,7 @@ class CutForest {
     return channels_[channel].owner[static_cast<std::size_t>(node)] == static_cast<std::int32_t>(layer);
   }
 
-  // Gives the nodes of the layers their weights in w = sum_t alphas[t] g_t.
+  // Sets the weights of the layers' nodes to their weights in w = sum_t alphas[t] g_t.
   void set_weights(std::span<const double> alphas);
 
   // Returns for each cut the sum of weight times value over its nodes in the channel.

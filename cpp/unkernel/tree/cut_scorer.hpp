@@ -1,10 +1,10 @@
 // Scores and inner products between examples and the cuts of a sampled cutting-plane method.
 //
-// The examples may be a part of the examples from which the cuts were made. Each part then adds all cuts, but
-// scores and multiplies only its own examples. Up to rounding, the results of all parts add up to the result
-// for all examples.
+// The examples may be a part of the training set. Each part then adds all cuts, but scores and multiplies
+// only the examples of the part. Up to rounding, the results of all parts add up to the result for all
+// examples.
 //
-// Cost   of a call: proportional to its examples and to the subtrees of the cuts, not to the set's size
+// Cost   of a call: proportional to its examples and to the subtrees of the cuts
 #pragma once
 
 #include <array>
@@ -42,13 +42,13 @@ class CutScorer {
   void score(std::span<const double> alphas, std::span<const std::int32_t> examples, int threads,
              const Monitor& monitor, std::span<double> scores);
 
-  // Returns the inner products of the sum of coefficients[k] phi(x_k) with all cuts, which must contain all
-  // of its subtrees.
+  // Returns the inner products of the sum of coefficients[k] phi(x_k) with all cuts. The cuts must contain
+  // all subtrees of the examples x_k.
   std::vector<double> products(std::span<const std::int32_t> examples, std::span<const double> coefficients,
                                int threads, const Monitor& monitor);
 
  private:
-  static constexpr std::int64_t summing_tasks = 4;  // fixed, so that sums do not depend on `threads`
+  static constexpr std::int64_t summing_tasks = 4;  // fixed: sums must not depend on `threads`
 
   // Some rows with coefficients.
   struct WeightedRows {
@@ -73,8 +73,8 @@ class CutScorer {
   std::vector<std::int32_t> groups_;  // for each node of the set's forest: its group in an index; -1 between
                                       // calls
   std::vector<NodeId> places_;        // for each node of the set's forest; -1 between calls
-  // Kept between calls: on systems that take freed memory back at once, allocating it again takes as long as
-  // using it.
+  // Buffers that are kept between calls, because allocating them for each call can take as long as using
+  // them.
   std::array<TaskSums, summing_tasks> task_sums_;
   std::vector<double> sums_;
 };

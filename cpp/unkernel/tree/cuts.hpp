@@ -19,7 +19,7 @@ struct Cut {
   double offset = 0.0;
 };
 
-// Examples to score; those with label * (score + intercept) < 1 form a cut.
+// Examples to score; the examples with label * (score + intercept) < 1 form a cut.
 struct Sample {
   std::span<const std::int32_t> examples;  // ascending; an example may occur several times
   std::span<const signed char> labels;     // one per entry of `examples`
@@ -41,7 +41,7 @@ class Cuts {
   // Computes w'phi(x) for w = sum_t alphas[t] g_t.
   virtual void score(std::span<const double> alphas, const Sample& sample, std::span<double> scores) = 0;
 
-  // Adds the cut. Returns its inner products with all cuts; the last is its product with itself.
+  // Adds the cut. Returns its inner products with all cuts; the last of these is its squared norm.
   std::vector<double> add(Cut cut);
 
  protected:
@@ -84,9 +84,9 @@ class KernelCuts : public LocalCuts {
   std::vector<double> products_of_newest() final;
 };
 
-// Methods that compute scores and inner products of cuts. All give the same results.
+// Methods to compute scores and inner products of cuts. The results do not depend on the method.
 enum class CutMethod {
-  forest,        // one index of all cuts; the products of a new cut with all others in one pass
+  forest,        // one index of all cuts; the products of a new cut with all cuts in one pass
   pairs,         // uSVM: one kernel value at a time
   dag_each,      // SDAG: one index per cut
   dag_together,  // SDAG+: one index of all cuts for scores, one per cut for products

@@ -207,9 +207,9 @@ class Decomposition {
         for (std::size_t i = 0; i < n; ++i) {
           if (problem.labels[i] == label && problem.costs[i] > 0.0) with_label.push_back(i);
         }
-        const std::size_t wanted = std::min(
+        const std::size_t count = std::min(
             {first_examples / 2, with_label.size(), kernel_block_.capacity() / (2 * problems_.size()) + 1});
-        for (std::size_t k = 0; k < wanted; ++k) chosen[with_label[k * with_label.size() / wanted]] = true;
+        for (std::size_t k = 0; k < count; ++k) chosen[with_label[k * with_label.size() / count]] = true;
       }
     }
     std::vector<std::int32_t> examples;
@@ -234,11 +234,11 @@ class Decomposition {
       if (largest_violation[i] > 0.5 * options_.tolerance && kernel_block_.place(example) < 0)
         violators.push_back(example);
     }
-    const std::size_t max_found =
+    const std::size_t max_violators =
         std::min(std::max(min_added, 3 * kernel_block_.size() / 4), kernel_block_.capacity() / 2);
     std::ranges::stable_sort(violators, std::greater<>(),
                              [&](std::int32_t i) { return largest_violation[at(i)]; });
-    if (violators.size() > max_found) violators.resize(max_found);
+    if (violators.size() > max_violators) violators.resize(max_violators);
     std::ranges::sort(violators);
     return violators;
   }
@@ -250,10 +250,10 @@ class Decomposition {
     kernel_block_.add(std::span(examples).first(count));
   }
 
-  // Drops the examples that are least likely to change: first examples at a bound that satisfy their
-  // condition, in the order of descending slack; then the examples that are longest in the working set.
-  // Dropped examples keep their alpha, and return when they are among the largest violators.
-  void drop_easiest(std::size_t wanted) {
+  // Drops the examples whose variables are least likely to change, to make room for new examples: first
+  // examples at a bound that satisfy their condition, in the order of descending slack; then the oldest
+  // examples of the working set. Dropped examples keep their alpha; find_violators may choose them again.
+  void drop_easiest(std::size_t new_examples) {
     const auto examples = kernel_block_.examples();
     std::vector<double> slack_of(examples.size(), std::numeric_limits<double>::infinity());
     for (std::size_t k = 0; k < examples.size(); ++k) {
@@ -269,7 +269,7 @@ class Decomposition {
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t k) { return slack_of[k]; });
     std::vector<bool> is_kept(examples_.size(), true);
-    const std::size_t excess = kernel_block_.size() + wanted - kernel_block_.capacity();
+    const std::size_t excess = kernel_block_.size() + new_examples - kernel_block_.capacity();
     for (std::size_t k = 0; k < std::min(excess, order.size()); ++k) is_kept[at(examples[order[k]])] = false;
     kernel_block_.keep(is_kept);
   }

@@ -5,9 +5,9 @@
 // Method    decomposition. The kernel matrix of a working set of examples is in memory, and their dual is
 //           solved by SMO (solve/smo.hpp) while all other variables are fixed. Then one pass over the forest
 //           scores *all* examples with the current weights, for all labellings at once; this gives P, D and
-//           the examples that violate the optimality conditions most. These join the working set, and so on.
-//           A pass costs about as much as a few dozen rows of the kernel matrix, and the matrix need never
-//           hold more than the examples that end up near the margin.
+//           the examples that violate the optimality conditions most. These examples join the working set.
+//           A pass costs about as much as a few dozen rows of the kernel matrix, and the matrix needs rows
+//           only for the examples near the margin.
 // Stop      (P - D) / P <= tolerance for the scores of a full pass and the best b for them.
 #pragma once
 

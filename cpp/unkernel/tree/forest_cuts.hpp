@@ -1,5 +1,5 @@
-// Cuts over trees with a common index of all their nodes. The scores of all cuts take one pass together; the
-// products of a new cut with all cuts take another.
+// Cuts over trees with a common index of all their nodes. One pass computes the scores of all cuts; another
+// pass computes the products of a new cut with all cuts.
 #pragma once
 
 #include <memory>

@@ -43,8 +43,8 @@ void mirror(float* values, std::size_t stride, std::size_t begin, std::size_t en
 GramBlock::GramBlock(const TrainingExamples& all, std::size_t capacity, int threads)
     : all_(all), capacity_(capacity), threads_(threads), place_(all.size(), -1) {}
 
-// Grows by a quarter: not less, because every growth copies the matrix, and not more, because the system also
-// clears the unused part. A large matrix is not copied again, because both copies would be in memory.
+// Grows by a quarter: less would copy the matrix more often, and more would clear more unused memory. From
+// half of the capacity on, grows to the capacity, because both copies of a large matrix are in memory.
 void GramBlock::reserve_side(std::size_t size) {
   if (size <= stride_) return;
   const std::size_t stride = 2 * size > capacity_ ? capacity_ : (size + size / 4 + 15) / 16 * 16;
@@ -74,14 +74,14 @@ void GramBlock::add(std::span<const std::int32_t> examples) {
   mirror(values_.data(), stride_, before, size(), threads_);
 }
 
-void GramBlock::keep(const std::vector<bool>& wanted) {
-  std::vector<std::size_t> kept;
+void GramBlock::keep(const std::vector<bool>& is_kept) {
+  std::vector<std::size_t> old_places;
   std::vector<std::int32_t> examples;
   for (std::size_t i = 0; i < examples_.size(); ++i) {
     const auto example = static_cast<std::size_t>(examples_[i]);
-    if (wanted[example]) {
-      place_[example] = static_cast<std::int32_t>(kept.size());
-      kept.push_back(i);
+    if (is_kept[example]) {
+      place_[example] = static_cast<std::int32_t>(old_places.size());
+      old_places.push_back(i);
       examples.push_back(examples_[i]);
     } else {
       place_[example] = -1;
@@ -90,9 +90,9 @@ void GramBlock::keep(const std::vector<bool>& wanted) {
   examples_ = std::move(examples);
   // Every value moves left or up, over values that have already moved.
   float* values = values_.data();
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    for (std::size_t j = 0; j < kept.size(); ++j)
-      values[i * stride_ + j] = values[kept[i] * stride_ + kept[j]];
+  for (std::size_t i = 0; i < old_places.size(); ++i) {
+    for (std::size_t j = 0; j < old_places.size(); ++j)
+      values[i * stride_ + j] = values[old_places[i] * stride_ + old_places[j]];
   }
 }
 

@@ -26,8 +26,8 @@ class GramBlock {
 
   // Adds examples that are not in the block yet; they must not exceed the capacity.
   void add(std::span<const std::int32_t> examples);
-  // Keeps the examples that `wanted` marks, and drops all others.
-  void keep(const std::vector<bool>& wanted);
+  // Removes the examples with is_kept[example] == false.
+  void keep(const std::vector<bool>& is_kept);
 
  private:
   void reserve_side(std::size_t size);

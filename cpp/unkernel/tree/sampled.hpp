@@ -3,9 +3,9 @@
 // Problem   min_w  1/2 |w|^2 + C/Z sum_i z_i max(0, 1 - y_i w'phi(x_i)),   Z = sum_i z_i   (importances z_i)
 //           phi has a constant feature if an intercept is requested; its weight is regularised, too
 // Method    Yu & Joachims (2008), Severyn & Moschitti (2011), Algorithm 2: each round draws r examples,
-//           example i with a probability proportional to z_i (by rejection, their Algorithm 3), and those
-//           inside the margin form a cut,
-//             g = 1/r sum y_i phi(x_i),   d = 1/r (their number);
+//           example i with a probability proportional to z_i (by rejection, their Algorithm 3), and the
+//           examples inside the margin form a cut,
+//             g = 1/r sum y_i phi(x_i),   d = 1/r (number of these examples);
 //           then the small dual of all cuts is solved,
 //             max_a  d'a - 1/2 a'Ga,   a >= 0,  sum(a) <= C,   w = sum_t a_t g_t.
 // Stop      the new cut is violated by at most epsilon more than the cuts so far, d - w'g <= xi + epsilon,

@@ -23,7 +23,7 @@ namespace unkernel::data {
 
 enum class ColumnFormat { conllu, conllx, chunks };
 
-// The columns of conllu and conllx. Column 4 of CoNLL-X (cpostag) is upos here, column 5 (postag) xpos.
+// The columns of conllu and conllx. Columns 4 and 5 of CoNLL-X (cpostag, postag) are called upos and xpos.
 namespace conll {
 constexpr int id = 0, form = 1, lemma = 2, upos = 3, xpos = 4, feats = 5, head = 6, deprel = 7, deps = 8,
               misc = 9;
@@ -32,7 +32,7 @@ constexpr int columns = 10;
 
 struct ColumnOptions {
   ColumnFormat format;
-  int columns;              // for chunks: columns per line; 0 means as many as the first line has
+  int columns;              // for chunks: columns per line; 0: the number of columns of the first line
   TreeCheck trees;          // for conllu and conllx
   bool skip_bad_sentences;  // skip bad sentences instead of throwing
   std::int64_t first_line;  // line number of the first line of the text in its file

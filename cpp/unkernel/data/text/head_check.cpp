@@ -8,7 +8,7 @@ namespace {
 
 // Returns a word that lies on a cycle of heads, or 0 if there is none.
 std::int32_t find_word_on_cycle(std::span<const std::int32_t> heads) {
-  // For each word, the first starting word from which it was reached; 0 if it has not been reached.
+  // For each word, the word at which the first walk that reached it began; 0 if no walk has reached it.
   std::vector<std::int32_t> seen_from(heads.size() + 1, 0);
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const auto start = static_cast<std::int32_t>(i) + 1;

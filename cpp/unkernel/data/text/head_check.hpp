@@ -21,8 +21,8 @@ struct HeadFault {
   std::string reason;
 };
 
-// Returns the first fault of the heads; nothing if they meet the requirement. Heads count from 1; 0 stands
-// for a root, -1 for a missing head. No head may exceed heads.size(). Takes linear time.
+// Returns the first fault of the heads; nullopt if the heads meet the requirement. Heads count from 1; 0
+// stands for a root, -1 for a missing head. No head may exceed heads.size(). Takes linear time.
 std::optional<HeadFault> head_fault(std::span<const std::int32_t> heads, TreeCheck check);
 
 }  // namespace unkernel::data

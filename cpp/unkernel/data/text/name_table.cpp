@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t fewest_slots = 64;
 
-// Packs up to seven bytes into a number, which differs between different names of the same size. Some bytes
-// may be in it twice.
+// Packs up to seven bytes into a number. Different names of equal size give different numbers. Some bytes may
+// be packed twice.
 std::uint64_t first_bytes(const char* text, std::size_t size) {
   const auto byte = [&](std::size_t at) { return std::uint64_t{static_cast<unsigned char>(text[at])}; };
   if (size >= 4) {

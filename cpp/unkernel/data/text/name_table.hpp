@@ -1,7 +1,7 @@
 // A bidirectional map between strings and consecutive numbers. A name takes its own bytes, 8 bytes for its
 // end, and 24 to 48 bytes of hash table. Names of at most eight bytes, like most labels, are found by their
 // hash keys alone. The slot of a name differs from process to process, so that nobody can choose names that
-// all have the same slot. The number of a name does not differ.
+// all have the same slot. The number of a name does not depend on its slot.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class NameTable {
   std::string_view name(std::int32_t number) const;
   std::size_t size() const { return ends_.size(); }
 
-  // All names concatenated, and where each of them ends.
+  // All names concatenated, and the end of each name.
   const std::string& bytes() const { return bytes_; }
   const std::vector<std::int64_t>& ends() const { return ends_; }
   std::size_t memory() const;

@@ -12,15 +12,15 @@ using Byte = unsigned char;
 constexpr std::uint64_t high_bits = 0x8080808080808080u;
 constexpr std::uint64_t ones = 0x0101010101010101u;
 
-// Returns whether eight bytes are all in 1 .. 127. May return false for such bytes if a borrow makes one of
-// them look like 0, but never returns true for others.
+// Returns true only if eight bytes are all in 1 .. 127. May return false for bytes in 1 .. 127, if a borrow
+// makes one of these bytes look like 0.
 bool is_plain(const char* at) {
   std::uint64_t word;
   std::memcpy(&word, at, sizeof word);
   return (((word - ones) | word) & high_bits) == 0;
 }
 
-// For the first byte of a character: how many bytes follow, and the range of valid second bytes (Unicode,
+// For the first byte of a character: the number of bytes that follow, and the valid second bytes (Unicode,
 // table 3-7).
 struct Lead {
   int following;

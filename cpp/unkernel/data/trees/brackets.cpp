@@ -133,7 +133,7 @@ NodeId add_preorder(Forest& forest, std::span<const std::string_view> labels,
   if (labels.empty() || labels.size() != arities.size()) {
     throw std::invalid_argument("a tree in preorder has a label and a number of children for each node");
   }
-  // Nodes are made from the last to the first. So the children of a node are on the stack, with the first
+  // Nodes are created from the last to the first, so the children of a node are on the stack, with the first
   // child on top.
   std::vector<NodeId> stack;
   std::vector<NodeId> children;

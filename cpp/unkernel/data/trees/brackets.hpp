@@ -24,7 +24,7 @@ class BracketError : public std::runtime_error {
   std::size_t offset;
 };
 
-// How `(NN New York)` is read: as two words, or as a word with a space in it, as SVM-light-TK does.
+// How to read `(NN New York)`: as two words, or like SVM-light-TK as one word that contains a space.
 enum class WordStyle { apart, joined };
 
 // Reads trees into a forest. Reuses its buffers, and does not recurse.
@@ -51,7 +51,7 @@ class BracketReader {
   std::vector<Open> open_;
   std::vector<NodeId> children_;
   std::string joined_;
-  std::size_t words_end_ = 0;  // words up to here have siblings in brackets and are not joined
+  std::size_t words_end_ = 0;  // words before this position have siblings in brackets and are not joined
 };
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -63,8 +63,8 @@ inline std::size_t skip_blanks(std::string_view text, std::size_t at) {
 }
 
 // Writes the tree in bracket notation; a leaf below a node is a bare word unless `bracket_leaves`. Repeated
-// subtrees are stored once, so 60 nodes can stand for a tree of 2^60. Throws std::length_error if the text is
-// longer than `longest_text`.
+// subtrees are stored once, so a forest of 60 nodes can contain a tree of 2^60 nodes. Throws
+// std::length_error if the text is longer than `longest_text`.
 std::size_t longest_text(const Forest& forest);
 std::string to_brackets(const Forest& forest, NodeId root, bool bracket_leaves);
 

@@ -1,14 +1,15 @@
 // A forest that stores each distinct subtree of all trees once.
 //
 // A node is a label and a list of children; nodes with the same label and children are the same node
-// (hash-consing). A tree is the number of its root, and two trees are equal if their roots are. Children have
-// smaller numbers than their parents: ascending order visits every subtree before the trees that contain it.
+// (hash-consing). A tree is the number of its root; two trees are equal if they have the same root. Children
+// have smaller numbers than their parents: ascending order visits every subtree before the trees that contain
+// it.
 //
 // A *production* is the label of a node together with the labels of its children. The subset-tree kernel
 // compares productions. Leaves have no production.
 //
 // Memory    16 bytes per node, 4 per child, and 24 to 64 bytes of hash tables per node
-// Threads   any number may read; a writer must be alone. Independent callers take turns with `gate`.
+// Threads   any number of threads may read, or one thread may write. `gate` serialises independent callers.
 #pragma once
 
 #include <cstddef>
@@ -34,11 +35,11 @@ class Forest {
   std::int32_t add_label(std::string_view name) { return labels_.add(name); }
   std::int32_t find_label(std::string_view name) const { return labels_.find(name); }
 
-  // Returns the node with that label and those children; adds it if it is missing.
+  // Returns the node with this label and these children; adds the node if it is missing.
   NodeId add_node(std::int32_t label, std::span<const NodeId> children);
-  // Returns the node with that label and those children, or -1.
+  // Returns the node with this label and these children, or -1.
   NodeId find_node(std::int32_t label, std::span<const NodeId> children) const;
-  // Returns the production with that label and those child labels, or -1.
+  // Returns the production with this label and these child labels, or -1.
   std::int32_t find_production(std::int32_t label, std::span<const std::int32_t> child_labels) const;
 
   std::size_t size() const { return nodes_.size() - 1; }
@@ -67,7 +68,7 @@ class Forest {
 
  private:
   struct Node {
-    std::int64_t child_begin;  // the children of a node end where those of the next node begin
+    std::int64_t child_begin;  // the children of a node end where the children of the next node begin
     std::int32_t label;
     std::int32_t production;
   };

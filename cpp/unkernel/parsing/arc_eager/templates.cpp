@@ -97,7 +97,7 @@ class ArcTemplateReader {
 
   TemplateValue read_value(const TemplatePath& path) {
     if (path.names.size() == 1 && !path.position) {
-      if (const auto bare = named(bare_names, path.names.front().text)) {
+      if (const auto bare = find_named(bare_names, path.names.front().text)) {
         if (*bare == Attribute::direction && section_ == &templates_.moves)
           fail(path.column, "only arcs have a direction: put it under [labels]");
         return {0, *bare};
@@ -107,10 +107,10 @@ class ArcTemplateReader {
       fail(path.column, message({"'", path.text,
                                  "' is no feature: write an address and an attribute, such as stack.word"}));
     const TemplateName& last = path.names.back();
-    const auto attribute = named(attribute_names, last.text);
+    const auto attribute = find_named(attribute_names, last.text);
     if (!attribute)
       fail(last.column,
-           message({"there is no attribute '", last.text, "': there are ", listed(attribute_names)}));
+           message({"there is no attribute '", last.text, "': there are ", join_names(attribute_names)}));
     return {place_of(read_address(path)), *attribute};
   }
 
@@ -129,10 +129,10 @@ class ArcTemplateReader {
     if (path.names.size() - 2 > most_steps)
       fail(path.column, message({"an address of more than ", std::to_string(most_steps), " steps"}));
     for (std::size_t k = 1; k + 1 < path.names.size(); ++k) {
-      const auto step = named(step_names, path.names[k].text);
+      const auto step = find_named(step_names, path.names[k].text);
       if (!step)
         fail(path.names[k].column,
-             message({"there is no step '", path.names[k].text, "': there are ", listed(step_names)}));
+             message({"there is no step '", path.names[k].text, "': there are ", join_names(step_names)}));
       address.steps.push_back(*step);
     }
     return address;
@@ -140,10 +140,10 @@ class ArcTemplateReader {
 
   Base read_base(const TemplateName& name) {
     const bool is_for_moves = section_ == &templates_.moves;
-    const auto base = is_for_moves ? named(move_bases, name.text) : named(label_bases, name.text);
+    const auto base = is_for_moves ? find_named(move_bases, name.text) : find_named(label_bases, name.text);
     if (!base)
       fail(name.column, message({"'", name.text, "' is not an address here: there are ",
-                                 is_for_moves ? listed(move_bases) : listed(label_bases)}));
+                                 is_for_moves ? join_names(move_bases) : join_names(label_bases)}));
     return *base;
   }
 

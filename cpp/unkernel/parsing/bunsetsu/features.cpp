@@ -95,6 +95,12 @@ constexpr Classified classified[] = {
     {"括弧終", BunsetsuSymbols::closing}, {"括弧閉", BunsetsuSymbols::closing},
 };
 
+// Returns the index of a distance in bunsetsu_values::distances.
+std::size_t distance_class(std::size_t distance) {
+  if (distance == 1) return 0;
+  return distance < 6 ? 1 : 2;
+}
+
 }  // namespace
 
 BunsetsuSymbols::BunsetsuSymbols(const BunsetsuText& text, const BunsetsuFeatures& features)
@@ -314,12 +320,6 @@ const BunsetsuRows::Bunsetsu* BunsetsuRows::in_role(BunsetsuRole role, std::size
     case BunsetsuRole::pair: break;
   }
   return nullptr;
-}
-
-// Returns the index of a distance in bunsetsu_values::distances.
-std::size_t distance_class(std::size_t distance) {
-  if (distance == 1) return 0;
-  return distance < 6 ? 1 : 2;
 }
 
 void BunsetsuRows::add_pair(std::size_t template_index, std::size_t modifier, std::size_t candidate) {

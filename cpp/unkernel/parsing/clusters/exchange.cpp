@@ -129,15 +129,15 @@ bool ExchangeClusters::move(std::int32_t word) {
   list_gains();
   const double most = std::ranges::max(gains_);
   const bool moves = most > gains_[static_cast<std::size_t>(cluster)] + least_gain;
-  // Among clusters whose gains differ by rounding errors only, takes the first.
+  // Chooses the first of the clusters whose gains differ from the largest gain by rounding errors only.
   const auto best = std::ranges::find_if(gains_, [&](double gain) { return gain >= most - least_gain; });
   if (moves) cluster = static_cast<std::int32_t>(best - gains_.begin());
   count(cluster, 1);
   return moves;
 }
 
-// Computes for each cluster how much the log-likelihood grows if the word, which is in no cluster now, joins
-// it. Pairs of the word with itself and with words of that cluster count once, not once for each side.
+// Computes for each cluster by how much the log-likelihood grows if the word, which is in no cluster, joins
+// the cluster. Pairs of the word with itself and with words of this cluster count once, not once per side.
 void ExchangeClusters::list_gains() {
   for (std::size_t cluster = 0; cluster < clusters_; ++cluster)
     gains_[cluster] = -2.0 * (f(totals_[cluster] + occurrences_) - f(totals_[cluster]));

@@ -1,4 +1,4 @@
-// Clusters of words that stand between the same neighbours: the exchange algorithm (Kneser & Ney 1993;
+// Clusters words that have similar neighbours: the exchange algorithm (Kneser & Ney 1993;
 // Martin, Liermann & Ney 1998).
 //
 // Problem  Words w have clusters c(w). In a class bigram model, p(w | v) = p(w | c(w)) p(c(w) | c(v)), a text
@@ -31,7 +31,7 @@ class ExchangeClusters {
   ExchangeClusters(std::span<const std::int32_t> words, std::int32_t vocabulary, std::int32_t other_kinds,
                    std::size_t clusters);
 
-  // Visits all words once; returns how many have moved.
+  // Visits all words once. Returns the number of words that moved to another cluster.
   std::int64_t run_epoch(const Monitor& monitor);
   // Returns the cluster of each word of the vocabulary.
   std::span<const std::int32_t> clusters() const {
@@ -56,7 +56,7 @@ class ExchangeClusters {
                                     static_cast<std::size_t>(begins[w + 1] - begins[w]));
     }
   };
-  // How many neighbours on one side each cluster has.
+  // The number of a word's neighbours on one side, by cluster of the neighbour.
   struct Side {
     std::vector<Count> times;            // by cluster
     std::vector<std::int32_t> clusters;  // with a nonzero count
@@ -86,7 +86,7 @@ class ExchangeClusters {
   std::vector<Count> pairs_;              // N(a, b), by a
   std::vector<Count> reversed_;           // N(a, b), by b
   std::vector<double> small_f_;           // f of small numbers
-  // Of the word that is being moved: its neighbours on either side.
+  // The neighbours of the word that is being moved, on either side.
   Side right_, left_;
   Count self_pairs_ = 0;  // how often the word follows itself
   Count occurrences_ = 0;

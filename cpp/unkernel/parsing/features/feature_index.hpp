@@ -1,13 +1,14 @@
 // Maps features, which are templates with values, to columns, for all parsers.
 //
 // A feature is a template with a value in each of its places; a value is a number below the range of its
-// place. The values of a feature are the digits of one number, its key. The features of a template with one
-// place are found in an array, unless they are known to be few compared with the range. The features of other
-// templates are found in a hash table. If keys would need more than 63 bits, the places are divided into
-// groups: a number replaces the values of one group, and becomes the first digit of the next group's key.
+// place. The values of a feature are the digits of one number, its key. For a template with one place, an
+// array by value has the columns, unless there are few features compared with the range. For all other
+// templates, a hash table maps keys to columns. If keys would need more than 63 bits, the places are divided
+// into groups: a number replaces the values of one group, and becomes the first digit of the next group's
+// key.
 //
-// Bytes   4 per value for a template with one place, at most 64 per feature; 24 to 48 per feature for the
-//         others.
+// Bytes   4 per value for a template with one place, at most 64 per feature; 24 to 48 per feature for
+//         other templates.
 // Query   one load, or one multiplication per place and one probe per group.
 #pragma once
 
@@ -31,9 +32,9 @@ using TemplateRanges = std::vector<std::size_t>;
 class FeatureIndex {
  public:
   FeatureIndex() = default;
-  // For features that are added later; their number is not known yet.
+  // Creates an empty index, for a number of features that is not known yet.
   explicit FeatureIndex(const std::vector<TemplateRanges>& templates);
-  // For features[t] features of each template t.
+  // Creates an empty index, for features[t] features of each template t.
   FeatureIndex(const std::vector<TemplateRanges>& templates, std::span<const std::size_t> features);
 
   std::size_t templates() const { return tables_.size(); }
@@ -61,7 +62,7 @@ class FeatureIndex {
   // Returns whether the keys of a template fit into 63 bits. Only then may key_of() and values_of() be
   // called.
   bool has_keys(std::size_t which) const { return tables_[which].groups.size() == 1; }
-  // Computes the key of some values; returns false if a value is negative.
+  // Computes the key of a template's values. Returns false if a value is negative.
   template <class Value>
   bool key_of(std::size_t which, const Value& value, FeatureKey& key) const {
     key = 0;
@@ -78,7 +79,7 @@ class FeatureIndex {
  private:
   struct Group {
     std::size_t begin, end;                     // places
-    FlatMap<FeatureKey, std::int32_t> numbers;  // each plus 1; the numbers of the last group are columns
+    FlatMap<FeatureKey, std::int32_t> numbers;  // number + 1; in the last group, column + 1
   };
   struct Table {
     TemplateRanges ranges;
@@ -89,9 +90,9 @@ class FeatureIndex {
     template <class Value>
     bool append_digits(const Group& group, const Value& value, FeatureKey& key) const {
       for (std::size_t k = group.begin; k < group.end; ++k) {
-        const FeatureValue found = value(k);
-        if (found < 0) return false;
-        key = key * ranges[k] + static_cast<FeatureKey>(found);
+        const FeatureValue digit = value(k);
+        if (digit < 0) return false;
+        key = key * ranges[k] + static_cast<FeatureKey>(digit);
       }
       return true;
     }
@@ -115,8 +116,8 @@ template <class Value>
 std::int32_t FeatureIndex::find(std::size_t which, const Value& value) const {
   const Table& table = tables_[which];
   if (!table.columns_of_values.empty()) {
-    const FeatureValue found = value(0);
-    return found < 0 ? no_column : table.columns_of_values[static_cast<std::size_t>(found)];
+    const FeatureValue only_value = value(0);
+    return only_value < 0 ? no_column : table.columns_of_values[static_cast<std::size_t>(only_value)];
   }
   FeatureKey key = 0;
   for (const Group& group : table.groups) {

@@ -16,13 +16,13 @@ struct FeatureRows {
   void end_row() { offsets.push_back(static_cast<std::int64_t>(columns.size())); }
 };
 
-// Numbers the columns that occur at least `min_count` times, in the same order. All other columns get
-// no_column.
+// Returns a new number for each column: columns that occur at least `min_count` times are numbered without
+// gaps, in their old order; all other columns get no_column.
 std::vector<std::int32_t> frequent_columns(const FeatureRows& rows, std::size_t columns,
                                            std::int64_t min_count);
 
-// Changes column c to renumbered[c]; removes columns that get no_column. The new numbers must ascend as the
-// old ones do.
+// Changes column c to renumbered[c]; removes columns that get no_column. The new numbers must be in the order
+// of the old numbers.
 void renumber(FeatureRows& rows, std::span<const std::int32_t> renumbered);
 
 }  // namespace unkernel::parsing

@@ -1,4 +1,4 @@
-// A property that some words have, such as their cluster: one value per word.
+// A table that gives a value, such as a cluster, to each of some words.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct Lexicon {
 
   // Returns the empty string for words that are not in the lexicon.
   std::string_view value(std::string_view word) const {
-    const std::int32_t found = words.find(word);
-    return found < 0 ? std::string_view() : values.name(value_of[static_cast<std::size_t>(found)]);
+    const std::int32_t number = words.find(word);
+    return number < 0 ? std::string_view() : values.name(value_of[static_cast<std::size_t>(number)]);
   }
   // Throws std::invalid_argument unless each word has a value, and all words and values are UTF-8 text.
   void check() const;

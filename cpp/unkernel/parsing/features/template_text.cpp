@@ -71,10 +71,10 @@ class LineScanner {
   }
 
   // Returns whether this character comes next, after spaces.
-  bool next_is(char wanted) {
+  bool next_is(char c) {
     std::size_t next = at_;
     while (next < line_.size() && is_space(line_[next])) ++next;
-    return next < line_.size() && line_[next] == wanted;
+    return next < line_.size() && line_[next] == c;
   }
 
   TemplateName read_name() {

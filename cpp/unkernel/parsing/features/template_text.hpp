@@ -5,8 +5,8 @@
 //   word[0] + pos[-1]          several paths, joined into one feature
 //   # a comment
 //
-// TemplateText splits a text into such lines, and each parser interprets the names. Errors are FormatErrors
-// with line and column.
+// TemplateText splits a text into these kinds of lines, and each parser interprets the names. Throws
+// FormatErrors with line and column.
 #pragma once
 
 #include <algorithm>
@@ -68,15 +68,16 @@ class TemplateText {
 // Reads a single path that is not in a file. Throws std::invalid_argument.
 TemplatePath read_template_path(std::string_view text, const TemplateLimits& limits);
 
-// Concatenates texts to a message.
+// Concatenates the parts of a message.
 std::string message(std::initializer_list<std::string_view> texts);
 
 // Returns the paths of a line as one text, such as "stack.xpos + input.xpos".
 std::string joined_text(const TemplateLine& line);
 
-// Returns the value of a name in a table; nothing if the table does not have the name.
+// Returns the value of a name in a table; nullopt if the name is missing.
 template <class Value, std::size_t count>
-std::optional<Value> named(const std::pair<std::string_view, Value> (&names)[count], std::string_view name) {
+std::optional<Value> find_named(const std::pair<std::string_view, Value> (&names)[count],
+                                std::string_view name) {
   for (const auto& [known, value] : names) {
     if (known == name) return value;
   }
@@ -85,7 +86,7 @@ std::optional<Value> named(const std::pair<std::string_view, Value> (&names)[cou
 
 // Returns the names of a table, separated by commas, for messages.
 template <class Value, std::size_t count>
-std::string listed(const std::pair<std::string_view, Value> (&names)[count]) {
+std::string join_names(const std::pair<std::string_view, Value> (&names)[count]) {
   std::string list;
   for (const auto& [name, value] : names) list.append(list.empty() ? "" : ", ").append(name);
   return list;
@@ -93,11 +94,11 @@ std::string listed(const std::pair<std::string_view, Value> (&names)[count]) {
 
 // Returns the position of a value in a list; appends the value if it is missing.
 template <class Value>
-std::size_t find_or_append(std::vector<Value>& all, const Value& wanted) {
-  const auto found = std::ranges::find(all, wanted);
-  if (found != all.end()) return static_cast<std::size_t>(found - all.begin());
-  all.push_back(wanted);
-  return all.size() - 1;
+std::size_t find_or_append(std::vector<Value>& list, const Value& value) {
+  const auto place = std::ranges::find(list, value);
+  if (place != list.end()) return static_cast<std::size_t>(place - list.begin());
+  list.push_back(value);
+  return list.size() - 1;
 }
 
 }  // namespace unkernel::parsing

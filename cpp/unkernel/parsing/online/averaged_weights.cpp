@@ -21,7 +21,8 @@ constexpr double most_units = std::numeric_limits<std::int16_t>::max();
 
 double rounded(double weight, double unit) { return std::nearbyint(weight / unit) * unit; }
 
-// Returns the finest unit for which the largest weight, or the difference of two, still fits into 16 bits.
+// Returns the smallest unit for which the largest weight, or the difference of two weights, fits into 16
+// bits.
 double unit_for(double largest, std::size_t classes) {
   double unit = finest_unit;
   while ((classes == 2 ? 2.0 : 1.0) * largest > unit * (most_units - 1.0)) unit *= 2.0;
@@ -88,7 +89,7 @@ std::vector<std::int64_t> columns_by_frequency(std::span<const std::uint64_t> ke
   return columns;
 }
 
-// Computes the mean of the weights. A conjunction that a run does not have counts with weight 0.
+// Computes the mean of the weights. A conjunction that is missing in a run has weight 0 in this run.
 RunAverages unrounded_mean(std::span<const RunAverages> runs, std::size_t classes) {
   RunAverages mean;
   for (const RunAverages& run : runs) mean.keys.insert(mean.keys.end(), run.keys.begin(), run.keys.end());
@@ -238,7 +239,7 @@ void AveragedWeights::continue_from_averages() {
   examples_ = 1.0;
 }
 
-// Grows one array after another, so that at most one of them is in memory twice.
+// Grows one array after another, because an array is in memory twice while it grows.
 void AveragedWeights::grow() {
   LargeVector<Entry> old(2 * entries_.size());
   old.swap(entries_);

@@ -21,7 +21,7 @@
 
 namespace unkernel::parsing {
 
-// Conjunctions in the form that models have: ranks, keys and weights as in kernels/conjunction_index.hpp.
+// Conjunctions in the form of models: ranks, keys and weights as in kernels/conjunction_index.hpp.
 struct ConjunctionWeights {
   std::vector<std::int64_t> columns;  // of each rank
   std::vector<std::uint64_t> keys;    // ascending
@@ -35,13 +35,13 @@ struct RunAverages {
   std::vector<double> weights;  // keys x classes
 };
 
-// Returns the mean over some runs, for a choice among these classes. Two classes have one weight, positive
-// for the second. Conjunctions whose weights are all 0 are left out.
+// Returns the mean over some runs, for a choice among `classes` classes. For two classes, there is one weight
+// per conjunction, positive for the second class. Omits conjunctions whose weights are all 0.
 ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::size_t classes);
 
 class AveragedWeights {
  public:
-  static constexpr std::int32_t most_columns = (1 << 21) - 1;  // so that three of them fit into a key
+  static constexpr std::int32_t most_columns = (1 << 21) - 1;  // a 64-bit key consists of three columns
 
   // At most one column of a conjunction is `core` or larger.
   AveragedWeights(int degree, std::size_t classes, std::uint32_t min_updates, std::int32_t core);
@@ -97,8 +97,8 @@ class AveragedWeights {
   double unit_ = 1.0;
   LargeVector<Entry> entries_;
   LargeVector<float> weights_;
-  LargeVector<float>
-      corrections_;  // each times the example it came with; rounding moves an average by some 1e-7 of it
+  LargeVector<float> corrections_;  // sums of changes times their example numbers; rounding errors of
+                                    // averages are about 1e-7
   std::size_t used_ = 0;
   // For the row scored last.
   std::vector<Key> row_keys_;

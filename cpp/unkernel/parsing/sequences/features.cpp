@@ -107,12 +107,11 @@ void SequenceFeatures::check_sources() const {
   for (const Lexicon& lexicon : sources_.lexicons) lexicon.check();
 }
 
-const data::NameTable* SequenceFeatures::known(std::size_t column) const {
-  const SequenceAttribute wanted{SequenceAttributeKind::column, static_cast<int>(column)};
-  const auto found = std::ranges::find(templates_.attributes, wanted);
-  return found == templates_.attributes.end()
-             ? nullptr
-             : &values_[static_cast<std::size_t>(found - templates_.attributes.begin())];
+const data::NameTable* SequenceFeatures::find_values(std::size_t column) const {
+  const SequenceAttribute attribute{SequenceAttributeKind::column, static_cast<int>(column)};
+  const auto place = std::ranges::find(templates_.attributes, attribute);
+  if (place == templates_.attributes.end()) return nullptr;
+  return &values_[static_cast<std::size_t>(place - templates_.attributes.begin())];
 }
 
 bool SequenceFeatures::look_around() const {

@@ -1,8 +1,8 @@
 // Features of decisions that are made word by word, and their numbers.
 //
 // The values of a word are looked up once: each attribute has a table of the values seen in training, and the
-// code of a value is its number there. A feature index (features/feature_index.hpp) maps templates with their
-// codes to columns, numbered in the order in which training first met them.
+// code of a value is its number in this table. A feature index (features/feature_index.hpp) maps templates
+// with their codes to columns, numbered in the order in which training first met them.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@
 
 namespace unkernel::parsing {
 
-// Codes that are not values: of positions before the first word and after the last word, and of values not
-// seen in training.
+// Codes of positions before the first word and after the last word, and of values that training did not
+// see. Codes of values begin at `first_code`.
 constexpr std::int32_t before_first = 0;
 constexpr std::int32_t behind_last = 1;
 constexpr std::int32_t first_code = 2;
@@ -40,7 +40,7 @@ class Sequence {
   std::int32_t* codes(std::size_t word) { return codes_.data() + (margin + word) * stride_; }
   const std::int32_t* codes(std::size_t word) const { return codes_.data() + (margin + word) * stride_; }
   void set_tag(std::size_t word, std::int32_t code) { codes(word)[stride_ - 1] = code; }
-  // Returns the code of the word at an address relative to another word.
+  // Returns the code at an address, whose offset counts from `word`.
   std::int32_t code(std::size_t word, const SequenceAddress& address) const {
     return codes(word)[address.offset * static_cast<std::ptrdiff_t>(stride_) +
                        static_cast<std::ptrdiff_t>(address.attribute)];
@@ -60,7 +60,7 @@ class Sequence {
 struct SequenceTableArrays {
   std::vector<std::vector<std::uint64_t>>
       joins;  // for each further value: the pairs, as number << 32 | code, by their number
-  std::vector<std::int32_t> ids;  // the feature of a code, or of a final number; -1 for none
+  std::vector<std::int32_t> ids;  // by number of the last level: the feature, or -1 if there is none
 };
 
 // The positions of words and of the templates' columns in a text, and the lexicons.
@@ -79,7 +79,7 @@ inline std::string_view field(const data::ColumnText& text, std::int64_t token, 
   return column < text.columns() ? text.field(token, column) : std::string_view();
 }
 
-// A text from which sentences are read.
+// A text, and whether its sentences are read from right to left.
 struct SequenceText {
   const data::ColumnText& text;
   bool backward = false;
@@ -103,8 +103,8 @@ class SequenceFeatures {
                          std::string& buffer) const;
   // Returns the code of a value of the attribute with this number; `unknown` if training has not seen it.
   std::int32_t code(std::size_t attribute, std::string_view value) const {
-    const std::int32_t found = values_[attribute].find(value);
-    return found < 0 ? unknown : first_code + found;
+    const std::int32_t number = values_[attribute].find(value);
+    return number < 0 ? unknown : first_code + number;
   }
   // Returns the code of a class as a tag; `unknown` for classes that training has not seen.
   std::int32_t tag_code(std::int32_t answer) const {
@@ -123,7 +123,7 @@ class SequenceFeatures {
   std::int32_t core_columns() const;
   // Tags of previous words are classes below this number.
   std::int32_t tags() const { return tags_; }
-  // Returns how many previous words have tags that the features of a word may use.
+  // Returns the number of previous words whose tags the features of a word may use.
   std::size_t tags_seen() const;
   // Returns whether the features of a word depend on other words or their tags.
   bool look_around() const;
@@ -131,8 +131,8 @@ class SequenceFeatures {
   const std::vector<data::NameTable>& values() const { return values_; }
   std::vector<SequenceTableArrays> tables() const;
   const SequenceSources& sources() const { return sources_; }
-  // Returns the values of a column that training has seen; null if the templates do not use the column.
-  const data::NameTable* known(std::size_t column) const;
+  // Returns the values of a column in the training text; null if the templates do not use the column.
+  const data::NameTable* find_values(std::size_t column) const;
 
  private:
   // Adds the values of all words to the tables of values.

@@ -8,8 +8,8 @@
 namespace unkernel::parsing {
 namespace {
 
-std::size_t class_index(const std::vector<std::int32_t>& classes, std::int32_t wanted) {
-  return static_cast<std::size_t>(std::ranges::lower_bound(classes, wanted) - classes.begin());
+std::size_t class_index(const std::vector<std::int32_t>& classes, std::int32_t number) {
+  return static_cast<std::size_t>(std::ranges::lower_bound(classes, number) - classes.begin());
 }
 
 void check_answers(const SequenceAnswers& answers, std::int64_t tokens, std::size_t parts) {

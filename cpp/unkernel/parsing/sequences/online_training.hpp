@@ -1,7 +1,8 @@
 // Learns the classes of words online, from its own mistakes: the averaged perceptron (online/
 // averaged_weights.hpp), word by word in reading direction.
 //
-// From epoch `gold_epochs` on, later words see the predicted classes, right or wrong, as they will in use.
+// From epoch `gold_epochs` on, the features of a word use the predicted classes of previous words, even if
+// these are wrong, as in use.
 // Decisions may be split into parts, each of which has its own weights and chooses among its own classes. The
 // classes of words without a part are given, not learnt.
 //

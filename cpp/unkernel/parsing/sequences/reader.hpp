@@ -1,7 +1,7 @@
 // Reads sentences of a text as codes of features.
 //
 // Most words of a text repeat, so a reader remembers their codes: the pieces of a word are extracted and
-// looked up once.
+// looked up once per distinct word.
 //
 // Cost    for a remembered word, one lookup, and one more per column of the text.
 // Bytes   per remembered word, 4 per attribute and about 60 for the word itself.
@@ -38,11 +38,11 @@ class SequenceReader {
   // forgotten.
   std::int32_t number(std::size_t word) const { return numbers_[word]; }
   std::string_view form(std::size_t word) const { return words_.name(numbers_[word]); }
-  // Forgets all words if very many are remembered; returns whether it has done so.
+  // Forgets all words if too many are remembered. Returns whether words were forgotten.
   bool forget_words_if_many();
 
  private:
-  // An attribute that is a column, and where its values come from.
+  // An attribute whose values are read from a column of the text, or from a given column.
   struct Column {
     std::size_t attribute;
     int column;

@@ -93,14 +93,14 @@ class SequenceTemplateReader {
   }
 
   SequenceAttribute read_attribute(const TemplateLine& line, const TemplateName& name) {
-    if (const auto kind = named(plain_names, name.text)) return {*kind, 0};
+    if (const auto kind = find_named(plain_names, name.text)) return {*kind, 0};
     using enum SequenceAttributeKind;
     for (const auto& [kind, task_names] :
          {std::pair{column, &names_.columns}, std::pair{lexicon, &names_.lexicons}}) {
       const auto found = std::ranges::find(*task_names, name.text);
       if (found != task_names->end()) return {kind, static_cast<int>(found - task_names->begin())};
     }
-    const auto counted = named(counted_names, name.text.substr(0, 6));
+    const auto counted = find_named(counted_names, name.text.substr(0, 6));
     if (counted && name.text.size() == 7 && name.text[6] >= '1' && name.text[6] <= '9')
       return {*counted, name.text[6] - '0'};
     fail_attribute(line, name.column, name.text);

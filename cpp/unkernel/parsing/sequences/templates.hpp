@@ -8,7 +8,7 @@
 // upper-case letter, x a lower-case letter, d a digit; runs collapsed), prefix1 .. prefix9 and suffix1 ..
 // suffix9 (of `lower`; characters, not bytes), tag, the tag assigned to a previous word, and attributes that
 // a task adds: columns of the text, such as pos, and lexicons, which give a value to words. Positions count
-// in reading direction: -1 is the word read just before, which is the one to the right if text is read
+// in reading direction: -1 is the word read just before, which is the word to the right if text is read
 // backward. Learners join features with each other; features after the line [beside] are joined only with
 // the features before it, which are the core.
 #pragma once
@@ -43,9 +43,9 @@ constexpr std::size_t most_templates = 1000;
 using SequenceTemplate = std::vector<SequenceAddress>;
 
 struct SequenceTemplates {
-  std::vector<SequenceAttribute> attributes;  // those in use, except tags
-  std::vector<SequenceTemplate>
-      all;  // the core first; in the core and in the rest, templates with tags come last
+  std::vector<SequenceAttribute> attributes;  // that templates use, except tags
+  // First the core, then the templates after [beside]; in each of these parts, templates with tags come last.
+  std::vector<SequenceTemplate> all;
   std::size_t core = 0;
 
   std::size_t tag_attribute() const { return attributes.size(); }

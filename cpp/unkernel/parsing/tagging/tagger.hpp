@@ -2,9 +2,9 @@
 //
 // The features of a later column use the predicted values of earlier columns, not the values in the text.
 // Decisions may be split by the first one or two columns: a part chooses among the classes that occurred in
-// training with the same values of these columns. Earlier columns only predict values that occurred, so there
-// is a part for every word. Words that are unambiguous in training are looked up, not scored; each thread
-// remembers them.
+// training with the same values of these columns. Earlier columns only predict values that occurred in
+// training, so there is a part for every word. Words that have a single class in training are looked up, not
+// scored; each thread caches their classes.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct TagColumn {
   int text_column;        // the column of the text that the predictions replace for later columns
   data::NameTable names;  // of its classes
   std::vector<std::vector<std::int32_t>> classes;  // of each part
-  std::size_t split;                               // how many of the first columns split the decisions
+  std::size_t split;                               // number of first columns that split the decisions
   FlatMap<std::uint64_t, std::int32_t> part_of;    // case -> part + 1; words of other cases have part 0
   CertainClasses certain;
 };

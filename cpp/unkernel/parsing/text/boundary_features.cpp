@@ -15,7 +15,7 @@ std::uint32_t shape_code(const CharacterKinds& kinds, const Character& character
   return shape == Shape::other ? character.code + 16 : static_cast<std::uint32_t>(shape);
 }
 
-// Hashes of some characters: of the characters in lower case, and of their shapes without repetitions.
+// Two hashes of some characters: of the characters in lower case, and of their shapes without repetitions.
 struct Hashes {
   TextHash lower, shape;
   std::uint32_t last_shape = 0;
@@ -28,7 +28,7 @@ struct Hashes {
   }
 };
 
-// Hashes the characters from `begin` to `end`; of more than `longest`, only the last ones.
+// Hashes the last `longest` characters between `begin` and `end`.
 Hashes hashes_of(const CharacterKinds& kinds, const CharacterWindow& text, std::size_t begin,
                  std::size_t end) {
   Hashes hashes;
@@ -36,8 +36,8 @@ Hashes hashes_of(const CharacterKinds& kinds, const CharacterWindow& text, std::
   return hashes;
 }
 
-// Returns where the run of characters without blanks around `at` begins, but at most `longest` characters
-// before `at`.
+// Returns the begin of the run of characters without blanks around `at`, but not more than `longest`
+// characters before `at`.
 std::size_t run_begin(const CharacterWindow& text, std::size_t at) {
   std::size_t begin = at;
   while (begin > 0 && at - begin < longest && !is_blank(text[begin - 1])) --begin;
@@ -128,7 +128,7 @@ void list_characters(const Position& position, FeatureList& list) {
   list.add(right, second, position.kind(at + 3));
 }
 
-// Adds the token so far, and the one before it.
+// Adds the token so far, and the previous token.
 void list_tokens(const Position& position, const SentenceSoFar& sentence, FeatureList& list) {
   const Hashes token = position.hashes(sentence.token_begin, position.at + 1);
   list.add(token.lower.value());

@@ -6,8 +6,8 @@
 namespace unkernel::parsing {
 namespace {
 
-// The characters of a token, where they begin, and where the token ends. At most longest_token + 1 characters
-// are read.
+// The characters of a token, their positions, and the end of the token. Reads at most longest_token + 1
+// characters.
 struct Codes {
   std::uint32_t codes[Multiwords::longest_token + 1];
   std::size_t begins[Multiwords::longest_token + 2];
@@ -27,8 +27,8 @@ struct Codes {
 
 std::uint64_t key_of(const TextHash& hash) { return Random::mix(hash.value()) >> 1; }
 
-// Converts a position of a rule into a position from the begin of the token. Returns false if the token is
-// too short.
+// Converts a position of a rule, which may count from the end, to a position from the begin of the token.
+// Returns false if the token is too short.
 bool find_position(std::int32_t place, std::size_t count, std::size_t& found) {
   const auto from_begin = place >= 0 ? place : static_cast<std::int64_t>(count) + 1 + place;
   found = static_cast<std::size_t>(from_begin);

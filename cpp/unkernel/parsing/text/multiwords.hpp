@@ -1,7 +1,7 @@
 // Splits tokens that consist of several words (don't: do n't; French du: de le).
 //
-// Tokens seen in training are looked up as a whole, in lower case; other tokens by their longest known
-// ending. If the same token is sometimes split and sometimes not (French des), a classifier decides.
+// Tokens seen in training are looked up in lower case, other tokens by their longest known ending. If the
+// same token is sometimes split and sometimes not (French des), a classifier decides.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class Multiwords {
   static constexpr std::size_t longest_token = 64;  // characters; longer ones are never split
   static constexpr std::int32_t whole = -1;         // the token is not split
 
-  // The choice for a token: a rule, or `whole`; and whether it depends on the context.
+  // The choice for a token: a rule, or `whole`; and whether the choice depends on the context.
   struct Choice {
     std::int32_t rule = whole;
     bool depends_on_context = false;
@@ -52,7 +52,7 @@ class Multiwords {
   };
 
   Multiwords() = default;
-  // Throws std::invalid_argument if something is damaged.
+  // Throws std::invalid_argument if the stored parts are inconsistent.
   explicit Multiwords(const Stored& stored);
 
   Choice choice(const CharacterKinds& kinds, std::string_view token) const;

@@ -55,13 +55,13 @@ Stretch stretch_from(const CharacterKinds& kinds, std::string_view text, std::si
 }
 
 Stretch whole_stretches(const CharacterKinds& kinds, std::string_view text) {
-  Stretch whole{0, true};
+  Stretch result{0, true};
   for (Stretch last{skip_blanks(kinds, text, 0), true}; last.end < text.size();) {
     last = stretch_from(kinds, text, last.end);
-    if (last.end + longest_character <= text.size())
-      whole = last;  // otherwise, more blanks may follow in the next block
+    // After the last character of the text, more blanks may follow in the next block.
+    if (last.end + longest_character <= text.size()) result = last;
   }
-  return whole;
+  return result;
 }
 
 }  // namespace unkernel::parsing

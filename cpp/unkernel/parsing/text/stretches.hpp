@@ -1,6 +1,6 @@
 // Stretches of text that are tokenized independently: paragraphs, and parts of very long ones.
 //
-// Without a limit, a text without blank lines would be in memory as a whole, and a text in which no sentence
+// Without a limit, a text without blank lines would be in memory completely, and a text in which no sentence
 // ends would be one sentence. So paragraphs longer than a megabyte are cut at their last blanks before that
 // size, or at that size if there are none. Stretches depend only on the text since the last paragraph, not on
 // how it is read.
@@ -27,8 +27,8 @@ std::size_t skip_blanks(const CharacterKinds& kinds, std::string_view text, std:
 // the kinds of characters are damaged.
 Stretch stretch_from(const CharacterKinds& kinds, std::string_view text, std::size_t begin);
 
-// Returns the end of the last stretch that stays the same if more text follows; 0 if there is none. For texts
-// that are read block by block.
+// Returns the last stretch that does not change if more text follows; its end is 0 if there is none. For
+// texts that are read block by block.
 Stretch whole_stretches(const CharacterKinds& kinds, std::string_view text);
 
 }  // namespace unkernel::parsing

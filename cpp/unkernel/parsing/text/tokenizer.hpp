@@ -1,11 +1,12 @@
 // Splits plain text into sentences, tokens and words, and writes them as CoNLL-U.
 //
 // One pass over the characters, one decision each: inside a token, the token ends, or token and sentence end
-// (tokenizer_spec.hpp). Blank lines always end a sentence. A megabyte
-// without blank lines is cut, too (stretches.hpp). Time is linear in the text; besides the result, only a
-// window of the text and one sentence are in memory. The result preserves every byte: tokens are spans of the
-// text, and blanks other than a single one are in the column MISC, as UDPipe writes them: SpacesAfter=, and
-// SpacesBefore= at the first token, with \s \t \n \r for blanks, tabs and line ends, and \0 for NUL.
+// (tokenizer_spec.hpp). Blank lines always end a sentence. A text
+// of more than a megabyte without blank lines is cut, too (stretches.hpp). Time is linear in the text;
+// besides the result, only a window of the text and one sentence are in memory. The result preserves every
+// byte: tokens are spans of the text, and blanks other than a single one are in the column MISC, as UDPipe
+// writes them: SpacesAfter=, and SpacesBefore= at the first token, with \s \t \n \r for blanks, tabs and line
+// ends, and \0 for NUL.
 #pragma once
 
 #include <cstdint>

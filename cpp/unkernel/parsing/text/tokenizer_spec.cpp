@@ -7,7 +7,7 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::int64_t fewest_pairs = 200;  // of rarer pairs, exceptions may not occur in the training text
+constexpr std::int64_t fewest_pairs = 200;  // fewer pairs may have no exception in training by chance
 constexpr std::int64_t per_exception = 1000;
 constexpr std::int64_t fewest_uses = 3;
 constexpr std::size_t pair_tables = 3;

@@ -2,9 +2,9 @@
 // boundary is known, uses of words, and the columns of features.
 //
 // Most characters need no classifier: if the boundary between two kinds of characters (two letters, for
-// example) is the same in at least 999 of 1000 cases, it is always the same. Three tables store these
-// boundaries: of two characters without a blank between them, with blanks, and with blanks that have a line
-// end.
+// example) is the same in at least 999 of 1000 cases in training, a tokenizer always chooses this boundary.
+// Three tables store these boundaries: of two characters without a blank between them, with blanks, and with
+// blanks that have a line end.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ class TokenizerSpec {
     std::span<const std::uint64_t> features;  // in the order of their columns
   };
 
-  // Throws std::invalid_argument if something is damaged.
+  // Throws std::invalid_argument if the stored parts are inconsistent.
   explicit TokenizerSpec(const Stored& stored);
 
   // Learns everything except the kinds of characters. Throws std::invalid_argument if the ends are invalid.
