@@ -35,25 +35,29 @@ def corpus_of(task, sentences=40, seed=0):
 
 
 def check_sums(parser, source, top):
-    """Check that listed parts, rest and intercept add up to the engines' scores."""
+    """Check that the contributions of evidence, rest and intercept add up to the engines' scores."""
     rows = list(parser.model_._trace_decisions(source, None))
-    found = parser.explain(source, top=top)
-    assert len(found) == len(rows)
-    for one, (decided, row) in zip(found, rows, strict=True):
-        scores = np.atleast_1d(parser.parts_[decided.part].score_one(row.tolist()))
+    explanations = parser.explain(source, top=top)
+    assert len(explanations) == len(rows)
+    for explanation, (decision, row) in zip(explanations, rows, strict=True):
+        scores = np.atleast_1d(parser.parts_[decision.part].score_one(row.tolist()))
         expected = [-scores[0], scores[0]] if len(scores) == 1 else scores
-        assert list(one.scores) == parser.class_names(decided.part)
-        np.testing.assert_allclose(list(one.scores.values()), expected, rtol=1e-9, atol=1e-7)
-        for which, name in (("chosen", one.chosen), ("runner_up", one.runner_up)):
-            parts = [one.intercept, *one.evidence, one.rest]
-            total = sum(getattr(part, which) for part in parts)
-            np.testing.assert_allclose(total, one.scores.get(name, 0.0), rtol=1e-9, atol=1e-7)
-        assert len(one.evidence) == (one.n_conjunctions if top is None else min(top, one.n_conjunctions))
-        differences = [abs(part.chosen - part.runner_up) for part in one.evidence]
+        assert list(explanation.scores) == parser.class_names(decision.part)
+        np.testing.assert_allclose(list(explanation.scores.values()), expected, rtol=1e-9, atol=1e-7)
+        for candidate, name in (("chosen", explanation.chosen), ("runner_up", explanation.runner_up)):
+            parts = [explanation.intercept, *explanation.evidence, explanation.rest]
+            total = sum(getattr(part, candidate) for part in parts)
+            np.testing.assert_allclose(total, explanation.scores.get(name, 0.0), rtol=1e-9, atol=1e-7)
+        assert len(explanation.evidence) == (
+            explanation.n_conjunctions if top is None else min(top, explanation.n_conjunctions)
+        )
+        differences = [abs(part.chosen - part.runner_up) for part in explanation.evidence]
         assert differences == sorted(differences, reverse=True)
-        assert all(one.scores[name] > one.scores[one.chosen] for name in one.barred)
-        assert one.chosen not in (one.runner_up, *one.barred)
-    return found
+        assert all(
+            explanation.scores[name] > explanation.scores[explanation.chosen] for name in explanation.barred
+        )
+        assert explanation.chosen not in (explanation.runner_up, *explanation.barred)
+    return explanations
 
 
 @pytest.mark.parametrize(
@@ -76,9 +80,12 @@ def check_sums(parser, source, top):
 def test_contributions_add_up(task, options):
     parser = READERS[task][0](**options).fit(corpus_of(task))
     for top in (0, 3, None):
-        found = check_sums(parser, corpus_of(task, 2, seed=1), top)
-        assert found
-        assert all(str(one).startswith(f"{one.question}: {one.chosen} ") for one in found)
+        explanations = check_sums(parser, corpus_of(task, 2, seed=1), top)
+        assert explanations
+        assert all(
+            str(explanation).startswith(f"{explanation.question}: {explanation.chosen} ")
+            for explanation in explanations
+        )
 
 
 # --- Trees, against the twin --------------------------------------------------------------------------
@@ -87,21 +94,21 @@ def test_contributions_add_up(task, options):
 def twin_names(frame, section):
     """Return the name of each column, from the twin's templates and values."""
 
-    def shown(place, attribute, value):
+    def format_value(address, attribute, value):
         text = NUMBERS[attribute][value] if attribute in NUMBERS else value
-        return f"{place}={'(none)' if text == ABSENT else text}"
+        return f"{address}={'(none)' if text == ABSENT else text}"
 
     templates = frame.templates.sections[section]
     return {
         column: " + ".join(
-            shown(place, *filled) for place, filled in zip(templates[number], values, strict=True)
+            format_value(address, *filled) for address, filled in zip(templates[number], values, strict=True)
         )
         for (number, values), column in frame.columns[section].items()
     }
 
 
-def replayed(frame, sentence, asked):
-    """Return heads and labels from the decisions; each must be the one that the twin requests."""
+def replay(frame, sentence, decisions):
+    """Return heads and labels from the parser's decisions, each of which must be the twin's next one."""
     state = arc_eager.State(len(sentence))
     while not state.finished:
         move, label = arc_eager.SHIFT, None
@@ -111,23 +118,27 @@ def replayed(frame, sentence, asked):
             valid = [move for move in arc_eager.MOVES if state.valid(move)]
             move = next((move for move in classes if move in valid), valid[0])
             if len(classes) > 1 and set(classes) & set(valid):
-                one, row = next(asked)
-                assert (one.kind, one.words, one.part) == ("move", (state.top, state.next), f"moves.{part}")
+                decision, row = next(decisions)
+                assert (decision.kind, decision.words, decision.part) == (
+                    "move",
+                    (state.top, state.next),
+                    f"moves.{part}",
+                )
                 assert row.tolist() == frame.row("moves", state, sentence)
-                assert [place for place in range(len(classes)) if one.possible(place)] == [
-                    place for place, move in enumerate(classes) if move in valid
-                ]
-                move = classes[one.chosen]
+                assert [
+                    class_number for class_number in range(len(classes)) if decision.possible(class_number)
+                ] == [class_number for class_number, move in enumerate(classes) if move in valid]
+                move = classes[decision.chosen]
         if move in (arc_eager.LEFT_ARC, arc_eager.RIGHT_ARC):
             arc = state.arc(move)
             part = frame.arcs.part(frame.arc_case(arc, sentence))
             label = frame.labels[frame.arcs.classes[part][0]]
             if len(frame.arcs.classes[part]) > 1:
-                one, row = next(asked)
-                assert (one.kind, one.words, one.part) == ("label", arc, f"labels.{part}")
-                assert one.forms == tuple(sentence[word - 1].form for word in arc)
+                decision, row = next(decisions)
+                assert (decision.kind, decision.words, decision.part) == ("label", arc, f"labels.{part}")
+                assert decision.forms == tuple(sentence[word - 1].form for word in arc)
                 assert row.tolist() == frame.row("labels", state, sentence, arc)
-                label = frame.labels[frame.arcs.classes[part][one.chosen]]
+                label = frame.labels[frame.arcs.classes[part][decision.chosen]]
         state.apply(move, label)
     labels = [label or frame.root_label for label in state.labels]
     return arc_eager.deprojectivised(state.heads, labels, frame.marks)
@@ -137,25 +148,25 @@ def replayed(frame, sentence, asked):
 @given(
     text=template_texts(),
     bank=treebanks(),
-    others=treebanks(),
+    test_bank=treebanks(),
     split=st.sampled_from(["none", "labels", "both"]),
     degree=st.integers(1, 3),
     beam=st.sampled_from([1, 1, 3]),
 )
 def test_explained_decisions_on_trees_rebuild_the_parse(
-    tmp_path_factory, *, text, bank, others, split, degree, beam
+    tmp_path_factory, *, text, bank, test_bank, split, degree, beam
 ):
     path = tmp_path_factory.mktemp("templates") / "own.txt"
     path.write_text(text)
     options = {"degree": degree, "split": split, "beam": beam, "epochs": 3, "min_updates": 1}
     parser = ArcEagerParser(templates=path, min_count=1, **options).fit(bank)
     frame = arc_eager.Frame(text, [sentence.words for sentence in bank], split=split, min_count=1)
-    check_sums(parser, others, 2)
-    asked = iter(parser.model_._trace_decisions(others, None))
-    for sentence, parsed in zip(others, parser.parse(others), strict=True):
-        heads, labels = replayed(frame, list(sentence), asked)
+    check_sums(parser, test_bank, 2)
+    decisions = iter(parser.model_._trace_decisions(test_bank, None))
+    for sentence, parsed in zip(test_bank, parser.parse(test_bank), strict=True):
+        heads, labels = replay(frame, list(sentence), decisions)
         assert (heads, labels) == (parsed.heads, parsed.deprels)
-    assert next(asked, None) is None
+    assert next(decisions, None) is None
     for section in ("moves", "labels"):
         named = parser.feature_names(section)
         expected = twin_names(frame, section)
@@ -167,10 +178,12 @@ def test_impossible_moves_are_marked():
     parser = ArcEagerParser(min_count=1, min_updates=1, epochs=1).fit(bank)
     words = [["dog"] * 6, ["saw", "saw", ".", "the"], ["."] * 5]
     tags = [["NOUN"] * 6, ["VERB", "VERB", "PUNCT", "DET"], ["PUNCT"] * 5]
-    found = parser.explain(words, tags)
-    assert any(one.barred for one in found)
-    for one in found:
-        assert one.scores[one.chosen] >= one.scores.get(one.runner_up, -np.inf)
+    explanations = parser.explain(words, tags)
+    assert any(explanation.barred for explanation in explanations)
+    for explanation in explanations:
+        assert explanation.scores[explanation.chosen] >= explanation.scores.get(
+            explanation.runner_up, -np.inf
+        )
 
 
 # --- Bunsetsu and chunks, against their twins ---------------------------------------------------------
@@ -180,19 +193,19 @@ def test_impossible_moves_are_marked():
 @given(text=bunsetsu.corpora(4))
 def test_explained_decisions_on_bunsetsu_rebuild_the_parse(bunsetsu_parser, text):
     corpus = read_bunsetsu(io.BytesIO(text.encode()))
-    asked = iter(bunsetsu_parser.model_._trace_decisions(corpus, None))
+    decisions = iter(bunsetsu_parser.model_._trace_decisions(corpus, None))
     for sentence, parsed in zip(bunsetsu.read(text), bunsetsu_parser.parse(corpus), strict=True):
 
         def depends(modifier, candidate, names, sentence=sentence):
-            one, row = next(asked)
-            assert one.words == (modifier + 1, candidate + 1)
-            own = {bunsetsu_parser.feature_name(column) for column in row.tolist()}
-            assert own <= names
-            return bool(one.chosen)
+            decision, row = next(decisions)
+            assert decision.words == (modifier + 1, candidate + 1)
+            feature_names = {bunsetsu_parser.feature_name(column) for column in row.tolist()}
+            assert feature_names <= names
+            return bool(decision.chosen)
 
         heads, _ = bunsetsu.parse(sentence, depends, TEMPLATES)
         assert tuple(heads) == tuple(parsed.heads)
-    assert next(asked, None) is None
+    assert next(decisions, None) is None
 
 
 @pytest.fixture(scope="module")
@@ -214,23 +227,25 @@ prefix1[2]+lower[0]
 @settings(max_examples=10)
 @given(sentences=st.lists(WORDS, min_size=1, max_size=4))
 def test_explained_decisions_on_chunks_rebuild_the_tags(scheme, direction, sentences, tmp_path_factory):
-    chunker = own_chunker(scheme, direction, tmp_path_factory)
+    chunker = get_chunker(scheme, direction, tmp_path_factory)
     step = 1 if direction == "forward" else -1
     pos = [[word.upper()[:2] if word != "the" else "DT" for word in words] for words in sentences]
     corpus = ChunkCorpus.from_words(sentences, pos)
     names = chunker.feature_names("tags")
     classes, templates = chunker.class_names("tags"), chunking.templates_of(TEMPLATE_TEXT)
-    asked = list(chunker.model_._trace_decisions(corpus, None))
+    decisions = list(chunker.model_._trace_decisions(corpus, None))
     parsed = chunker.parse(corpus)
-    for number, (words, own_pos) in enumerate(zip(sentences, pos, strict=True)):
-        own = [(one, row) for one, row in asked if one.sentence == number]
-        assert [one.words for one, _ in own] == [(word,) for word in range(1, len(words) + 1)]
-        chosen = [one.chosen for one, _ in own]
+    for number, (words, sentence_pos) in enumerate(zip(sentences, pos, strict=True)):
+        sentence_decisions = [(decision, row) for decision, row in decisions if decision.sentence == number]
+        assert [decision.words for decision, _ in sentence_decisions] == [
+            (word,) for word in range(1, len(words) + 1)
+        ]
+        chosen = [decision.chosen for decision, _ in sentence_decisions]
         tags = [classes[k] for k in chosen]
         assert chunking.valid(tags, scheme)
         assert chunking.chunks_of(tags) == chunking.chunks_of(parsed[number].tags)
-        read_words, read_pos, read_tags = words[::step], own_pos[::step], chosen[::step]
-        for i, (_, row) in enumerate(own[::step]):
+        read_words, read_pos, read_tags = words[::step], sentence_pos[::step], chosen[::step]
+        for i, (_, row) in enumerate(sentence_decisions[::step]):
             features = chunking.features_at(templates, read_words, read_pos, read_tags, i)
             expected = {twin_name(templates, feature, classes) for feature in features}
             assert {names(column) for column in row.tolist()} <= expected
@@ -239,7 +254,7 @@ def test_explained_decisions_on_chunks_rebuild_the_tags(scheme, direction, sente
 CHUNKERS = {}
 
 
-def own_chunker(scheme, direction, tmp_path_factory):
+def get_chunker(scheme, direction, tmp_path_factory):
     if (scheme, direction) not in CHUNKERS:
         path = tmp_path_factory.mktemp("templates") / "own.txt"
         path.write_text(TEMPLATE_TEXT)
@@ -252,11 +267,11 @@ def twin_name(templates, feature, classes):
     number, values = feature
     ends = {"<<": "(before the first)", ">>": "(behind the last)"}
 
-    def shown(value):
+    def format_value(value):
         return classes[value] if isinstance(value, int) else ends.get(value, value[1:])
 
-    places = zip(templates[number], values, strict=True)
-    return " + ".join(f"{name}[{offset}]={shown(value)}" for (name, offset), value in places)
+    filled_template = zip(templates[number], values, strict=True)
+    return " + ".join(f"{name}[{offset}]={format_value(value)}" for (name, offset), value in filled_template)
 
 
 @pytest.mark.parametrize("task", ["bunsetsu", "chunks", "trees"])
@@ -296,17 +311,19 @@ def test_the_heaviest_conjunctions_have_names_and_classes(task):
     read = {"trees": read_conllu, "bunsetsu": read_bunsetsu, "chunks": read_chunks}[task]
     estimator = {"trees": ArcEagerParser, "bunsetsu": BunsetsuParser, "chunks": Chunker}[task]
     parser = estimator().fit(read(io.BytesIO(text)))
-    found = parser.heaviest(4)
-    assert found == parser.to_model().heaviest(4)
+    conjunctions = parser.heaviest(4)
+    assert conjunctions == parser.to_model().heaviest(4)
     for kind in {part.partition(".")[0] for part in parser.parts_}:
-        own = [one for one in found if one.part.partition(".")[0] == kind]
-        assert len(own) == 4
-        assert [abs(one.weight) for one in own] == sorted((abs(one.weight) for one in own), reverse=True)
-        for one in own:
-            name = parser.feature_names(one.part)
-            assert one.features == tuple(name(column) for column in one.columns)
-            assert one.label == " and ".join(one.features)
-            assert one.for_class in parser.class_names(one.part)
+        of_kind = [conjunction for conjunction in conjunctions if conjunction.part.partition(".")[0] == kind]
+        assert len(of_kind) == 4
+        assert [abs(conjunction.weight) for conjunction in of_kind] == sorted(
+            (abs(conjunction.weight) for conjunction in of_kind), reverse=True
+        )
+        for conjunction in of_kind:
+            name = parser.feature_names(conjunction.part)
+            assert conjunction.features == tuple(name(column) for column in conjunction.columns)
+            assert conjunction.label == " and ".join(conjunction.features)
+            assert conjunction.for_class in parser.class_names(conjunction.part)
     assert parser.heaviest(0) == []
     with pytest.raises(ValueError, match="top must be"):
         parser.heaviest(-1)

@@ -23,8 +23,8 @@ NUMBER = re.compile(r"[+-]\d[\d.]*(?:e[+-]\d+)?")
 
 
 def text_of(name: str):
-    own = GOLDEN / f"{name.partition('-')[2]}.conllu"
-    path = own if own.exists() else GOLDEN / TEXTS[name.partition("-")[0]]
+    named_text = GOLDEN / f"{name.partition('-')[2]}.conllu"
+    path = named_text if named_text.exists() else GOLDEN / TEXTS[name.partition("-")[0]]
     return READERS[path.suffix](path)
 
 
@@ -46,11 +46,14 @@ def test_old_files_answer_as_before(name, tmp_path):
 
 @pytest.mark.parametrize("name", FILES)
 def test_old_files_explain_as_before(name):
-    """The features have the same names and the same weights."""
+    """Features have the same names as before, and the same weights."""
     text = text_of(name)
-    some = text if isinstance(text, str) else text[:2]
-    found = "".join(f"{one}\n" for one in unkernel.load(GOLDEN / f"{name}.uk").explain(some, top=3))
+    explained_text = text if isinstance(text, str) else text[:2]
+    explained = "".join(
+        f"{explanation}\n"
+        for explanation in unkernel.load(GOLDEN / f"{name}.uk").explain(explained_text, top=3)
+    )
     expected = (GOLDEN / f"{name}.explained").read_text()
-    assert NUMBER.sub("", found) == NUMBER.sub("", expected)
-    numbers = [[float(number) for number in NUMBER.findall(text)] for text in (found, expected)]
+    assert NUMBER.sub("", explained) == NUMBER.sub("", expected)
+    numbers = [[float(number) for number in NUMBER.findall(text)] for text in (explained, expected)]
     assert numbers[0] == pytest.approx(numbers[1], rel=1e-5, abs=1e-9)

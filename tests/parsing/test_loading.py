@@ -46,11 +46,11 @@ MODELS = [model for model, _, _ in KINDS.values()]
 def test_the_type_of_load_lists_all_kinds(tmp_path):
     kinds = [CompiledClassifier, RecordClassifier, TreeClassifier, WordClusters, *MODELS]
     names = {kind.__name__: kind for kind in kinds}
-    message = set(typing.get_args(typing.get_type_hints(unkernel.load, localns=names)["return"]))
-    assert message == set(kinds)
+    declared_types = set(typing.get_args(typing.get_type_hints(unkernel.load, localns=names)["return"]))
+    assert declared_types == set(kinds)
     PolySVC().fit([[0, 1], [1, 0]], [0, 1]).save(tmp_path / "rows.uk")
     TreeSVC().fit(["(A (B b))", "(A (C c))"], [0, 1]).save(tmp_path / "trees.uk")
-    assert {type(unkernel.load(tmp_path / name)) for name in ("rows.uk", "trees.uk")} <= message
+    assert {type(unkernel.load(tmp_path / name)) for name in ("rows.uk", "trees.uk")} <= declared_types
 
 
 @pytest.mark.parametrize("estimator", KINDS)
@@ -97,7 +97,7 @@ FILES = {
 
 
 def test_numpy_is_enough_to_load_parse_explain_and_save(tmp_path):
-    """Runs in a process where importing anything else is an ImportError."""
+    """The program runs in a process in which importing any other dependency fails."""
     paths = [
         str(path)
         for name, text in FILES.items()

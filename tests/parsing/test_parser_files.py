@@ -1,4 +1,4 @@
-"""Files of parsers: saved parsers parse as before, damaged ones are refused or still make trees."""
+"""Files of parsers: saved parsers parse as before; damaged files are refused, or their parsers make trees."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def templates(tmp_path_factory):
     return path
 
 
-def small(templates, **options):
+def fit_small_parser(templates, **options):
     options = {"templates": templates, "min_count": 1, "min_updates": 1, "epochs": 3} | options
     return ArcEagerParser(**options).fit(BANK)
 
@@ -58,7 +58,7 @@ def small(templates, **options):
 @pytest.fixture(scope="module")
 def small_parser(templates):
     """Return a parser that no test changes."""
-    return small(templates)
+    return fit_small_parser(templates)
 
 
 def check_same(parser, other, bank=BANK):
@@ -73,7 +73,7 @@ def check_same(parser, other, bank=BANK):
 @settings(max_examples=30)
 @given(
     bank=treebanks(),
-    others=treebanks(),
+    test_bank=treebanks(),
     options=st.fixed_dictionaries(
         {
             "degree": st.integers(1, 3),
@@ -84,27 +84,27 @@ def check_same(parser, other, bank=BANK):
         }
     ),
 )
-def test_saved_parsers_parse_as_before(bank, others, options, tmp_path_factory):
+def test_saved_parsers_parse_as_before(bank, test_bank, options, tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     parser = ArcEagerParser(min_count=1, epochs=2, **options).fit(bank)
     parser.save(folder / "one.uk")
     loaded = ArcEagerParser.load(folder / "one.uk")
     assert loaded.get_params() == parser.get_params()
     check_same(parser, loaded, bank)
-    check_same(parser, loaded, others)
+    check_same(parser, loaded, test_bank)
     assert (loaded.epochs_, loaded.best_epochs_, loaded.dev_result_) == ([], [], None)
     loaded.save(folder / "two.uk")
     assert (folder / "one.uk").read_bytes() == (folder / "two.uk").read_bytes()
 
 
 @pytest.mark.parametrize(
-    "again", [copy.copy, copy.deepcopy, lambda parser: pickle.loads(pickle.dumps(parser))]
+    "duplicate", [copy.copy, copy.deepcopy, lambda parser: pickle.loads(pickle.dumps(parser))]
 )
 @pytest.mark.parametrize("random_state", [3, None, np.random.RandomState(1)])
-def test_copies_have_all_attributes_of_the_parser(again, random_state, templates):
+def test_copies_have_all_attributes_of_the_parser(duplicate, random_state, templates):
     parser = ArcEagerParser(templates=templates, min_count=1, random_state=random_state, epochs=2)
     parser.fit(BANK, dev=BANK)
-    other = again(parser)
+    other = duplicate(parser)
     check_same(parser, other)
     for name in ("epochs_", "best_epochs_", "dev_result_", "split"):
         assert getattr(other, name) == getattr(parser, name)
@@ -119,15 +119,15 @@ def test_unfitted_parsers_can_be_copied():
 
 
 def test_clones_of_loaded_parsers_learn_the_same(templates, tmp_path):
-    parser = small(templates, split="both")
+    parser = fit_small_parser(templates, split="both")
     parser.save(tmp_path / "one.uk")
-    again = clone(ArcEagerParser.load(tmp_path / "one.uk"))
-    assert not again.__sklearn_is_fitted__()
-    check_same(parser, again.fit(BANK))
+    copied = clone(ArcEagerParser.load(tmp_path / "one.uk"))
+    assert not copied.__sklearn_is_fitted__()
+    check_same(parser, copied.fit(BANK))
 
 
-def test_parameters_for_the_next_time_do_not_harm_the_file(templates, tmp_path):
-    parser = small(templates)
+def test_changed_parameters_do_not_change_the_fitted_parser(templates, tmp_path):
+    parser = fit_small_parser(templates)
     parser.set_params(split="none", degree=3).save(tmp_path / "one.uk")
     check_same(parser, load(tmp_path / "one.uk"))
 
@@ -135,7 +135,7 @@ def test_parameters_for_the_next_time_do_not_harm_the_file(templates, tmp_path):
 def test_templates_are_in_the_file(tmp_path):
     path = tmp_path / "own.txt"
     path.write_text(TEMPLATES)
-    parser = small(path)
+    parser = fit_small_parser(path)
     parser.save(tmp_path / "one.uk")
     path.unlink()
     check_same(parser, load(tmp_path / "one.uk"))
@@ -153,16 +153,16 @@ def test_unusual_words_are_stored_unchanged(templates, tmp_path):
 # --- Damage -----------------------------------------------------------------------------------------
 
 
-def files(templates, folder):
+def save_parsers(templates, folder):
     kinds = {"online": {}, "svm": {"learner": "svm", "split": "both"}, "one": {"degree": 1, "split": "none"}}
     for name, options in kinds.items():
-        small(templates, **options).save(folder / f"{name}.uk")
+        fit_small_parser(templates, **options).save(folder / f"{name}.uk")
     return [folder / f"{name}.uk" for name in kinds]
 
 
 @pytest.mark.hostile
 def test_damaged_files_are_refused_or_still_make_trees(templates, tmp_path):
-    paths = files(templates, tmp_path)
+    paths = save_parsers(templates, tmp_path)
     for refused, answered in damage.run(parser_damage, paths, tmp_path / "work", seed=1, count=280):
         assert refused > 80 and answered > 30  # otherwise the damage is too weak or too strong
 
@@ -170,7 +170,7 @@ def test_damaged_files_are_refused_or_still_make_trees(templates, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 4))
 def test_many_more_kinds_of_damage_are_refused_or_harmless(seed, templates, tmp_path):
-    damage.run(parser_damage, files(templates, tmp_path), tmp_path / "work", seed, count=2000)
+    damage.run(parser_damage, save_parsers(templates, tmp_path), tmp_path / "work", seed, count=2000)
 
 
 HOSTILE = {
@@ -202,18 +202,18 @@ HOSTILE = {
 }
 
 
-# Settings that the model does not use: it parses as before.
+# Models load with these settings, because only estimators use them.
 ONLY_OF_ESTIMATORS = ("an unknown parameter", "a bad parameter")
 
 
-@pytest.mark.parametrize("what", HOSTILE)
-def test_settings_that_do_not_fit_are_refused(what, small_parser, tmp_path):
+@pytest.mark.parametrize("damaged_setting", HOSTILE)
+def test_settings_that_do_not_fit_are_refused(damaged_setting, small_parser, tmp_path):
     path = tmp_path / "one.uk"
     small_parser.save(path)
-    damage.rewrite(path, lambda settings, arrays: HOSTILE[what](settings))
+    damage.rewrite(path, lambda settings, arrays: HOSTILE[damaged_setting](settings))
     with pytest.raises(FormatError):
         ArcEagerParser.load(path)
-    if what in ONLY_OF_ESTIMATORS:
+    if damaged_setting in ONLY_OF_ESTIMATORS:
         load(path)
         return
     with pytest.raises(FormatError):
@@ -221,9 +221,9 @@ def test_settings_that_do_not_fit_are_refused(what, small_parser, tmp_path):
 
 
 def test_rewriting_a_file_without_changes_keeps_the_parser(templates, tmp_path):
-    """The damage of the other tests, and not the rewriting itself, makes files refused."""
+    """Files of other tests are refused because of their damage, and not because they were rewritten."""
     path = tmp_path / "one.uk"
-    parser = small(templates)
+    parser = fit_small_parser(templates)
     parser.save(path)
     damage.rewrite(path, lambda settings, arrays: None)
     check_same(parser, load(path))
@@ -231,7 +231,7 @@ def test_rewriting_a_file_without_changes_keeps_the_parser(templates, tmp_path):
 
 def test_truncated_files_are_refused(templates, tmp_path):
     path = tmp_path / "one.uk"
-    small(templates, degree=1).save(path)
+    fit_small_parser(templates, degree=1).save(path)
     content = path.read_bytes()
     for end in [*range(0, 200), *range(200, len(content), 97), len(content) - 1]:
         (tmp_path / "cut.uk").write_bytes(content[:end])

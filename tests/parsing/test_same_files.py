@@ -45,35 +45,35 @@ def corpus_of(task):
 
 
 @pytest.fixture
-def mad_clock(monkeypatch):
-    """Make every measurement return something else, now and in the next run."""
+def random_clock(monkeypatch):
+    """Make every measured time random, also in the next run of the test."""
     random = np.random.default_rng()
     monkeypatch.setattr(candidates, "measure", lambda *_: float(random.random()))
     ticks = itertools.accumulate(random.random() for _ in itertools.repeat(None))
     monkeypatch.setattr(candidates.time, "process_time", lambda: next(ticks))
 
 
-def saved(estimator, options, corpus, path, n_jobs):
-    chosen = {name: corpus if value == "corpus" else value for name, value in options.items()}
-    parser = estimator(n_jobs=n_jobs, **chosen).fit(corpus)
+def save_parser(estimator, options, corpus, path, n_jobs):
+    parameters = {name: corpus if value == "corpus" else value for name, value in options.items()}
+    parser = estimator(n_jobs=n_jobs, **parameters).fit(corpus)
     parser.set_params(n_jobs=None).save(path)
     return path.read_bytes()
 
 
 @pytest.mark.parametrize(("task", "estimator", "options"), OPTIONS)
-def test_files_are_the_same_byte_for_byte(task, estimator, options, mad_clock, tmp_path):
+def test_files_are_the_same_byte_for_byte(task, estimator, options, random_clock, tmp_path):
     corpus = corpus_of(task)
-    first = saved(estimator, options, corpus, tmp_path / "one.uk", 1)
+    first = save_parser(estimator, options, corpus, tmp_path / "one.uk", 1)
     for n_jobs in (1, 2):
-        assert saved(estimator, options, corpus, tmp_path / "two.uk", n_jobs) == first
+        assert save_parser(estimator, options, corpus, tmp_path / "two.uk", n_jobs) == first
     loaded = load(tmp_path / "one.uk")
     loaded.save(tmp_path / "again.uk")
     assert (tmp_path / "again.uk").read_bytes() == first
     assert [part.engine for part in loaded.parts_.values()]
 
 
-def test_the_replaced_clock_changes_every_measurement(mad_clock):
-    """With an ordinary clock, the test of equal files could not fail."""
+def test_the_replaced_clock_changes_every_measurement(random_clock):
+    """The test of equal files relies on this clock: equal measurements would hide differences."""
     parser = BunsetsuParser(4).fit(corpus_of("bunsetsu"))
     rows, _ = parser.decisions(corpus_of("bunsetsu"))
     model = parser.classifier_.model
@@ -100,14 +100,14 @@ def test_engines_compiled_without_measuring_give_the_same_scores(engine):
 def test_engines_beyond_the_memory_limit_are_not_chosen():
     parser = BunsetsuParser(4).fit(corpus_of("bunsetsu"))
     model = parser.classifier_.model
-    least = compile(model, "bitsliced", measure=False).nbytes
-    fast = compile(model, memory=least, measure=False)
-    assert fast.nbytes <= least
+    min_bytes = compile(model, "bitsliced", measure=False).nbytes
+    fast = compile(model, memory=min_bytes, measure=False)
+    assert fast.nbytes <= min_bytes
     with pytest.raises(MemoryError):
         compile(model, memory=100, measure=False)
 
 
-def test_a_trie_that_must_pay_is_measured():
+def test_a_trie_of_no_given_size_needs_measurements():
     corpus = corpus_of("bunsetsu")
     parser = BunsetsuParser().fit(corpus)
     rows, _ = parser.decisions(corpus)
@@ -165,6 +165,6 @@ def test_every_engine_decides_the_same(task, estimator, degree):
         (Chunker, {"degree": 1, "engine": "split"}),
     ],
 )
-def test_engines_that_cannot_be_are_refused_before_anything_is_read(estimator, options):
+def test_impossible_engines_are_refused_before_reading(estimator, options):
     with pytest.raises(ValueError, match=r"^(engine|trie_nodes|memory)"):
         estimator(**options).fit("nowhere")

@@ -40,28 +40,30 @@ def task(request) -> str:
 def test_pickles_and_files_answer_the_same(task, tmp_path):
     text = corpus(task, 1)
     parser = CLASSES[task]().fit(corpus(task, 0), dev=text)
-    again = pickle.loads(pickle.dumps(parser))
+    unpickled = pickle.loads(pickle.dumps(parser))
     parser.save(tmp_path / "p.uk")
     loaded, model = CLASSES[task].load(tmp_path / "p.uk"), unkernel.load(tmp_path / "p.uk")
-    for other in (again, loaded):
+    for other in (unpickled, loaded):
         assert type(other) is type(parser)
         assert other.get_params() == parser.get_params()
-    for other in (again, loaded, model, pickle.loads(pickle.dumps(model))):
+    for other in (unpickled, loaded, model, pickle.loads(pickle.dumps(model))):
         assert other.parse(text).to_bytes() == parser.parse(text).to_bytes()
         assert set(other.parts_) == set(parser.parts_)
         assert other.n_features_ == parser.n_features_
         assert other.kind == parser.kind
-    assert again.dev_result_ == parser.dev_result_
-    assert again.dev_result_ is not None
+    assert unpickled.dev_result_ == parser.dev_result_
+    assert unpickled.dev_result_ is not None
     assert loaded.dev_result_ is None
     assert loaded.nbytes == sum(part.nbytes for part in loaded.parts_.values()) > 0
 
 
 def test_compiling_a_parser_is_refused(task):
     parser = CLASSES[task]().fit(corpus(task, 0))
-    for given in (parser, parser.to_model()):
-        with pytest.raises(TypeError, match=f"of a {type(given).__name__} are compiled already: use it as"):
-            unkernel.compile(given)
+    for parser_or_model in (parser, parser.to_model()):
+        with pytest.raises(
+            TypeError, match=f"of a {type(parser_or_model).__name__} are compiled already: use it as"
+        ):
+            unkernel.compile(parser_or_model)
 
 
 def test_evaluation_without_sentences_is_refused(task):
@@ -74,9 +76,9 @@ def test_evaluation_without_sentences_is_refused(task):
 
 
 def test_parameters_are_stored_as_plain_values(tmp_path):
-    chosen = {"degree": np.int64(1), "random_state": np.random.RandomState(0)}
+    parameters = {"degree": np.int64(1), "random_state": np.random.RandomState(0)}
     names = np.array(["candidate.end", "between.distance", "modifier.last.surface"])
-    BunsetsuParser(**chosen, templates=names).fit(corpus("bunsetsu", 0)).save(tmp_path / "p.uk")
+    BunsetsuParser(**parameters, templates=names).fit(corpus("bunsetsu", 0)).save(tmp_path / "p.uk")
     stored = BunsetsuParser.load(tmp_path / "p.uk").get_params()
     assert unkernel.load(tmp_path / "p.uk").parameters.items() <= stored.items()
     assert (stored["degree"], stored["random_state"]) == (1, None)
@@ -102,7 +104,7 @@ def test_a_path_of_templates_is_stored_as_text(tmp_path):
 
 
 @pytest.mark.parametrize(("task", "learner"), [("trees", "online"), *((task, "svm") for task in CLASSES)])
-def test_steps_can_be_watched(task, learner, capsys):
+def test_progress_is_reported(task, learner, capsys):
     steps: list[Step] = []
     parser = CLASSES[task](learner=learner, verbose=1)
     assert parser.fit_reporting(corpus(task, 0), corpus(task, 1), on_progress=steps.append) is parser
@@ -110,8 +112,8 @@ def test_steps_can_be_watched(task, learner, capsys):
     assert capsys.readouterr().out == ""  # a callback replaces the printed progress
     if learner == "online":
         shares = [step.share for step in steps if step.share is not None]
-        steps_in_all = parser.runs * parser.epochs
-        assert shares == [number / steps_in_all for number in range(1, steps_in_all + 1)]
+        n_steps = parser.runs * parser.epochs
+        assert shares == [number / n_steps for number in range(1, n_steps + 1)]
 
 
 def test_verbose_prints_the_same_steps(task, capsys):
@@ -124,19 +126,19 @@ def test_verbose_prints_the_same_steps(task, capsys):
 
 
 def test_templates(tmp_path):
-    known = {"default": "chunk.txt"}
-    text, name = read_templates("default", known)
+    built_in = {"default": "chunk.txt"}
+    text, name = read_templates("default", built_in)
     assert "pos" in text
     assert name == "templates 'default'"
     (tmp_path / "mine.txt").write_text("pos[0]\n")
-    assert read_templates(tmp_path / "mine.txt", known) == ("pos[0]\n", str(tmp_path / "mine.txt"))
+    assert read_templates(tmp_path / "mine.txt", built_in) == ("pos[0]\n", str(tmp_path / "mine.txt"))
     with pytest.raises(
         FileNotFoundError, match=r"no template file .*nowhere.*; built-in templates are 'default'"
     ):
-        read_templates(Path("nowhere"), known)
+        read_templates(Path("nowhere"), built_in)
     (tmp_path / "bad.txt").write_bytes(b"\xff")
     with pytest.raises(FormatError, match="UTF-8"):
-        read_templates(tmp_path / "bad.txt", known)
+        read_templates(tmp_path / "bad.txt", built_in)
 
 
 def test_percentages_and_rates_of_zero():
@@ -165,13 +167,13 @@ def test_classes_refuse_files_of_other_kinds(tmp_path):
 
 
 def test_raw_text_in_place_of_a_file_name_is_refused(tmp_path):
-    """Passing raw text gives a hint at the missing option; names of files may contain blanks."""
+    """A text instead of a file name is refused with a hint; names of files may contain blanks."""
     check_is_no_sentence(["They", "saw", "it"])
     check_is_no_sentence("en.conllu")
-    spaced = tmp_path / "my text.conllu"
+    path_with_blank = tmp_path / "my text.conllu"
     with pytest.raises(ValueError, match=r"is not a file\. A text must be split into words"):
-        check_is_no_sentence(str(spaced))
-    spaced.write_text("", encoding="utf-8")
-    check_is_no_sentence(str(spaced))
+        check_is_no_sentence(str(path_with_blank))
+    path_with_blank.write_text("", encoding="utf-8")
+    check_is_no_sentence(str(path_with_blank))
     with pytest.raises(ValueError, match=r"'They saw it' is not a file"):
         as_treebank("They saw it")

@@ -27,20 +27,22 @@ def classifier(*, share: float = 0.6, scale: float = 1.0, unit: float = 1 / 64) 
 @pytest.mark.parametrize(
     "options",
     [{}, {"share": 0.05}, {"scale": 2.0**20}, {"unit": 1e-9}],
-    ids=["all weights", "those that are not zero", "large ones", "long ones"],
+    ids=["dense weights", "sparse weights", "large weights", "weights of many bits"],
 )
 def test_weights_are_restored_exactly(options: dict[str, float]) -> None:
-    own = classifier(**options)
-    arrays, settings = store_classifiers({"moves": own})
-    again = restore_classifiers(FILE, arrays, settings)["moves"]
-    assert again.model.weights.tolist() == own.model.weights.tolist()
-    assert again.model.keys.tolist() == own.model.keys.tolist()
+    classifier_ = classifier(**options)
+    arrays, settings = store_classifiers({"moves": classifier_})
+    restored = restore_classifiers(FILE, arrays, settings)["moves"]
+    assert restored.model.weights.tolist() == classifier_.model.weights.tolist()
+    assert restored.model.keys.tolist() == classifier_.model.keys.tolist()
 
 
-def change(name: str, to: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
+def change(name: str, change_array: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
+    """Return a function that changes one array of the stored classifier."""
+
     def changed(arrays: dict[str, Any]) -> None:
         key = f"parts.moves.{name}"
-        arrays[key] = to(arrays[key].copy())
+        arrays[key] = change_array(arrays[key].copy())
 
     return changed
 

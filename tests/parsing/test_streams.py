@@ -1,4 +1,4 @@
-"""Streams: the same bytes for any division, bad sentences named or passed on, bounded memory."""
+"""Streams: the same bytes for any division into blocks, bad sentences refused or skipped, bounded memory."""
 
 from __future__ import annotations
 
@@ -27,10 +27,14 @@ BAD = {
     "chunks": "a DT B-NP\ntwo\n\n",
     "bunsetsu": "# S-ID:bad\n* 0 -1D\nEOS\n",
 }
-FAULT = {"trees": 2, "chunks": 2, "bunsetsu": 3}  # the line in the bad sentence with the error
+ERROR_LINE = {
+    "trees": 2,
+    "chunks": 2,
+    "bunsetsu": 3,
+}  # number of the line with the error, in the bad sentence
 
 
-def fitted(task: str):
+def fit_parser(task: str):
     corpus = READERS[task](io.BytesIO(MAKERS[task](60, 0).encode()))
     return {"trees": ArcEagerParser(epochs=2), "chunks": Chunker(), "bunsetsu": BunsetsuParser()}[task].fit(
         corpus
@@ -39,11 +43,11 @@ def fitted(task: str):
 
 @pytest.fixture(scope="module")
 def parsers():
-    return {task: fitted(task) for task in MAKERS}
+    return {task: fit_parser(task) for task in MAKERS}
 
 
 class InPieces(io.RawIOBase):
-    """A file that returns as little as a pipe may."""
+    """A file whose read() often returns fewer bytes than requested, like that of a pipe."""
 
     name = "pieces"
 
@@ -67,7 +71,7 @@ def answers(parser, task: str, text: str) -> bytes:
 @pytest.mark.parametrize("task", MAKERS)
 @pytest.mark.parametrize("block_bytes", [1, 300, 1 << 20])
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_the_answers_are_those_of_the_whole_file(parsers, task, block_bytes, n_jobs):
+def test_answers_equal_those_of_the_whole_file(parsers, task, block_bytes, n_jobs):
     text = MAKERS[task](50, 7)
     options = {"block_bytes": block_bytes, "n_jobs": n_jobs}
     parts = list(parse_stream(parsers[task], InPieces(text.encode(), 1), **options))
@@ -78,52 +82,52 @@ def test_the_answers_are_those_of_the_whole_file(parsers, task, block_bytes, n_j
 
 
 @given(data=st.data(), task=st.sampled_from(sorted(MAKERS)), seed=st.integers(0, 99))
-def test_bad_sentences(parsers, data, task, seed):
+def test_bad_sentences_are_skipped_or_end_the_stream(parsers, data, task, seed):
     parts = sentences(task, seed, 8)
-    places = sorted(data.draw(st.sets(st.integers(0, 8), min_size=1, max_size=3)))
-    mixed, lines, written = [], [], 0
-    for place in range(9):
-        if place in places:
-            lines.append(written + FAULT[task])
-            mixed.append(BAD[task])
-            written += BAD[task].count("\n")
-        if place < 8:
-            mixed.append(parts[place])
-            written += parts[place].count("\n")
-    if task == "chunks" and places[0] == 0:
+    bad_positions = sorted(data.draw(st.sets(st.integers(0, 8), min_size=1, max_size=3)))
+    sentences_and_errors, lines, n_lines = [], [], 0
+    for position in range(9):
+        if position in bad_positions:
+            lines.append(n_lines + ERROR_LINE[task])
+            sentences_and_errors.append(BAD[task])
+            n_lines += BAD[task].count("\n")
+        if position < 8:
+            sentences_and_errors.append(parts[position])
+            n_lines += parts[position].count("\n")
+    if task == "chunks" and bad_positions[0] == 0:
         return  # the first line determines the number of columns
-    source = "".join(mixed).encode()
+    source = "".join(sentences_and_errors).encode()
     options = {"block_bytes": data.draw(st.sampled_from([1, 200, 1 << 20]))}
 
     def stream(on_error: str):
         return parse_stream(parsers[task], InPieces(source, seed), on_error=on_error, **options)
 
     skipping = list(stream("skip"))
-    good = iter(answers(parsers[task], task, part).decode() for part in parts)
-    expected = [part if part == BAD[task] else next(good) for part in mixed]
+    valid_answers = iter(answers(parsers[task], task, part).decode() for part in parts)
+    expected = [part if part == BAD[task] else next(valid_answers) for part in sentences_and_errors]
     assert b"".join(part.data for part in skipping).decode() == "".join(expected)
-    found = [error for part in skipping for error in part.skipped]
-    assert [(error.file, error.line) for error in found] == [("pieces", line) for line in lines]
+    errors = [error for part in skipping for error in part.skipped]
+    assert [(error.file, error.line) for error in errors] == [("pieces", line) for line in lines]
     assert sum(part.n_sentences for part in skipping) == 8
 
-    before: list[bytes] = []
+    data_before_error: list[bytes] = []
     with pytest.raises(FormatError) as raised:
-        before.extend(part.data for part in stream("raise"))
-    assert b"".join(before).decode() == "".join(expected[: mixed.index(BAD[task])])
+        data_before_error.extend(part.data for part in stream("raise"))
+    assert b"".join(data_before_error).decode() == "".join(expected[: sentences_and_errors.index(BAD[task])])
     assert raised.value.line == lines[0]
 
 
 class Endless:
-    """Sentences without end; counts the bytes read."""
+    """A file that never ends, and counts the bytes that were read."""
 
     name = "endless"
 
     def __init__(self) -> None:
         self._sentence = chunks(500, 0, tags=False).encode()
-        self.given = 0
+        self.bytes_read = 0
 
     def read(self, size: int) -> bytes:
-        self.given += len(self._sentence)
+        self.bytes_read += len(self._sentence)
         return self._sentence
 
 
@@ -136,7 +140,7 @@ def test_an_endless_stream_takes_no_memory(parsers):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert source.given > 10 << 20  # much more than was ever in memory
+    assert source.bytes_read > 10 << 20  # bytes; the limit of memory is not much larger
     assert peak < 12 << 20
 
 
@@ -144,16 +148,16 @@ def test_reading_ahead_is_bounded(parsers):
     source = Endless()
     stream = parse_stream(parsers["chunks"], source, block_bytes=1)
     next(stream)
-    time.sleep(0.3)  # whatever the reader consumes, no more than this is read
-    assert source.given <= (_PIECES_AHEAD + 3) * max(_PIECE_BYTES, len(source._sentence))
+    time.sleep(0.3)  # the reader has time to read too much
+    assert source.bytes_read <= (_PIECES_AHEAD + 3) * max(_PIECE_BYTES, len(source._sentence))
     stream.close()
     wait_for(lambda: not any(thread.name == "unkernel-reader" for thread in threading.enumerate()))
 
 
 def test_received_sentences_are_answered_before_the_next_arrive(parsers):
-    """A client that waits for an answer before sending the next sentence gets it."""
+    """A client may wait for the answer to a sentence before it sends the next one."""
     first, second = sentences("chunks", 3, 2)
-    go_on = threading.Event()
+    answered = threading.Event()
 
     class Waiting:
         name = "waiting"
@@ -161,12 +165,12 @@ def test_received_sentences_are_answered_before_the_next_arrive(parsers):
 
         def read(self, size: int) -> bytes:
             part = next(self.parts)
-            assert part == first.encode() or go_on.wait(PATIENCE)
+            assert part == first.encode() or answered.wait(PATIENCE)
             return part
 
     stream = parse_stream(parsers["chunks"], Waiting())
     assert next(stream).data == answers(parsers["chunks"], "chunks", first)
-    go_on.set()
+    answered.set()
     assert next(stream).data == answers(parsers["chunks"], "chunks", second)
     assert list(stream) == []
 
@@ -192,7 +196,7 @@ def test_endless_sentences_are_refused(parsers, monkeypatch):
             list(parse_stream(parsers[task], InPieces(line.encode() * 1000, 0), on_error="skip"))
 
 
-def test_arguments_that_are_bad(parsers):
+def test_invalid_arguments_are_refused(parsers):
     for options, reason in (
         ({"on_error": "ignore"}, "on_error"),
         ({"block_bytes": 0}, "block_bytes"),

@@ -1,4 +1,4 @@
-"""Without the tags of its training, a parser would answer at random; it reports this instead."""
+"""Parsers refuse texts without the tags of their training, for which their answers would be random."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def test_known_tags_are_no_reason_to_warn(task, parsers):
         parsers[task].parse(corpus(task, ""))
 
 
-def untagged(text: str) -> str:
-    """Return the treebank without universal parts of speech; it has no others."""
+def remove_tags(text: str) -> str:
+    """Return the treebank without its universal parts of speech, which are its only tags."""
     for tag in ("VERB", "NOUN", "DET", "ADP", "PUNCT"):
         text = text.replace(f"\t{tag}\t", "\t_\t")
     return text
 
 
-@pytest.mark.parametrize("ask", ["parse", "evaluate", "explain"])
-def test_a_treebank_without_tags_is_an_error(ask, parsers):
-    text = corpus("trees", untagged(treebank(5, 1)))
+@pytest.mark.parametrize("method", ["parse", "evaluate", "explain"])
+def test_a_treebank_without_tags_is_an_error(method, parsers):
+    text = corpus("trees", remove_tags(treebank(5, 1)))
     message = r"no word has a tag in column upos, .* has tags such as 'ADP', .*tagged CoNLL-U"
     with pytest.raises(ValueError, match=message):
-        getattr(parsers["trees"], ask)(text)
+        getattr(parsers["trees"], method)(text)
 
 
 def test_words_without_tags_are_an_error(parsers):
@@ -60,7 +60,7 @@ def test_words_without_tags_are_an_error(parsers):
 
 
 def test_a_stream_without_tags_is_an_error(parsers):
-    stream = io.BytesIO(untagged(treebank(5, 1)).encode())
+    stream = io.BytesIO(remove_tags(treebank(5, 1)).encode())
     with pytest.raises(ValueError, match="no word has a tag in column upos"):
         list(parse_stream(parsers["trees"], stream))
 
@@ -73,24 +73,24 @@ def small_pieces(monkeypatch):
 
 @pytest.mark.usefixtures("small_pieces")
 def test_a_stream_that_loses_its_tags_is_an_error(parsers):
-    """Its first blocks are parsed; the block without tags is refused with its line."""
-    text = treebank(20, 1) + untagged(treebank(400, 2))
+    """The first blocks are parsed. The block without tags is refused with its line."""
+    text = treebank(20, 1) + remove_tags(treebank(400, 2))
     stream = parse_stream(parsers["trees"], io.BytesIO(text.encode()), block_bytes=1)
-    answered = []
+    n_parsed = []
     with (
         pytest.warns(UserWarning, match="of the tags|no word has a tag"),
         pytest.raises(ValueError, match=r"from line [\d,]+ on: no word has a tag in column upos"),
     ):
         for part in stream:
-            answered.append(part.n_sentences)
-    assert sum(answered) >= 20
+            n_parsed.append(part.n_sentences)
+    assert sum(n_parsed) >= 20
 
 
 @pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize("block_bytes", [1, 1500, 1 << 20])
 def test_a_sentence_without_tags_in_a_stream_is_at_most_a_warning(parsers, block_bytes):
-    """For any division of the text into blocks."""
-    text = treebank(30, 1) + untagged(treebank(1, 2)) + treebank(30, 3)
+    """The division of the text into blocks does not matter."""
+    text = treebank(30, 1) + remove_tags(treebank(1, 2)) + treebank(30, 3)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         stream = parse_stream(parsers["trees"], io.BytesIO(text.encode()), block_bytes=block_bytes)
@@ -123,14 +123,14 @@ def test_checking_the_blocks_of_a_stream():
     check([], 1, 5)
     with pytest.warns(UserWarning, match="^text, from line 7 on: none"):
         check([missing], 7, 600)
-    check([unknown], 700, 5)  # has tags, and a warning was given
+    check([unknown], 700, 5)  # words with unknown tags end the run of words without tags
     check([missing], 800, 600)
     with pytest.raises(ValueError, match="from line 1,500 on"):
         check([missing], 1500, 600)
 
 
 def test_parsers_trained_without_tags_need_none():
-    bank = corpus("trees", untagged(treebank(20, 0)))
+    bank = corpus("trees", remove_tags(treebank(20, 0)))
     parser = ArcEagerParser(epochs=2).fit(bank)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -139,17 +139,18 @@ def test_parsers_trained_without_tags_need_none():
         parser.parse([["dog"]], tags=[["NOUN"]])
 
 
-@pytest.mark.parametrize("ask", ["parse", "evaluate", "explain"])
-def test_unknown_tags_of_trees_are_named(ask, parsers):
+@pytest.mark.parametrize("method", ["parse", "evaluate", "explain"])
+def test_unknown_tags_of_trees_are_named(method, parsers):
     text = corpus("trees", treebank(5, 1).replace("\tNOUN\t", "\tNN\t").replace("\tVERB\t", "\tVBD\t"))
     with pytest.warns(UserWarning, match=r"of the tags in column upos .*\('NN', 'VBD'\).* such as 'ADP'"):
-        getattr(parsers["trees"], ask)(text)
+        getattr(parsers["trees"], method)(text)
 
 
 def test_universal_tags_replace_missing_xpos_as_in_training(parsers):
-    """If xpos is `_`, the universal tags are used: they are not unknown, and one word is not enough."""
-    own, text = (treebank(*drawn).replace("\tNOUN\t_\t", "\tNOUN\tNN\t") for drawn in ((40, 0), (10, 1)))
-    parser, text = ArcEagerParser().fit(corpus("trees", own)), text.replace("\tDET\t_\t", "\tDET\tDT\t", 1)
+    """Universal tags replace a missing xpos, and are known then. One unknown tag does not cause a warning."""
+    train, text = (treebank(*drawn).replace("\tNOUN\t_\t", "\tNOUN\tNN\t") for drawn in ((40, 0), (10, 1)))
+    parser = ArcEagerParser().fit(corpus("trees", train))
+    text = text.replace("\tDET\t_\t", "\tDET\tDT\t", 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         parser.parse(corpus("trees", text))
@@ -158,15 +159,15 @@ def test_universal_tags_replace_missing_xpos_as_in_training(parsers):
 
 
 def test_xpos_is_ignored_if_training_had_none(parsers):
-    """They are valid, but would be features that were never learnt."""
-    plain, own = (treebank(10, 1).replace("\tNOUN\t_\t", f"\tNOUN\t{tag}\t") for tag in ("_", "_38"))
-    parser, text = parsers["trees"], corpus("trees", own)
+    """Values of xpos would be features that were never learnt."""
+    plain, with_xpos = (treebank(10, 1).replace("\tNOUN\t_\t", f"\tNOUN\t{tag}\t") for tag in ("_", "_38"))
+    parser, text = parsers["trees"], corpus("trees", with_xpos)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         parsed = parser.parse(text)
         assert parser.evaluate(text).las == parser.evaluate(corpus("trees", plain)).las
-        message = [str(one) for one in parser.explain(text[:2])]
-    assert message == [str(one) for one in parser.explain(corpus("trees", plain)[:2])]
+        explanations = parser.explain(text[:2])
+    assert list(map(str, explanations)) == list(map(str, parser.explain(corpus("trees", plain)[:2])))
     assert parsed.to_bytes().replace(b"\t_38\t", b"\t_\t") == parser.parse(corpus("trees", plain)).to_bytes()
 
 
@@ -201,7 +202,7 @@ def test_raw_text_is_refused_with_the_missing_option(task, parsers, tmp_path):
     text, message = RAW[task]
     path = tmp_path / "raw.txt"
     path.write_text(text)
-    for ask in (parsers[task].parse, lambda file: list(parse_stream(parsers[task], file))):
+    for use_file in (parsers[task].parse, lambda file: list(parse_stream(parsers[task], file))):
         with pytest.raises(FormatError, match=message) as caught:
-            ask(path)
+            use_file(path)
         assert caught.value.line > 0

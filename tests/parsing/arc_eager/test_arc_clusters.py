@@ -1,4 +1,4 @@
-"""Clusters of words in the features of a parser."""
+"""Word clusters as features of a parser."""
 
 from __future__ import annotations
 
@@ -34,21 +34,23 @@ def parser():
 def with_clusters_as_lemmas(bank):
     names = ("forms", "upos", "heads", "deprels")
     forms, upos, heads, deprels = ([getattr(sentence, name) for sentence in bank] for name in names)
-    known = [["_" if CLUSTERS[word] is None else f"{CLUSTERS[word]}" for word in words] for words in forms]
-    return Treebank.from_words(forms, upos, lemmas=known, heads=heads, deprels=deprels)
+    cluster_names = [
+        ["_" if CLUSTERS[word] is None else f"{CLUSTERS[word]}" for word in words] for words in forms
+    ]
+    return Treebank.from_words(forms, upos, lemmas=cluster_names, heads=heads, deprels=deprels)
 
 
-def test_clusters_are_as_good_as_a_column_of_them(tmp_path):
-    """The twin: the treebank itself contains the clusters, and templates read them there."""
+def test_clusters_give_the_same_parser_as_a_column_of_clusters(tmp_path):
+    """In the twin, a column of the treebank contains the clusters, and templates read this column."""
     (tmp_path / "own.txt").write_text(TEMPLATES)
     (tmp_path / "lemmas.txt").write_text(TEMPLATES + LEMMAS_FOR_CLUSTERS)
     bank = with_clusters_as_lemmas(BANK)
     fast = ArcEagerParser(clusters=CLUSTERS, templates=tmp_path / "own.txt", **QUICK).fit(bank)
     slow = ArcEagerParser(templates=tmp_path / "lemmas.txt", **QUICK).fit(bank)
     assert fast.n_features_ == slow.n_features_
-    for one, other in zip(fast.parts_.values(), slow.parts_.values(), strict=True):
-        assert one.model.keys.tolist() == other.model.keys.tolist()
-        assert one.model.weights.tolist() == other.model.weights.tolist()
+    for part, slow_part in zip(fast.parts_.values(), slow.parts_.values(), strict=True):
+        assert part.model.keys.tolist() == slow_part.model.keys.tolist()
+        assert part.model.weights.tolist() == slow_part.model.weights.tolist()
     new = with_clusters_as_lemmas(
         Treebank.from_words(
             [["Cats", "SEE", "it"], ["dogs", "bark"]],
@@ -60,13 +62,14 @@ def test_clusters_are_as_good_as_a_column_of_them(tmp_path):
     assert fast.parse(new).to_bytes() == slow.parse(new).to_bytes()
 
 
-def test_decisions_show_them(parser):
-    decided = parser.explain([["Cats", "bark"]], [["NOUN", "VERB"]], top=None)
-    evidence = {feature for one in decided for each in one.evidence for feature in each.features}
-    assert "stack.cluster=0" in evidence  # of a word that is not in the treebank
+def test_explanations_name_clusters(parser):
+    explanations = parser.explain([["Cats", "bark"]], [["NOUN", "VERB"]], top=None)
+    conjunctions = [part for explanation in explanations for part in explanation.evidence]
+    features = {feature for conjunction in conjunctions for feature in conjunction.features}
+    assert "stack.cluster=0" in features  # "Cats" has a cluster, but is not in the treebank
 
 
-def test_files_have_them(parser, tmp_path):
+def test_saved_parsers_contain_their_clusters(parser, tmp_path):
     parser.save(tmp_path / "parser.uk")
     loaded = unkernel.load(tmp_path / "parser.uk")
     assert loaded.clusters.words == CLUSTERS.words
@@ -83,10 +86,10 @@ def test_files_without_clusters_are_read():
 
 def test_damaged_files(parser):
     _, arrays, settings = parser.to_container()
-    without = {name: array for name, array in arrays.items() if not name.startswith("clusters.")}
+    without_clusters = {name: array for name, array in arrays.items() if not name.startswith("clusters.")}
     for damaged in (
-        without,
-        without | {"clusters.words": arrays["clusters.words"]},
+        without_clusters,
+        without_clusters | {"clusters.words": arrays["clusters.words"]},
         arrays | {"clusters.clusters": arrays["clusters.clusters"][1:]},
         arrays | {"clusters.clusters": -arrays["clusters.clusters"]},
     ):
@@ -94,13 +97,13 @@ def test_damaged_files(parser):
             ArcEagerModel.from_container("file.uk", damaged, settings)
 
 
-def test_templates_with_clusters_need_them(tmp_path):
+def test_templates_of_clusters_need_clusters(tmp_path):
     (tmp_path / "own.txt").write_text(TEMPLATES.replace("stack.upos", "stack.cluster"))
     with pytest.raises(ValueError, match="have features of clusters, and no clusters are given"):
         ArcEagerParser(templates=tmp_path / "own.txt", **QUICK).fit(BANK)
 
 
-def test_parsers_of_raw_text_share_them(tmp_path):
+def test_the_parts_of_a_text_parser_share_clusters(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("they saw cats\ndogs see cats\n" * 3)
     nlp = TextParser(clusters=text, folds=2).fit(BANK)
@@ -111,6 +114,6 @@ def test_parsers_of_raw_text_share_them(tmp_path):
     nlp.save(tmp_path / "nlp.uk")
     TextParser(clusters=expected, folds=2).fit(BANK).save(tmp_path / "same.uk")
     assert (tmp_path / "nlp.uk").read_bytes() == (tmp_path / "same.uk").read_bytes()
-    again = TextParser.load(tmp_path / "nlp.uk")
-    assert again.clusters is None
-    assert again.tagger.clusters.words == again.parser.clusters.words == expected.words
+    reloaded = TextParser.load(tmp_path / "nlp.uk")
+    assert reloaded.clusters is None
+    assert reloaded.tagger.clusters.words == reloaded.parser.clusters.words == expected.words

@@ -43,15 +43,15 @@ def check_trees(parsed, labels):
 # --- Any input --------------------------------------------------------------------------------------
 
 
-STRANGE = st.text(
+ANY_WORD = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r\0"), min_size=1, max_size=6
 )
-TAG = STRANGE.filter(lambda text: text != "_")  # "_" is not a tag
+ANY_TAG = ANY_WORD.filter(lambda text: text != "_")  # "_" stands for a missing tag
 
 
 @given(
     bank=treebanks(max_sentences=3),
-    words=st.lists(st.lists(STRANGE, min_size=1, max_size=12), max_size=4),
+    words=st.lists(st.lists(ANY_WORD, min_size=1, max_size=12), max_size=4),
     data=st.data(),
     options=st.fixed_dictionaries(
         {
@@ -67,35 +67,36 @@ def test_every_parse_is_one_tree(bank, words, data, options):
     parser = ArcEagerParser(min_count=1, min_updates=1, **options).fit(bank)
     tags, xpos = (
         [
-            data.draw(st.lists(st.one_of(st.sampled_from(known), TAG), min_size=len(s), max_size=len(s)))
+            data.draw(
+                st.lists(st.one_of(st.sampled_from(known_tags), ANY_TAG), min_size=len(s), max_size=len(s))
+            )
             for s in words
         ]
-        for known in (TAGS, XPOS)
+        for known_tags in (TAGS, XPOS)
     )
     parsed = parser.parse(words, tags, xpos=xpos)
     assert [sentence.forms for sentence in parsed] == words
-    plain = [sentence.deprels for sentence in bank]
-    check_trees(parsed, {label for own in plain for label in own})
-    check_trees(parser.parse(words, [[TAGS[0]] * len(own) for own in words]), parser.labels_)
+    check_trees(parsed, {label for sentence in bank for label in sentence.deprels})
+    check_trees(parser.parse(words, [[TAGS[0]] * len(forms) for forms in words]), parser.labels_)
     check_trees(parser.parse(bank), parser.labels_)
 
 
 @settings(max_examples=10)
-@given(drawn=st.lists(sentences(), min_size=3, max_size=5), n_jobs=st.integers(2, 4))
-def test_answers_do_not_depend_on_threads(drawn, n_jobs):
-    bank = bank_of(drawn * 60)
-    parser = ArcEagerParser(min_count=1, min_updates=1, epochs=1).fit(bank[: len(drawn)])
+@given(drawn_sentences=st.lists(sentences(), min_size=3, max_size=5), n_jobs=st.integers(2, 4))
+def test_answers_do_not_depend_on_threads(drawn_sentences, n_jobs):
+    bank = bank_of(drawn_sentences * 60)
+    parser = ArcEagerParser(min_count=1, min_updates=1, epochs=1).fit(bank[: len(drawn_sentences)])
     assert parser.parse(bank, n_jobs=n_jobs).to_bytes() == parser.parse(bank, n_jobs=1).to_bytes()
     parser.set_params(n_jobs=n_jobs)
     assert parser.parse(bank).to_bytes() == parser.parse(bank, n_jobs=1).to_bytes()
 
 
-def test_no_sentences(parser):
+def test_a_text_without_sentences(parser):
     assert len(parser.parse([])) == 0
     assert parser.parse(io.BytesIO(b"# nothing\n\n")).to_bytes() == b"# nothing\n\n"
 
 
-def test_one_word(parser):
+def test_a_sentence_of_one_word(parser):
     parsed = parser.parse([["Unheard-of"]], [["VERB"]])[0]
     assert parsed.heads == [0] and parsed.deprels == ["root"]
 
@@ -132,8 +133,8 @@ def test_all_other_bytes_are_kept(parser):
     )
     text = text.replace(b"\t9\t", b"\t1\t")
     parsed = parser.parse(io.BytesIO(text))
-    again = parsed.with_trees([[-1, 1]], [["_", "_"]])
-    assert again.to_bytes() == text
+    restored = parsed.with_trees([[-1, 1]], [["_", "_"]])
+    assert restored.to_bytes() == text
 
 
 # --- Forests ----------------------------------------------------------------------------------------
@@ -172,20 +173,20 @@ def test_two_roots_are_refused_in_conllu():
 
 
 def test_parsers_must_be_fitted_before_use():
-    for ask in (lambda p: p.parse([["a"]]), lambda p: p.evaluate(DOGS), lambda p: p.save("nowhere.uk")):
+    for use in (lambda p: p.parse([["a"]]), lambda p: p.evaluate(DOGS), lambda p: p.save("nowhere.uk")):
         with pytest.raises(NotFittedError):
-            ask(ArcEagerParser())
+            use(ArcEagerParser())
 
 
 def test_a_treebank_must_have_trees(parser):
     for heads, message in (([2, -1], "head"), ([2, 1], "circle"), ([0, 0], "root")):
-        bad = Treebank.from_words([["a", "b"]], heads=[heads], deprels=[["x", "x"]])
+        invalid = Treebank.from_words([["a", "b"]], heads=[heads], deprels=[["x", "x"]])
         with pytest.raises(FormatError, match=message):
-            ArcEagerParser().fit(bad)
+            ArcEagerParser().fit(invalid)
         with pytest.raises(FormatError, match=message):
-            ArcEagerParser().fit(DOGS, dev=bad)
+            ArcEagerParser().fit(DOGS, dev=invalid)
         with pytest.raises(FormatError, match=message):
-            parser.evaluate(bad)
+            parser.evaluate(invalid)
     with pytest.raises(ValueError, match="no sentences"):
         ArcEagerParser().fit(Treebank.from_words([]))
 
@@ -250,7 +251,7 @@ def test_fitted_attributes_describe_the_parser(parser):
 # --- Beams ------------------------------------------------------------------------------------------
 
 
-def test_a_beam_is_in_the_file(tmp_path):
+def test_files_store_the_beam(tmp_path):
     parser = ArcEagerParser(beam=3, **QUICK).fit(DOGS)
     parser.save(tmp_path / "wide.uk")
     for loaded in (load(tmp_path / "wide.uk"), ArcEagerParser.load(tmp_path / "wide.uk").model_):
@@ -265,7 +266,7 @@ def test_files_without_a_beam_are_parsed_greedily(parser):
 
 
 @pytest.mark.parametrize("beam", [0, -1, 65, 1.5, True, "4", None])
-def test_beams_too_wide_for_the_file_are_refused(parser, beam):
+def test_invalid_beams_are_refused(parser, beam):
     with pytest.raises(ValueError, match="beam must be a number from 1 to 64"):
         dataclasses.replace(parser.model_, beam=beam)
 
@@ -286,19 +287,19 @@ def test_long_sentences_have_a_beam_of_one():
     bank = read_conllu(io.BytesIO(treebank(40, 0).encode()))
     narrow = ArcEagerParser(beam=2, **QUICK).fit(bank).model_
     wide = dataclasses.replace(narrow, beam=64)
-    known = [(word.form, word.upos) for sentence in bank for word in sentence]
-    words, tags = zip(*islice(cycle(known), 40_000), strict=True)
-    for n_words, alike in ((900, False), (1001, True), (40_000, True)):
-        found = [
+    tagged_words = [(word.form, word.upos) for sentence in bank for word in sentence]
+    words, tags = zip(*islice(cycle(tagged_words), 40_000), strict=True)
+    for n_words, same_heads in ((900, False), (1001, True), (40_000, True)):
+        heads = [
             model.parse([list(words[:n_words])], [list(tags[:n_words])])[0].heads for model in (narrow, wide)
         ]
-        assert all(map(is_tree, found))
-        assert (found[0] == found[1]) == alike
+        assert all(map(is_tree, heads))
+        assert (heads[0] == heads[1]) == same_heads
 
 
 @pytest.mark.parametrize("split", ["none", "labels", "both"])
 def test_a_beam_learns_from_trees_with_several_roots(split):
-    """Some of their arcs are always lost: all words of a result except one get a head."""
+    """A beam always loses some gold arcs of such trees, because it makes trees with one root."""
     roots = "".join(f"{i}\tw{i % 2}\t_\tA\tA\t_\t{i % 3 and i - 1}\tl{i % 3}\t_\t_\n" for i in range(1, 9))
     bank = read_conllx(io.BytesIO(f"{roots}\n".encode() * 5))
     parser = ArcEagerParser(beam=3, split=split, **QUICK).fit(bank)

@@ -19,8 +19,8 @@ from unkernel.parsing.arc_eager import classifier_training
 WORD_PAIRS = "[moves]\nstack.word\ninput.word\n[labels]\nhead.word\ndependent.word\n"
 
 
-def pairs(heads, labels):
-    """Return four sentences of two words each."""
+def make_word_pairs(heads, labels):
+    """Return a treebank of four sentences with two words each: a c, a d, b c, b d."""
     return Treebank.from_words(
         [[a, b] for a in "ab" for b in "cd"],
         [["X", "X"]] * 4,
@@ -30,10 +30,10 @@ def pairs(heads, labels):
 
 
 # The head depends on both words like XOR, and so does the label.
-XOR_HEADS = pairs(
+XOR_HEADS = make_word_pairs(
     [[0, 1], [2, 0], [2, 0], [0, 1]], [["root", "x"], ["x", "root"], ["x", "root"], ["root", "x"]]
 )
-XOR_LABELS = pairs([[0, 1]] * 4, [["root", label] for label in ("x", "y", "y", "x")])
+XOR_LABELS = make_word_pairs([[0, 1]] * 4, [["root", label] for label in ("x", "y", "y", "x")])
 
 
 @pytest.fixture
@@ -44,13 +44,13 @@ def word_pairs(tmp_path):
 
 
 def weights_of(parser):
-    """Return everything that training determines; the clock determines the fastest engine."""
+    """Return classes, columns and weights of all classifiers. Their engines depend on the clock."""
     models = [part and part.model for part in parser.move_classifiers_ + parser.label_classifiers_]
     fields = ("classes", "columns", "keys", "weights", "intercept")
     return [model and [np.asarray(getattr(model, name)).tolist() for name in fields] for model in models]
 
 
-def same(parser, other):
+def have_equal_weights(parser, other):
     return parser.labels_ == other.labels_ and weights_of(parser) == weights_of(other)
 
 
@@ -76,20 +76,20 @@ def make_memorisable_treebank(n_sentences, n_words, seed):
     rng = np.random.default_rng(seed)
     words, heads, labels = [], [], []
     for s in range(n_sentences):
-        own = [0] * n_words
-        hang(own, list(range(1, n_words + 1)), 0, rng)
+        sentence_heads = [0] * n_words
+        attach_words(sentence_heads, list(range(1, n_words + 1)), 0, rng)
         words.append([f"w{s}{'abcdefghij'[k]}" for k in range(n_words)])
-        heads.append(own)
-        labels.append(["root" if head == 0 else "xyz"[rng.integers(3)] for head in own])
+        heads.append(sentence_heads)
+        labels.append(["root" if head == 0 else "xyz"[rng.integers(3)] for head in sentence_heads])
     return Treebank.from_words(words, [["X"] * n_words] * n_sentences, heads=heads, deprels=labels)
 
 
-def hang(heads, span, head, rng):
+def attach_words(heads, span, head, rng):
     if span:
         root = int(rng.integers(len(span)))
         heads[span[root] - 1] = head
-        hang(heads, span[:root], span[root], rng)
-        hang(heads, span[root + 1 :], span[root], rng)
+        attach_words(heads, span[:root], span[root], rng)
+        attach_words(heads, span[root + 1 :], span[root], rng)
 
 
 @pytest.mark.parametrize("split", ["none", "labels", "both"])
@@ -104,7 +104,7 @@ def test_small_treebanks_are_reproduced_exactly(learner, beam, split):
     assert (result.uas, result.las, result.exact) == (100, 100, 100)
 
 
-def test_frequent_features_only():
+def test_features_below_min_count_are_left_out():
     bank = make_memorisable_treebank(4, 8, seed=1)
     sizes = [ArcEagerParser(min_count=min_count, epochs=1).fit(bank).n_features_ for min_count in (1, 2, 5)]
     assert sizes == sorted(sizes, reverse=True) and sizes[0] > sizes[-1]
@@ -112,11 +112,13 @@ def test_frequent_features_only():
         ArcEagerParser(min_count=10**9, epochs=1).fit(bank)
 
 
-def test_conjunctions_that_were_corrected_often_only():
+def test_conjunctions_below_min_updates_are_left_out():
     bank = make_memorisable_treebank(4, 8, seed=1)
     sizes = [
         sum(len(part.model.keys) for part in parser.move_classifiers_ if part is not None)
-        for parser in (ArcEagerParser(min_updates=least, epochs=3).fit(bank) for least in (1, 3, 2**30))
+        for parser in (
+            ArcEagerParser(min_updates=threshold, epochs=3).fit(bank) for threshold in (1, 3, 2**30)
+        )
     ]
     assert sizes[0] > sizes[1] > sizes[2] == 0
 
@@ -139,23 +141,23 @@ def test_the_parser_depends_on_the_seed_and_not_on_threads(bank, learner, seed):
         ).fit(bank)
 
     parser = fit(1, seed)
-    assert same(parser, fit(1, seed))
-    assert same(parser, fit(2, seed))
-    assert same(parser, fit(1, np.int64(seed)))
-    if learner == "online":  # others draw only once for each part
-        assert same(parser, fit(1, np.random.RandomState(seed)))
+    assert have_equal_weights(parser, fit(1, seed))
+    assert have_equal_weights(parser, fit(2, seed))
+    assert have_equal_weights(parser, fit(1, np.int64(seed)))
+    if learner == "online":  # other learners draw a seed for each part, and not one for all parts
+        assert have_equal_weights(parser, fit(1, np.random.RandomState(seed)))
 
 
 def test_other_seeds_give_other_parsers():
     bank = make_memorisable_treebank(20, 8, seed=1)
-    one, other = (ArcEagerParser(random_state=seed, epochs=3).fit(bank) for seed in (1, 2))
-    assert not same(one, other)
+    first, second = (ArcEagerParser(random_state=seed, epochs=3).fit(bank) for seed in (1, 2))
+    assert not have_equal_weights(first, second)
 
 
 def test_fitting_again_starts_from_scratch():
     first, second = make_memorisable_treebank(5, 8, seed=1), make_memorisable_treebank(3, 6, seed=2)
     parser = ArcEagerParser(min_count=1, split="both").fit(first).set_params(split="labels").fit(second)
-    assert same(parser, ArcEagerParser(min_count=1).fit(second))
+    assert have_equal_weights(parser, ArcEagerParser(min_count=1).fit(second))
 
 
 # --- The trainer and the compiled parser ------------------------------------------------------------
@@ -164,24 +166,24 @@ def test_fitting_again_starts_from_scratch():
 @given(
     text=template_texts(),
     bank=treebanks(),
-    others=treebanks(),
+    test_bank=treebanks(),
     degree=st.integers(1, 3),
     min_updates=st.integers(1, 2),
     epochs=st.integers(1, 6),
     beam=st.sampled_from([1, 1, 4]),
 )
-def test_averages_parse_as_compiled_engines_do(
-    *, text, bank, others, degree, min_updates, epochs, beam, tmp_path_factory
+def test_averaged_weights_give_the_same_parses_as_compiled_engines(
+    *, text, bank, test_bank, degree, min_updates, epochs, beam, tmp_path_factory
 ):
     path = tmp_path_factory.mktemp("templates") / "own.txt"
     path.write_text(text, "utf-8")
     parser = ArcEagerParser(
         degree, templates=path, beam=beam, epochs=epochs, runs=1, min_count=1, min_updates=min_updates
     ).fit(bank)
-    frame = ArcEagerSpec("own.txt", text, split_moves=False, split_labels=True, min_count=1)
-    frame.learn(bank._text)
+    spec = ArcEagerSpec("own.txt", text, split_moves=False, split_labels=True, min_count=1)
+    spec.learn(bank._text)
     trainer = OnlineTrainer(
-        frame,
+        spec,
         bank._text,
         degree=degree,
         label_degree=degree,
@@ -194,11 +196,11 @@ def test_averages_parse_as_compiled_engines_do(
     )
     for _ in range(epochs):
         trainer.run_epoch()
-    heads, labels = trainer.parse(others._text)
-    parsed = parser.parse(others)
+    heads, labels = trainer.parse(test_bank._text)
+    parsed = parser.parse(test_bank)
     assert heads.tolist() == parsed.heads.tolist()
     codes, names = parsed.symbols("deprel")
-    assert [frame.labels[k] for k in labels] == [names[k] for k in codes]
+    assert [spec.labels[k] for k in labels] == [names[k] for k in codes]
 
 
 def test_the_best_epoch_on_dev_is_kept():
@@ -210,34 +212,34 @@ def test_the_best_epoch_on_dev_is_kept():
     assert best == las.index(max(las)) + 1
     assert parser.dev_result_.las == pytest.approx(max(las))
     assert parser.dev_result_.uas == pytest.approx(parser.epochs_[best - 1]["uas"])
-    again = ArcEagerParser(min_count=1, min_updates=1, epochs=best, runs=1).fit(train)
-    assert same(parser, again)
+    refitted = ArcEagerParser(min_count=1, min_updates=1, epochs=best, runs=1).fit(train)
+    assert have_equal_weights(parser, refitted)
 
 
 def test_each_run_keeps_its_best_epoch():
     train, dev = make_memorisable_treebank(20, 8, seed=1), make_memorisable_treebank(10, 8, seed=2)
     parser = ArcEagerParser(min_count=1, min_updates=1, epochs=4, runs=3).fit(train, dev=dev)
-    assert [(seen["run"], seen["epoch"]) for seen in parser.epochs_] == [
+    assert [(epoch["run"], epoch["epoch"]) for epoch in parser.epochs_] == [
         (run, epoch) for run in (1, 2, 3) for epoch in (1, 2, 3, 4)
     ]
     for run, best in enumerate(parser.best_epochs_, start=1):
-        las = [seen["las"] for seen in parser.epochs_ if seen["run"] == run]
+        las = [epoch["las"] for epoch in parser.epochs_ if epoch["run"] == run]
         assert best == las.index(max(las)) + 1
 
 
-def test_a_beam_keeps_an_epoch_that_had_one():
+def test_the_best_epoch_is_one_that_was_trained_with_a_beam():
     train, dev = make_memorisable_treebank(20, 8, seed=1), make_memorisable_treebank(10, 8, seed=2)
     parser = ArcEagerParser(beam=3, min_count=1, min_updates=1, epochs=5, runs=1).fit(train, dev=dev)
     greedy, searched = parser.epochs_[:2], parser.epochs_[2:]
-    assert all({"wrong_moves", "wrong_labels"} < seen.keys() for seen in greedy)
-    assert all(0 <= seen["wrong_sentences"] <= 1 for seen in searched)
+    assert all({"wrong_moves", "wrong_labels"} < epoch.keys() for epoch in greedy)
+    assert all(0 <= epoch["wrong_sentences"] <= 1 for epoch in searched)
     (best,) = parser.best_epochs_
-    las = [seen["las"] for seen in searched]
+    las = [epoch["las"] for epoch in searched]
     assert best == las.index(max(las)) + 3
     assert parser.dev_result_.las == pytest.approx(max(las))
 
 
-def test_dev_measures_other_learners():
+def test_learners_without_epochs_are_evaluated_on_dev():
     bank = make_memorisable_treebank(2, 6, seed=1)
     parser = ArcEagerParser(learner="svm", min_count=1).fit(bank, dev=bank)
     assert parser.epochs_ == [] and parser.best_epochs_ == []
@@ -283,7 +285,7 @@ def test_stops_promptly_on_ctrl_c():
     )
 
 
-def test_interrupted_trainings_leave_no_parser(monkeypatch):
+def test_an_interrupted_fit_leaves_an_unfitted_parser(monkeypatch):
     parser = ArcEagerParser(epochs=1).fit(make_memorisable_treebank(2, 6, seed=1))
 
     def stop(*_):

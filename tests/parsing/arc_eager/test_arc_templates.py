@@ -14,7 +14,7 @@ BANK = Treebank.from_words(
     heads=[[2, 0, 2], [2, 0]],
     deprels=[["nsubj", "root", "obj"], ["nsubj", "root"]],
 )
-GOOD = "[moves]\nstack.word\ninput.word\n[labels]\nhead.word\ndependent.word\n"
+VALID = "[moves]\nstack.word\ninput.word\n[labels]\nhead.word\ndependent.word\n"
 
 
 def fit(text, folder):
@@ -26,17 +26,17 @@ def fit(text, folder):
 @pytest.mark.parametrize(
     "text",
     [
-        GOOD.replace("\n", "\r\n"),
-        GOOD.replace("\n", "   # what it is\n\n"),
-        GOOD.strip(),
-        "\ufeff" + GOOD,
-        "# why\n" + GOOD.replace("stack.word", "\t stack . word"),
-        GOOD.replace("stack", "stack[0]").replace("dependent", "dependent[0]"),
+        VALID.replace("\n", "\r\n"),
+        VALID.replace("\n", "   # what it is\n\n"),
+        VALID.strip(),
+        "\ufeff" + VALID,
+        "# why\n" + VALID.replace("stack.word", "\t stack . word"),
+        VALID.replace("stack", "stack[0]").replace("dependent", "dependent[0]"),
         "[labels]\nhead.word\n[moves]\nstack.word\n[labels]\ndependent.word\n[moves]\ninput.word",
     ],
 )
-def test_ways_to_write_the_same(text, tmp_path):
-    parser, expected = fit(text, tmp_path), fit(GOOD, tmp_path)
+def test_equivalent_texts_give_the_same_templates(text, tmp_path):
+    parser, expected = fit(text, tmp_path), fit(VALID, tmp_path)
     assert parser.n_features_ == expected.n_features_
     assert parser.parse(BANK).to_bytes() == expected.parse(BANK).to_bytes()
 
@@ -86,7 +86,7 @@ def test_mistakes_name_file_and_line(text, line, message, tmp_path):
     assert "own.txt" in str(caught.value)
 
 
-def test_features_of_too_many_values(tmp_path):
+def test_features_with_too_many_values_are_refused(tmp_path):
     words = [f"w{number}" for number in range(70_000)]
     bank = Treebank.from_words([words], heads=[[0] + [1] * (len(words) - 1)], deprels=[["x"] * len(words)])
     path = tmp_path / "own.txt"
@@ -108,6 +108,6 @@ def test_missing_files_are_named():
 
 
 @pytest.mark.parametrize("templates", ["default", "chang"])
-def test_ours_can_be_read(templates):
+def test_built_in_templates_can_be_read(templates):
     parser = ArcEagerParser(templates=templates, min_count=1, min_updates=1).fit(BANK)
     assert parser.parse(BANK).to_bytes() == BANK.to_bytes()

@@ -19,8 +19,8 @@ from unkernel.parsing import ArcEagerParser
 SPLITS = st.sampled_from(["none", "labels", "both"])
 
 
-def frames(template_text, bank, split, min_count):
-    """Return the parser's own frame, and its twin."""
+def make_specs(template_text, bank, split, min_count):
+    """Return the parser's spec, and the frame of its slow twin."""
     fast = ArcEagerSpec(
         "templates",
         template_text,
@@ -55,17 +55,17 @@ def test_any_moves_make_one_tree(n_words, data):
     assert is_tree(state.heads) and moves < 4 * n_words
 
 
-# --- Frames -----------------------------------------------------------------------------------------
+# --- Labels, classes and rows -----------------------------------------------------------------------
 
 
 @given(text=template_texts(), bank=treebanks(), split=SPLITS, min_count=st.integers(1, 3))
-def test_frames(text, bank, split, min_count):
-    fast, slow = frames(text, bank, split, min_count)
+def test_labels_classes_and_columns(text, bank, split, min_count):
+    fast, slow = make_specs(text, bank, split, min_count)
     assert fast.labels == slow.labels
     assert fast.lifted == sum(
-        heads != sentence.heads[word]
+        head != sentence.heads[word]
         for sentence, (lifted, _) in zip(bank, slow.trees, strict=True)
-        for word, heads in enumerate(lifted)
+        for word, head in enumerate(lifted)
     )
     assert (fast.move_classes, fast.arc_classes) == (slow.moves.classes, slow.arcs.classes)
     assert fast.move_columns == len(slow.columns["moves"])
@@ -73,7 +73,7 @@ def test_frames(text, bank, split, min_count):
 
 
 def canonical_rows(frame):
-    """Return the part, the index among its classes and the columns of every choice, of moves and of arcs."""
+    """Return part, class and columns of every decision: one list for moves and one for labels of arcs."""
     moves, arcs = [], []
     for sentence, (heads, labels) in zip(frame.sentences, frame.trees, strict=True):
         state = arc_eager.State(len(sentence))
@@ -81,19 +81,19 @@ def canonical_rows(frame):
             label = None
             if state.stack:
                 part = frame.moves.part(frame.move_case(state, sentence))
-                place = frame.moves.classes[part].index(move)
-                moves.append((part, place, frame.row("moves", state, sentence)))
+                class_number = frame.moves.classes[part].index(move)
+                moves.append((part, class_number, frame.row("moves", state, sentence)))
             if move in (arc_eager.LEFT_ARC, arc_eager.RIGHT_ARC):
                 arc = state.arc(move)
                 label = labels[arc[1] - 1]
                 part = frame.arcs.part(frame.arc_case(arc, sentence))
-                place = frame.arcs.classes[part].index(frame.labels.index(label))
-                arcs.append((part, place, frame.row("labels", state, sentence, arc)))
+                class_number = frame.arcs.classes[part].index(frame.labels.index(label))
+                arcs.append((part, class_number, frame.row("labels", state, sentence, arc)))
             state.apply(move, label)
     return moves, arcs
 
 
-def unpacked(rows):
+def unpack_rows(rows):
     columns = np.split(rows["columns"], rows["offsets"][1:-1]) if len(rows["parts"]) else []
     return list(
         zip(rows["parts"].tolist(), rows["classes"].tolist(), [c.tolist() for c in columns], strict=True)
@@ -101,9 +101,9 @@ def unpacked(rows):
 
 
 @given(text=template_texts(), bank=treebanks(), split=SPLITS, min_count=st.integers(1, 3))
-def test_rows_of_canonical_moves(text, bank, split, min_count):
-    fast, slow = frames(text, bank, split, min_count)
-    assert tuple(map(unpacked, fast.rows(bank._text))) == canonical_rows(slow)
+def test_training_rows_are_those_of_canonical_moves(text, bank, split, min_count):
+    fast, slow = make_specs(text, bank, split, min_count)
+    assert tuple(map(unpack_rows, fast.rows(bank._text))) == canonical_rows(slow)
 
 
 # --- Training ---------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def check_weights(runs, twins):
 )
 def test_online_training(*, text, bank, split, seed, **options):
     degree = options["degree"]
-    fast, slow = frames(text, bank, split, 1)
+    fast, slow = make_specs(text, bank, split, 1)
     runs = []
     for run in range(2):
         options["seed"] = seed + run
@@ -143,22 +143,31 @@ def test_online_training(*, text, bank, split, seed, **options):
         for _ in range(3):
             assert trainer.run_epoch() == twin.run_epoch()
         runs.append((trainer, twin))
-    for some in (runs[:1], runs):
+    for selected_runs in (runs[:1], runs):
         for part in range(len(runs[0][1].moves)):
-            check_weights([t.move_weights(part) for t, _ in some], [twin.moves[part] for _, twin in some])
+            check_weights(
+                [t.move_weights(part) for t, _ in selected_runs],
+                [twin.moves[part] for _, twin in selected_runs],
+            )
         for part in range(len(runs[0][1].arcs)):
-            check_weights([t.arc_weights(part) for t, _ in some], [twin.arcs[part] for _, twin in some])
+            check_weights(
+                [t.arc_weights(part) for t, _ in selected_runs],
+                [twin.arcs[part] for _, twin in selected_runs],
+            )
 
 
 # --- Parsing ----------------------------------------------------------------------------------------
 
 
-def check_parses(parser, text, bank, others):
+def check_parses(parser, text, bank, test_bank):
     slow = arc_eager.Frame(text, [s.words for s in bank], split=parser.split, min_count=parser.min_count)
-    scores = [arc_eager.scores_of(own) for own in (parser.move_classifiers_, parser.label_classifiers_)]
+    scores = [
+        arc_eager.scores_of(classifiers)
+        for classifiers in (parser.move_classifiers_, parser.label_classifiers_)
+    ]
     # Averages are multiples of a power of two, which add up exactly, unlike weights of other learners.
     tolerance = 0.0 if parser.learner == "online" else 1e-9
-    for parsed in parser.parse(others):
+    for parsed in parser.parse(test_bank):
         with contextlib.suppress(arc_eager.CloseCallError):
             if parser.beam == 1:
                 expected = arc_eager.parse(slow, parsed.words, *scores, tolerance)
@@ -171,42 +180,42 @@ def check_parses(parser, text, bank, others):
 @given(
     text=template_texts(),
     bank=treebanks(),
-    others=treebanks(),
+    test_bank=treebanks(),
     split=SPLITS,
     degree=st.integers(1, 3),
     learner=st.sampled_from(["online", "online", "svm", "logistic"]),
 )
-def test_greedy_parses(*, text, bank, others, split, degree, learner, tmp_path_factory):
+def test_greedy_parses(*, text, bank, test_bank, split, degree, learner, tmp_path_factory):
     path = tmp_path_factory.mktemp("templates") / "own.txt"
     path.write_text(text, "utf-8")
     parser = ArcEagerParser(
         degree, learner=learner, templates=path, split=split, epochs=3, min_count=1, min_updates=1
     )
-    check_parses(parser.fit(bank), text, bank, others)
+    check_parses(parser.fit(bank), text, bank, test_bank)
 
 
 @settings(max_examples=25)
 @given(
     text=template_texts(),
     bank=treebanks(),
-    others=treebanks(),
+    test_bank=treebanks(),
     split=SPLITS,
     beam=st.sampled_from([2, 3, 8]),
     epochs=st.integers(1, 4),
 )
-def test_parses_with_a_beam(*, text, bank, others, split, beam, epochs, tmp_path_factory):
+def test_parses_with_a_beam(*, text, bank, test_bank, split, beam, epochs, tmp_path_factory):
     path = tmp_path_factory.mktemp("templates") / "own.txt"
     path.write_text(text, "utf-8")
     parser = ArcEagerParser(
         templates=path, split=split, beam=beam, epochs=epochs, min_count=1, min_updates=1
     ).fit(bank)
-    check_parses(parser, text, bank, others)
-    assert parser.parse(others, n_jobs=2).to_bytes() == parser.parse(others).to_bytes()
+    check_parses(parser, text, bank, test_bank)
+    assert parser.parse(test_bank, n_jobs=2).to_bytes() == parser.parse(test_bank).to_bytes()
 
 
 @settings(max_examples=30)
 @given(text=template_texts(), others=st.lists(sentences(), max_size=3))
-def test_crossing_arcs_are_learnt_and_put_back(text, others, tmp_path_factory):
+def test_crossing_arcs_are_learnt_and_restored(text, others, tmp_path_factory):
     path = tmp_path_factory.mktemp("templates") / "own.txt"
     path.write_text(
         text.replace("[moves]\n", "[moves]\ninput.form\n").replace(
@@ -223,10 +232,10 @@ def test_crossing_arcs_are_learnt_and_put_back(text, others, tmp_path_factory):
 @pytest.mark.parametrize("times", [arc_eager.FEWEST_LIFTED - 1, arc_eager.FEWEST_LIFTED])
 def test_marks_that_are_rare_are_not_learnt(times):
     parser = ArcEagerParser(min_count=1, min_updates=1).fit(bank_of([CROSSING] * times))
-    learnt = times >= arc_eager.FEWEST_LIFTED
-    assert ("acl↑nsubj" in parser.labels_) == learnt
+    is_learnt = times >= arc_eager.FEWEST_LIFTED
+    assert ("acl↑nsubj" in parser.labels_) == is_learnt
     lifted, _, marks = projectivised(*CROSSING[3:])
     assert marks == [None, None, None, ("acl", "nsubj")]
     parsed = parser.parse(bank_of([CROSSING]))[0]
-    assert parsed.heads == (CROSSING[3] if learnt else lifted)
+    assert parsed.heads == (CROSSING[3] if is_learnt else lifted)
     assert parsed.deprels == CROSSING[4]

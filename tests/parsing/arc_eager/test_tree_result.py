@@ -22,16 +22,16 @@ GOLD = Treebank.from_words(
 )
 
 
-def test_all_is_right():
+def test_a_treebank_compared_with_itself():
     result = score_trees(GOLD, GOLD, 0.5)
     assert (result.uas, result.las, result.uas_no_punct, result.las_no_punct, result.exact) == (100,) * 5
     assert (result.n_sentences, result.n_words) == (2, 6)
     assert (result.sentences_per_second, result.words_per_second) == (4, 12)
     assert result.per_label[0] == LabelResult("punct", 2, 100, 100)
-    assert [one.label for one in result.per_label] == ["punct", "root", "nsubj", "obj"]
+    assert [counts.label for counts in result.per_label] == ["punct", "root", "nsubj", "obj"]
 
 
-def test_some_is_wrong():
+def test_wrong_heads_and_labels():
     # A wrong label, a wrong head of punctuation, and a label that is not in the treebank.
     parsed = GOLD.with_trees([[2, 0, 2, 3], [0, 1]], [["obj", "root", "obj", "punct"], ["root", "odd"]])
     result = score_trees(GOLD, parsed, 0.0)
@@ -40,7 +40,7 @@ def test_some_is_wrong():
     assert (result.uas_no_punct, result.las_no_punct) == (100, 75)
     assert result.exact == 0
     assert math.isnan(result.words_per_second)
-    by_label = {one.label: one for one in result.per_label}
+    by_label = {counts.label: counts for counts in result.per_label}
     assert by_label["obj"] == LabelResult("obj", 1, 50, 100)
     assert by_label["punct"] == LabelResult("punct", 2, 0, 0)
     assert by_label["root"] == LabelResult("root", 2, 100, 100)
@@ -48,7 +48,7 @@ def test_some_is_wrong():
     assert math.isnan(by_label["nsubj"].precision) and math.isnan(by_label["odd"].recall)
 
 
-def test_one_sentence_is_exact():
+def test_one_of_two_sentences_is_exact():
     parsed = GOLD.with_trees([[2, 0, 2, 3], [0, 1]], [s.deprels for s in GOLD])
     assert score_trees(GOLD, parsed, 1.0).exact == 50
 
@@ -70,7 +70,7 @@ def test_only_punctuation_has_no_share_without_it():
     assert result.uas == 100 and math.isnan(result.uas_no_punct)
 
 
-def test_readable():
+def test_results_as_text():
     result = score_trees(GOLD, GOLD, 0.5)
     assert "UAS 100.00 %" in str(result) and "12 words/s" in str(result)
     lines = result.table().split("\n")
@@ -78,23 +78,24 @@ def test_readable():
 
 
 @given(st.lists(st.tuples(sentences(), sentences()), min_size=1, max_size=4))
-def test_counted_one_by_one(pairs):
-    """The second of each pair gives heads and labels for the words of the first, as far as it reaches."""
-    gold = bank_of([one for one, _ in pairs])
+def test_scores_equal_counts_over_words(pairs):
+    """The heads and labels of the second sentence of each pair are predictions for the words of the first."""
+    gold = bank_of([gold_sentence for gold_sentence, _ in pairs])
     heads, labels = [], []
-    for (_, _, _, own, own_labels), (_, _, _, other, other_labels) in pairs:
-        heads.append(
-            [min(h, len(own)) if h != w else 0 for w, h in enumerate((other + own)[: len(own)], start=1)]
-        )
-        heads[-1] = [0 if h == w else h for w, h in enumerate(heads[-1], start=1)]
-        labels.append((other_labels + own_labels)[: len(own)])
+    for (_, _, _, gold_heads, gold_labels), (_, _, _, other_heads, other_labels) in pairs:
+        n_words = len(gold_heads)
+        predicted = [min(head, n_words) for head in (other_heads + gold_heads)[:n_words]]
+        heads.append([0 if head == word else head for word, head in enumerate(predicted, start=1)])
+        labels.append((other_labels + gold_labels)[:n_words])
     result = score_trees(gold, gold.with_trees(heads, labels), 1.0)
-    right_heads, right, exact, words = 0, 0, 0, 0
-    for sentence, own_heads, own_labels in zip(gold, heads, labels, strict=True):
-        head_hits = [a == b for a, b in zip(sentence.heads, own_heads, strict=True)]
-        hits = [h and a == b for h, a, b in zip(head_hits, sentence.deprels, own_labels, strict=True)]
-        right_heads, right, exact = right_heads + sum(head_hits), right + sum(hits), exact + all(hits)
+    correct_heads, correct, exact, words = 0, 0, 0, 0
+    for sentence, predicted, predicted_labels in zip(gold, heads, labels, strict=True):
+        head_hits = [a == b for a, b in zip(sentence.heads, predicted, strict=True)]
+        hits = [h and a == b for h, a, b in zip(head_hits, sentence.deprels, predicted_labels, strict=True)]
+        correct_heads += sum(head_hits)
+        correct += sum(hits)
+        exact += all(hits)
         words += len(hits)
-    assert result.uas == pytest.approx(100 * right_heads / words)
-    assert result.las == pytest.approx(100 * right / words)
+    assert result.uas == pytest.approx(100 * correct_heads / words)
+    assert result.las == pytest.approx(100 * correct / words)
     assert result.exact == pytest.approx(100 * exact / len(gold))

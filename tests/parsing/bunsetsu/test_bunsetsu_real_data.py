@@ -10,8 +10,8 @@ from unkernel.data import read_bunsetsu
 from unkernel.parsing import BunsetsuParser
 
 
-def row_sums(X):
-    """Return a number for each column that identifies the rows where it occurs."""
+def identify_columns(X):
+    """Return the columns that occur in X, and for each a number that identifies the rows where it occurs."""
     columns = X.tocsc()
     numbers = np.random.default_rng(0).integers(0, 2**62, X.shape[0])
     used = np.flatnonzero(np.diff(columns.indptr))
@@ -26,18 +26,18 @@ def test_features_are_those_of_jdepp():
     X, y = parser.decisions(corpus)
     assert np.array_equal(y, expected.y > 0)
     assert np.array_equal(np.diff(X.indptr), np.diff(expected.X.indptr))
-    (used, own), (_, other) = row_sums(X), row_sums(expected.X)
+    (used, sums), (_, expected_sums) = identify_columns(X), identify_columns(expected.X)
     # J.DepP's rows do not distinguish the wide question mark from the other.
-    differing = {parser.feature_name(column) for column in used[~np.isin(own, other)]}
+    differing = {parser.feature_name(column) for column in used[~np.isin(sums, expected_sums)]}
     assert differing == {f"{role}.first.surface={mark}" for role in ("candidate", "after") for mark in "?？"}
-    assert len(own) == len(other) + 2
+    assert len(sums) == len(expected_sums) + 2
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "degree", "least"), [("wac", 2, 91.5), ("kyoto-reading", 2, 91.5)])
-def test_accuracy_on_the_development_set(name, degree, least):
+@pytest.mark.parametrize(("name", "degree", "min_accuracy"), [("wac", 2, 91.5), ("kyoto-reading", 2, 91.5)])
+def test_accuracy_on_the_development_set(name, degree, min_accuracy):
     parser = BunsetsuParser(degree).fit(real_data.path(name, "train"), dev=real_data.path(name, "dev"))
-    assert parser.dev_result_.dependency_accuracy >= least
+    assert parser.dev_result_.dependency_accuracy >= min_accuracy
     corpus = read_bunsetsu(real_data.path(name, "dev"))
     parsed = parser.parse(corpus)
     X, y = parser.decisions(parsed)

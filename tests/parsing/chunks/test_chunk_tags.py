@@ -22,7 +22,7 @@ def corpus_of(*sentences: list[str]) -> ChunkCorpus:
     return ChunkCorpus.from_words([["w"] * len(tags) for tags in sentences], tags=list(sentences))
 
 
-def recoded(tags: list[str], scheme: str) -> list[str]:
+def recode(tags: list[str], scheme: str) -> list[str]:
     numbers = np.array([NAMES.index(tag) for tag in tags], np.int32)
     return [NAMES[k] for k in recode_chunks(np.array([0, len(tags)]), numbers, scheme)]
 
@@ -42,21 +42,21 @@ def test_the_names_of_tags():
         ("IOBES", "B-NP E-NP S-NP S-VP O S-NP"),
     ],
 )
-def test_the_same_chunks_in_every_scheme(scheme, tags):
-    assert recoded(["B-NP", "I-NP", "B-NP", "B-VP", "O", "B-NP"], scheme) == tags.split()
-    assert recoded(tags.split(), "IOB2") == ["B-NP", "I-NP", "B-NP", "B-VP", "O", "B-NP"]
+def test_known_tags_in_every_scheme(scheme, tags):
+    assert recode(["B-NP", "I-NP", "B-NP", "B-VP", "O", "B-NP"], scheme) == tags.split()
+    assert recode(tags.split(), "IOB2") == ["B-NP", "I-NP", "B-NP", "B-VP", "O", "B-NP"]
 
 
 @given(tags=any_tags, scheme=st.sampled_from(SCHEMES))
-def test_recoding_is_that_of_the_slow_twin(tags, scheme):
-    assert recoded(tags, scheme) == tags_of(chunks_of(tags), len(tags), scheme)
+def test_recoded_tags_equal_those_of_the_slow_twin(tags, scheme):
+    assert recode(tags, scheme) == tags_of(chunks_of(tags), len(tags), scheme)
 
 
 @given(tags=any_tags, scheme=st.sampled_from(SCHEMES))
 def test_recoding_keeps_the_chunks_and_gives_valid_tags(tags, scheme):
-    written = recoded(tags, scheme)
-    assert chunks_of(written) == chunks_of(tags)
-    assert valid(written, scheme)
+    recoded_tags = recode(tags, scheme)
+    assert chunks_of(recoded_tags) == chunks_of(tags)
+    assert valid(recoded_tags, scheme)
 
 
 def test_tags_without_a_type():
@@ -66,7 +66,7 @@ def test_tags_without_a_type():
 
 
 @pytest.mark.parametrize("tag", ["X", "B-", "o", "BNP", "-NP", "B_NP", "OO", "O-NP"])
-def test_invalid_tags_are_refused_with_their_place(tag):
+def test_refused_tags_are_reported_with_line_and_column(tag):
     text = f"He PRP B-NP\nsaw VBD {tag}\n".encode()
     with pytest.raises(FormatError, match=f"'{tag}' is no tag of a chunk") as caught:
         read_tags(read_chunks(io.BytesIO(text)), [])
@@ -77,33 +77,33 @@ def test_invalid_tags_are_refused_with_their_place(tag):
 
 
 @pytest.mark.parametrize(
-    ("right", "found", "counts"),
+    ("gold", "predicted", "counts"),
     [
-        # (found, right, correct)
+        # counts of predicted, gold and correct chunks
         ("B-NP I-NP O", "B-NP I-NP O", (1, 1, 1)),
-        ("B-NP I-NP O", "B-NP O O", (1, 1, 0)),  # another last word
+        ("B-NP I-NP O", "B-NP O O", (1, 1, 0)),  # the chunks end at different words
         ("B-NP I-NP", "B-NP B-NP", (2, 1, 0)),
-        ("B-NP I-NP", "B-VP I-VP", (1, 1, 0)),  # another type
+        ("B-NP I-NP", "B-VP I-VP", (1, 1, 0)),  # the chunks have different types
         ("B-NP I-NP", "I-NP I-NP", (1, 1, 1)),  # I after O begins a chunk
-        ("O B-NP I-VP", "O B-NP B-VP", (2, 2, 2)),  # so does I after another type
+        ("O B-NP I-VP", "O B-NP B-VP", (2, 2, 2)),  # I after another type begins a chunk
         ("B-NP B-NP", "I-NP B-NP", (2, 2, 2)),
         ("O O", "O O", (0, 0, 0)),
         ("O O", "B-NP I-NP", (1, 0, 0)),
-        ("B-NP I-NP I-NP B-VP", "B-NP I-NP B-NP B-VP", (3, 2, 1)),  # the first is too short
+        ("B-NP I-NP I-NP B-VP", "B-NP I-NP B-NP B-VP", (3, 2, 1)),  # the first chunk is too short
         ("I-NP E-NP E-NP", "B-NP I-NP B-NP", (2, 2, 2)),  # E ends a chunk
     ],
 )
-def test_counts_by_hand(right, found, counts):
-    result = compare_chunks(corpus_of(right.split()), corpus_of(found.split()))
+def test_counts_by_hand(gold, predicted, counts):
+    result = compare_chunks(corpus_of(gold.split()), corpus_of(predicted.split()))
     assert (result.found, result.right, result.correct) == counts
 
 
-def test_chunks_do_not_go_over_the_end_of_a_sentence():
+def test_chunks_end_with_their_sentence():
     result = compare_chunks(corpus_of(["O", "B-NP"], ["I-NP", "O"]), corpus_of(["O", "B-NP"], ["B-NP", "O"]))
     assert (result.found, result.right, result.correct) == (2, 2, 2)
 
 
-def test_shares_by_hand():
+def test_precision_and_recall_by_hand():
     gold = corpus_of(["B-NP", "I-NP", "B-VP", "B-NP", "O"], ["B-PP", "B-NP"])
     predicted = corpus_of(["B-NP", "I-NP", "B-VP", "I-VP", "O"], ["B-PP", "B-NP"])
     result = compare_chunks(gold, predicted)
@@ -121,7 +121,7 @@ def test_shares_by_hand():
     assert "per second" not in str(result)
 
 
-def test_precision_and_recall_without_found_chunks_are_zero():
+def test_precision_and_recall_without_predicted_chunks_are_zero():
     result = compare_chunks(corpus_of(["B-NP"]), corpus_of(["O"]))
     assert (result.precision, result.recall, result.f1) == (0.0, 0.0, 0.0)
 
@@ -129,7 +129,7 @@ def test_precision_and_recall_without_found_chunks_are_zero():
 @given(
     st.lists(any_tags.flatmap(lambda a: st.tuples(st.just(a), st.permutations(a))), min_size=1, max_size=5)
 )
-def test_counts_are_those_of_the_slow_twin(pairs):
+def test_counts_equal_those_of_the_slow_twin(pairs):
     gold, predicted = [list(a) for a, _ in pairs], [list(b) for _, b in pairs]
     result = compare_chunks(corpus_of(*gold), corpus_of(*predicted))
     slow = scores_of(gold, predicted)

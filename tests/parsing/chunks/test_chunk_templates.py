@@ -32,7 +32,7 @@ sentence = st.lists(st.tuples(words, st.sampled_from("NVD"), st.integers(0, 3)),
 template = st.lists(st.sampled_from(ADDRESSES), min_size=1, max_size=3).map("+".join)
 lines = st.lists(template, min_size=1, max_size=6, unique=True)
 templates = st.tuples(lines, st.integers(1, 6)).map(
-    lambda made: "\n".join([*made[0][: made[1]], "[beside]", *made[0][made[1] :]])
+    lambda drawn: "\n".join([*drawn[0][: drawn[1]], "[beside]", *drawn[0][drawn[1] :]])
 )
 
 
@@ -40,7 +40,7 @@ def chunk_features(templates, file):
     return Features(templates, file, **FEATURE_SOURCES)
 
 
-def learned(text: str, sentences: list[Sentence], *, backward: bool = False, min_count: int = 1):
+def learn_features(text: str, sentences: list[Sentence], *, backward: bool = False, min_count: int = 1):
     corpus = ChunkCorpus.from_words([s.words for s in sentences], [s.pos for s in sentences])
     answers = np.array([tag for s in sentences for tag in s.tags], np.int32)
     features = chunk_features(text, "own.txt")
@@ -51,25 +51,27 @@ def learned(text: str, sentences: list[Sentence], *, backward: bool = False, min
 @given(templates, st.lists(sentence, min_size=1, max_size=4), st.booleans(), st.integers(1, 3))
 def test_features_are_those_of_the_slow_twin(text, given_sentences, backward, min_count):
     sentences = [Sentence(*(list(column) for column in zip(*rows, strict=True))) for rows in given_sentences]
-    features, rows = learned(text, sentences, backward=backward, min_count=min_count)
+    features, rows = learn_features(text, sentences, backward=backward, min_count=min_count)
     numbers, slow = numbered_rows(templates_of(text), sentences, backward, min_count)
     assert rows == slow
     assert features.features == len(numbers)
 
 
 @given(templates, st.lists(sentence, min_size=1, max_size=3))
-def test_features_survive_storing(text, given_sentences):
+def test_stored_features_are_restored(text, given_sentences):
     sentences = [Sentence(*(list(column) for column in zip(*rows, strict=True))) for rows in given_sentences]
-    features, _ = learned(text, sentences)
+    features, _ = learn_features(text, sentences)
     arrays = features.arrays()
-    again = restored_sequence_features(text, "own.txt", arrays, features.features, **FEATURE_SOURCES).arrays()
-    assert arrays.keys() == again.keys()
-    assert all(np.array_equal(arrays[name], again[name]) for name in arrays)
+    restored = restored_sequence_features(
+        text, "own.txt", arrays, features.features, **FEATURE_SOURCES
+    ).arrays()
+    assert arrays.keys() == restored.keys()
+    assert all(np.array_equal(arrays[name], restored[name]) for name in arrays)
 
 
 def test_comments_blank_lines_and_spaces():
     text = "# all\n\n  word[0] + pos[-1]   # both\r\n\ttag[-1]\n"
-    features, _ = learned(text, [Sentence(["a"], ["N"], [0])])
+    features, _ = learn_features(text, [Sentence(["a"], ["N"], [0])])
     assert features.features == 2
     assert features.known(0) is not None
 
@@ -149,7 +151,7 @@ def test_answers_must_fit_the_text():
 
 
 def test_features_are_learned_once():
-    features, _ = learned("word[0]", [Sentence(["a"], ["N"], [0])])
+    features, _ = learn_features("word[0]", [Sentence(["a"], ["N"], [0])])
     corpus = ChunkCorpus.from_words([["a"]])
     with pytest.raises(ValueError, match="learned already"):
         features.learn(corpus._text, np.array([0], np.int32), backward=False, min_count=1)
@@ -172,7 +174,7 @@ def test_features_are_learned_once():
 )
 def test_damaged_tables_are_refused(name, damage):
     text = "word[0]+pos[0]\n"
-    features, _ = learned(text, [Sentence(["a", "b", "c"], ["N", "N", "V"], [0, 1, 0])])
+    features, _ = learn_features(text, [Sentence(["a", "b", "c"], ["N", "N", "V"], [0, 1, 0])])
     arrays = {key: np.array(array) for key, array in features.arrays().items()}
     if damage is None:
         del arrays[name]

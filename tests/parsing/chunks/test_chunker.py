@@ -34,7 +34,7 @@ from unkernel.parsing.template_files import read_templates
 
 WORDS = ["the", "old", "man", "He", "saw", "sees", "in", "Rome", ",", "up"]
 POS = dict(zip(WORDS, ["DT", "JJ", "NN", "PRP", "VBD", "VBZ", "IN", "NNP", ",", "RP"], strict=True))
-KIND = {
+CHUNK_TYPES = {
     "DT": "NP",
     "JJ": "NP",
     "NN": "NP",
@@ -47,26 +47,26 @@ KIND = {
 }
 
 
-def made_sentence(random: np.random.Generator) -> tuple[list[str], list[str], list[str]]:
+def make_sentence(random: np.random.Generator) -> tuple[list[str], list[str], list[str]]:
     """Return words whose chunks follow a rule, with some exceptions."""
     words = [WORDS[k] for k in random.integers(len(WORDS), size=random.integers(1, 12))]
-    tags, before = [], "O"
+    tags, previous_type = [], "O"
     for word in words:
-        kind = KIND.get(POS[word])
-        goes_on = kind == before and POS[word] != "DT" and random.random() < 0.9
-        tags.append("O" if kind is None else f"{'I' if goes_on else 'B'}-{kind}")
-        before = kind or "O"
+        chunk_type = CHUNK_TYPES.get(POS[word])
+        continues_chunk = chunk_type == previous_type and POS[word] != "DT" and random.random() < 0.9
+        tags.append("O" if chunk_type is None else f"{'I' if continues_chunk else 'B'}-{chunk_type}")
+        previous_type = chunk_type or "O"
     return words, [POS[word] for word in words], tags
 
 
-def made_corpus(sentences: int = 60, seed: int = 0) -> ChunkCorpus:
+def make_corpus(sentences: int = 60, seed: int = 0) -> ChunkCorpus:
     random = np.random.default_rng(seed)
-    words, pos, tags = zip(*(made_sentence(random) for _ in range(sentences)), strict=True)
+    words, pos, tags = zip(*(make_sentence(random) for _ in range(sentences)), strict=True)
     return ChunkCorpus.from_words(list(words), list(pos), tags=list(tags))
 
 
-CORPUS = made_corpus()
-TEST = made_corpus(40, seed=1)
+CORPUS = make_corpus()
+TEST = make_corpus(40, seed=1)
 
 
 def tags_in(corpus: ChunkCorpus) -> list[list[str]]:
@@ -89,27 +89,27 @@ def words_only(tmp_path: Path) -> Path:
 # --- Answers --------------------------------------------------------------------------------------------
 
 
-def slow_twin(chunker: Chunker, templates: str = "yamcha") -> Model:
-    """Return the data of the slow twin for the chunker's answers."""
+def make_slow_twin(chunker: Chunker, templates: str = "yamcha") -> Model:
+    """Return the slow twin of a chunker."""
     model = chunker.model_
     backward, scheme = model.direction == "backward", model.scheme
-    own = templates_of(read_templates(templates, _TEMPLATES)[0])
+    read_features = templates_of(read_templates(templates, _TEMPLATES)[0])
     classes = chunker.classes_.tolist()
-    inside = [
+    sentences = [
         Sentence(s.words, s.pos, [classes.index(t) for t in tags_of(chunks_of(s.tags), len(s), scheme)])
         for s in CORPUS
     ]
-    numbers, _ = numbered_rows(own, inside, backward, 1)
+    numbers, _ = numbered_rows(read_features, sentences, backward, 1)
     assert len(numbers) == chunker.n_features_
-    return Model(own, numbers, classes, chunker.classifier_.score_one, scheme, backward, model.beam)
+    return Model(read_features, numbers, classes, chunker.classifier_.score_one, scheme, backward, model.beam)
 
 
 @pytest.mark.parametrize("beam", [1, 2, 5])
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_decoding_is_that_of_the_slow_twin(scheme, direction, beam):
+def test_tags_equal_those_of_the_slow_twin(scheme, direction, beam):
     chunker = Chunker(scheme=scheme, direction=direction, beam=beam, templates="yamcha").fit(CORPUS)
-    model = slow_twin(chunker)
+    model = make_slow_twin(chunker)
     for sentence in TEST[:12]:
         slow = decode(sentence.words, sentence.pos, model)
         fast = chunker.parse([sentence.words], [sentence.pos])[0].tags
@@ -117,9 +117,9 @@ def test_decoding_is_that_of_the_slow_twin(scheme, direction, beam):
 
 
 @pytest.mark.parametrize("templates", ["default", "words"])
-def test_a_wide_beam_finds_the_best_tagging_of_all(templates):
+def test_a_wide_beam_finds_the_most_probable_tags(templates):
     chunker = Chunker(beam=64, templates=templates).fit(CORPUS)
-    model = slow_twin(chunker, templates)
+    model = make_slow_twin(chunker, templates)
     short = [sentence for sentence in TEST if len(sentence) < 5]
     assert len(short) > 5
     for sentence in short:
@@ -128,27 +128,27 @@ def test_a_wide_beam_finds_the_best_tagging_of_all(templates):
 
 
 def test_a_beam_revises_decisions_that_the_next_word_refutes(tmp_path):
-    """Three of five x are outside; p, which begins no chunk, follows the other two."""
+    """Of five words x, three are outside chunks, and two begin chunks that continue with p."""
     (tmp_path / "templates").write_text("word[0]\ntag[-1]\n")
     words = [["x", "q"]] * 3 + [["x", "p"]] * 2
     corpus = ChunkCorpus.from_words(words, tags=[["O", "O"]] * 3 + [["B-X", "I-X"]] * 2)
     model = Chunker(learner="logistic", C=100, templates=tmp_path / "templates").fit(corpus).model_
-    found = [tags_in(replace(model, beam=beam).parse([["x", "p"]]))[0] for beam in (1, 2)]
-    assert found == [["O", "O"], ["B-X", "I-X"]]
+    tags = [tags_in(replace(model, beam=beam).parse([["x", "p"]]))[0] for beam in (1, 2)]
+    assert tags == [["O", "O"], ["B-X", "I-X"]]
 
 
-def test_words_alone_are_enough():
-    """Without parts of speech, the default templates are those that need none."""
+def test_parts_of_speech_are_optional():
+    """Without parts of speech, the default templates are those of words."""
     words = ChunkCorpus.from_words([s.words for s in CORPUS], tags=tags_in(CORPUS))
     chunker = Chunker().fit(words)
     assert chunker.model_.templates == read_templates("words", _TEMPLATES)[0]
     assert chunker.model_.templates == Chunker(templates="words").fit(CORPUS).model_.templates
     assert chunker.evaluate(TEST).f1 > 80  # the middle column is not used
-    gammas = [one.classifier_.model.kernel.gamma for one in (chunker, Chunker().fit(CORPUS))]
+    gammas = [fitted.classifier_.model.kernel.gamma for fitted in (chunker, Chunker().fit(CORPUS))]
     assert gammas == [0.05, 0.1]
-    found = chunker.parse(io.BytesIO(b"He\nsaw\nthe\nold\nman\n"))
-    assert found.to_bytes() == b"He B-NP\nsaw B-VP\nthe B-NP\nold I-NP\nman I-NP\n"
-    assert chunker.parse(found) == found
+    parsed = chunker.parse(io.BytesIO(b"He\nsaw\nthe\nold\nman\n"))
+    assert parsed.to_bytes() == b"He B-NP\nsaw B-VP\nthe B-NP\nold I-NP\nman I-NP\n"
+    assert chunker.parse(parsed) == parsed
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -165,7 +165,7 @@ def test_words_alone_are_enough():
     st.sampled_from(SCHEMES),
 )
 def test_any_words_get_valid_tags(given_words, scheme):
-    chunker = _fitted(scheme)
+    chunker = _fit_cached(scheme)
     words = [[word for word, _ in sentence] for sentence in given_words]
     pos = [[tag for _, tag in sentence] for sentence in given_words]
     parsed = chunker.parse(words, tags=pos)
@@ -176,14 +176,14 @@ def test_any_words_get_valid_tags(given_words, scheme):
 _CHUNKERS: dict[str, Chunker] = {}
 
 
-def _fitted(scheme: str) -> Chunker:
+def _fit_cached(scheme: str) -> Chunker:
     if scheme not in _CHUNKERS:
         _CHUNKERS[scheme] = Chunker(scheme=scheme).fit(CORPUS)
     return _CHUNKERS[scheme]
 
 
-def test_words_that_no_tag_of_the_training_fits_are_outside_chunks(words_only):
-    """IOBES then has neither O nor S: the last of three words cannot be in any chunk."""
+def test_words_that_no_known_tag_fits_are_outside_chunks(words_only):
+    """Training has neither O nor S tags in IOBES, so one of three words cannot be in any chunk."""
     corpus = ChunkCorpus.from_words([["a", "b", "c", "d"]], tags=[["B-X", "I-X", "B-Y", "I-Y"]])
     for direction, expected in (("forward", ["B", "I", "O"]), ("backward", ["O", "B", "I"])):
         chunker = Chunker(scheme="IOBES", direction=direction, templates=words_only).fit(corpus)
@@ -207,10 +207,10 @@ def test_two_tags_are_a_binary_decision(words_only):
 
 
 def test_tags_do_not_depend_on_the_number_of_threads(chunker):
-    many = made_corpus(500, seed=2)
-    assert chunker.parse(many, n_jobs=1) == chunker.parse(many, n_jobs=2)
-    again = Chunker(n_jobs=2).fit(CORPUS)
-    assert again.parse(many) == chunker.parse(many)
+    long_corpus = make_corpus(500, seed=2)
+    assert chunker.parse(long_corpus, n_jobs=1) == chunker.parse(long_corpus, n_jobs=2)
+    reloaded = Chunker(n_jobs=2).fit(CORPUS)
+    assert reloaded.parse(long_corpus) == chunker.parse(long_corpus)
 
 
 def test_evaluate_counts_the_chunks_that_parse_finds(chunker):
@@ -223,12 +223,12 @@ def test_evaluate_counts_the_chunks_that_parse_finds(chunker):
     assert "words, " in str(result)
 
 
-def test_evaluate_knows_types_that_training_did_not_see(chunker):
+def test_evaluate_counts_types_that_are_new(chunker):
     result = chunker.evaluate(ChunkCorpus.from_words([["He"]], [["PRP"]], tags=[["B-NEW"]]))
     assert result.per_type["NEW"].right == 1
 
 
-def test_dev_is_measured(capsys):
+def test_the_dev_corpus_is_evaluated(capsys):
     chunker = Chunker(verbose=1).fit(CORPUS, dev=TEST)
     assert chunker.dev_result_.f1 == chunker.evaluate(TEST).f1
     assert "[Chunker] 60 sentences" in capsys.readouterr().out
@@ -287,7 +287,7 @@ def test_texts_that_do_not_fit_are_refused(chunker, tmp_path):
 
 
 def test_wrong_parameters_are_refused(tmp_path):
-    for wrong in (
+    for invalid in (
         {"degree": 4},
         {"scheme": "IOB"},
         {"direction": "up"},
@@ -297,8 +297,8 @@ def test_wrong_parameters_are_refused(tmp_path):
         {"engine": "pruned"},
         {"learner": "tree"},
     ):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
-            Chunker(**wrong).fit(CORPUS)
+        with pytest.raises(ValueError, match=next(iter(invalid))):
+            Chunker(**invalid).fit(CORPUS)
     with pytest.raises(FileNotFoundError):
         Chunker(templates=tmp_path / "none").fit(CORPUS)
     (tmp_path / "bad").write_text("word[0]\nwurd[0]\n")
@@ -311,8 +311,8 @@ def test_wrong_parameters_are_refused(tmp_path):
 
 def test_models_survive_changed_parameters_but_not_failed_fits():
     chunker = Chunker().fit(CORPUS)
-    before = chunker.parse(TEST)
-    assert chunker.set_params(direction="backward", scheme="IOBES").parse(TEST) == before
+    expected = chunker.parse(TEST)
+    assert chunker.set_params(direction="backward", scheme="IOBES").parse(TEST) == expected
     with pytest.raises(ValueError, match="lower min_count"):
         chunker.set_params(min_count=10**6).fit(CORPUS)
     with pytest.raises(NotFittedError):
@@ -336,8 +336,8 @@ def test_parameters_clone_and_repr():
 
 
 def test_pickles_answer_the_same(chunker):
-    again = pickle.loads(pickle.dumps(chunker))
-    assert again.parse(TEST) == chunker.parse(TEST)
+    reloaded = pickle.loads(pickle.dumps(chunker))
+    assert reloaded.parse(TEST) == chunker.parse(TEST)
     assert repr(pickle.loads(pickle.dumps(Chunker()))) == "Chunker()"
 
 
@@ -351,12 +351,12 @@ def test_pickles_answer_the_same(chunker):
 def test_saved_chunkers_answer_the_same(tmp_path, parameters):
     chunker = Chunker(**parameters).fit(CORPUS)
     chunker.save(tmp_path / "chunks.uk")
-    again = Chunker.load(tmp_path / "chunks.uk")
+    reloaded = Chunker.load(tmp_path / "chunks.uk")
     assert load(tmp_path / "chunks.uk").parse(TEST) == chunker.parse(TEST)
-    assert again.parse(TEST) == chunker.parse(TEST)
-    assert again.get_params() == chunker.get_params()
-    assert again.classes_.tolist() == chunker.classes_.tolist()
-    again.save(tmp_path / "again.uk")
+    assert reloaded.parse(TEST) == chunker.parse(TEST)
+    assert reloaded.get_params() == chunker.get_params()
+    assert reloaded.classes_.tolist() == chunker.classes_.tolist()
+    reloaded.save(tmp_path / "again.uk")
     assert (tmp_path / "again.uk").read_bytes() == (tmp_path / "chunks.uk").read_bytes()
 
 
@@ -374,11 +374,13 @@ def test_other_files_are_refused(chunker, tmp_path):
         ChunkModel.from_container("model.uk", arrays, settings_)
 
 
-_OURS = [line for line in read_templates("default", _TEMPLATES)[0].split("\n") if line[:1].isalpha()]
-_LAST_IDS = f"features.ids.{len(_OURS) - 1}"  # of tag[-1]
+_DEFAULT_TEMPLATES = [
+    line for line in read_templates("default", _TEMPLATES)[0].split("\n") if line[:1].isalpha()
+]
+_LAST_IDS = f"features.ids.{len(_DEFAULT_TEMPLATES) - 1}"  # of tag[-1]
 
 
-def _with_byte(arrays, name, byte):
+def _replace_first_byte(arrays, name, byte):
     changed = arrays[name].copy()
     changed[0] = byte
     return {name: changed}
@@ -386,10 +388,10 @@ def _with_byte(arrays, name, byte):
 
 _DAMAGE = {
     "words that are no text": lambda arrays, _: arrays.update(
-        _with_byte(arrays, "features.value_bytes.0", 0xFF)
+        _replace_first_byte(arrays, "features.value_bytes.0", 0xFF)
     ),
     "parts of speech that are no text": lambda arrays, _: arrays.update(
-        _with_byte(arrays, "features.value_bytes.1", 0xC3)
+        _replace_first_byte(arrays, "features.value_bytes.1", 0xC3)
     ),
     "bytes behind the words": lambda arrays, _: arrays.update(
         {"features.value_bytes.0": np.append(arrays["features.value_bytes.0"], np.uint8(65))}
@@ -425,19 +427,23 @@ _DAMAGE = {
 
 def test_features_of_another_chunker_are_refused(chunker):
     _, arrays, settings_ = chunker.to_container()
-    _, others, small = Chunker(min_count=9).fit(CORPUS).to_container()
-    own = {name: array for name, array in arrays.items() if not name.startswith("features.")}
-    features = {name: array for name, array in others.items() if name.startswith("features.")}
+    _, arrays_of_small_chunker, small_settings = Chunker(min_count=9).fit(CORPUS).to_container()
+    other_arrays = {name: array for name, array in arrays.items() if not name.startswith("features.")}
+    features = {
+        name: array for name, array in arrays_of_small_chunker.items() if name.startswith("features.")
+    }
     with pytest.raises(FormatError, match="columns, and there are"):
-        Chunker.from_container("file.uk", own | features, settings_ | {"features": small["features"]})
+        Chunker.from_container(
+            "file.uk", other_arrays | features, settings_ | {"features": small_settings["features"]}
+        )
 
 
-@pytest.mark.parametrize("what", _DAMAGE)
-def test_damaged_files_are_refused(chunker, what):
+@pytest.mark.parametrize("damage", _DAMAGE)
+def test_damaged_files_are_refused(chunker, damage):
     _, arrays, stored = chunker.to_container()
     settings_ = {key: dict(value) if isinstance(value, dict) else value for key, value in stored.items()}
     arrays = dict(arrays)
-    _DAMAGE[what](arrays, settings_)
+    _DAMAGE[damage](arrays, settings_)
     with pytest.raises(FormatError) as caught:
         Chunker.from_container("file.uk", arrays, settings_)
     assert caught.value.file == "file.uk"
@@ -449,7 +455,7 @@ def test_files_without_a_beam_decide_word_by_word(chunker):
     assert ChunkModel.from_container("file.uk", arrays, stored).beam == 1
 
 
-def test_the_kind_of_the_file(chunker, tmp_path):
+def test_files_have_the_kind_of_chunkers(chunker, tmp_path):
     chunker.save(tmp_path / "chunks.uk")
     assert container.read(tmp_path / "chunks.uk")[0] == "chunker"
 
@@ -458,18 +464,18 @@ def test_the_kind_of_the_file(chunker, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("templates", "least"), [("default", 93.8), ("yamcha", 93.5), ("words", 92.7)])
-def test_conll2000(templates, least):
+@pytest.mark.parametrize(("templates", "min_f1"), [("default", 93.8), ("yamcha", 93.5), ("words", 92.7)])
+def test_conll2000(templates, min_f1):
     try:
         train, test = datasets.path("conll2000"), datasets.path("conll2000", "test")
     except FileNotFoundError as error:
         pytest.skip(str(error))
     result = Chunker(templates=templates).fit(train).evaluate(test)
-    assert result.f1 > least
+    assert result.f1 > min_f1
 
 
 @pytest.mark.parametrize("beam", [0, -1, 65, 1.5, True, "4", None])
-def test_beams_too_wide_for_the_file_are_refused(beam):
+def test_invalid_beams_are_refused(beam):
     text = ChunkCorpus.from_words([["He", "left"]], [["PRP", "VBD"]], tags=[["B-NP", "B-VP"]])
     with pytest.raises(ValueError, match="beam must be a number from 1 to 64"):
         dataclasses.replace(Chunker().fit(text).model_, beam=beam)

@@ -1,4 +1,4 @@
-"""Clusters of words against their slow twin; their files; taggers with clusters."""
+"""Word clusters equal those of a slow twin; files of clusters; taggers with clusters."""
 
 import io
 
@@ -18,13 +18,13 @@ from unkernel.parsing import Tagger, TextParser, WordClusters
 @given(
     words=st.lists(st.integers(0, 8), min_size=1, max_size=40),
     clusters=st.integers(1, 4),
-    others=st.integers(0, 2),
+    n_others=st.integers(0, 2),
 )
-def test_words_move_to_the_likeliest_cluster(words, clusters, others):
-    vocabulary = 9 - others
-    options = {"vocabulary": vocabulary, "others": others, "clusters": clusters}
+def test_words_move_to_the_likeliest_cluster(words, clusters, n_others):
+    vocabulary = 9 - n_others
+    options = {"vocabulary": vocabulary, "others": n_others, "clusters": clusters}
     fast = ExchangeClusters(np.array(words, np.int32), **options)
-    slow = Exchange(words, vocabulary, others, clusters)
+    slow = Exchange(words, vocabulary, n_others, clusters)
     for _ in range(3):
         fast.run_epoch()
         slow.run_epoch()
@@ -34,7 +34,7 @@ def test_words_move_to_the_likeliest_cluster(words, clusters, others):
 SENTENCES = ["The cat sleeps", "a cat runs", "the dog runs", "A dog sleeps", "the 7 cats", "a 8 dogs"] * 5
 
 
-def test_words_of_the_same_neighbours_share_a_cluster():
+def test_words_with_the_same_neighbours_share_a_cluster():
     clusters = WordClusters.learn(SENTENCES, n_clusters=4)
     assert clusters["runs"] == clusters["sleeps"] != clusters["Cat"] == clusters["dog"]
     assert clusters["3"] == clusters["7"] != clusters["the"]  # all digits are equal
@@ -42,25 +42,25 @@ def test_words_of_the_same_neighbours_share_a_cluster():
     assert clusters.words[:2] == ["the", "a"] and len(clusters) == len(clusters.words)
 
 
-def test_all_forms_of_text_give_the_same():
+def test_all_forms_of_text_give_the_same_clusters():
     text = "\n".join(SENTENCES)
     bank = Treebank.from_words([sentence.split() for sentence in SENTENCES])
-    named = io.BytesIO(bank.to_bytes())
-    named.name = "own.conllu"
+    conllu_file = io.BytesIO(bank.to_bytes())
+    conllu_file.name = "own.conllu"
     expected = WordClusters.learn(SENTENCES, n_clusters=3)
     for texts in (
         [io.StringIO(text)],
         [bank],
-        [named],
+        [conllu_file],
         [[sentence.split() for sentence in SENTENCES]],
         [SENTENCES[:9], SENTENCES[9:]],
         [[*SENTENCES, " "]],
     ):
-        found = WordClusters.learn(*texts, n_clusters=3)
-        assert found.words == expected.words and found.clusters.tolist() == expected.clusters.tolist()
+        learned = WordClusters.learn(*texts, n_clusters=3)
+        assert learned.words == expected.words and learned.clusters.tolist() == expected.clusters.tolist()
 
 
-def test_progress_and_ends():
+def test_learning_reports_epochs_and_ends_without_moves():
     lines = []
     WordClusters.learn(SENTENCES, n_clusters=3, epochs=9, on_progress=lines.append)
     assert lines[0].startswith("epoch 1: ") and lines[-1].split(": ")[1].startswith("0 of")
@@ -82,8 +82,8 @@ def test_invalid_clusters_and_options_are_refused():
 def test_files(tmp_path):
     clusters = WordClusters.learn(SENTENCES, n_clusters=3)
     clusters.save(tmp_path / "c.uk")
-    for again in (WordClusters.load(tmp_path / "c.uk"), unkernel.load(tmp_path / "c.uk")):
-        assert again.words == clusters.words and np.array_equal(again.clusters, clusters.clusters)
+    for reloaded in (WordClusters.load(tmp_path / "c.uk"), unkernel.load(tmp_path / "c.uk")):
+        assert reloaded.words == clusters.words and np.array_equal(reloaded.clusters, clusters.clusters)
     _, arrays, _ = clusters.to_container()
     for damaged in (
         {"words": arrays["words"]},
@@ -100,7 +100,7 @@ def bank():
     return Treebank.from_words(words, [["DET", "NOUN", "VERB"]] * len(words))
 
 
-def test_taggers_know_clusters(bank, tmp_path):
+def test_taggers_use_clusters_of_new_words(bank, tmp_path):
     """Words that are not in the treebank get the tag of their cluster."""
     text = ["the emu sleeps", "an emu runs", "the emu runs", "an emu sleeps"]
     clusters = WordClusters.learn(SENTENCES[:4] * 3, text * 3, n_clusters=4)
@@ -108,14 +108,15 @@ def test_taggers_know_clusters(bank, tmp_path):
     options = {"min_count": 1, "min_updates": 1}
     tagger = Tagger(clusters=clusters, **options).fit(bank)
     assert tagger.tag([["an", "emu", "runs"]])[0].upos == ["DET", "NOUN", "VERB"]
-    decided = tagger.explain([["an", "emu"]], top=None)
-    evidence = [feature for one in decided for each in one.evidence for feature in each.features]
-    assert any(feature.startswith("cluster[0]=") for feature in evidence)
+    explanations = tagger.explain([["an", "emu"]], top=None)
+    conjunctions = [part for explanation in explanations for part in explanation.evidence]
+    features = [feature for conjunction in conjunctions for feature in conjunction.features]
+    assert any(feature.startswith("cluster[0]=") for feature in features)
     tagger.save(tmp_path / "tagger.uk")
     loaded = unkernel.load(tmp_path / "tagger.uk")
     assert loaded.tag([["an", "emu", "runs"]])[0].upos == ["DET", "NOUN", "VERB"]
-    again = Tagger(clusters=tmp_path / "clusters.uk", **options).fit(bank)
-    again.save(tmp_path / "again.uk")
+    reloaded = Tagger(clusters=tmp_path / "clusters.uk", **options).fit(bank)
+    reloaded.save(tmp_path / "again.uk")
     assert (tmp_path / "again.uk").read_bytes() == (tmp_path / "tagger.uk").read_bytes()
     refitted = Tagger.load(tmp_path / "tagger.uk").fit(bank)
     refitted.save(tmp_path / "refitted.uk")
@@ -123,7 +124,7 @@ def test_taggers_know_clusters(bank, tmp_path):
 
 
 def test_taggers_learn_clusters_of_text(bank, tmp_path):
-    """Includes the words of the treebank."""
+    """The words of the treebank get clusters, too."""
     text = tmp_path / "text.txt"
     text.write_text("the emu sleeps\nan emu runs\n" * 3)
     expected = WordClusters.learn(text, bank)
@@ -138,7 +139,7 @@ def test_taggers_learn_clusters_of_text(bank, tmp_path):
             Tagger(clusters=tmp_path / name).fit(bank)
 
 
-def test_parsers_of_raw_text_take_them_with_their_tagger(tmp_path):
+def test_text_parsers_contain_the_clusters_of_their_tagger(tmp_path):
     words = [sentence.split() for sentence in SENTENCES[:4]] * 3
     trees = {"heads": [[2, 3, 0]] * len(words), "deprels": [["det", "nsubj", "root"]] * len(words)}
     bank = Treebank.from_words(words, [["DET", "NOUN", "VERB"]] * len(words), **trees)
@@ -146,9 +147,9 @@ def test_parsers_of_raw_text_take_them_with_their_tagger(tmp_path):
     nlp = TextParser(tagger=tagger, folds=2).fit(bank)
     nlp.save(tmp_path / "nlp.uk")
     assert "cluster.words" in nlp.to_model().tagger.to_container()[1]
-    again = TextParser.load(tmp_path / "nlp.uk")
-    assert again.parse("the dog runs").to_bytes() == nlp.parse("the dog runs").to_bytes()
-    assert again.tagger.clusters.words == tagger.clusters.words
+    reloaded = TextParser.load(tmp_path / "nlp.uk")
+    assert reloaded.parse("the dog runs").to_bytes() == nlp.parse("the dog runs").to_bytes()
+    assert reloaded.tagger.clusters.words == tagger.clusters.words
 
 
 @pytest.mark.parametrize("name", ["n_clusters", "min_count", "epochs"])

@@ -20,6 +20,6 @@ def test_any_word_has_a_lemma(form, lemma, other):
     assert apply_edit(find_edit(form, lemma), other)
 
 
-def test_words_of_one_kind_have_one_edit():
+def test_words_with_the_same_ending_have_the_same_edit():
     assert find_edit("walking", "walk") == find_edit("talking", "talk")
     assert find_edit("Walks", "walk") == find_edit("Talks", "talk") != find_edit("talks", "talk")

@@ -1,4 +1,4 @@
-"""The measures of the CoNLL 2018 shared task: aligned words, and correct ones among them."""
+"""The measures of the CoNLL 2018 shared task: counts of aligned and of correct words."""
 
 import io
 
@@ -10,10 +10,8 @@ from unkernel.data import Treebank, read_conllu
 from unkernel.parsing.text.result import ALL_MEASURES, SPLITTING, compare_text, list_measures
 
 
-def bank(*sentences):
-    """Return a treebank of lines "id form [lemma upos xpos feats head relation]", separated by blanks;
-    missing is _.
-    """
+def make_bank(*sentences):
+    """Return a treebank of lines "id form [lemma upos xpos feats head relation]"; missing fields are _."""
     lines = []
     for sentence in sentences:
         for line in sentence:
@@ -23,66 +21,66 @@ def bank(*sentences):
     return read_conllu(io.StringIO("\n".join(lines) + "\n"))
 
 
-def counts(score):
+def counts_of(score):
     return score.n_gold, score.n_found, score.n_right
 
 
 def test_a_treebank_compared_with_itself():
-    one = bank(["1-2 du _", "1 de de ADP", "2 le le DET", "3 vin vin NOUN"], ["1 oui oui INTJ"])
-    result = compare_text(one, one)
+    treebank = make_bank(["1-2 du _", "1 de de ADP", "2 le le DET", "3 vin vin NOUN"], ["1 oui oui INTJ"])
+    result = compare_text(treebank, treebank)
     assert {name: score.f1 for name, score in result.scores().items()} == dict.fromkeys(
         ["tokens", "sentences", "words", "upos", "lemmas"], 100.0
     )
-    assert counts(result.words) == (4, 4, 4) and counts(result.tokens) == (3, 3, 3)
+    assert counts_of(result.words) == (4, 4, 4) and counts_of(result.tokens) == (3, 3, 3)
     assert str(result).startswith("Tokens 100.00, Sentences 100.00, Words 100.00, UPOS 100.00")
     assert result.table().count("100.00 %") == 15
 
 
 def test_words_of_multiword_tokens_are_aligned_by_form():
-    gold = bank(["1 bois boire VERB", "2-3 du _", "2 de de ADP", "3 le le DET", "4 vin vin NOUN"])
-    unsplit = bank(["1 bois boire VERB", "2 du du ADP", "3 vin vin NOUN"])
+    gold = make_bank(["1 bois boire VERB", "2-3 du _", "2 de de ADP", "3 le le DET", "4 vin vin NOUN"])
+    unsplit = make_bank(["1 bois boire VERB", "2 du du ADP", "3 vin vin NOUN"])
     result = compare_text(gold, unsplit)
-    assert counts(result.tokens) == (3, 3, 3)
-    assert counts(result.words) == (4, 3, 2)  # "du" is neither "de" nor "le"
-    assert counts(result.upos) == (4, 3, 2)
-    other_forms = bank(["1 bois _ VERB", "2-3 du _", "2 De _ ADP", "3 l _ DET", "4 vin _ X"])
+    assert counts_of(result.tokens) == (3, 3, 3)
+    assert counts_of(result.words) == (4, 3, 2)  # "du" is neither "de" nor "le"
+    assert counts_of(result.upos) == (4, 3, 2)
+    other_forms = make_bank(["1 bois _ VERB", "2-3 du _", "2 De _ ADP", "3 l _ DET", "4 vin _ X"])
     result = compare_text(gold, other_forms)
-    assert counts(result.words) == (4, 4, 3)
-    assert counts(result.upos) == (4, 4, 2)
-    assert counts(result.lemmas) == (4, 4, 0)
+    assert counts_of(result.words) == (4, 4, 3)
+    assert counts_of(result.upos) == (4, 4, 2)
+    assert counts_of(result.lemmas) == (4, 4, 0)
 
 
 def test_multiword_tokens_that_overlap_are_compared_together():
-    gold = bank(["1-2 ab _", "1 a", "2 b", "3-4 cd _", "3 c", "4 d", "5 e"])
-    found = bank(["1 a", "2-3 bc _", "2 b", "3 c", "4 d", "5 e"])
-    assert counts(compare_text(gold, found).words) == (5, 5, 5)
-    assert counts(compare_text(found, gold).words) == (5, 5, 5)
-    assert counts(compare_text(gold, found).tokens) == (3, 4, 1)
+    gold = make_bank(["1-2 ab _", "1 a", "2 b", "3-4 cd _", "3 c", "4 d", "5 e"])
+    predicted = make_bank(["1 a", "2-3 bc _", "2 b", "3 c", "4 d", "5 e"])
+    assert counts_of(compare_text(gold, predicted).words) == (5, 5, 5)
+    assert counts_of(compare_text(predicted, gold).words) == (5, 5, 5)
+    assert counts_of(compare_text(gold, predicted).tokens) == (3, 4, 1)
 
 
 def test_a_word_before_a_multiword_token_is_left_out():
-    gold = bank(["1 ab", "2-3 cd _", "2 c", "3 d"])
-    found = bank(["1 a", "2-3 bcd _", "2 c", "3 d"])
-    assert counts(compare_text(gold, found).words) == (3, 3, 2)
+    gold = make_bank(["1 ab", "2-3 cd _", "2 c", "3 d"])
+    predicted = make_bank(["1 a", "2-3 bcd _", "2 c", "3 d"])
+    assert counts_of(compare_text(gold, predicted).words) == (3, 3, 2)
 
 
 def test_heads_are_correct_if_aligned_with_gold_heads():
-    gold = bank(["1 a _ _ _ _ 2 nsubj:pass", "2 b _ _ _ _ 0 root", "3 c _ _ _ _ 2 obj"])
-    found = bank(["1 a _ _ _ _ 2 nsubj", "2 b _ _ _ _ 0 root", "3 c _ _ _ _ 1 obj"])
-    result = compare_text(gold, found)
+    gold = make_bank(["1 a _ _ _ _ 2 nsubj:pass", "2 b _ _ _ _ 0 root", "3 c _ _ _ _ 2 obj"])
+    predicted = make_bank(["1 a _ _ _ _ 2 nsubj", "2 b _ _ _ _ 0 root", "3 c _ _ _ _ 1 obj"])
+    result = compare_text(gold, predicted)
     assert (result.uas.n_right, result.las.n_right) == (2, 2)  # text after the colon does not count
-    split = bank(["1 a _ _ _ _ 2 nsubj", "2 b _ _ _ _ 0 root"], ["1 c _ _ _ _ 0 root"])
+    split = make_bank(["1 a _ _ _ _ 2 nsubj", "2 b _ _ _ _ 0 root"], ["1 c _ _ _ _ 0 root"])
     result = compare_text(gold, split)
     assert (result.uas.n_right, result.sentences.n_right, result.words.n_right) == (2, 0, 3)
 
 
 def test_only_universal_features_count_and_missing_lemmas_are_right():
-    gold = bank(["1 a _ X Y Case=Nom|Own=Yes 0 root"])
-    found = bank(["1 a b X Y Own=No|Case=Nom 0 root"])
-    result = compare_text(gold, found)
+    gold = make_bank(["1 a _ X Y Case=Nom|Own=Yes 0 root"])
+    predicted = make_bank(["1 a b X Y Own=No|Case=Nom 0 root"])
+    result = compare_text(gold, predicted)
     assert result.ufeats.f1 == result.lemmas.f1 == result.all_tags.f1 == 100.0
-    assert compare_text(found, gold).lemmas.f1 == 0.0
-    assert compare_text(gold, bank(["1 a b X Z Case=Acc 0 root"])).all_tags.f1 == 0.0
+    assert compare_text(predicted, gold).lemmas.f1 == 0.0
+    assert compare_text(gold, make_bank(["1 a b X Z Case=Acc 0 root"])).all_tags.f1 == 0.0
 
 
 def test_blanks_and_empty_nodes_do_not_matter():
@@ -92,48 +90,48 @@ def test_blanks_and_empty_nodes_do_not_matter():
 
 def test_other_texts_are_refused():
     with pytest.raises(ValueError, match=r"differ, blanks left out, after 2 characters: 'abcd' .* 'abxd'"):
-        compare_text(bank(["1 abc", "2 d"]), bank(["1 abx", "2 d"]))
+        compare_text(make_bank(["1 abc", "2 d"]), make_bank(["1 abx", "2 d"]))
     with pytest.raises(ValueError, match="after 2 characters"):
-        compare_text(bank(["1 abc"]), bank(["1 ab"]))
+        compare_text(make_bank(["1 abc"]), make_bank(["1 ab"]))
 
 
 @st.composite
-def splittings(draw):
-    """Draw two ways to split one text into sentences of words, as lists of lengths."""
+def separator_lists(draw):
+    """Draw two ways to split one text into words and sentences: the separators between its characters."""
     length = draw(st.integers(1, 12))
     return [[draw(st.sampled_from(["", " ", "\n"])) for _ in range(length - 1)] for _ in range(2)]
 
 
-@given(splittings())
-def test_splitting(ends):
-    """Words are compared as sets of spans if there are no multiword tokens."""
+@given(separator_lists())
+def test_splitting(separator_lists_):
+    """Without multiword tokens, the counts are those of sets of spans."""
     banks, spans, sentences = [], [], []
-    for own in ends:
-        text = "x" + "".join(f"{end}x" for end in own)
+    for separators in separator_lists_:
+        text = "x" + "".join(f"{end}x" for end in separators)
         words = [line.split(" ") for line in text.split("\n")]
         banks.append(Treebank.from_words(words))
-        place, found, begins = 0, set(), set()
+        begin, word_spans, sentence_spans = 0, set(), set()
         for line in words:
-            begins.add((place, place + sum(map(len, line))))
+            sentence_spans.add((begin, begin + sum(map(len, line))))
             for word in line:
-                found.add((place, place + len(word)))
-                place += len(word)
-        spans.append(found)
-        sentences.append(begins)
+                word_spans.add((begin, begin + len(word)))
+                begin += len(word)
+        spans.append(word_spans)
+        sentences.append(sentence_spans)
     result = compare_text(*banks)
-    assert counts(result.words) == counts(result.tokens) == (*map(len, spans), len(spans[0] & spans[1]))
-    assert counts(result.sentences) == (*map(len, sentences), len(sentences[0] & sentences[1]))
+    assert counts_of(result.words) == counts_of(result.tokens) == (*map(len, spans), len(spans[0] & spans[1]))
+    assert counts_of(result.sentences) == (*map(len, sentences), len(sentences[0] & sentences[1]))
 
 
 def test_files_are_compared_too(tmp_path):
-    bank(["1 a"]).write(tmp_path / "a.conllu")
-    assert compare_text(tmp_path / "a.conllu", bank(["1 a"])).words.f1 == 100.0
+    make_bank(["1 a"]).write(tmp_path / "a.conllu")
+    assert compare_text(tmp_path / "a.conllu", make_bank(["1 a"])).words.f1 == 100.0
     with pytest.raises(FileNotFoundError):
         compare_text(tmp_path / "a.conllu", tmp_path / "missing.conllu")
 
 
 def test_only_requested_measures_are_shown():
-    gold = bank(["1 a", "2 b"])
+    gold = make_bank(["1 a", "2 b"])
     result = compare_text(gold, gold, measures=SPLITTING)
     assert str(result) == "Tokens 100.00, Sentences 100.00, Words 100.00"
     assert len(result.table().split("\n")) == 4
@@ -142,11 +140,11 @@ def test_only_requested_measures_are_shown():
 
 
 def test_columns_missing_in_the_gold_treebank_are_not_scored():
-    full = bank(["1 a b X Y Case=Nom 0 root"])
+    full = make_bank(["1 a b X Y Case=Nom 0 root"])
     assert compare_text(full, full).measured == ALL_MEASURES
-    assert compare_text(bank(["1 a"]), full).measured == SPLITTING
-    assert compare_text(bank(["1 a b X _ Case=Nom 0 root"]), full).measured == (
+    assert compare_text(make_bank(["1 a"]), full).measured == SPLITTING
+    assert compare_text(make_bank(["1 a b X _ Case=Nom 0 root"]), full).measured == (
         *SPLITTING, "upos", "ufeats", "lemmas", "uas", "las"
     )  # fmt: skip
-    tags_alone = compare_text(bank(["1 a _ X"]), full, measures=["words", "upos", "las"])
+    tags_alone = compare_text(make_bank(["1 a _ X"]), full, measures=["words", "upos", "las"])
     assert tags_alone.measured == ("words", "upos")

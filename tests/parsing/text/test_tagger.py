@@ -33,7 +33,8 @@ def banks(draw):
     )
     sentence = st.lists(word, min_size=1, max_size=6)
     sentences = draw(st.lists(sentence, min_size=1, max_size=5))
-    return [[dict(zip(("form", *COLUMNS), one, strict=True)) for one in own] for own in sentences]
+    fields = ("form", *COLUMNS)
+    return [[dict(zip(fields, word, strict=True)) for word in sentence] for sentence in sentences]
 
 
 def treebank(sentences):
@@ -57,28 +58,32 @@ def treebank(sentences):
     often=st.integers(1, 4),
 )
 @settings(max_examples=25)
-def test_tags_like_the_slow_twin(*, train, test, degree, min_count, min_updates, epochs, seed, often):
+def test_tags_equal_those_of_the_slow_twin(
+    *, train, test, degree, min_count, min_updates, epochs, seed, often
+):
     options = {"degree": degree, "min_count": min_count, "min_updates": min_updates, "epochs": epochs}
     bank = treebank(train)
-    wanted = [name for name in COLUMNS if set(bank.symbols(name)[1]) - {"_"}]
+    columns = [name for name in COLUMNS if set(bank.symbols(name)[1]) - {"_"}]
     with mock.patch.dict(column_task._MIN_CERTAIN_COUNT, dict.fromkeys(COLUMNS, often)):
-        tagger = Tagger(wanted, random_state=seed, **options).fit(bank)
-    own_seed = int(np.random.RandomState(seed).randint(2**31, size=1)[0])
+        tagger = Tagger(columns, random_state=seed, **options).fit(bank)
+    column_seed = int(np.random.RandomState(seed).randint(2**31, size=1)[0])
     expected = [[dict(word) for word in sentence] for sentence in test]
-    before = []
-    for name in wanted:
-        templates = read_templates("next" if before else "first", module._TEMPLATES)[0]
-        templates += "".join(f"{one}[0]\n" for one in before)
-        split = min(SPLITS[name], len(before))
-        column = Column(name, templates, list(before), split, often=often, gold=2, seed=own_seed, **options)
+    earlier_columns = []
+    for name in columns:
+        templates = read_templates("next" if earlier_columns else "first", module._TEMPLATES)[0]
+        templates += "".join(f"{earlier}[0]\n" for earlier in earlier_columns)
+        split = min(SPLITS[name], len(earlier_columns))
+        column = Column(
+            name, templates, list(earlier_columns), split, often=often, gold=2, seed=column_seed, **options
+        )
         column.learn(train)
         for sentence in expected:
             column.find(sentence)
-        before.append(name)
-    found = tagger.tag(treebank(test))
-    for name in wanted:
-        got = [getattr(sentence, name) for sentence in found]
-        assert got == [[word[name] for word in sentence] for sentence in expected]
+        earlier_columns.append(name)
+    tagged = tagger.tag(treebank(test))
+    for name in columns:
+        tags = [getattr(sentence, name) for sentence in tagged]
+        assert tags == [[word[name] for word in sentence] for sentence in expected]
 
 
 BANK = Treebank.from_words(
@@ -107,10 +112,10 @@ def test_columns_missing_in_the_treebank_are_not_learnt(tagger):
         Tagger().fit(Treebank.from_words([]))
 
 
-def test_answers(tagger):
+def test_tags_and_lemmas_of_new_sentences(tagger):
     assert tagger.evaluate(BANK).all == 100.0
-    found = tagger.tag([["They", "bark"]])
-    assert found[0].upos == ["PRON", "VERB"] and found[0].lemmas == ["they", "bark"]
+    tagged = tagger.tag([["They", "bark"]])
+    assert tagged[0].upos == ["PRON", "VERB"] and tagged[0].lemmas == ["they", "bark"]
     assert tagger.tag([]).to_bytes() == b""
     assert str(tagger.evaluate(BANK)).startswith("upos 100.00 %, xpos 100.00 %, lemma 100.00 %, all 100.00 %")
 
@@ -123,15 +128,15 @@ def test_columns_missing_in_the_treebank_are_not_measured(tagger):
 
 
 def test_the_best_epoch_of_a_dev_treebank_is_kept():
-    """Epochs that are worse on the dev treebank change nothing."""
+    """The result is that of the epoch with the highest accuracy on the dev treebank."""
     rng = np.random.default_rng(0)
     words = [[str(word) for word in rng.choice(FORMS, 5)] for _ in range(30)]
     noisy = Treebank.from_words(words, [[str(tag) for tag in rng.choice(["N", "V", "X"], 5)] for _ in words])
     options = {"min_count": 1, "min_updates": 1, "random_state": 3}
     dev = noisy[:10]
     shares = [Tagger(epochs=epochs, **options).fit(noisy[10:]).evaluate(dev).all for epochs in range(1, 7)]
-    kept = Tagger(epochs=6, **options).fit(noisy[10:], dev=dev)
-    assert kept.dev_result_.all == max(shares) > min(shares)
+    best_tagger = Tagger(epochs=6, **options).fit(noisy[10:], dev=dev)
+    assert best_tagger.dev_result_.all == max(shares) > min(shares)
     with pytest.raises(ValueError, match="there are no sentences"):
         Tagger(**options).fit(noisy, dev=Treebank.from_words([]))
 
@@ -144,37 +149,37 @@ def test_other_columns_and_comments_are_kept(tagger):
         "2\tb\t_\tX\t_\t_\t0\troot\t_\t_",
     ]
     text = "\n".join([*lines, "", ""]).encode()
-    found = tagger.tag(read_conllu(io.BytesIO(text)))
-    assert found[0].feats == ["F=1", "_"] and found[0].heads == [2, 0] and found[0].misc == ["m", "_"]
-    assert found.to_bytes().startswith(b"# a comment\n1-2\tab\t")
+    tagged = tagger.tag(read_conllu(io.BytesIO(text)))
+    assert tagged[0].feats == ["F=1", "_"] and tagged[0].heads == [2, 0] and tagged[0].misc == ["m", "_"]
+    assert tagged.to_bytes().startswith(b"# a comment\n1-2\tab\t")
 
 
-def test_any_number_of_threads(tagger):
-    many = BANK[[0, 1, 2] * 200]
-    assert tagger.tag(many, n_jobs=3).to_bytes() == tagger.tag(many).to_bytes()
+def test_tags_do_not_depend_on_the_number_of_threads(tagger):
+    long_bank = BANK[[0, 1, 2] * 200]
+    assert tagger.tag(long_bank, n_jobs=3).to_bytes() == tagger.tag(long_bank).to_bytes()
 
 
 def test_files(tagger, tmp_path):
     tagger.save(tmp_path / "t.uk")
-    for again in (
+    for reloaded in (
         unkernel.load(tmp_path / "t.uk"),
         TaggerModel.load(tmp_path / "t.uk"),
         Tagger.load(tmp_path / "t.uk"),
         pickle.loads(pickle.dumps(tagger.model_)),
     ):
-        assert again.tag(BANK).to_bytes() == tagger.tag(BANK).to_bytes()
+        assert reloaded.tag(BANK).to_bytes() == tagger.tag(BANK).to_bytes()
     unkernel.load(tmp_path / "t.uk").save(tmp_path / "again.uk")
     assert (tmp_path / "again.uk").read_bytes() == (tmp_path / "t.uk").read_bytes()
 
 
-def changed(settings, **others):
+def change_column(settings, **changes):
     columns = [dict(one) for one in settings["columns"]]
-    columns[1] |= others
+    columns[1] |= changes
     return settings | {"columns": columns}
 
 
 @pytest.mark.parametrize(
-    "others",
+    "changes",
     [
         {"name": "upos"},
         {"name": "head"},
@@ -192,10 +197,10 @@ def changed(settings, **others):
         {"lexicons": ["other"]},
     ],
 )
-def test_damaged_files_are_refused(tagger, others):
+def test_damaged_files_are_refused(tagger, changes):
     _, arrays, settings = tagger.to_container()
     with pytest.raises(FormatError):
-        TaggerModel.from_container("t.uk", arrays, changed(settings, **others))
+        TaggerModel.from_container("t.uk", arrays, change_column(settings, **changes))
 
 
 @pytest.mark.parametrize(
@@ -220,8 +225,8 @@ def test_damaged_certain_classes_are_refused(tagger, name, damage):
 
 def test_files_without_certain_classes_are_read(tagger):
     _, arrays, settings = tagger.to_container()
-    old = {key: array for key, array in arrays.items() if ".certain." not in key}
-    assert TaggerModel.from_container("t.uk", old, settings).evaluate(BANK).accuracy["upos"] == 100.0
+    old_arrays = {key: array for key, array in arrays.items() if ".certain." not in key}
+    assert TaggerModel.from_container("t.uk", old_arrays, settings).evaluate(BANK).accuracy["upos"] == 100.0
 
 
 def test_damaged_edits_are_refused(tagger):
@@ -233,6 +238,6 @@ def test_damaged_edits_are_refused(tagger):
 
 
 def test_explanations_name_the_column(tagger):
-    found = tagger.explain([["Cats", "barked"]])  # both unseen in training
-    assert {one.kind for one in found} >= {"upos"}
+    explanations = tagger.explain([["Cats", "barked"]])  # both unseen in training
+    assert {explanation.kind for explanation in explanations} >= {"upos"}
     assert tagger.heaviest(3)

@@ -1,4 +1,4 @@
-"""Parsers of raw text equal their parts in sequence, lose no character, save files, and refuse bad input."""
+"""Parsers of raw text equal their parts in sequence, lose no character, and refuse invalid input."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def test_the_training_text_is_reproduced(nlp):
     assert isinstance(doc, Document)
     assert [sentence.forms for sentence in doc] == [sentence.forms for sentence in BANK[:3]]
     for column in ("lemmas", "upos", "xpos", "feats", "heads", "deprels"):
-        assert [getattr(one, column) for one in doc] == [getattr(one, column) for one in BANK[:3]]
+        parsed, gold = ([getattr(sentence, column) for sentence in bank] for bank in (doc, BANK[:3]))
+        assert parsed == gold
     assert doc.text == TEXT
     assert "2-3\tdidn't\t" in doc.to_conllu()
     assert "didn't" not in doc[0].draw()
@@ -56,9 +57,9 @@ def test_the_training_text_is_reproduced(nlp):
 def test_evaluate_measures_from_text_tokens_or_tags(nlp):
     assert nlp.dev_result_ == nlp.evaluate(BANK)
     for start in ("text", "tokens", "tags"):
-        found = nlp.evaluate(BANK, given=start)
-        assert {name: score.f1 for name, score in found.scores().items()} == dict.fromkeys(
-            found.scores(), 100.0
+        result = nlp.evaluate(BANK, given=start)
+        assert {name: score.f1 for name, score in result.scores().items()} == dict.fromkeys(
+            result.scores(), 100.0
         )
     with pytest.raises(ValueError, match="given must be one of text, tokens, tags"):
         nlp.evaluate(BANK, given="trees")
@@ -67,31 +68,35 @@ def test_evaluate_measures_from_text_tokens_or_tags(nlp):
 
 
 def test_given_sentences_and_tags_are_kept(nlp):
-    """Sentences and tags that the models would not find reveal the source of the answers."""
-    odd = Treebank.from_words(
+    """The models would find other sentences and tags than these."""
+    unusual = Treebank.from_words(
         [["Why"], ["not", "?"]],
         [["NOUN"], ["VERB", "NOUN"]],
         heads=[[0], [0, 1]],
         deprels=[["root"], ["root", "obj"]],
     )
-    of_tokens, of_tags = nlp.evaluate(odd, given="tokens"), nlp.evaluate(odd, given="tags")
-    assert nlp.evaluate(odd).sentences.f1 < of_tokens.sentences.f1 == of_tags.sentences.f1 == 100.0
-    assert of_tokens.upos.f1 < of_tags.upos.f1 == 100.0
+    from_tokens, from_tags = nlp.evaluate(unusual, given="tokens"), nlp.evaluate(unusual, given="tags")
+    assert nlp.evaluate(unusual).sentences.f1 < from_tokens.sentences.f1 == from_tags.sentences.f1 == 100.0
+    assert from_tokens.upos.f1 < from_tags.upos.f1 == 100.0
 
 
 def test_explains_tags_and_heads(nlp):
     model, text = nlp.to_model(), "Zzyx saw it. Why not?"
-    found = nlp.explain(text, top=2)
+    explanations = nlp.explain(text, top=2)
     tagged = model.tagger.tag(model.tokenizer.tokenize(text))
     expected = [*model.tagger.explain(tagged, top=2), *model.parser.explain(tagged, top=2)]
-    assert [str(one) for one in found] == [str(one) for one in expected]
-    assert {one.part for one in found} <= set(model.parts_)
-    assert {one.part.partition(".")[0] for one in found} == {"tagger", "parser"}
-    assert model.explain(tagged, top=2) == found
+    assert [str(explanation) for explanation in explanations] == [
+        str(explanation) for explanation in expected
+    ]
+    assert {explanation.part for explanation in explanations} <= set(model.parts_)
+    assert {explanation.part.partition(".")[0] for explanation in explanations} == {"tagger", "parser"}
+    assert model.explain(tagged, top=2) == explanations
     assert nlp.explain(" ") == []
-    for one in found:
-        terms = [one.intercept, *one.evidence, one.rest]
-        assert sum(term.chosen for term in terms) == pytest.approx(one.scores[one.chosen], abs=1e-9)
+    for explanation in explanations:
+        terms = [explanation.intercept, *explanation.evidence, explanation.rest]
+        assert sum(term.chosen for term in terms) == pytest.approx(
+            explanation.scores[explanation.chosen], abs=1e-9
+        )
 
 
 texts = st.lists(
@@ -103,7 +108,7 @@ texts = st.lists(
 
 
 @given(text=texts | st.text(max_size=60))
-def test_is_its_parts_one_after_another(nlp, text):
+def test_parsing_equals_tokenizing_tagging_and_parsing(nlp, text):
     model = nlp.to_model()
     if any(0xD800 <= ord(character) < 0xE000 for character in text):
         with pytest.raises(ValueError, match="half of a surrogate pair"):
@@ -118,22 +123,22 @@ def test_is_its_parts_one_after_another(nlp, text):
 
 @given(given_texts=st.lists(texts, max_size=6), threads=st.integers(1, 3))
 @settings(max_examples=30)
-def test_many_texts_are_parsed_as_each_alone(nlp, given_texts, threads):
-    found = list(nlp.parse_many(iter(given_texts), n_jobs=threads))
-    assert found == [nlp.parse(text) for text in given_texts]
+def test_many_texts_are_parsed_like_single_texts(nlp, given_texts, threads):
+    parsed = list(nlp.parse_many(iter(given_texts), n_jobs=threads))
+    assert parsed == [nlp.parse(text) for text in given_texts]
 
 
 def test_texts_are_read_lazily(nlp):
-    read = []
+    read_texts = []
 
     def texts():
         for number in range(10_000):
-            read.append(number)
+            read_texts.append(number)
             yield TEXT * 100
 
     answers = nlp.parse_many(texts(), n_jobs=2)
     assert next(answers) == nlp.parse(TEXT * 100)
-    assert len(read) < 1000
+    assert len(read_texts) < 1000
     answers.close()
 
 
@@ -147,8 +152,8 @@ def test_invalid_texts_are_named_by_number(nlp):
 
 
 def test_texts_can_contain_newdoc_comments(nlp):
-    odd = ["# newdoc", "a # newdoc\n\n# newdoc", "\n# newdoc\n", "", "# newdoc\n"]
-    assert [doc.text for doc in nlp.parse_many(odd)] == odd
+    unusual = ["# newdoc", "a # newdoc\n\n# newdoc", "\n# newdoc\n", "", "# newdoc\n"]
+    assert [doc.text for doc in nlp.parse_many(unusual)] == unusual
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -166,59 +171,59 @@ def test_long_lines_are_split(nlp):
 
 
 @pytest.fixture
-def made(monkeypatch):
-    """Return the columns passed to a stand-in for spaCy."""
-    given = {}
+def spacy_columns(monkeypatch):
+    """Return the arguments of spaCy's Doc, which is replaced by a mock."""
+    arguments = {}
 
     class Doc:
         def __init__(self, vocab, **columns):
-            given.update(columns, vocab=vocab)
+            arguments.update(columns, vocab=vocab)
 
     spacy = types.SimpleNamespace(vocab=types.SimpleNamespace(Vocab=lambda: "new"))
     monkeypatch.setitem(sys.modules, "spacy", spacy)
     monkeypatch.setitem(sys.modules, "spacy.tokens", types.SimpleNamespace(Doc=Doc))
-    return given
+    return arguments
 
 
-def spacy_text(made):
-    pairs = zip(made["words"], made["spaces"], strict=True)
+def spacy_text(spacy_columns):
+    pairs = zip(spacy_columns["words"], spacy_columns["spaces"], strict=True)
     return "".join(word + " " * space for word, space in pairs)
 
 
-def check_spacy_trees(made):
-    """Check that heads are in the sentence of their tokens, and lead to one root each."""
-    sentence = [sum(made["sent_starts"][: k + 1]) for k in range(len(made["words"]))]
-    for place, head in enumerate(made["heads"]):
-        assert sentence[head] == sentence[place]
-        way = [place]
-        while (above := made["heads"][way[-1]]) != way[-1]:
-            assert above not in way
-            way.append(above)
-        assert made["deps"][way[-1]] == "ROOT"
+def check_spacy_trees(spacy_columns):
+    """Check that the head of each token is in its sentence, and that heads lead to the root."""
+    sentence = [sum(spacy_columns["sent_starts"][: k + 1]) for k in range(len(spacy_columns["words"]))]
+    for token, head in enumerate(spacy_columns["heads"]):
+        assert sentence[head] == sentence[token]
+        path = [token]
+        while (next_head := spacy_columns["heads"][path[-1]]) != path[-1]:
+            assert next_head not in path
+            path.append(next_head)
+        assert spacy_columns["deps"][path[-1]] == "ROOT"
 
 
-def test_spacy_gets_words_spaces_heads_and_relations(nlp, made):
+def test_spacy_gets_words_spaces_heads_and_relations(nlp, spacy_columns):
     nlp.parse(TEXT).to_spacy()
-    assert made["vocab"] == "new"
-    assert made["words"][:7] == ["They", "did", "n't", "see", "it", ".", " "]
-    assert made["spaces"][:7] == [True, False, True, True, False, True, False]
-    assert made["heads"] == [3, 3, 3, 3, 3, 3, 5, 8, 8, 8, 9, 12, 12, 12, 13, 12]
-    assert made["deps"][:7] == ["nsubj", "aux", "advmod", "ROOT", "obj", "punct", "dep"]
-    assert made["sent_starts"] == [k in (0, 7, 11) for k in range(16)]
-    assert {len(column) for name, column in made.items() if name != "vocab"} == {16}
-    assert "_" not in made["morphs"]
+    assert spacy_columns["vocab"] == "new"
+    assert spacy_columns["words"][:7] == ["They", "did", "n't", "see", "it", ".", " "]
+    assert spacy_columns["spaces"][:7] == [True, False, True, True, False, True, False]
+    assert spacy_columns["heads"] == [3, 3, 3, 3, 3, 3, 5, 8, 8, 8, 9, 12, 12, 12, 13, 12]
+    assert spacy_columns["deps"][:7] == ["nsubj", "aux", "advmod", "ROOT", "obj", "punct", "dep"]
+    assert spacy_columns["sent_starts"] == [k in (0, 7, 11) for k in range(16)]
+    assert {len(column) for name, column in spacy_columns.items() if name != "vocab"} == {16}
+    assert "_" not in spacy_columns["morphs"]
     nlp.parse(TEXT).to_spacy("own")
-    assert made["vocab"] == "own"
+    assert spacy_columns["vocab"] == "own"
 
 
 @pytest.mark.parametrize(
     "text",
     [TEXT, f" \t{TEXT}\n", "They  didn't\nsee it.\n\n\nWhy not? ", "DIDN'T", "\r\nit \u00a0 .", ""],
 )
-def test_spacy_has_the_text_with_all_its_blanks(nlp, made, text):
+def test_spacy_has_the_text_with_all_its_blanks(nlp, spacy_columns, text):
     nlp.parse(text).to_spacy()
-    assert spacy_text(made) == (text if text.strip() else "")
-    check_spacy_trees(made)
+    assert spacy_text(spacy_columns) == (text if text.strip() else "")
+    check_spacy_trees(spacy_columns)
 
 
 FRENCH = """\
@@ -239,21 +244,21 @@ FRENCH = """\
 """
 
 
-def test_spacy_has_tokens_whose_words_are_not_their_parts(made):
+def test_spacy_has_tokens_whose_words_are_not_their_parts(spacy_columns):
     Document._of(read_conllu(io.BytesIO(FRENCH.encode()))._text).to_spacy()
-    assert spacy_text(made) == "Il sort du  parc.\nau"
-    check_spacy_trees(made)
-    assert made["words"] == ["Il", "sort", "du", " ", "parc", ".", "\n", "au"]
-    assert made["heads"] == [1, 1, 4, 2, 1, 1, 5, 7]
-    assert made["deps"] == ["nsubj", "ROOT", "case", "dep", "obl", "punct", "dep", "ROOT"]
-    assert made["pos"][2:4] == ["ADP", "SPACE"]
-    assert made["pos"][7] == "DET"  # its topmost word
-    assert made["lemmas"][2] == "de le"
-    assert made["tags"][2] == "P_D"
-    assert made["morphs"][2] == "Case=Gen|Gender=Masc|Number=Sing"
+    assert spacy_text(spacy_columns) == "Il sort du  parc.\nau"
+    check_spacy_trees(spacy_columns)
+    assert spacy_columns["words"] == ["Il", "sort", "du", " ", "parc", ".", "\n", "au"]
+    assert spacy_columns["heads"] == [1, 1, 4, 2, 1, 1, 5, 7]
+    assert spacy_columns["deps"] == ["nsubj", "ROOT", "case", "dep", "obl", "punct", "dep", "ROOT"]
+    assert spacy_columns["pos"][2:4] == ["ADP", "SPACE"]
+    assert spacy_columns["pos"][7] == "DET"  # of the word that is above the others of the token
+    assert spacy_columns["lemmas"][2] == "de le"
+    assert spacy_columns["tags"][2] == "P_D"
+    assert spacy_columns["morphs"][2] == "Case=Gen|Gender=Masc|Number=Sing"
 
 
-def test_spacy_itself_takes_it(nlp):
+def test_documents_convert_to_spacy(nlp):
     pytest.importorskip("spacy")
     for bank in (nlp.parse(f" {TEXT}\n\n"), Document._of(read_conllu(io.BytesIO(FRENCH.encode()))._text)):
         doc = bank.to_spacy()
@@ -275,15 +280,17 @@ def test_errors_without_spacy_say_what_to_install(nlp, monkeypatch):
 def test_learns_from_treebanks_that_lack_columns(without):
     bank = treebank_with_text(without=without)
     doc = TextParser(**QUICK).fit(bank).parse(TEXT)
-    assert [one.heads for one in doc] == [one.heads for one in BANK[:3]]
+    assert [sentence.heads for sentence in doc] == [sentence.heads for sentence in BANK[:3]]
     for letter, column in {"u": "upos", "x": "xpos", "f": "feats", "l": "lemmas"}.items():
-        expected = [["_"] * len(one) if letter in without else getattr(one, column) for one in BANK[:3]]
-        assert [getattr(one, column) for one in doc] == expected
+        expected = [
+            ["_"] * len(sentence) if letter in without else getattr(sentence, column) for sentence in BANK[:3]
+        ]
+        assert [getattr(sentence, column) for sentence in doc] == expected
 
 
 def test_treebanks_without_text_comments_are_learnt_from_forms():
     doc = TextParser(**QUICK).fit(treebank_with_text(comments=False)).parse(TEXT)
-    assert [one.forms for one in doc] == [one.forms for one in BANK[:3]]
+    assert [sentence.forms for sentence in doc] == [sentence.forms for sentence in BANK[:3]]
 
 
 def test_refuses_treebanks_that_lack_tags_or_trees():
@@ -310,24 +317,24 @@ def test_progress_names_each_part_of_training():
 
 def test_parts_are_copied():
     parts = {name: clone(part) for name, part in QUICK.items()}
-    made = TextParser(**parts, folds=2).fit(BANK)
+    spacy_columns = TextParser(**parts, folds=2).fit(BANK)
     assert not any(hasattr(part, "model_") for part in parts.values())
-    assert made.model_.tagger.parameters["epochs"] == 3
-    assert made.parse(TEXT).text == TEXT
+    assert spacy_columns.model_.tagger.parameters["epochs"] == 3
+    assert spacy_columns.parse(TEXT).text == TEXT
 
 
 def test_training_tags_come_from_taggers_that_have_not_seen_the_sentence():
-    """A word whose tag differs in one part reveals its tagger."""
+    """The tag of "bark" differs between the two folds, so it reveals which tagger gave it."""
     words = [["Dogs", "bark"]] * 8
     tags = [["NOUN", "VERB"]] * 4 + [["NOUN", "X"]] * 4
     bank = Treebank.from_words(words, tags, xpos=tags, heads=[[2, 0]] * 8, deprels=[["a", "root"]] * 8)
-    quiet = Reporter("", 0, None)
-    found = jackknife_tags(bank, QUICK["tagger"], ["upos"], folds=2, report=quiet)
-    assert [one.upos[1] for one in found] == ["X"] * 4 + ["VERB"] * 4
-    assert [one.xpos for one in found] == tags  # not requested
-    assert found.heads.tolist() == bank.heads.tolist()
-    assert jackknife_tags(bank, QUICK["tagger"], ["upos"], folds=1, report=quiet) is bank
-    assert len(jackknife_tags(bank[:3], QUICK["tagger"], ["upos"], folds=9, report=quiet)) == 3
+    silent_reporter = Reporter("", 0, None)
+    tagged = jackknife_tags(bank, QUICK["tagger"], ["upos"], folds=2, report=silent_reporter)
+    assert [sentence.upos[1] for sentence in tagged] == ["X"] * 4 + ["VERB"] * 4
+    assert [sentence.xpos for sentence in tagged] == tags  # not requested
+    assert tagged.heads.tolist() == bank.heads.tolist()
+    assert jackknife_tags(bank, QUICK["tagger"], ["upos"], folds=1, report=silent_reporter) is bank
+    assert len(jackknife_tags(bank[:3], QUICK["tagger"], ["upos"], folds=9, report=silent_reporter)) == 3
 
 
 # --- Files ------------------------------------------------------------------------------------------------
@@ -341,12 +348,12 @@ def test_files_give_the_same_answers(nlp, tmp_path):
     assert loaded.parse(TEXT) == nlp.parse(TEXT)
     assert repr(loaded).startswith("TextParserModel(parts=")
     assert loaded.nbytes == nlp.to_model().nbytes
-    again = TextParser.load(path)
-    assert again.parse(TEXT) == nlp.parse(TEXT)
-    assert again.tagger.epochs == 3
-    assert again.fit(BANK).parse(TEXT) == nlp.parse(TEXT)
+    reloaded = TextParser.load(path)
+    assert reloaded.parse(TEXT) == nlp.parse(TEXT)
+    assert reloaded.tagger.epochs == 3
+    assert reloaded.fit(BANK).parse(TEXT) == nlp.parse(TEXT)
     assert pickle.loads(pickle.dumps(loaded)).parse(TEXT) == nlp.parse(TEXT)
-    again.save(tmp_path / "again.uk")
+    reloaded.save(tmp_path / "again.uk")
     with pytest.raises(FormatError, match="not a tokenizer"):
         Tokenizer.load(path)
 
@@ -366,15 +373,15 @@ def test_damaged_files_are_refused(nlp):
             TextParserModel.from_container("x.uk", {k: v for k, v in arrays.items() if k != part}, stored)
         with pytest.raises(FormatError, match=rf"setting '{part}'"):
             TextParserModel.from_container("x.uk", arrays, stored | {"sizes": sizes | {part: -1}})
-        swapped = TextParserModel.from_container(
+        exchanged_parts = TextParserModel.from_container(
             "x.uk", arrays | {part: arrays[other]}, stored | {"sizes": sizes | {part: sizes[other]}}
         )
         shorter = TextParserModel.from_container("x.uk", arrays, stored | {"sizes": sizes | {part: 9}})
-        inner = np.copy(arrays[part])
-        inner[5] ^= np.uint64(1)
-        changed = TextParserModel.from_container("x.uk", arrays | {part: inner}, stored)
-        for damaged in (swapped, shorter, changed):
-            for _ in range(2):  # and again, for another request
+        damaged_array = np.copy(arrays[part])
+        damaged_array[5] ^= np.uint64(1)
+        changed = TextParserModel.from_container("x.uk", arrays | {part: damaged_array}, stored)
+        for damaged in (exchanged_parts, shorter, changed):
+            for _ in range(2):  # every request is refused, not only the first
                 with pytest.raises(FormatError, match=r"x\.uk"):
                     damaged.parse(TEXT)
             with pytest.raises(FormatError, match=r"x\.uk"):
@@ -383,14 +390,14 @@ def test_damaged_files_are_refused(nlp):
 
 @pytest.mark.hostile
 def test_a_file_whose_models_are_damaged_inside(nlp):
-    """Invalid arrays of a tagger, in a file that is valid."""
+    """The file is valid, but contains a model with invalid arrays."""
     kind, arrays, stored = nlp.to_model().to_container()
     assert kind == "text_parser"
     for part, model in nlp.to_model().models.items():
-        _, own, settings = model.to_container()
-        for name in own:
-            odd = own | {name: np.zeros(1, own[name].dtype)}
-            content, size = container.encode_nested(model.kind, odd, settings)
+        _, model_arrays, settings = model.to_container()
+        for name in model_arrays:
+            unusual = model_arrays | {name: np.zeros(1, model_arrays[name].dtype)}
+            content, size = container.encode_nested(model.kind, unusual, settings)
             damaged = TextParserModel.from_container(
                 "x.uk", arrays | {part: content}, stored | {"sizes": stored["sizes"] | {part: size}}
             )
@@ -415,7 +422,7 @@ def test_all_parts_of_a_file_can_be_inspected(nlp, tmp_path):
     container.write(
         path, kind, arrays | {"tagger": content}, stored | {"sizes": stored["sizes"] | {"tagger": size}}
     )
-    unkernel.load(path).tokenizer.tokenize(TEXT)  # which is not damaged
+    unkernel.load(path).tokenizer.tokenize(TEXT)  # the tokenizer is not damaged
     with pytest.raises(FormatError, match="setting 'parameters'"):
         unkernel.load(path, verify=True)
 

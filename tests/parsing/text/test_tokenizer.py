@@ -1,4 +1,4 @@
-"""Tokenizers: no character of any text is lost, training text is reproduced, and files."""
+"""Tokenizers lose no character of any text, reproduce their training text, and can be saved."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ TEXTS = [
 ]
 
 
-def conllu(texts, *, with_text=True, paragraphs=4):
-    """Return sentences of tokens; one of two words contains a blank."""
+def make_treebank(texts, *, with_text=True, paragraphs=4):
+    """Return a treebank of tokenized texts. A blank in a token separates its two words."""
     lines = []
     for number, (tokens, text) in enumerate(texts):
         if number % paragraphs == 0:
             lines.append("# newpar")
         if with_text:
             lines.append(f"# text = {text}")
-        word, place = 1, 0
+        word, position = 1, 0
         for token in tokens:
             form = token.replace(" ", "")
-            place = text.index(form, place) + len(form)
-            glued = "SpaceAfter=No" if text[place : place + 1].strip() else "_"
+            position = text.index(form, position) + len(form)
+            misc = "SpaceAfter=No" if text[position : position + 1].strip() else "_"
             if " " in token:
-                lines.append(f"{word}-{word + 1}\t{form}" + "\t_" * 7 + f"\t{glued}")
+                lines.append(f"{word}-{word + 1}\t{form}" + "\t_" * 7 + f"\t{misc}")
             for part in token.split(" "):
-                lines.append(f"{word}\t{part}" + "\t_" * 7 + f"\t{'_' if ' ' in token else glued}")
+                lines.append(f"{word}\t{part}" + "\t_" * 7 + f"\t{'_' if ' ' in token else misc}")
                 word += 1
         lines.append("")
-    return Treebank._of(read_conllu(iter_bytes(lines))._text)
+    return Treebank._of(read_conllu(make_file(lines))._text)
 
 
-def iter_bytes(lines):
+def make_file(lines):
     import io
 
     return io.BytesIO("\n".join([*lines, ""]).encode())
 
 
-BANK = conllu(TEXTS * 20)
+BANK = make_treebank(TEXTS * 20)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,10 @@ def test_blanks_are_written_as_udpipe_does(tokenizer):
 
 @pytest.mark.filterwarnings("ignore:.*neither")
 def test_treebanks_without_text_or_blanks_are_learnt_from_forms():
-    for bank in (conllu(TEXTS * 3, with_text=False), Treebank.from_words([["a", "b", "."], ["c", "."]] * 9)):
+    for bank in (
+        make_treebank(TEXTS * 3, with_text=False),
+        Treebank.from_words([["a", "b", "."], ["c", "."]] * 9),
+    ):
         tokenizer = Tokenizer(epochs=3, min_count=1).fit(bank)
         assert tokenizer.evaluate(bank).words.f1 == 100.0
 
@@ -121,7 +124,7 @@ def test_treebanks_without_marks_of_blanks_warn(tmp_path):
     ) as caught:
         Tokenizer(epochs=1).fit(read_conllu(tmp_path / "a.conllu"))
     assert len(caught) == 1
-    spaced = read_conllu(iter_bytes(["# text = ab .", *lines, ""] * 9))
+    spaced = read_conllu(make_file(["# text = ab .", *lines, ""] * 9))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for bank in (BANK[:8], spaced, Treebank.from_words([["a", "b-c"], ["d'"]] * 9)):
@@ -130,14 +133,18 @@ def test_treebanks_without_marks_of_blanks_warn(tmp_path):
 
 def test_the_text_comment_gives_blanks_that_misc_lacks():
     lines = ["# text = ab.", *(f"{k}\t{form}" + "\t_" * 8 for k, form in enumerate(["ab", "."], 1)), ""]
-    bank = read_conllu(iter_bytes(lines * 9))
+    bank = read_conllu(make_file(lines * 9))
     tokenizer = Tokenizer(epochs=2, min_count=1).fit(bank)
     assert tokens_of(tokenizer.tokenize("ab."))[0] == ["ab", "."]
 
 
 def test_words_count_where_the_text_contradicts_them(tmp_path):
-    right = "# text = ab.\n1\ta{0}\tSpaceAfter=No\n2\tb{0}\tSpaceAfter=No\n3\t.{0}\t_\n\n".format("\t_" * 7)
-    (tmp_path / "a.conllu").write_text(right + 2 * right.replace("= ab.", "= abc."), encoding="utf-8")
+    consistent = "# text = ab.\n1\ta{0}\tSpaceAfter=No\n2\tb{0}\tSpaceAfter=No\n3\t.{0}\t_\n\n".format(
+        "\t_" * 7
+    )
+    (tmp_path / "a.conllu").write_text(
+        consistent + 2 * consistent.replace("= ab.", "= abc."), encoding="utf-8"
+    )
     bank = read_conllu(tmp_path / "a.conllu")
     with pytest.warns(UserWarning, match=r"a\.conllu:6: .* contradicts .* and 1 more like it") as caught:
         assert plain_text(bank) == "ab. ab. ab.\n"
@@ -149,13 +156,13 @@ def test_words_count_where_the_text_contradicts_them(tmp_path):
         assert plain_text(bank[:1]) == "ab.\n"
 
 
-def test_languages_without_blanks():
+def test_languages_without_blanks_between_words():
     words = [["我", "喜欢", "猫", "。"], ["他", "喜欢", "狗", "。"], ["猫", "看", "狗", "。"]] * 8
     lines = []
     for sentence in words:
         lines += [f"{k}\t{form}" + "\t_" * 7 + "\tSpaceAfter=No" for k, form in enumerate(sentence, 1)]
         lines.append("")
-    bank = read_conllu(iter_bytes(lines))
+    bank = read_conllu(make_file(lines))
     tokenizer = Tokenizer(epochs=6).fit(bank)
     assert tokens_of(tokenizer.tokenize("他喜欢猫。猫看狗。")) == [
         ["他", "喜欢", "猫", "。"],
@@ -167,7 +174,7 @@ def test_words_with_blanks_inside():
     lines = []
     for number in ("1 000", "2 500", "7 000") * 9:
         lines += [f"{k}\t{form}" + "\t_" * 8 for k, form in enumerate(["about", number, "dogs"], 1)] + [""]
-    tokenizer = Tokenizer(epochs=6).fit(read_conllu(iter_bytes(lines)))
+    tokenizer = Tokenizer(epochs=6).fit(read_conllu(make_file(lines)))
     assert tokens_of(tokenizer.tokenize("about 7 500 dogs"))[0] == ["about", "7 500", "dogs"]
     bank = tokenizer.tokenize("about 7\t500 dogs")  # a form cannot contain a tab
     assert "7" in bank[0].forms
@@ -200,22 +207,22 @@ ODD = [
 
 @pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
 def test_unusual_texts_are_reproduced(tokenizer, text):
-    check_comes_back(tokenizer, text)
+    check_is_reproduced(tokenizer, text)
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])) | st.text("aA.'n t\n\r\t\0 1,-", max_size=60))
 def test_generated_texts_are_reproduced(tokenizer, text):
-    check_comes_back(tokenizer, text)
+    check_is_reproduced(tokenizer, text)
 
 
 @given(data=st.binary(max_size=200))
 def test_decoded_random_bytes_are_reproduced(tokenizer, data):
-    check_comes_back(tokenizer, data.decode("utf-8", errors="replace"))
+    check_is_reproduced(tokenizer, data.decode("utf-8", errors="replace"))
 
 
-def check_comes_back(tokenizer, text):
+def check_is_reproduced(tokenizer, text):
     bank = tokenizer.tokenize(text)
-    only_blanks = all(one.isspace() or one == "\0" for one in text)
+    only_blanks = all(character.isspace() or character == "\0" for character in text)
     assert original_text(bank) == ("" if only_blanks else text)
     assert len(bank) == 0 or not only_blanks
 
@@ -238,16 +245,16 @@ def test_bytes_are_refused(tokenizer):
 
 def test_threads_do_not_matter(tokenizer):
     text = "\n\n".join(f"They saw Mr. Smith {k} times. It isn't the U.S.!\nWhy not?" for k in range(6000))
-    one = tokenizer.tokenize(text, n_jobs=1).to_bytes()
-    assert tokenizer.tokenize(text, n_jobs=3).to_bytes() == one
+    expected = tokenizer.tokenize(text, n_jobs=1).to_bytes()
+    assert tokenizer.tokenize(text, n_jobs=3).to_bytes() == expected
     assert original_text(tokenizer.tokenize(text, n_jobs=2)) == text
 
 
-def test_a_long_line_is_split_as_its_parts_are(tokenizer):
-    """The window of characters moves; the ends of its blocks do not matter."""
+def test_a_long_line_is_split_like_its_sentences(tokenizer):
+    """Equal sentences are split equally, also at the ends of blocks of the character window."""
     sentence = "They didn't see Mr. Smith's (U.S.) dog! "
-    long = tokens_of(tokenizer.tokenize(sentence * 3000))
-    assert len({tuple(one) for one in long[1:-1]}) == 1
+    forms = tokens_of(tokenizer.tokenize(sentence * 3000))
+    assert len({tuple(sentence) for sentence in forms[1:-1]}) == 1
 
 
 # --- Files ------------------------------------------------------------------------------------------------
@@ -288,9 +295,9 @@ DAMAGE = {
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_arrays_are_refused(tokenizer, name):
-    _, arrays, kept = tokenizer.to_model().to_container()
+    _, arrays, settings_ = tokenizer.to_model().to_container()
     with pytest.raises(FormatError, match=r"damaged|array|columns"):
-        TokenizerModel.from_container("x.uk", arrays | {name: DAMAGE[name](arrays[name])}, kept)
+        TokenizerModel.from_container("x.uk", arrays | {name: DAMAGE[name](arrays[name])}, settings_)
 
 
 @pytest.mark.parametrize("blank", "\0\t\n\r ")
@@ -307,7 +314,7 @@ def test_files_whose_line_ends_are_not_blanks_are_refused(tokenizer, tmp_path, b
 
 @pytest.mark.parametrize("blanks", [" ", "\n\n", "\n", "  b"])
 def test_a_megabyte_without_blanks_is_one_paragraph(tokenizer, blanks):
-    """Blanks at the end of a full stretch of text belong to it, and are not a paragraph."""
+    """Blanks after a megabyte of text belong to its paragraph."""
     text = "a" * 2**20 + blanks
     assert original_text(tokenizer.tokenize(text)) == text
 
@@ -324,9 +331,9 @@ def test_a_megabyte_without_blanks_is_one_paragraph(tokenizer, blanks):
     ],
 )
 def test_damaged_settings_are_refused(tokenizer, name, value):
-    _, arrays, kept = tokenizer.to_model().to_container()
+    _, arrays, settings_ = tokenizer.to_model().to_container()
     with pytest.raises(FormatError):
-        TokenizerModel.from_container("x.uk", arrays, kept | {name: value})
+        TokenizerModel.from_container("x.uk", arrays, settings_ | {name: value})
 
 
 def test_files_of_other_kinds_are_refused(tokenizer, tmp_path):
@@ -349,5 +356,5 @@ def test_the_best_epoch_on_dev_is_kept_and_measured():
     assert tokenizer.dev_result_.sentences.f1 == 100.0
 
 
-def test_marks_belong_to_the_character_before_them(tokenizer):
+def test_combining_marks_belong_to_the_character_before_them(tokenizer):
     assert tokens_of(tokenizer.tokenize("the to\u0302\u0323 tail"))[0][1] == "to\u0302\u0323"

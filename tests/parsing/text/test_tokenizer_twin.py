@@ -49,7 +49,7 @@ def tokenizer(tmp_path_factory):
     return Tokenizer(epochs=3).fit(treebank(tmp_path_factory.mktemp("bank") / "bank.conllu"))
 
 
-def check_alike(tokenizer, text):
+def check_equals_twin(tokenizer, text):
     twin = tokenizing.Tokenizer(tokenizer.to_model())
     assert tokenizer.tokenize(text).to_bytes().decode() == twin.tokenize(text)
 
@@ -62,8 +62,8 @@ def test_the_tokenizer_makes_all_kinds_of_decisions(tokenizer):
 
 
 @pytest.mark.parametrize(("text", "_"), SENTENCES)
-def test_texts_of_training(tokenizer, text, _):
-    check_alike(tokenizer, text)
+def test_training_texts(tokenizer, text, _):
+    check_equals_twin(tokenizer, text)
 
 
 @given(
@@ -77,8 +77,8 @@ def test_texts_of_training(tokenizer, text, _):
 )
 @example(parts=["\0 a", " ", "b\r", "\r\nc"])
 def test_any_text(tokenizer, parts):
-    check_alike(tokenizer, "".join(parts))
+    check_equals_twin(tokenizer, "".join(parts))
 
 
 def test_a_text_longer_than_the_window(tokenizer):
-    check_alike(tokenizer, " ".join(text for text, _ in SENTENCES) * 40)
+    check_equals_twin(tokenizer, " ".join(text for text, _ in SENTENCES) * 40)
