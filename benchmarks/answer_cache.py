@@ -40,22 +40,22 @@ def caches(task: Task) -> dict[str, int]:
 
 def measure_batches(report: Report, task: Task, fast: Any, stream: sparse.csr_matrix) -> dict[str, Any]:
     """Scores of the stream; gives the classifiers by name."""
-    found = {"no cache": fast} | {name: fast.with_cache(room) for name, room in caches(task).items()}
+    result = {"no cache": fast} | {name: fast.with_cache(room) for name, room in caches(task).items()}
     right = fast.score_csr(stream, 1)
-    for name, one in found.items():
+    for name, one in result.items():
         assert np.array_equal(one.score_csr(stream, 1), right), name
         one.cache_clear()
     works: dict[str, Callable[[], Any]] = {
-        name: lambda one=one: one.score_csr(stream, 1) for name, one in found.items()
+        name: lambda one=one: one.score_csr(stream, 1) for name, one in result.items()
     }
     times = take_turns(works, QUICK_ROUNDS if report.quick else ROUNDS)
-    for name, one in found.items():
+    for name, one in result.items():
         per_row = times[name].scaled(1e6 / stream.shape[0])
         report.add(task.name, f"unkernel, {name}", "scores", "CPU µs per row", per_row)
         if (info := one.cache_info()).maxsize:
             share = 100 * info.hits / (info.hits + info.misses)
             report.add(task.name, f"unkernel, {name}", "rows found", "%", share)
-    return found
+    return result
 
 
 def measure_single_rows(report: Report, task: Task, found: dict[str, Any], stream: Any) -> None:
@@ -101,9 +101,9 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
     for task in loaded(report, tasks):
         stream = zipf_stream(task.rows, STREAM)
         fast = unkernel.compile(task.model, sample=task.rows)
-        found = measure_batches(report, task, fast, stream)
-        measure_single_rows(report, task, found, stream)
-        measure_in_vain(report, task, found)
+        result = measure_batches(report, task, fast, stream)
+        measure_single_rows(report, task, result, stream)
+        measure_in_vain(report, task, result)
         try:
             measure_pecco(report, task, stream)
         except LeftOutError as reason:

@@ -110,15 +110,15 @@ def of_templates(columns: list[list[str]], i: int) -> list[str]:
     values: dict[str, Callable[[str], str]] = {"word": str, "lower": str.lower, "shape": shape}
     values |= {f"prefix{n}": lambda word, n=n: word.lower()[:n] for n in range(1, 5)}  # type: ignore[misc]
     values |= {f"suffix{n}": lambda word, n=n: word.lower()[-n:] for n in range(1, 5)}  # type: ignore[misc]
-    found = []
+    result = []
     for name, offset in templates("default" if len(columns) > 1 else "words"):
         place = i + offset
         if not 0 <= place < len(columns[0]):
-            found.append(f"{name}[{offset}]" + ("<" if place < 0 else ">"))
+            result.append(f"{name}[{offset}]" + ("<" if place < 0 else ">"))
         else:
             own = columns[1][place] if name == "pos" else values[name](columns[0][place])
-            found.append(f"{name}[{offset}]={own}")
-    return found
+            result.append(f"{name}[{offset}]={own}")
+    return result
 
 
 @cache
@@ -137,12 +137,12 @@ def chunker_of_ours(task: str) -> dict[str, dict[str, float]]:
     begin = time.process_time()
     model = Chunker().fit(train).model_
     spent = time.process_time() - begin
-    found = {}
+    result = {}
     for name, beam in (("unkernel", model.beam), ("unkernel, beam 1", 1)):
         runs = [replace(model, beam=beam).evaluate(test) for _ in range(3)]
         speed = max(run.tokens_per_second for run in runs)
-        found[name] = {"f1": runs[0].f1, "training": spent, "tokens_per_second": speed}
-    return found
+        result[name] = {"f1": runs[0].f1, "training": spent, "tokens_per_second": speed}
+    return result
 
 
 def crfsuite(task: str, made_by: str, c1: float, c2: float) -> dict[str, dict[str, float]]:
@@ -170,8 +170,8 @@ def crfsuite(task: str, made_by: str, c1: float, c2: float) -> dict[str, dict[st
         begin = time.process_time()
         tags = [tagger.tag(sentence) for sentence in ready]
         speed = test.n_words / (time.process_time() - begin)
-    found = ChunkCorpus.from_words([s.words for s in test], tags=tags)
-    f1 = compare_chunks(test, found).f1
+    result = ChunkCorpus.from_words([s.words for s in test], tags=tags)
+    f1 = compare_chunks(test, result).f1
     name = f"CRFsuite, {made_by}, c1 {c1:g}, c2 {c2:g}"
     return {name: {"f1": f1, "training": spent, "tokens_per_second": speed}}
 
@@ -189,8 +189,8 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
                 report.leave_out(f"{task}, {call}", error)
 
 
-def add(report: Report, task: str, found: dict[str, dict[str, float]]) -> None:
-    for name, result in found.items():
+def add(report: Report, task: str, actual: dict[str, dict[str, float]]) -> None:
+    for name, result in actual.items():
         version = "" if name.startswith("unkernel") else version_of("python-crfsuite")
         report.add(task, name, "F1", "F1", result["f1"], version=version)
         report.add(task, name, "training", "CPU s", result["training"], version=version)

@@ -136,10 +136,10 @@ class Contender:
         """Least seconds to each gap. The ladder ends with the rung that reaches the last one."""
         best: list[float | None] = [None] * len(GAPS)
         for rung in self.ladder:
-            found = self.run(rung)
-            gap = self.objective(found.weights) / self.optimum - 1
+            result = self.run(rung)
+            gap = self.objective(result.weights) / self.optimum - 1
             best = [
-                min(found.seconds, so_far or np.inf) if gap <= wanted else so_far
+                min(result.seconds, so_far or np.inf) if gap <= wanted else so_far
                 for wanted, so_far in zip(GAPS, best, strict=True)
             ]
             if gap <= GAPS[-1]:
@@ -155,12 +155,12 @@ def measure_gaps(report: Report, task: str, contenders: dict[str, Contender], ro
             if turn and not name.startswith(("unkernel", "LIBLINEAR")):
                 continue
             try:
-                found = contenders[name].quickest()
+                result = contenders[name].quickest()
             except (ImportError, LeftOutError) as reason:
                 report.leave_out(f"{task}, {name}", reason)
                 del contenders[name], taken[name]
                 continue
-            for times, seconds in zip(taken[name], found, strict=True):
+            for times, seconds in zip(taken[name], result, strict=True):
                 times.values += [] if seconds is None else [seconds]
     for name, of_gaps in taken.items():
         for gap, times in zip(GAPS, of_gaps, strict=True):

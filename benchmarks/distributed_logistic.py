@@ -123,16 +123,16 @@ def measure_simulated(report: Report, task: str) -> None:
             tasks.number_columns(part, numbering)
         shards = SimulatedShards(parts)
         problem = tasks.SparseProblem("simulated", 0, options, mapping, [1.0] * len(classes))
-        found = SparseSolver(shards, problem, numbering, lambda _: None).solve()
+        result = SparseSolver(shards, problem, numbering, lambda _: None).solve()
         contender = f"{count} parts"
-        report.add(task, contender, "rounds", "", len(found.progress))
-        report.add(task, contender, "steps", "", found.last.steps)
+        report.add(task, contender, "rounds", "", len(result.progress))
+        report.add(task, contender, "steps", "", result.last.steps)
         report.add(task, contender, "questions", "", shards.questions)
-        report.add(task, contender, "gap", "", found.last.gap)
-        report.add(task, contender, "objective", "", found.last.objective)
-        report.add(task, contender, "conjunctions in use", "", found.last.conjunctions)
+        report.add(task, contender, "gap", "", result.last.gap)
+        report.add(task, contender, "objective", "", result.last.objective)
+        report.add(task, contender, "conjunctions in use", "", result.last.conjunctions)
         report.add(task, contender, "the slowest part", "CPU s", shards.seconds)
-        report.add(task, contender, "sums sent per search", "bytes", shards.sum_bytes / len(found.progress))
+        report.add(task, contender, "sums sent per search", "bytes", shards.sum_bytes / len(result.progress))
 
 
 def measure(report: Report, tasks_asked: Sequence[str]) -> None:

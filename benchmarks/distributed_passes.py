@@ -151,18 +151,20 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
         make, rows, ranks = TASKS[task]
         small = rows < 10_000
         shape = (rows, 10, 200, ranks) if small else (rows, ENTRIES, FEATURES, ranks)
-        found = {
+        result = {
             count: run_on_workers(count, make(), shape, 40 if small else 4 if report.quick else 8)
             for count in (2, 1)
         }
-        for count, figures in found.items():
+        for count, figures in result.items():
             contender = f"unkernel, {count} worker{'s' * (count > 1)}"
             report.add(task, contender, "pass", "wall s", figures.pass_seconds)
             report.add(task, contender, "busiest worker", "CPU s", figures.worker_seconds)
             report.add(task, contender, "sent per worker", "bytes", sum(figures.traffic.values()))
-        report.add(task, "two workers to one", "pass", "times", found[1].pass_seconds / found[2].pass_seconds)
+        report.add(
+            task, "two workers to one", "pass", "times", result[1].pass_seconds / result[2].pass_seconds
+        )
         if not small:
-            add_expected(report, task, found[2], found[1].worker_seconds)
+            add_expected(report, task, result[2], result[1].worker_seconds)
 
 
 def add_expected(report: Report, task: str, figures: Figures, worker_seconds: float) -> None:

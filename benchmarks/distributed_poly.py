@@ -168,12 +168,12 @@ def measure_simulated(report: Report, task: str) -> None:
     problem = PolyProblem(learner, classes, [1.0] * len(classes), 1.0, training.X.shape[1], 1)
     for count in PARTS[:2] if report.quick else PARTS:
         shards = SimulatedShards(make_parts(training, classes, count))
-        found = solve_by_rounds(shards, problem, choose_first_members(shards))
+        result = solve_by_rounds(shards, problem, choose_first_members(shards))
         contender = f"{count} parts"
-        report.add(task, contender, "rounds", "", len(found.history))
-        report.add(task, contender, "gap", "", found.gap)
+        report.add(task, contender, "rounds", "", len(result.history))
+        report.add(task, contender, "gap", "", result.gap)
         report.add(task, contender, "solving and the slowest part", "CPU s", shards.seconds)
-        report.add(task, contender, "sent per round", "bytes", shards.sent / len(found.history))
+        report.add(task, contender, "sent per round", "bytes", shards.sent / len(result.history))
 
 
 def measure(report: Report, tasks: Sequence[str]) -> None:

@@ -104,11 +104,11 @@ def clusters() -> Iterator[dict[int, Client]]:
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "memory_limit": 0}
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(ONE_MACHINE))
-        found = {}
+        result = {}
         for workers in (1, 2):
             cluster = stack.enter_context(LocalCluster(n_workers=workers, **options))
-            found[workers] = stack.enter_context(Client(cluster, set_as_default=False))
-        yield found
+            result[workers] = stack.enter_context(Client(cluster, set_as_default=False))
+        yield result
 
 
 Scoring = Callable[[Client], object]

@@ -117,12 +117,12 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
             continue
         with contextlib.ExitStack() as stack:
             clients = {count: stack.enter_context(start_workers(count)) for count in (2, 1)}
-            found: dict[int, list[Figures]] = {count: [] for count in clients}
+            result: dict[int, list[Figures]] = {count: [] for count in clients}
             for _ in range(1 if report.quick else TURNS):
                 for count, client in clients.items():
-                    found[count].append(fit(client, files, options))
-        add_figures(report, name, found)
-        add_differences(report, name, found[2][0].learner, task, options)
+                    result[count].append(fit(client, files, options))
+        add_figures(report, name, result)
+        add_differences(report, name, result[2][0].learner, task, options)
 
 
 @contextlib.contextmanager
@@ -133,8 +133,8 @@ def start_workers(workers: int) -> Iterator[Client]:
         yield client
 
 
-def add_figures(report: Report, name: str, found: dict[int, list[Figures]]) -> None:
-    for count, runs in found.items():
+def add_figures(report: Report, name: str, actual: dict[int, list[Figures]]) -> None:
+    for count, runs in actual.items():
         contender = f"unkernel, {count} worker{'s' * (count > 1)}"
         rounds = runs[0].learner.n_iter_
         report.add(name, contender, "whole", "wall s", min(run.whole for run in runs))
@@ -146,7 +146,7 @@ def add_figures(report: Report, name: str, found: dict[int, list[Figures]]) -> N
         for purpose, sent in runs[0].learner.traffic_.items():
             report.add(name, contender, f"{purpose}, a round", "bytes", sent / rounds)
     for figure in ("whole", "training"):
-        one, two = (min(getattr(run, figure) for run in found[count]) for count in (1, 2))
+        one, two = (min(getattr(run, figure) for run in actual[count]) for count in (1, 2))
         report.add(name, "two workers to one", figure, "times", one / two)
 
 

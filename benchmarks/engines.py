@@ -85,7 +85,7 @@ def train_libsvm(path: Path, X: sparse.csr_matrix, y: np.ndarray, options: str) 
 
 def compiled(report: Report, task: Task) -> dict[str, Any]:
     """A classifier for each engine that there is for the model."""
-    found = {}
+    result = {}
     for engine in ENGINES:
         sample = task.rows if engine == "auto" else None
         try:
@@ -98,8 +98,8 @@ def compiled(report: Report, task: Task) -> dict[str, Any]:
         chosen = fast.chosen.engine if engine == "auto" else ""
         report.add(task.name, f"unkernel, {engine}", "compiling", "CPU s", cpu, note=chosen)
         report.add(task.name, f"unkernel, {engine}", "tables", "MB", fast.nbytes / 1e6)
-        found[engine] = fast
-    return found
+        result[engine] = fast
+    return result
 
 
 def check(task: Task, engines: dict[str, Any]) -> None:

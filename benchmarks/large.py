@@ -115,15 +115,15 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
                 report.leave_out(f"{task}, {contender}", "it takes two minutes and 13 GB")
                 continue
             try:
-                found = result_of("large", call)
+                result = result_of("large", call)
             except LeftOutError as reason:
                 report.leave_out(f"{task}, {contender}", reason)
                 continue
-            version, note = found.pop("version", ""), found.pop("note", "")
+            version, note = result.pop("version", ""), result.pop("note", "")
             for name, unit in FIGURES.items():
-                if name in found:
+                if name in result:
                     noted = note if name == "training" else ""
-                    report.add(task, contender, name, unit, found[name], version=version, note=noted)
+                    report.add(task, contender, name, unit, result[name], version=version, note=noted)
 
 
 if __name__ == "__main__":

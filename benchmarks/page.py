@@ -147,11 +147,11 @@ def subject_page(name: str, files: Iterable[Saved]) -> str:
 
 def machines(files: Iterable[Saved]) -> str:
     """One line for each machine, with its commits."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for file in files:
-        found.setdefault(machine(file.state), set()).add(file.state.commit)
+        result.setdefault(machine(file.state), set()).add(file.state.commit)
     lines = []
-    for words, commits in found.items():
+    for words, commits in result.items():
         kept = sorted(commits)
         lines.append(f"- {words}; commit{'s' * (len(kept) > 1)} {', '.join(kept)}")
     return "\n".join(lines)
@@ -219,12 +219,14 @@ def alike(figures: Sequence[Figure]) -> list[list[Figure]]:
 def table(figures: Sequence[Figure]) -> str:
     columns = list(dict.fromkeys((figure.figure, figure.unit) for figure in figures))
     cells: dict[Cell, Figure] = {
-        (one.task, one.contender, one.at, one.figure, one.unit): one for one in figures
+        (figure.task, figure.contender, figure.at, figure.figure, figure.unit): figure for figure in figures
     }
     lines = ["| task | contender | " + " | ".join(heading(*column) for column in columns) + " |"]
     lines.append("|---|---|" + "---:|" * len(columns))
     last = ""
-    for task, contender, at in dict.fromkeys((one.task, one.contender, one.at) for one in figures):
+    for task, contender, at in dict.fromkeys(
+        (figure.task, figure.contender, figure.at) for figure in figures
+    ):
         row = [cells.get((task, contender, at, *column)) for column in columns]
         version = next((figure.version for figure in row if figure and figure.version), "")
         name = f"**{contender}**" if contender.startswith("unkernel") else with_version(contender, version)
@@ -271,12 +273,12 @@ def documents() -> list[Path]:
 def with_results(text: str, files: Sequence[Saved]) -> str:
     """A document with its tables as the figures are now."""
 
-    def block(found: re.Match[str]) -> str:
-        if found["count"]:
-            table = headlines(files, int(found["count"]))
+    def block(actual: re.Match[str]) -> str:
+        if actual["count"]:
+            table = headlines(files, int(actual["count"]))
         else:
-            table = excerpt(found["benchmark"], [task.strip() for task in found["tasks"].split(";")], files)
-        return f"{found[1]}\n{table}\n\n{found[5]}"
+            table = excerpt(actual["benchmark"], [task.strip() for task in actual["tasks"].split(";")], files)
+        return f"{actual[1]}\n{table}\n\n{actual[5]}"
 
     return BLOCK.sub(block, text)
 

@@ -53,11 +53,11 @@ Rows = tuple[sparse.csr_matrix, np.ndarray]
 def load(problem: Problem) -> tuple[Rows, Rows]:
     """Training rows and labels, and the test part's."""
     train, test = (datasets.load(problem.dataset, split) for split in ("train", "test"))
-    found = []
+    result = []
     for part in (train, test):
         X = part.X / problem.scale if problem.scale != 1 else part.X
-        found.append((X.tocsr(), np.where(part.y == problem.positive, 1, -1)))
-    return found[0], found[1]
+        result.append((X.tocsr(), np.where(part.y == problem.positive, 1, -1)))
+    return result[0], result[1]
 
 
 def problems(report: Report) -> Iterator[tuple[str, Problem, Rows, Rows]]:

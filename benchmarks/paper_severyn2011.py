@@ -126,8 +126,8 @@ def table_2(report: Report) -> None:
                 report, task, f"unkernel, {name}, j", answered(question, best, options), f"j = {best}"
             )
         for contender, printed in zip(("uSVM", "uSVM+j", "SVM"), PRINTED_IMBALANCE[question], strict=True):
-            found = dict(zip(("f1", "precision", "recall"), (value / 100 for value in printed), strict=True))
-            add_quality(report, task, f"paper, {contender}", found)
+            result = dict(zip(("f1", "precision", "recall"), (value / 100 for value in printed), strict=True))
+            add_quality(report, task, f"paper, {contender}", result)
 
 
 def answered(question: str, j: int, options: dict[str, Any], *, held_out: bool = False) -> dict[str, float]:
@@ -145,9 +145,9 @@ def answered(question: str, j: int, options: dict[str, Any], *, held_out: bool =
     return quality(y_test, svc.predict(X_test), svc.classes_)
 
 
-def add_quality(report: Report, task: str, contender: str, found: dict[str, float], note: str = "") -> None:
+def add_quality(report: Report, task: str, contender: str, actual: dict[str, float], note: str = "") -> None:
     for figure, key in (("F1", "f1"), ("precision", "precision"), ("recall", "recall")):
-        report.add(task, contender, figure, "%", 100 * found[key], note=note if key == "f1" else "")
+        report.add(task, contender, figure, "%", 100 * actual[key], note=note if key == "f1" else "")
 
 
 def figure_2(report: Report) -> None:

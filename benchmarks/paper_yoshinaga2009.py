@@ -119,7 +119,7 @@ def measured(report: Report, name: str) -> Measured:
     """Measured once, for all tables and figures."""
     if name not in _MEASURED:
         model = setting(name)
-        found = Measured(microseconds(report, model.compiled(), model.task.rows), {})
+        result = Measured(microseconds(report, model.compiled(), model.task.rows), {})
         # Grown once, with all prefixes; nodes are then taken away.
         fast = model.compiled(trie=model.task.source, trie_nodes=ALL_PREFIXES)
         prefixes = fast.trie.nodes
@@ -128,8 +128,8 @@ def measured(report: Report, name: str) -> Measured:
             fast.trie.limit = max(prefixes // fraction, 1)
             fast.trie.grow(model.task.source[:1])
             times = microseconds(report, fast, model.task.rows)
-            found.tries[fraction] = (fast.trie.nbytes / 1e6, times)
-        _MEASURED[name] = found
+            result.tries[fraction] = (fast.trie.nbytes / 1e6, times)
+        _MEASURED[name] = result
     return _MEASURED[name]
 
 
@@ -198,10 +198,10 @@ def add_printed(report: Report, task: str, name: str) -> None:
 
 
 def add_times(report: Report, table: str, name: str) -> None:
-    found = measured(report, name)
-    report.add(f"{table}, {name}", "unkernel", "no trie", "µs", found.plain)
+    result = measured(report, name)
+    report.add(f"{table}, {name}", "unkernel", "no trie", "µs", result.plain)
     for figure, fraction in TRIES.items():
-        report.add(f"{table}, {name}", "unkernel", figure, "µs", found.tries[fraction][1])
+        report.add(f"{table}, {name}", "unkernel", figure, "µs", result.tries[fraction][1])
     add_printed(report, f"{table}, {name}", name)
 
 

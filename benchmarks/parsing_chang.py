@@ -84,20 +84,20 @@ def beside_libsvm(report: Report, task: str, bank: Any, answered: Any) -> None:
     ours = fit_as_in_the_paper(report, f"{task}, parsers", bank, answered)
     spec = ours.model_.spec
     moves, arcs = spec.rows(bank._text)
-    found = [
+    actual = [
         *parts(moves, spec.move_classes, spec.move_columns),
         *parts(arcs, spec.arc_classes, spec.arc_columns),
     ]
     classifiers = [*ours.move_classifiers_, *ours.label_classifiers_]
-    rivals, cpu, _ = timed(lambda: [None if part is None else svc().fit(*part[:2]) for part in found])
-    compiled, rest_cpu, _ = timed(lambda: [part and against_rest(part) for part in found])
+    rivals, cpu, _ = timed(lambda: [None if part is None else svc().fit(*part[:2]) for part in actual])
+    compiled, rest_cpu, _ = timed(lambda: [part and against_rest(part) for part in actual])
     compiled = [theirs or own for theirs, own in zip(compiled, classifiers, strict=True)]
     moves_end = len(spec.move_classes)
     parser = replace(
         ours.model_, move_classifiers_=compiled[:moves_end], label_classifiers_=compiled[moves_end:]
     )
-    theirs, mine = decision_times(found, rivals, classifiers)
-    decisions = f"{sum(part[0].shape[0] for part in found if part):,} decisions in {len(found)} parts"
+    theirs, mine = decision_times(actual, rivals, classifiers)
+    decisions = f"{sum(part[0].shape[0] for part in actual if part):,} decisions in {len(actual)} parts"
     rest = "SVC, one against the rest, compiled by us"
     report.add(task, "unkernel", "training", "CPU s", ours.learning_, note=decisions)
     report.add(task, "unkernel", "decision", "CPU µs", mine)

@@ -49,16 +49,16 @@ def english(
         file = str(Path(folder, "english.uk"))
         trained = result_of("parsing_english", f"train({file!r}, {templates!r}, {beam}, {sentences})")
         for part in parts:
-            found = result_of("parsing_english", f"parse({file!r}, {part!r}, {3 if report.quick else 5})")
+            result = result_of("parsing_english", f"parse({file!r}, {part!r}, {3 if report.quick else 5})")
             row = f"{task}, {part}"
             for key, figure in SCORES.items():
-                report.add(row, "unkernel", figure, "%", found[key])
-            report.add(row, "unkernel", "parsing", "CPU µs per sentence", Times(found["microseconds"]))
-            report.add(row, "unkernel", "words", "1/s", found["words"])
+                report.add(row, "unkernel", figure, "%", result[key])
+            report.add(row, "unkernel", "parsing", "CPU µs per sentence", Times(result["microseconds"]))
+            report.add(row, "unkernel", "words", "1/s", result["words"])
             report.add(row, "unkernel", "training", "CPU s", trained["cpu"])
             report.add(row, "unkernel", "file", "MB", Path(file).stat().st_size / 1e6)
             report.add(row, "unkernel", "peak of training", "MB", trained["peak"])
-            report.add(row, "unkernel", "peak of parsing", "MB", found["peak"])
+            report.add(row, "unkernel", "peak of parsing", "MB", result["peak"])
 
 
 def train(file: str, templates: str, beam: int, sentences: int | None) -> dict[str, float]:

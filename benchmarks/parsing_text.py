@@ -47,11 +47,11 @@ def raw_text(
         if (report.quick and package) or (contender == ACCURATE and not clusters):
             continue
         try:
-            found = result_of("parsing_text", f"{call}({dataset!r}, {sentences})", seconds=LONGEST)
+            result = result_of("parsing_text", f"{call}({dataset!r}, {sentences})", seconds=LONGEST)
         except LeftOutError as reason:
             report.leave_out(f"{task}, {contender}", reason)
             continue
-        add(report, task, contender, found, version_of(package) if package else "")
+        add(report, task, contender, result, version_of(package) if package else "")
 
 
 def add(report: Report, task: str, contender: str, found: dict[str, Any], version: str) -> None:
@@ -91,8 +91,8 @@ def measured(nlp: TextParser, training: float, test: Treebank) -> dict[str, Any]
         loading = best_milliseconds(lambda: unkernel.load(path))
         first = best_milliseconds(lambda: unkernel.load(path).parse("A sentence."), rounds=3)
         size = path.stat().st_size
-    found = {start: best([nlp.evaluate(test, given=start) for _ in range(5)]) for start in STARTS}
-    return found | figures(training, size, loading) | {"first": first}
+    result = {start: best([nlp.evaluate(test, given=start) for _ in range(5)]) for start in STARTS}
+    return result | figures(training, size, loading) | {"first": first}
 
 
 def udpipe(dataset: str, sentences: int | None) -> dict[str, Any]:
@@ -102,11 +102,11 @@ def udpipe(dataset: str, sentences: int | None) -> dict[str, Any]:
     model = peer.Model.load(str(made.path))
     loading = best_milliseconds(lambda: peer.Model.load(str(made.path)))
     test = corpus(dataset, "test")
-    found = {}
+    result = {}
     for start, given in {"text": plain_text(test), "tokens": test}.items():
         runs = [answered(model, given) for _ in range(3)]
-        found[start] = best([compare_text(test, answer, seconds=seconds) for answer, seconds in runs])
-    return found | figures(made.seconds, made.path.stat().st_size, loading)
+        result[start] = best([compare_text(test, answer, seconds=seconds) for answer, seconds in runs])
+    return result | figures(made.seconds, made.path.stat().st_size, loading)
 
 
 def figures(training: float, size: int, loading: float) -> dict[str, float]:

@@ -26,7 +26,7 @@ def evaluated(parsers: Mapping[str, Any], bank: Any, rounds: int) -> dict[str, l
     results = [
         {name: parser.evaluate(bank, n_jobs=1) for name, parser in parsers.items()} for _ in range(rounds)
     ]
-    return {name: [one[name] for one in results] for name in parsers}
+    return {name: [result[name] for result in results] for name in parsers}
 
 
 def add_speed(report: Report, task: str, contender: str, results: list[Any]) -> None:

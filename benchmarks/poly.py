@@ -57,7 +57,7 @@ def runs_of(contender: str, task: str, tolerances: Sequence[float]) -> dict[str,
 
 def in_turns(report: Report, task: str, rounds: int) -> dict[str, list[dict[str, Any]]]:
     """What those with our objective report, round by round."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    result: dict[str, list[dict[str, Any]]] = {}
     missing: set[str] = set()
     for _ in range(rounds):
         for contender, ladder in LADDERS.items():
@@ -66,11 +66,11 @@ def in_turns(report: Report, task: str, rounds: int) -> dict[str, list[dict[str,
             try:
                 if (contender, task) in TOO_SLOW:
                     raise LeftOutError(TOO_SLOW[contender, task])
-                found.setdefault(contender, []).append(runs_of(contender, task, ladder))
+                result.setdefault(contender, []).append(runs_of(contender, task, ladder))
             except LeftOutError as reason:
                 missing.add(contender)
                 report.leave_out(f"{task}, {contender}", reason)
-    return found
+    return result
 
 
 def quickest(runs: list[dict[str, Any]], optimum: float, gap: float) -> float | None:
@@ -106,12 +106,12 @@ def measure_task(report: Report, task: str) -> None:
                 raise LeftOutError("it takes long")
             if (contender, task) in TOO_SLOW:
                 raise LeftOutError(TOO_SLOW[contender, task])
-            found = runs_of(contender, task, (tolerance,))
+            result = runs_of(contender, task, (tolerance,))
         except LeftOutError as reason:
             report.leave_out(f"{task}, {contender}", reason)
             continue
-        report.add(task, contender, "alone", "CPU s", found["runs"][0]["cpu"])
-        add_rest(report, task, contender, found)
+        report.add(task, contender, "alone", "CPU s", result["runs"][0]["cpu"])
+        add_rest(report, task, contender, result)
 
 
 def measure(report: Report, tasks: Sequence[str]) -> None:

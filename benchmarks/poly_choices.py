@@ -77,10 +77,10 @@ def large_rows(name: str) -> tuple[Any, Any]:
 
 
 def choice_rows(data: str) -> tuple[Any, Any]:
-    found = datasets.load(data)
-    keep = np.random.default_rng(0).permutation(found.X.shape[0])[:ROWS]
-    X = found.X[keep] / (255.0 if data == "mnist38" else 1.0)
-    return X, found.y[keep] == found.y[keep].max()
+    loaded = datasets.load(data)
+    keep = np.random.default_rng(0).permutation(loaded.X.shape[0])[:ROWS]
+    X = loaded.X[keep] / (255.0 if data == "mnist38" else 1.0)
+    return X, loaded.y[keep] == loaded.y[keep].max()
 
 
 def cpu_of(train: Any) -> float:

@@ -105,7 +105,7 @@ def contenders(task: str, *, quick: bool) -> dict[str, Contender]:
     weights = ("uniform", "ndcg")
     trees = grid(n_estimators=(100, 300), learning_rate=(0.03, 0.1), num_leaves=(7, 31))
     lightgbm = version_of("lightgbm")
-    found = {
+    result = {
         "unkernel, linear": Contender(grid(C=(0.01, 0.1, 0.3, 1.0), pair_weight=weights), fit_ranker),
         "LightGBM lambdarank": Contender([{}], fit_lambdarank, lightgbm),
     }
@@ -113,17 +113,17 @@ def contenders(task: str, *, quick: bool) -> dict[str, Contender]:
         maps = grid(degree=(2,), gamma=(0.1, 0.2, 0.5), C=(0.003, 0.01, 0.03), pair_weight=weights)
         cubes = grid(degree=(3,), gamma=(0.1, 0.2), C=(0.003, 0.01, 0.03), pair_weight=weights)
         bins = grid(degree=(2,), gamma=(0.02, 0.1), C=(0.001, 0.01), pair_weight=weights)
-        found["unkernel, degree 2"] = Contender(maps, fit_ranker)
+        result["unkernel, degree 2"] = Contender(maps, fit_ranker)
         if not quick:
-            found["unkernel, degree 3"] = Contender(cubes, fit_ranker)
-            found["unkernel, degree 2, binned"] = Contender(bins, fit_binned)
+            result["unkernel, degree 3"] = Contender(cubes, fit_ranker)
+            result["unkernel, degree 2, binned"] = Contender(bins, fit_binned)
     elif not quick:
         maps = grid(degree=(2,), gamma=(1.0,), C=(0.1,), pair_weight=("ndcg",))
-        found["unkernel, degree 2"] = Contender(maps, fit_ranker)
+        result["unkernel, degree 2"] = Contender(maps, fit_ranker)
         trees = grid(n_estimators=(100, 300))
     if not quick:
-        found["LightGBM lambdarank, tuned"] = Contender(trees, fit_lambdarank, lightgbm)
-    return found
+        result["LightGBM lambdarank, tuned"] = Contender(trees, fit_lambdarank, lightgbm)
+    return result
 
 
 def chosen(contender: Contender, rows: Rows, folds: list[Any]) -> tuple[dict[str, Any], float]:

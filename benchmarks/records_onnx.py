@@ -108,9 +108,9 @@ def compare(report: Report, task: Task) -> None:
     label, fast, table = session.get_outputs()[0].name, unkernel.compile(task.pipeline), task.table
     few = range(RECORDS_FOR_SKLEARN)
     works: Works = {
-        "unkernel": (lambda: [fast.predict_one(one) for one in task.records], len(task.records)),
+        "unkernel": (lambda: [fast.predict_one(record) for record in task.records], len(task.records)),
         "ONNX Runtime": (
-            lambda: [session.run([label], task.feed(one))[0][0] for one in task.records],
+            lambda: [session.run([label], task.feed(record))[0][0] for record in task.records],
             len(task.records),
         ),
         "scikit-learn": (lambda: [task.pipeline.predict(table[k : k + 1]) for k in few], len(few)),

@@ -49,20 +49,20 @@ def standings(path: Path) -> Iterator[tuple[Key, float, float]]:
 
 def shares(path: Path) -> dict[Key, float]:
     figures = [figure for figure in read(path).figures if figure.ours and figure.unit == "%" and figure.value]
-    return {(one.task, one.contender, one.figure, ""): one.value or 0.0 for one in figures}
+    return {(figure.task, figure.contender, figure.figure, ""): figure.value or 0.0 for figure in figures}
 
 
 def worse(old: Path, new: Path) -> list[str]:
     before = {key: (ratio, spread) for key, ratio, spread in standings(old)}
-    found = []
+    result = []
     for key, ratio, spread in standings(new):
         if key in before and before[key][0] > ratio * (WORSE + spread + before[key][1]):
-            found.append(f"{name_of(new, key)} was {before[key][0] / ratio:.2f} times as good")
+            result.append(f"{name_of(new, key)} was {before[key][0] / ratio:.2f} times as good")
     fallen, now = shares(old), shares(new)
     for key in fallen.keys() & now.keys():
         if now[key] < fallen[key] - POINTS:
-            found.append(f"{name_of(new, key)} was {fallen[key]:.2f} %, and is {now[key]:.2f} %")
-    return sorted(found)
+            result.append(f"{name_of(new, key)} was {fallen[key]:.2f} %, and is {now[key]:.2f} %")
+    return sorted(result)
 
 
 def name_of(path: Path, key: Key) -> str:
@@ -75,12 +75,12 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="where the new figures are")
     parser.add_argument("--against", type=Path, default=RESULTS, help="the older ones")
     given = parser.parse_args()
-    found = []
+    result = []
     for new in sorted(given.folder.glob("*/*.json")):
         old = given.against / new.relative_to(given.folder)
-        found += worse(old, new) if old.exists() else []
-    print("\n".join(found) or "no figure is worse than it was")
-    return int(bool(found))
+        result += worse(old, new) if old.exists() else []
+    print("\n".join(result) or "no figure is worse than it was")
+    return int(bool(result))
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ def ranked(X: sparse.csr_matrix) -> sparse.csr_matrix:
 
 def combinations(X: sparse.csr_matrix, degree: int) -> list[np.ndarray]:
     """For each row, keys of all sets of at most so many of its features, the rarest feature first."""
-    found = []
+    result = []
     width = np.int64(X.shape[1] + 1)
     for i in range(X.shape[0]):
         ids = X.indices[X.indptr[i] : X.indptr[i + 1]].astype(np.int64) + 1
@@ -163,8 +163,8 @@ def combinations(X: sparse.csr_matrix, degree: int) -> list[np.ndarray]:
                 (ids[x] * width + ids[y]) * width + ids[:y] for x, y in zip(first, second, strict=True) if y
             ]
             keys = np.concatenate([keys * width, *triples])
-        found.append(keys)
-    return found
+        result.append(keys)
+    return result
 
 
 def places_of(keys: Sequence[np.ndarray]) -> np.ndarray:
@@ -201,18 +201,18 @@ def measure_condensed(report: Report, task: str) -> None:
             np.array([X.shape[0], X.shape[1]], np.int64).tofile(file)
             X.indptr.astype(np.int64).tofile(file)
             X.indices.astype(np.int32).tofile(file)
-        found = numbers_of("rows", path, "2")
+        result = numbers_of("rows", path, "2")
     keys = combinations(X, 2)
-    each = sum(map(len, keys)) / found["rows"]  # places of a row
+    each = sum(map(len, keys)) / result["rows"]  # places of a row
     numbers = 2 * each + 4 * X.nnz / X.shape[0]  # bytes of a condensed row
     in_order = replayed(places_of(keys))
-    bytes_of_all = numbers * found["rows"]
+    bytes_of_all = numbers * result["rows"]
     machine = Machine.measured()
     add(
         report,
         "condensed pass, a row",
         Step(
-            Times([found["pass"]]),
+            Times([result["pass"]]),
             {"random reads": each * in_order["read"], "bytes": machine.stream(numbers, bytes_of_all)},
             {"bytes": numbers, "random reads": each, "operations": each},
         ),
@@ -223,7 +223,7 @@ def measure_condensed(report: Report, task: str) -> None:
         report,
         "DCD visit, a row",
         Step(
-            Times([found["visit"]]),
+            Times([result["visit"]]),
             {"random reads and updates": both, "bytes": machine.stream(numbers + 40, bytes_of_all)},
             {"bytes": numbers + 40, "random reads": each, "random updates": each, "operations": 2 * each},
         ),
@@ -359,16 +359,16 @@ WORK: dict[str, Callable[[Report, str], None]] = {
 
 
 def add_machine(report: Report) -> None:
-    found = Machine.measured().found
-    for name, value in found.items():
+    result = Machine.measured().found
+    for name, value in result.items():
         kind, _, size = name.partition(" ")
         if kind == "stream":
             report.add("memory in sequence", LIMIT, "speed", "GB/s", value, at=float(size))
         elif kind in ("read", "update"):
             report.add(f"random {kind}s", LIMIT, "time", "CPU ns", value, at=float(size))
     for kind, title in (("double", "float64"), ("single", "float32")):
-        report.add(f"multiplications and additions, {title}", LIMIT, "speed", "1e9/s", found[kind])
-    report.add("bytes of text", LIMIT, "speed", "1e9/s", found["bytes"])
+        report.add(f"multiplications and additions, {title}", LIMIT, "speed", "1e9/s", result[kind])
+    report.add("bytes of text", LIMIT, "speed", "1e9/s", result["bytes"])
 
 
 def measure(report: Report, tasks: Sequence[str]) -> None:

@@ -72,16 +72,16 @@ def main() -> int:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(benchmarks())}")
     shutil.rmtree(NEW, ignore_errors=True)
     failed = run(given.benchmarks or benchmarks(), quick=given.quick)
-    found = []
+    result = []
     for new in sorted(NEW.glob("*/*.json")):
         old = RESULTS / new.relative_to(NEW)
-        found += worse(old, new) if old.exists() else []
+        result += worse(old, new) if old.exists() else []
         if not keep(new):
             print(f"{new.stem}: the figures of a whole run stay")
     page.write()
-    print("\n".join(found) or "no figure is worse than it was")
+    print("\n".join(result) or "no figure is worse than it was")
     print("\n".join(f"{name} failed" for name in failed))
-    return int(bool(failed or found))
+    return int(bool(failed or result))
 
 
 if __name__ == "__main__":

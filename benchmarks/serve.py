@@ -320,7 +320,7 @@ def measure_one(report: Report, server: Running, folder: Path, batch: list[Any],
     body = folder / "one.json"
     body.write_bytes(record)
     server.load(body, 1)  # what is made ready by the first requests is ready
-    rate, late, spent = max((server.load(body, seconds) for _ in range(3)), key=lambda found: found[0])
+    rate, late, spent = max((server.load(body, seconds) for _ in range(3)), key=lambda actual: actual[0])
     report.add(task, name, "requests", "1/s", rate)
     report.add(task, name, "CPU time of the server", "µs per request", spent)
     report.add(task, name, "99th percentile, full load", "ms", late)
@@ -331,7 +331,7 @@ def measure_batch(report: Report, server: Running, folder: Path, batch: list[Any
     task, name = f"{BATCH:,} records per request", server.contender.name
     body = folder / "batch.json"
     body.write_bytes(server.contender.request(batch))
-    rate, _, spent = max((server.load(body, seconds, 2) for _ in range(3)), key=lambda found: found[0])
+    rate, _, spent = max((server.load(body, seconds, 2) for _ in range(3)), key=lambda actual: actual[0])
     report.add(task, name, "records", "1/s", rate * BATCH)
     report.add(task, name, "CPU time of the server", "µs per record", spent / BATCH)
 

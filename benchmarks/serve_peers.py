@@ -47,7 +47,9 @@ def onnx() -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(FOLDER / "pipeline.onnx"), options)
-    kinds = {one.name: object if "string" in one.type else np.float32 for one in session.get_inputs()}
+    kinds = {
+        input_.name: object if "string" in input_.type else np.float32 for input_ in session.get_inputs()
+    }
     names = json.loads((FOLDER / "classes.json").read_text())
     decode, encode = msgspec.json.decode, msgspec.json.encode
     headers = [(b"content-type", b"application/json")]
@@ -55,7 +57,9 @@ def onnx() -> Any:
     def answered(body: bytes) -> bytes:
         asked = decode(body)
         records = asked if isinstance(asked, list) else [asked]
-        feed = {name: np.array([[one[name]] for one in records], dtype=kind) for name, kind in kinds.items()}
+        feed = {
+            name: np.array([[record[name]] for record in records], dtype=kind) for name, kind in kinds.items()
+        }
         labels, shares = session.run(None, feed)
         answers = [
             {"prediction": label, "probabilities": dict(zip(names, row, strict=True))}

@@ -166,20 +166,20 @@ COMPARISONS = [
 def lines(files: Iterable[Saved], comparisons: Sequence[Comparison] = COMPARISONS) -> Iterator[list[str]]:
     """Yield the cells of each comparison that was measured: words, our figure, the peer's, and the ratio."""
     figures = {
-        (file.benchmark, one.task, one.contender, one.figure): one
+        (file.benchmark, figure.task, figure.contender, figure.figure): figure
         for file in files
         if file.state.machine == HEADLINE_MACHINE
-        for one in file.figures
-        if one.value is not None
+        for figure in file.figures
+        if figure.value is not None
     }
-    for one in comparisons:
-        ours = figures.get((one.benchmark, one.task, one.ours, one.figure))
-        peer = figures.get((one.benchmark, one.task, one.peer, one.figure))
+    for comparison in comparisons:
+        ours = figures.get((comparison.benchmark, comparison.task, comparison.ours, comparison.figure))
+        peer = figures.get((comparison.benchmark, comparison.task, comparison.peer, comparison.figure))
         if ours and peer:
             yield [
-                one.words,
+                comparison.words,
                 f"**{in_words(ours)}**",
-                f"{one.peer_words or one.peer}: {in_words(peer)}",
+                f"{comparison.peer_words or comparison.peer}: {in_words(peer)}",
                 ratio(ours, peer),
             ]
 

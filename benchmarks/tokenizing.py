@@ -67,12 +67,12 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
                 report.leave_out(f"{task}, {contender}", error)
 
 
-def add(report: Report, task: str, contender: str, found: dict[str, float]) -> None:
+def add(report: Report, task: str, contender: str, actual: dict[str, float]) -> None:
     version = "" if contender == "unkernel" else version_of("ufal.udpipe")
     for name in ("tokens", "sentences", "words"):
-        report.add(task, contender, name, "F1", found[name], version=version)
-    report.add(task, contender, "training", "CPU s", found["training"], version=version)
-    report.add(task, contender, "splitting", "words/s", found["words_per_second"], version=version)
+        report.add(task, contender, name, "F1", actual[name], version=version)
+    report.add(task, contender, "training", "CPU s", actual["training"], version=version)
+    report.add(task, contender, "splitting", "words/s", actual["words_per_second"], version=version)
 
 
 if __name__ == "__main__":

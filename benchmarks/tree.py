@@ -83,23 +83,23 @@ def measure_training(report: Report, name: str) -> None:
         ours.append(trained(*files, training.positive, OPTIONS))
         if programs:
             theirs.append(rival_training(training, programs))
-    report.add(name, "unkernel", "training", "CPU s", Times([one["cpu"] for one in ours]))
-    from_file = Times([one["reading"] + one["cpu"] for one in ours])
+    report.add(name, "unkernel", "training", "CPU s", Times([run["cpu"] for run in ours]))
+    from_file = Times([run["reading"] + run["cpu"] for run in ours])
     report.add(name, "unkernel", "from the file", "CPU s", from_file)
     add_outcome(report, name, "unkernel", ours[0])
     report.add(name, "unkernel", "gap", "", ours[0]["gap"])
     if theirs:
-        report.add(name, RIVAL, "from the file", "CPU s", Times([one["cpu"] for one in theirs]))
+        report.add(name, RIVAL, "from the file", "CPU s", Times([run["cpu"] for run in theirs]))
         add_outcome(report, name, RIVAL, theirs[0])
 
 
-def add_outcome(report: Report, name: str, contender: str, found: dict[str, Any]) -> None:
-    report.add(name, contender, "peak memory", "MB", found["peak_mb"])
-    report.add(name, contender, "objective", "", found["objective"])
-    report.add(name, contender, "support trees", "number", found["support"])
-    report.add(name, contender, "accuracy", "%", 100 * found["accuracy"])
-    if "f1" in found:
-        report.add(name, contender, "F1", "%", 100 * found["f1"])
+def add_outcome(report: Report, name: str, contender: str, actual: dict[str, Any]) -> None:
+    report.add(name, contender, "peak memory", "MB", actual["peak_mb"])
+    report.add(name, contender, "objective", "", actual["objective"])
+    report.add(name, contender, "support trees", "number", actual["support"])
+    report.add(name, contender, "accuracy", "%", 100 * actual["accuracy"])
+    if "f1" in actual:
+        report.add(name, contender, "F1", "%", 100 * actual["f1"])
 
 
 def rival_training(training: Training, programs: SvmLightTk) -> dict[str, Any]:

@@ -122,10 +122,10 @@ class SvmLightTk:
 
 
 def _found(pattern: str, text: str) -> str:
-    found = re.search(pattern, text)
-    if found is None:
+    search = re.search(pattern, text)
+    if search is None:
         raise LeftOutError(f"it did not print {pattern}")
-    return found[1]
+    return search[1]
 
 
 def _lines(file: Path) -> list[str]:

@@ -56,9 +56,9 @@ def measure_imbalance(report: Report, name: str) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             svc.fit(train.X, is_positive)
-        found = quality(truth, svc.predict(test.X), svc.classes_)
+        result = quality(truth, svc.predict(test.X), svc.classes_)
         for figure, key in (("F1", "f1"), ("precision", "precision"), ("recall", "recall")):
-            report.add(name, f"unkernel, j = {j}", figure, "%", 100 * found[key])
+            report.add(name, f"unkernel, j = {j}", figure, "%", 100 * result[key])
 
 
 BAGS = {
@@ -114,16 +114,16 @@ def measure_million(report: Report, name: str) -> None:
         "random_state": 0, "n_jobs": -1, "max_iter": 300,
     }  # fmt: skip
     files = file_of("boundaries-all", "train"), file_of("boundaries-all", "test")
-    found = trained(*files, None, options)
-    report.add(name, "unkernel", "reading", "CPU s", found["reading"])
-    ended = "" if found["converged"] else "not converged"
-    report.add(name, "unkernel", "training", "CPU s", found["cpu"], note=ended)
-    report.add(name, "unkernel", "training", "wall s", found["wall"])
+    result = trained(*files, None, options)
+    report.add(name, "unkernel", "reading", "CPU s", result["reading"])
+    ended = "" if result["converged"] else "not converged"
+    report.add(name, "unkernel", "training", "CPU s", result["cpu"], note=ended)
+    report.add(name, "unkernel", "training", "wall s", result["wall"])
     for figure, key in (("cuts", "rounds"), ("support trees", "support")):
-        report.add(name, "unkernel", figure, "number", found[key])
-    report.add(name, "unkernel", "peak memory", "MB", found["peak_mb"])
+        report.add(name, "unkernel", figure, "number", result[key])
+    report.add(name, "unkernel", "peak memory", "MB", result["peak_mb"])
     for figure, key in (("F1", "f1"), ("precision", "precision"), ("recall", "recall")):
-        report.add(name, "unkernel", figure, "%", 100 * found[key])
+        report.add(name, "unkernel", figure, "%", 100 * result[key])
 
 
 def measure(report: Report, tasks: Sequence[str]) -> None:

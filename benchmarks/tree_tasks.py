@@ -238,13 +238,13 @@ def leaves(tree: str) -> list[str]:
 
 
 def leaf_pairs(tree: str) -> list[str]:
-    found = leaves(tree)
-    return found + [" ".join(pair) for pair in pairwise(found)]
+    result = leaves(tree)
+    return result + [" ".join(pair) for pair in pairwise(result)]
 
 
 def productions(tree: str) -> list[str]:
     """Each node with its children: fragments of one production."""
-    found: list[str] = []
+    result: list[str] = []
     path: list[list[str]] = []
     for token in re.finditer(r"\(([^\s()]*)|([^\s()]+)|\)", tree):
         if token[1] is not None:
@@ -253,7 +253,7 @@ def productions(tree: str) -> list[str]:
             path[-1].append(token[2])
         else:
             node = path.pop()
-            found.append(" ".join(node))
+            result.append(" ".join(node))
             if path:
                 path[-1].append(node[0])
-    return found
+    return result

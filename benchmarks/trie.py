@@ -83,9 +83,9 @@ def try_layouts(report: Report, task: Task) -> None:
     """Keep the best of each kind that compile finds."""
     began = time.process_time()
     sample = task.rows[np.linspace(0, task.rows.shape[0] - 1, 20_000).astype(int)]
-    found = unkernel.compile(task.model, memory=MEMORY, sample=sample, n_jobs=1)
+    classifier = unkernel.compile(task.model, memory=MEMORY, sample=sample, n_jobs=1)
     report.add(task.name, "unkernel, auto", "compiling", "CPU s", time.process_time() - began)
-    task.fast[kind_of(found.chosen)] = found
+    task.fast[kind_of(classifier.chosen)] = classifier
     for nodes in () if task.name.endswith("-d1") else (1_000_000, 100_000, 10_000):
         grown = unkernel.compile(
             task.model, memory="2G", sample=sample, trie=task.source, trie_nodes=nodes, n_jobs=1

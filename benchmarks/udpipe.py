@@ -84,10 +84,10 @@ def _sentences(peer: Any, text: str) -> Any:
     """As UDPipe has them."""
     reader = peer.InputFormat.newConlluInputFormat()
     reader.setText(text)
-    found = peer.Sentences()
+    result = peer.Sentences()
     while reader.nextSentence(sentence := peer.Sentence()):
-        found.push_back(sentence)
-    return found
+        result.push_back(sentence)
+    return result
 
 
 def answered(model: Any, given: str | Treebank, *, stages: int = len(STAGES)) -> tuple[Treebank, float]:

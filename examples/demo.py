@@ -64,9 +64,9 @@ def write_people(path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, ["age", "job", "income"])
         writer.writeheader()
-        for one in people:
-            well_paid = one["age"] > 40 and one["job"] == "pilot"
-            writer.writerow(one | {"income": "high" if well_paid else "low"})
+        for person in people:
+            well_paid = person["age"] > 40 and person["job"] == "pilot"
+            writer.writerow(person | {"income": "high" if well_paid else "low"})
 
 
 def commands(folder: Path) -> list[str]:

@@ -31,7 +31,7 @@ PUBLIC_NAMES = {"adapters": {"mlflow", "mlserver", "kserve"}}
 def layers() -> list[list[str]]:
     """Return the layers of rooms, the highest first, as in pyproject.toml."""
     contracts = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
-    (contract,) = (one for one in contracts if one.get("containers") == ["unkernel"])
+    (contract,) = (contract for contract in contracts if contract.get("containers") == ["unkernel"])
     return [[room.strip() for room in layer.split("|")] for layer in contract["layers"]]
 
 
@@ -57,13 +57,13 @@ def named_above(path: Path, room: str) -> list[str]:
     same_floor = [other for other in order[level] if other != room]
     others = [other for rooms in order[:level] for other in rooms] + same_floor
     above = "|".join(other for other in others if other not in PUBLIC_NAMES.get(room, ()))
-    found = re.compile(rf"\bunkernel[./]({above})\b")
+    classifier = re.compile(rf"\bunkernel[./]({above})\b")
     commands = "train|tune|predict|compile|inspect|explain|bench|parse|evaluate|serve"
     command = re.compile(rf"\bunkernel ({commands})\b")
     return [
         f"{path.relative_to(SOURCE)}:{line}: {text!r}"
         for line, text in strings(path)
-        if found.search(text) or command.search(text)
+        if classifier.search(text) or command.search(text)
     ]
 
 
@@ -134,8 +134,8 @@ def lazy_sources(path: Path) -> dict[str, str]:
     """Return the sources of a package's lazy names."""
     if path not in LAZY:
         return {}
-    found = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    tables = (node for node in found if isinstance(node, ast.ImportFrom))
+    result = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    tables = (node for node in result if isinstance(node, ast.ImportFrom))
     return {name.name: str(node.module) for node in tables for name in node.names}
 
 

@@ -121,8 +121,8 @@ def test_an_allowance_ends_with_its_file(tmp_path):
 
 def test_limit_errors_travel():
     error = LimitError("file", 0, 0, "too much")
-    again = pickle.loads(pickle.dumps(error))
-    assert type(again) is LimitError and str(again) == str(error) and again.reason == "too much"
+    unpickled = pickle.loads(pickle.dumps(error))
+    assert type(unpickled) is LimitError and str(unpickled) == str(error) and unpickled.reason == "too much"
 
 
 def test_trained_models_need_no_raised_limit(tmp_path):
@@ -171,10 +171,10 @@ def hashed_words(width, column=0):
 
 def doubled(first, times):
     """Return a plan in which each step uses the vector of the previous one twice."""
-    found = [first]
+    result = [first]
     for number in range(times):
-        found.append(steps.concatenate([number] * 2, JoinedNames([found[-1].names] * 2)))
-    return Plan(["a"], found)
+        result.append(steps.concatenate([number] * 2, JoinedNames([result[-1].names] * 2)))
+    return Plan(["a"], result)
 
 
 @pytest.mark.parametrize(
@@ -197,10 +197,10 @@ def test_vectors_that_are_used_twice_again_and_again(tmp_path, first):
 
 def test_an_endless_number_of_doublings(tmp_path):
     """Names that only claim to be as many as needed: numbers of entries must not become long integers."""
-    found = [steps.numbers([0], ["a"])]
-    found += [steps.concatenate([number] * 2, NumberedNames("x", 9)) for number in range(3000)]
+    result = [steps.numbers([0], ["a"])]
+    result += [steps.concatenate([number] * 2, NumberedNames("x", 9)) for number in range(3000)]
     with pytest.raises(LimitError, match="the vectors of a record would take"):
-        reread(tmp_path, Plan(["a"], found))
+        reread(tmp_path, Plan(["a"], result))
 
 
 def test_an_array_that_many_steps_use(tmp_path):

@@ -72,12 +72,12 @@ def test_the_earlier_end_counts(tokenizer):
 
 
 def test_a_limit_is_that_of_a_thread(tokenizer):
-    found = []
+    result = []
     with TimeLimit(EXPIRED_SECONDS):
-        thread = threading.Thread(target=lambda: found.append(tokenizer.tokenize("They bark")[0].forms))
+        thread = threading.Thread(target=lambda: result.append(tokenizer.tokenize("They bark")[0].forms))
         thread.start()
         thread.join()
-    assert found == [["They", "bark"]]
+    assert result == [["They", "bark"]]
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan])

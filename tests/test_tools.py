@@ -255,8 +255,8 @@ def test_the_page_of_platforms_lists_recorded_results_only(
 
 def test_counts_of_test_programs_are_read() -> None:
     platforms = tool("platforms")
-    said = "97% tests passed, 2 tests failed out of 57\n"
-    assert platforms.counts_of_ctest(said) == {"passed": 55, "failed": 2}
+    message = "97% tests passed, 2 tests failed out of 57\n"
+    assert platforms.counts_of_ctest(message) == {"passed": 55, "failed": 2}
     report = '<testsuite name="pytest" errors="1" failures="2" skipped="3" tests="10" time="1.0">'
     assert platforms.counts_of_pytest(report) == {"passed": 4, "failed": 3, "skipped": 3}
 
@@ -311,8 +311,8 @@ def release(folder: Path, package: str, recipe: str, heading: str) -> Path:
 def test_a_release_has_one_version(
     tmp_path: Path, package: str, recipe: str, heading: str, named: list[str]
 ) -> None:
-    found = check_release.problems("v1.2.3", release(tmp_path, package, recipe, heading))
-    assert [line.split()[0] for line in found] == named
+    messages = check_release.problems("v1.2.3", release(tmp_path, package, recipe, heading))
+    assert [line.split()[0] for line in messages] == named
 
 
 @pytest.mark.parametrize("arguments", [[], ["1.2.3"], ["v1.2"], ["v1.2.3", "v1.2.4"]])
@@ -352,8 +352,8 @@ EXAMPLES = "Examples\n--------\n>>> double(2)\n4"
 def test_docstrings_that_lack_something(value: Callable[[int], int], codes: list[str]) -> None:
     pytest.importorskip("numpydoc")
     check = tool("check_docstrings")
-    found = check.problems(f"{value.__module__}.double", value, check.wanted_checks())
-    assert sorted(line.split()[1] for line in found) == codes
+    messages = check.problems(f"{value.__module__}.double", value, check.wanted_checks())
+    assert sorted(line.split()[1] for line in messages) == codes
 
 
 def test_members_of_a_class_are_those_of_the_package() -> None:

@@ -103,17 +103,17 @@ def _is_made_by_sklearn(value: Any) -> bool:
 
 def public_objects(rooms: list[str]) -> dict[str, Any]:
     """Return all public objects of some rooms, by their place of definition."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for room in rooms:
         module = importlib.import_module(f"unkernel.{room}".rstrip("."))
         for name in public_names(module):
             value = getattr(module, name)
             if isinstance(value, ModuleType):
                 continue  # a separate room
-            found[f"{value.__module__}.{value.__qualname__}"] = value
+            result[f"{value.__module__}.{value.__qualname__}"] = value
             if inspect.isclass(value):
-                found.update(members(value))
-    return found
+                result.update(members(value))
+    return result
 
 
 def problems(where: str, value: Any, wanted: set[str]) -> list[str]:
@@ -135,12 +135,12 @@ def main(arguments: list[str]) -> int:
     missing = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
     with mock(missing):
         objects = public_objects(arguments or list(ROOMS))
-        found = [line for where, value in objects.items() for line in problems(where, value, wanted)]
-    for line in found:
+        result = [line for where, value in objects.items() for line in problems(where, value, wanted)]
+    for line in result:
         print(f"error: {line}")
-    if not found:
+    if not result:
         print(f"docstrings: all {len(objects)} public names are documented")
-    return 1 if found else 0
+    return 1 if result else 0
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def _problems_of_include(room: str, quoted: str | None, angled: str | None) -> I
 
 
 def _without_comments_and_strings(text: str) -> str:
-    return COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+    return COMMENT.sub(lambda actual: "\n" * actual[0].count("\n"), text)
 
 
 def check(folder: Path) -> tuple[list[str], list[str]]:

@@ -25,20 +25,20 @@ def problems(tag: str, root: Path = ROOT) -> list[str]:
         "src/unkernel/_version.py": f'__version__ = "{version}"',
         "packaging/conda/recipe.yaml": f'version: "{version}"',
     }
-    found = [f"{place} does not say {line}" for place, line in expected.items() if line not in text(place)]
+    result = [f"{place} does not say {line}" for place, line in expected.items() if line not in text(place)]
     dated = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$"
     if not re.search(dated, text("CHANGELOG.md"), re.MULTILINE):
-        found.append(f"CHANGELOG.md has no section '## [{version}] - YYYY-MM-DD'")
-    return found
+        result.append(f"CHANGELOG.md has no section '## [{version}] - YYYY-MM-DD'")
+    return result
 
 
 def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or not re.fullmatch(r"v\d+\.\d+\.\d+", arguments[0]):
         print(f"give a tag such as v1.2.3, not {' '.join(arguments) or 'nothing'}", file=sys.stderr)
         return 2
-    found = problems(arguments[0])
-    print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
-    return 1 if found else 0
+    messages = problems(arguments[0])
+    print(*messages, sep="\n", end="\n" if messages else "", file=sys.stderr)
+    return 1 if messages else 0
 
 
 if __name__ == "__main__":

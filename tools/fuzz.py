@@ -179,16 +179,16 @@ def fuzz(target: str, runs: int, seed: int, count: Count) -> None:
         note_failure(target, done.stderr, set(failures.iterdir()) - before, count)
 
 
-def note_failure(target: str, output: str, found: Iterable[Path], count: Count) -> None:
+def note_failure(target: str, output: str, actual: Iterable[Path], count: Count) -> None:
     """Store the output of a failure. An input that was slow because of other processes is not a failure."""
-    for path in found:
+    for path in actual:
         if path.name.startswith("timeout-") and passes(target, path):
             count.slow_under_load += 1
             path.unlink()
             return
         path.with_name(path.name + ".txt").write_text(output, encoding="utf-8")
         count.failures.append(str(path.relative_to(ROOT)))
-    if not found:
+    if not actual:
         count.failures.append(output[-2000:])
 
 

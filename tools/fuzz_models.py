@@ -169,10 +169,10 @@ class Trial:
 
     def compare(self, asked: Sequence[Question], model: Any, answers: Sequence[str], made: Input) -> None:
         for question, answer in zip(asked, answers, strict=True):
-            found = ask_one(question, model)
+            result = ask_one(question, model)
             unused = "weights" in made.said and made.same and self.questions.index(question) != 0
-            if found != answer and not unused:
-                raise AssertionError(f"answers differ ({made.said}): {found[:300]} and {answer[:300]}")
+            if result != answer and not unused:
+                raise AssertionError(f"answers differ ({made.said}): {result[:300]} and {answer[:300]}")
 
 
 def check_refusal(error: FormatError, made: Input) -> None:
@@ -278,9 +278,9 @@ class Campaign:
             else:  # it ended during an input
                 self.keep_crash(trial, self.tally.number, status)
                 rest = range(self.tally.number + 1, numbers.stop)
-            ran = (rest.start if status else numbers.stop) - numbers.start
-            count.add(self.tally, ran)
-            self.write_log(specimen.name, ran, count.failures[before:])
+            result = (rest.start if status else numbers.stop) - numbers.start
+            count.add(self.tally, result)
+            self.write_log(specimen.name, result, count.failures[before:])
             numbers = rest
         self.show_progress(specimen.name)
 
@@ -384,7 +384,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--log", type=Path, help="append one JSON line per batch")
     parser.add_argument("--only", type=int, help="the number of one input, to look at it")
     arguments = parser.parse_args(words)
-    chosen = [one for one in specimens() if one.name.startswith(tuple(arguments.kinds))]
+    chosen = [specimen for specimen in specimens() if specimen.name.startswith(tuple(arguments.kinds))]
     if arguments.only is not None:
         trial = Trial(chosen[0], arguments.seed, Path("/tmp") / f"fuzz-models-{os.getpid()}.uk")
         print(trial.input(trial.rng(arguments.only)).said, "in", trial.path)

@@ -220,7 +220,7 @@ class Target:
 
 def targets() -> dict[str, Target]:
     """Return a target for each format of other programs, and each kind of `.uk` file."""
-    found = {
+    result = {
         f"format {name}": Target(unkernel.read_model, mutated_text, [text])
         for name, text in VALID_MODELS.items()
     }
@@ -228,7 +228,7 @@ def targets() -> dict[str, Target]:
         ROOT / "tests" / "golden" / f"svmlight-tk-{name}.model"
         for name in ("one-sst-defaults", "multi-plus-lin")
     ]
-    found["format svmlight-tk"] = Target(
+    result["format svmlight-tk"] = Target(
         unkernel.read_model, mutated_text, [path.read_bytes() for path in trees]
     )
     for path in sorted((ROOT / "tests" / "models" / "golden").glob("digests-*.uk")):
@@ -238,11 +238,11 @@ def targets() -> dict[str, Target]:
         read = (
             unkernel.read_model if name == "kernel" else unkernel.load
         )  # it must be compiled before it can predict
-        found[f"uk {name}"] = Target(read, mutated_file, seeds)
+        result[f"uk {name}"] = Target(read, mutated_file, seeds)
     for reader in readers():
         mutate = mutated_file if reader.is_model else mutated_text
-        found[reader.name] = Target(reader.read, mutate, reader.seeds)
-    return found
+        result[reader.name] = Target(reader.read, mutate, reader.seeds)
+    return result
 
 
 def try_one(target: Target, name: str, content: bytes, path: Path, asked: Sequence[Any]) -> None:

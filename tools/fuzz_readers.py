@@ -117,10 +117,10 @@ def blocks_of(path: Path, name: str, plan: Plan, size: int = 1 << 22) -> Iterato
 
 def records_of(path: Path, name: str, plan: Plan, size: int = 1 << 22) -> str:
     """Return all records with their lines as text, where NaN equals itself."""
-    found = []
+    result = []
     for block in blocks_of(path, name, plan, size):
-        found += [(block.line_of(row), record) for row, record in enumerate(block.records())]
-    return repr(found)
+        result += [(block.line_of(row), record) for row, record in enumerate(block.records())]
+    return repr(result)
 
 
 def training_of(path: Path, name: str) -> str:
@@ -175,7 +175,7 @@ def ask_text(path: Path, read: Callable[..., Any], read_parts: Callable[..., Any
     if model is not None:
         ask_parser(model, path.read_bytes())
     corpus = read(path)
-    assert [str(one) for one in corpus] == [str(one) for one in left] and not left.skipped
+    assert [str(sentence) for sentence in corpus] == [str(one) for one in left] and not left.skipped
 
 
 def template_readers() -> Iterator[Reader]:
@@ -251,8 +251,8 @@ def ask_parser(model: Any, text: bytes) -> None:
         questions: Sequence[Callable[[], object]] = [
             lambda: check_heads(model.parse(BytesIO(text))),
             lambda: model.evaluate(BytesIO(text)),
-            lambda: [str(one) for one in model.explain(BytesIO(text), top=3)],
-            lambda: [str(one) for one in model.heaviest(3)],
+            lambda: [str(explanation) for explanation in model.explain(BytesIO(text), top=3)],
+            lambda: [str(conjunction) for conjunction in model.heaviest(3)],
         ]
         for question in questions:
             with contextlib.suppress(ValueError):
@@ -283,10 +283,10 @@ def record_models() -> dict[str, Any]:
 
     kinds = {"age": "binned", "since": "date", "about": "text", "tags": "strings", "job": "category"}
     encoder = make_pipeline(unkernel.RecordEncoder(min_count=1, kinds=kinds), unkernel.PolySVC())
-    found = {"encoder": unkernel.compile(encoder.fit(RECORDS, LABELS), measure=False)}
+    result = {"encoder": unkernel.compile(encoder.fit(RECORDS, LABELS), measure=False)}
     import pandas as pd
 
-    frame = pd.DataFrame([{key: one[key] for key in ("age", "job", "about")} for one in RECORDS])
+    frame = pd.DataFrame([{key: record[key] for key in ("age", "job", "about")} for record in RECORDS])
     bins = KBinsDiscretizer(3, encode="onehot", strategy="uniform")
     ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2)
     steps = [
@@ -298,11 +298,11 @@ def record_models() -> dict[str, Any]:
         ("hashed", HashingVectorizer(n_features=32, analyzer="char_wb", ngram_range=(1, 2)), "about"),
     ]
     table = make_pipeline(ColumnTransformer(steps, sparse_threshold=1.0), unkernel.PolySVC())
-    found["table"] = unkernel.compile(table.fit(frame, LABELS), measure=False)
+    result["table"] = unkernel.compile(table.fit(frame, LABELS), measure=False)
     dicts = [{"age": 1.5, "job": "cook"}, {"job": "smith"}, {"age": 2.0, "tags": "a"}, {"age": 0.5}]
     pairs = make_pipeline(DictVectorizer(), unkernel.PolySVC())
-    found["dicts"] = unkernel.compile(pairs.fit(dicts, LABELS), measure=False)
-    return found
+    result["dicts"] = unkernel.compile(pairs.fit(dicts, LABELS), measure=False)
+    return result
 
 
 def plan_readers() -> Iterator[Reader]:
@@ -319,7 +319,7 @@ def plan_readers() -> Iterator[Reader]:
 
 def ask_records(model: Any) -> None:
     """Predict records one by one and together, explained, and as tables of several kinds."""
-    plain = [{key: one[key] for key in ("age", "job", "about")} for one in RECORDS]
+    plain = [{key: record[key] for key in ("age", "job", "about")} for record in RECORDS]
     columns = {key: [one[key] for one in plain] for key in plain[0]}
     questions: list[Callable[[], object]] = [
         lambda: model.decision_function(RECORDS),

@@ -142,10 +142,10 @@ def unpack_debian_packages() -> None:
 
 def python_program() -> Path:
     """Return the single Python of `ROOT`."""
-    found = sorted(path for path in (ROOT / "usr" / "bin").glob("python3.*") if path.suffix[1:].isdigit())
-    if not found:
+    result = sorted(path for path in (ROOT / "usr" / "bin").glob("python3.*") if path.suffix[1:].isdigit())
+    if not result:
         raise RuntimeError(f"no Python in {ROOT}: remove {FOLDER} and begin again")
-    return found[-1]
+    return result[-1]
 
 
 def install_wheels() -> None:

@@ -104,8 +104,8 @@ def blocks(text: str) -> Iterator[Block]:
     for fence in FENCE.finditer(text):
         if fence["language"] not in ("python", "console"):
             continue
-        found = REMARKS.search(text, 0, fence.start())
-        remarks = found[0] if found else ""
+        search = REMARKS.search(text, 0, fence.start())
+        remarks = search[0] if search else ""
         if "not run:" in remarks:
             continue
         fails = re.search(r"fails with (\d+)", remarks)
@@ -342,7 +342,7 @@ def write_treebanks(folder: Path) -> None:
 
 def main(arguments: list[str]) -> int:
     """Write the outputs of some pages, or of all."""
-    pages = [Path(one).resolve() for one in arguments] or PAGES
+    pages = [Path(argument).resolve() for argument in arguments] or PAGES
     for page in pages:
         text = page.read_text(encoding="utf-8")
         if not any(blocks(text)):

@@ -99,12 +99,12 @@ def run(command: Sequence[str | Path], log: Path, environment: dict[str, str] | 
             check=False,
         )
         file.seek(begin)
-        said = file.read()
+        message = file.read()
     if done.returncode != 0:
         words = " ".join(map(str, command[:4])).replace(f"{ROOT}/", "")
-        end = f"{log.relative_to(ROOT)} ends:\n{said[-4000:]}"
+        end = f"{log.relative_to(ROOT)} ends:\n{message[-4000:]}"
         raise FailedError(f"{words} ended with {done.returncode}; {end}")
-    return said
+    return message
 
 
 def new_result(target: str) -> Result:
@@ -148,20 +148,20 @@ def run_native_tests(result: Result, folder: Path | None = None) -> None:
     log = BUILD / result.target / "log.txt"
     started = time.monotonic()
     try:
-        said = run(["ctest", "--test-dir", folder or log.parent, "--output-on-failure", "-j", jobs()], log)
+        message = run(["ctest", "--test-dir", folder or log.parent, "--output-on-failure", "-j", jobs()], log)
     except FailedError as error:
         result.native_tests = counts_of_ctest(str(error))
         raise
-    result.native_tests = counts_of_ctest(said)
+    result.native_tests = counts_of_ctest(message)
     result.seconds["native tests"] = round(time.monotonic() - started)
 
 
 def counts_of_ctest(output: str) -> dict[str, int]:
     """Return how many tests passed and failed, from the last lines of ctest."""
-    found = re.search(r"(\d+) tests? failed out of (\d+)", output)
-    if found is None:
+    search = re.search(r"(\d+) tests? failed out of (\d+)", output)
+    if search is None:
         raise FailedError("ctest does not say how many tests ran")
-    failed, total = int(found[1]), int(found[2])
+    failed, total = int(search[1]), int(search[2])
     return {"passed": total - failed, "failed": failed}
 
 
@@ -180,9 +180,9 @@ def run_python_tests(
         run(command, BUILD / result.target / "log.txt", environment)
     finally:
         if report.exists():
-            found = counts_of_pytest(report.read_text(encoding="utf-8"))
-            before = result.python_tests or dict.fromkeys(found, 0)
-            result.python_tests = {name: before[name] + count for name, count in found.items()}
+            actual = counts_of_pytest(report.read_text(encoding="utf-8"))
+            before = result.python_tests or dict.fromkeys(actual, 0)
+            result.python_tests = {name: before[name] + count for name, count in actual.items()}
     spent = round(time.monotonic() - started)
     result.seconds["Python tests"] = result.seconds.get("Python tests", 0) + spent
 
@@ -190,10 +190,10 @@ def run_python_tests(
 def counts_of_pytest(report: str) -> dict[str, int]:
     """Return how many tests passed, failed and were skipped, from a JUnit report."""
     counts = re.findall(r'(errors|failures|skipped|tests)="(\d+)"', report)
-    found = {name: int(count) for name, count in counts}
-    failed = found["errors"] + found["failures"]
-    passed = found["tests"] - failed - found["skipped"]
-    return {"passed": passed, "failed": failed, "skipped": found["skipped"]}
+    result = {name: int(count) for name, count in counts}
+    failed = result["errors"] + result["failures"]
+    passed = result["tests"] - failed - result["skipped"]
+    return {"passed": passed, "failed": failed, "skipped": result["skipped"]}
 
 
 def package_beside(folder: Path) -> dict[str, str]:

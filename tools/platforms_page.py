@@ -31,20 +31,20 @@ TARGETS = {
 
 def results() -> dict[str, dict[str, Any]]:
     """Return the recorded results by target; raise a ValueError for a target missing in the table above."""
-    found = {
+    result = {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted((FOLDER / "platforms").glob("*.json"))
     }
-    if unknown := found.keys() - TARGETS.keys():
+    if unknown := result.keys() - TARGETS.keys():
         raise ValueError(f"tools/platforms_page.py does not say what {', '.join(sorted(unknown))} stands for")
-    return found
+    return result
 
 
 def page() -> str:
     """Return the page: a line per target with results, and the names of all others."""
-    found = results()
-    lines = [line(target, found[target]) for target in TARGETS if target in found]
-    missing = [f"`{target}`" for target in TARGETS if target not in found and not target.startswith("musl-")]
+    result = results()
+    lines = [line(target, result[target]) for target in TARGETS if target in result]
+    missing = [f"`{target}`" for target in TARGETS if target not in result and not target.startswith("musl-")]
     if missing:
         lines.append(f"\nNo run is recorded of {', '.join(missing)}.\n")
     words = (FOLDER / "platforms" / "page.txt").read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def line(target: str, result: dict[str, Any]) -> str:
     """Return the line of a target."""
     python = f"Python {result['python']}" if result["python"] else ""
     by = ", ".join(filter(None, [result["compiler"], python]))
-    said = result["verdict"] + (f": {result['reason']}" if result["reason"] else "")
+    message = result["verdict"] + (f": {result['reason']}" if result["reason"] else "")
     cells = [
         f"`{target}`",
         TARGETS[target],
@@ -63,7 +63,7 @@ def line(target: str, result: dict[str, Any]) -> str:
         count_words(result["native_tests"]),
         count_words(result["python_tests"]),
         f"{result['machine']}, {result['date']}, commit {result['commit']}",
-        said,
+        message,
     ]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 

@@ -24,10 +24,10 @@ def reference(name: str, version: str | None = None) -> str:
 
 def component(name: str, version: str | None, licence: str | None, scope: str | None) -> dict[str, Any]:
     """Return a component; fields that are None are left out."""
-    found = {"type": "library", "bom-ref": reference(name, version), "name": name, "version": version}
-    found |= {"scope": scope, "purl": reference(name, version)}
-    found |= {"licenses": [{"license": {"id": licence}}] if licence else None}
-    return {key: value for key, value in found.items() if value is not None}
+    result = {"type": "library", "bom-ref": reference(name, version), "name": name, "version": version}
+    result |= {"scope": scope, "purl": reference(name, version)}
+    result |= {"licenses": [{"license": {"id": licence}}] if licence else None}
+    return {key: value for key, value in result.items() if value is not None}
 
 
 def materials() -> dict[str, Any]:

@@ -76,8 +76,8 @@ def now(quick: bool) -> State:
 
 def version_of_contender(name: str) -> str:
     """The version of the package that a contender comes from; empty if it is not one of `DISTRIBUTIONS`."""
-    found = [key for key in DISTRIBUTIONS if re.match(rf"{re.escape(key)}\b", name)]
-    return version_of(DISTRIBUTIONS[found[0]]) if found else ""
+    result = [key for key in DISTRIBUTIONS if re.match(rf"{re.escape(key)}\b", name)]
+    return version_of(DISTRIBUTIONS[result[0]]) if result else ""
 
 
 def version_of(distribution: str) -> str:

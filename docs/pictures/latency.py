@@ -52,7 +52,9 @@ def record_panel(title: str, task: str) -> Panel:
 def kernel_panel(degree: int) -> Panel:
     """One call per row from Python, then the time per row of many in one call."""
     task = f"a9a-10k-d{degree}"
-    pecco = [one for one in ENGINES.figures if one.task == task and one.contender.startswith("pecco")]
+    pecco = [
+        figure for figure in ENGINES.figures if figure.task == task and figure.contender.startswith("pecco")
+    ]
     times = {
         "SVC.predict": value_of(ENGINES, f"{task}, one row", "SVC, predict", "time"),
         "unkernel": value_of(ENGINES, f"{task}, one row", "unkernel, SVC compiled, score_one", "time"),

@@ -74,10 +74,10 @@ def draw_arc(axes: Axes, head: int, dependent: int, relation: str, *, decided: b
 
 def draw_evidence(axes: Axes, decision: Any) -> None:
     """What each conjunction added to the scores of the two best moves."""
-    names = [" and ".join(one.features) for one in decision.evidence]
+    names = [" and ".join(conjunction.features) for conjunction in decision.evidence]
     for shift, color, move, values in (
-        (-0.2, OURS, decision.chosen, [one.chosen for one in decision.evidence]),
-        (0.2, OTHERS, decision.runner_up, [one.runner_up for one in decision.evidence]),
+        (-0.2, OURS, decision.chosen, [conjunction.chosen for conjunction in decision.evidence]),
+        (0.2, OTHERS, decision.runner_up, [conjunction.runner_up for conjunction in decision.evidence]),
     ):
         score = decision.scores[move]
         label = f"{move}, score {score:+.1f}"

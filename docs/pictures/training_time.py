@@ -38,9 +38,9 @@ def draw() -> Figure:
     axes = figure.add_subplot()
     for contender, (name, color) in LINES.items():
         points = [
-            (one.at, one.value)
-            for one in SAVED.figures
-            if (one.task, one.contender) == (TASK, contender) and one.at and one.value
+            (figure.at, figure.value)
+            for figure in SAVED.figures
+            if (figure.task, figure.contender) == (TASK, contender) and figure.at and figure.value
         ]
         axes.plot(*zip(*points, strict=True), marker="o", color=color, linewidth=2.5, label=name)
     axes.legend(loc="lower right", frameon=False, labelcolor="linecolor", prop={"weight": "bold", "size": 9})

@@ -70,8 +70,8 @@ print(f"{learner.to_model().n_conjunctions} conjunctions have a weight")
 # intervals of the encoder.
 
 heaviest = model.heaviest(12)
-for one in heaviest[:5]:
-    print(one)
+for conjunction in heaviest[:5]:
+    print(conjunction)
 
 # %%
 # A pair of features, not a single feature, has the largest weight:
@@ -81,9 +81,9 @@ assert " and " in heaviest[0].label
 color = {"leaves": "#d55e00", "stays": "#0072b2"}
 fig, axis = plt.subplots(figsize=(8.5, 4), layout="constrained")
 axis.barh(
-    [one.label for one in heaviest],
-    [one.weight for one in heaviest],
-    color=[color[one.for_class] for one in heaviest],
+    [conjunction.label for conjunction in heaviest],
+    [conjunction.weight for conjunction in heaviest],
+    color=[color[conjunction.for_class] for conjunction in heaviest],
 )
 axis.invert_yaxis()
 axis.set_xlabel("weight")

@@ -54,8 +54,10 @@ def weights(model):
     """Return the nonzero weights of a model; negative weights favour the first class."""
     named = unkernel.compile(make_pipeline(encoder, model))  # knows the names of the columns
     return {
-        one.label: one.weight if one.for_class == model.classes_[1] else -one.weight
-        for one in named.heaviest(1000)
+        conjunction.label: conjunction.weight
+        if conjunction.for_class == model.classes_[1]
+        else -conjunction.weight
+        for conjunction in named.heaviest(1000)
     }
 
 

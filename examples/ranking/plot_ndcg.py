@@ -89,5 +89,5 @@ plt.show()
 # ----------------------------
 
 ranker = RankSVM(C=1, degree=2, gamma=1.0).fit(X, y, qid=qid)
-for one in ranker.heaviest(4):
-    print(one)
+for conjunction in ranker.heaviest(4):
+    print(conjunction)

@@ -122,5 +122,7 @@ plt.show()
 #
 # ``explain`` shows for each word what spoke for its tag and for the runner-up.
 
-decisions = [one for one in chunker.explain(test[:1], top=5) if one.chosen.startswith("B-")]
+decisions = [
+    explanation for explanation in chunker.explain(test[:1], top=5) if explanation.chosen.startswith("B-")
+]
 print(decisions[-1])

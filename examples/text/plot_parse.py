@@ -93,7 +93,9 @@ parsed
 # of the stack takes no further dependents (REDUCE), so that the phrase can be attached to the verb.
 
 decisions = parser.explain(sentence, [TAGS], top=8)
-decision = next(one for one in decisions if one.kind == "move" and one.forms == ("man", "telescope"))
+decision = next(
+    decision for decision in decisions if decision.kind == "move" and decision.forms == ("man", "telescope")
+)
 print(decision)
 
 # %%
@@ -110,13 +112,21 @@ left.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
 left.legend(frameon=False)
 left.grid(alpha=0.3)
 
-names = [" and ".join(one.features) for one in decision.evidence]
+names = [" and ".join(conjunction.features) for conjunction in decision.evidence]
 places = np.arange(len(names))
 right.barh(
-    places - 0.2, [one.chosen for one in decision.evidence], 0.4, color="#0072b2", label=decision.chosen
+    places - 0.2,
+    [conjunction.chosen for conjunction in decision.evidence],
+    0.4,
+    color="#0072b2",
+    label=decision.chosen,
 )
 right.barh(
-    places + 0.2, [one.runner_up for one in decision.evidence], 0.4, color="#d55e00", label=decision.runner_up
+    places + 0.2,
+    [conjunction.runner_up for conjunction in decision.evidence],
+    0.4,
+    color="#d55e00",
+    label=decision.runner_up,
 )
 right.set_yticks(places, names, fontsize=8)
 right.invert_yaxis()

@@ -33,16 +33,16 @@ def fast():
 @pytest.fixture
 def model(fast, tmp_path) -> UnkernelModel:
     fast.save(tmp_path / "income.uk")
-    found = UnkernelModel("income", tmp_path)
-    assert not found.ready
-    assert found.load()
-    return found
+    result = UnkernelModel("income", tmp_path)
+    assert not result.ready
+    assert result.load()
+    return result
 
 
 def test_instances(model, fast):
     answer = asyncio.run(model.predict({"instances": RECORDS}))
-    assert [one["prediction"] for one in answer["predictions"]] == LABELS
-    shares = [list(one["probabilities"].values()) for one in answer["predictions"]]
+    assert [prediction["prediction"] for prediction in answer["predictions"]] == LABELS
+    shares = [list(prediction["probabilities"].values()) for prediction in answer["predictions"]]
     assert np.array(shares) == pytest.approx(fast.predict_proba(RECORDS))
     with pytest.raises(InvalidInput, match=r'expected an object with a list of "instances"'):
         asyncio.run(model.predict({"rows": []}))
@@ -51,7 +51,7 @@ def test_instances(model, fast):
 
 
 def test_tensors(model):
-    ages, jobs = (np.array([one[name] for one in RECORDS]) for name in ("age", "job"))
+    ages, jobs = (np.array([record[name] for record in RECORDS]) for name in ("age", "job"))
     numbers, texts = InferInput("age", [len(ages)], "FP64"), InferInput("job", [len(jobs)], "BYTES")
     numbers.set_data_from_numpy(ages.astype(np.float64), binary_data=False)
     texts.set_data_from_numpy(jobs.astype(object), binary_data=False)
@@ -60,11 +60,15 @@ def test_tensors(model):
     assert (answer.id, answer.model_name) == ("7", "income")
     without = InferRequest(model_name="income", infer_inputs=[numbers, texts])
     assert isinstance(asyncio.run(model.predict(without)).id, str)
-    found = {output.name: output for output in answer.outputs}
-    assert [str(one) for one in found["predict"].data] == LABELS
-    assert found["probabilities"].shape == [len(RECORDS), 2]
-    assert [one["name"] for one in model.get_input_types()] == ["age", "job"]
-    assert [one["name"] for one in model.get_output_types()] == ["predict", "scores", "probabilities"]
+    result = {output.name: output for output in answer.outputs}
+    assert [str(one) for one in result["predict"].data] == LABELS
+    assert result["probabilities"].shape == [len(RECORDS), 2]
+    assert [input_type["name"] for input_type in model.get_input_types()] == ["age", "job"]
+    assert [output_type["name"] for output_type in model.get_output_types()] == [
+        "predict",
+        "scores",
+        "probabilities",
+    ]
 
 
 def test_folders_without_a_model(tmp_path, fast):

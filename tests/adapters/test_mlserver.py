@@ -59,23 +59,26 @@ def asked(**columns) -> InferenceRequest:
 
 def test_records(runtime, fast):
     answer = asyncio.run(runtime.predict(asked(**RECORDS)))
-    found = {output.name: output for output in answer.outputs}
-    assert StringCodec.decode_output(found["predict"]) == LABELS.tolist()
-    shares = NumpyCodec.decode_output(found["probabilities"])
+    result = {output.name: output for output in answer.outputs}
+    assert StringCodec.decode_output(result["predict"]) == LABELS.tolist()
+    shares = NumpyCodec.decode_output(result["probabilities"])
     assert shares == pytest.approx(fast.predict_proba(RECORDS))
     assert (answer.id, answer.model_name, answer.model_version) == ("7", "income", "v1")
 
 
 def test_inputs_and_outputs_of_the_model_are_described(runtime):
     message = asyncio.run(runtime.metadata())
-    assert [(one.name, one.datatype) for one in message.inputs] == [("age", "FP64"), ("job", "BYTES")]
-    assert [one.name for one in message.outputs] == ["predict", "scores", "probabilities"]
+    assert [(input_.name, input_.datatype) for input_ in message.inputs] == [
+        ("age", "FP64"),
+        ("job", "BYTES"),
+    ]
+    assert [output.name for output in message.outputs] == ["predict", "scores", "probabilities"]
 
 
 def test_only_requested_outputs_are_returned(runtime):
     request = asked(**RECORDS)
     request.outputs = [RequestOutput(name="scores")]
-    assert [one.name for one in asyncio.run(runtime.predict(request)).outputs] == ["scores"]
+    assert [output.name for output in asyncio.run(runtime.predict(request)).outputs] == ["scores"]
 
 
 def test_rows_are_predicted_and_bad_rows_refused(tmp_path):

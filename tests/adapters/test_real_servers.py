@@ -34,7 +34,7 @@ TENSORS = {
 
 
 def needs(*modules: str) -> pytest.MarkDecorator:
-    missing = [one for one in modules if find_spec(one) is None]
+    missing = [module for module in modules if find_spec(module) is None]
     return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
 
 
@@ -87,7 +87,7 @@ def running(command: list[str], **environment: str) -> Iterator[Callable[[int, s
 
 
 def predictions(answer: Any) -> list[str]:
-    (found,) = [one["data"] for one in answer["outputs"] if one["name"] == "predict"]
+    (found,) = [output["data"] for output in answer["outputs"] if output["name"] == "predict"]
     return list(found)
 
 
@@ -109,8 +109,8 @@ def test_kserve(folder: Path):
     port = free_port()
     command = ["-m", "unkernel.kserve", "--model_name", "income", "--model_dir", str(folder)]
     with running([*command, "--http_port", str(port), "--enable_grpc", "false"]) as ask:
-        found = ask(port, "/v1/models/income:predict", {"instances": RECORDS})
-        assert [one["prediction"] for one in found["predictions"]] == LABELS
+        result = ask(port, "/v1/models/income:predict", {"instances": RECORDS})
+        assert [prediction["prediction"] for prediction in result["predictions"]] == LABELS
         assert predictions(ask(port, "/v2/models/income/infer", TENSORS)) == LABELS[:3]
 
 
@@ -121,5 +121,5 @@ def test_mlflow(folder: Path, tmp_path: Path):
     port = free_port()
     command = ["-m", "mlflow", "models", "serve", "-m", str(tmp_path / "income"), "-p", str(port)]
     with running([*command, "--env-manager", "local"]) as ask:
-        found = ask(port, "/invocations", {"dataframe_records": RECORDS})
-        assert found["predictions"] == LABELS
+        result = ask(port, "/invocations", {"dataframe_records": RECORDS})
+        assert result["predictions"] == LABELS

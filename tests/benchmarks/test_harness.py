@@ -190,8 +190,8 @@ def test_reasons_are_returned_from_other_processes(monkeypatch, tmp_path):
 def test_programs_are_run_and_measured(tmp_path):
     from harness.processes import LeftOutError, run_program
 
-    ran = run_program([sys.executable, "-c", "print('done')"])
-    assert ran.printed == "done\n" and ran.cpu > 0 and ran.peak_mb > 1
+    result = run_program([sys.executable, "-c", "print('done')"])
+    assert result.printed == "done\n" and result.cpu > 0 and result.peak_mb > 1
     with pytest.raises(LeftOutError, match="ended with 3: no luck"):
         run_program([sys.executable, "-c", "import sys; print('no luck'); sys.exit(3)"])
 

@@ -61,9 +61,9 @@ def test_the_slowest_resource_is_the_limit():
     report = Report("roofline", quick=True)
     step = roofline.Step(Times([10.0, 8.0]), {"bytes": 1.0, "random reads": 4.0}, {"random reads": 3.0})
     roofline.add(report, "loop", step)
-    found = {(one.contender, one.figure): one for one in report.figures}
-    assert found["unkernel", "share of the limit"].value == 0.5
-    limit = found[roofline.LIMIT, "time"]
+    result = {(figure.contender, figure.figure): figure for figure in report.figures}
+    assert result["unkernel", "share of the limit"].value == 0.5
+    limit = result[roofline.LIMIT, "time"]
     assert limit.value == 4.0 and limit.note == "random reads"
 
 

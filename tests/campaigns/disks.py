@@ -137,8 +137,8 @@ def savers_at_once(place: Path, saves: int, savers: int = 3, loaders: int = 2) -
     def keep_loading() -> None:
         loads = 0
         while not (place / "stop").exists():
-            found = np.array(load(path, verify=True).model.weights)
-            assert any(np.array_equal(found, expected) for expected in weights), "a mixture of models"
+            result = np.array(load(path, verify=True).model.weights)
+            assert any(np.array_equal(result, expected) for expected in weights), "a mixture of models"
             loads += 1
         print(loads)
 

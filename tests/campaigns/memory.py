@@ -95,9 +95,9 @@ def needed(learner: PolySVC, X: Any, y: Any) -> float:
     try:
         learner.fit(X, y)
     except MemoryError as error:
-        found = re.search(r"needs about ([0-9.]+) (GB|MB)", str(error))
-        assert found, error
-        return float(found[1]) * {"GB": 1e9, "MB": 1e6}[found[2]]
+        search = re.search(r"needs about ([0-9.]+) (GB|MB)", str(error))
+        assert search, error
+        return float(search[1]) * {"GB": 1e9, "MB": 1e6}[search[2]]
     finally:
         _base.available_bytes = with_none
     raise AssertionError("nothing was refused")

@@ -144,8 +144,10 @@ def model_columns(model: Any, X: Rows, together: Any) -> Rows:
     order = sparse.conjunctions.numbered(len(model.columns), model.degree, model.sets)
     conjunctions = [(), *(order[key] for key in model.keys.tolist())]
     ranked = X[:, model.columns]
-    columns = [np.prod(ranked[:, list(one)], axis=1, dtype=np.longdouble) for one in conjunctions]
-    constants = [sparse.constant_of(model, one, together) for one in conjunctions]
+    columns = [
+        np.prod(ranked[:, list(conjunction)], axis=1, dtype=np.longdouble) for conjunction in conjunctions
+    ]
+    constants = [sparse.constant_of(model, conjunction, together) for conjunction in conjunctions]
     return np.column_stack(columns) * np.array(constants)
 
 
@@ -220,11 +222,11 @@ def engines(rng: Random) -> Iterator[str]:
             if "needs" not in str(error):
                 raise
             continue
-        found = compiled.decision_function(X)
-        wrong = np.abs(found - expected) > 1e-10 * terms
-        if wrong.any() or not np.isfinite(found).all():
-            at = int(np.argmax(np.abs(found - expected)))
-            yield f"{engine} of {name} {kernel} answers {found[at]!r} where the sum is {expected[at]!r}"
+        scores = compiled.decision_function(X)
+        wrong = np.abs(scores - expected) > 1e-10 * terms
+        if wrong.any() or not np.isfinite(scores).all():
+            at = int(np.argmax(np.abs(scores - expected)))
+            yield f"{engine} of {name} {kernel} answers {scores[at]!r} where the sum is {expected[at]!r}"
 
 
 def kernel_sums(machine: Any, X: Rows) -> tuple[Rows, Rows]:
@@ -273,18 +275,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     done = dict.fromkeys(FAMILIES, 0)
-    found = dict.fromkeys(FAMILIES, 0)
+    result = dict.fromkeys(FAMILIES, 0)
     for number, (name, seed, wrong) in zip(itertools.count(1), run(given.problems, given.seed), strict=False):
         done[name] += 1
-        found[name] += bool(wrong)
+        result[name] += bool(wrong)
         for line in wrong:
             print(f"{name} {seed}: {line}", flush=True)
         if number % 500 == 0:
             print(f"{number:,} problems", file=sys.stderr, flush=True)
     print("| family | problems | wrong |\n|---|---|---|")
     for name, problems in done.items():
-        print(f"| {name} | {problems:,} | {found[name]} |")
-    return int(any(found.values()))
+        print(f"| {name} | {problems:,} | {result[name]} |")
+    return int(any(result.values()))
 
 
 if __name__ == "__main__":

@@ -25,13 +25,13 @@ EVERY = 10  # one of this many files is damaged
 
 def children(process: int) -> list[int]:
     """Return the child processes of a process."""
-    return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 def workers(server: Server) -> list[int]:
     """Return the workers: they have the port open, unlike helper processes of multiprocessing."""
-    found = children(server.process.pid)
-    return [one for one in found if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+    result = children(server.process.pid)
+    return [one for one in result if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
 def usage(process: int) -> tuple[int, int]:
@@ -81,8 +81,8 @@ def campaign(reloads: int, folder: Path) -> list[str]:
                     if status != (409 if damaged else 200):
                         faults.append(f"reload {number}: {status}")
                     if number == reloads // 10:
-                        before = {one: usage(one) for one in workers(server)}
-            after = {one: usage(one) for one in workers(server)}
+                        before = {worker: usage(worker) for worker in workers(server)}
+            after = {worker: usage(worker) for worker in workers(server)}
         finally:
             for asker in askers:
                 asker.ended.set()

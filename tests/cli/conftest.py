@@ -56,7 +56,7 @@ def run(capfd) -> Callable[..., Ran]:
 @pytest.fixture
 def stdin(tmp_path_factory, monkeypatch) -> Iterator[Callable[[bytes], None]]:
     """Yield a function that sets the stdin of the next command."""
-    kept = os.dup(0)
+    original_fd = os.dup(0)
 
     def put(data: bytes) -> None:
         path = tmp_path_factory.mktemp("stdin") / "data"
@@ -66,8 +66,8 @@ def stdin(tmp_path_factory, monkeypatch) -> Iterator[Callable[[bytes], None]]:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.FileIO(0, closefd=False)))
 
     yield put
-    os.dup2(kept, 0)
-    os.close(kept)
+    os.dup2(original_fd, 0)
+    os.close(original_fd)
 
 
 def exclusive_or(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -146,13 +146,13 @@ def compiled_file(tmp_path, made) -> Path:
 def people_records() -> list[dict[str, Any]]:
     """Return records whose label does not depend on any single column."""
     generator = np.random.default_rng(0)
-    found = []
+    result = []
     for _ in range(300):
         age, job = int(generator.integers(18, 80)), str(generator.choice(["clerk", "pilot", "smith"]))
         member = bool(generator.random() < 0.5)
         rich = "yes" if (age > 45) == (job != "clerk") else "no"
-        found.append({"age": age, "job": job, "member": member, "rich": rich})
-    return found
+        result.append({"age": age, "job": job, "member": member, "rich": rich})
+    return result
 
 
 @pytest.fixture(scope="session")
@@ -160,7 +160,8 @@ def people_file(tmp_path_factory, people_records) -> Path:
     """Return the path of `people_records` as CSV."""
     path = tmp_path_factory.mktemp("records") / "people.csv"
     lines = [
-        f"{one['age']},{one['job']},{str(one['member']).lower()},{one['rich']}" for one in people_records
+        f"{record['age']},{record['job']},{str(record['member']).lower()},{record['rich']}"
+        for record in people_records
     ]
     path.write_text("\n".join(["age,job,member,rich", *lines]) + "\n")
     return path

@@ -31,59 +31,61 @@ MODELS = [
 @pytest.mark.parametrize("name", MODELS)
 def test_compiled_scores_equal_the_models(run, golden, tmp_path, name):
     source, path = golden / f"{name}.model", tmp_path / "m.uk"
-    ran = run("compile", source, "-o", path, "--json")
-    assert (ran.code, ran.err) == (0, "")
+    result = run("compile", source, "-o", path, "--json")
+    assert (result.code, result.err) == (0, "")
     X, _ = read_svmlight(golden / "multi.test.svm")
     model = read_model(source)
-    given = load(path).decision_function(X)
-    np.testing.assert_allclose(given, model.decision.decide(model.scores(X)), rtol=1e-9, atol=1e-12)
+    scores = load(path).decision_function(X)
+    np.testing.assert_allclose(scores, model.decision.decide(model.scores(X)), rtol=1e-9, atol=1e-12)
 
 
 def test_json_has_everything_that_the_text_shows(run, golden, tmp_path):
-    found = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--json").json
-    assert set(found) == {
+    output = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--json").json
+    assert set(output) == {
         "source", "model", "read", "engine", "exact", "model_bytes", "compiled_bytes", "trie",
         "candidates", "seconds", "plot", "trie_asked_for",
     }  # fmt: skip
-    assert found["read"]["format"] == "libsvm"
-    assert found["read"]["kernel"] == "polynomial"
-    assert found["read"]["support_vectors"] == 107
-    assert found["read"]["classes"] == [1, -1]
-    assert found["model_bytes"] == (tmp_path / "m.uk").stat().st_size
-    (chosen,) = (candidate for candidate in found["candidates"] if candidate["chosen"])
-    assert chosen["engine"] == found["engine"] == load(tmp_path / "m.uk").engine
-    assert {"inverted", "bitsliced", "expanded"} <= {entry["engine"] for entry in found["candidates"]}
-    assert all(entry["microseconds"] > 0 and entry["exact"] for entry in found["candidates"])
+    assert output["read"]["format"] == "libsvm"
+    assert output["read"]["kernel"] == "polynomial"
+    assert output["read"]["support_vectors"] == 107
+    assert output["read"]["classes"] == [1, -1]
+    assert output["model_bytes"] == (tmp_path / "m.uk").stat().st_size
+    (chosen,) = (candidate for candidate in output["candidates"] if candidate["chosen"])
+    assert chosen["engine"] == output["engine"] == load(tmp_path / "m.uk").engine
+    assert {"inverted", "bitsliced", "expanded"} <= {entry["engine"] for entry in output["candidates"]}
+    assert all(entry["microseconds"] > 0 and entry["exact"] for entry in output["candidates"])
 
 
 def test_the_text_output_is_as_expected(run, golden, tmp_path):
-    ran = run("compile", golden / "libsvm-poly3-multi.model", "-o", tmp_path / "m.uk")
-    assert (ran.code, ran.err) == (0, "")
+    result = run("compile", golden / "libsvm-poly3-multi.model", "-o", tmp_path / "m.uk")
+    assert (result.code, result.err) == (0, "")
     for words in ("read from LIBSVM", "polynomial (0.5 ⟨x, z⟩ + 2)^3", "146", "4: 4, 1, 7, 9", "µs/row"):
-        assert words in ran.out
-    (chosen,) = (line for line in ran.out.splitlines() if "←" in line)
+        assert words in result.out
+    (chosen,) = (line for line in result.out.splitlines() if "←" in line)
     assert chosen.split()[0] == load(tmp_path / "m.uk").engine
-    assert "rare < " in ran.out
-    assert re.search(r"dense \d+ MB", ran.out)
+    assert "rare < " in result.out
+    assert re.search(r"dense \d+ MB", result.out)
 
 
 def test_quiet_prints_nothing(run, golden, tmp_path):
-    ran = run("compile", golden / "libsvm-rbf.model", "-o", tmp_path / "m.uk", "--quiet")
-    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    result = run("compile", golden / "libsvm-rbf.model", "-o", tmp_path / "m.uk", "--quiet")
+    assert (result.code, result.out, result.err) == (0, "", "")
 
 
 @pytest.mark.parametrize("engine", ["inverted", "bitsliced", "expanded", "split"])
 def test_only_the_requested_engine_is_compiled(run, golden, tmp_path, engine):
-    ran = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--engine", engine, "--json")
-    assert ran.json["engine"] == engine
-    assert [candidate["engine"] for candidate in ran.json["candidates"]] == [engine]
+    result = run(
+        "compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--engine", engine, "--json"
+    )
+    assert result.json["engine"] == engine
+    assert [candidate["engine"] for candidate in result.json["candidates"]] == [engine]
 
 
 def test_pruned_engines_are_called_approximate(run, golden, tmp_path):
     options = ["--engine", "pruned", "--threshold", "0.02"]
-    ran = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", *options)
-    assert "pruned, APPROXIMATE" in ran.out
-    assert "sample labels are the exact model's" in ran.out
+    result = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", *options)
+    assert "pruned, APPROXIMATE" in result.out
+    assert "sample labels are the exact model's" in result.out
     assert load(tmp_path / "m.uk").exact is False
 
 
@@ -112,9 +114,11 @@ def test_trained_and_compiled_models_can_be_compiled(run, model_file, test_file,
 
 
 def test_engines_beyond_the_memory_limit_are_refused(run, golden, tmp_path):
-    ran = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--memory", "5k", "--json")
-    assert ran.json["engine"] == "bitsliced"
-    refused = [entry for entry in ran.json["candidates"] if entry["note"]]
+    result = run(
+        "compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--memory", "5k", "--json"
+    )
+    assert result.json["engine"] == "bitsliced"
+    refused = [entry for entry in result.json["candidates"] if entry["note"]]
     assert refused
     assert all("memory" in entry["note"] for entry in refused)
     message = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "n.uk", "--memory", "10").error()
@@ -201,17 +205,19 @@ needs_matplotlib = pytest.mark.skipif(
 @pytest.mark.parametrize(("suffix", "begin"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
 def test_a_plot(run, golden, tmp_path, suffix, begin):
     plot = tmp_path / f"$tried_{suffix}$.{suffix}"
-    ran = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--plot", plot, "--json")
-    assert (ran.code, ran.json["plot"]) == (0, str(plot))
+    result = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--plot", plot, "--json")
+    assert (result.code, result.json["plot"]) == (0, str(plot))
     assert plot.read_bytes().startswith(begin)
 
 
 @needs_matplotlib
 def test_a_plot_without_measurements_is_a_warning(run, golden, tmp_path):
     plot = tmp_path / "p.svg"
-    ran = run("compile", golden / "liblinear-multi.model", "-o", tmp_path / "m.uk", "--plot", plot, "--json")
-    assert (ran.code, ran.json["plot"]) == (0, None)
-    assert "--sample" in ran.err
+    result = run(
+        "compile", golden / "liblinear-multi.model", "-o", tmp_path / "m.uk", "--plot", plot, "--json"
+    )
+    assert (result.code, result.json["plot"]) == (0, None)
+    assert "--sample" in result.err
     assert not plot.exists()
 
 

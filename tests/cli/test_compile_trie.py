@@ -23,9 +23,11 @@ def rows_file(golden):
 def forced(run, golden, tmp_path, nodes, *options):
     """Compile with a trie of at most this number of nodes."""
     path = tmp_path / "fast.uk"
-    ran = run("compile", golden / MODEL, "-o", path, "--trie", golden / ROWS, "--trie-nodes", nodes, *options)
-    assert (ran.code, ran.err) == (0, "")
-    return path, ran
+    result = run(
+        "compile", golden / MODEL, "-o", path, "--trie", golden / ROWS, "--trie-nodes", nodes, *options
+    )
+    assert (result.code, result.err) == (0, "")
+    return path, result
 
 
 @pytest.mark.parametrize(("nodes", "limit"), [("50", 50), ("1k", 1000), (" 0.3 M", 300_000)])
@@ -75,17 +77,17 @@ def test_the_text_output_is_as_expected(run, golden, rows_file, tmp_path):
 
 def test_without_a_limit_tries_are_measured(run, golden, rows_file, tmp_path):
     path = tmp_path / "fast.uk"
-    found = run("compile", golden / MODEL, "-o", path, "--trie", rows_file, "--json").json
-    assert any(candidate["trie_nodes"] for candidate in found["candidates"])
-    assert any(not candidate["trie_nodes"] for candidate in found["candidates"])
-    (chosen,) = (candidate for candidate in found["candidates"] if candidate["chosen"])
-    assert (found["trie"] is not None) == (chosen["trie_nodes"] > 0) == (load(path).trie is not None)
+    output = run("compile", golden / MODEL, "-o", path, "--trie", rows_file, "--json").json
+    assert any(candidate["trie_nodes"] for candidate in output["candidates"])
+    assert any(not candidate["trie_nodes"] for candidate in output["candidates"])
+    (chosen,) = (candidate for candidate in output["candidates"] if candidate["chosen"])
+    assert (output["trie"] is not None) == (chosen["trie_nodes"] > 0) == (load(path).trie is not None)
 
 
 def test_a_trie_that_was_left_out_is_reported(run, golden, rows_file, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["unkernel.cli.commands.compile"], "describe_trie", lambda _: None)
-    ran = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", "--trie", rows_file)
-    assert re.search(r"trie +none: it is not faster", ran.out)
+    result = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", "--trie", rows_file)
+    assert re.search(r"trie +none: it is not faster", result.out)
 
 
 def test_models_without_a_trie_are_reported_as_such(run, compiled_file, test_file):
@@ -106,12 +108,12 @@ def test_groups_are_shown(run, tmp_path):
     (tmp_path / "rows").write_text("".join(lines))
     assert run("train", "poly", tmp_path / "rows", "-o", tmp_path / "m.uk", "--gamma", "1", "-q").code == 0
     path = tmp_path / "fast.uk"
-    found = run("compile", tmp_path / "m.uk", "-o", path, "--sample", tmp_path / "rows", "--json").json
-    grouped = [candidate for candidate in found["candidates"] if candidate["grouped"]]
+    output = run("compile", tmp_path / "m.uk", "-o", path, "--sample", tmp_path / "rows", "--json").json
+    grouped = [candidate for candidate in output["candidates"] if candidate["grouped"]]
     assert grouped
     assert grouped[0]["details"].endswith(f"{grouped[0]['grouped']} grouped")
     zones = run("inspect", path, "--json").json["zones"]
-    (chosen,) = (candidate for candidate in found["candidates"] if candidate["chosen"])
+    (chosen,) = (candidate for candidate in output["candidates"] if candidate["chosen"])
     assert (zones["grouped"] > 0) == (chosen["grouped"] > 0)
 
 
@@ -188,9 +190,9 @@ def test_numbers_of_nodes_are_parsed(words, nodes):
 def test_plots_show_the_tries(run, golden, rows_file, tmp_path):
     plot = tmp_path / "trade-off.svg"
     options = ["--trie", rows_file, "--plot", plot, "--json"]
-    ran = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", *options)
-    assert (ran.code, ran.json["plot"]) == (0, str(plot))
+    result = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", *options)
+    assert (result.code, result.json["plot"]) == (0, str(plot))
     text = plot.read_text()
-    assert any(candidate["trie_nodes"] for candidate in ran.json["candidates"])
+    assert any(candidate["trie_nodes"] for candidate in result.json["candidates"])
     for words in ("size of the tables", "nodes of the trie", ", with tries", ", with a trie", "without: "):
         assert words in text

@@ -20,48 +20,48 @@ def test_contributions_add_up_to_the_score(run, golden, name):
     model, rows = golden / f"{name}.model", golden / "multi.test.svm"
     answers = scores_of(run, model, rows)
     for row in (0, 6, 59):
-        found = run("explain", model, rows, "--row", row, "--top", 5, "--json").json
-        assert len(found["contributions"]) == 5
-        parts = [found["intercept"], found["rest"], *(part["value"] for part in found["contributions"])]
+        output = run("explain", model, rows, "--row", row, "--top", 5, "--json").json
+        assert len(output["contributions"]) == 5
+        parts = [output["intercept"], output["rest"], *(part["value"] for part in output["contributions"])]
         total = np.sum([np.atleast_1d(part) for part in parts], axis=0)
-        np.testing.assert_allclose(total, np.atleast_1d(found["score"]), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(total, np.atleast_1d(output["score"]), rtol=1e-9, atol=1e-12)
         answer, *scores = answers[row]
         np.testing.assert_allclose(total, scores, rtol=1e-9, atol=1e-12)
-        assert found["prediction"] == pytest.approx(answer)
-        assert len(found["scores"]) == len(scores)
+        assert output["prediction"] == pytest.approx(answer)
+        assert len(output["scores"]) == len(scores)
 
 
 def test_the_text_output_is_as_expected(run, model_file, test_file, tmp_path):
     (tmp_path / "rows").write_text("1 1:1 3:1\n-1 1:1 2:1\n")
-    ran = run("explain", model_file, tmp_path / "rows", "--row", 1, "--top", 2)
-    assert (ran.code, ran.err) == (0, "")
+    result = run("explain", model_file, tmp_path / "rows", "--row", 1, "--top", 2)
+    assert (result.code, result.err) == (0, "")
     for words in ("row 1", "1 and 2", "(intercept)", "(1 other)", "(score)", "prediction"):
-        assert words in ran.out
+        assert words in result.out
     (tmp_path / "names").write_text("first\nsecond\n")
-    ran = run("explain", model_file, tmp_path / "rows", "--row", 1, "--features", tmp_path / "names")
-    assert "first and second" in ran.out
-    found = run("explain", model_file, tmp_path / "rows", "--row", 1, "--json").json
-    assert [1, 2] in [part["features"] for part in found["contributions"]]
+    result = run("explain", model_file, tmp_path / "rows", "--row", 1, "--features", tmp_path / "names")
+    assert "first and second" in result.out
+    output = run("explain", model_file, tmp_path / "rows", "--row", 1, "--json").json
+    assert [1, 2] in [part["features"] for part in output["contributions"]]
 
 
 def test_rows_of_real_values_are_explained_by_monomials(run, golden, tmp_path):
     (tmp_path / "rows").write_text("1 20:0.5 36:2 43:1.5\n")
-    found = run("explain", golden / "libsvm-poly2.model", tmp_path / "rows", "--json").json
-    assert found["basis"] == "monomials"
-    assert any(len(set(part["features"])) < len(part["features"]) for part in found["contributions"])
+    output = run("explain", golden / "libsvm-poly2.model", tmp_path / "rows", "--json").json
+    assert output["basis"] == "monomials"
+    assert any(len(set(part["features"])) < len(part["features"]) for part in output["contributions"])
     assert " · " in run("explain", golden / "libsvm-poly2.model", tmp_path / "rows").out
 
 
 def test_models_of_pairs_explain_the_winner_against_the_runner_up(run, golden):
     command = ["explain", golden / "libsvm-poly3-multi.model", golden / "multi.test.svm", "--top", 2]
-    found = run(*command, "--json").json
-    assert found["scores"] == ["4 : 1", "4 : 7", "4 : 9", "1 : 7", "1 : 9", "7 : 9"]
-    assert found["prediction"] == found["for_class"] != found["against"]
-    assert len(found["shown"]["score"]) == 1
-    shown = [*found["shown"]["intercept"], *found["shown"]["rest"]]
-    shown += [number for part in found["contributions"] for number in part["shown"]]
-    assert sum(shown) == pytest.approx(found["shown"]["score"][0])
-    assert f"for {found['for_class']} against {found['against']}" in run(*command).out
+    output = run(*command, "--json").json
+    assert output["scores"] == ["4 : 1", "4 : 7", "4 : 9", "1 : 7", "1 : 9", "7 : 9"]
+    assert output["prediction"] == output["for_class"] != output["against"]
+    assert len(output["shown"]["score"]) == 1
+    shown = [*output["shown"]["intercept"], *output["shown"]["rest"]]
+    shown += [number for part in output["contributions"] for number in part["shown"]]
+    assert sum(shown) == pytest.approx(output["shown"]["score"][0])
+    assert f"for {output['for_class']} against {output['against']}" in run(*command).out
 
 
 def test_models_of_many_classes_explain_the_two_highest_scores(run, tmp_path):
@@ -73,10 +73,10 @@ def test_models_of_many_classes_explain_the_two_highest_scores(run, tmp_path):
     (tmp_path / "rows").write_text("\n".join(lines) + "\n")
     assert run("train", "poly", tmp_path / "rows", "-o", tmp_path / "m.uk", "--quiet").code == 0
     command = ["explain", tmp_path / "m.uk", tmp_path / "rows"]
-    found = run(*command, "--json").json
-    first, second = np.argsort(found["score"])[:-3:-1].tolist()
-    assert (found["prediction"], found["for_class"], found["against"]) == (first, first, second)
-    assert found["shown"]["score"] == [found["score"][first], found["score"][second]]
+    output = run(*command, "--json").json
+    first, second = np.argsort(output["score"])[:-3:-1].tolist()
+    assert (output["prediction"], output["for_class"], output["against"]) == (first, first, second)
+    assert output["shown"]["score"] == [output["score"][first], output["score"][second]]
     message = run(*command).out
     assert f"for {first}" in message and f"for {second}" in message
     of_three = run(*command, "--of", "3", "--json").json
@@ -110,9 +110,9 @@ def test_rows_with_no_or_unknown_features(run, golden, model_file, tmp_path):
     (tmp_path / "rows").write_text("1\n1 999:1\n")
     for model in (model_file, golden / "libsvm-poly2.model", golden / "liblinear-multi.model"):
         for row in (0, 1):
-            found = run("explain", model, tmp_path / "rows", "--row", row, "--json").json
-            assert found["contributions"] == []
-            assert found["score"] == pytest.approx(found["intercept"])
+            output = run("explain", model, tmp_path / "rows", "--row", row, "--json").json
+            assert output["contributions"] == []
+            assert output["score"] == pytest.approx(output["intercept"])
             assert run("explain", model, tmp_path / "rows", "--row", row).code == 0
 
 

@@ -206,11 +206,11 @@ def test_incompatible_options_of_predict_are_refused(run, files):
 def test_a_huge_index_needs_no_huge_memory(run, tmp_path):
     """2^40 columns are fine as long as few of them are used; no allocation depends on their number."""
     (tmp_path / "rows.svm").write_text(f"1 1:1\n-1 {2**40}:1\n" * 5)
-    ran = run(
+    result = run(
         "train", "poly", tmp_path / "rows.svm", "-o", tmp_path / "m.uk", "--gamma", "1", "--C", "10", "--json"
     )
-    assert ran.code == 0
-    assert (ran.json["features"], ran.json["training_accuracy"]) == (2**40, 1.0)
+    assert result.code == 0
+    assert (result.json["features"], result.json["training_accuracy"]) == (2**40, 1.0)
     assert run("predict", tmp_path / "m.uk", tmp_path / "rows.svm", "--json").json["accuracy"] == 1.0
     top = run("inspect", tmp_path / "m.uk", "--top", "10", "--json").json["top"]
     assert {tuple(entry["features"]) for entry in top} <= {(1,), (2**40,), (1, 2**40)}

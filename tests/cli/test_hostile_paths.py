@@ -82,7 +82,9 @@ OUTPUT_COMMANDS = [
     "train linear rows.svm -o new.uk --out-of-core --cache",
     "train linear rows.svm -o new.uk --checkpoint",
 ]
-ANSWER_COMMANDS = [one for one in OUTPUT_COMMANDS if one.startswith(("predict", "parse"))]
+ANSWER_COMMANDS = [
+    output_command for output_command in OUTPUT_COMMANDS if output_command.startswith(("predict", "parse"))
+]
 NO_FILES = ["folder", "dangling", "loop", "fifo", "missing/new", "rows.svm/x", "/proc/x"]
 
 

@@ -11,43 +11,43 @@ from unkernel import PolySVC, load, read_svmlight, write_svmlight
 
 
 def test_the_text_output_is_as_expected(run, model_file):
-    ran = run("inspect", model_file, "--top", "3")
-    assert (ran.code, ran.err) == (0, "")
+    result = run("inspect", model_file, "--top", "3")
+    assert (result.code, result.err) == (0, "")
     for words in ("sets of features", "2: -1, 1", "of 1 feature", "of 2 features", "hinge", "heaviest"):
-        assert words in ran.out
-    assert "1 and 2" in ran.out
+        assert words in result.out
+    assert "1 and 2" in result.out
 
 
 def test_the_planted_conjunction_is_listed_first(run, model_file):
-    found = run("inspect", model_file, "--top", "1", "--json").json
-    (heaviest,) = found["top"]
+    output = run("inspect", model_file, "--top", "1", "--json").json
+    (heaviest,) = output["top"]
     assert heaviest["features"] == [1, 2]
     assert heaviest["weights"][0] < 0
-    assert sum(found["conjunctions_by_order"]) == found["conjunctions"]
-    assert found["file_bytes"] == model_file.stat().st_size
-    assert found["origin"]["C"] == 10
+    assert sum(output["conjunctions_by_order"]) == output["conjunctions"]
+    assert output["file_bytes"] == model_file.stat().st_size
+    assert output["origin"]["C"] == 10
 
 
 def test_weights_of_a_row_add_up_to_its_score(run, model_file):
     """Includes the decoding of keys, which must be the same as in the engine."""
-    found = run("inspect", model_file, "--top", "1000", "--json").json
+    output = run("inspect", model_file, "--top", "1000", "--json").json
     rows = (np.random.default_rng(5).random((20, 12)) < 0.5).astype(float)
     scores = load(model_file).decision_function(rows)
     for row, score in zip(rows, scores, strict=True):
         active = set(np.flatnonzero(row) + 1)
-        added = sum(entry["weights"][0] for entry in found["top"] if active.issuperset(entry["features"]))
-        np.testing.assert_allclose(found["intercept"][0] + added, score, rtol=1e-12, atol=1e-12)
+        added = sum(entry["weights"][0] for entry in output["top"] if active.issuperset(entry["features"]))
+        np.testing.assert_allclose(output["intercept"][0] + added, score, rtol=1e-12, atol=1e-12)
 
 
 def test_monomials_of_several_classes_are_listed(run, tmp_path):
     X = np.random.default_rng(0).random((60, 4))
     clf = PolySVC(degree=3, random_state=0).fit(X, np.arange(60) % 3)
     clf.save(tmp_path / "m.uk")
-    found = run("inspect", tmp_path / "m.uk", "--top", "100", "--json").json
-    assert found["basis"] == "monomials"
-    assert found["conjunctions_by_order"] == [4, 10, 20]
-    scores = np.array(found["intercept"]) + sum(
-        np.prod(X[:1, np.array(entry["features"])]) * np.array(entry["weights"]) for entry in found["top"]
+    output = run("inspect", tmp_path / "m.uk", "--top", "100", "--json").json
+    assert output["basis"] == "monomials"
+    assert output["conjunctions_by_order"] == [4, 10, 20]
+    scores = np.array(output["intercept"]) + sum(
+        np.prod(X[:1, np.array(entry["features"])]) * np.array(entry["weights"]) for entry in output["top"]
     )
     np.testing.assert_allclose(scores, clf.decision_function(X[:1])[0], rtol=1e-10)
     assert "not " in run("inspect", tmp_path / "m.uk", "--top", "100").out
@@ -63,8 +63,8 @@ def test_ids_are_counted_from_0_unless_the_file_counts_from_1(run, tmp_path):
         assert run("train", "poly", tmp_path / name, *options).code == 0
 
     def ids(model: str, *command: object) -> set[int]:
-        found = run(*command, "--top", "9", "--json").json
-        parts = found["top"] if model == "inspect" else found["contributions"]
+        output = run(*command, "--top", "9", "--json").json
+        parts = output["top"] if model == "inspect" else output["contributions"]
         return {feature for part in parts for feature in part["features"]}
 
     for name, expected in (("python", {0, 1, 2}), ("zero", {0, 1, 2}), ("one", {1, 2, 3})):
@@ -78,8 +78,8 @@ def test_models_without_conjunctions_are_described(run, model_file, tmp_path):
     model = load(model_file).model
     empty = dataclasses.replace(model, keys=model.keys[:0], weights=model.weights[:0], origin={})
     empty.save(tmp_path / "empty.uk")
-    found = run("inspect", tmp_path / "empty.uk", "--top", "5", "--json").json
-    assert (found["conjunctions"], found["top"]) == (0, [])
+    output = run("inspect", tmp_path / "empty.uk", "--top", "5", "--json").json
+    assert (output["conjunctions"], output["top"]) == (0, [])
     assert run("inspect", tmp_path / "empty.uk", "--top", "5").code == 0
 
 
@@ -104,25 +104,25 @@ def test_infinities_and_nan_become_null_in_json(run, model_file, tmp_path):
     ],
 )
 def test_models_of_other_programs(run, golden, name, words):
-    ran = run("inspect", golden / f"{name}.model")
-    assert (ran.code, ran.err) == (0, "")
+    result = run("inspect", golden / f"{name}.model")
+    assert (result.code, result.err) == (0, "")
     for word in words:
-        assert word in ran.out
-    found = run("inspect", golden / f"{name}.model", "--json").json
-    assert found["format"] == name.partition("-")[0]
-    assert found["kind"] == ("linear" if found["format"] == "liblinear" else "kernel")
-    assert found["probability"] is ("prob" in name)
+        assert word in result.out
+    output = run("inspect", golden / f"{name}.model", "--json").json
+    assert output["format"] == name.partition("-")[0]
+    assert output["kind"] == ("linear" if output["format"] == "liblinear" else "kernel")
+    assert output["probability"] is ("prob" in name)
 
 
 def test_compiled_models_are_described(run, compiled_file):
-    ran = run("inspect", compiled_file)
+    result = run("inspect", compiled_file)
     for words in ("expanded, exact", "in the dense table", "candidates", "µs/row", "←", "146"):
-        assert words in ran.out
-    found = run("inspect", compiled_file, "--json").json
-    assert (found["engine"], found["exact"], found["support_vectors"]) == ("expanded", True, 146)
-    assert found["zones"]["used"] == found["used_features"] == 52
-    assert [candidate["chosen"] for candidate in found["candidates"]] == [True]
-    assert len(found["conjunctions_by_order"]) == 3
+        assert words in result.out
+    output = run("inspect", compiled_file, "--json").json
+    assert (output["engine"], output["exact"], output["support_vectors"]) == ("expanded", True, 146)
+    assert output["zones"]["used"] == output["used_features"] == 52
+    assert [candidate["chosen"] for candidate in output["candidates"]] == [True]
+    assert len(output["conjunctions_by_order"]) == 3
 
 
 def test_approximate_models_are_marked(run, golden, tmp_path):
@@ -136,21 +136,21 @@ def test_approximate_models_are_marked(run, golden, tmp_path):
 def test_rare_features_missing_from_the_list_are_mentioned(run, golden, tmp_path):
     options = ["--engine", "split", "--rare", "20", "-q"]
     assert run("compile", golden / "tinysvm-poly3.model", "-o", tmp_path / "m.uk", *options).code == 0
-    found = run("inspect", tmp_path / "m.uk", "--top", "1", "--json").json
-    assert found["zones"]["rare"] > 0
-    assert "rare" in found["top_note"]
+    output = run("inspect", tmp_path / "m.uk", "--top", "1", "--json").json
+    assert output["zones"]["rare"] > 0
+    assert "rare" in output["top_note"]
 
 
 @pytest.mark.parametrize("name", ["libsvm-poly2", "svmlight-linear", "liblinear-binary"])
 def test_conjunctions_of_uncompiled_models_are_listed(run, golden, name):
     """The listed weights, summed up over a row, are its score."""
     path, rows = golden / f"{name}.model", golden / "binary.test.svm"
-    found = run("inspect", path, "--top", "100000", "--json").json
+    output = run("inspect", path, "--top", "100000", "--json").json
     X, _ = read_svmlight(rows)
     scores = run("predict", path, rows, "-o", "-", "--scores", "-q").out.splitlines()
     active = [set(X[row].indices + 1) for row in range(2)]
     added = [
-        sum(entry["weights"][0] for entry in found["top"] if columns.issuperset(entry["features"]))
+        sum(entry["weights"][0] for entry in output["top"] if columns.issuperset(entry["features"]))
         for columns in active
     ]
     # The constant of a kernel model contains a part of every support vector, so it is cancelled by a
@@ -181,9 +181,9 @@ def test_weights_of_pairs_of_classes_name_the_class_that_they_support(run, compi
 
 def test_positive_scores_of_libsvm_mean_its_first_class(run, golden):
     """LIBSVM's positive scores mean the first label of its file, which is 1 here."""
-    found = run("inspect", golden / "libsvm-poly2.model", "--top", "30", "--json").json
+    output = run("inspect", golden / "libsvm-poly2.model", "--top", "30", "--json").json
     lines = run("inspect", golden / "libsvm-poly2.model", "--top", "30").out.splitlines()[-30:]
-    for entry, line in zip(found["top"], lines, strict=True):
+    for entry, line in zip(output["top"], lines, strict=True):
         assert line.split()[-1] == ("1" if entry["weights"][0] > 0 else "-1")
 
 
@@ -191,16 +191,16 @@ def test_positive_scores_of_libsvm_mean_its_first_class(run, golden):
 def test_names_of_features(run, model_file, tmp_path, form):
     lines = [form.format(number=i, name=f"feature {chr(96 + i)}") for i in range(1, 13)]
     (tmp_path / "names").write_bytes("".join(lines).encode())
-    ran = run("inspect", model_file, "--top", "1", "--features", tmp_path / "names")
-    assert "feature a and feature b" in ran.out
-    found = run("inspect", model_file, "--top", "1", "--features", tmp_path / "names", "--json").json
-    assert found["top"][0]["names"] == ["feature a", "feature b"]
+    result = run("inspect", model_file, "--top", "1", "--features", tmp_path / "names")
+    assert "feature a and feature b" in result.out
+    output = run("inspect", model_file, "--top", "1", "--features", tmp_path / "names", "--json").json
+    assert output["top"][0]["names"] == ["feature a", "feature b"]
 
 
 def test_unnamed_features_are_shown_by_number(run, model_file, tmp_path):
     (tmp_path / "names").write_text("2\tsecond\n")
-    ran = run("inspect", model_file, "--top", "1", "--features", tmp_path / "names")
-    assert "1 and second" in ran.out
+    result = run("inspect", model_file, "--top", "1", "--features", tmp_path / "names")
+    assert "1 and second" in result.out
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,14 @@ def noisy() -> tuple[np.ndarray, np.ndarray]:
 def test_two_classes(noisy):
     scores, labels = noisy
     decision = Decision("binary", np.array([-1, 1]))
-    found = compare_classes(decision, scores[:, np.newaxis], labels.astype(float))
+    measures = compare_classes(decision, scores[:, np.newaxis], labels.astype(float))
     answers = np.where(scores > 0, 1, -1)
-    assert found["accuracy"] == np.mean(answers == labels)
-    assert found["correct"] == np.sum(answers == labels)
-    assert found["positive_class"] == 1
+    assert measures["accuracy"] == np.mean(answers == labels)
+    assert measures["correct"] == np.sum(answers == labels)
+    assert measures["positive_class"] == 1
     for name, measure in (("precision", precision_score), ("recall", recall_score), ("f1", f1_score)):
-        assert found[name] == pytest.approx(measure(labels, answers))
-    assert found["roc_area"] == pytest.approx(roc_auc_score(labels, scores))
+        assert measures[name] == pytest.approx(measure(labels, answers))
+    assert measures["roc_area"] == pytest.approx(roc_auc_score(labels, scores))
 
 
 @pytest.mark.parametrize(
@@ -47,18 +47,18 @@ def test_the_positive_class_is_the_larger_one_in_every_scheme(noisy, scheme, cla
     scores, labels = noisy
     scores = np.where(scores == 0, 0.05, scores)
     decision = Decision(scheme, np.array(classes))
-    found = compare_classes(decision, columns(scores), labels.astype(float))
+    measures = compare_classes(decision, columns(scores), labels.astype(float))
     answers = np.where(scores > 0, 1, -1)
-    assert found["positive_class"] == 1
-    assert found["accuracy"] == np.mean(answers == labels)
-    assert found["f1"] == pytest.approx(f1_score(labels, answers))
-    assert found["roc_area"] == pytest.approx(roc_auc_score(labels, scores))
+    assert measures["positive_class"] == 1
+    assert measures["accuracy"] == np.mean(answers == labels)
+    assert measures["f1"] == pytest.approx(f1_score(labels, answers))
+    assert measures["roc_area"] == pytest.approx(roc_auc_score(labels, scores))
 
 
 def test_models_of_more_than_two_classes_have_no_positive_class():
     decision = Decision("one_vs_rest", np.array([0, 1, 2]))
-    found = compare_classes(decision, np.eye(3), np.array([0.0, 1.0, 0.0]))
-    assert (found["accuracy"], found["f1"], found["roc_area"]) == (2 / 3, None, None)
+    measures = compare_classes(decision, np.eye(3), np.array([0.0, 1.0, 0.0]))
+    assert (measures["accuracy"], measures["f1"], measures["roc_area"]) == (2 / 3, None, None)
 
 
 def test_files_of_one_class_have_no_roc_area(noisy):
@@ -87,14 +87,14 @@ def test_ndcg():
     scores = generator.normal(size=120).round(1)  # some are equal
     groups = generator.permutation(np.repeat(np.arange(12), 10))
     labels[groups == 3] = 0.0  # a query without relevant rows
-    found = ndcg(scores, labels, groups, 5)
+    measure = ndcg(scores, labels, groups, 5)
     values = [
         ndcg_score([2 ** labels[groups == query] - 1], [scores[groups == query]], k=5)
         for query in range(12)
         if query != 3
     ]
-    assert found["value"] == pytest.approx(np.mean(values))
-    assert (found["k"], found["queries"], found["queries_without_relevant"]) == (5, 11, 1)
+    assert measure["value"] == pytest.approx(np.mean(values))
+    assert (measure["k"], measure["queries"], measure["queries_without_relevant"]) == (5, 11, 1)
     whole = ndcg(scores, labels, None, 200)
     assert whole["value"] == pytest.approx(ndcg_score([2**labels - 1], [scores]))
     assert ndcg(scores, labels - 1, groups, 5) is None
@@ -127,9 +127,9 @@ def test_rankings(run, rank_files, tmp_path):
     model = tmp_path / "m.uk"
     trained = run("train", "rank", data, "-o", model, "--test", test, "--ndcg-at", "3", "--json").json
     for command in ("predict", "evaluate"):
-        found = run(command, model, test, "--ndcg-at", "3", "--json").json
-        assert found["ndcg"] == trained["test"]["ndcg"]
-    assert found["ndcg"]["k"] == 3
+        output = run(command, model, test, "--ndcg-at", "3", "--json").json
+        assert output["ndcg"] == trained["test"]["ndcg"]
+    assert output["ndcg"]["k"] == 3
     assert "NDCG@10" in run("evaluate", model, test).out
 
 
@@ -148,9 +148,9 @@ def test_evaluate_needs_labels(run, model_file, people_model, people_file, tmp_p
 
 def test_a_table_without_records(run, people_model, tmp_path):
     (tmp_path / "none.csv").write_text("age,job,member,rich\n")
-    ran = run("predict", people_model, tmp_path / "none.csv")
-    assert (ran.code, ran.out) == (0, "prediction\n")
-    assert "nan" not in ran.err and "not known: there is no record" in ran.err
+    result = run("predict", people_model, tmp_path / "none.csv")
+    assert (result.code, result.out) == (0, "prediction\n")
+    assert "nan" not in result.err and "not known: there is no record" in result.err
     assert (
         run("predict", people_model, tmp_path / "none.csv", "--json").json["rows_per_second"]["scoring"] == 0
     )

@@ -364,15 +364,15 @@ def test_an_output_that_is_the_file_of_stdin_is_refused(run, files, tmp_path):
     path = tmp_path / "rows.svm"
     path.write_text(ROWS)
     with path.open("rb") as file:
-        kept = os.dup(0)
+        original_fd = os.dup(0)
         os.dup2(file.fileno(), 0)
     try:
         for command in (["predict", "poly.uk", "-"], ["train", "poly", "-"], ["parse", "parser.uk"]):
             message = f"{path}: is also an input; give the output another name"
             assert run(*command, "-o", path, "--force").error() == message
     finally:
-        os.dup2(kept, 0)
-        os.close(kept)
+        os.dup2(original_fd, 0)
+        os.close(original_fd)
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,10 @@ def trained(request, run, tmp_path):
 
 def test_the_heaviest_conjunctions_are_listed(run, trained):
     task, path, _ = trained
-    found = run("inspect", path, "--top", "4", "--json").json["top"]
-    assert set(found) == KINDS[task]
+    output = run("inspect", path, "--top", "4", "--json").json["top"]
+    assert set(output) == KINDS[task]
     parser = unkernel.load(path)
-    for kind, entries in found.items():
+    for kind, entries in output.items():
         assert len(entries) == 4
         sizes = [abs(entry["weight"]) for entry in entries]
         assert sizes == sorted(sizes, reverse=True) and sizes[-1] > 0
@@ -40,7 +40,7 @@ def test_the_heaviest_conjunctions_are_listed(run, trained):
             assert entry["part"].split(".")[0] == kind
             assert entry["class"] in parser.class_names(entry["part"])
             assert all(re.match(NAMES[task], name) for name in entry["features"])
-    listed = [entry for entries in found.values() for entry in entries]
+    listed = [entry for entries in output.values() for entry in entries]
     for entry, one in zip(listed, parser.heaviest(4), strict=True):
         assert entry == {
             "features": list(one.features),
@@ -73,7 +73,7 @@ def test_a_sentence_is_explained(run, trained):
     parser = unkernel.load(path)
     corpus = parser.parse(train)[2:3]
     expected = parser.explain(corpus, top=2)
-    assert [one["chosen"] for one in message.json["decisions"]] == [one.chosen for one in expected]
+    assert [decision["chosen"] for decision in message.json["decisions"]] == [one.chosen for one in expected]
     for one, decision in zip(message.json["decisions"], expected, strict=True):
         assert one["scores"] == decision.scores
         assert len(one["evidence"]) <= 2

@@ -52,9 +52,9 @@ def test_each_file_gets_the_output_of_a_command_of_its_own(
     run, models, texts, tmp_path, *, task, options, suffix
 ) -> None:
     ending = "conllu" if task == "trees" else "chunks"
-    ran = run("parse", models[task], texts / f"*.{ending}", "-o", tmp_path / "out", *options)
-    assert ran.code == 0
-    assert "3 files: 18 sentences" in ran.err
+    result = run("parse", models[task], texts / f"*.{ending}", "-o", tmp_path / "out", *options)
+    assert result.code == 0
+    assert "3 files: 18 sentences" in result.err
     (tmp_path / "alone").mkdir()
     for path in texts.glob(f"*.{ending}"):
         place = tmp_path / "alone" / (path.stem + suffix)
@@ -87,10 +87,10 @@ def test_a_failed_run_resumes_at_the_first_unfinished_file(run, models, texts, t
 def test_skipped_sentences_are_reported_for_each_file(run, models, texts, tmp_path) -> None:
     text = (texts / "1.conllu").read_text()
     (texts / "1.conllu").write_text("1\tbad\n\n" * 30 + text)
-    ran = run("parse", models["trees"], texts / "*.conllu", "-o", tmp_path / "out", "--on-error", "skip")
-    assert ran.code == 0
-    assert ran.err.count("1.conllu:") == 21  # lines with their total number
-    assert "1.conllu: 30 sentences passed through" in " ".join(ran.err.split())
+    result = run("parse", models["trees"], texts / "*.conllu", "-o", tmp_path / "out", "--on-error", "skip")
+    assert result.code == 0
+    assert result.err.count("1.conllu:") == 21  # lines with their total number
+    assert "1.conllu: 30 sentences passed through" in " ".join(result.err.split())
 
 
 def test_unusable_inputs_and_options_are_refused(run, models, texts, tmp_path) -> None:

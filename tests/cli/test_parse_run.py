@@ -56,19 +56,19 @@ def answered(model: Path, file: Path) -> str:
 def test_columns(run, models, tmp_path, task, jobs):
     path = tmp_path / "in"
     path.write_text(MAKERS[task](30, 3))
-    ran = run("parse", models[task], path, "--jobs", jobs)
-    assert (ran.code, ran.out) == (0, answered(models[task], path))
-    assert "30 sentences" in ran.err
-    ran = run("parse", models[task], path, "-o", tmp_path / "out", "-q")
-    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    result = run("parse", models[task], path, "--jobs", jobs)
+    assert (result.code, result.out) == (0, answered(models[task], path))
+    assert "30 sentences" in result.err
+    result = run("parse", models[task], path, "-o", tmp_path / "out", "-q")
+    assert (result.code, result.out, result.err) == (0, "", "")
     assert (tmp_path / "out").read_text() == answered(models[task], path)
 
 
 def test_chunks_without_a_tag_column_get_one(run, models, tmp_path):
     (tmp_path / "in").write_text(chunks(5, 3, tags=False))
     (tmp_path / "tagged").write_text(chunks(5, 3))
-    found = run("parse", models["chunks"], tmp_path / "in", "-q").out
-    assert found == run("parse", models["chunks"], tmp_path / "tagged", "-q").out
+    text = run("parse", models["chunks"], tmp_path / "in", "-q").out
+    assert text == run("parse", models["chunks"], tmp_path / "tagged", "-q").out
 
 
 def test_chunkers_without_parts_of_speech_need_only_words(run, tmp_path):
@@ -79,9 +79,9 @@ def test_chunkers_without_parts_of_speech_need_only_words(run, tmp_path):
     (tmp_path / "two").write_text(two)
     (tmp_path / "one").write_text(one)
     assert run("train", "chunker", tmp_path / "two", "-o", tmp_path / "m.uk", "--beam", "2", "-q").code == 0
-    found = run("parse", tmp_path / "m.uk", tmp_path / "one", "-q").out
-    assert [line.split()[:1] for line in found.splitlines()] == [fields[:1] for fields in lines]
-    assert found == run("parse", tmp_path / "m.uk", tmp_path / "two", "-q").out
+    text = run("parse", tmp_path / "m.uk", tmp_path / "one", "-q").out
+    assert [line.split()[:1] for line in text.splitlines()] == [fields[:1] for fields in lines]
+    assert text == run("parse", tmp_path / "m.uk", tmp_path / "two", "-q").out
     assert run("evaluate", tmp_path / "m.uk", tmp_path / "two", "--json").json["f1"] > 90
     assert unkernel.load(tmp_path / "m.uk").beam == 2
 
@@ -105,10 +105,10 @@ def mixed(bank, tmp_path) -> tuple[Path, str]:
 
 def test_parsing_stops_at_a_bad_sentence(run, model, bank, mixed, tmp_path):
     path, good = mixed
-    ran = run("parse", model, path)
-    assert ran.code == 2
-    assert ran.out == answered(model, bank)
-    (line,) = ran.err.splitlines()
+    result = run("parse", model, path)
+    assert result.code == 2
+    assert result.out == answered(model, bank)
+    (line,) = result.err.splitlines()
     assert line.startswith(f"unkernel: error: {path}:{good.count(chr(10)) + 1}:")
     before = set(tmp_path.iterdir())
     assert run("parse", model, path, "-o", tmp_path / "out").code == 2
@@ -117,10 +117,10 @@ def test_parsing_stops_at_a_bad_sentence(run, model, bank, mixed, tmp_path):
 
 def test_bad_sentences_can_be_skipped(run, model, bank, mixed):
     path, _ = mixed
-    ran = run("parse", model, path, "--on-error", "skip", "-q")
-    assert ran.code == 0
-    assert ran.out == answered(model, bank) + BAD + answered(model, bank)
-    named, counted = ran.err.splitlines()
+    result = run("parse", model, path, "--on-error", "skip", "-q")
+    assert result.code == 0
+    assert result.out == answered(model, bank) + BAD + answered(model, bank)
+    named, counted = result.err.splitlines()
     assert f"{path}:" in named
     assert "1 sentence passed through" in counted
 
@@ -146,8 +146,8 @@ def test_arcs_are_drawn_as_a_page(run, models, tmp_path, task):
     path = tmp_path / "in"
     path.write_text(MAKERS[task](3, 0))
     command = ("parse", models[task], path, "-q", "--svg")
-    ran = run(*command, tmp_path / "pictures")
-    assert (ran.code, ran.out) == (0, "")
+    result = run(*command, tmp_path / "pictures")
+    assert (result.code, result.out) == (0, "")
     pictures = sorted((tmp_path / "pictures").iterdir())
     assert [picture.name for picture in pictures] == [f"{number:06}.svg" for number in (1, 2, 3)]
     assert all(picture.read_text().startswith("<svg ") for picture in pictures)
@@ -215,8 +215,8 @@ def test_warnings_of_the_library_are_shown_as_single_lines(run, model, bank, mon
 
     monkeypatch.setattr("unkernel.cli.commands.parse.parse_stream", warned)
     warnings.simplefilter("default")
-    ran = run("parse", model, bank)
-    assert ran.err.splitlines() == [
+    result = run("parse", model, bank)
+    assert result.err.splitlines() == [
         "unkernel: warning: the tags are not those of training",
         "unkernel: error: stop here",
     ]
@@ -239,8 +239,8 @@ def test_stdin_to_stdout(run, stdin, model, bank):
     expected = answered(model, bank)
     for arguments in (["-", "-o", "-"], []):
         stdin(bank.read_bytes())
-        ran = run("parse", model, *arguments, "-q")
-        assert (ran.code, ran.out, ran.err) == (0, expected, "")
+        result = run("parse", model, *arguments, "-q")
+        assert (result.code, result.out, result.err) == (0, expected, "")
 
 
 def test_training_and_evaluation_read_stdin(run, stdin, bank, tmp_path):

@@ -38,30 +38,30 @@ def bank(tmp_path):
 
 def test_training_measures(run, files, tmp_path):
     task, train, dev = files
-    ran = run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", "--dev", dev)
-    assert ran.code == 0, ran.err
-    assert ran.err == ""
-    assert "60 sentences" in ran.out
-    assert re.search(r"model of \w+ +\d+ part", ran.out)
-    assert re.search(r"file +[\d.]+ kB", ran.out)
-    assert {"trees": "nsubj", "chunks": "NP", "bunsetsu": "without a mistake"}[task] in ran.out
+    result = run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", "--dev", dev)
+    assert result.code == 0, result.err
+    assert result.err == ""
+    assert "60 sentences" in result.out
+    assert re.search(r"model of \w+ +\d+ part", result.out)
+    assert re.search(r"file +[\d.]+ kB", result.out)
+    assert {"trees": "nsubj", "chunks": "NP", "bunsetsu": "without a mistake"}[task] in result.out
 
 
 def test_training_in_json(run, files, tmp_path):
     task, train, dev = files
     path = tmp_path / "m.uk"
-    ran = run("train", KIND_OF[task], train, "-o", path, "--dev", dev, "--json")
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.json["task"] == task
-    assert ran.json["kind"] == KINDS[task]
-    assert ran.json["sentences"] == 60
-    assert ran.json["model_bytes"] == path.stat().st_size
-    assert sum(part["conjunctions"] or part["support_vectors"] for part in ran.json["parts"]) > 0
+    outcome = run("train", KIND_OF[task], train, "-o", path, "--dev", dev, "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.json["task"] == task
+    assert outcome.json["kind"] == KINDS[task]
+    assert outcome.json["sentences"] == 60
+    assert outcome.json["model_bytes"] == path.stat().st_size
+    assert sum(part["conjunctions"] or part["support_vectors"] for part in outcome.json["parts"]) > 0
     parser = unkernel.load(path)
     result = parser.evaluate(dev)
     measure = {"trees": "las", "chunks": "f1", "bunsetsu": "dependency_accuracy"}[task]
-    assert ran.json["dev"][measure] == getattr(result, measure) > 50
-    assert ran.json["features"] == parser.n_features_
+    assert outcome.json["dev"][measure] == getattr(result, measure) > 50
+    assert outcome.json["features"] == parser.n_features_
     evaluated = run("evaluate", path, dev, "--json").json
     assert evaluated[measure] == getattr(result, measure)
 
@@ -148,8 +148,8 @@ OPTIONS = {
 def test_options_of_each_kind_reach_the_parser(run, files, tmp_path, number):
     task, train, dev = files
     for options, chosen in list(OPTIONS[task].items())[number : number + 1]:
-        ran = run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", *options.split(), "-q")
-        assert ran.code == 0, ran.err
+        result = run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", *options.split(), "-q")
+        assert result.code == 0, result.err
         parser = unkernel.load(tmp_path / "m.uk")
         assert parser.parameters.items() >= chosen.items()
         usual = "int16" if "online" in options else "expanded"  # online learners have weights of 16 bits
@@ -207,9 +207,9 @@ def test_defaults_are_those_of_the_parser_classes(run, bank, tmp_path):
 
 @pytest.mark.parametrize("learner", ["svm", "logistic"])
 def test_progress_of_the_solvers_is_shown(run, bank, tmp_path, learner):
-    ran = run("train", "parser", bank, "-o", tmp_path / "m.uk", "--learner", learner, "--verbose")
-    assert ran.code == 0, ran.err
-    assert "part 1 of 1" in ran.err
+    result = run("train", "parser", bank, "-o", tmp_path / "m.uk", "--learner", learner, "--verbose")
+    assert result.code == 0, result.err
+    assert "part 1 of 1" in result.err
 
 
 def test_templates_of_bunsetsu_parsers_are_read_from_a_file(run, tmp_path):
@@ -245,9 +245,9 @@ def test_several_roots_are_accepted_in_conllx_only(run, tmp_path):
 def test_compressed_files(run, tmp_path):
     with gzip.open(tmp_path / "train.gz", "wt") as file:
         file.write(chunks(40, 0))
-    ran = run("train", "chunker", tmp_path / "train.gz", "-o", tmp_path / "m.uk", "--json")
-    assert ran.code == 0
-    assert ran.json["task"] == "chunks"
+    result = run("train", "chunker", tmp_path / "train.gz", "-o", tmp_path / "m.uk", "--json")
+    assert result.code == 0
+    assert result.json["task"] == "chunks"
 
 
 @pytest.mark.parametrize(
@@ -295,8 +295,8 @@ def test_compressed_files(run, tmp_path):
 )
 def test_bad_options_are_refused(run, bank, options, reason):
     kind, *given = options.split()
-    ran = run("train", kind, bank, "-o", bank.with_name("m.uk"), *given, "-q")
-    assert re.search(reason, ran.error())
+    result = run("train", kind, bank, "-o", bank.with_name("m.uk"), *given, "-q")
+    assert re.search(reason, result.error())
     assert [path.name for path in bank.parent.iterdir()] == ["train.conllu"]
 
 
@@ -352,8 +352,8 @@ def test_training_files_of_another_kind_of_parser_are_named(run, files, tmp_path
 )
 def test_bad_treebanks_are_recognised_by_the_name_of_the_file(run, tmp_path, text, reason):
     (tmp_path / "train.conllu").write_text(text)
-    ran = run("train", "parser", tmp_path / "train.conllu", "-o", tmp_path / "m.uk", "--epochs", "3", "-q")
-    assert reason in ran.error()
+    result = run("train", "parser", tmp_path / "train.conllu", "-o", tmp_path / "m.uk", "--epochs", "3", "-q")
+    assert reason in result.error()
 
 
 def test_outputs_that_cannot_be_written(run, bank, tmp_path):
@@ -385,11 +385,11 @@ def parser_file(run, files, tmp_path):
 
 def test_inspect(run, parser_file):
     task, path = parser_file
-    ran = run("inspect", path)
-    assert ran.code == 0
-    assert registry.list_kinds()[KINDS[task]].description in ran.out
+    result = run("inspect", path)
+    assert result.code == 0
+    assert registry.list_kinds()[KINDS[task]].description in result.out
     for words in ("templates", "parts", "conjunctions", "in the file"):
-        assert words in ran.out
+        assert words in result.out
     described = run("inspect", path, "--json").json
     assert described["kind"] == KINDS[task]
     assert described["file_bytes"] == path.stat().st_size
@@ -459,7 +459,7 @@ def test_help(run):
         ("parse",),
         ("evaluate",),
     ):
-        ran = run(*command, "--help")
-        assert ran.code == 0
-        assert f"$ unkernel {' '.join(command)}" in ran.out
+        result = run(*command, "--help")
+        assert result.code == 0
+        assert f"$ unkernel {' '.join(command)}" in result.out
     assert "--help)" in run("parse").error()

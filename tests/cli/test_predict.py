@@ -15,12 +15,12 @@ def test_predictions_are_those_of_polysvc(run, train_file, test_file, model_file
     X, y = read_svmlight(train_file)
     test = read_svmlight(test_file, n_features=X.shape[1])
     expected = PolySVC(C=10, random_state=0).fit(X, y.astype(int))
-    ran = run("predict", model_file, test_file, "--output", tmp_path / "p.txt", "--json")
-    assert ran.code == 0
+    result = run("predict", model_file, test_file, "--output", tmp_path / "p.txt", "--json")
+    assert result.code == 0
     lines = (tmp_path / "p.txt").read_text().splitlines()
     assert lines == [str(label) for label in expected.predict(test.X)]
-    assert ran.json["accuracy"] == expected.score(test.X, test.y)
-    assert ran.json["correct"] == sum(expected.predict(test.X) == test.y)
+    assert result.json["accuracy"] == expected.score(test.X, test.y)
+    assert result.json["correct"] == sum(expected.predict(test.X) == test.y)
 
 
 def test_scores_read_back_to_the_last_bit(run, test_file, model_file, tmp_path):
@@ -49,10 +49,10 @@ def test_more_rows_than_are_written_at_once(run, model_file, tmp_path, monkeypat
 
 
 def test_stdout_has_the_labels_and_stderr_the_rest(run, test_file, model_file):
-    ran = run("predict", model_file, test_file, "--output", "-")
-    assert set(ran.out.splitlines()) == {"1", "-1"}
-    assert len(ran.out.splitlines()) == 200
-    assert "accuracy" in ran.err
+    result = run("predict", model_file, test_file, "--output", "-")
+    assert set(result.out.splitlines()) == {"1", "-1"}
+    assert len(result.out.splitlines()) == 200
+    assert "accuracy" in result.err
     assert run("predict", model_file, test_file, "--output", "-", "--quiet").err == ""
 
 
@@ -60,8 +60,8 @@ def test_labels_cannot_break_lines_or_move_the_cursor(run, tmp_path):
     rows = np.eye(3)
     PolySVC().fit(rows, ["two\nlines", "\x1b[31mred", "plain \u00e9\u3000"]).save(tmp_path / "m.uk")
     write_svmlight(tmp_path / "rows", rows, np.zeros(3))
-    ran = run("predict", tmp_path / "m.uk", tmp_path / "rows", "-o", tmp_path / "p.txt")
-    assert ran.code == 0
+    result = run("predict", tmp_path / "m.uk", tmp_path / "rows", "-o", tmp_path / "p.txt")
+    assert result.code == 0
     written = (tmp_path / "p.txt").read_text(encoding="utf-8").split("\n")
     assert written == ["two\\nlines", "\\x1b[31mred", "plain \u00e9\u3000", ""]
 
@@ -72,54 +72,54 @@ def test_a_name_that_ends_in_xz_is_compressed(run, test_file, model_file, tmp_pa
 
 
 def test_the_text_output_is_as_expected(run, test_file, model_file, tmp_path):
-    ran = run("predict", model_file, test_file, "-o", tmp_path / "p.txt")
-    assert ran.err == ""
-    assert re.search(r"accuracy +100.00 % \(200 of 200 rows\)", ran.out)
-    assert ran.out.count("rows/s") == 2
+    result = run("predict", model_file, test_file, "-o", tmp_path / "p.txt")
+    assert result.err == ""
+    assert re.search(r"accuracy +100.00 % \(200 of 200 rows\)", result.out)
+    assert result.out.count("rows/s") == 2
 
 
 def test_without_an_output_the_labels_go_to_stdout(run, test_file, model_file, tmp_path):
     run("predict", model_file, test_file, "-o", tmp_path / "p.txt", "--scores")
-    ran = run("predict", model_file, test_file, "--scores")
-    assert ran.out == (tmp_path / "p.txt").read_text()
-    assert ran.err.count("rows/s") == 2
+    result = run("predict", model_file, test_file, "--scores")
+    assert result.out == (tmp_path / "p.txt").read_text()
+    assert result.err.count("rows/s") == 2
     quiet = run("predict", model_file, test_file, "--scores", "-q")
-    assert (quiet.code, quiet.out, quiet.err) == (0, ran.out, "")
+    assert (quiet.code, quiet.out, quiet.err) == (0, result.out, "")
     assert "name a file with --output" in run("predict", model_file, test_file, "--scores", "--json").error()
 
 
 def test_features_that_the_model_does_not_know_are_ignored_and_counted(run, model_file, tmp_path):
     (tmp_path / "rows").write_text(f"1 1:1 13:5\n-1 3:1\n1 1:1 99:1 {2**40}:1\n")
-    ran = run("predict", model_file, tmp_path / "rows", "--json")
-    assert ran.code == 0
-    assert ran.json["accuracy"] == 1.0
-    (line,) = ran.err.splitlines()
+    result = run("predict", model_file, tmp_path / "rows", "--json")
+    assert result.code == 0
+    assert result.json["accuracy"] == 1.0
+    (line,) = result.err.splitlines()
     assert "warning" in line
     assert "ignored 3 values in 2 rows of features that the model does not know; it has 12" in line
 
 
 def test_fewer_features_are_fine(run, model_file, tmp_path):
     (tmp_path / "rows").write_text("1 1:1\n-1\n")
-    ran = run("predict", model_file, tmp_path / "rows", "--json")
-    assert (ran.err, ran.json["accuracy"]) == ("", 1.0)
+    result = run("predict", model_file, tmp_path / "rows", "--json")
+    assert (result.err, result.json["accuracy"]) == ("", 1.0)
 
 
 @pytest.mark.parametrize(("label", "shown"), [("0", "0"), ("0.25", "0.25"), ("7", "7")])
 def test_no_accuracy_without_labels_and_why(run, model_file, tmp_path, label, shown):
     (tmp_path / "rows").write_text(f"{label} 1:1\n1 3:1\n")
     note = f"not known: 1 row of 2 have labels that the model does not know ({shown})"
-    found = run("predict", model_file, tmp_path / "rows", "--json").json
-    assert found["accuracy"] is None
-    assert found["accuracy_note"].startswith(note)
+    output = run("predict", model_file, tmp_path / "rows", "--json").json
+    assert output["accuracy"] is None
+    assert output["accuracy_note"].startswith(note)
     assert note in run("predict", model_file, tmp_path / "rows").err
 
 
 def test_classes_that_are_words(run, tmp_path):
     PolySVC().fit([[0.0], [1.0]] * 5, ["no", "yes"] * 5).save(tmp_path / "m.uk")
     (tmp_path / "rows").write_text("0\n0 1:1\n")
-    ran = run("predict", tmp_path / "m.uk", tmp_path / "rows", "-o", tmp_path / "p.txt", "--json")
+    result = run("predict", tmp_path / "m.uk", tmp_path / "rows", "-o", tmp_path / "p.txt", "--json")
     assert (tmp_path / "p.txt").read_text() == "no\nyes\n"
-    assert "not numbers" in ran.json["accuracy_note"]
+    assert "not numbers" in result.json["accuracy_note"]
 
 
 @pytest.mark.parametrize(
@@ -149,12 +149,12 @@ def test_models_of_other_programs_answer_as_those_do(run, golden, tmp_path, name
 
 def test_predict_reports_that_it_compiled_the_model(run, golden, tmp_path):
     rows = golden / "binary.test.svm"
-    ran = run("predict", golden / "libsvm-rbf.model", rows, "--json")
-    (line,) = ran.err.splitlines()
+    result = run("predict", golden / "libsvm-rbf.model", rows, "--json")
+    (line,) = result.err.splitlines()
     assert "compiled for this run" in line
-    assert ran.json["compiled_now"] is True
-    ran = run("predict", golden / "liblinear-binary.model", rows, "--json")
-    assert (ran.err, ran.json["compiled_now"]) == ("", False)
+    assert result.json["compiled_now"] is True
+    result = run("predict", golden / "liblinear-binary.model", rows, "--json")
+    assert (result.err, result.json["compiled_now"]) == ("", False)
     read_model(golden / "libsvm-rbf.model").save(tmp_path / "plain.uk")
     assert run("predict", tmp_path / "plain.uk", rows, "--json").json["compiled_now"] is True
 
@@ -198,21 +198,21 @@ def test_probabilities_that_a_model_does_not_have(run, golden, model_file, test_
 
 def test_regression_has_an_error_and_no_accuracy(run, golden):
     model, rows = golden / "libsvm-nu-svr.model", golden / "multi.test.svm"
-    found = run("predict", model, rows, "--json").json
+    output = run("predict", model, rows, "--json").json
     y = read_svmlight(rows).y
     expected = np.mean((np.loadtxt(golden / "libsvm-nu-svr.margins")[:, 0] - y) ** 2)
-    assert found["mean_squared_error"] == pytest.approx(expected, rel=1e-9)
-    assert found["accuracy"] is None
-    said = run("predict", model, rows).err
-    assert "root mean squared" in said
-    assert "accuracy" not in said
+    assert output["mean_squared_error"] == pytest.approx(expected, rel=1e-9)
+    assert output["accuracy"] is None
+    message = run("predict", model, rows).err
+    assert "root mean squared" in message
+    assert "accuracy" not in message
 
 
 def test_an_rbf_kernel_sees_columns_that_no_support_vector_has(run, golden, tmp_path):
     (tmp_path / "rows").write_text("1 3:1\n1 3:1 1000:2\n1\n")
-    ran = run("predict", golden / "libsvm-rbf.model", tmp_path / "rows", "-o", "-", "--scores", "-q")
-    assert ran.err == ""
-    near, far, _ = (float(line.split()[1]) for line in ran.out.splitlines())
+    result = run("predict", golden / "libsvm-rbf.model", tmp_path / "rows", "-o", "-", "--scores", "-q")
+    assert result.err == ""
+    near, far, _ = (float(line.split()[1]) for line in result.out.splitlines())
     X, _ = read_svmlight(tmp_path / "rows")
     expected = read_model(golden / "libsvm-rbf.model").scores(X)[:, 0]
     np.testing.assert_allclose([near, far], expected[:2], rtol=1e-12)
@@ -251,23 +251,23 @@ def test_an_index_is_a_name_for_models_of_other_programs(run, kernel, tmp_path):
         lines if kernel == "polynomial" else lines.replace("degree 2\n", "").replace("coef0 1\n", "")
     )
     (tmp_path / "rows.svm").write_text("1 0:1 1:1\n-1 3:1\n1 1:1 2:1\n")
-    ran = run("predict", tmp_path / "m", tmp_path / "rows.svm", "-o", tmp_path / "p.txt", "--scores")
-    assert ran.code == 0
-    found = np.loadtxt(tmp_path / "p.txt")[:, 1]
+    outcome = run("predict", tmp_path / "m", tmp_path / "rows.svm", "-o", tmp_path / "p.txt", "--scores")
+    assert outcome.code == 0
+    result = np.loadtxt(tmp_path / "p.txt")[:, 1]
     # Columns are the model's indices minus 1; index 0 becomes a fourth column.
     rows = np.array([[1, 0, 0, 1], [0, 0, 1, 0], [1, 1, 0, 0]], float)
-    np.testing.assert_allclose(found, read_model(tmp_path / "m").scores(rows)[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(result, read_model(tmp_path / "m").scores(rows)[:, 0], rtol=1e-12)
 
 
 def test_remembered_answers_are_the_same(run, test_file, model_file, tmp_path):
     rows = tmp_path / "rows.svm"
     rows.write_text(test_file.read_text() * 3)
     run("predict", model_file, rows, "-o", tmp_path / "plain.txt", "--scores")
-    ran = run(
+    result = run(
         "predict", model_file, rows, "-o", tmp_path / "cached.txt", "--scores", "--cache-rows", 5000, "--json"
     )
     assert (tmp_path / "cached.txt").read_bytes() == (tmp_path / "plain.txt").read_bytes()
-    cache = ran.json["cache"]
+    cache = result.json["cache"]
     assert cache["maxsize"] == 5000 and cache["hits"] + cache["misses"] == 600 and cache["hits"] >= 400
     assert "cache" not in run("predict", model_file, rows, "--json").json
     shown = run("predict", model_file, rows, "--cache-rows", 5000, "--jobs", 1)

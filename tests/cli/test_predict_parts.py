@@ -54,16 +54,16 @@ def one_by_one(run, model: Path, parts: Path, folder: Path) -> dict[str, bytes]:
 
 
 def test_each_file_gets_the_output_of_a_command_of_its_own(run, model, parts, tmp_path):
-    ran = run("predict", model, parts / "part-*.csv", "-o", tmp_path / "out", "--scores", "--json")
-    assert (ran.json["parts"], ran.json["done_before"], ran.json["rows"]) == (3, 0, 60)
+    result = run("predict", model, parts / "part-*.csv", "-o", tmp_path / "out", "--scores", "--json")
+    assert (result.json["parts"], result.json["done_before"], result.json["rows"]) == (3, 0, 60)
     assert contents(tmp_path / "out") == one_by_one(run, model, parts, tmp_path / "alone")
 
 
 def test_workers_give_the_same_output(run, model, parts, tmp_path):
     pytest.importorskip("distributed")
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out", "--scores"]
-    ran = run(*command, "--dask", "local", "--jobs", 2, "--json")
-    assert ran.json["rows"] == 60
+    result = run(*command, "--dask", "local", "--jobs", 2, "--json")
+    assert result.json["rows"] == 60
     assert contents(tmp_path / "out") == one_by_one(run, model, parts, tmp_path / "alone")
 
 
@@ -181,8 +181,8 @@ def test_a_failed_run_resumes_at_the_first_unfinished_file(run, model, parts, tm
     assert set(contents(out)) == {"part-0.csv"}
     (out / "part-0.csv").write_text("kept as it is")
     (parts / "part-1.csv").write_bytes(original)
-    found = run(*command, "--json").json
-    assert (found["parts"], found["done_before"], found["rows"]) == (3, 1, 40)
+    output = run(*command, "--json").json
+    assert (output["parts"], output["done_before"], output["rows"]) == (3, 1, 40)
     assert (out / "part-0.csv").read_text() == "kept as it is"
     again = run(*command)
     assert "answered before  3" in again.out
@@ -193,8 +193,8 @@ def test_files_that_changed_are_answered_again(run, model, parts, tmp_path):
     assert run(*command, "-q").code == 0
     shutil.copy(parts / "part-0.csv", parts / "part-2.csv")
     assert run(*command, "--json").json["done_before"] == 2
-    found = contents(tmp_path / "out")
-    assert found["part-2.csv"] == found["part-0.csv"]
+    result = contents(tmp_path / "out")
+    assert result["part-2.csv"] == result["part-0.csv"]
 
 
 def test_a_journal_that_was_cut_off_is_read(run, model, parts, tmp_path):
@@ -291,10 +291,10 @@ def test_formats_of_answers_are_those_of_the_files(run, model, parts, tmp_path):
     (parts / "c.TSV.gz").write_bytes(gzip.compress(b"age\tjob\tmember\n30\tclerk\ttrue\n"))
     (parts / "d.ndjson").write_text('{"age": 30, "job": "clerk", "member": true}\n')
     assert run("predict", model, parts / "[bcd].*", "-o", tmp_path / "out", "-q", "--scores").code == 0
-    found = contents(tmp_path / "out")
-    assert sorted(found) == ["b.tab", "c.TSV", "d.ndjson"]
-    assert b"\t" in found["b.tab"] and found["b.tab"] == found["c.TSV"]
-    assert json.loads(found["d.ndjson"])
+    result = contents(tmp_path / "out")
+    assert sorted(result) == ["b.tab", "c.TSV", "d.ndjson"]
+    assert b"\t" in result["b.tab"] and result["b.tab"] == result["c.TSV"]
+    assert json.loads(result["d.ndjson"])
 
 
 def test_several_files_and_folders_are_refused_with_the_right_syntax(run, model, parts, tmp_path):

@@ -81,9 +81,9 @@ def test_the_installed_command():
 def test_an_error_is_one_plain_line_however_narrow_the_screen(run, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
     missing = tmp_path / ("x" * 200)
-    ran = run("inspect", missing)
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == f"unkernel: error: {missing}: No such file or directory\n"
+    result = run("inspect", missing)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"unkernel: error: {missing}: No such file or directory\n"
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_stdin(run, stdin, train_file, test_file, tmp_path):
     stdin(train_file.read_bytes())
     assert run("train", "poly", "-", "-o", tmp_path / "m.uk", "-q").code == 0
     stdin(test_file.read_bytes())
-    ran = run("predict", tmp_path / "m.uk", "-", "--output", "-", "--quiet")
-    assert len(ran.out.splitlines()) == 200
+    result = run("predict", tmp_path / "m.uk", "-", "--output", "-", "--quiet")
+    assert len(result.out.splitlines()) == 200
 
 
 def test_a_model_from_a_pipe(golden, tmp_path):

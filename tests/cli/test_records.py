@@ -38,10 +38,10 @@ def parquet_file(tmp_path, people_records):
 
 
 def test_training_shows_kinds_and_quality(run, people_file, tmp_path):
-    ran = run(
+    result = run(
         "train", "poly", people_file, "--target", "rich", "-o", tmp_path / "m.uk", "--test", people_file
     )
-    assert ran.code == 0, ran.err
+    assert result.code == 0, result.err
     for words in (
         "age",
         "binned",
@@ -52,29 +52,31 @@ def test_training_shows_kinds_and_quality(run, people_file, tmp_path):
         "test log loss",
         "test ROC area",
     ):
-        assert words in ran.out
-    ran = run("train", "poly", people_file, "--target", "rich", "-o", tmp_path / "m.uk", "--cv", 3, "--json")
-    found = ran.json
-    assert found["target"] == "rich"
-    assert [(one["column"], one["kind"]) for one in found["columns"]] == [
+        assert words in result.out
+    result = run(
+        "train", "poly", people_file, "--target", "rich", "-o", tmp_path / "m.uk", "--cv", 3, "--json"
+    )
+    output = result.json
+    assert output["target"] == "rich"
+    assert [(column["column"], column["kind"]) for column in output["columns"]] == [
         ("age", "binned"),
         ("job", "category"),
         ("member", "category"),
     ]
-    assert sum(one["features"] for one in found["columns"]) == found["features"]
-    assert found["training_accuracy"] > 0.95
-    assert 0 < found["training_log_loss"] < 0.3
-    assert found["training_roc_area"] > 0.95
-    assert found["calibrated"] is True
-    assert found["cross_validation"]["measures"]["accuracy"]["mean"] > 0.8
+    assert sum(column["features"] for column in output["columns"]) == output["features"]
+    assert output["training_accuracy"] > 0.95
+    assert 0 < output["training_log_loss"] < 0.3
+    assert output["training_roc_area"] > 0.95
+    assert output["calibrated"] is True
+    assert output["cross_validation"]["measures"]["accuracy"]["mean"] > 0.8
 
 
 @pytest.mark.parametrize("kind", ["logistic", "linear"])
 def test_other_kinds_of_models(run, people_file, tmp_path, kind):
-    ran = run("train", kind, people_file, "--target", "rich", "-o", tmp_path / "m.uk", "--json")
-    assert ran.code == 0, ran.err
-    assert ran.json["training_log_loss"] < 0.6
-    assert ran.json["calibrated"] == (kind == "linear")
+    result = run("train", kind, people_file, "--target", "rich", "-o", tmp_path / "m.uk", "--json")
+    assert result.code == 0, result.err
+    assert result.json["training_log_loss"] < 0.6
+    assert result.json["calibrated"] == (kind == "linear")
     fast = load(tmp_path / "m.uk")
     assert fast.predict_proba_one({"age": 60, "job": "pilot", "member": True})[1] > 0.5
 
@@ -82,13 +84,13 @@ def test_other_kinds_of_models(run, people_file, tmp_path, kind):
 def test_many_classes_and_class_weights(run, tmp_path):
     lines = "".join(f"{k % 7},{'abc'[k % 3]},{'xyz'[k % 3]}\n" for k in range(120))
     (tmp_path / "d.csv").write_text("n,c,label\n" + lines)
-    ran = run(
+    result = run(
         "train", "poly", tmp_path / "d.csv", "--target", "label", "-o", tmp_path / "m.uk", "--json",
         "--class-weight", "x=2,y=1,z=1", "--degree", 1,
     )  # fmt: skip
-    assert ran.code == 0, ran.err
-    assert ran.json["classes"] == ["x", "y", "z"]
-    assert ran.json["training_accuracy"] == 1.0
+    assert result.code == 0, result.err
+    assert result.json["classes"] == ["x", "y", "z"]
+    assert result.json["training_accuracy"] == 1.0
     run(
         "predict",
         tmp_path / "m.uk",
@@ -107,13 +109,13 @@ def test_many_classes_and_class_weights(run, tmp_path):
 
 def test_schema_and_drop(run, people_file, tmp_path):
     (tmp_path / "s.json").write_text('{"age": "number", "member": "drop"}')
-    ran = run(
+    result = run(
         "train", "poly", people_file, "--target", "rich", "-o", tmp_path / "m.uk", "--json", "--quiet",
         "--schema", tmp_path / "s.json", "--drop", "job", "--calibrate", 0,
     )  # fmt: skip
-    assert ran.code == 0, ran.err
-    assert [(one["column"], one["kind"]) for one in ran.json["columns"]] == [("age", "number")]
-    assert ran.json["training_log_loss"] is None
+    assert result.code == 0, result.err
+    assert [(column["column"], column["kind"]) for column in result.json["columns"]] == [("age", "number")]
+    assert result.json["training_log_loss"] is None
     assert (
         "no probabilities"
         in run("predict", tmp_path / "m.uk", people_file, "-o", tmp_path / "a.csv", "--probability").error()
@@ -125,20 +127,20 @@ def test_schema_and_drop(run, people_file, tmp_path):
 def test_all_formats_give_the_same_answers(run, people_model, people_file, parquet_file, people_records):
     tmp_path = parquet_file.parent
     (tmp_path / "people.jsonl.gz").write_bytes(
-        gzip.compress("".join(json.dumps(one) + "\n" for one in people_records).encode())
+        gzip.compress("".join(json.dumps(record) + "\n" for record in people_records).encode())
     )
-    shuffled = [dict(reversed(one.items())) for one in people_records]
+    shuffled = [dict(reversed(record.items())) for record in people_records]
     with (tmp_path / "people.tsv").open("w") as file:
         writer = csv.DictWriter(file, list(shuffled[0]), delimiter="\t")
         writer.writeheader()
         writer.writerows([one | {"member": str(one["member"]).lower()} for one in shuffled])
-    expected = [str(one) for one in load(people_model).predict(people_records)]
+    expected = [str(prediction) for prediction in load(people_model).predict(people_records)]
     accuracies = set()
     for name in (people_file, parquet_file, tmp_path / "people.jsonl.gz", tmp_path / "people.tsv"):
-        ran = run("predict", people_model, name, "-o", tmp_path / "a.csv", "--force", "--json")
-        assert ran.code == 0, ran.err
+        result = run("predict", people_model, name, "-o", tmp_path / "a.csv", "--force", "--json")
+        assert result.code == 0, result.err
         assert (tmp_path / "a.csv").read_text().splitlines() == ["prediction", *expected]
-        accuracies.add((ran.json["accuracy"], ran.json["log_loss"], ran.json["roc_area"]))
+        accuracies.add((result.json["accuracy"], result.json["log_loss"], result.json["roc_area"]))
     assert len(accuracies) == 1
 
 
@@ -150,8 +152,8 @@ def test_scores_and_probabilities_read_back(run, people_model, people_file, peop
     np.testing.assert_array_equal(
         [float(row["score"]) for row in rows], fast.decision_function(people_records)
     )
-    found = [[float(row["probability no"]), float(row["probability yes"])] for row in rows]
-    np.testing.assert_array_equal(found, fast.predict_proba(people_records))
+    result = [[float(row["probability no"]), float(row["probability yes"])] for row in rows]
+    np.testing.assert_array_equal(result, fast.predict_proba(people_records))
     run("predict", people_model, people_file, "-o", tmp_path / "a.jsonl", "--scores")
     lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     assert lines[0] == {"prediction": rows[0]["prediction"], "score": float(rows[0]["score"])}
@@ -169,23 +171,23 @@ def test_columns_of_scores_are_named_by_classes_or_pairs(run, people_records, le
     y = ["abcd"[number % 4] for number in range(len(people_records))]
     fast = unkernel.compile(make_pipeline(RecordEncoder(), last).fit(people_records, y), measure=False)
     fast.save(tmp_path / "m.uk")
-    (tmp_path / "people.jsonl").write_text("".join(json.dumps(one) + "\n" for one in people_records))
+    (tmp_path / "people.jsonl").write_text("".join(json.dumps(record) + "\n" for record in people_records))
     names = [f"score {name}" for name in "abcd"]
     if learner == "pairs":
         names = [f"score {i} : {j}" for i, j in itertools.combinations("abcd", 2)]
     for output in ("a.jsonl", "a.csv"):
-        ran = run(
+        outcome = run(
             "predict", tmp_path / "m.uk", tmp_path / "people.jsonl", "-o", tmp_path / output, "--scores"
         )
-        assert ran.code == 0, ran.err
+        assert outcome.code == 0, outcome.err
         rows = (
             [json.loads(line) for line in (tmp_path / output).read_text().splitlines()]
             if output == "a.jsonl"
             else list(csv.DictReader((tmp_path / output).open()))
         )
         assert list(rows[0]) == ["prediction", *names]
-        found = [[float(row[name]) for name in names] for row in rows]
-        np.testing.assert_array_equal(found, fast.decision_function(people_records))
+        result = [[float(row[name]) for name in names] for row in rows]
+        np.testing.assert_array_equal(result, fast.decision_function(people_records))
 
 
 def test_remembered_answers(run, people_model, people_file, tmp_path):
@@ -216,24 +218,24 @@ def test_labels_are_quoted_where_they_must_be(run, tmp_path):
 def test_stdin_and_stdout(run, stdin, people_model, people_records):
     record = {key: value for key, value in people_records[0].items() if key != "rich"}
     stdin((json.dumps(record) + "\n").encode())
-    ran = run("predict", people_model, "-", "-o", "-", "--quiet")
-    assert json.loads(ran.out) == {"prediction": load(people_model).predict_one(record)}
+    result = run("predict", people_model, "-", "-o", "-", "--quiet")
+    assert json.loads(result.out) == {"prediction": load(people_model).predict_one(record)}
     stdin(b"age,job,member\n60,pilot,true\n")
-    ran = run("predict", people_model, "-", "-o", "-")
-    assert ran.out == "prediction\nyes\n"
-    assert "not all records have a label in column 'rich'" in ran.err
+    result = run("predict", people_model, "-", "-o", "-")
+    assert result.out == "prediction\nyes\n"
+    assert "not all records have a label in column 'rich'" in result.err
 
 
 def test_records_from_stdin_are_answered_on_stdout(run, stdin, people_model, people_file, tmp_path):
     line = b'{"age": 60, "job": "pilot", "member": true, "rich": "yes"}\n'
     stdin(line)
-    ran = run("predict", people_model, "-", "--probability")
-    answer = json.loads(ran.out)
+    result = run("predict", people_model, "-", "--probability")
+    answer = json.loads(result.out)
     assert answer["prediction"] == "yes" and answer["probability yes"] > 0.5
-    assert "accuracy" in ran.err
+    assert "accuracy" in result.err
     stdin(b"age,job,member\n60,pilot,true\n20,pilot,true\n")
-    ran = run("predict", people_model, "-", "--quiet")
-    assert (ran.code, ran.out, ran.err) == (0, "prediction\nyes\nno\n", "")
+    result = run("predict", people_model, "-", "--quiet")
+    assert (result.code, result.out, result.err) == (0, "prediction\nyes\nno\n", "")
     stdin(line)
     assert run("predict", people_model, "-", "--json").json["correct"] == 1  # the summary, as JSON
     stdin(line)
@@ -270,10 +272,10 @@ def test_several_files_are_one_table(run, people_records, people_file, tmp_path,
 
 
 def test_records_of_a_file_are_answered_on_stdout_too(run, people_model, people_file, tmp_path):
-    ran = run("predict", people_model, people_file, "--scores")
-    assert "accuracy" in ran.err
+    result = run("predict", people_model, people_file, "--scores")
+    assert "accuracy" in result.err
     run("predict", people_model, people_file, "--scores", "-o", tmp_path / "a.csv")
-    assert ran.out == (tmp_path / "a.csv").read_text()
+    assert result.out == (tmp_path / "a.csv").read_text()
     assert (
         "name a file with --output" in run("predict", people_model, people_file, "--scores", "--json").error()
     )
@@ -302,41 +304,41 @@ def test_predicting_needs_no_pandas(people_model, people_file):
         "print({'pandas', 'sklearn'} & {*sys.modules})"
     )
     source = str(Path(unkernel.__file__).parents[1])
-    ran = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, "predict", str(people_model), str(people_file), "--quiet"],
         env=os.environ | {"PYTHONPATH": source}, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert ran.stdout.endswith("\nset()\n"), ran.stderr
+    assert result.stdout.endswith("\nset()\n"), result.stderr
 
 
 def test_evaluate_and_predict_report_the_same_measures(run, people_model, people_file):
-    found = run("evaluate", people_model, people_file, "--json").json
+    output = run("evaluate", people_model, people_file, "--json").json
     predicted = run("predict", people_model, people_file, "--json").json
     for name in ("accuracy", "f1", "roc_area", "log_loss", "rows"):
-        assert found[name] == predicted[name]
+        assert output[name] == predicted[name]
     assert "log loss" in run("evaluate", people_model, people_file).out
 
 
 def test_explain_a_record_and_one_of_a_file(run, people_model, people_file, people_records):
     fast = load(people_model)
-    ran = run("explain", people_model, people_file, "--row", 3, "--json", "--top", 2)
-    assert ran.code == 0, ran.err
-    found = ran.json
-    assert found["score"] == pytest.approx(fast.score_one(people_records[3]))
-    assert found["label"] == people_records[3]["rich"]
-    assert len(found["contributions"]) == 2
+    result = run("explain", people_model, people_file, "--row", 3, "--json", "--top", 2)
+    assert result.code == 0, result.err
+    output = result.json
+    assert output["score"] == pytest.approx(fast.score_one(people_records[3]))
+    assert output["label"] == people_records[3]["rich"]
+    assert len(output["contributions"]) == 2
     record = {key: value for key, value in people_records[3].items() if key != "rich"}
-    ran = run("explain", people_model, json.dumps(record), "--json")
-    assert ran.json["score"] == found["score"]
-    ran = run("explain", people_model, json.dumps(record), "--of", "yes")
-    assert "age" in ran.out and "label in the file" not in ran.out
+    result = run("explain", people_model, json.dumps(record), "--json")
+    assert result.json["score"] == output["score"]
+    result = run("explain", people_model, json.dumps(record), "--of", "yes")
+    assert "age" in result.out and "label in the file" not in result.out
     assert "no record 9,999" in run("explain", people_model, people_file, "--row", 9999).error()
 
 
 def test_a_misspelt_key_of_a_record_to_explain_is_named(run, people_model):
-    ran = run("explain", people_model, '{"Age": 50, "job": "pilot", "rich": "yes"}')
-    assert ran.code == 0
-    assert "does not know 'Age' and ignores it; it reads age, job, member" in " ".join(ran.err.split())
+    result = run("explain", people_model, '{"Age": 50, "job": "pilot", "rich": "yes"}')
+    assert result.code == 0
+    assert "does not know 'Age' and ignores it; it reads age, job, member" in " ".join(result.err.split())
     assert run("explain", people_model, '{"age": 50, "job": "pilot", "rich": "yes"}').err == ""
 
 
@@ -346,20 +348,20 @@ def test_a_record_in_place_of_a_file_to_predict(run, people_model):
 
 
 def test_inspect_bench_and_compile(run, people_model, people_file, tmp_path):
-    found = run("inspect", people_model, "--top", 2, "--json").json
-    assert found["target"] == "rich"
-    assert [one["column"] for one in found["columns"]] == ["age", "job", "member"]
-    assert found["classes"] == ["no", "yes"]
-    assert found["probability"] is True
-    ran = run("inspect", people_model, "--top", 2)
-    assert "binned" in ran.out and "heaviest conjunctions" in ran.out
-    assert "job = " in ran.out  # by names, not by numbers
-    ran = run("bench", people_model, people_file, "--seconds", 0.01, "--jobs", 1)
-    assert "µs/record" in ran.out, ran.err
-    ran = run(
+    output = run("inspect", people_model, "--top", 2, "--json").json
+    assert output["target"] == "rich"
+    assert [column["column"] for column in output["columns"]] == ["age", "job", "member"]
+    assert output["classes"] == ["no", "yes"]
+    assert output["probability"] is True
+    result = run("inspect", people_model, "--top", 2)
+    assert "binned" in result.out and "heaviest conjunctions" in result.out
+    assert "job = " in result.out  # by names, not by numbers
+    result = run("bench", people_model, people_file, "--seconds", 0.01, "--jobs", 1)
+    assert "µs/record" in result.out, result.err
+    result = run(
         "compile", people_model, "-o", tmp_path / "c.uk", "--engine", "expanded", "--sample", people_file
     )
-    assert ran.code == 0, ran.err
+    assert result.code == 0, result.err
     assert (
         run("evaluate", tmp_path / "c.uk", people_file, "--json").json["correct"]
         == run("evaluate", people_model, people_file, "--json").json["correct"]
@@ -376,35 +378,35 @@ def test_unknown_keys(run, people_model, people_file, model_file, tmp_path):
     for model in (people_model, lenient):
         assert run("predict", model, more).code == 0
     for command in (["evaluate"], ["explain"], ["bench", "--seconds", 0.01, "--jobs", 1], ["predict"]):
-        ran = run(command[0], strict, people_file, *command[1:])  # the target is in the file
-        assert ran.code == 0, ran.err
+        result = run(command[0], strict, people_file, *command[1:])  # the target is in the file
+        assert result.code == 0, result.err
     lines = tmp_path / "people.jsonl"
     lines.write_text('{"age": 60, "job": "pilot", "member": true, "rich": "yes"}\n')
     assert run("evaluate", strict, lines, "--json").json["accuracy"] == 1.0
-    ran = run("compile", model_file, "-o", tmp_path / "c.uk", "--unknown-keys", "error")
-    assert "--unknown-keys is for models of records" in ran.error()
+    result = run("compile", model_file, "-o", tmp_path / "c.uk", "--unknown-keys", "error")
+    assert "--unknown-keys is for models of records" in result.error()
 
 
 def test_tuning(run, people_file, tmp_path):
-    ran = run(
+    result = run(
         "tune", "poly", people_file, "--target", "rich", "--degree", 1, "--C", "0.1,1", "--cv", 2,
         "-o", tmp_path / "best.uk", "--json",
     )  # fmt: skip
-    assert ran.code == 0, ran.err
-    assert len(ran.json["settings"]) == 2
+    assert result.code == 0, result.err
+    assert len(result.json["settings"]) == 2
     assert load(tmp_path / "best.uk").predict_one({"age": 60, "job": "pilot", "member": True}) == "yes"
 
 
 def test_models_saved_from_python_predict_without_a_target(run, people_records, people_file, tmp_path):
     from sklearn.pipeline import make_pipeline
 
-    X = [{key: one[key] for key in ("age", "job")} for one in people_records]
-    y = [one["rich"] for one in people_records]
+    X = [{key: record[key] for key in ("age", "job")} for record in people_records]
+    y = [record["rich"] for record in people_records]
     pipeline = make_pipeline(unkernel.RecordEncoder(), unkernel.PolySVC(degree=2)).fit(X, y)
     unkernel.compile(pipeline).save(tmp_path / "m.uk")
-    ran = run("predict", tmp_path / "m.uk", people_file, "-o", tmp_path / "a.txt")
-    assert ran.code == 0, ran.err
-    assert "not known" in ran.out
+    result = run("predict", tmp_path / "m.uk", people_file, "-o", tmp_path / "a.txt")
+    assert result.code == 0, result.err
+    assert "not known" in result.out
     assert (tmp_path / "a.txt").read_text().split() == list(pipeline.predict(X))
 
 
@@ -422,6 +424,6 @@ def test_memory_does_not_grow_with_the_file(people_model, people_file, run, monk
 
     monkeypatch.setattr("unkernel.cli.inputs.records.open_records", watched)
     expected = io.StringIO()
-    ran = run("predict", people_model, people_file, "-o", tmp_path / "a.csv", "--json")
-    assert ran.json["rows"] == sum(seen) == 300
+    result = run("predict", people_model, people_file, "-o", tmp_path / "a.csv", "--json")
+    assert result.json["rows"] == sum(seen) == 300
     assert max(seen) < 10, expected

@@ -208,31 +208,31 @@ def test_unexpected_types_of_parquet_columns_are_refused(predict):
 
 def test_nan_is_a_missing_value_and_long_strings_are_answered(run, people_model, tmp_path):
     (tmp_path / "d.csv").write_text(HEAD + f"nan,{'x' * 10_000_000},true,no\nNA,,,no\n")
-    ran = run("predict", people_model, tmp_path / "d.csv", "-o", tmp_path / "a.csv", "--json")
-    assert ran.code == 0, ran.err
-    assert ran.json["rows"] == 2
+    result = run("predict", people_model, tmp_path / "d.csv", "-o", tmp_path / "a.csv", "--json")
+    assert result.code == 0, result.err
+    assert result.json["rows"] == 2
     (tmp_path / "d.jsonl").write_text(json.dumps({"age": None, "job": "x" * 10_000_000}) + "\n")
     assert run("predict", people_model, tmp_path / "d.jsonl", "-o", tmp_path / "b.csv").code == 0
 
 
 def test_header_alone_has_no_answers(run, people_model, tmp_path):
     (tmp_path / "d.csv").write_text(HEAD)
-    ran = run("predict", people_model, tmp_path / "d.csv", "-o", tmp_path / "a.csv", "--json")
-    assert (ran.code, ran.json["rows"]) == (0, 0)
+    result = run("predict", people_model, tmp_path / "d.csv", "-o", tmp_path / "a.csv", "--json")
+    assert (result.code, result.json["rows"]) == (0, 0)
     assert (tmp_path / "a.csv").read_text() == "prediction\n"
 
 
 def test_labels_that_the_model_does_not_know(run, people_model, tmp_path):
     (tmp_path / "d.csv").write_text(GOOD + "1,a,true,perhaps\n")
-    ran = run("predict", people_model, tmp_path / "d.csv")
-    assert "1 record of 4 have labels that the model does not know (perhaps)" in ran.err
+    result = run("predict", people_model, tmp_path / "d.csv")
+    assert "1 record of 4 have labels that the model does not know (perhaps)" in result.err
 
 
 def test_stdout_has_the_answers_before_a_bad_line(run, stdin, people_model):
     stdin(b'{"age": 60, "job": "pilot"}\n' + b"{}\n" * 3 + b"[]\n")
-    ran = run("predict", people_model, "-", "-o", "-")
-    assert ran.code == 2
-    assert "stdin:5: expected an object" in ran.err
+    result = run("predict", people_model, "-", "-o", "-")
+    assert result.code == 2
+    assert "stdin:5: expected an object" in result.err
 
 
 def test_models_and_files_that_were_mixed_up(run, people_model, people_file, model_file, tmp_path):
@@ -274,19 +274,19 @@ def test_a_damaged_model(run, people_model, people_file, tmp_path):
 
 def test_without_pyarrow(run, people_model, people_file, tmp_path, monkeypatch):
     monkeypatch.setattr("unkernel.records.files.delimited.arrow_csv", lambda: None)
-    ran = run("predict", people_model, people_file, "-o", tmp_path / "slow.csv", "--json")
-    assert ran.code == 0, ran.err
+    result = run("predict", people_model, people_file, "-o", tmp_path / "slow.csv", "--json")
+    assert result.code == 0, result.err
     monkeypatch.undo()
     fast = run("predict", people_model, people_file, "-o", tmp_path / "fast.csv", "--json")
     assert (tmp_path / "slow.csv").read_text() == (tmp_path / "fast.csv").read_text()
-    assert fast.json["accuracy"] == ran.json["accuracy"]
+    assert fast.json["accuracy"] == result.json["accuracy"]
 
 
 def test_a_quotation_mark_that_is_never_closed(run, people_model, tmp_path):
     path = tmp_path / "open.csv"
     path.write_text('age,job,member\n50,pilot,true\n51,"pilot,true\n52,clerk,true\n')
-    ran = run("predict", people_model, path, "-o", tmp_path / "a.csv")
-    assert f"{path}:3: a quotation mark is opened here, and never closed" in ran.error()
+    result = run("predict", people_model, path, "-o", tmp_path / "a.csv")
+    assert f"{path}:3: a quotation mark is opened here, and never closed" in result.error()
     assert not (tmp_path / "a.csv").exists()
 
 
@@ -295,16 +295,16 @@ def test_kinds_of_columns_are_those_of_all_records(run, tmp_path):
     records = [{"a": k if k != 123 else "n/a", "y": k % 2} for k in range(300)]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     for command in (["train", "poly"], ["tune", "poly", "--C", "0.1,1"]):
-        ran = run(*command, path, "--target", "y", "--cv", 3, "-o", tmp_path / "m.uk", "--force")
-        assert ran.code == 0, ran.err
+        result = run(*command, path, "--target", "y", "--cv", 3, "-o", tmp_path / "m.uk", "--force")
+        assert result.code == 0, result.err
 
 
 def test_too_few_records_of_a_class_for_probabilities(run, tmp_path):
     path = tmp_path / "few.csv"
     path.write_text("a,y\n" + "".join(f"{k},{'z' if k < 2 else 'xy'[k % 2]}\n" for k in range(40)))
-    ran = run("train", "poly", path, "--target", "y", "-o", tmp_path / "m.uk")
-    assert ran.code == 0
-    assert "gets no probabilities: --calibrate 3 needs 3 records of each class, and z has 2" in ran.err
+    result = run("train", "poly", path, "--target", "y", "-o", tmp_path / "m.uk")
+    assert result.code == 0
+    assert "gets no probabilities: --calibrate 3 needs 3 records of each class, and z has 2" in result.err
 
 
 def test_weights_of_classes_whose_names_have_signs(run, tmp_path):
@@ -326,10 +326,10 @@ def test_a_cell_that_is_not_a_number_is_named(run, people_records, tmp_path, nam
     else:
         file.write_text("".join(json.dumps(record) + "\n" for record in records))
     train = ("train", "linear", file, "--target", "rich", "-o", tmp_path / "m.uk")
-    ran = run(*train, "-q")
-    assert ran.code == 0
+    result = run(*train, "-q")
+    assert result.code == 0
     line = 43 if name.endswith("csv") else 42
-    (warning,) = ran.err.splitlines()
+    (warning,) = result.err.splitlines()
     assert f"{file}:{line}: column 'age' is taken for categories: 299 of its 300 values (99.67 %)" in warning
     assert "are numbers, but not 'abc'" in warning and '--schema: {"age": "category"}' in warning
     schema = tmp_path / "schema.json"

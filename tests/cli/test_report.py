@@ -19,21 +19,23 @@ pytestmark = pytest.mark.skipif(
 
 def test_a_page_about_a_model_of_rows(run, model_file, test_file, tmp_path):
     page = tmp_path / "report.html"
-    ran = run("report", model_file, "--test", test_file, "-o", page, "--json").json
+    outcome = run("report", model_file, "--test", test_file, "-o", page, "--json").json
     evaluated = run("evaluate", model_file, test_file, "--json").json
-    found = ran["measures"]["model.uk"]
+    result = outcome["measures"]["model.uk"]
     for ours, theirs in (("accuracy", "accuracy"), ("F1", "f1"), ("ROC area", "roc_area")):
-        assert found[ours]["value"] == pytest.approx(evaluated[theirs])
-        assert found[ours]["low"] <= found[ours]["value"] <= found[ours]["high"]
+        assert result[ours]["value"] == pytest.approx(evaluated[theirs])
+        assert result[ours]["low"] <= result[ours]["value"] <= result[ours]["high"]
     assert Page(page.read_text()).texts["h1"] == ["model.uk on test.svm"]
-    assert ran["bytes"] == page.stat().st_size
+    assert outcome["bytes"] == page.stat().st_size
 
 
 def test_a_page_about_a_model_of_records(run, people_model, people_file, tmp_path):
     page = tmp_path / "report.html"
-    ran = run("report", people_model, "--test", people_file, "-o", page, "--costs", "1,5", "--title", "<&>")
-    assert ran.code == 0, ran.err
-    assert "accuracy" in ran.out
+    result = run(
+        "report", people_model, "--test", people_file, "-o", page, "--costs", "1,5", "--title", "<&>"
+    )
+    assert result.code == 0, result.err
+    assert "accuracy" in result.out
     texts = Page(page.read_text()).texts
     assert texts["h1"] == ["<&>"]
     assert "The 3 columns that the model reads" in texts["summary"]
@@ -43,8 +45,10 @@ def test_a_page_about_a_model_of_records(run, people_model, people_file, tmp_pat
 def test_models_side_by_side(run, model_file, train_file, test_file, tmp_path):
     other, page = tmp_path / "odds.uk", tmp_path / "compare.html"
     assert run("train", "logistic", train_file, "-o", other, "-q").code == 0
-    ran = run("report", model_file, other, "--test", test_file, "-o", page, "--mistakes", "1", "--json").json
-    assert list(ran["measures"]) == ["model.uk", "odds.uk"]
+    result = run(
+        "report", model_file, other, "--test", test_file, "-o", page, "--mistakes", "1", "--json"
+    ).json
+    assert list(result["measures"]) == ["model.uk", "odds.uk"]
     assert "Agreement" in Page(page.read_text()).texts["h2"]
 
 
@@ -100,12 +104,12 @@ def test_measures_undefined_for_one_class_are_shown_as_dashes(run, model_file, t
     page, one_class = tmp_path / "report.html", tmp_path / "one.svm"
     lines = test_file.read_text().splitlines(keepends=True)
     one_class.write_text("".join(line for line in lines if line.startswith("-1")))
-    ran = run("report", model_file, "--test", one_class, "-o", page)
-    assert ran.code == 0, ran.err
-    assert "\n  ROC area              –\n" in ran.out
-    assert "nan" not in ran.out
+    result = run("report", model_file, "--test", one_class, "-o", page)
+    assert result.code == 0, result.err
+    assert "\n  ROC area              –\n" in result.out
+    assert "nan" not in result.out
     note = "he test set has one class only: precision, recall, F1, ROC area, average precision are undefined"
-    assert f"unkernel: t{note}\n" in ran.err
+    assert f"unkernel: t{note}\n" in result.err
     assert f"T{note}." in Page(page.read_text()).texts["p"]
     assert "nan" not in page.read_text()
 
@@ -134,9 +138,9 @@ def test_records_without_labels(run, people_model, tmp_path):
 def test_a_page_about_a_parser(run, tmp_path):
     model, data = PARSERS / "trees-online.uk", PARSERS / "trees.conllu"
     page = tmp_path / "report.html"
-    found = run("report", model, "--test", data, "-o", page, "--json").json["measures"]["trees-online.uk"]
+    result = run("report", model, "--test", data, "-o", page, "--json").json["measures"]["trees-online.uk"]
     evaluated = run("evaluate", model, data, "--json").json
-    assert 100 * found["LAS"]["value"] == pytest.approx(evaluated["las"])
+    assert 100 * result["LAS"]["value"] == pytest.approx(evaluated["las"])
     assert "Relations" in Page(page.read_text()).texts["h2"]
     message = run("report", model, "--test", data, "-o", tmp_path / "x.html", "--zero-based").error()
     assert "--zero-based is for models of rows or trees, and this is a parser" in message

@@ -46,14 +46,14 @@ def model(folder):
 def test_trains_like_the_estimator(run, folder, tmp_path):
     out = tmp_path / "en.uk"
     train = folder / "train.conllu"
-    ran = run("train", "text", train, "-o", out, "--dev", train, "--folds", 2, "--json")
-    assert ran.code == 0, ran.err
+    result = run("train", "text", train, "-o", out, "--dev", train, "--folds", 2, "--json")
+    assert result.code == 0, result.err
     assert isinstance(unkernel.load(out), TextParserModel)
     TextParser(folds=2).fit(train, dev=train).save(tmp_path / "same.uk")
     assert out.read_bytes() == (tmp_path / "same.uk").read_bytes()
-    assert ran.json["dev"]["las"]["f1"] == 100.0
-    assert ran.json["kind"] == "text_parser"
-    assert ran.json["words"] == BANK.n_words
+    assert result.json["dev"]["las"]["f1"] == 100.0
+    assert result.json["kind"] == "text_parser"
+    assert result.json["words"] == BANK.n_words
 
 
 def test_trains_with_clusters_and_a_beam(run, folder, tmp_path):
@@ -118,10 +118,10 @@ def test_a_beam_needs_a_parser_that_was_trained_with_one(run, folder):
 
 def test_the_output_describes_the_trained_parser(run, folder, tmp_path):
     train = folder / "train.conllu"
-    ran = run("train", "text", train, "-o", tmp_path / "a.uk", "--dev", train, "--folds", 1)
-    assert ran.code == 0
+    result = run("train", "text", train, "-o", tmp_path / "a.uk", "--dev", train, "--folds", 1)
+    assert result.code == 0
     for words in ("a parser of raw text (TextParser)", "tokenizer", "tagger", "Sentences", "LAS", "words/s"):
-        assert words in ran.out + ran.err
+        assert words in result.out + result.err
     again = run("train", "text", train, "-o", train).error()
     assert "train.conllu" in again
 
@@ -145,17 +145,17 @@ def test_a_single_sentence_is_too_few(run, tmp_path):
 
 
 def test_parses_a_file(run, folder, model):
-    ran = run("parse", folder / "en.uk", folder / "notes.txt")
-    assert (ran.code, ran.out) == (0, model.parse(TEXT).to_conllu())
-    assert "3 sentences" in ran.err
-    assert run("parse", folder / "en.uk", folder / "notes.txt", "--format", "conllu").out == ran.out
+    result = run("parse", folder / "en.uk", folder / "notes.txt")
+    assert (result.code, result.out) == (0, model.parse(TEXT).to_conllu())
+    assert "3 sentences" in result.err
+    assert run("parse", folder / "en.uk", folder / "notes.txt", "--format", "conllu").out == result.out
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_parses_stdin(run, folder, model, stdin, jobs):
     stdin(TEXT.encode())
-    ran = run("parse", folder / "en.uk", "-q", "--jobs", jobs)
-    assert (ran.out, ran.err) == (model.parse(TEXT).to_conllu(), "")
+    result = run("parse", folder / "en.uk", "-q", "--jobs", jobs)
+    assert (result.out, result.err) == (model.parse(TEXT).to_conllu(), "")
 
 
 def test_writes_a_file(run, folder, model, tmp_path):
@@ -171,17 +171,17 @@ def test_writes_a_file(run, folder, model, tmp_path):
 
 
 def test_writes_objects(run, folder, model):
-    ran = run("parse", folder / "en.uk", folder / "notes.txt", "-q", "--format", "json")
-    found = [json.loads(line) for line in ran.out.splitlines()]
-    assert [one["text"] for one in found] == [sentence.text for sentence in model.parse(TEXT)]
-    words = found[0]["words"]
+    outcome = run("parse", folder / "en.uk", folder / "notes.txt", "-q", "--format", "json")
+    result = [json.loads(line) for line in outcome.out.splitlines()]
+    assert [one["text"] for one in result] == [sentence.text for sentence in model.parse(TEXT)]
+    words = result[0]["words"]
     assert words[0] == {
         "id": 1, "form": "They", "lemma": "they", "upos": "PRON", "xpos": "PRP", "head": 4, "deprel": "nsubj"
     }  # fmt: skip
     assert [word["id"] for word in words] == list(range(1, len(words) + 1))
-    assert found[0]["multiwords"] == [{"id": "2-3", "form": "didn't"}]
+    assert result[0]["multiwords"] == [{"id": "2-3", "form": "didn't"}]
     assert words[-1]["misc"] == "SpacesAfter=\\s\\s"
-    assert found[0]["newpar"] == ""
+    assert result[0]["newpar"] == ""
 
 
 def test_draws(run, folder, model, tmp_path):
@@ -199,10 +199,10 @@ def test_draws(run, folder, model, tmp_path):
 
 def test_starts_from_words_and_tags(run, folder, model):
     train = folder / "train.conllu"
-    ran = run("parse", folder / "en.uk", train, "--from", "tokens", "-q")
-    assert ran.out.encode() == model._annotate(BANK, 1)
-    ran = run("parse", folder / "en.uk", train, "--from", "tags", "-q")
-    assert ran.out.encode() == model.parser.parse(BANK).to_bytes()
+    result = run("parse", folder / "en.uk", train, "--from", "tokens", "-q")
+    assert result.out.encode() == model._annotate(BANK, 1)
+    result = run("parse", folder / "en.uk", train, "--from", "tags", "-q")
+    assert result.out.encode() == model.parser.parse(BANK).to_bytes()
     assert "give --from tokens" in run("parse", folder / "en.uk", train).error()
     message = run("parse", folder / "en.uk", folder / "notes.txt", "--from", "tags").error()
     assert message == f"{folder / 'notes.txt'} holds plain text, not words in columns: leave out --from"
@@ -211,13 +211,13 @@ def test_starts_from_words_and_tags(run, folder, model):
 def test_bytes_that_are_not_text_stop_the_run_or_are_skipped(run, folder, model, tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"Why not?\n\nDogs \xff\n\nWhy not?\n")
-    ran = run("parse", folder / "en.uk", bad)
-    assert ran.code == 2
-    assert ran.out == model.parse("Why not?\n\n").to_conllu()
-    assert f"{bad}:3:6: byte 0xFF is not UTF-8" in ran.err
-    ran = run("parse", folder / "en.uk", bad, "--on-error", "skip")
-    assert (ran.code, ran.out) == (0, model.parse("Why not?\n\nWhy not?\n").to_conllu())
-    assert "1 paragraph left out" in ran.err
+    result = run("parse", folder / "en.uk", bad)
+    assert result.code == 2
+    assert result.out == model.parse("Why not?\n\n").to_conllu()
+    assert f"{bad}:3:6: byte 0xFF is not UTF-8" in result.err
+    result = run("parse", folder / "en.uk", bad, "--on-error", "skip")
+    assert (result.code, result.out) == (0, model.parse("Why not?\n\nWhy not?\n").to_conllu())
+    assert "1 paragraph left out" in result.err
     assert run("parse", folder / "en.uk", bad, "-o", tmp_path / "out").code == 2
     assert not (tmp_path / "out").exists()
 
@@ -231,16 +231,21 @@ def test_parses_several_files_in_their_order(run, folder, model, stdin, tmp_path
         for file in files
         if file.name != "none.txt"
     )
-    ran = run("parse", folder / "en.uk", *files, "--jobs", 2)
-    assert (ran.code, ran.out) == (0, expected)
-    assert "4 sentences" in ran.err
+    outcome = run("parse", folder / "en.uk", *files, "--jobs", 2)
+    assert (outcome.code, outcome.out) == (0, expected)
+    assert "4 sentences" in outcome.err
     assert run("parse", folder / "en.uk", *files, "-o", tmp_path / "all.conllu", "-q").code == 0
     assert (tmp_path / "all.conllu").read_text(encoding="utf-8") == expected
-    found = run("parse", folder / "en.uk", *files, "-q", "--format", "json").out.splitlines()
-    assert [json.loads(line).get("newdoc id") for line in found] == [str(files[0]), str(files[2]), None, None]
+    result = run("parse", folder / "en.uk", *files, "-q", "--format", "json").out.splitlines()
+    assert [json.loads(line).get("newdoc id") for line in result] == [
+        str(files[0]),
+        str(files[2]),
+        None,
+        None,
+    ]
     stdin(b"Why not?")
-    ran = run("parse", folder / "en.uk", "-", files[0], "-q")
-    assert [line for line in ran.out.splitlines() if "newdoc" in line] == [
+    outcome = run("parse", folder / "en.uk", "-", files[0], "-q")
+    assert [line for line in outcome.out.splitlines() if "newdoc" in line] == [
         "# newdoc id = -",
         f"# newdoc id = {files[0]}",
     ]
@@ -251,24 +256,24 @@ def test_parses_several_files_in_their_order(run, folder, model, stdin, tmp_path
 def test_sentences_of_several_files_are_not_joined(run, folder, model, tmp_path):
     for end in ("", "\n", "\r\n", "\n\n"):
         (tmp_path / "a.conllu").write_bytes(("1\tWhy" + "\t_" * 8 + end).encode())
-        ran = run("parse", folder / "tags.uk", *[tmp_path / "a.conllu"] * 3, "-q")
-        assert len(read_conllu(io.StringIO(ran.out))) == 3
+        result = run("parse", folder / "tags.uk", *[tmp_path / "a.conllu"] * 3, "-q")
+        assert len(read_conllu(io.StringIO(result.out))) == 3
 
 
 def test_files_that_cannot_be_read_stop_the_run_or_are_left_out(run, folder, model, tmp_path):
     good, bad, missing = tmp_path / "good.txt", tmp_path / "bad.txt.gz", tmp_path / "missing.txt"
     good.write_text("Why not?", encoding="utf-8")
     bad.write_bytes(gzip.compress(b"Why not?\n\nDogs saw it.\n\n" * 9)[:-9])
-    ran = run("parse", folder / "en.uk", good, missing)
-    assert (ran.code, ran.out) == (2, "")  # no text is parsed before the options are checked
-    assert f"{missing}: No such file" in ran.err
-    ran = run("parse", folder / "en.uk", good, bad)
-    assert (ran.code, ran.out.count("newdoc")) == (2, 1)
-    assert str(bad) in ran.err
-    ran = run("parse", folder / "en.uk", missing, bad, good, "--on-error", "skip")
-    assert ran.code == 0
-    assert f"# newdoc id = {good}\n{model.parse('Why not?').to_conllu()}" in ran.out
-    assert f"{missing}: No such file or directory; the rest of the file is left out" in ran.err
+    result = run("parse", folder / "en.uk", good, missing)
+    assert (result.code, result.out) == (2, "")  # no text is parsed before the options are checked
+    assert f"{missing}: No such file" in result.err
+    result = run("parse", folder / "en.uk", good, bad)
+    assert (result.code, result.out.count("newdoc")) == (2, 1)
+    assert str(bad) in result.err
+    result = run("parse", folder / "en.uk", missing, bad, good, "--on-error", "skip")
+    assert result.code == 0
+    assert f"# newdoc id = {good}\n{model.parse('Why not?').to_conllu()}" in result.out
+    assert f"{missing}: No such file or directory; the rest of the file is left out" in result.err
     assert run("parse", folder / "en.uk", missing, "--on-error", "skip").code == 2
 
 
@@ -293,12 +298,12 @@ def test_conllx_is_no_text(run, folder, name):
 
 @pytest.mark.parametrize("start", ["text", "tokens", "tags"])
 def test_measures(run, folder, model, start):
-    ran = run("evaluate", folder / "en.uk", folder / "train.conllu", "--from", start, "--json")
+    result = run("evaluate", folder / "en.uk", folder / "train.conllu", "--from", start, "--json")
     expected = model.evaluate(folder / "train.conllu", given=start)
-    assert {name: ran.json[name]["f1"] for name in expected.scores()} == {
+    assert {name: result.json[name]["f1"] for name in expected.scores()} == {
         name: score.f1 for name, score in expected.scores().items()
     }
-    assert ran.json["given"] == start
+    assert result.json["given"] == start
 
 
 @pytest.mark.parametrize("name", ["en.uk", "trees.uk"])
@@ -318,8 +323,8 @@ def test_gold_trees_must_be_trees(run, folder, tmp_path, name):
 def test_gold_text_without_trees_is_measured_without_them(run, folder, tmp_path):
     words = tmp_path / "words.conllu"
     words.write_text("# text = Dogs\n1\tDogs\tdog\tNOUN\tNNS\t_\t_\t_\t_\t_\n\n")
-    ran = run("evaluate", folder / "en.uk", words)
-    assert ran.code == 0 and "Words" in ran.out and "LAS" not in ran.out
+    result = run("evaluate", folder / "en.uk", words)
+    assert result.code == 0 and "Words" in result.out and "LAS" not in result.out
 
 
 def test_shows_the_measures(run, folder):
@@ -336,9 +341,9 @@ def test_shows_the_measures(run, folder):
 
 @pytest.mark.parametrize("name", ["en.uk", "tokens.uk", "tags.uk"])
 def test_inspects(run, folder, name):
-    ran = run("inspect", folder / name)
-    assert ran.code == 0
-    assert unkernel.load(folder / name).estimator in ran.out
+    result = run("inspect", folder / name)
+    assert result.code == 0
+    assert unkernel.load(folder / name).estimator in result.out
     assert run("inspect", folder / name, "--json").json["features"] > 0
 
 
@@ -351,11 +356,14 @@ def test_decisions_of_tokenizers_are_not_shown(run, folder):
 
 
 def test_explains_the_heads_of_a_text(run, folder, model):
-    ran = run("explain", folder / "en.uk", folder / "notes.txt", "--row", 2, "--json")
-    assert ran.json["text"] == "Dogs saw Mr. Smith!"
-    decided = [(one["part"].rpartition(".")[0], one["chosen"]) for one in ran.json["decisions"]]
+    result = run("explain", folder / "en.uk", folder / "notes.txt", "--row", 2, "--json")
+    assert result.json["text"] == "Dogs saw Mr. Smith!"
+    decided = [
+        (decision["part"].rpartition(".")[0], decision["chosen"]) for decision in result.json["decisions"]
+    ]
     assert decided == [
-        (one.part.rpartition(".")[0], one.chosen) for one in model.explain("Dogs saw Mr. Smith!")
+        (explanation.part.rpartition(".")[0], explanation.chosen)
+        for explanation in model.explain("Dogs saw Mr. Smith!")
     ]
     assert {"parser.moves"} <= {part for part, _ in decided}
     assert run("explain", folder / "en.uk", folder / "train.conllu", "--row", 2, "--json").json["text"]
@@ -369,18 +377,18 @@ def test_explains_the_heads_of_a_text(run, folder, model):
 
 
 def test_inspect_lists_conjunctions_of_each_part_of_a_text_parser(run, folder):
-    found = run("inspect", folder / "en.uk", "--top", 3, "--json").json["top"]
-    assert {"tagger.upos", "parser.moves"} <= set(found)
-    assert all(one["part"].startswith(kind) for kind, listed in found.items() for one in listed)
+    output = run("inspect", folder / "en.uk", "--top", 3, "--json").json["top"]
+    assert {"tagger.upos", "parser.moves"} <= set(output)
+    assert all(one["part"].startswith(kind) for kind, listed in output.items() for one in listed)
     assert "heaviest conjunctions of parser.moves" in run("inspect", folder / "en.uk", "--top", 3).out
 
 
 def test_explains_tags(run, folder, tmp_path):
     new = tmp_path / "new.conllu"  # words unseen in training, so classifiers decide
     new.write_text("1\tZzyx\t" + "\t".join(["_"] * 8) + "\n\n", encoding="utf-8")
-    ran = run("explain", folder / "tags.uk", new, "--json")
-    assert ran.code == 0
-    assert isinstance(ran.json["decisions"], list)  # certain words need no decision
+    result = run("explain", folder / "tags.uk", new, "--json")
+    assert result.code == 0
+    assert isinstance(result.json["decisions"], list)  # certain words need no decision
 
 
 def test_rows_are_not_for_parsers(run, folder, tmp_path):

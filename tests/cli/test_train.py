@@ -27,7 +27,7 @@ from unkernel.cli.terminal.progress import share_done
 
 def test_the_model_is_the_one_that_polysvc_makes(run, train_file, tmp_path):
     path = tmp_path / "model.uk"
-    ran = run(
+    result = run(
         "train",
         "poly",
         train_file,
@@ -45,12 +45,12 @@ def test_the_model_is_the_one_that_polysvc_makes(run, train_file, tmp_path):
     )
     X, y = read_svmlight(train_file)
     expected = PolySVC(degree=3, C=2, gamma=0.5, random_state=0).fit(X, y.astype(int))
-    assert ran.code == 0
-    assert ran.err == ""
-    assert ran.json["objective"] == expected.objective_
-    assert ran.json["gap"] == expected.gap_
-    assert ran.json["training_accuracy"] == expected.score(X, y)
-    assert ran.json["classes"] == [-1, 1]
+    assert result.code == 0
+    assert result.err == ""
+    assert result.json["objective"] == expected.objective_
+    assert result.json["gap"] == expected.gap_
+    assert result.json["training_accuracy"] == expected.score(X, y)
+    assert result.json["classes"] == [-1, 1]
     model = load(path)
     assert model.classes_.dtype.kind == "i"
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
@@ -63,9 +63,9 @@ def test_a_model_of_support_vectors_is_ready_to_load(run, tmp_path):
     rows, path = tmp_path / "rows.svm", tmp_path / "model.uk"
     write_svmlight(rows, X, y)
     options = ("--storage", "split", "--gamma", "0.5")
-    found = run("train", "poly", rows, "-o", path, *options, "--json").json
+    result = run("train", "poly", rows, "-o", path, *options, "--json").json
     expected = PolySVC(storage="split", gamma=0.5, random_state=0).fit(X, y)
-    assert found["support_vectors"] == expected.to_model().n_support
+    assert result["support_vectors"] == expected.to_model().n_support
     np.testing.assert_array_equal(load(path).decision_function(X), expected.decision_function(X))
     assert run("predict", path, rows).code == 0
     output = run("train", "poly", rows, "-o", path, *options).out
@@ -73,82 +73,82 @@ def test_a_model_of_support_vectors_is_ready_to_load(run, tmp_path):
 
 
 def test_the_text_output_is_as_expected(run, train_file, test_file, tmp_path):
-    ran = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--C", "10", "--test", test_file)
-    assert ran.code == 0
-    assert ran.err == ""  # no terminal, no bar
+    result = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--C", "10", "--test", test_file)
+    assert result.code == 0
+    assert result.err == ""  # no terminal, no bar
     for words in ("300 rows, 12 features, 2 classes: -1, 1", "objective", "gap", "time", "memory"):
-        assert words in ran.out
-    assert re.search(r"training accuracy +100.00 %", ran.out)
-    assert re.search(r"test accuracy +100.00 % \(200 of 200 rows\)", ran.out)
+        assert words in result.out
+    assert re.search(r"training accuracy +100.00 %", result.out)
+    assert re.search(r"test accuracy +100.00 % \(200 of 200 rows\)", result.out)
 
 
 def test_quiet_prints_nothing(run, train_file, tmp_path):
-    ran = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--quiet")
-    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    result = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--quiet")
+    assert (result.code, result.out, result.err) == (0, "", "")
 
 
 def test_json_has_the_fields_of_the_summary(run, train_file, test_file, tmp_path):
-    found = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--test", test_file, "--json").json
-    assert set(found["test"]) == {"file", "rows", *CLASS_MEASURES}
-    assert (found["test"]["file"], found["test"]["rows"]) == (str(test_file), 200)
-    assert found["test"]["accuracy_note"] is None
-    assert found["test"]["positive_class"] == 1
+    output = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--test", test_file, "--json").json
+    assert set(output["test"]) == {"file", "rows", *CLASS_MEASURES}
+    assert (output["test"]["file"], output["test"]["rows"]) == (str(test_file), 200)
+    assert output["test"]["accuracy_note"] is None
+    assert output["test"]["positive_class"] == 1
     for name in ("accuracy", "precision", "recall", "f1", "roc_area"):
-        assert 0.9 < found["test"][name] <= 1.0
-        assert 0.9 < found[f"training_{name}"] <= 1.0
-    assert found["rows"] == 300
-    assert found["features"] == 12
-    assert found["model_bytes"] == (tmp_path / "m.uk").stat().st_size
-    assert found["peak_memory_bytes"] > 10_000_000
-    assert set(found["seconds"]) == {"reading", "training", "total"}
-    assert found["warnings"] == []
+        assert 0.9 < output["test"][name] <= 1.0
+        assert 0.9 < output[f"training_{name}"] <= 1.0
+    assert output["rows"] == 300
+    assert output["features"] == 12
+    assert output["model_bytes"] == (tmp_path / "m.uk").stat().st_size
+    assert output["peak_memory_bytes"] > 10_000_000
+    assert set(output["seconds"]) == {"reading", "training", "total"}
+    assert output["warnings"] == []
 
 
 def test_verbose_prints_the_steps(run, train_file, tmp_path):
-    ran = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--verbose", "--quiet")
-    assert ran.code == 0
-    assert ran.err.splitlines() == [f"reading {train_file}", "training", "measuring"]
+    result = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--verbose", "--quiet")
+    assert result.code == 0
+    assert result.err.splitlines() == [f"reading {train_file}", "training", "measuring"]
 
 
 def test_a_training_that_stopped_early_is_a_warning(run, train_file, tmp_path):
-    ran = run(
+    result = run(
         "train", "poly", train_file, "-o", tmp_path / "m.uk", "--max-iter", "1", "--tol", "1e-9", "--json"
     )
-    assert ran.code == 0
-    (line,) = ran.err.splitlines()
+    assert result.code == 0
+    (line,) = result.err.splitlines()
     assert line.startswith("unkernel: warning: PolySVC stopped after max_iter=1")
-    assert ran.json["warnings"] == [line.removeprefix("unkernel: warning: ")]
+    assert result.json["warnings"] == [line.removeprefix("unkernel: warning: ")]
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [3, 7], [-1, 1], [1, 2**53]])
 def test_integer_labels_stay_integers(run, tmp_path, labels):
     lines = "".join(f"{labels[i % 2]}.0 {1 + i % 2}:1\n" for i in range(10))
     (tmp_path / "rows").write_text(lines)
-    ran = run("train", "poly", tmp_path / "rows", "-o", tmp_path / "m.uk", "--json")
-    assert f"{ran.json['classes']}" == f"{labels}"
+    result = run("train", "poly", tmp_path / "rows", "-o", tmp_path / "m.uk", "--json")
+    assert f"{result.json['classes']}" == f"{labels}"
 
 
 def test_more_than_two_classes(run, tmp_path):
     X = np.random.default_rng(0).random((90, 5))
     write_svmlight(tmp_path / "rows.svm.zst", X, np.arange(90) % 3)
-    ran = run("train", "poly", tmp_path / "rows.svm.zst", "-o", tmp_path / "m.uk", "--json")
-    assert ran.json["classes"] == [0, 1, 2]
+    result = run("train", "poly", tmp_path / "rows.svm.zst", "-o", tmp_path / "m.uk", "--json")
+    assert result.json["classes"] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("weights", ["balanced", "1=2.5,-1=0.5", "1=2"])
 def test_class_weights(run, train_file, tmp_path, weights):
-    ran = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--class-weight", weights, "--json")
+    result = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--class-weight", weights, "--json")
     X, y = read_svmlight(train_file)
     as_parameter = {"balanced": "balanced", "1=2": {1: 2.0}}.get(weights, {1: 2.5, -1: 0.5})
     expected = PolySVC(class_weight=as_parameter, random_state=0).fit(X, y)
-    assert ran.json["objective"] == expected.objective_
+    assert result.json["objective"] == expected.objective_
 
 
 def test_the_first_index_of_the_training_file_is_remembered(run, tmp_path):
     """The second file has no feature 0; only the model knows that its indices start at 0."""
     (tmp_path / "train").write_text("1 0:1\n-1 1:1\n1 2:1\n-1 1:1 2:1\n")
     (tmp_path / "test").write_text("-1 1:1\n-1 1:1 2:1\n")
-    ran = run(
+    result = run(
         "train",
         "poly",
         tmp_path / "train",
@@ -160,11 +160,11 @@ def test_the_first_index_of_the_training_file_is_remembered(run, tmp_path):
         10,
         "--json",
     )
-    assert ran.json["test"]["accuracy"] == 1.0
-    ran = run("predict", tmp_path / "m.uk", tmp_path / "test", "--json")
-    assert ran.json["accuracy"] == 1.0
-    ran = run("predict", tmp_path / "m.uk", tmp_path / "test", "--json", "--one-based")
-    assert ran.json["accuracy"] < 1.0
+    assert result.json["test"]["accuracy"] == 1.0
+    result = run("predict", tmp_path / "m.uk", tmp_path / "test", "--json")
+    assert result.json["accuracy"] == 1.0
+    result = run("predict", tmp_path / "m.uk", tmp_path / "test", "--json", "--one-based")
+    assert result.json["accuracy"] < 1.0
     top = run("inspect", tmp_path / "m.uk", "--top", 100, "--json").json["top"]
     assert {index for entry in top for index in entry["features"]} == {0, 1, 2}
 
@@ -233,13 +233,13 @@ def test_the_bar_follows_the_logarithm_of_the_gap():
     "command", [[], ["train"], ["compile"], ["predict"], ["inspect"], ["explain"], ["bench"]]
 )
 def test_help_has_examples(run, command):
-    ran = run(*command, "--help")
-    assert (ran.code, ran.err) == (0, "")
-    assert f"$ unkernel {command[0] if command else 'train'} " in ran.out
+    result = run(*command, "--help")
+    assert (result.code, result.err) == (0, "")
+    assert f"$ unkernel {command[0] if command else 'train'} " in result.out
 
 
 def test_version_and_no_command_at_all(run):
     assert run("--version").out == f"unkernel {__version__}\n"
-    ran = run()
-    assert ran.code == 0
-    assert "$ unkernel train" in ran.out
+    result = run()
+    assert result.code == 0
+    assert "$ unkernel train" in result.out

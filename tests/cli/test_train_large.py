@@ -40,8 +40,8 @@ def test_packed_rows_are_used_again(run, linear_files, tmp_path):
     command = ["train", "linear", linear_files[0], "-o", tmp_path / "m.uk", "--out-of-core"]
     assert run(*command, "--cache", tmp_path / "kept", "--quiet").code == 0
     before = (tmp_path / "kept").stat()
-    ran = run(*command, "--cache", tmp_path / "kept")
-    assert f"{tmp_path / 'kept'}, " in ran.out
+    result = run(*command, "--cache", tmp_path / "kept")
+    assert f"{tmp_path / 'kept'}, " in result.out
     assert (tmp_path / "kept").stat().st_mtime_ns == before.st_mtime_ns
     assert not Path(f"{linear_files[0]}.rows").exists()
 
@@ -60,8 +60,8 @@ def test_several_files(run, tmp_path, how):
     names = parts(tmp_path)
     data = [tmp_path / "part-*.svm.gz"] if how == "pattern" else names
     for _ in range(2):  # the packed copy is beside the files, and is not a part
-        found = run("train", "linear", *data, "-o", tmp_path / "m.uk", "--out-of-core", "--json").json
-        assert found["rows"] == 300
+        output = run("train", "linear", *data, "-o", tmp_path / "m.uk", "--out-of-core", "--json").json
+        assert output["rows"] == 300
         assert load(tmp_path / "m.uk").model.origin["rows"] == 300
 
 
@@ -150,8 +150,8 @@ def test_workers_on_this_machine(run, tmp_path):
     here, there = run(*command, "--out-of-core").json, run(*command, "--dask", "local", "--jobs", "2").json
     assert there["objective"] == pytest.approx(here["objective"], rel=2e-3)
     assert (there["features"], there["classes"], there["training_accuracy"]) == (5, [-1, 1], None)
-    found = run("predict", tmp_path / "m.uk", tmp_path / "part-0.svm.gz", "--json").json
-    assert found["accuracy"] > 0.9
+    output = run("predict", tmp_path / "m.uk", tmp_path / "part-0.svm.gz", "--json").json
+    assert output["accuracy"] > 0.9
 
 
 def test_without_dask(run, linear_files, tmp_path, monkeypatch):

@@ -15,20 +15,20 @@ OF_TWO_CLASSES = ("positive_class", "precision", "recall", "f1", "roc_area")
 def test_the_model_is_the_one_that_the_estimator_makes(run, linear_files, tmp_path):
     data, test = linear_files
     options = ["--C", "0.5", "--loss", "squared_hinge", "--no-intercept", "--test", test]
-    found = run("train", "linear", data, "-o", tmp_path / "m.uk", *options, "--json").json
+    output = run("train", "linear", data, "-o", tmp_path / "m.uk", *options, "--json").json
     (X, y), (tests, answers) = read_svmlight(data), read_svmlight(test)
     expected = CuttingPlaneSVC(C=0.5, loss="squared_hinge", fit_intercept=False).fit(X, y.astype(int))
-    assert found["objective"] == expected.objective_
-    assert found["passes"] == expected.n_iter_
-    assert found["training_accuracy"] == expected.score(X, y)
-    assert found["test"]["accuracy"] == expected.score(tests, answers)
+    assert output["objective"] == expected.objective_
+    assert output["passes"] == expected.n_iter_
+    assert output["training_accuracy"] == expected.score(X, y)
+    assert output["test"]["accuracy"] == expected.score(tests, answers)
     np.testing.assert_array_equal(load(tmp_path / "m.uk").decision_function(X), expected.decision_function(X))
 
 
 def test_the_fields_of_json_are_complete(run, linear_files, tmp_path):
     data, test = linear_files
-    found = run("train", "linear", data, "-o", tmp_path / "m.uk", "--test", test, "--json").json
-    assert set(found) == {
+    output = run("train", "linear", data, "-o", tmp_path / "m.uk", "--test", test, "--json").json
+    assert set(output) == {
         *("learner", "data", "rows", "features", "classes", "C", "loss", "objective_name", "k", "solver"),
         *(
             "objective",
@@ -45,20 +45,20 @@ def test_the_fields_of_json_are_complete(run, linear_files, tmp_path):
         *("model", "model_bytes", "warnings", "seconds", "peak_memory_bytes"),
     }
     of_tests = {"file", "rows", "correct", "accuracy", "accuracy_note", "measure", *OF_TWO_CLASSES}
-    assert set(found["test"]) == of_tests
-    assert (found["learner"], found["rows"], found["features"]) == ("CuttingPlaneSVC", 300, 8)
-    assert (found["classes"], found["packed_rows"], found["training_measure"]) == ([-1, 1], None, None)
+    assert set(output["test"]) == of_tests
+    assert (output["learner"], output["rows"], output["features"]) == ("CuttingPlaneSVC", 300, 8)
+    assert (output["classes"], output["packed_rows"], output["training_measure"]) == ([-1, 1], None, None)
 
 
 def test_the_text_output_is_as_expected(run, linear_files, tmp_path):
     data, test = linear_files
-    ran = run("train", "linear", data, "-o", tmp_path / "m.uk", "--test", test)
-    assert (ran.code, ran.err) == (0, "")
+    result = run("train", "linear", data, "-o", tmp_path / "m.uk", "--test", test)
+    assert (result.code, result.err) == (0, "")
     for words in ("300 rows, 8 features, 2 classes: -1, 1", "one weight per feature", "error rate, hinge"):
-        assert words in ran.out
-    assert re.search(r"gap .* passes of solver cutting_plane", ran.out)
-    assert re.search(r"training accuracy +9\d.\d\d %\n", ran.out)
-    assert re.search(r"test accuracy +9\d.\d\d % \(9\d of 100 rows\)\n", ran.out)
+        assert words in result.out
+    assert re.search(r"gap .* passes of solver cutting_plane", result.out)
+    assert re.search(r"training accuracy +9\d.\d\d %\n", result.out)
+    assert re.search(r"test accuracy +9\d.\d\d % \(9\d of 100 rows\)\n", result.out)
 
 
 @pytest.mark.parametrize(
@@ -73,29 +73,29 @@ def test_the_text_output_is_as_expected(run, linear_files, tmp_path):
 def test_other_objectives_are_measured(run, linear_files, tmp_path, options, words):
     data, test = linear_files
     command = ["train", "linear", data, "-o", tmp_path / "m.uk", "--test", test, "--C", "5"]
-    found = run(*command, "--objective", *options, "--json").json
-    for measured in (found["training_measure"], found["test"]["measure"]):
-        assert measured["name"] == found["objective_name"] == options[0]
+    output = run(*command, "--objective", *options, "--json").json
+    for measured in (output["training_measure"], output["test"]["measure"]):
+        assert measured["name"] == output["objective_name"] == options[0]
         assert 0.5 < measured["value"] <= 1.0
-    ran = run(*command, "--objective", *options)
-    assert f"training {words} " in ran.out
-    assert f"test {words} " in ran.out
+    result = run(*command, "--objective", *options)
+    assert f"training {words} " in result.out
+    assert f"test {words} " in result.out
 
 
 def test_both_solvers_agree(run, linear_files, tmp_path):
-    found = [
+    result = [
         run("train", "linear", linear_files[0], "-o", tmp_path / "m.uk", "--solver", solver, "--json").json
         for solver in ("dual", "cutting_plane")
     ]
-    assert [one["solver"] for one in found] == ["dual", "cutting_plane"]
-    assert found[0]["objective"] == pytest.approx(found[1]["objective"], rel=2e-3)
+    assert [one["solver"] for one in result] == ["dual", "cutting_plane"]
+    assert result[0]["objective"] == pytest.approx(result[1]["objective"], rel=2e-3)
 
 
 def test_many_classes_and_weights(run, rank_files, tmp_path):
     command = ["train", "linear", rank_files[0], "-o", tmp_path / "m.uk", "--class-weight", "balanced"]
-    ran = run(*command)
-    assert "4 classes: 0, 1, 2, 3" in ran.out
-    assert "one weight per feature and class" in ran.out
+    result = run(*command)
+    assert "4 classes: 0, 1, 2, 3" in result.out
+    assert "one weight per feature and class" in result.out
     assert run("predict", tmp_path / "m.uk", rank_files[1], "--json").json["accuracy"] > 0.4
     listed = run("inspect", tmp_path / "m.uk", "--top", 3, "--json").json["top"]
     assert [len(entry["weights"]) for entry in listed] == [4, 4, 4]
@@ -130,5 +130,5 @@ def test_the_first_index_of_the_training_file_is_remembered(run, tmp_path):
 
 
 def test_verbose_prints_the_steps(run, linear_files, tmp_path):
-    ran = run("train", "linear", linear_files[0], "-o", tmp_path / "m.uk", "-v", "-q", "--out-of-core")
-    assert ran.err.splitlines() == [f"packing {linear_files[0]}", "training", "measuring"]
+    result = run("train", "linear", linear_files[0], "-o", tmp_path / "m.uk", "-v", "-q", "--out-of-core")
+    assert result.err.splitlines() == [f"packing {linear_files[0]}", "training", "measuring"]

@@ -65,12 +65,12 @@ def test_the_fields_of_json_are_complete(trained):
 
 def test_the_text_output_is_as_expected(run, rank_files, tmp_path):
     command = ["train", "rank", rank_files[0], "-o", tmp_path / "m.uk", "--test", rank_files[1]]
-    ran = run(*command, "--thresholds")
-    assert (ran.code, ran.err) == (0, "")
-    assert "300 rows, 8 features, 4 ranks" in ran.out
-    assert re.search(r"training ordered pairs +[\d.]+ % of [\d,]+ within 30 groups\n", ran.out)
-    assert re.search(r"test ordered pairs +[\d.]+ % of \d+ within 10 groups\n", ran.out)
-    assert re.search(r"test mean absolute error +0\.\d+ ranks\n", ran.out)
+    result = run(*command, "--thresholds")
+    assert (result.code, result.err) == (0, "")
+    assert "300 rows, 8 features, 4 ranks" in result.out
+    assert re.search(r"training ordered pairs +[\d.]+ % of [\d,]+ within 30 groups\n", result.out)
+    assert re.search(r"test ordered pairs +[\d.]+ % of \d+ within 10 groups\n", result.out)
+    assert re.search(r"test mean absolute error +0\.\d+ ranks\n", result.out)
     assert "accuracy" not in run(*command).out
 
 
@@ -78,11 +78,11 @@ def test_predict_writes_scores_or_labels(run, trained, rank_files, tmp_path):
     expected, tests = estimator_like(trained, rank_files), read_svmlight(rank_files[1])
     scores = expected.decision_function(tests.X)
     answers = expected.predict(tests.X) if trained["thresholds"] else scores
-    found = run("predict", tmp_path / "m.uk", rank_files[1], "-o", tmp_path / "p", "--scores", "--json").json
+    output = run("predict", tmp_path / "m.uk", rank_files[1], "-o", tmp_path / "p", "--scores", "--json").json
     np.testing.assert_array_equal(np.loadtxt(tmp_path / "p"), np.column_stack([answers, scores]))
     for name in ("pairs", "ordered_pairs", "groups", "ndcg", "accuracy", "mean_absolute_error"):
-        assert found[name] == trained["test"][name]
-    assert found["mean_squared_error"] is None
+        assert output[name] == trained["test"][name]
+    assert output["mean_squared_error"] is None
 
 
 def test_the_model_goes_through_all_commands(run, trained, rank_files, tmp_path):
@@ -95,34 +95,34 @@ def test_the_model_goes_through_all_commands(run, trained, rank_files, tmp_path)
         text = run("inspect", path, "--top", 2).out
         assert ("a higher class" if trained["thresholds"] else "a larger value") in text
         assert ("thresholds" if trained["thresholds"] else "scores that order rows") in text
-        found = run("predict", path, rank_files[1], "--json").json
-        assert found["ordered_pairs"] == trained["test"]["ordered_pairs"]
+        output = run("predict", path, rank_files[1], "--json").json
+        assert output["ordered_pairs"] == trained["test"]["ordered_pairs"]
         parts = run("explain", path, rank_files[1], "--row", 2, "--json").json
         assert parts["prediction"] in (range(4) if trained["thresholds"] else [parts["score"]])
         assert run("bench", path, rank_files[1], "--seconds", 0.01, "--json").json["rows"] == 100
 
 
 def test_rows_without_groups_are_one(run, linear_files, tmp_path):
-    found = run("train", "rank", linear_files[0], "-o", tmp_path / "m.uk", "--json").json
+    output = run("train", "rank", linear_files[0], "-o", tmp_path / "m.uk", "--json").json
     y = read_svmlight(linear_files[0]).y
-    assert found["training_groups"] is None
-    assert found["training_pairs"] == np.sum(y > 0) * np.sum(y < 0)
+    assert output["training_groups"] is None
+    assert output["training_pairs"] == np.sum(y > 0) * np.sum(y < 0)
 
 
 def test_labels_that_an_ordinal_model_does_not_know(run, rank_files, tmp_path):
     assert run("train", "rank", rank_files[0], "-o", tmp_path / "m.uk", "--thresholds").code == 0
     X, y = read_svmlight(rank_files[1])
     write_svmlight(tmp_path / "other", X, y + 10)
-    ran = run("predict", tmp_path / "m.uk", tmp_path / "other")
-    assert "have labels that the model does not know (10, 11, 12, 13)" in ran.err
-    assert "ordered pairs" in ran.err
+    result = run("predict", tmp_path / "m.uk", tmp_path / "other")
+    assert "have labels that the model does not know (10, 11, 12, 13)" in result.err
+    assert "ordered pairs" in result.err
 
 
 def test_rows_that_have_no_pair(run, rank_files, tmp_path):
     assert run("train", "rank", rank_files[0], "-o", tmp_path / "m.uk").code == 0
     (tmp_path / "same").write_text("1 qid:1 1:1\n2 qid:2 1:2\n")
-    ran = run("predict", tmp_path / "m.uk", tmp_path / "same")
-    assert "not known: there is no pair to order" in ran.err
+    result = run("predict", tmp_path / "m.uk", tmp_path / "same")
+    assert "not known: there is no pair to order" in result.err
     assert run("predict", tmp_path / "m.uk", tmp_path / "same", "--json").json["ordered_pairs"] is None
 
 
@@ -137,8 +137,8 @@ def test_conjunctions_are_ranked_by(degree, run, rank_files, tmp_path):
     assert (trained["degree"], trained["gamma"]) == (degree, 0.5)
     assert trained["conjunctions"] == expected.to_model().n_conjunctions
     assert trained["test"]["ndcg"]["value"] == expected.ndcg(tests.X, tests.y, tests.qid)
-    said = run(*command, "--force").out
-    assert re.search(rf"conjunctions of at most {degree} features", said)
+    message = run(*command, "--force").out
+    assert re.search(rf"conjunctions of at most {degree} features", message)
     predicted = run("predict", tmp_path / "m.uk", rank_files[1], "-o", tmp_path / "scores.txt")
     assert predicted.code == 0
     np.testing.assert_allclose(
@@ -148,9 +148,9 @@ def test_conjunctions_are_ranked_by(degree, run, rank_files, tmp_path):
 
 @pytest.mark.parametrize("option", [["--out-of-core"], ["--dask", "local"]], ids=lambda option: option[0])
 def test_conjunctions_need_rows_in_memory(option, run, rank_files, tmp_path):
-    ran = run("train", "rank", rank_files[0], "-o", tmp_path / "m.uk", "--degree", 2, *option)
-    assert ran.code != 0
-    assert f"do not go with {option[0]}" in " ".join(ran.err.split())
+    result = run("train", "rank", rank_files[0], "-o", tmp_path / "m.uk", "--degree", 2, *option)
+    assert result.code != 0
+    assert f"do not go with {option[0]}" in " ".join(result.err.split())
 
 
 def test_degrees_are_tuned(run, rank_files):

@@ -39,12 +39,12 @@ def rows(tmp_path):
 
 
 def test_records_are_priced(run, flats, tmp_path):
-    ran = run("train", "regression", flats, "--target", "rent", "-o", tmp_path / "m.uk", "--test", flats)
-    assert ran.code == 0, ran.err
-    assert "R squared" in ran.out
-    assert "calibrat" not in ran.out
-    found = run("evaluate", tmp_path / "m.uk", flats, "--json").json
-    assert found["r_squared"] > 0.95
+    result = run("train", "regression", flats, "--target", "rent", "-o", tmp_path / "m.uk", "--test", flats)
+    assert result.code == 0, result.err
+    assert "R squared" in result.out
+    assert "calibrat" not in result.out
+    output = run("evaluate", tmp_path / "m.uk", flats, "--json").json
+    assert output["r_squared"] > 0.95
     fast = unkernel.load(tmp_path / "m.uk")
     predicted = [float(line) for line in run("predict", tmp_path / "m.uk", flats).out.splitlines()[1:]]
     records = [
@@ -57,26 +57,26 @@ def test_records_are_priced(run, flats, tmp_path):
 def test_rows_are_learned_as_by_the_estimator(run, rows, tmp_path):
     options = {"C": 10.0, "loss": "epsilon_insensitive", "epsilon": 0.05}
     given = [f"--{name}={value}" for name, value in options.items()]
-    found = run("train", "regression", rows, "-o", tmp_path / "m.uk", *given, "--json").json
+    output = run("train", "regression", rows, "-o", tmp_path / "m.uk", *given, "--json").json
     X, y = read_svmlight(rows).X, read_svmlight(rows).y
     reg = PolyRegressor(**options, random_state=0).fit(X, y)
-    assert found["objective"] == reg.objective_
-    assert found["training_r_squared"] == pytest.approx(metrics.r2_score(y, reg.predict(X)))
+    assert output["objective"] == reg.objective_
+    assert output["training_r_squared"] == pytest.approx(metrics.r2_score(y, reg.predict(X)))
     evaluated = run("evaluate", tmp_path / "m.uk", rows, "--json").json
-    said = reg.predict(X)
-    assert evaluated["root_mean_squared_error"] == pytest.approx(metrics.root_mean_squared_error(y, said))
-    assert evaluated["mean_absolute_error"] == pytest.approx(metrics.mean_absolute_error(y, said))
-    assert evaluated["mean_squared_error"] == pytest.approx(metrics.mean_squared_error(y, said))
+    message = reg.predict(X)
+    assert evaluated["root_mean_squared_error"] == pytest.approx(metrics.root_mean_squared_error(y, message))
+    assert evaluated["mean_absolute_error"] == pytest.approx(metrics.mean_absolute_error(y, message))
+    assert evaluated["mean_squared_error"] == pytest.approx(metrics.mean_squared_error(y, message))
 
 
 def test_parameters_are_chosen(run, flats, tmp_path):
-    ran = run(
+    result = run(
         *("tune", "regression", flats, "--target", "rent", "--C", "0.001:10:3"),
         *("--by", "mean_absolute_error", "-o", tmp_path / "m.uk", "--json"),
     )
-    found = ran.json
-    errors = [one["measures"]["mean_absolute_error"]["mean"] for one in found["settings"]]
-    assert found["best"] == int(np.argmin(errors))
+    output = result.json
+    errors = [setting["measures"]["mean_absolute_error"]["mean"] for setting in output["settings"]]
+    assert output["best"] == int(np.argmin(errors))
     assert unkernel.load(tmp_path / "m.uk").decision.scheme == "regression"
 
 

@@ -25,13 +25,13 @@ def three_classes(tmp_path):
 def test_the_sparse_svm_is_that_of_polysvc(run, train_file, tmp_path):
     path = tmp_path / "model.uk"
     options = ["--penalty", "l1", "--loss", "squared_hinge", "--C", "0.5", "--gamma", "1"]
-    found = run("train", "poly", train_file, "-o", path, *options, "--json").json
+    output = run("train", "poly", train_file, "-o", path, *options, "--json").json
     X, y = read_svmlight(train_file)
     expected = PolySVC(C=0.5, gamma=1, penalty="l1", loss="squared_hinge", random_state=0).fit(X, y)
-    assert (found["objective"], found["gap"]) == (expected.objective_, expected.gap_)
-    assert (found["penalty"], found["epochs"], found["newton_steps"]) == ("l1", None, expected.n_iter_)
+    assert (output["objective"], output["gap"]) == (expected.objective_, expected.gap_)
+    assert (output["penalty"], output["epochs"], output["newton_steps"]) == ("l1", None, expected.n_iter_)
     np.testing.assert_array_equal(load(path).decision_function(X), expected.decision_function(X))
-    assert 0 < found["conjunctions"] == found["weights"] < 12 + 66  # of all there are
+    assert 0 < output["conjunctions"] == output["weights"] < 12 + 66  # of all there are
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2", "elasticnet"])
@@ -39,29 +39,29 @@ def test_the_log_linear_model_is_that_of_the_estimator(run, three_classes, tmp_p
     path = tmp_path / "model.uk"
     options = ["--degree", "3", "--penalty", penalty, "--C", "0.3"]
     options += ["--l1-ratio", "0.7"] if penalty == "elasticnet" else []
-    ran = run("train", "logistic", three_classes, "-o", path, *options, "--test", three_classes, "--json")
-    assert (ran.code, ran.err) == (0, "")
+    result = run("train", "logistic", three_classes, "-o", path, *options, "--test", three_classes, "--json")
+    assert (result.code, result.err) == (0, "")
     X, y = read_svmlight(three_classes)
     expected = PolyLogisticRegression(3, C=0.3, penalty=penalty, l1_ratio=0.7, random_state=0).fit(X, y)
-    assert (ran.json["learner"], ran.json["loss"]) == ("PolyLogisticRegression", "logistic")
-    assert (ran.json["objective"], ran.json["newton_steps"]) == (expected.objective_, expected.n_iter_)
-    assert ran.json["l1_ratio"] == (0.7 if penalty == "elasticnet" else None)
-    assert ran.json["training_log_loss"] == pytest.approx(log_loss(y, expected.predict_proba(X)))
-    assert ran.json["test"]["log_loss"] == ran.json["training_log_loss"]
-    assert ran.json["weights"] == np.count_nonzero(expected.to_model().weights)
+    assert (result.json["learner"], result.json["loss"]) == ("PolyLogisticRegression", "logistic")
+    assert (result.json["objective"], result.json["newton_steps"]) == (expected.objective_, expected.n_iter_)
+    assert result.json["l1_ratio"] == (0.7 if penalty == "elasticnet" else None)
+    assert result.json["training_log_loss"] == pytest.approx(log_loss(y, expected.predict_proba(X)))
+    assert result.json["test"]["log_loss"] == result.json["training_log_loss"]
+    assert result.json["weights"] == np.count_nonzero(expected.to_model().weights)
     np.testing.assert_array_equal(load(path).predict_proba(X), expected.predict_proba(X))
 
 
 def test_the_penalty_defaults_to_that_of_the_estimator(run, train_file, tmp_path):
-    found = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", "--json").json
-    assert found["penalty"] == "l1"
+    output = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", "--json").json
+    assert output["penalty"] == "l1"
     assert run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--json").json["penalty"] == "l2"
 
 
 def test_the_text_output_is_as_expected(run, train_file, test_file, tmp_path):
     options = ["--C", "10", "--test", test_file]
-    ran = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", *options)
-    assert (ran.code, ran.err) == (0, "")
+    result = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", *options)
+    assert (result.code, result.err) == (0, "")
     for words in (
         r"model +\d+ conjunctions of at most 2 features",
         r"objective +[\d.]+ \(logistic, l1\)",
@@ -69,14 +69,14 @@ def test_the_text_output_is_as_expected(run, train_file, test_file, tmp_path):
         r"training log loss +0.\d+ per row",
         r"test accuracy +100.00 % \(200 of 200 rows\)",
     ):
-        assert re.search(words, ran.out)
+        assert re.search(words, result.out)
 
 
 def test_labels_that_training_did_not_know_have_no_loss(run, train_file, tmp_path):
     (tmp_path / "test").write_text("7 1:1\n")
     options = ["--test", tmp_path / "test"]
-    found = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", *options, "--json").json
-    assert found["test"]["log_loss"] is None
+    output = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", *options, "--json").json
+    assert output["test"]["log_loss"] is None
     assert "not known" in run("train", "logistic", train_file, "-o", tmp_path / "m.uk", *options).out
 
 
@@ -98,16 +98,16 @@ def test_inspect_counts_nonzero_weights(run, train_file, tmp_path):
     path = tmp_path / "m.uk"
     options = ["--degree", "3", "--gamma", "1", "--json"]
     trained = run("train", "logistic", train_file, "-o", path, *options).json
-    found = run("inspect", path, "--json").json
-    assert found["conjunctions"] == sum(found["conjunctions_by_order"]) == trained["conjunctions"]
-    assert len(found["conjunctions_by_order"]) == 3
-    assert found["origin"]["penalty"] == "l1"
+    output = run("inspect", path, "--json").json
+    assert output["conjunctions"] == sum(output["conjunctions_by_order"]) == trained["conjunctions"]
+    assert len(output["conjunctions_by_order"]) == 3
+    assert output["origin"]["penalty"] == "l1"
     assert re.search(r"conjunctions +\d+: \d+ of 1 feature, \d+ of 2 features", run("inspect", path).out)
 
 
 def test_verbose_prints_the_steps(run, train_file, tmp_path):
-    ran = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", "--verbose", "--quiet")
-    assert ran.err.splitlines() == [f"reading {train_file}", "training", "measuring"]
+    result = run("train", "logistic", train_file, "-o", tmp_path / "m.uk", "--verbose", "--quiet")
+    assert result.err.splitlines() == [f"reading {train_file}", "training", "measuring"]
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def vector_model(tmp_path, vector_files, run):
 
 
 def test_train_reports_its_result(run, tree_files, tmp_path):
-    ran = run(
+    result = run(
         "train",
         "tree",
         tree_files[0],
@@ -91,7 +91,7 @@ def test_train_reports_its_result(run, tree_files, tmp_path):
         "--test",
         tree_files[1],
     )
-    assert (ran.code, ran.err) == (0, "")
+    assert (result.code, result.err) == (0, "")
     for words in (
         "160 trees, 2 classes: -1, 1",
         "subset trees, decay 0.4",
@@ -101,13 +101,13 @@ def test_train_reports_its_result(run, tree_files, tmp_path):
         "test accuracy      71.67 % (43 of 60 trees)",
         "precision 68.97 %, recall 71.43 %",
     ):
-        assert words in ran.out
+        assert words in result.out
 
 
 def test_the_model_is_the_estimators(run, tree_files, tmp_path):
     options = ["--kernel", "ptk", "--decay", "0.3", "--width-decay", "0.5", "--no-normalize", "--C", "0.1"]
     options += ["--imbalance", "2", "--no-intercept", "--tol", "1e-4", "--jobs", "1"]
-    found = run("train", "tree", tree_files[0], "-o", tmp_path / "m.uk", *options, "--json").json
+    output = run("train", "tree", tree_files[0], "-o", tmp_path / "m.uk", *options, "--json").json
     X, y = read_trees(tree_files[0])
     svc = TreeSVC(
         "ptk", decay=0.3, width_decay=0.5, normalize=False, C=0.1, imbalance=2, fit_intercept=False, tol=1e-4
@@ -116,24 +116,24 @@ def test_the_model_is_the_estimators(run, tree_files, tmp_path):
     trained = load(tmp_path / "m.uk").model
     assert trained.kernel == model.kernel
     assert np.array_equal(trained.coefficients, model.coefficients)
-    assert found["objective"] == svc.objective_
-    assert found["learner"] == "TreeSVC"
-    assert (found["kernel"], found["decay"], found["solver"], found["combine"]) == (
+    assert output["objective"] == svc.objective_
+    assert output["learner"] == "TreeSVC"
+    assert (output["kernel"], output["decay"], output["solver"], output["combine"]) == (
         "ptk",
         0.3,
         "exact",
         "trees",
     )
-    assert (found["rows"], found["support_trees"]) == (160, model.n_support)
-    assert found["training_accuracy"] == pytest.approx(np.mean(svc.predict(X) == y))
+    assert (output["rows"], output["support_trees"]) == (160, model.n_support)
+    assert output["training_accuracy"] == pytest.approx(np.mean(svc.predict(X) == y))
     assert trained.origin | {"seed": 0, "rows": 160, "tol": 1e-4} == trained.origin
 
 
 def test_sampled(run, tree_files, tmp_path):
     options = ("--solver", "sampled", "--sample-size", "50", "--seed", "3", "--C", "0.5")
     for name in ("a.uk", "b.uk"):
-        ran = run("train", "tree", tree_files[0], "-o", tmp_path / name, *options)
-        assert "of solver sampled" in ran.out
+        result = run("train", "tree", tree_files[0], "-o", tmp_path / name, *options)
+        assert "of solver sampled" in result.out
     a, b = (load(tmp_path / name).model for name in ("a.uk", "b.uk"))
     assert np.array_equal(a.coefficients, b.coefficients)
     assert a.origin["solver"] == "sampled"
@@ -142,28 +142,30 @@ def test_sampled(run, tree_files, tmp_path):
 
 def test_classes_that_are_texts(run, questions, tmp_path):
     path = tmp_path / "q.uk"
-    found = run(
+    output = run(
         "train", "tree", questions, "-o", path, "--C", "10", "--class-weight", "LOC=2,HUM=0.5", "--json"
     ).json
-    assert found["classes"] == ["HUM", "LOC", "NUM"]
-    assert found["training_accuracy"] == 1.0
-    assert found["training_f1"] is None
-    ran = run("predict", path, questions, "--output", "-", "--quiet")
-    assert ran.out.split() == [label for label, _ in QUESTIONS]
+    assert output["classes"] == ["HUM", "LOC", "NUM"]
+    assert output["training_accuracy"] == 1.0
+    assert output["training_f1"] is None
+    result = run("predict", path, questions, "--output", "-", "--quiet")
+    assert result.out.split() == [label for label, _ in QUESTIONS]
     assert "one score per class" in run("inspect", path).out
 
 
 def test_class_weights_are_by_label(run, questions, tree_files, tmp_path):
     X, y = read_trees(questions)
     expected = TreeSVC(class_weight={"LOC": 3}).fit(X, y).objective_
-    found = run("train", "tree", questions, "-o", tmp_path / "m.uk", "--class-weight", "LOC=3", "--json").json
-    assert found["objective"] == pytest.approx(expected, rel=1e-12)
+    output = run(
+        "train", "tree", questions, "-o", tmp_path / "m.uk", "--class-weight", "LOC=3", "--json"
+    ).json
+    assert output["objective"] == pytest.approx(expected, rel=1e-12)
     X, y = read_trees(tree_files[0])
     expected = TreeSVC(class_weight={1: 3}).fit(X, y).objective_
-    found = run(
+    output = run(
         "train", "tree", tree_files[0], "-o", tmp_path / "m.uk", "--class-weight", "+1=3", "--json"
     ).json
-    assert found["objective"] == pytest.approx(expected, rel=1e-12)
+    assert output["objective"] == pytest.approx(expected, rel=1e-12)
     message = run("train", "tree", questions, "-o", tmp_path / "m.uk", "--class-weight", "WHY=3").error()
     assert "do not occur: ['WHY']" in message
     assert (
@@ -176,30 +178,30 @@ def test_vectors_are_combined_with_trees(run, vector_files, vector_model):
     kernel = load(vector_model).model.kernel
     assert (kernel.combination, kernel.tree_weight, kernel.vector.name) == ("sum", 0.3, "polynomial")
     assert (kernel.vector.degree, kernel.vector.gamma) == (2, 0.5)
-    found = run("predict", vector_model, vector_files[1], "--json").json
-    assert found["accuracy"] > 0.7
-    ran = run(
+    output = run("predict", vector_model, vector_files[1], "--json").json
+    assert output["accuracy"] > 0.7
+    result = run(
         "train", "tree", vector_files[0], "-o", vector_model, "--combine", "product", "--no-normalize-vectors"
     )
-    assert "41 features" in ran.out
+    assert "41 features" in result.out
     assert load(vector_model).model.kernel.combination == "product"
 
 
 def test_trees_have_no_cache(run, vector_files, vector_model):
-    ran = run("predict", vector_model, vector_files[0], "--cache-rows", 10)
-    assert "--cache-rows is for rows and records" in ran.error()
+    result = run("predict", vector_model, vector_files[0], "--cache-rows", 10)
+    assert "--cache-rows is for rows and records" in result.error()
 
 
 def test_a_kelp_file(run, tmp_path):
     lines = [f"{label} |BT:tree| {tree} |ET| |BV:bow| word:1 |EV|\n" for label, tree in QUESTIONS]
     (tmp_path / "q.klp.gz").write_bytes(gzip.compress("".join(lines).encode()))
-    ran = run(
+    result = run(
         "train", "tree", tmp_path / "q.klp.gz", "-o", tmp_path / "m.uk", "--combine", "trees", "--C", "10"
     )
-    assert "training accuracy  100.00 %" in ran.out
-    ran = run("predict", tmp_path / "m.uk", write_questions(tmp_path / "q.dat"))
-    assert ran.out.splitlines() == [str(label) for label, _ in QUESTIONS]
-    assert "100.00 % (9 of 9 trees)" in ran.err
+    assert "training accuracy  100.00 %" in result.out
+    result = run("predict", tmp_path / "m.uk", write_questions(tmp_path / "q.dat"))
+    assert result.out.splitlines() == [str(label) for label, _ in QUESTIONS]
+    assert "100.00 % (9 of 9 trees)" in result.err
 
 
 @pytest.mark.parametrize(
@@ -287,22 +289,24 @@ def test_several_files_of_trees(run, tree_files, tmp_path):
 
 
 def test_labels_of_the_test_file_that_are_unknown(run, questions, tree_files, tmp_path):
-    found = run("train", "tree", questions, "-o", tmp_path / "m.uk", "--test", tree_files[1], "--json").json
-    assert found["test"]["accuracy"] is None
+    output = run("train", "tree", questions, "-o", tmp_path / "m.uk", "--test", tree_files[1], "--json").json
+    assert output["test"]["accuracy"] is None
     note = "not known: 60 trees of 60 have labels that the model does not know (-1, 1)"
-    assert found["test"]["accuracy_note"].startswith(note)
+    assert output["test"]["accuracy_note"].startswith(note)
 
 
 def test_a_warning_is_one_line(run, tree_files, tmp_path):
-    ran = run("train", "tree", tree_files[0], "-o", tmp_path / "m.uk", "--max-iter", "1", "--tol", "1e-9")
-    assert ran.code == 0
-    assert len(ran.err.splitlines()) == 1
-    assert ran.err.startswith("unkernel: warning: TreeSVC stopped")
+    result = run("train", "tree", tree_files[0], "-o", tmp_path / "m.uk", "--max-iter", "1", "--tol", "1e-9")
+    assert result.code == 0
+    assert len(result.err.splitlines()) == 1
+    assert result.err.startswith("unkernel: warning: TreeSVC stopped")
 
 
 def test_progress(run, tree_files, tmp_path):
-    ran = run("train", "tree", tree_files[0], "-o", tmp_path / "m.uk", "--verbose", "--test", tree_files[1])
-    assert ran.err.splitlines()[:3] == [f"reading {tree_files[0]}", f"reading {tree_files[1]}", "training"]
+    result = run(
+        "train", "tree", tree_files[0], "-o", tmp_path / "m.uk", "--verbose", "--test", tree_files[1]
+    )
+    assert result.err.splitlines()[:3] == [f"reading {tree_files[0]}", f"reading {tree_files[1]}", "training"]
 
 
 def test_the_options_are_those_of_the_estimator(run, monkeypatch):
@@ -323,11 +327,11 @@ def test_the_options_are_those_of_the_estimator(run, monkeypatch):
 
 
 def test_predict(run, tree_model, tree_files, tmp_path):
-    ran = run("predict", tree_model, tree_files[1], "--output", tmp_path / "out", "--scores")
-    assert (ran.code, ran.err) == (0, "")
-    assert "accuracy      71.67 % (43 of 60 trees)" in ran.out
-    assert "F1            70.18 % of class 1 (precision 68.97 %, recall 71.43 %)" in ran.out
-    assert "trees/s" in ran.out
+    result = run("predict", tree_model, tree_files[1], "--output", tmp_path / "out", "--scores")
+    assert (result.code, result.err) == (0, "")
+    assert "accuracy      71.67 % (43 of 60 trees)" in result.out
+    assert "F1            70.18 % of class 1 (precision 68.97 %, recall 71.43 %)" in result.out
+    assert "trees/s" in result.out
     labels, scores = np.loadtxt(tmp_path / "out").T
     X, _ = read_trees(tree_files[1])
     fast = load(tree_model)
@@ -336,20 +340,20 @@ def test_predict(run, tree_model, tree_files, tmp_path):
 
 
 def test_predict_as_json(run, tree_model, tree_files):
-    found = run("predict", tree_model, tree_files[1], "--json").json
-    assert (found["rows"], found["correct"], found["engine"], found["exact"]) == (60, 43, "forest", True)
+    output = run("predict", tree_model, tree_files[1], "--json").json
+    assert (output["rows"], output["correct"], output["engine"], output["exact"]) == (60, 43, "forest", True)
     X, y = read_trees(tree_files[1])
     answers = load(tree_model).predict(X)
     hits = np.sum((answers == 1) & (y == 1))
-    assert found["precision"] == hits / np.sum(answers == 1)
-    assert found["recall"] == hits / np.sum(y == 1)
-    assert found["f1"] == pytest.approx(2 * hits / (np.sum(answers == 1) + np.sum(y == 1)))
+    assert output["precision"] == hits / np.sum(answers == 1)
+    assert output["recall"] == hits / np.sum(y == 1)
+    assert output["f1"] == pytest.approx(2 * hits / (np.sum(answers == 1) + np.sum(y == 1)))
 
 
 def test_a_model_of_svmlight_tk(run, golden, tree_files, tmp_path):
     source = golden / "svmlight-tk-sst.model"
-    ran = run("predict", source, tree_files[1], "--output", tmp_path / "out", "--scores", "--json")
-    assert ran.err == ""
+    result = run("predict", source, tree_files[1], "--output", tmp_path / "out", "--scores", "--json")
+    assert result.err == ""
     expected = np.loadtxt(golden / "svmlight-tk-sst.margins")
     np.testing.assert_allclose(np.loadtxt(tmp_path / "out")[:, 1], expected, atol=2e-6)
     assert "tree, read from SVM-light-TK" in run("inspect", source).out
@@ -357,8 +361,8 @@ def test_a_model_of_svmlight_tk(run, golden, tree_files, tmp_path):
 
 def test_trees_without_labels(run, tree_model, tmp_path):
     (tmp_path / "b.mrg").write_text("(S (NP dogs)\n  (VP bark))\n(FunctionDef (name x))\n")
-    ran = run("predict", tree_model, tmp_path / "b.mrg", "--output", tmp_path / "out")
-    assert "not known: the file has no labels" in ran.out
+    result = run("predict", tree_model, tmp_path / "b.mrg", "--output", tmp_path / "out")
+    assert "not known: the file has no labels" in result.out
     assert len((tmp_path / "out").read_text().splitlines()) == 2
     assert run("predict", tree_model, tmp_path / "b.mrg", "--json").json["accuracy"] is None
 
@@ -373,10 +377,10 @@ def test_trees_without_labels(run, tree_model, tmp_path):
 def test_parts_that_the_model_ignores_are_named(run, tree_model, tmp_path, rest, words):
     file = tmp_path / "more.dat"
     file.write_text(f"1 |BT| (S (NP dogs) (VP bark)) {rest}\n")
-    found = run("predict", tree_model, file)
-    assert (found.code, len(found.out.splitlines())) == (0, 1)
-    assert words in found.err
-    assert "more.dat" in found.err
+    result = run("predict", tree_model, file)
+    assert (result.code, len(result.out.splitlines())) == (0, 1)
+    assert words in result.err
+    assert "more.dat" in result.err
 
 
 def test_labels_that_happen_to_be_numbers(run, tmp_path):
@@ -397,11 +401,11 @@ def test_answers_that_are_never_positive(run, tree_model, tmp_path):
     (tmp_path / "t.dat").write_text(
         "".join(f"{label} |BT| {tree} |ET|\n" for tree, label in zip(X, y, strict=True))
     )
-    found = run("predict", tree_model, tmp_path / "t.dat", "--json").json
-    assert (found["precision"], found["recall"], found["f1"]) == (None, 0.0, 0.0)
+    output = run("predict", tree_model, tmp_path / "t.dat", "--json").json
+    assert (output["precision"], output["recall"], output["f1"]) == (None, 0.0, 0.0)
     (tmp_path / "t.dat").write_text("".join(f"-1 |BT| {tree} |ET|\n" for tree in X))
-    found = run("predict", tree_model, tmp_path / "t.dat", "--json").json
-    assert (found["accuracy"], found["recall"], found["f1"]) == (1.0, None, None)
+    output = run("predict", tree_model, tmp_path / "t.dat", "--json").json
+    assert (output["accuracy"], output["recall"], output["f1"]) == (1.0, None, None)
     assert "F1" not in run("predict", tree_model, tmp_path / "t.dat").out
 
 
@@ -473,21 +477,21 @@ def test_bad_options_and_files_are_refused_by_other_commands(run, golden, tree_m
 
 def test_compile(run, golden, tree_files, tmp_path):
     path = tmp_path / "m.uk"
-    found = run("compile", golden / "svmlight-tk-ptk.model", "-o", path, "--json").json
-    assert (found["engine"], found["exact"], found["candidates"]) == ("forest", True, [])
-    assert found["read"]["kernel"] == "ptk"
-    assert found["read"]["format"] == "svmlight-tk"
+    output = run("compile", golden / "svmlight-tk-ptk.model", "-o", path, "--json").json
+    assert (output["engine"], output["exact"], output["candidates"]) == ("forest", True, [])
+    assert output["read"]["kernel"] == "ptk"
+    assert output["read"]["format"] == "svmlight-tk"
     X, _ = read_trees(tree_files[1])
     expected = read_model(golden / "svmlight-tk-ptk.model").scores(X)[:, 0]
     np.testing.assert_allclose(load(path).decision_function(X), expected, rtol=1e-12, atol=1e-14)
-    ran = run("compile", golden / "svmlight-tk-ptk.model", "-o", path)
-    assert "partial trees, decay 0.4, width decay 0.4" in ran.out
-    assert "forest, exact" in ran.out
+    result = run("compile", golden / "svmlight-tk-ptk.model", "-o", path)
+    assert "partial trees, decay 0.4, width decay 0.4" in result.out
+    assert "forest, exact" in result.out
     assert run("compile", path, "-o", tmp_path / "again.uk", "--quiet").out == ""
 
 
 def test_inspect(run, vector_model, golden):
-    ran = run("inspect", vector_model)
+    result = run("inspect", vector_model)
     for words in (
         "0.3 times subset trees, decay 0.4",
         "plus vectors",
@@ -495,49 +499,49 @@ def test_inspect(run, vector_model, golden):
         "at most 3",
         "TreeSVC",
     ):
-        assert words in ran.out
-    found = run("inspect", vector_model, "--json").json
-    assert found["vector_kernel"] == {"kernel": "polynomial", "degree": 2, "gamma": 0.5, "coef0": 1.0}
-    assert found["tree_channels"] == ["0", "1", "2"]
+        assert words in result.out
+    output = run("inspect", vector_model, "--json").json
+    assert output["vector_kernel"] == {"kernel": "polynomial", "degree": 2, "gamma": 0.5, "coef0": 1.0}
+    assert output["tree_channels"] == ["0", "1", "2"]
     model = load(vector_model).model
-    assert (found["support_trees"], found["subtrees"]) == (model.n_support, model.support.nodes)
-    assert found["compiled_bytes"] > found["file_bytes"] > 0
+    assert (output["support_trees"], output["subtrees"]) == (model.n_support, model.support.nodes)
+    assert output["compiled_bytes"] > output["file_bytes"] > 0
     plain = run("inspect", golden / "svmlight-tk-sst.model", "--json").json
     assert (plain["width_decay"], plain["tree_weight"], plain["vector_kernel"]) == (None, None, None)
 
 
 def test_the_heaviest_fragments(run, tree_model, questions, tmp_path):
-    found = run("inspect", tree_model, "--top", 5, "--json").json["top"]
+    output = run("inspect", tree_model, "--top", 5, "--json").json["top"]
     expected = load(tree_model).heaviest(5)
-    assert [one["fragment"] for one in found] == [fragment.label for fragment in expected]
-    ran = run("inspect", tree_model, "--top", 5)
-    assert "heaviest fragments" in ran.out
-    assert expected[0].label in ran.out
+    assert [one["fragment"] for one in output] == [fragment.label for fragment in expected]
+    result = run("inspect", tree_model, "--top", 5)
+    assert "heaviest fragments" in result.out
+    assert expected[0].label in result.out
     run("train", "tree", questions, "-o", tmp_path / "q.uk", "--quiet", "--C", 10)
-    found = run("inspect", tmp_path / "q.uk", "--top", 30, "--json").json["top"]
-    assert {one["class"] for one in found} == {"HUM", "LOC", "NUM"}
-    weights = [abs(one["weight"]) for one in found]
+    output = run("inspect", tmp_path / "q.uk", "--top", 30, "--json").json["top"]
+    assert {one["class"] for one in output} == {"HUM", "LOC", "NUM"}
+    weights = [abs(one["weight"]) for one in output]
     assert weights == sorted(weights, reverse=True)
     assert "not HUM" in run("inspect", tmp_path / "q.uk", "--top", 30).out
 
 
 def test_explain(run, tree_model, tree_files):
-    found = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 4, "--json").json
+    output = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 4, "--json").json
     X, y = read_trees(tree_files[1])
     fast = load(tree_model)
-    assert found["score"] == fast.explain(X[2], 4).score
-    assert (found["label"], found["prediction"]) == (y[2], fast.predict(X)[2])
-    assert len(found["contributions"]) == 4
-    parts = sum(part["value"] for part in found["contributions"])
-    assert found["intercept"] + parts + found["rest"] == pytest.approx(found["score"], rel=1e-12)
+    assert output["score"] == fast.explain(X[2], 4).score
+    assert (output["label"], output["prediction"]) == (y[2], fast.predict(X)[2])
+    assert len(output["contributions"]) == 4
+    parts = sum(part["value"] for part in output["contributions"])
+    assert output["intercept"] + parts + output["rest"] == pytest.approx(output["score"], rel=1e-12)
     other = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 4, "--of", -1, "--json").json
     assert other["score"] == pytest.approx(fast.explain(X[2], 4, of=-1).score)
-    ran = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 4)
-    assert found["contributions"][0]["fragment"] in ran.out
-    assert "(all others)" in ran.out
+    result = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 4)
+    assert output["contributions"][0]["fragment"] in result.out
+    assert "(all others)" in result.out
     nothing = run("explain", tree_model, tree_files[1], "--row", 2, "--top", 0, "--json").json
     assert nothing["contributions"] == []
-    assert nothing["intercept"] + nothing["rest"] == pytest.approx(found["score"], rel=1e-12)
+    assert nothing["intercept"] + nothing["rest"] == pytest.approx(output["score"], rel=1e-12)
 
 
 def test_explain_without_labels(run, tree_model, tmp_path):
@@ -547,20 +551,20 @@ def test_explain_without_labels(run, tree_model, tmp_path):
 
 
 def test_bench(run, tree_model, tree_files):
-    found = run("bench", tree_model, tree_files[1], "--json", "--jobs", 2, *FAST).json
-    assert (found["rows"], found["engine"], found["threads"]) == (60, "forest", 2)
-    assert found["score_one_microseconds"]["best"] > 0
-    ran = run("bench", tree_model, tree_files[1], *FAST)
-    assert "µs/tree" in ran.out
-    assert "one tree, Python" in ran.out
+    output = run("bench", tree_model, tree_files[1], "--json", "--jobs", 2, *FAST).json
+    assert (output["rows"], output["engine"], output["threads"]) == (60, "forest", 2)
+    assert output["score_one_microseconds"]["best"] > 0
+    result = run("bench", tree_model, tree_files[1], *FAST)
+    assert "µs/tree" in result.out
+    assert "one tree, Python" in result.out
 
 
 def test_bench_measures_trees_that_brackets_cannot_represent(
     run, vector_model, vector_files, tmp_path, tree_model
 ):
     """Vectors, several trees, and labels that brackets cannot represent."""
-    found = run("bench", vector_model, vector_files[1], "--json", *FAST).json
-    assert found["score_one_microseconds"]["best"] > 0
+    output = run("bench", vector_model, vector_files[1], "--json", *FAST).json
+    assert output["score_one_microseconds"]["best"] > 0
     (tmp_path / "s.conllu").write_text(
         "1\tdogs\tdog\tNOUN\tNN\t_\t2\tnsubj\t_\t_\n2\t(\t(\tVERB\tVB\t_\t0\troot\t_\t_\n\n"
     )

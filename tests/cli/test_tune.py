@@ -76,15 +76,15 @@ def test_settings_are_grouped_into_paths_of_ascending_cost():
     paths = group_paths(settings, warm=True)
     assert [[one["C"] for one in path] for path in paths] == [[0.1, 1.0, 10.0]] * 2
     assert [{one["degree"] for one in path} for path in paths] == [{1}, {2}]
-    assert group_paths(settings, warm=False) == [[one] for one in settings]
+    assert group_paths(settings, warm=False) == [[setting] for setting in settings]
 
 
 def test_cross_validation_equals_that_of_scikit_learn(run, train_file):
     """A grid with a single value of C has no warm starts."""
-    found = run("tune", "poly", train_file, "--degree", "1,2", "--C", "0.5", "--cv", "4", "--json").json
+    output = run("tune", "poly", train_file, "--degree", "1,2", "--C", "0.5", "--cv", "4", "--json").json
     X, y = read_svmlight(train_file)
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
-    for setting in found["settings"]:
+    for setting in output["settings"]:
         estimator = PolySVC(degree=setting["degree"], C=0.5, random_state=0)
         scores = cross_val_score(estimator, X, y, cv=folds)
         assert setting["measures"]["accuracy"]["mean"] == pytest.approx(scores.mean())
@@ -102,14 +102,14 @@ def test_warm_paths_have_the_measures_of_cold_fits(run, train_file, jobs):
 
 def test_the_best_setting_is_trained_on_all_rows(run, train_file, test_file, tmp_path):
     options = ["--degree", "1,2", "--C", "0.1:10", "--cv", "3", "--json", "-o", tmp_path / "best.uk"]
-    found = run("tune", "poly", train_file, *options).json
-    assert found["best_parameters"]["degree"] == 2
-    assert found["best_options"].startswith("--degree 2 --C ")
-    assert len(found["settings"]) == 6
-    assert found["settings"][found["best"]]["measures"]["accuracy"]["mean"] == max(
-        setting["measures"]["accuracy"]["mean"] for setting in found["settings"]
+    output = run("tune", "poly", train_file, *options).json
+    assert output["best_parameters"]["degree"] == 2
+    assert output["best_options"].startswith("--degree 2 --C ")
+    assert len(output["settings"]) == 6
+    assert output["settings"][output["best"]]["measures"]["accuracy"]["mean"] == max(
+        setting["measures"]["accuracy"]["mean"] for setting in output["settings"]
     )
-    best = PolySVC(**found["best_parameters"], random_state=0)
+    best = PolySVC(**output["best_parameters"], random_state=0)
     X, y = read_svmlight(train_file)
     expected = best.fit(X, y.astype(int)).decision_function(X)
     np.testing.assert_array_equal(load(tmp_path / "best.uk").decision_function(X), expected)
@@ -118,14 +118,14 @@ def test_the_best_setting_is_trained_on_all_rows(run, train_file, test_file, tmp
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
 def test_the_text_output_is_as_expected(run, train_file, tmp_path):
-    ran = run("tune", "poly", train_file, "--degree", "1,2", "--cv", "3", "--plot", tmp_path / "t.svg")
-    assert (ran.code, ran.err) == (0, "")
+    result = run("tune", "poly", train_file, "--degree", "1,2", "--cv", "3", "--plot", tmp_path / "t.svg")
+    assert (result.code, result.err) == (0, "")
     for words in ("3 folds", "degree", "accuracy", "ROC area", "←", "best", "--degree 2", "t.svg"):
-        assert words in ran.out
+        assert words in result.out
     drawn = (tmp_path / "t.svg").read_text()
     assert drawn.startswith("<?xml")
-    ran = run("tune", "poly", train_file, "--cv", "2", "-q")
-    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    result = run("tune", "poly", train_file, "--cv", "2", "-q")
+    assert (result.code, result.out, result.err) == (0, "", "")
 
 
 @pytest.mark.parametrize(
@@ -137,18 +137,18 @@ def test_the_text_output_is_as_expected(run, train_file, tmp_path):
     ],
 )
 def test_every_kind_of_rows(run, linear_files, kind, options, criterion):
-    found = run("tune", kind, linear_files[0], *options.split(), "--cv", "3", "--json").json
-    assert (found["criterion"], found["folds"], len(found["settings"])) == (criterion, 3, 2)
-    means = [setting["measures"][criterion]["mean"] for setting in found["settings"]]
+    output = run("tune", kind, linear_files[0], *options.split(), "--cv", "3", "--json").json
+    assert (output["criterion"], output["folds"], len(output["settings"])) == (criterion, 3, 2)
+    means = [setting["measures"][criterion]["mean"] for setting in output["settings"]]
     best = min(means) if criterion == "log_loss" else max(means)
-    assert means[found["best"]] == best
+    assert means[output["best"]] == best
 
 
 def test_folds_do_not_divide_queries(run, rank_files):
     options = ["--C", "0.1,1", "--cv", "5", "--by", "ndcg", "--ndcg-at", "3", "--json"]
-    found = run("tune", "rank", rank_files[0], *options).json
-    assert found["criterion"] == "ndcg"
-    assert all(0.5 < setting["measures"]["ndcg"]["mean"] <= 1.0 for setting in found["settings"])
+    output = run("tune", "rank", rank_files[0], *options).json
+    assert output["criterion"] == "ndcg"
+    assert all(0.5 < setting["measures"]["ndcg"]["mean"] <= 1.0 for setting in output["settings"])
     assert "fewer queries than the 40 folds" in run("tune", "rank", rank_files[0], "--cv", "40").error()
 
 
@@ -157,15 +157,15 @@ def test_two_classes_that_are_texts(run, tmp_path):
     lines = ["yes |BT| (S (NP a)) |ET|", "no |BT| (S (VP go)) |ET|"] * 8
     trees.write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert run("train", "tree", trees, "-o", tmp_path / "m.uk", "--cv", "3").code == 0
-    found = run("tune", "tree", trees, "--C", "1,10", "--cv", "3", "--json").json
-    assert found["settings"][0]["measures"]["accuracy"]["mean"] == 1.0
-    assert "positive_class" not in found["settings"][0]["measures"]
+    output = run("tune", "tree", trees, "--C", "1,10", "--cv", "3", "--json").json
+    assert output["settings"][0]["measures"]["accuracy"]["mean"] == 1.0
+    assert "positive_class" not in output["settings"][0]["measures"]
 
 
 def test_trees(run, golden):
     options = ["--kernel", "sst,st", "--C", "1", "--cv", "2", "--json"]
-    found = run("tune", "tree", golden / "trees.train.dat", *options).json
-    assert [setting["kernel"] for setting in found["settings"]] == ["sst", "st"]
+    output = run("tune", "tree", golden / "trees.train.dat", *options).json
+    assert [setting["kernel"] for setting in output["settings"]] == ["sst", "st"]
 
 
 # --- Parsers ------------------------------------------------------------------------------------------
@@ -190,17 +190,17 @@ def test_parsers_are_measured_on_other_sentences(run, sentences, tmp_path):
     kind, train, dev = sentences
     task, estimator, options, criterion = PARSERS[kind]
     out = ["-o", tmp_path / "best.uk", "--json"]
-    found = run("tune", kind, train, "--dev", dev, *options.split(), *out).json
+    output = run("tune", kind, train, "--dev", dev, *options.split(), *out).json
     read = TASKS[task].read
-    for setting in found["settings"]:
-        chosen = {name: setting[name] for name in found["best_parameters"]}
+    for setting in output["settings"]:
+        chosen = {name: setting[name] for name in output["best_parameters"]}
         parser = estimator(**chosen).fit(read(train))
         measured = setting["measures"][criterion]
         assert measured == {"mean": getattr(parser.evaluate(read(dev)), criterion), "std": None}
-    means = [setting["measures"][criterion]["mean"] for setting in found["settings"]]
-    assert (found["criterion"], found["folds"], found["sentences"]) == (criterion, 1, 30)
-    assert means[found["best"]] == max(means)
-    best = estimator(**found["best_parameters"]).fit(read(train))
+    means = [setting["measures"][criterion]["mean"] for setting in output["settings"]]
+    assert (output["criterion"], output["folds"], output["sentences"]) == (criterion, 1, 30)
+    assert means[output["best"]] == max(means)
+    best = estimator(**output["best_parameters"]).fit(read(train))
     expected = best.parse(read(dev)).to_bytes()
     assert load(tmp_path / "best.uk").parse(read(dev)).to_bytes() == expected
 
@@ -210,18 +210,18 @@ def test_parsers_are_cross_validated_over_sentences(run, sentences, jobs):
     kind, train, _ = sentences
     task, estimator, options, criterion = PARSERS[kind]
     command = ["tune", kind, train, *options.split(), "--cv", "3", "--seed", "4", "-j", jobs]
-    found = run(*command, "--json").json
+    output = run(*command, "--json").json
     corpus, values = TASKS[task].read(train), []
     for training, held_out in KFold(3, shuffle=True, random_state=4).split(np.zeros(len(corpus))):
-        parser = estimator(**found["best_parameters"], random_state=4).fit(corpus[training])
+        parser = estimator(**output["best_parameters"], random_state=4).fit(corpus[training])
         values.append(getattr(parser.evaluate(corpus[held_out]), criterion))
-    measured = found["settings"][found["best"]]["measures"][criterion]
+    measured = output["settings"][output["best"]]["measures"][criterion]
     assert measured["mean"] == pytest.approx(np.mean(values))
     assert measured["std"] == pytest.approx(np.std(values))
-    ran = run(*command)
-    assert (ran.code, ran.err) == (0, "")
-    assert "measured on 3 folds" in ran.out
-    assert " % ± " in ran.out
+    result = run(*command)
+    assert (result.code, result.err) == (0, "")
+    assert "measured on 3 folds" in result.out
+    assert " % ± " in result.out
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_default_grids_of_parsers(kind, options, parameter, values):
     learner = PARSER_LEARNERS[kind]
     words = options.split()
     given = {name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)}
-    assert [one[parameter] for one in Search.of(learner, given).settings] == values
+    assert [setting[parameter] for setting in Search.of(learner, given).settings] == values
 
 
 def test_bad_options_of_parsers_are_refused(run, tmp_path):
@@ -281,13 +281,13 @@ def test_help_lists_only_options_of_the_kind(run, kind):
 
 def test_training_with_folds(run, train_file, tmp_path):
     command = ["train", "poly", train_file, "-o", tmp_path / "m.uk", "--cv", "4"]
-    found = run(*command, "--json").json["cross_validation"]
+    output = run(*command, "--json").json["cross_validation"]
     X, y = read_svmlight(train_file)
     scores = cross_val_score(
         PolySVC(random_state=0), X, y, cv=StratifiedKFold(4, shuffle=True, random_state=0)
     )
-    assert found["measures"]["accuracy"]["mean"] == pytest.approx(scores.mean())
-    assert found["folds"] == 4
+    assert output["measures"]["accuracy"]["mean"] == pytest.approx(scores.mean())
+    assert output["folds"] == 4
     assert "4-fold accuracy" in run(*command).out
     assert (
         run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--json").json["cross_validation"] is None
@@ -340,5 +340,5 @@ def test_an_interrupt_before_all_fits_have_begun_stops_those_that_have(monkeypat
 
 @pytest.mark.parametrize("name", ["auc", "roc_auc"])
 def test_other_names_of_roc_area_are_accepted(run, train_file, name):
-    ran = run("tune", "poly", train_file, "--C", "1,2", "--cv", 2, "--by", name, "--json")
-    assert ran.json["criterion"] == "roc_area"
+    result = run("tune", "poly", train_file, "--C", "1,2", "--cv", 2, "--by", name, "--json")
+    assert result.json["criterion"] == "roc_area"

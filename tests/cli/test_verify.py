@@ -18,28 +18,28 @@ def flip_the_last_byte(path):
 
 
 def test_whole_and_damaged_files(run, model_file, people_model, tmp_path):
-    ran = run("verify", model_file, people_model)
-    assert ran.code == 0, ran.err
-    assert ran.out.count(": undamaged, ") == 2
+    outcome = run("verify", model_file, people_model)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count(": undamaged, ") == 2
     broken = tmp_path / "broken.uk"
     broken.write_bytes(model_file.read_bytes())
     flip_the_last_byte(broken)
-    ran = run("verify", people_model, broken)
-    assert ran.code == 1
-    assert f"{broken}: array '" in ran.out and "is damaged" in ran.out
-    found = run("verify", broken, people_model, "--json")
-    assert found.code == 1
-    assert [bool(file["problem"]) for file in found.json["files"]] == [True, False]
-    assert len(found.json["files"][1]["sha256"]) == 64
+    outcome = run("verify", people_model, broken)
+    assert outcome.code == 1
+    assert f"{broken}: array '" in outcome.out and "is damaged" in outcome.out
+    result = run("verify", broken, people_model, "--json")
+    assert result.code == 1
+    assert [bool(file["problem"]) for file in result.json["files"]] == [True, False]
+    assert len(result.json["files"][1]["sha256"]) == 64
     assert run("verify", model_file, "-q").out == ""
 
 
 def test_files_of_earlier_versions(run, model_file, tmp_path):
     old = tmp_path / "old.uk"
     old.write_bytes(damage.without_digests(model_file.read_bytes()))
-    ran = run("verify", old)
-    assert ran.code == 1
-    assert "has no digests: load it and save it again" in ran.out
+    result = run("verify", old)
+    assert result.code == 1
+    assert "has no digests: load it and save it again" in result.out
     assert "without digests" in run("inspect", old).out
     assert "without digests" not in run("inspect", model_file).out
     assert run("inspect", model_file, "--json").json["digests"] is True
@@ -50,30 +50,30 @@ def test_tables_that_contradict_the_model_are_found(run, people_model, tmp_path)
     weights = [name for name in arrays if ".engine." in name and arrays[name].dtype == np.float64]
     other = tmp_path / "other.uk"
     container.write(other, kind, arrays | {name: -arrays[name] for name in weights}, settings)
-    ran = run("verify", people_model, other)
-    assert ran.code == 1
-    assert f"{people_model}: undamaged" in ran.out
-    assert f"{other}: the compiled tables and the model beside them give different scores" in ran.out
+    result = run("verify", people_model, other)
+    assert result.code == 1
+    assert f"{people_model}: undamaged" in result.out
+    assert f"{other}: the compiled tables and the model beside them give different scores" in result.out
 
 
 def test_files_that_are_not_models_fail_verification(run, train_file, tmp_path):
-    ran = run("verify", train_file)
-    assert ran.code == 1
-    assert "not a model file" in ran.out
+    result = run("verify", train_file)
+    assert result.code == 1
+    assert "not a model file" in result.out
 
 
 def test_unreadable_files_do_not_hide_damage_in_others(run, model_file, tmp_path):
     missing, broken = tmp_path / "none.uk", tmp_path / "broken.uk"
-    ran = run("verify", missing, tmp_path, model_file)
-    assert ran.code == 2
-    assert f"{missing}: cannot be read: No such file" in ran.out
-    assert f"{tmp_path}: cannot be read: Is a directory" in ran.out
-    assert f"{model_file}: undamaged" in ran.out
+    result = run("verify", missing, tmp_path, model_file)
+    assert result.code == 2
+    assert f"{missing}: cannot be read: No such file" in result.out
+    assert f"{tmp_path}: cannot be read: Is a directory" in result.out
+    assert f"{model_file}: undamaged" in result.out
     broken.write_bytes(model_file.read_bytes())
     flip_the_last_byte(broken)
-    ran = run("verify", missing, broken)
-    assert ran.code == 1
-    assert f"{broken}: array '" in ran.out
+    result = run("verify", missing, broken)
+    assert result.code == 1
+    assert f"{broken}: array '" in result.out
 
 
 def test_files_replaced_during_verification_are_reported(
@@ -88,9 +88,9 @@ def test_files_replaced_during_verification_are_reported(
         return unkernel.load(given)
 
     monkeypatch.setattr("unkernel.cli.commands.verify.load", load_another)
-    ran = run("verify", path)
-    assert ran.code == 1
-    assert "was replaced while it was verified" in ran.out
+    result = run("verify", path)
+    assert result.code == 1
+    assert "was replaced while it was verified" in result.out
 
 
 def test_signatures(run, model_file, tmp_path):
@@ -105,17 +105,17 @@ def test_signatures(run, model_file, tmp_path):
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
         )
     )
-    ran = run("verify", model_file, "--public-key", key)
-    assert ran.code == 1
-    assert "is not signed: there is no" in ran.out
+    result = run("verify", model_file, "--public-key", key)
+    assert result.code == 1
+    assert "is not signed: there is no" in result.out
     signature = model_file.with_name(model_file.name + ".sig")
     signature.write_bytes(private.sign(model_file.read_bytes()))
-    ran = run("verify", model_file, "--public-key", key)
-    assert ran.code == 0
-    assert "signature matches" in ran.out
+    result = run("verify", model_file, "--public-key", key)
+    assert result.code == 0
+    assert "signature matches" in result.out
     signature.write_bytes(Ed25519PrivateKey.generate().sign(model_file.read_bytes()))
-    ran = run("verify", model_file, "--public-key", key)
-    assert ran.code == 1
-    assert "does not match its signature" in ran.out
+    result = run("verify", model_file, "--public-key", key)
+    assert result.code == 1
+    assert "does not match its signature" in result.out
     key.write_text("no key")
     assert "not an Ed25519 public key" in run("verify", model_file, "--public-key", key).error()

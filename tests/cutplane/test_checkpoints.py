@@ -156,8 +156,8 @@ def test_a_run_that_is_killed_while_it_removes_its_checkpoint(folder, monkeypatc
     with pytest.raises(Killed):
         CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
     monkeypatch.undo()
-    again = CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
-    assert np.array_equal(again.coef_, CuttingPlaneSVC(**HARD).fit(X, y).coef_)
+    refitted = CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
+    assert np.array_equal(refitted.coef_, CuttingPlaneSVC(**HARD).fit(X, y).coef_)
     assert not folder.exists()
 
 

@@ -41,13 +41,13 @@ def test_files_are_learned_from_like_memory(svm, options, tol, n_jobs):
     path, X, y = svm
     tol = max(tol, 1e-3) if "objective" in options else tol
     options = {"C": 0.1, "tol": tol, "solver": "cutting_plane"} | options
-    found = CuttingPlaneSVC(n_jobs=n_jobs, **options).fit(path)
+    result = CuttingPlaneSVC(n_jobs=n_jobs, **options).fit(path)
     expected = CuttingPlaneSVC(**options).fit(X, y)
-    assert_same_model(found, expected)
-    np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=1e-9)
-    np.testing.assert_allclose(found.decision_function(X), expected.decision_function(X), atol=1e-8)
-    again = CuttingPlaneSVC(n_jobs=n_jobs, **options).fit(str(path))  # from the packed copy
-    assert np.array_equal(again.coef_, found.coef_)
+    assert_same_model(result, expected)
+    np.testing.assert_allclose(result.intercept_, expected.intercept_, atol=1e-9)
+    np.testing.assert_allclose(result.decision_function(X), expected.decision_function(X), atol=1e-8)
+    refitted = CuttingPlaneSVC(n_jobs=n_jobs, **options).fit(str(path))  # from the packed copy
+    assert np.array_equal(refitted.coef_, result.coef_)
 
 
 def test_files_are_for_cutting_planes(svm):
@@ -76,9 +76,9 @@ def test_many_files_are_one_data_set(learner, suffix, tmp_path):
 def test_columns_count_from_zero_or_one(zero_based, tmp_path):
     X, y = make_rows()
     write_svmlight(tmp_path / "rows.svm", X, y, zero_based=zero_based is not False)
-    found = CuttingPlaneSVC(C=0.1)
-    found.fit_reporting(tmp_path / "rows.svm", None, None, on_progress=None, zero_based=zero_based)
-    assert_same_model(found, CuttingPlaneSVC(C=0.1).fit(X, y))
+    result = CuttingPlaneSVC(C=0.1)
+    result.fit_reporting(tmp_path / "rows.svm", None, None, on_progress=None, zero_based=zero_based)
+    assert_same_model(result, CuttingPlaneSVC(C=0.1).fit(X, y))
     ranker = RankSVM(C=0.1)
     ranker.fit_reporting(tmp_path / "rows.svm", None, None, None, on_progress=None, zero_based=zero_based)
     assert_same_model(ranker, RankSVM(C=0.1).fit(X, y))
@@ -101,8 +101,8 @@ def test_labels_of_files_are_whole_where_they_can_be(tmp_path):
 def test_weights_are_given_with_files(svm):
     path, X, y = svm
     weights = np.random.default_rng(0).choice([0.0, 1.0, 3.0], len(y))
-    found = CuttingPlaneSVC(C=0.1, class_weight="balanced").fit(path, sample_weight=weights)
-    assert_same_model(found, CuttingPlaneSVC(C=0.1, class_weight="balanced").fit(X, y, weights))
+    result = CuttingPlaneSVC(C=0.1, class_weight="balanced").fit(path, sample_weight=weights)
+    assert_same_model(result, CuttingPlaneSVC(C=0.1, class_weight="balanced").fit(X, y, weights))
     with pytest.raises(ValueError, match="sample_weight"):
         CuttingPlaneSVC().fit(path, sample_weight=weights[1:])
 
@@ -120,20 +120,20 @@ def test_groups_are_those_of_the_file(tmp_path):
     X, y = make_rows(classes=4)
     qid = np.random.default_rng(1).integers(0, 30, len(y)) * 1000
     write_svmlight(tmp_path / "rows.svm", X, y, qid=qid)
-    found = RankSVM(C=0.1).fit(tmp_path / "rows.svm")
-    assert_same_model(found, RankSVM(C=0.1).fit(X, y, qid))
+    result = RankSVM(C=0.1).fit(tmp_path / "rows.svm")
+    assert_same_model(result, RankSVM(C=0.1).fit(X, y, qid))
     stored = read_svmlight(tmp_path / "rows.svm", n_features=60)
-    assert found.score(stored.X, stored.y, stored.qid) == pytest.approx(found.score(X, y, qid))
+    assert result.score(stored.X, stored.y, stored.qid) == pytest.approx(result.score(X, y, qid))
 
 
 def test_the_packed_copy_lies_where_it_is_wanted(svm, tmp_path):
     path, _, _ = svm
     cache = tmp_path / "elsewhere" / "packed"
     cache.parent.mkdir()
-    found = CuttingPlaneSVC(C=0.1, cache=cache).fit(path)
+    result = CuttingPlaneSVC(C=0.1, cache=cache).fit(path)
     assert cache.exists()
     assert not path.with_name("rows.svm.rows").exists()
-    assert np.array_equal(CuttingPlaneSVC(C=0.1).fit(path).coef_, found.coef_)
+    assert np.array_equal(CuttingPlaneSVC(C=0.1).fit(path).coef_, result.coef_)
     assert path.with_name("rows.svm.rows").exists()
 
 

@@ -31,17 +31,17 @@ def test_margins_reach_the_optimum_of_liblinear(squared, intercept, C):
     X, y, rng = make_rows(1)
     signed_costs = y * rng.choice([0.5, 1.0, 2.0], len(y))
     oracle = _core.margin_oracle(signed_costs, squared=squared)
-    found = minimise(X, oracle, intercept=intercept, C=C)
+    solution = minimise(X, oracle, intercept=intercept, C=C)
 
     def risk(s):
         return reference.margin_risk(signed_costs, s, squared=squared)
 
     wide = reference.with_constant(X, intercept)
-    check_outcome(found, wide, C, risk, 1e-6)
+    check_outcome(solution, wide, C, risk, 1e-6)
     peer = liblinear(wide, y, C * np.abs(signed_costs), squared=squared)
-    check_optimum(found, reference.objective(peer, wide, C, risk), 1e-6)
+    check_optimum(solution, reference.objective(peer, wide, C, risk), 1e-6)
     # P is strongly convex: similar objectives mean similar weights.
-    assert np.sum((found["weights"] - peer) ** 2) <= 2 * (1e-6 + 1e-8) * found["objective"] * 4
+    assert np.sum((solution["weights"] - peer) ** 2) <= 2 * (1e-6 + 1e-8) * solution["objective"] * 4
 
 
 @pytest.mark.parametrize("squared", [False, True])
@@ -97,7 +97,7 @@ def test_pairs_reach_the_optimum_of_their_differences(grouped, weighted, C):
         discounts=np.zeros(0),
         accuracy=0.0,
     )
-    found = minimise(X, oracle, C=C)
+    solution = minimise(X, oracle, C=C)
 
     pairs = list(reference.ordered_pairs(ranks, groups, weights, table))
     total = weights.sum() if weighted else 40.0
@@ -105,13 +105,13 @@ def test_pairs_reach_the_optimum_of_their_differences(grouped, weighted, C):
     def risk(s):
         return reference.ordinal_risk(pairs, total, s)
 
-    check_outcome(found, X, C, risk, 1e-6)
+    check_outcome(solution, X, C, risk, 1e-6)
     i, j, v = (np.array(column) for column in zip(*pairs, strict=True))
     sides = np.where(np.arange(len(pairs)) % 2 == 0, 1.0, -1.0)  # LIBLINEAR requires two classes
     differences = (X[i] - X[j]) * sides[:, None]
     costs = C * reference.pair_scale(pairs, total) * v
     peer = liblinear(differences, sides, costs, squared=False)
-    check_optimum(found, reference.objective(peer, X, C, risk), 1e-6)
+    check_optimum(solution, reference.objective(peer, X, C, risk), 1e-6)
 
 
 # --- Measures ----------------------------------------------------------------------------------------
@@ -125,16 +125,16 @@ def test_measures_are_at_their_optimum(k, C):
     positive = y > 0
     cuts = reference.measure_cuts(positive, k=k)
     oracle = _core.f1_oracle(positive) if k is None else _core.precision_oracle(positive, k)
-    found = minimise(X, oracle, C=C, tolerance=1e-8)
+    solution = minimise(X, oracle, C=C, tolerance=1e-8)
 
     def risk(s):
         return reference.largest_cut(cuts, s)
 
-    check_outcome(found, X, C, risk, 1e-8)
+    check_outcome(solution, X, C, risk, 1e-8)
     for size in (1e-4, 1e-2, 1.0):
         for _ in range(100):
-            elsewhere = found["weights"] + size * rng.normal(size=4)
-            assert reference.objective(elsewhere, X, C, risk) >= found["bound"]
+            elsewhere = solution["weights"] + size * rng.normal(size=4)
+            assert reference.objective(elsewhere, X, C, risk) >= solution["bound"]
 
 
 # --- A risk that is a list of cuts -------------------------------------------------------------------
@@ -180,11 +180,11 @@ def test_a_list_of_cuts_reaches_the_optimum_of_its_dual(seed, C):
     rng = np.random.default_rng(seed)
     gradients, offsets = rng.normal(size=(6, 4)), rng.normal(size=6) + 0.5
     optimum, masses = reference.solve_simplex_qp(gradients @ gradients.T, offsets, C)
-    found = minimise_distant(ListedCuts(gradients, offsets), 4, C=C, tolerance=1e-9)
-    assert found["converged"]
-    assert found["bound"] <= optimum * (1 + 1e-9)
-    assert found["objective"] >= optimum * (1 - 1e-9)
-    assert np.sum((found["weights"] - masses @ gradients) ** 2) <= 4e-9 * found["objective"] + 1e-12
+    result = minimise_distant(ListedCuts(gradients, offsets), 4, C=C, tolerance=1e-9)
+    assert result["converged"]
+    assert result["bound"] <= optimum * (1 + 1e-9)
+    assert result["objective"] >= optimum * (1 - 1e-9)
+    assert np.sum((result["weights"] - masses @ gradients) ** 2) <= 4e-9 * result["objective"] + 1e-12
 
 
 # --- Distant rows ------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def test_few_cuts_converge_and_bounds_hold_on_the_way(most_cuts, squared):
     oracle = _core.margin_oracle(y, squared=squared)
     best = minimise(X, oracle, tolerance=1e-10, C=0.2)
     history = []
-    found = minimise(
+    solution = minimise(
         X,
         oracle,
         C=0.2,
@@ -36,8 +36,8 @@ def test_few_cuts_converge_and_bounds_hold_on_the_way(most_cuts, squared):
         max_rounds=20_000,
         observe=lambda weights, objective, bound, rounds: history.append((weights, objective, bound, rounds)),
     )
-    assert found["converged"]
-    assert [rounds for *_, rounds in history] == list(range(1, found["rounds"] + 1))
+    assert solution["converged"]
+    assert [rounds for *_, rounds in history] == list(range(1, solution["rounds"] + 1))
     objectives, bounds = (np.array([entry[k] for entry in history]) for k in (1, 2))
     assert (np.diff(objectives) <= 0).all()
     assert (np.diff(bounds) >= 0).all()
@@ -161,28 +161,28 @@ def test_runs_that_reach_max_rounds_are_not_converged():
     X, y, _ = make_rows(10)
     oracle = _core.margin_oracle(y, squared=False)
     for rounds in (0, 1, 4):
-        found = minimise(X, oracle, max_rounds=rounds, tolerance=1e-12)
-        assert not found["converged"]
-        assert found["rounds"] == rounds
-        assert found["bound"] < found["objective"]
+        solution = minimise(X, oracle, max_rounds=rounds, tolerance=1e-12)
+        assert not solution["converged"]
+        assert solution["rounds"] == rounds
+        assert solution["bound"] < solution["objective"]
     assert minimise(X, oracle, max_rounds=0)["objective"] == len(y)
 
 
 def test_problems_without_costs_are_solved_at_once():
     X, y, _ = make_rows(10)
-    found = minimise(X, _core.margin_oracle(0.0 * y, squared=False))
-    assert found["converged"]
-    assert found["objective"] == found["rounds"] == 0
-    assert not found["weights"].any()
+    solution = minimise(X, _core.margin_oracle(0.0 * y, squared=False))
+    assert solution["converged"]
+    assert solution["objective"] == solution["rounds"] == 0
+    assert not solution["weights"].any()
 
 
 @pytest.mark.parametrize("X", [np.zeros((4, 2)), np.ones((4, 1))])
 def test_equal_rows_have_zero_weights(X):
     """Rows of equal values have cuts without a gradient: risk and bound are constant."""
-    found = minimise(X, _core.margin_oracle(np.array([1.0, -1.0, 1.0, -1.0]), squared=False), C=0.5)
-    assert found["converged"]
-    assert found["objective"] == pytest.approx(2.0)
-    np.testing.assert_allclose(found["weights"], 0.0, atol=1e-6)
+    solution = minimise(X, _core.margin_oracle(np.array([1.0, -1.0, 1.0, -1.0]), squared=False), C=0.5)
+    assert solution["converged"]
+    assert solution["objective"] == pytest.approx(2.0)
+    np.testing.assert_allclose(solution["weights"], 0.0, atol=1e-6)
 
 
 @pytest.mark.parametrize("squared", [False, True])

@@ -201,8 +201,8 @@ def test_works_in_pipelines():
     X, y, _ = make_ranking(11, rows=200)
     pipeline = make_pipeline(StandardScaler(), RankSVM()).fit(X, y)
     assert pipeline.score(X, y) > 0.7
-    again = pickle.loads(pickle.dumps(pipeline))
-    assert np.array_equal(again.decision_function(X), pipeline.decision_function(X))
+    unpickled = pickle.loads(pickle.dumps(pipeline))
+    assert np.array_equal(unpickled.decision_function(X), pipeline.decision_function(X))
     assert cross_val_score(RankSVM(), X, y, cv=3).shape == (3,)
     fitted = RankSVM(C=3, pair_weight={(3, 1): 2.0}).fit(X, y)
     assert clone(fitted).get_params() == fitted.get_params()
@@ -346,9 +346,9 @@ def test_huge_costs_do_not_yield_false_certificates():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         huge = RankSVM(C=1e16, tol=1e-6, max_iter=30).fit(X, y)
-    found = huge.objective_ / 1e16
+    result = huge.objective_ / 1e16
     at_most = good.objective_ / 1e4  # the risk there, plus a little for the weights
-    assert found * (1 - huge.gap_) <= at_most
+    assert result * (1 - huge.gap_) <= at_most
 
 
 def test_a_tiny_cost_still_gives_a_direction():

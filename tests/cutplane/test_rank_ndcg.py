@@ -44,9 +44,9 @@ def test_pair_weights_equal_the_ndcg_loss_of_swaps(y, seed, groups):
     rng = np.random.default_rng(seed)
     qid = rng.integers(0, 2, len(y)) if groups else None
     weights = rng.choice([0.0, 1.0, 2.0], len(y))
-    found = encode_ranking(np.array(y, dtype=float), qid, weights, "ndcg")
+    result = encode_ranking(np.array(y, dtype=float), qid, weights, "ndcg")
     for (i, j), loss in reference.swap_losses(y, () if qid is None else qid, weights).items():
-        weight = (found["gains"][i] - found["gains"][j]) * (found["discounts"][i] - found["discounts"][j])
+        weight = (result["gains"][i] - result["gains"][j]) * (result["discounts"][i] - result["discounts"][j])
         assert weight == pytest.approx(loss, rel=1e-9, abs=1e-15)
 
 

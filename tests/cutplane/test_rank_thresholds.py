@@ -50,8 +50,8 @@ def test_thresholds_have_the_least_error_in_ranks(drawn):
     scores = scores / 4
     thresholds = find_thresholds(scores, ranks, weights, count)
     assert (np.diff(thresholds) >= 0).all()
-    found = rank_error(thresholds, scores, ranks, weights)
-    assert found == pytest.approx(least_rank_error(scores, ranks, weights, count), abs=1e-12)
+    result = rank_error(thresholds, scores, ranks, weights)
+    assert result == pytest.approx(least_rank_error(scores, ranks, weights, count), abs=1e-12)
 
 
 @pytest.mark.parametrize("low", [1.0, np.nextafter(1.0, 2.0), -1.0, 0.0, 5e-324, 1e300])

@@ -24,8 +24,8 @@ from unkernel.data.rows.csr import canonical_rows
 def test_one_query_has_the_ndcg_of_scikit_learn(data, k):
     labels, scores = np.array(data).T
     expected = sklearn_ndcg([labels], [scores.astype(float)], k=k)
-    found = ndcg_score(labels, scores, k=k, gain="linear", without_relevant="zero")
-    assert found == pytest.approx(expected, abs=1e-12)
+    result = ndcg_score(labels, scores, k=k, gain="linear", without_relevant="zero")
+    assert result == pytest.approx(expected, abs=1e-12)
 
 
 def by_hand(labels, scores, k):
@@ -49,8 +49,8 @@ def test_queries_are_averaged_by_the_stated_convention():
     assert ndcg_score(labels, scores, qid, k=3) == pytest.approx(np.mean(known))
     for convention, number in (("zero", 0.0), ("one", 1.0)):
         expected = np.mean([number if value is None else value for value in values])
-        found = ndcg_score(labels, scores, qid, k=3, without_relevant=convention)
-        assert found == pytest.approx(expected)
+        result = ndcg_score(labels, scores, qid, k=3, without_relevant=convention)
+        assert result == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,11 @@ def test_a9a_is_solved_to_the_gap(loss, solver):
 
 def test_covtype_from_a_file_is_that_from_memory(tmp_path):
     train = real_data.load("covtype68k")
-    found = CuttingPlaneSVC(C=0.01, n_jobs=2, cache=tmp_path / "rows").fit(datasets.path("covtype68k"))
+    result = CuttingPlaneSVC(C=0.01, n_jobs=2, cache=tmp_path / "rows").fit(datasets.path("covtype68k"))
     expected = CuttingPlaneSVC(C=0.01, n_jobs=2, solver="cutting_plane").fit(train.X, train.y)
-    assert found.classes_.tolist() == expected.classes_.tolist() == [1, 2, 3, 4, 5, 6, 7]
-    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-3)
-    assert np.mean(found.predict(train.X) == expected.predict(train.X)) > 0.99
+    assert result.classes_.tolist() == expected.classes_.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert result.objective_ == pytest.approx(expected.objective_, rel=1e-3)
+    assert np.mean(result.predict(train.X) == expected.predict(train.X)) > 0.99
 
 
 def test_the_area_under_the_curve_is_larger_where_it_is_optimised():
@@ -57,8 +57,8 @@ def test_the_area_under_the_curve_is_larger_where_it_is_optimised():
 def test_the_f1_score_is_larger_where_it_is_optimised():
     train, test = real_data.load("a9a"), real_data.load("a9a", "test")
     plain = CuttingPlaneSVC(C=0.1, n_jobs=2, random_state=0).fit(train.X, train.y)
-    found = CuttingPlaneSVC(C=0.1, objective="f1", tol=1e-2, n_jobs=2).fit(train.X, train.y)
-    assert f1_score(test.y, found.predict(test.X)) > f1_score(test.y, plain.predict(test.X)) + 0.01
+    result = CuttingPlaneSVC(C=0.1, objective="f1", tol=1e-2, n_jobs=2).fit(train.X, train.y)
+    assert f1_score(test.y, result.predict(test.X)) > f1_score(test.y, plain.predict(test.X)) + 0.01
 
 
 def test_letor_queries():

@@ -74,10 +74,10 @@ def test_the_folder_shared_data_next_to_a_project_is_found(small_folder, tmp_pat
 def test_verify(small_folder, monkeypatch):
     with pytest.raises(ValueError, match="has the sha256"):
         datasets.verify("mushrooms")
-    found = hashlib.sha256(small_folder.read_bytes()).hexdigest()
+    result = hashlib.sha256(small_folder.read_bytes()).hexdigest()
     known = datasets.describe("mushrooms")
     right = dataclasses.replace(
-        known, parts={"train": datasets.DatasetFile(known.parts["train"].file, found)}
+        known, parts={"train": datasets.DatasetFile(known.parts["train"].file, result)}
     )
     monkeypatch.setattr(datasets, "_read_catalogue", lambda: {"mushrooms": right})
     datasets.verify("mushrooms")

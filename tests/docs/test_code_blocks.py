@@ -37,8 +37,8 @@ def test_examples_print_the_output_on_the_page(
     if page in page_outputs.FIRST_PAGES:
         page_outputs.write_treebanks(tmp_path)
     monkeypatch.chdir(tmp_path)
-    found = list(page_outputs.differences(page))
-    assert not found, "\n".join(["run python tools/page_outputs.py", *found])
+    result = list(page_outputs.differences(page))
+    assert not result, "\n".join(["run python tools/page_outputs.py", *result])
 
 
 def test_blocks_are_found() -> None:

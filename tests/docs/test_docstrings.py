@@ -45,9 +45,9 @@ def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_examples_are_found() -> None:
-    found = modules_with_examples()
-    assert {"unkernel", "unkernel.poly.svc", "unkernel.models.formats"} <= set(found)
-    assert not any(name.endswith("__init__") for name in found)
+    result = modules_with_examples()
+    assert {"unkernel", "unkernel.poly.svc", "unkernel.models.formats"} <= set(result)
+    assert not any(name.endswith("__init__") for name in result)
 
 
 ROWS, CLASSES = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
@@ -75,7 +75,7 @@ def test_fitted_attributes_are_documented(estimator: BaseEstimator, X: Any, y: A
     if isinstance(fitted, RankSVM):
         fitted.fit_thresholds(X, y)
     text = docscrape.ClassDoc(type(fitted), config={"show_class_members": False})
-    documented = {one.name for one in text["Attributes"]}
-    found = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")}
-    assert found
-    assert found <= documented
+    documented = {attribute.name for attribute in text["Attributes"]}
+    result = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")}
+    assert result
+    assert result <= documented

@@ -283,9 +283,9 @@ def test_saved_estimators_give_the_same_scores(labels, tmp_path):
     assert loaded.n_features_in_ == 8
     loaded.save(tmp_path / "again.uk")
     assert (tmp_path / "again.uk").read_bytes() == (tmp_path / "svc.uk").read_bytes()
-    again = pickle.loads(pickle.dumps(loaded))  # arrays inside the file are included
+    unpickled = pickle.loads(pickle.dumps(loaded))  # arrays inside the file are included
     (tmp_path / "svc.uk").unlink()
-    assert np.array_equal(again.decision_function(X), fitted.decision_function(X))
+    assert np.array_equal(unpickled.decision_function(X), fitted.decision_function(X))
 
 
 @every_basis

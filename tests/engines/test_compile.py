@@ -342,10 +342,10 @@ def test_pruned_conjunctions_are_those_below_the_threshold():
     share = (model.coefficients > 0).mean()
     weights = everything["weights"][:, 0]
     kept = np.where(weights > 0, weights >= 2.0 * share, -weights >= 2.0 * (1 - share))
-    found = pruned(model, 2.0).heaviest_conjunctions(10**6)
+    conjunctions = pruned(model, 2.0).heaviest_conjunctions(10**6)
     assert 0 < kept.sum() < len(kept)
-    assert np.array_equal(found["columns"], everything["columns"][kept])
-    np.testing.assert_allclose(found["weights"], everything["weights"][kept], rtol=1e-12)
+    assert np.array_equal(conjunctions["columns"], everything["columns"][kept])
+    np.testing.assert_allclose(conjunctions["weights"], everything["weights"][kept], rtol=1e-12)
 
 
 def test_pruned_classifiers_are_marked_as_approximate():
@@ -412,9 +412,9 @@ def test_uk_files_as_sources(kind, tmp_path):
     fast = unkernel.compile(tmp_path / "model.uk", "expanded")
     assert np.array_equal(fast.decision_function(X), expected)
     fast.save(tmp_path / "fast.uk")
-    again = unkernel.compile(str(tmp_path / "fast.uk"), "expanded")
-    assert np.array_equal(again.decision_function(X), expected)
-    assert type(again.to_model()) is type(source)
+    recompiled = unkernel.compile(str(tmp_path / "fast.uk"), "expanded")
+    assert np.array_equal(recompiled.decision_function(X), expected)
+    assert type(recompiled.to_model()) is type(source)
 
 
 def test_time_is_measured_wherever_rows_are_scored(monkeypatch):

@@ -140,9 +140,9 @@ def test_vectors_of_no_class_keep_all_coefficients() -> None:
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_found_pairs_are_the_whole_coefficients(classes: int, shuffled: bool) -> None:
     model = make_pairs_model(classes, classes, shuffled=shuffled)
-    found = find_pairs(model.coefficients, classes)
-    assert found is not None
-    order, pairs = found
+    result = find_pairs(model.coefficients, classes)
+    assert result is not None
+    order, pairs = result
     assert isinstance(pairs, PairCoefficients)
     assert (np.asarray(pairs) == model.coefficients[order]).all()
     assert sorted(order) == list(range(60))

@@ -175,11 +175,11 @@ def test_scores_are_sums_of_kernels(combination, scores, data, sides):
     kernel = data.draw(kernels(combination))
     left, right = sides
     coefficients = np.random.default_rng(data.draw(st.integers(0, 99))).normal(size=(len(right), scores))
-    found = machine_scores(kernel, make_forest(right), coefficients, make_forest(left))
+    actual_scores = machine_scores(kernel, make_forest(right), coefficients, make_forest(left))
     values = expected_matrix(kernel, left, right)
     scale = np.abs(values) @ np.abs(coefficients)
     own = max(example_kernel(kernel, one, one) for one in [*left, *right])
-    assert (np.abs(found - values @ coefficients) <= 1e-11 * scale + 1e-12 * max(1.0, own)).all()
+    assert (np.abs(actual_scores - values @ coefficients) <= 1e-11 * scale + 1e-12 * max(1.0, own)).all()
 
 
 @combinations

@@ -71,12 +71,12 @@ def assert_largest_first(explanation):
 def test_binary_rows_of_kernel_models(seed, degree, scores, row, coef0):
     model = make_kernel_model(seed, polynomial(degree, 0.5, coef0), scores=scores)
     fast = unkernel.compile(model, "expanded")
-    found = fast.explain(row, top=None)
-    assert_explains(found, set_contributions(model, row))
-    assert_adds_up(found)
-    assert_largest_first(found)
+    explanation = fast.explain(row, top=None)
+    assert_explains(explanation, set_contributions(model, row))
+    assert_adds_up(explanation)
+    assert_largest_first(explanation)
     np.testing.assert_allclose(
-        np.atleast_1d(found.score), model.scores(dense(row, 15))[0], rtol=1e-9, atol=1e-9
+        np.atleast_1d(explanation.score), model.scores(dense(row, 15))[0], rtol=1e-9, atol=1e-9
     )
 
 
@@ -89,18 +89,18 @@ def test_binary_rows_of_kernel_models(seed, degree, scores, row, coef0):
 )
 def test_real_rows_of_kernel_models(seed, degree, scores, real, row):
     model = make_kernel_model(seed, polynomial(degree), scores=scores, real=real)
-    found = unkernel.compile(model, "expanded").explain(row, top=None)
-    assert_explains(found, monomial_contributions(model, row))
-    assert_adds_up(found)
-    assert_largest_first(found)
+    explanation = unkernel.compile(model, "expanded").explain(row, top=None)
+    assert_explains(explanation, monomial_contributions(model, row))
+    assert_adds_up(explanation)
+    assert_largest_first(explanation)
 
 
 @pytest.mark.parametrize("degree", [2, 3])
 def test_binary_rows_of_real_support_vectors(degree):
     model = make_kernel_model(2, polynomial(degree), real=True)
     row = [0, 3, 4, 8]
-    found = unkernel.compile(model).explain(row, top=None)
-    assert_explains(found, monomial_contributions(model, dict.fromkeys(row, 1.0)))
+    explanation = unkernel.compile(model).explain(row, top=None)
+    assert_explains(explanation, monomial_contributions(model, dict.fromkeys(row, 1.0)))
 
 
 def conjunction_contributions(model, row):
@@ -134,11 +134,11 @@ def test_trained_weights(model, binary, row):
     if binary:
         row = dict.fromkeys(row, 1.0)
     fast = unkernel.compile(model)
-    found = fast.explain(row, top=None)
-    assert_explains(found, conjunction_contributions(model, row))
-    assert_adds_up(found)
+    explanation = fast.explain(row, top=None)
+    assert_explains(explanation, conjunction_contributions(model, row))
+    assert_adds_up(explanation)
     expected = np.ravel(fast.decision_function(dense(row, 9)))
-    np.testing.assert_allclose(np.atleast_1d(found.score), expected, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(np.atleast_1d(explanation.score), expected, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("scores", [1, 6])
@@ -147,9 +147,9 @@ def test_linear_models(scores):
     row = {0: 2.0, 5: -1.0, 99: 3.0}
     weights = model.support_vectors.T @ model.coefficients
     expected = {(): model.intercept, (0,): 2.0 * weights[0], (5,): -weights[5]}
-    found = unkernel.compile(model).explain(row)
-    assert_explains(found, expected)
-    assert_adds_up(found)
+    explanation = unkernel.compile(model).explain(row)
+    assert_explains(explanation, expected)
+    assert_adds_up(explanation)
 
 
 # --- Listed contributions ------------------------------------------------------------------------------
@@ -163,11 +163,11 @@ ROW = [0, 3, 4, 8, 9]
 @pytest.mark.parametrize("row", [ROW, {0: 2.0, 3: -1.0, 7: 0.5}])
 def test_the_largest_contributions_come_first_and_the_rest_is_their_remainder(top, row):
     everything = FAST.explain(row, top=None)
-    found = FAST.explain(row, top=top)
-    assert found.contributions == everything.contributions[:top]
-    assert found.n_conjunctions == everything.n_conjunctions > 5
-    assert found.score == everything.score
-    assert_adds_up(found)
+    explanation = FAST.explain(row, top=top)
+    assert explanation.contributions == everything.contributions[:top]
+    assert explanation.n_conjunctions == everything.n_conjunctions > 5
+    assert explanation.score == everything.score
+    assert_adds_up(explanation)
 
 
 def test_every_engine_has_the_same_explanation():
@@ -198,9 +198,9 @@ def test_rows_of_any_type(row):
 
 @pytest.mark.parametrize("row", [[], {}, {3: 0.0}, [99], {99: 2.0}, np.zeros((1, 12)), (), np.zeros((1, 0))])
 def test_empty_rows_have_the_score_of_the_intercept(row):
-    found = FAST.explain(row)
-    assert found.contributions == [] and found.n_conjunctions == 0 and found.rest == 0
-    assert found.score == found.intercept == pytest.approx(FAST.score_one([]), rel=1e-12)
+    explanation = FAST.explain(row)
+    assert explanation.contributions == [] and explanation.n_conjunctions == 0 and explanation.rest == 0
+    assert explanation.score == explanation.intercept == pytest.approx(FAST.score_one([]), rel=1e-12)
 
 
 LETTERS = list("abcdefghijkl")
@@ -218,9 +218,9 @@ LETTERS = list("abcdefghijkl")
     ],
 )
 def test_names(names, expected):
-    found = FAST.explain([0, 3, 9], top=None, names=names).contributions
-    assert len(found) == 7
-    for contribution in found:
+    result = FAST.explain([0, 3, 9], top=None, names=names).contributions
+    assert len(result) == 7
+    for contribution in result:
         assert contribution.features == tuple(sorted(contribution.features))
         assert contribution.names == tuple(expected[f] for f in contribution.features)
 
@@ -231,16 +231,16 @@ def test_squares_are_listed_twice():
 
 
 def test_in_words():
-    found = FAST.explain(ROW, top=2, names=LETTERS)
-    lines = str(found).splitlines()
-    assert lines[0] == f"score {found.score:+.6g} for 10 against 0"
-    assert lines[1].split() == [f"{found.intercept:+.6g}", "(intercept)"]
+    explanation = FAST.explain(ROW, top=2, names=LETTERS)
+    lines = str(explanation).splitlines()
+    assert lines[0] == f"score {explanation.score:+.6g} for 10 against 0"
+    assert lines[1].split() == [f"{explanation.intercept:+.6g}", "(intercept)"]
     assert lines[2].split() == [
-        f"{found.contributions[0].value:+.6g}",
-        *" and ".join(found.contributions[0].names).split(),
+        f"{explanation.contributions[0].value:+.6g}",
+        *" and ".join(explanation.contributions[0].names).split(),
     ]
-    assert lines[-1].endswith(f"({found.n_conjunctions - 2} others)")
-    assert "contributions" not in repr(found)
+    assert lines[-1].endswith(f"({explanation.n_conjunctions - 2} others)")
+    assert "contributions" not in repr(explanation)
     assert "others)" not in str(FAST.explain(ROW, top=None))
 
 

@@ -34,8 +34,8 @@ def test_margins(name, engine):
     X, margins = golden.test_rows(name), golden.margins(name)
     expected = margins[:, 1:] if name[0] == "l" else margins[:, -1:]
     for fast in compiled(name, engine):
-        found = fast.decision_function(X).reshape(expected.shape)
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=TOLERANCE[name.split("-")[0]])
+        result = fast.decision_function(X).reshape(expected.shape)
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=TOLERANCE[name.split("-")[0]])
 
 
 @pytest.mark.parametrize(
@@ -44,20 +44,20 @@ def test_margins(name, engine):
 def test_answers(name, engine):
     expected = golden.margins(name)[:, 0]
     for fast in compiled(name, engine):
-        found = fast.predict(golden.test_rows(name))
+        predictions = fast.predict(golden.test_rows(name))
         if fast.decision.scheme == "regression":
-            np.testing.assert_allclose(found, expected, rtol=1e-9)
+            np.testing.assert_allclose(predictions, expected, rtol=1e-9)
         else:
-            assert np.array_equal(found, expected)
+            assert np.array_equal(predictions, expected)
 
 
 @pytest.mark.parametrize(("name", "engine"), [pair for pair in EVERY if pair[0] in PROBABILITIES])
 def test_probabilities(name, engine):
     expected = golden.margins(name)
     for fast in compiled(name, engine):
-        found = fast.predict_proba(golden.test_rows(name))
-        np.testing.assert_allclose(found, expected[:, 1:], rtol=1e-9)
-        assert np.array_equal(fast.classes_[found.argmax(axis=1)], expected[:, 0])
+        probabilities = fast.predict_proba(golden.test_rows(name))
+        np.testing.assert_allclose(probabilities, expected[:, 1:], rtol=1e-9)
+        assert np.array_equal(fast.classes_[probabilities.argmax(axis=1)], expected[:, 0])
 
 
 @pytest.mark.parametrize("name", golden.NAMES)

@@ -88,11 +88,11 @@ def test_sums_are_those_over_all_sets(seed, degree, scores, features):
     states, weights = states_of(tables), set_weights(model)
     names = ("state_sums", "state_pair_sums", "state_triple_sums", "state_quadruple_sums")
     for size, name in enumerate(names, 1):
-        found = tables.arrays[name].reshape(-1, scores)
+        result = tables.arrays[name].reshape(-1, scores)
         expected = (
             [sum_of(weights, each, degree) for each in numbered(states, size)] if size <= degree else []
         )
-        np.testing.assert_allclose(found, np.array(expected).reshape(-1, scores), rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(result, np.array(expected).reshape(-1, scores), rtol=1e-11, atol=1e-11)
 
 
 def test_slots_become_groups():
@@ -186,8 +186,8 @@ def test_trained_models(*, seed, degree, classes, feature_map, features, sums, b
             np.abs(model.intercept).sum() + np.abs(model.weights).sum() * max(1, abs(rows).max()) ** degree
         )
         for threads in (1, 2):
-            found = engine.score(rows, threads)
-            assert np.abs(np.asarray(found) - expected).max() <= 1e-13 * sizes
+            result = engine.score(rows, threads)
+            assert np.abs(np.asarray(result) - expected).max() <= 1e-13 * sizes
 
 
 @pytest.mark.parametrize("degree", [2, 3])
@@ -299,14 +299,14 @@ def test_a_vector_of_very_many_rare_features(rare, as_records):
 def test_listings_are_the_same(head):
     model = make_slots_model(4, 3)
     expected = expanded(model, Head(0.0)).heaviest_conjunctions(10**6)
-    found = expanded(model, head).heaviest_conjunctions(10**6)
-    assert list(found["counts"]) == list(expected["counts"])
+    conjunctions = expanded(model, head).heaviest_conjunctions(10**6)
+    assert list(conjunctions["counts"]) == list(expected["counts"])
 
     def by_columns(listing):
         columns = np.asarray(listing["columns"]).tolist()
         return dict(zip(map(tuple, columns), np.asarray(listing["weights"])[:, 0].tolist(), strict=True))
 
-    assert by_columns(found) == pytest.approx(by_columns(expected), rel=1e-12)
+    assert by_columns(conjunctions) == pytest.approx(by_columns(expected), rel=1e-12)
 
 
 def test_memory_is_counted():

@@ -92,8 +92,10 @@ def test_valid_models_are_accepted(model, tmp_path, monkeypatch):
         fast = unkernel.compile(model, "expanded", measure=False)
         fast.save(tmp_path / "model.uk")
         for verify in ("lazy", True, False):
-            again = load(tmp_path / "model.uk", verify=verify)
-            assert [str(heavy) for heavy in again.heaviest(5)] == [str(heavy) for heavy in fast.heaviest(5)]
+            reloaded = load(tmp_path / "model.uk", verify=verify)
+            assert [str(heavy) for heavy in reloaded.heaviest(5)] == [
+                str(heavy) for heavy in fast.heaviest(5)
+            ]
 
 
 def test_columns_are_few_or_many():

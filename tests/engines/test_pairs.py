@@ -57,9 +57,9 @@ def test_scores_are_those_of_the_kernel_sum(
     np.testing.assert_allclose(fast.decision_function(X), svc.decision_function(X), atol=1e-9)
     assert (fast.predict(X) == svc.predict(X)).all()
     fast.save(tmp_path / "m.uk")
-    again = unkernel.load(tmp_path / "m.uk")
-    np.testing.assert_array_equal(again.decision_function(X), fast.decision_function(X))
-    assert isinstance(again.model.coefficients, PairCoefficients)
+    reloaded = unkernel.load(tmp_path / "m.uk")
+    np.testing.assert_array_equal(reloaded.decision_function(X), fast.decision_function(X))
+    assert isinstance(reloaded.model.coefficients, PairCoefficients)
 
 
 @pytest.mark.parametrize("break_ties", [False, True])

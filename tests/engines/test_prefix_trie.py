@@ -71,13 +71,13 @@ def test_nodes_are_those_of_the_dictionary(*, seed, degree, scores, limits, savi
         X = typical(model, seed + part, 8)
         grow(engine, sparse.csr_matrix(X), limit, saving, 1 + part % 2)
         expected = prefix_tries.grown(expected, prefix_tries.sequences(tables, column_sets(X)), limit, cost)
-        found = prefix_tries.decoded(engine.trie(), scores)
-        assert {prefix: count for prefix, (count, _) in found.items()} == expected
+        result = prefix_tries.decoded(engine.trie(), scores)
+        assert {prefix: count for prefix, (count, _) in result.items()} == expected
         assert engine.trie_nodes == len(expected) - 1 <= limit
     engine.prune_trie(most_nodes=3, saving=saving)
-    found = prefix_tries.decoded(engine.trie(), scores)
+    result = prefix_tries.decoded(engine.trie(), scores)
     in_levels = dict(sorted(expected.items(), key=lambda item: (len(item[0]), item[0])))
-    assert {p: count for p, (count, _) in found.items()} == prefix_tries.pruned(in_levels, 3, cost)
+    assert {p: count for p, (count, _) in result.items()} == prefix_tries.pruned(in_levels, 3, cost)
 
 
 @settings(max_examples=25)
@@ -170,8 +170,8 @@ def test_trained_models(seed, degree, classes, limit, nbytes):
     for rows, scale in ((sparse.csr_matrix(X), 1.0), (sparse.csr_matrix(X * rng.random(X.shape)), 1.0)):
         expected = np.asarray(plain.score(rows, 1))
         for threads in (1, 2):
-            found = engine.score(rows, threads)
-            assert np.abs(np.asarray(found) - expected).max() <= 1e-13 * sizes * scale
+            result = engine.score(rows, threads)
+            assert np.abs(np.asarray(result) - expected).max() <= 1e-13 * sizes * scale
 
 
 @pytest.mark.parametrize("scores", [1, 2])
@@ -182,8 +182,8 @@ def test_tries_over_pruned_weights(scores):
     without = np.asarray(engine.score(X, 1))
     grow(engine, sparse.csr_matrix(typical(model)), 70, "entries", 1)
     assert engine.trie_nodes == 70
-    found = engine.score(X, 1)
-    np.testing.assert_allclose(found, without, rtol=1e-11, atol=1e-11)
+    result = engine.score(X, 1)
+    np.testing.assert_allclose(result, without, rtol=1e-11, atol=1e-11)
 
 
 def test_columns_that_are_already_by_frequency():
@@ -308,8 +308,8 @@ def test_the_first_threads_share_one_engine():
             return fast.trie, fast._engine
 
         with ThreadPoolExecutor(4) as pool:
-            found = [future.result() for future in [pool.submit(ask) for _ in range(4)]]
-        assert len({id(trie) for trie, _ in found}) == len({id(engine) for _, engine in found}) == 1
+            result = [future.result() for future in [pool.submit(ask) for _ in range(4)]]
+        assert len({id(trie) for trie, _ in result}) == len({id(engine) for _, engine in result}) == 1
 
 
 def is_growing():
@@ -350,8 +350,8 @@ def test_sampling_counts_each_row_once():
     wait_for(lambda: fast.trie.nodes > 0)
     sequences = prefix_tries.sequences(fast.tables, column_sets(X))
     expected = prefix_tries.grown({(): 1}, sequences, 1000, prefix_tries.counted(2))
-    found = prefix_tries.decoded(fast._engine.trie(), 1)
-    assert {prefix: count for prefix, (count, _) in found.items()} == expected
+    result = prefix_tries.decoded(fast._engine.trie(), 1)
+    assert {prefix: count for prefix, (count, _) in result.items()} == expected
 
 
 def test_sampled_rows_can_differ_in_width():

@@ -67,8 +67,8 @@ def test_explanations_of_a_parsers_decisions():
     fast = unkernel.compile(svc, "split", memory="200M")
     X = task("arc_eager_ewt")[1]
     for k in range(0, 200, 10):
-        found = fast.explain(X[[k]])
-        total = found.intercept + found.rest + sum(c.value for c in found.contributions)
-        assert found.score == pytest.approx(total, rel=1e-10, abs=1e-12)
-        assert found.score == pytest.approx(scores[k], rel=1e-9, abs=1e-9)
-        assert found.n_conjunctions > len(found.contributions) == 10
+        explanation = fast.explain(X[[k]])
+        total = explanation.intercept + explanation.rest + sum(c.value for c in explanation.contributions)
+        assert explanation.score == pytest.approx(total, rel=1e-10, abs=1e-12)
+        assert explanation.score == pytest.approx(scores[k], rel=1e-9, abs=1e-9)
+        assert explanation.n_conjunctions > len(explanation.contributions) == 10

@@ -141,10 +141,10 @@ def small_ids_in_bytes():
 @pytest.mark.parametrize("row", small_ids_in_bytes())
 def test_numpy_arrays_of_bytes_are_not_taken_for_other_ids(row):
     try:
-        found = FAST["inverted"].score_one(row)
+        score = FAST["inverted"].score_one(row)
     except TypeError:
         return
-    assert found == FAST["inverted"].score_one(IDS)
+    assert score == FAST["inverted"].score_one(IDS)
 
 
 # --- Values ------------------------------------------------------------------------------------------
@@ -225,9 +225,9 @@ def test_the_class_of_one_row(name):
     X = rows_for(model, 1, real=True, count=20, wider=0)
     predict_one = [fast.predict_one, fast.worker().predict_one]
     for predict in predict_one:
-        found = [predict(np.flatnonzero(row), row[row != 0]) for row in X]
-        assert found == fast.predict(X).tolist()
-        assert type(found[0]) is type(fast.predict(X).tolist()[0])
+        result = [predict(np.flatnonzero(row), row[row != 0]) for row in X]
+        assert result == fast.predict(X).tolist()
+        assert type(result[0]) is type(fast.predict(X).tolist()[0])
         assert predict([1, 3]) == predict([3, 1], values=[1.0, 1.0])
     with pytest.raises(ValueError, match="values for 2 feature ids"):
         fast.predict_one([1, 3], [1.0])
@@ -276,8 +276,8 @@ def test_many_classes(engine, shape):
 def test_trained_weights(sets, classes):
     fast = unkernel.compile(make_model(2, degree=3, sets=sets, classes=range(classes)))
     X = (np.random.default_rng(0).random((10, 6)) < 0.6).astype(float)
-    found = [fast.score_one(np.flatnonzero(x).tolist()) for x in X]
-    assert np.array_equal(found, fast.decision_function(X))
+    result = [fast.score_one(np.flatnonzero(x).tolist()) for x in X]
+    assert np.array_equal(result, fast.decision_function(X))
 
 
 @pytest.mark.parametrize("kernel", [Kernel("linear"), Kernel("rbf", gamma=0.2), Kernel("sigmoid", gamma=0.1)])
@@ -285,8 +285,8 @@ def test_other_kernels(kernel):
     model = make_kernel_model(4, kernel, real=True)
     fast = unkernel.compile(model)
     X = rows_for(model, real=True)
-    found = [fast.score_one(np.flatnonzero(x), x[x != 0]) for x in X]
-    assert np.array_equal(found, fast.decision_function(X))
+    result = [fast.score_one(np.flatnonzero(x), x[x != 0]) for x in X]
+    assert np.array_equal(result, fast.decision_function(X))
 
 
 # --- Threads -------------------------------------------------------------------------------------------

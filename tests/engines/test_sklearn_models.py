@@ -116,9 +116,9 @@ def test_calibration_gives_probabilities(classes):
     fast = unkernel.compile(SVC(kernel="poly", degree=2, coef0=1.0).fit(X[:100], y[:100]))
     assert is_classifier(fast)
     calibrated = CalibratedClassifierCV(FrozenEstimator(fast)).fit(X[100:], y[100:])
-    found = calibrated.predict_proba(X)
-    assert found.shape == (200, classes)
-    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    probabilities = calibrated.predict_proba(X)
+    assert probabilities.shape == (200, classes)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
     assert calibrated.score(X, y) > 1.2 / classes
 
 

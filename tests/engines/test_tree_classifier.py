@@ -82,12 +82,12 @@ def test_scores_are_the_kernel_sum(kind, scores, *, support, asked, decay, norma
     )
     fast = TreeClassifier(model)
     texts = [text(tree) for tree in asked]
-    found = fast.decision_function(texts)
-    assert found.shape == (len(asked),) if scores == 1 else (len(asked), scores)
-    assert_scores(found, expected_scores(model, asked))
+    actual_scores = fast.decision_function(texts)
+    assert actual_scores.shape == (len(asked),) if scores == 1 else (len(asked), scores)
+    assert_scores(actual_scores, expected_scores(model, asked))
     assert_scores(model.scores(Forest(texts)), expected_scores(model, asked))
     worker = fast.worker()
-    for one, score in zip(texts, found.tolist(), strict=True):
+    for one, score in zip(texts, actual_scores.tolist(), strict=True):
         assert fast.score_one(one) == pytest.approx(score, rel=1e-12, abs=1e-13)
         assert worker.score_one(one) == fast.score_one(one)
 
@@ -133,7 +133,7 @@ def test_trees_with_unseen_parts_are_scored(kind):
     value = kernel_by_fragments if kind == "st" else kernel
     expected = expected_scores(model, as_trees(inputs), value)
     assert_scores(fast.decision_function(inputs), expected)
-    assert_scores([fast.score_one(one) for one in inputs], expected)
+    assert_scores([fast.score_one(input_) for input_ in inputs], expected)
     assert fast.score_one("(New new)") == pytest.approx(model.intercept[0])
 
 
@@ -234,7 +234,7 @@ def test_workers_in_threads():
     with ThreadPoolExecutor(4) as pool:
         futures = [pool.submit(ask, fast.worker()) for _ in range(4)]
         batches = [pool.submit(fast.decision_function, texts, n_jobs=2) for _ in range(4)]
-    assert all(one.result() == expected for one in futures)
+    assert all(future.result() == expected for future in futures)
     for batch in batches:
         np.testing.assert_allclose(batch.result(), expected, rtol=1e-12)
 
@@ -242,8 +242,8 @@ def test_workers_in_threads():
 def test_scores_of_a_worker_do_not_depend_on_the_previous_tree():
     fast = TreeClassifier(make_model(["(A (B x) (B y))", "(A (B x))"], tree="ptk"))
     trees_asked = ["(A (B x) (B y))", chain(300), "(A (B x))", "(New)", "(A (B x) (B y))"]
-    fresh = [fast.worker().score_one(one) for one in trees_asked]
-    assert [fast.score_one(one) for one in trees_asked] == fresh
+    fresh = [fast.worker().score_one(tree) for tree in trees_asked]
+    assert [fast.score_one(tree) for tree in trees_asked] == fresh
     with pytest.raises(FormatError):
         fast.score_one("(A (B x")
     assert fast.score_one(trees_asked[0]) == fresh[0]

@@ -71,11 +71,11 @@ def test_kernel_values(name):
     kernel = model_of(name).kernel
     rows, columns, expected = np.loadtxt(golden.FOLDER / f"{name}.kernels", unpack=True)
     examples = kernel.examples(test_data(name)[:12], indexed=True)
-    found = np.asarray(
+    result = np.asarray(
         kernel_matrix(kernel.core(), examples, examples, symmetric=True, threads=1, on_progress=None)
     )[rows.astype(int), columns.astype(int)]
     tolerance = 1e-12 if kernel.combination == "trees" else 1e-6
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
     assert len(expected) == 78
 
 
@@ -94,8 +94,8 @@ def test_margins_of_one_tree_each(name):
     examples = read_trees(golden.FOLDER / "trees.test.dat").X
     expected = golden.margins(name).ravel()
     np.testing.assert_allclose(fast.decision_function(examples), expected, rtol=0, atol=1e-6)
-    found = [fast.score_one(tree) for tree in examples.brackets()]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    result = [fast.score_one(tree) for tree in examples.brackets()]
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(

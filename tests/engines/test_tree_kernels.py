@@ -69,14 +69,14 @@ def test_kernels_equal_the_twins(kind, data, a, b):
     ours = tree_kernel(options)
     left, right = [text(tree) for tree in a], [text(tree) for tree in b]
     check(a, a, ours(left), options)
-    found = ours(left, right)
-    check(a, b, found, options)
+    result = ours(left, right)
+    check(a, b, result, options)
     # Uses a part of a forest with other content.
     forest = Forest(["(Other tree)", *right, *left])
     np.testing.assert_allclose(
-        ours(forest[1 + len(b) :], forest[1 : 1 + len(b)]), found, rtol=1e-12, atol=1e-14
+        ours(forest[1 + len(b) :], forest[1 : 1 + len(b)]), result, rtol=1e-12, atol=1e-14
     )
-    np.testing.assert_allclose(ours(left, forest[1 : 1 + len(b)]), found, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(ours(left, forest[1 : 1 + len(b)]), result, rtol=1e-12, atol=1e-14)
 
 
 @every_kernel
@@ -155,10 +155,10 @@ def test_more_columns_than_are_computed_at_once(kind):
     small = gram(as_trees(distinct), as_trees(distinct), kind)
     forest = Forest(distinct)
     chosen = np.random.default_rng(0).integers(0, len(distinct), 2100)
-    found = TreeKernel(kind, n_jobs=2)(forest[chosen])
-    np.testing.assert_allclose(found, small[np.ix_(chosen, chosen)], rtol=0, atol=1e-12)
-    found = TreeKernel(kind, n_jobs=2)(forest[chosen[:70]], Forest(distinct)[chosen])
-    np.testing.assert_allclose(found, small[np.ix_(chosen[:70], chosen)], rtol=0, atol=1e-12)
+    result = TreeKernel(kind, n_jobs=2)(forest[chosen])
+    np.testing.assert_allclose(result, small[np.ix_(chosen, chosen)], rtol=0, atol=1e-12)
+    result = TreeKernel(kind, n_jobs=2)(forest[chosen[:70]], Forest(distinct)[chosen])
+    np.testing.assert_allclose(result, small[np.ix_(chosen[:70], chosen)], rtol=0, atol=1e-12)
 
 
 @every_kernel
@@ -182,25 +182,25 @@ def test_chains(kind, nodes):
     twin = "sst" if kind == "sst_bow" else kind
     word = 0.4 if kind == "sst_bow" else 0.0
     expected = np.array([[chain_kernel(n, m, twin, 0.4, 0.6) + word for m in sizes] for n in sizes])
-    found = TreeKernel(kind, decay=0.4, width_decay=0.6, normalize=False)([chain(n) for n in sizes])
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    result = TreeKernel(kind, decay=0.4, width_decay=0.6, normalize=False)([chain(n) for n in sizes])
+    np.testing.assert_allclose(result, expected, rtol=1e-9)
     norms = np.sqrt(np.diag(expected))
-    found = TreeKernel(kind, decay=0.4, width_decay=0.6)([chain(sizes[0])], [chain(sizes[1])])
-    np.testing.assert_allclose(found, expected[:1, 1:2] / np.outer(norms[:1], norms[1:2]), rtol=1e-9)
+    result = TreeKernel(kind, decay=0.4, width_decay=0.6)([chain(sizes[0])], [chain(sizes[1])])
+    np.testing.assert_allclose(result, expected[:1, 1:2] / np.outer(norms[:1], norms[1:2]), rtol=1e-9)
 
 
 @every_kernel
 def test_a_chain_of_ten_thousand_different_labels(kind):
     labels = [f"L{i % 97}_{i // 97}" for i in range(10_000)]
     tree = "".join(f"({label} " for label in labels) + "x" + ")" * len(labels)
-    found = TreeKernel(kind, normalize=False, width_decay=0.5)([tree, tree])
+    result = TreeKernel(kind, normalize=False, width_decay=0.5)([tree, tree])
     # Each node matches only itself, with everything below it.
     value = {"st": 0.0, "sst": 0.0, "sst_bow": 0.0, "ptk": 0.5 * 0.16}[kind]
     total = 0.4 if kind == "sst_bow" else value
     for height in range(len(labels)):
         value = {"st": 0.4 ** (height + 1), "ptk": 0.5 * (0.16 + value)}.get(kind, 0.4 * (1.0 + value))
         total += value
-    np.testing.assert_allclose(found, np.full((2, 2), total), rtol=1e-11)
+    np.testing.assert_allclose(result, np.full((2, 2), total), rtol=1e-11)
 
 
 @every_kernel
@@ -215,15 +215,15 @@ def test_trees_too_large_for_a_table_of_all_pairs(kind):
     assert Forest([tree]).nodes > 1024
     decay = 0.01  # the factors 1 + Delta, of which there are hundreds, would be large otherwise
     expected = kernel(parsed, parsed, kind, decay, 0.3)
-    found = TreeKernel(kind, decay=decay, width_decay=0.3, normalize=False)([tree])
-    assert found[0, 0] == pytest.approx(expected, rel=1e-11)
+    result = TreeKernel(kind, decay=decay, width_decay=0.3, normalize=False)([tree])
+    assert result[0, 0] == pytest.approx(expected, rel=1e-11)
     assert TreeKernel(kind, decay=decay, width_decay=0.3)([tree])[0, 0] == pytest.approx(1.0, rel=1e-12)
 
 
 @every_kernel
 def test_trees_of_one_leaf_and_no_trees(kind):
     a = ["(A)", "(B)", None, "(A B)", "(A)"]
-    found = TreeKernel(kind, decay=0.5, width_decay=0.5)(Forest(a))
+    result = TreeKernel(kind, decay=0.5, width_decay=0.5)(Forest(a))
     parsed = [None if one is None else as_trees([one])[0] for one in a]
     expected = np.array(
         [
@@ -231,8 +231,8 @@ def test_trees_of_one_leaf_and_no_trees(kind):
             for x in parsed
         ]
     )
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    assert (found[2] == 0).all()
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
+    assert (result[2] == 0).all()
 
 
 def test_no_trees_on_a_side():
@@ -256,10 +256,10 @@ def test_kernels_that_are_too_large_are_refused():
 def test_matrices_are_symmetric_and_positive_semidefinite(kind, data, a):
     """Symmetric, no negative eigenvalues, 1 on the diagonal."""
     _, decay, width_decay, _ = data.draw(options_of(kind))
-    found = tree_kernel((kind, decay, width_decay, True))([text(tree) for tree in a])
-    assert np.array_equal(found, found.T)
-    assert np.linalg.eigvalsh(found)[0] > -1e-9
-    assert ((np.abs(np.diag(found) - 1) < 1e-12) | (np.diag(found) == 0)).all()
+    result = tree_kernel((kind, decay, width_decay, True))([text(tree) for tree in a])
+    assert np.array_equal(result, result.T)
+    assert np.linalg.eigvalsh(result)[0] > -1e-9
+    assert ((np.abs(np.diag(result) - 1) < 1e-12) | (np.diag(result) == 0)).all()
 
 
 # --- As a function and as a transformer -------------------------------------------------------------

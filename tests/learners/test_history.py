@@ -94,7 +94,7 @@ def test_reports_draw_the_history():
         text = classifier.report(X, y).html()
         assert "mathdefault" not in text  # ticks of logarithmic axes would need markup
         pictures = Page(text).of("svg")
-        drawn = [words for one in pictures if "by pass" in (words := one["aria-label"] or "")]
+        drawn = [words for picture in pictures if "by pass" in (words := picture["aria-label"] or "")]
         assert len(drawn) == 2
         assert drawn[0].startswith(f"{type(classifier).__name__}: the objective by pass, down to ")
         assert drawn[1].startswith("Relative gap by pass; after the last one: ")

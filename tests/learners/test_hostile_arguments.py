@@ -134,11 +134,11 @@ def changed(array: Any, place: int, value: int) -> Any:
 
 
 def malformed() -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for kind in ("csr", "csc"):
         plain = sparse.csr_matrix(X).asformat(kind)
         size = X.shape[1] if kind == "csr" else X.shape[0]
-        found |= {
+        result |= {
             f"{kind}: number too large": broken(kind, indices=changed(plain.indices, 3, size)),
             f"{kind}: number far too large": broken(kind, indices=changed(plain.indices, 3, 2**31 - 1)),
             f"{kind}: negative number": broken(kind, indices=changed(plain.indices, 3, -1)),
@@ -158,24 +158,24 @@ def malformed() -> dict[str, Any]:
     coo = sparse.coo_matrix(X)
     for name in ("row", "col"):
         plain = getattr(coo, name)
-        found |= {
+        result |= {
             f"coo: {name} too large": broken("coo", **{name: changed(plain, 3, 10**6)}),
             f"coo: negative {name}": broken("coo", **{name: changed(plain, 3, -1)}),
             f"coo: few {name}s": broken("coo", **{name: plain[:-1]}),
         }
-    found["coo: few values"] = broken("coo", data=coo.data[:-1])
+    result["coo: few values"] = broken("coo", data=coo.data[:-1])
     bsr = sparse.bsr_matrix(X, blocksize=(2, 2))
-    found["bsr: number too large"] = sparse.bsr_matrix(X, blocksize=(2, 2))
-    found["bsr: number too large"].indices = changed(bsr.indices, 3, 4)
-    found["bsr: last offset"] = sparse.bsr_matrix(X, blocksize=(2, 2))
-    found["bsr: last offset"].indptr = changed(bsr.indptr, -1, 10**6)
+    result["bsr: number too large"] = sparse.bsr_matrix(X, blocksize=(2, 2))
+    result["bsr: number too large"].indices = changed(bsr.indices, 3, 4)
+    result["bsr: last offset"] = sparse.bsr_matrix(X, blocksize=(2, 2))
+    result["bsr: last offset"].indptr = changed(bsr.indptr, -1, 10**6)
     lil = sparse.lil_matrix(X)
     lil.rows[3] = [*lil.rows[3], 5]
-    found["lil: lists of different lengths"] = lil
+    result["lil: lists of different lengths"] = lil
     lil = sparse.lil_matrix(X)
     lil.rows[3] = [10**6 for _ in lil.rows[3]]
-    found["lil: number too large"] = lil
-    return found
+    result["lil: number too large"] = lil
+    return result
 
 
 MALFORMED = malformed()
@@ -205,9 +205,9 @@ def test_all_valid_sparse_formats_are_accepted():
     for kind in ("csr", "csc", "coo", "bsr", "lil", "dok", "dia"):
         for make in (sparse.csr_matrix, sparse.csr_array):
             matrix = make(X).asformat(kind)
-            found = PolySVC(random_state=0).fit(matrix, y)
-            np.testing.assert_array_equal(found.decision_function(matrix), expected.decision_function(X))
-            np.testing.assert_array_equal(compile(found).predict(matrix), expected.predict(X))
+            result = PolySVC(random_state=0).fit(matrix, y)
+            np.testing.assert_array_equal(result.decision_function(matrix), expected.decision_function(X))
+            np.testing.assert_array_equal(compile(result).predict(matrix), expected.predict(X))
 
 
 # --- Files and threads --------------------------------------------------------------------------------
@@ -238,8 +238,8 @@ def test_parameters_that_are_damaged(tmp_path, parameters):
         PolySVC.load(tmp_path / "b.uk")
     settings["origin"]["parameters"] = {"n_jobs": "many", "verbose": [1], "C": 3.0}
     container.write(tmp_path / "b.uk", kind, arrays, settings)
-    found = PolySVC.load(tmp_path / "b.uk")
-    assert (found.n_jobs, found.verbose, found.C) == (None, 0, 3.0)
+    loaded = PolySVC.load(tmp_path / "b.uk")
+    assert (loaded.n_jobs, loaded.verbose, loaded.C) == (None, 0, 3.0)
 
 
 # --- Parsers and trees --------------------------------------------------------------------------------

@@ -51,8 +51,8 @@ def test_parameters_can_be_numpy_numbers(estimator):
     plain = clone(estimator).fit(X, y)
     numbers = {"tol": np.float64, "C": np.float32, "max_iter": np.int64}
     given = {name: kind(getattr(estimator, name)) for name, kind in numbers.items()}
-    again = clone(estimator).set_params(**given).fit(X, y)
-    np.testing.assert_array_equal(again.decision_function(X), plain.decision_function(X))
+    refitted = clone(estimator).set_params(**given).fit(X, y)
+    np.testing.assert_array_equal(refitted.decision_function(X), plain.decision_function(X))
 
 
 # --- Files ---------------------------------------------------------------------------------------------
@@ -321,15 +321,15 @@ def test_pairs_of_classes_are_explained_by_the_score_of_the_pair(shape):
 def test_the_heaviest_are_labelled_records_over_all_classes(estimator):
     X, y = rows()
     estimator.fit(X, y)
-    found = estimator.heaviest(5)
-    assert found and all(isinstance(one, Heavy) for one in found)
-    sizes = [abs(one.weight) for one in found]
+    conjunctions = estimator.heaviest(5)
+    assert conjunctions and all(isinstance(one, Heavy) for one in conjunctions)
+    sizes = [abs(one.weight) for one in conjunctions]
     assert sizes == sorted(sizes, reverse=True) and min(sizes) > 0
-    for one in found:
+    for one in conjunctions:
         assert one.label == " and ".join(NAMES[column] for column in one.columns)
         assert one.for_class in (None, 0, 1, 2)
     everything = estimator.heaviest(10**6)
-    assert everything[:5] == found
+    assert everything[:5] == conjunctions
     if not isinstance(estimator, RankSVM):
         assert len({one.for_class for one in everything}) > 1
     with pytest.raises(ValueError, match="top must be"):
@@ -340,9 +340,13 @@ def test_weights_of_two_classes_name_the_favoured_class():
     X, y = rows(2)
     clf = CuttingPlaneSVC().fit(X, np.array(["no", "yes"])[y])
     weights = dict(zip(NAMES, clf.coef_[0], strict=True))
-    for one in clf.heaviest():
-        assert one.weight == abs(weights[one.label])
-        assert one.for_class == ("yes" if weights[one.label] > 0 else "no") != one.against
+    for conjunction in clf.heaviest():
+        assert conjunction.weight == abs(weights[conjunction.label])
+        assert (
+            conjunction.for_class
+            == ("yes" if weights[conjunction.label] > 0 else "no")
+            != conjunction.against
+        )
 
 
 def test_trees_are_explained_against_the_runner_up():
@@ -352,26 +356,31 @@ def test_trees_are_explained_against_the_runner_up():
     why = clf.explain(TREES[0], top=50)
     assert (why.for_class, why.against) == tuple(clf.classes_[order[:2]])
     assert why.score == pytest.approx(scores[order[0]] - scores[order[1]])
-    assert why.intercept + why.rest + sum(one.value for one in why.fragments) == pytest.approx(why.score)
+    assert why.intercept + why.rest + sum(fragment.value for fragment in why.fragments) == pytest.approx(
+        why.score
+    )
     # The difference of what each fragment adds to the two scores.
     pair = [
-        {one.text: one.value for one in clf.explain(TREES[0], top=50, of=label).fragments}
+        {fragment.text: fragment.value for fragment in clf.explain(TREES[0], top=50, of=label).fragments}
         for label in (why.for_class, why.against)
     ]
-    for one in why.fragments:
-        expected = pair[0].get(one.text, 0.0) - pair[1].get(one.text, 0.0)
-        assert one.value == pytest.approx(expected, abs=1e-5)
+    for fragment in why.fragments:
+        expected = pair[0].get(fragment.text, 0.0) - pair[1].get(fragment.text, 0.0)
+        assert fragment.value == pytest.approx(expected, abs=1e-5)
     assert f"for {why.for_class} against {why.against}" in str(why)
 
 
 def test_the_heaviest_fragments_over_all_classes():
     clf = TreeSVC(C=10).fit(TREES, KINDS)
-    found = clf.heaviest(6)
-    assert found == unkernel.compile(clf).heaviest(6)
-    assert {one.for_class for one in clf.heaviest(50)} == {"s", "np", "x"}
-    assert all(isinstance(one, Heavy) and one.columns is None and one.label for one in found)
+    conjunctions = clf.heaviest(6)
+    assert conjunctions == unkernel.compile(clf).heaviest(6)
+    assert {conjunction.for_class for conjunction in clf.heaviest(50)} == {"s", "np", "x"}
+    assert all(isinstance(one, Heavy) and one.columns is None and one.label for one in conjunctions)
     two = TreeSVC(C=10).fit(TREES[:2], KINDS[:2])
-    assert all(one.weight > 0 and {one.for_class, one.against} == {"s", "np"} for one in two.heaviest(8))
+    assert all(
+        conjunction.weight > 0 and {conjunction.for_class, conjunction.against} == {"s", "np"}
+        for conjunction in two.heaviest(8)
+    )
 
 
 # --- Warnings ------------------------------------------------------------------------------------------

@@ -89,29 +89,32 @@ def iris():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_measures_of_three_classes(iris, weighted):
     X, y = iris
-    found = studied(PolyLogisticRegression(degree=2).fit(X, y), X, y)
+    result = studied(PolyLogisticRegression(degree=2).fit(X, y), X, y)
     counts = np.random.default_rng(0).integers(0, 3, len(y)) if weighted else np.ones(len(y), dtype=int)
-    values, predicted = found.values(counts), found.predictions.decision.classes[found.predictions.predicted]
+    values, predicted = (
+        result.values(counts),
+        result.predictions.decision.classes[result.predictions.predicted],
+    )
     expected = {
         named.ACCURACY: metrics.accuracy_score(y, predicted, sample_weight=counts),
         named.BALANCED: metrics.balanced_accuracy_score(y, predicted, sample_weight=counts),
         named.MACRO_F1: metrics.f1_score(y, predicted, average="macro", sample_weight=counts),
         named.CORRELATION: metrics.matthews_corrcoef(y, predicted, sample_weight=counts),
-        named.LOG_LOSS: metrics.log_loss(y, found.predictions.probabilities, sample_weight=counts),
+        named.LOG_LOSS: metrics.log_loss(y, result.predictions.probabilities, sample_weight=counts),
     }
     assert {name: values[name] for name in expected} == pytest.approx(expected)
     assert named.ROC_AREA not in values
-    assert (found.confusion == metrics.confusion_matrix(y, predicted)).all()
+    assert (result.confusion == metrics.confusion_matrix(y, predicted)).all()
 
 
 def test_measures_of_two_classes(iris):
     X, y = iris
     two = np.where(y == "a", "a", "b")
     y = np.where(np.arange(len(two)) % 9 == 0, "a", two)  # some that cannot be predicted
-    found = studied(PolyLogisticRegression(degree=2).fit(X, y), X, y)
+    result = studied(PolyLogisticRegression(degree=2).fit(X, y), X, y)
     predicted, positive = (
-        found.predictions.decision.classes[found.predictions.predicted],
-        found.predictions.probabilities[:, 1],
+        result.predictions.decision.classes[result.predictions.predicted],
+        result.predictions.probabilities[:, 1],
     )
     expected = {
         named.PRECISION: metrics.precision_score(y, predicted, pos_label="b"),
@@ -121,7 +124,7 @@ def test_measures_of_two_classes(iris):
         named.AVERAGE_PRECISION: metrics.average_precision_score(y, positive, pos_label="b"),
         named.BRIER: metrics.brier_score_loss(y, positive, pos_label="b"),
     }
-    measures = {one.name: one for one in found.measures}
+    measures = {measure.name: measure for measure in result.measures}
     assert {name: measures[name].value for name in expected} == pytest.approx(expected)
     for one in measures.values():
         assert one.low <= one.value <= one.high, one
@@ -139,10 +142,10 @@ def test_labels_that_a_model_does_not_know():
 
 def test_probabilities_are_binned_by_tenths():
     predicted = np.repeat([0.2, 0.8], 50)
-    found = make_bins(predicted, np.arange(100) % 5 == 0)
-    content = [(round(one.predicted, 9), one.observed, one.count) for one in found]
+    result = make_bins(predicted, np.arange(100) % 5 == 0)
+    content = [(round(one.predicted, 9), one.observed, one.count) for one in result]
     assert content == [(0.2, 0.2, 50), (0.8, 0.2, 50)]
-    assert compute_expected_error(found) == pytest.approx(0.3)
+    assert compute_expected_error(result) == pytest.approx(0.3)
     assert [one.count for one in make_bins(np.linspace(0, 1, 100), np.ones(100, dtype=bool))] == [10] * 10
 
 
@@ -155,11 +158,11 @@ def test_scores_of_several_calibrated_classifiers_are_probabilities(iris):
     X, y = iris
     two = np.where(y == "a", "a", "b")
     model = CalibratedClassifierCV(SVC(kernel="poly", degree=2, gamma=0.5), cv=2).fit(X, two)
-    found = ClassMeasures(
+    result = ClassMeasures(
         predict_examples("m", unkernel.compile(model, measure=False), canonical_rows(X), Examples(two))
     )
     expected = metrics.roc_auc_score(two, model.predict_proba(X)[:, 1])
-    assert found.values()[named.ROC_AREA] == pytest.approx(expected)
+    assert result.values()[named.ROC_AREA] == pytest.approx(expected)
 
 
 def test_a_model_without_probabilities_has_no_losses(iris):

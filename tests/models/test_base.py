@@ -36,5 +36,5 @@ def test_common_attributes_of_all_models(model, tmp_path):
     assert loaded.kind == model.kind
     assert np.array_equal(loaded.intercept, model.intercept)
     assert repr(loaded) == repr(model)
-    again = type(model).from_container("again", *model.to_container())
-    assert np.array_equal(again.intercept, model.intercept)
+    restored = type(model).from_container("again", *model.to_container())
+    assert np.array_equal(restored.intercept, model.intercept)

@@ -88,19 +88,23 @@ def test_probabilities(classes, coupled):
     platt = Platt(-rng.random(count) - 0.5, rng.normal(size=count), coupled)
     decision = Decision("one_vs_one", np.arange(classes), probability=platt)
     scores = some_scores(decision, 200)
-    found = decision.probabilities(scores)
+    probabilities = decision.probabilities(scores)
     expected = [slow_probabilities(row, platt.a, platt.b, classes) for row in scores]
     # The iteration stops when the gradient's error is below 0.005 / classes.
     exact = classes == 2 and not coupled
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 if exact else 0.02)
-    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(probabilities, expected, rtol=0, atol=1e-12 if exact else 0.02)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
 
 
 def test_probabilities_of_a_binary_score():
     platt = Platt(np.array([-2.0]), np.array([0.5]))
-    found = Decision("binary", np.array([0, 1]), probability=platt).probabilities([[1.0], [1e9], [-1e9]])
-    np.testing.assert_allclose(found[0], [1 - 1 / (1 + np.exp(-1.5)), 1 / (1 + np.exp(-1.5))], rtol=1e-14)
-    np.testing.assert_allclose(found[1:], [[1e-7, 1 - 1e-7], [1 - 1e-7, 1e-7]], rtol=1e-8)
+    probabilities = Decision("binary", np.array([0, 1]), probability=platt).probabilities(
+        [[1.0], [1e9], [-1e9]]
+    )
+    np.testing.assert_allclose(
+        probabilities[0], [1 - 1 / (1 + np.exp(-1.5)), 1 / (1 + np.exp(-1.5))], rtol=1e-14
+    )
+    np.testing.assert_allclose(probabilities[1:], [[1e-7, 1 - 1e-7], [1 - 1e-7, 1e-7]], rtol=1e-8)
 
 
 @given(st.integers(2, 9), st.data())
@@ -134,9 +138,9 @@ DECISIONS = [
 @pytest.mark.parametrize("decision", DECISIONS, ids=lambda decision: decision.scheme)
 def test_to_json_and_back(decision):
     stored = json.loads(json.dumps(decision.to_json()))
-    found = Decision.from_json("f", stored)
-    assert found.to_json() == decision.to_json()
-    assert found.classes.tolist() == decision.classes.tolist()
+    result = Decision.from_json("f", stored)
+    assert result.to_json() == decision.to_json()
+    assert result.classes.tolist() == decision.classes.tolist()
 
 
 ODD = [None, True, 0, -1, 1.5, float("nan"), 10**400, "", "binary", "one_class", [], [1, 2], {}, {"a": [1]}]

@@ -118,8 +118,8 @@ def test_probabilities(classes):
     except TypeError:
         pytest.skip("this scikit-learn has no SVC(probability=True)")
     model = from_estimator(estimator)
-    found = model.decision.probabilities(model.scores(test))
-    np.testing.assert_allclose(found, quietly(estimator.predict_proba, test), rtol=0, atol=1e-9)
+    probabilities = model.decision.probabilities(model.scores(test))
+    np.testing.assert_allclose(probabilities, quietly(estimator.predict_proba, test), rtol=0, atol=1e-9)
     assert from_estimator(fit(SVC(), X, y)).decision.probability is None
 
 

@@ -318,7 +318,7 @@ def test_distances_of_wide_rows_need_no_dense_matrix():
     rng = np.random.default_rng(0)
     X = sparse.random(2000, 10_000_000, density=1e-6, format="csr", random_state=rng)
     kernel = Kernel("rbf", gamma=0.5)
-    found = kernel.matrix(X[:2], X)
+    matrix = kernel.matrix(X[:2], X)
     dense = X[:2, np.unique(X[:2].indices)].toarray()
-    assert found.shape == (2, 2000) and found[0, 0] == found[1, 1] == 1.0
-    np.testing.assert_allclose(found[0, 1], np.exp(-0.5 * ((dense[0] - dense[1]) ** 2).sum()))
+    assert matrix.shape == (2, 2000) and matrix[0, 0] == matrix[1, 1] == 1.0
+    np.testing.assert_allclose(matrix[0, 1], np.exp(-0.5 * ((dense[0] - dense[1]) ** 2).sum()))

@@ -73,19 +73,19 @@ def path(tmp_path):
 # --- Round trips ------------------------------------------------------------------------------------
 
 
-def assert_same_model(found, model):
-    assert found.kernel == model.kernel
-    assert found.origin == model.origin
-    assert np.array_equal(found.coefficients, model.coefficients)
-    assert np.array_equal(found.intercept, model.intercept)
-    assert found.classes.tolist() == model.classes.tolist()
-    assert found.support.features == model.support.features
-    assert list(found.support.trees) == list(model.support.trees)
+def assert_same_model(actual, model):
+    assert actual.kernel == model.kernel
+    assert actual.origin == model.origin
+    assert np.array_equal(actual.coefficients, model.coefficients)
+    assert np.array_equal(actual.intercept, model.intercept)
+    assert actual.classes.tolist() == model.classes.tolist()
+    assert actual.support.features == model.support.features
+    assert list(actual.support.trees) == list(model.support.trees)
     for name in model.support.trees:
-        assert found.support.brackets(name) == model.support.brackets(name)
-    assert list(found.support.vectors) == list(model.support.vectors)
+        assert actual.support.brackets(name) == model.support.brackets(name)
+    assert list(actual.support.vectors) == list(model.support.vectors)
     for name, vectors in model.support.vectors.items():
-        other = found.support.vectors[name]
+        other = actual.support.vectors[name]
         assert np.array_equal(other.present, vectors.present)
         assert other.matrix.shape == vectors.matrix.shape
         assert np.array_equal(other.matrix.toarray(), vectors.matrix.toarray())

@@ -59,7 +59,7 @@ def refusal_of(error: Exception | str) -> Refusal:
     """Return the refusal behind an error or a message, in the terms of JSON, which all interfaces share."""
     # Commands replace unprintable characters, and print everything on one line.
     words = re.sub(r"[\t\r\n]", " ", str(error))
-    words = "".join(one if one.isprintable() else repr(one)[1:-1] for one in words)
+    words = "".join(word if word.isprintable() else repr(word)[1:-1] for word in words)
     words = " ".join(words.split())
     while found := _PLACE.match(words):
         words = words[found.end() :]

@@ -45,14 +45,14 @@ def predict(session: Session, data: Path, run: Any, answers: str = "answers.json
         raise ValueError(_reason(message, data))
     rows = _rows_of(output)
     classes = {str(label): label for label in session.model.classes_.tolist()}
-    found = []
+    result = []
     for row in rows:
         label = row.pop("prediction")
         label = classes[str(label)] if classes else float(label)  # regressions have no classes
         scores = [value for name, value in row.items() if name.startswith("score")]
         shares = [value for name, value in row.items() if name.startswith("probability")]
-        found.append(Answer.of(label, scores, shares if session.has_probabilities else None))
-    return found
+        result.append(Answer.of(label, scores, shares if session.has_probabilities else None))
+    return result
 
 
 def _rows_of(output: Path) -> list[dict[str, Any]]:
@@ -94,7 +94,9 @@ def _write_csv(path: Path, records: list[Record]) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(names)
-        writer.writerows([["" if one[name] is None else one[name] for name in names] for one in records])
+        writer.writerows(
+            [["" if record[name] is None else record[name] for name in names] for record in records]
+        )
 
 
 def _ask_csv(session: Session, records: list[Record]) -> list[Answer]:
@@ -128,8 +130,8 @@ def _parquet_of(session: Session, records: list[Record]) -> Path:
 
 
 def say_in_parquet(session: Session, records: list[Record]) -> list[Record]:
-    found: list[Record] = pq.read_table(_parquet_of(session, records)).to_pylist()
-    return found
+    result: list[Record] = pq.read_table(_parquet_of(session, records)).to_pylist()
+    return result
 
 
 def _ask_parquet(session: Session, records: list[Record]) -> list[Answer]:

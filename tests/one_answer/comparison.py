@@ -53,7 +53,7 @@ def draw_records(rng: values.Random, subject: Subject) -> list[Record]:
     awkward = rng.random() < 0.5
     missing, wrong = (0.15, 0.08) if awkward else (0.05, 0.0)
     dropped = {name for name in subject.kinds if awkward and rng.random() < 0.05}
-    found = []
+    result = []
     for _ in range(RECORDS):
         record = {
             name: values.value(rng, kind, missing=missing, wrong=wrong)
@@ -66,8 +66,8 @@ def draw_records(rng: values.Random, subject: Subject) -> list[Record]:
             record["unknown é"] = values.value(
                 rng, values.pick(rng, list(values.DRAWN)), missing=0.1, wrong=0.2
             )
-        found.append(record)
-    return found
+        result.append(record)
+    return result
 
 
 def differences(session: Session, way: Way, records: list[Record]) -> Iterator[Difference]:
@@ -75,26 +75,28 @@ def differences(session: Session, way: Way, records: list[Record]) -> Iterator[D
     if not records or (session.subject.whole and not way.takes_whole):
         return
     try:
-        said = way.say(session, records)
+        message = way.say(session, records)
     except CannotSayError:
         if len(records) > 1:  # possibly not neighbours
             for record in records:
                 yield from differences(session, way, [record])
         return
     judge = session.of_files if way.none_is_nan else session.model
-    expected = [ask_one(judge, item) for item in session.items(said)]
+    expected = [ask_one(judge, item) for item in session.items(message)]
     refused = [one for one, answer in zip(records, expected, strict=True) if isinstance(answer, Refusal)]
     if refused and len(records) > 1:  # one refused record leaves the others without an answer
-        for part in ([one for one in records if one not in refused], *([one] for one in refused)):
+        for part in ([record for record in records if record not in refused], *([one] for one in refused)):
             yield from differences(session, way, part)
         return
-    for record, wanted, found in zip(said, expected, predict_or_refuse(session, way, said), strict=True):
+    for record, wanted, found in zip(
+        message, expected, predict_or_refuse(session, way, message), strict=True
+    ):
         if wanted != found and not (
             isinstance(found, Refusal)
             and isinstance(wanted, Refusal)
             and found in all_refusals(judge, session, record)
         ):
-            yield Difference(way.name, session.subject.name, record, len(said) - 1, wanted, found)
+            yield Difference(way.name, session.subject.name, record, len(message) - 1, wanted, found)
 
 
 def all_refusals(judge: Any, session: Session, record: Record) -> list[Refusal]:
@@ -102,18 +104,18 @@ def all_refusals(judge: Any, session: Session, record: Record) -> list[Refusal]:
 
     A refused column gets a valid value, until all other columns have been checked.
     """
-    found: list[Refusal] = []
+    result: list[Refusal] = []
     for _ in range(len(session.subject.kinds) + len(record)):
         outcome = ask_one(judge, session.items([record])[0])
-        if not isinstance(outcome, Refusal) or outcome in found:
+        if not isinstance(outcome, Refusal) or outcome in result:
             break
-        found.append(outcome)
+        result.append(outcome)
         named = _column_of(outcome, record)
         if named in session.subject.kinds:
             record = record | {named: values.ORDINARY[session.subject.kinds[named]]}
         else:
             record = {name: value for name, value in record.items() if name != named}
-    return found
+    return result
 
 
 def _column_of(refusal: Refusal, record: Record) -> str | None:

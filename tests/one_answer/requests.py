@@ -23,7 +23,7 @@ def say_in_json(session: Session, records: list[Record]) -> list[Record]:
     """Return the records as Python's json reads them back."""
     if session.subject.whole and any(isinstance(one, list) for record in records for one in record.values()):
         raise CannotSayError(Limit.LIST_OF_INPUTS)
-    return [json.loads(json.dumps({k: json_value(v) for k, v in one.items()})) for one in records]
+    return [json.loads(json.dumps({k: json_value(v) for k, v in record.items()})) for record in records]
 
 
 def plainly(item: Any) -> bytes:
@@ -58,11 +58,11 @@ def doubled(item: Any) -> bytes:
 
 def read(session: Session, reply: Reply) -> Any:
     status, body = reply
-    found = json.loads(body)
+    parsed = json.loads(body)
     if status != 200:
         assert 400 <= status < 500, (status, body)
-        raise ValueError(found["error"])
-    return found
+        raise ValueError(parsed["error"])
+    return parsed
 
 
 def _ask_each(send: Any, write: Any, path: str = PREDICT) -> Any:
@@ -88,11 +88,11 @@ def _ask_lines(write: Any) -> Any:
         body = b"\n".join(map(write, session.items(records)))
         status, answer = session.server.ask_application(PREDICT, body, _LINES)
         assert status == 200, answer
-        found = [json.loads(line) for line in answer.splitlines()]
-        for one in found:
+        result = [json.loads(line) for line in answer.splitlines()]
+        for one in result:
             if "error" in one:
                 raise ValueError(one["error"])
-        return [answer_of_json(session.model, one) for one in found]
+        return [answer_of_json(session.model, one) for one in result]
 
     return ask
 
@@ -125,13 +125,13 @@ def say_in_tensors(session: Session, records: list[Record]) -> list[Record]:
         raise CannotSayError(Limit.OTHER_INPUT)
     if not names:
         raise CannotSayError(Limit.NO_COLUMNS)
-    said = say_in_json(session, [{name: record.get(name) for name in names} for record in records])
-    for record in said:
+    message = say_in_json(session, [{name: record.get(name) for name in names} for record in records])
+    for record in message:
         for name, value in record.items():
             kinds = (int, float) if types[name] == "FP64" else (str,)
             if value is not None and type(value) not in kinds:
                 raise CannotSayError(Limit.TENSOR_TYPE)
-    return said
+    return message
 
 
 def _ask_tensors(session: Session, records: list[Record]) -> list[Answer]:
@@ -145,8 +145,8 @@ def _ask_tensors(session: Session, records: list[Record]) -> list[Answer]:
         for tensor in session.server.tensors
         if tensor.name in records[0]
     ]
-    found = read(session, session.server.ask_connection(INFER, plainly({"inputs": inputs})))
-    return _of_tensors({one["name"]: one["data"] for one in found["outputs"]}, len(records))
+    result = read(session, session.server.ask_connection(INFER, plainly({"inputs": inputs})))
+    return _of_tensors({output["name"]: output["data"] for output in result["outputs"]}, len(records))
 
 
 def _of_tensors(outputs: dict[str, list[Any]], count: int) -> list[Answer]:
@@ -164,15 +164,15 @@ def _say_in_bytes(session: Session, records: list[Record]) -> list[Record]:
         {name: 0.0 if value in (math.inf, -math.inf) else value for name, value in record.items()}
         for record in records
     ]
-    said = say_in_tensors(session, finite)
+    message = say_in_tensors(session, finite)
     types = {tensor.name: tensor.datatype for tensor in session.server.tensors}
-    for record, given in zip(said, records, strict=True):
+    for record, given in zip(message, records, strict=True):
         for name in record:
             if types[name] == "FP64":
                 record[name] = math.nan if record[name] is None else _float(given[name])
             elif record[name] is None or not is_utf8(record[name]):
                 raise CannotSayError(Limit.TENSOR_BYTES)
-    return said
+    return message
 
 
 def _float(value: Any) -> float:
@@ -204,8 +204,8 @@ def _ask_bytes(session: Session, records: list[Record]) -> list[Answer]:
         data += part
     head = plainly({"inputs": inputs})
     length = (b"inference-header-content-length", b"%d" % len(head))
-    found = read(session, session.server.ask_application(INFER, head + data, length))
-    return _of_tensors({one["name"]: one["data"] for one in found["outputs"]}, len(records))
+    result = read(session, session.server.ask_application(INFER, head + data, length))
+    return _of_tensors({output["name"]: output["data"] for output in result["outputs"]}, len(records))
 
 
 def _way(name: str, ask: Any) -> Way:

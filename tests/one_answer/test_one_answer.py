@@ -61,10 +61,10 @@ def test_reviews_in_twenty_languages_have_one_answer(session: Session, way: Way)
 
 def test_scores_of_reviews_depend_on_their_words(session: Session) -> None:
     """Scores that do not depend on the words would make the comparison empty."""
-    found = [ask_one(session.model, item) for item in session.items(RECORDS)]
-    answers = [one for one in found if isinstance(one, Answer)]
+    result = [ask_one(session.model, item) for item in session.items(RECORDS)]
+    answers = [one for one in result if isinstance(one, Answer)]
     assert len(answers) == REVIEWS
-    assert len({one.scores for one in answers}) > REVIEWS / 2
+    assert len({answer.scores for answer in answers}) > REVIEWS / 2
     assert sum(one.label == label for one, label in zip(answers, LABELS, strict=True)) > 0.95 * REVIEWS
 
 
@@ -75,7 +75,7 @@ def test_scores_of_reviews_depend_on_their_words(session: Session) -> None:
 def ages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     records = [{"age": age} for age in range(20)]
     pipeline = make_pipeline(RecordEncoder(min_count=1), PolyLogisticRegression()).fit(
-        records, [int(one["age"] > 9) for one in records]
+        records, [int(record["age"] > 9) for record in records]
     )
     model = unkernel.compile(pipeline, measure=False)
     session = Session(Subject("ages", model, {"age": "number"}), tmp_path_factory.mktemp("ages"))

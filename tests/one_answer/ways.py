@@ -157,7 +157,9 @@ def _said(frame: Any) -> list[Record]:
 
 def frame_of_objects(records: list[Record]) -> Any:
     names = columns_in(records)
-    return pd.DataFrame({name: pd.Series([one.get(name) for one in records], dtype=object) for name in names})
+    return pd.DataFrame(
+        {name: pd.Series([record.get(name) for record in records], dtype=object) for name in names}
+    )
 
 
 def arrow_of(records: list[Record]) -> Any:
@@ -170,14 +172,14 @@ def arrow_of(records: list[Record]) -> Any:
     if not all(isinstance(one, str) for value in lists for one in value):
         raise CannotSayError(Limit.LIST)
     try:
-        return pa.table({name: pa.array([one.get(name) for one in records]) for name in names})
+        return pa.table({name: pa.array([record.get(name) for record in records]) for name in names})
     except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError, ValueError):
         raise CannotSayError(Limit.LIBRARY) from None
 
 
 def say_in_arrow(session: Session, records: list[Record]) -> list[Record]:
-    found: list[Record] = arrow_of(records).to_pylist()
-    return found
+    result: list[Record] = arrow_of(records).to_pylist()
+    return result
 
 
 def varied(table: Any) -> Any:
@@ -197,8 +199,8 @@ def varied(table: Any) -> Any:
 
 
 def _ask_by_position(session: Session, records: list[Record]) -> list[Answer]:
-    found = [ask_one(session.model, list(record.values())) for record in records]
-    return [_raised(one) for one in found]
+    result = [ask_one(session.model, list(record.values())) for record in records]
+    return [_raised(one) for one in result]
 
 
 def _raised(outcome: Outcome) -> Answer:
@@ -228,7 +230,7 @@ def _ask_rows(session: Session, records: list[Record]) -> list[Answer]:
 
 
 def _ask_columns(session: Session, records: list[Record]) -> list[Answer]:
-    columns = {name: [one.get(name) for one in records] for name in columns_in(records)}
+    columns = {name: [record.get(name) for record in records] for name in columns_in(records)}
     return ask_many(session.model, columns)
 
 
@@ -249,9 +251,9 @@ def say_in_dask(session: Session, records: list[Record]) -> list[Record]:
 def _ask_dask(session: Session, records: list[Record]) -> list[Answer]:
     lazy = _dask_of(records)
     model = session.model
-    found = [model.predict(lazy), model.decision_function(lazy)]
-    found += [model.predict_proba(lazy)] if session.has_probabilities else []
-    labels, scores, *shares = (one.compute(scheduler="synchronous") for one in found)
+    result = [model.predict(lazy), model.decision_function(lazy)]
+    result += [model.predict_proba(lazy)] if session.has_probabilities else []
+    labels, scores, *shares = (one.compute(scheduler="synchronous") for one in result)
     return answers_of_rows(model, labels, scores, shares[0] if shares else None)
 
 

@@ -116,9 +116,9 @@ def test_saving_loading_and_warm_starts_work(tmp_path):
     clf.save(tmp_path / "model.uk")
     loaded = unkernel.load(tmp_path / "model.uk")
     assert loaded.decision_function(X) == pytest.approx(clf.decision_function(X), rel=1e-12, abs=1e-12)
-    again = clf.fit(X, y)
-    assert again.n_iter_ <= 2
-    assert again.gap_ <= again.tol
+    refitted = clf.fit(X, y)
+    assert refitted.n_iter_ <= 2
+    assert refitted.gap_ <= refitted.tol
 
 
 def test_auto_falls_back_to_weights_if_the_kernel_matrix_is_inaccurate():

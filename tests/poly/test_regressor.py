@@ -76,13 +76,13 @@ def optimum(K: Any, y: Any, C: float, loss: str, *, epsilon: float = 0.0, quanti
 
     bounds = [(0.0, None if squared else above * size)] * n + [(0.0, None if squared else below * size)] * n
     options = {"maxiter": 10**5, "maxfun": 10**6, "ftol": 1e-16, "gtol": 1e-10, "maxcor": 50}
-    found = minimize(negative, np.zeros(2 * n), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    result = minimize(negative, np.zeros(2 * n), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     for _ in range(200):  # a further run continues from the apparent end
-        again = minimize(negative, found.x, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        if found.fun - again.fun <= 1e-9 * abs(found.fun):
+        again = minimize(negative, result.x, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        if result.fun - again.fun <= 1e-9 * abs(result.fun):
             break
-        found = again
-    return -float(found.fun)
+        result = again
+    return -float(result.fun)
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
@@ -150,8 +150,8 @@ def test_weights_are_repeats(rows: Any, targets: Any) -> None:
 def test_equal_rows_with_many_targets_give_their_mean() -> None:
     X = sparse.csr_matrix(np.repeat(np.eye(3), 200, axis=0))
     y = np.repeat([1.0, 5.0, -2.0], 200) + np.random.default_rng(6).normal(size=600)
-    found = PolyRegressor(1, C=100.0, gamma=1.0).fit(X, y).predict(np.eye(3))
-    np.testing.assert_allclose(found, y.reshape(3, -1).mean(axis=1), atol=0.02)
+    predictions = PolyRegressor(1, C=100.0, gamma=1.0).fit(X, y).predict(np.eye(3))
+    np.testing.assert_allclose(predictions, y.reshape(3, -1).mean(axis=1), atol=0.02)
 
 
 def test_sets_and_real_values_agree() -> None:
@@ -208,12 +208,12 @@ def test_every_engine_gives_the_values(rows: Any, targets: Any, storage: str, tm
 def test_records_are_priced_in_one_file(tmp_path: Any) -> None:
     rng = np.random.default_rng(8)
     records = [{"job": str(rng.choice(["a", "b"])), "age": int(rng.integers(18, 80))} for _ in range(300)]
-    pay = np.array([one["age"] * (2.0 if one["job"] == "a" else 1.0) for one in records])
+    pay = np.array([record["age"] * (2.0 if record["job"] == "a" else 1.0) for record in records])
     pipeline = make_pipeline(RecordEncoder(), PolyRegressor(2, C=1.0)).fit(records, pay)
     unkernel.compile(pipeline).save(tmp_path / "m.uk")
     fast = unkernel.load(tmp_path / "m.uk")
     np.testing.assert_allclose(fast.predict(records), pipeline.predict(records), rtol=1e-9)
-    assert [fast.predict_one(one) for one in records[:9]] == fast.predict(records[:9]).tolist()
+    assert [fast.predict_one(record) for record in records[:9]] == fast.predict(records[:9]).tolist()
     assert fast.score(records, pay) > 0.95
 
 
@@ -231,7 +231,7 @@ def test_files_restore_the_estimator(rows: Any, targets: Any, tmp_path: Any) -> 
 def test_explanations_add_up(rows: Any, targets: Any) -> None:
     reg = PolyRegressor(2).fit(rows, targets)
     explained = reg.explain(rows[0], top=None)
-    total = explained.intercept + sum(one.value for one in explained.contributions)
+    total = explained.intercept + sum(contribution.value for contribution in explained.contributions)
     assert total == pytest.approx(reg.predict(rows[:1])[0])
     assert reg.heaviest(1)[0].for_class is None
 

@@ -169,9 +169,9 @@ def test_weights_equal_repeated_rows_in_any_order():
     weighted = PolySVC(**options).fit(X, y, weights)
     repeated = np.repeat(np.arange(len(y)), weights.astype(int))
     rng.shuffle(repeated)
-    again = PolySVC(**options).fit(X[repeated], y[repeated])
-    assert np.array_equal(weighted.to_model().weights, again.to_model().weights)
-    assert weighted.gamma_ == again.gamma_
+    refitted = PolySVC(**options).fit(X[repeated], y[repeated])
+    assert np.array_equal(weighted.to_model().weights, refitted.to_model().weights)
+    assert weighted.gamma_ == refitted.gamma_
 
 
 def test_conflicting_labels_are_solved_exactly():

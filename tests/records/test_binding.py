@@ -139,8 +139,8 @@ def test_bound_records_are_independent():
     X = frame()
     fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, labels(2)))
     records = X.to_dict("records")
-    shared = [{name: one[name] for name in ("colour", "x")} for one in records[:10]]
-    others = [{name: one[name] for name in ("shape", "y", "text")} for one in records[:10]]
+    shared = [{name: record[name] for name in ("colour", "x")} for record in records[:10]]
+    others = [{name: record[name] for name in ("shape", "y", "text")} for record in records[:10]]
     bound = [fast.bind(dict(reversed(one.items())) if k % 2 else one) for k, one in enumerate(shared)]
     assert bound[0]._parts is bound[1]._parts
     for mine, other in [(k, (3 * k + j) % 10) for j in range(3) for k in range(10)]:

@@ -33,9 +33,9 @@ MANY = [datetime(2020, 1, 1) + timedelta(hours=1009 * k) for k in range(400)]
 
 def parts(value: Any) -> list[float]:
     ids, values = PLAN.encode_one({"when": value})
-    found = np.zeros(len(PARTS))
-    found[ids] = values
-    return found.tolist()
+    result = np.zeros(len(PARTS))
+    result[ids] = values
+    return result.tolist()
 
 
 def expected(value: Any) -> list[float]:
@@ -85,7 +85,7 @@ def tables() -> list[Any]:
     naive = [None, *MANY]
     here = [None, *(moment.replace(tzinfo=UTC) for moment in MANY)]
     elsewhere = [moment and moment.astimezone(timezone(timedelta(hours=-7))) for moment in here]
-    found: list[Any] = [
+    result: list[Any] = [
         [{"when": moment} for moment in naive],
         {"when": [moment and moment.isoformat() for moment in elsewhere]},
         {"when": np.array(naive, dtype="datetime64[s]")},
@@ -95,8 +95,8 @@ def tables() -> list[Any]:
         pl.DataFrame({"when": here}),
         pa.table({"when": pa.array([moment and str(moment) for moment in naive])}),
     ]
-    found += [pa.table({"when": pa.array(naive, pa.timestamp(unit))}) for unit in ("s", "ms", "us", "ns")]
-    return [*found, pa.table({"when": pa.array(here, pa.timestamp("us", "UTC"))}).slice(0)]
+    result += [pa.table({"when": pa.array(naive, pa.timestamp(unit))}) for unit in ("s", "ms", "us", "ns")]
+    return [*result, pa.table({"when": pa.array(here, pa.timestamp("us", "UTC"))}).slice(0)]
 
 
 def test_every_table_gives_the_same_rows() -> None:
@@ -198,9 +198,11 @@ def test_a_model_of_weekends(tmp_path: Any) -> None:
     y = [moment.weekday() >= 5 and 8 <= moment.hour < 18 for moment in MANY]
     model = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(2, C=10.0)).fit(records, y))
     model.save(tmp_path / "weekends.uk")
-    again = unkernel.load(tmp_path / "weekends.uk")
-    assert np.mean(again.predict(records) == y) > 0.95
-    assert again.predict_one({"when": "2027-03-06T10:00", "who": "a"}) == np.True_
-    assert "when weekday = Saturday" in str(again.explain_one({"when": "2027-03-06T10:00", "who": "a"}))
-    bound = again.bind({"who": "a"})
-    assert bound.score_one({"when": MANY[0]}) == pytest.approx(again.score_one({"who": "a", "when": MANY[0]}))
+    reloaded = unkernel.load(tmp_path / "weekends.uk")
+    assert np.mean(reloaded.predict(records) == y) > 0.95
+    assert reloaded.predict_one({"when": "2027-03-06T10:00", "who": "a"}) == np.True_
+    assert "when weekday = Saturday" in str(reloaded.explain_one({"when": "2027-03-06T10:00", "who": "a"}))
+    bound = reloaded.bind({"who": "a"})
+    assert bound.score_one({"when": MANY[0]}) == pytest.approx(
+        reloaded.score_one({"who": "a", "when": MANY[0]})
+    )

@@ -145,8 +145,8 @@ def test_rare_and_unseen_categories_share_a_feature() -> None:
 def test_number_columns_are_divided_by_their_standard_deviation() -> None:
     encoder = RecordEncoder(kinds={"x": "number"}).fit({"x": [0.0, 2.0, None, 4.0]})
     deviation = np.std([0.0, 2.0, 4.0])
-    found = encoder.transform({"x": [2.0, None, 5.0]}).toarray()
-    np.testing.assert_allclose(found, [[2 / deviation, 0], [0, 1], [5 / deviation, 0]])
+    result = encoder.transform({"x": [2.0, None, 5.0]}).toarray()
+    np.testing.assert_allclose(result, [[2 / deviation, 0], [0, 1], [5 / deviation, 0]])
 
 
 def test_every_way_to_give_records_gives_the_same_rows() -> None:
@@ -157,8 +157,8 @@ def test_every_way_to_give_records_gives_the_same_rows() -> None:
     nullable = frame.astype({"age": "Int64", "job": "string", "ok": "boolean"})
     for X in (COLUMNS, frame, nullable, frame.astype({"job": "category"}), frame[frame.columns[::-1]]):
         assert (encoder.transform(X) != expected).nnz == 0
-        again = RecordEncoder(min_count=1, n_bins=3).fit(X)
-        assert set(again.get_feature_names_out()) == set(encoder.get_feature_names_out())
+        refitted = RecordEncoder(min_count=1, n_bins=3).fit(X)
+        assert set(refitted.get_feature_names_out()) == set(encoder.get_feature_names_out())
 
 
 def test_frames_of_polars_are_records() -> None:
@@ -208,8 +208,8 @@ def test_values_that_cannot_be_kept_are_refused_by_name(value: Any) -> None:
 def test_clone_and_pickle() -> None:
     encoder = RecordEncoder(n_bins=5, min_count=1, kinds={"age": "number"}).fit(RECORDS)
     assert clone(encoder).get_params() == encoder.get_params()
-    again = pickle.loads(pickle.dumps(encoder))
-    assert (again.transform(RECORDS) != encoder.transform(RECORDS)).nnz == 0
+    unpickled = pickle.loads(pickle.dumps(encoder))
+    assert (unpickled.transform(RECORDS) != encoder.transform(RECORDS)).nnz == 0
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pa.table, lambda columns: columns])

@@ -66,10 +66,10 @@ def facts(values: Any, kind: str) -> ColumnFacts:
 def outcome(find: Callable[[], Any]) -> Any:
     """Return the result of a function, or the type of its error."""
     try:
-        found = find()
+        result = find()
     except (TypeError, ValueError) as error:
         return type(error)
-    return found.tolist() if isinstance(found, np.ndarray) else found
+    return result.tolist() if isinstance(result, np.ndarray) else result
 
 
 @given(COLUMNS, st.integers(1, 3), st.integers(2, 6))

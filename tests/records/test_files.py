@@ -56,7 +56,7 @@ def test_cells_are_converted_to_the_given_types(parser):
 
 
 def test_only_requested_columns_are_read(parser):
-    assert records_of(opened(PEOPLE), {"job": "string"}) == [{"job": one["job"]} for one in RECORDS]
+    assert records_of(opened(PEOPLE), {"job": "string"}) == [{"job": record["job"]} for record in RECORDS]
 
 
 def test_blocks_of_any_size_give_the_same_records(parser):
@@ -93,13 +93,13 @@ def test_parquet_whole_or_compressed_or_a_stream(tmp_path):
     pq.write_table(table, tmp_path / "p.parquet")
     (tmp_path / "p.parquet.gz").write_bytes(gzip.compress((tmp_path / "p.parquet").read_bytes()))
     for path in (tmp_path / "p.parquet", tmp_path / "p.parquet.gz"):
-        found = records_of(open_records(path), TYPES | {"cost": "number", "tags": "string"})
-        assert [one.pop("cost") for one in found] == [1.0, 2.0, 3.0]
-        assert [one.pop("tags") for one in found] == [["a"], [], None]
-        assert found == RECORDS
+        records = records_of(open_records(path), TYPES | {"cost": "number", "tags": "string"})
+        assert [one.pop("cost") for one in records] == [1.0, 2.0, 3.0]
+        assert [one.pop("tags") for one in records] == [["a"], [], None]
+        assert records == RECORDS
     with (tmp_path / "p.parquet").open("rb") as stream:
         assert records_of(open_records(stream, name="-"), {"age": "number"}) == [
-            {"age": one["age"]} for one in RECORDS
+            {"age": record["age"]} for record in RECORDS
         ]
 
 
@@ -171,8 +171,8 @@ def test_pyarrow_and_csv_read_the_same(rows):
 @pytest.mark.parametrize("size", [4, 1 << 20])
 def test_byte_order_marks_inside_of_files_are_kept(parser, size):
     text = "\ufeffname\n\ufeffann\nbob\n\ufeffeve\n"
-    found = records_of(opened(text, size=size), {"name": "string"})
-    assert [one["name"] for one in found] == ["\ufeffann", "bob", "\ufeffeve"]
+    records = records_of(opened(text, size=size), {"name": "string"})
+    assert [one["name"] for one in records] == ["\ufeffann", "bob", "\ufeffeve"]
 
 
 @pytest.mark.parametrize("number", ["-nan", "+nan", "NAN", "nan(1)", "Nan"])
@@ -295,8 +295,8 @@ def test_labels_of_tables_are_exact_or_refused(parser):
 )
 def test_labels_are_distinct_as_they_were(labels):
     text = "".join(json.dumps({"x": 1, "y": label}) + "\n" for label in labels)
-    found = read_training([opened(text, "x.jsonl")], "y", kinds={}, drop=()).labels
-    assert found.tolist() in (labels, list(map(str, labels)))
+    result = read_training([opened(text, "x.jsonl")], "y", kinds={}, drop=()).labels
+    assert result.tolist() in (labels, list(map(str, labels)))
 
 
 def test_numbers_larger_than_any_float_name_the_line(parser):
@@ -324,8 +324,8 @@ def test_a_quotation_mark_that_is_not_closed_takes_no_memory(monkeypatch):
 
 def test_marks_inside_of_fields_are_no_quotation(parser):
     text = "a,b\n" + '5" pipe,1\n' * 9
-    found = records_of(opened(text, size=20), {"a": "string", "b": "number"})
-    assert found == [{"a": '5" pipe', "b": 1.0}] * 9
+    records = records_of(opened(text, size=20), {"a": "string", "b": "number"})
+    assert records == [{"a": '5" pipe', "b": 1.0}] * 9
 
 
 def test_long_strings(parser):

@@ -84,13 +84,13 @@ def test_a_million_hashed_features_fit_a_file(place: int, tmp_path: Any) -> None
     pipeline, X, record = pipelines()[place]
     fast = unkernel.compile(pipeline.fit(X, LABELS), sample=X, measure=False)
     fast.save(tmp_path / "model.uk")
-    again = unkernel.load(tmp_path / "model.uk")
-    assert again.predict(X).tolist() == LABELS
-    assert len(again.plan.feature_names) >= 2**20
-    explained = again.explain_one(record)
+    reloaded = unkernel.load(tmp_path / "model.uk")
+    assert reloaded.predict(X).tolist() == LABELS
+    assert len(reloaded.plan.feature_names) >= 2**20
+    explained = reloaded.explain_one(record)
     assert explained == fast.explain_one(record)
     assert "hash " in str(explained) and ("who = a" in str(explained)) == (place == 1)
-    assert [str(heavy) for heavy in again.heaviest()] == [str(heavy) for heavy in fast.heaviest()]
+    assert [str(heavy) for heavy in reloaded.heaviest()] == [str(heavy) for heavy in fast.heaviest()]
     _, _, settings = container.read(tmp_path / "model.uk")
     assert len(str(settings)) < 20_000
 
@@ -112,8 +112,8 @@ def test_files_omit_names_equal_to_those_of_the_input() -> None:
     _, settings = plan.to_container("plan")
     assert [step["names"] for step in settings["steps"]] == [["a"], None]
     arrays = {"c": np.array([0, 1], np.int32)}
-    found = Plan.from_container("m.uk", arrays, plan_with(None, input=0))
-    assert found.feature_names == ["a", "b"]
+    result = Plan.from_container("m.uk", arrays, plan_with(None, input=0))
+    assert result.feature_names == ["a", "b"]
 
 
 @pytest.mark.parametrize(

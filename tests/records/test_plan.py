@@ -168,9 +168,9 @@ def as_dict(ids: Any, values: Any) -> dict[int, float]:
 def test_rows_of_a_plan_equal_the_twins(plan: Plan, given_records: list[dict[str, Any]]) -> None:
     expected = [twin.encode(plan, record) for record in given_records]
     for record, row in zip(given_records, expected, strict=True):
-        found = as_dict(*plan.encode_one(record))
-        assert found == pytest.approx(row, rel=1e-12)
-        assert list(found) == sorted(found)
+        result = as_dict(*plan.encode_one(record))
+        assert result == pytest.approx(row, rel=1e-12)
+        assert list(result) == sorted(result)
     if any(len(record) < len(COLUMNS) for record in given_records):
         given_records = [dict.fromkeys(COLUMNS) | record for record in given_records]
     one = [as_dict(*plan.encode_one(record)) for record in given_records]

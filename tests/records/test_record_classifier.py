@@ -80,8 +80,8 @@ def test_one_record_is_answered_as_many_are(fast: RecordClassifier) -> None:
     by_position = [fast.predict_one(list(record.values())) for record in RECORDS]
     assert by_position == fast.predict(RECORDS, n_jobs=2).tolist()
     if hasattr(fast, "predict_proba"):
-        found = [fast.predict_proba_one(record) for record in RECORDS]
-        np.testing.assert_allclose(found, fast.predict_proba(RECORDS), rtol=1e-12)
+        result = [fast.predict_proba_one(record) for record in RECORDS]
+        np.testing.assert_allclose(result, fast.predict_proba(RECORDS), rtol=1e-12)
     else:
         assert not hasattr(fast, "predict_proba_one")
 
@@ -146,14 +146,14 @@ def damaged(value: Any) -> list[Any]:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = [path] if path else []
+    result = [path] if path else []
     if isinstance(value, dict):
         for key in value:
-            found += places(value[key], (*path, key))
+            result += places(value[key], (*path, key))
     elif isinstance(value, list):
         for number in range(min(len(value), 2)):
-            found += places(value[number], (*path, number))
-    return found
+            result += places(value[number], (*path, number))
+    return result
 
 
 def is_refused(arrays: Any, settings: Any) -> bool:
@@ -199,8 +199,8 @@ def test_plans_wider_than_the_classifier_are_refused(plain: RecordClassifier) ->
         own, settings["plan"] = wider.to_container("plan.")
         settings["plan"]["steps"][-1]["names"] = None
         if fits:
-            again = RecordClassifier.from_container("file.uk", arrays | own, settings)
-            assert again.score_one(RECORDS[0]) == plain.score_one(RECORDS[0])
+            restored = RecordClassifier.from_container("file.uk", arrays | own, settings)
+            assert restored.score_one(RECORDS[0]) == plain.score_one(RECORDS[0])
             continue
         with pytest.raises(FormatError, match=r"^file\.uk: the plan does not fit the classifier$"):
             RecordClassifier.from_container("file.uk", arrays | own, settings)
@@ -337,5 +337,5 @@ def test_errors_of_values_are_passed_on(plain: RecordClassifier) -> None:
 def test_threads_share_a_classifier(plain: RecordClassifier) -> None:
     expected = [plain.score_one(record) for record in RECORDS]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: [plain.score_one(record) for record in RECORDS], range(8)))
-    assert all(scores == expected for scores in found)
+        result = list(pool.map(lambda _: [plain.score_one(record) for record in RECORDS], range(8)))
+    assert all(scores == expected for scores in result)

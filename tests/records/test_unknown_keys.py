@@ -40,13 +40,13 @@ def strict(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def tables(columns: dict[str, Any]) -> list[Any]:
     """Return the same columns as each installed kind of table."""
-    found: list[Any] = [columns]
+    result: list[Any] = [columns]
     for module, name in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "table")):
         try:
-            found.append(getattr(__import__(module), name)(columns))
+            result.append(getattr(__import__(module), name)(columns))
         except ImportError:
             continue
-    return found
+    return result
 
 
 def test_unknown_keys_are_ignored_by_default() -> None:
@@ -114,10 +114,10 @@ def test_column_transformers_know_the_columns_that_they_were_fitted_on() -> None
     pipeline = make_pipeline(make_column_transformer((OneHotEncoder(), ["job"])), LinearSVC()).fit(
         frame, RICH
     )
-    found = unkernel.compile(pipeline, measure=False, unknown_keys="error")
-    assert (found.predict(frame) == pipeline.predict(frame)).all()
+    classifier = unkernel.compile(pipeline, measure=False, unknown_keys="error")
+    assert (classifier.predict(frame) == pipeline.predict(frame)).all()
     with pytest.raises(ValueError, match=MORE):
-        found.predict(frame.assign(height=1))
+        classifier.predict(frame.assign(height=1))
 
 
 def test_unknown_keys_is_refused_for_models_without_keys() -> None:

@@ -213,8 +213,8 @@ class Frame:
 
     def row(self, section, state, sentence, arc=None):
         columns = self.columns[section]
-        found = self.templates.features(section, state, sentence, arc)
-        return [columns[feature] for feature in found if feature in columns]
+        result = self.templates.features(section, state, sentence, arc)
+        return [columns[feature] for feature in result if feature in columns]
 
     def move_case(self, state, sentence):
         return column_value(sentence[state.next - 1], "xpos") if self.split == "both" else None
@@ -303,10 +303,10 @@ def finished(beam):
 def step(frame, sentence, beam, width, scores, *, gold=None):
     """Extend each item by one move in every way, or only by moves that lose least of the gold tree."""
     move_scores, label_scores = scores
-    found = []
+    result = []
     for place, item in enumerate(beam):
         if item.state.finished:
-            found.append((item, place, SHIFT))
+            result.append((item, place, SHIFT))
             continue
         for move, score in moves_with_scores(frame, item.state, sentence, move_scores, gold):
             label, label_score = None, 0.0
@@ -318,9 +318,9 @@ def step(frame, sentence, beam, width, scores, *, gold=None):
             after = deepcopy(item.state)
             after.apply(move, label)
             after = Item(item.score + score + label_score, after, (*item.path, (move, label)))
-            found.append((after, place, move))
-    found.sort(key=lambda one: (-one[0].score, *one[1:]))
-    return [item for item, _, _ in found[:width]]
+            result.append((after, place, move))
+    result.sort(key=lambda one: (-one[0].score, *one[1:]))
+    return [item for item, _, _ in result[:width]]
 
 
 def moves_with_scores(frame, state, sentence, move_scores, gold):
@@ -364,7 +364,7 @@ def scores_of(classifiers):
     def scores(part, row):
         if classifiers[part] is None:
             return [0.0]
-        found = score_entries(classifiers[part].model, dict.fromkeys(row, 1.0)).tolist()
-        return [0.0, *found] if len(found) == 1 else found
+        result = score_entries(classifiers[part].model, dict.fromkeys(row, 1.0)).tolist()
+        return [0.0, *result] if len(result) == 1 else result
 
     return scores

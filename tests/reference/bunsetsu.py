@@ -93,7 +93,7 @@ def features(sentence, modifier, candidate, heads, templates):
     """Return the names of the features of a modifier and a candidate head, given the heads decided so far."""
     numbers = {"before": modifier - 1, "modifier": modifier, "candidate": candidate, "after": candidate + 1}
     present = {role: number for role, number in numbers.items() if 0 <= number < len(sentence)}
-    found = set()
+    result = set()
     for template in templates:
         first, *rest = template.split(".")
         values = set()
@@ -108,8 +108,8 @@ def features(sentence, modifier, candidate, heads, templates):
             values = {word[rest[1]]} if word else set()
         elif first in present:
             values = own_values(sentence, present[first], rest[0])
-        found |= {f"{template}={value}" for value in values}
-    return found
+        result |= {f"{template}={value}" for value in values}
+    return result
 
 
 def parse(sentence, depends, templates):
@@ -171,4 +171,4 @@ def sentences(draw, most=9):
 def corpora(most_sentences=6, min_sentences=0):
     """Draw the text of a corpus."""
     lists = st.lists(sentences(), min_size=min_sentences, max_size=most_sentences)
-    return lists.map(lambda found: "".join(line + "\n" for lines in found for line in lines))
+    return lists.map(lambda actual: "".join(line + "\n" for lines in actual for line in lines))

@@ -71,17 +71,17 @@ def scores_of(
 def sections_of(text: str) -> tuple[list[list[tuple[str, int]]], list[list[tuple[str, int]]]]:
     """Return pairs of attribute and position, before and after the line [beside]; tags come last in both."""
     lines = [line.split("#")[0].strip() for line in text.splitlines()]
-    found: tuple[list[list[tuple[str, int]]], list[list[tuple[str, int]]]] = ([], [])
+    result: tuple[list[list[tuple[str, int]]], list[list[tuple[str, int]]]] = ([], [])
     beside = False
     for line in filter(None, lines):
         if line == "[beside]":
             beside = True
         else:
             places = re.findall(r"(\w+)\[([+-]?\d+)\]", line)
-            found[beside].append([(name, int(offset)) for name, offset in places])
-    for own in found:
+            result[beside].append([(name, int(offset)) for name, offset in places])
+    for own in result:
         own.sort(key=lambda template: any(name == "tag" for name, _ in template))
-    return found
+    return result
 
 
 def templates_of(text: str) -> list[list[tuple[str, int]]]:

@@ -57,8 +57,8 @@ def swap_losses(y, groups=(), weights=()):
         best = [order for order in permutations(members) if (np.diff(y[list(order)]) <= 0).all()]
         for i, j in product(members, repeat=2):
             if y[i] > y[j]:
-                found = [1.0 - ndcg(y[_swapped(order, i, j)]) for order in best]
-                losses[i, j] = float(np.mean(found))
+                result = [1.0 - ndcg(y[_swapped(order, i, j)]) for order in best]
+                losses[i, j] = float(np.mean(result))
     return losses
 
 

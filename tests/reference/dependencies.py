@@ -62,9 +62,9 @@ def deprojectivised(heads, labels, marks):
         level = [heads[word - 1]]
         while level:
             below = [w for w, head in enumerate(heads, start=1) if head in level and w != word]
-            found = [w for w in below if marks[labels[w - 1]][0] == wanted]
-            if found:
-                heads[word - 1] = found[0]
+            result = [w for w in below if marks[labels[w - 1]][0] == wanted]
+            if result:
+                heads[word - 1] = result[0]
                 break
             level = below
     return heads, labels

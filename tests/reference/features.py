@@ -42,12 +42,12 @@ class Templates:
 
     def features(self, section, state, sentence, arc=None):
         """Return the template number of each existing feature, and its values with their attributes."""
-        found = []
+        result = []
         for number, values in enumerate(self.sections[section]):
             filled = [(value.split(".")[-1], filled_value(value, state, sentence, arc)) for value in values]
             if None not in [value for _, value in filled]:
-                found.append((number, tuple(filled)))
-        return found
+                result.append((number, tuple(filled)))
+        return result
 
 
 def column_value(word, column):

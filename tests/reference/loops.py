@@ -55,18 +55,18 @@ def make_rows(seed, *, rows=80, features=6):
     return X, y, rng
 
 
-def check_outcome(found, X, C, risk, tolerance):
+def check_outcome(actual, X, C, risk, tolerance):
     """Check that reported values match the weights, and that the gap is as requested."""
-    assert found["converged"]
-    assert found["objective"] == pytest.approx(reference.objective(found["weights"], X, C, risk), rel=1e-9)
-    assert 0.0 <= found["bound"] <= found["objective"] * (1 + 1e-9)
-    assert found["objective"] - found["bound"] <= tolerance * found["objective"]
+    assert actual["converged"]
+    assert actual["objective"] == pytest.approx(reference.objective(actual["weights"], X, C, risk), rel=1e-9)
+    assert 0.0 <= actual["bound"] <= actual["objective"] * (1 + 1e-9)
+    assert actual["objective"] - actual["bound"] <= tolerance * actual["objective"]
 
 
-def check_optimum(found, optimum, tolerance):
+def check_optimum(actual, optimum, tolerance):
     """Check the result against `optimum`, an objective of another solver, slightly above the true optimum."""
-    assert found["bound"] <= optimum * (1 + 1e-9)
-    assert found["objective"] <= optimum / (1 - tolerance) + 1e-9 * optimum
+    assert actual["bound"] <= optimum * (1 + 1e-9)
+    assert actual["objective"] <= optimum / (1 - tolerance) + 1e-9 * optimum
 
 
 def liblinear(X, y, costs, *, squared):

@@ -66,14 +66,14 @@ def specimens() -> tuple[Specimen, ...]:
 @cache
 def family_of(family: str) -> tuple[Specimen, ...]:
     """Return the specimens of one family, made once per process."""
-    found = []
+    result = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # six rows do not converge, and need not
         path = Path(folder) / "model.uk"
         for name, model in FAMILIES[family]():
             model.save(path)
-            found.append(Specimen(name, family, path.read_bytes()))
-    return tuple(found)
+            result.append(Specimen(name, family, path.read_bytes()))
+    return tuple(result)
 
 
 # --- Rows ---------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def _pipelines() -> Iterator[tuple[str, Any, Any, Any]]:
     )
     from sklearn.svm import SVC, LinearSVC
 
-    frame = pd.DataFrame([{key: one[key] for key in ("age", "job", "about")} for one in RECORDS])
+    frame = pd.DataFrame([{key: record[key] for key in ("age", "job", "about")} for record in RECORDS])
     bins = KBinsDiscretizer(3, encode="onehot", strategy="uniform")
     ordinal = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2)
     steps = [
@@ -243,7 +243,7 @@ def _pipelines() -> Iterator[tuple[str, Any, Any, Any]]:
     dicts = [{"age": 1.5, "job": "cook"}, {"job": "smith"}, {"age": 2.0, "tags": "a"}, {"age": 0.5}]
     yield "dicts", make_pipeline(DictVectorizer(), PolySVC()), dicts, LABELS
     yield "hashed dicts", make_pipeline(FeatureHasher(16), LinearSVC()), dicts, LABELS
-    texts = [one["about"] or "tea" for one in RECORDS]
+    texts = [record["about"] or "tea" for record in RECORDS]
     words = CountVectorizer(ngram_range=(1, 2), binary=True)
     yield "words", make_pipeline(words, SelectKBest(k=3), PolySVC()), texts, LABELS
     chars = TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True)

@@ -45,8 +45,8 @@ class Weights:
         self.examples = 1
 
     def conjunctions(self, row):
-        found = [c for size in range(self.degree + 1) for c in combinations(row, size)]
-        return [c for c in found if sum(column >= self.core for column in c) <= 1]
+        result = [c for size in range(self.degree + 1) for c in combinations(row, size)]
+        return [c for c in result if sum(column >= self.core for column in c) <= 1]
 
     def kept(self):
         return [c for c, times in self.updates.items() if times >= self.min_updates]
@@ -129,8 +129,8 @@ class Trainer:
         self.order = list(range(len(frame.sentences)))
         self.epochs = 0
         core = frame.core("moves"), frame.core("labels")
-        self.moves = [Weights(degree, len(own), min_updates, core[0]) for own in frame.moves.classes]
-        self.arcs = [Weights(degree, len(own), min_updates, core[1]) for own in frame.arcs.classes]
+        self.moves = [Weights(degree, len(classes), min_updates, core[0]) for classes in frame.moves.classes]
+        self.arcs = [Weights(degree, len(classes), min_updates, core[1]) for classes in frame.arcs.classes]
 
     def run_epoch(self):
         """Return the numbers of moves, wrong moves, arcs and wrong labels; or of sentences and wrong ones."""

@@ -43,7 +43,7 @@ class Page(HTMLParser):
     def loads(self) -> list[str]:
         """Return everything that a browser would fetch or link to beyond the page."""
         asked = {"src", "href", "xlink:href", "action", "data", "poster", "srcset"}
-        found = [v or "" for _, given in self.elements for name, v in given.items() if name in asked]
+        result = [v or "" for _, given in self.elements for name, v in given.items() if name in asked]
         styles = " ".join(self.texts.get("style", []))
-        loaded = [one for one in found if not one.startswith("#")]
+        loaded = [one for one in result if not one.startswith("#")]
         return loaded + [word for word in ("@import", "url(http", "url('http", 'url("http') if word in styles]

@@ -62,11 +62,11 @@ def _category_counts(name: str, values: Any) -> Counter[Any]:
     """Return the count of each category, without missing values."""
     listed = values.tolist() if hasattr(values, "tolist") else values
     try:
-        found = Counter(listed)
+        result = Counter(listed)
     except TypeError:  # such as a list, which _category names
-        found = Counter(_category(name, value) for value in listed)
+        result = Counter(_category(name, value) for value in listed)
     counts: Counter[Any] = Counter()
-    for value, count in found.items():
+    for value, count in result.items():
         counts[_category(name, value)] += count
     counts.pop(None, None)
     return counts
@@ -107,10 +107,10 @@ def _numbers(name: str, values: Any) -> NDArray[np.float64]:
         array = np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"column {name!r} is a number, and holds something else: {error}") from error
-    found = array[~np.isnan(array)]
-    if not np.isfinite(found).all():
+    result = array[~np.isnan(array)]
+    if not np.isfinite(result).all():
         raise ValueError(f"Input X contains infinity: column {name!r}")
-    return found
+    return result
 
 
 def quantile_edges(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:

@@ -58,22 +58,22 @@ def _code(table: dict[str, Any], value: Any, *, absent: bool) -> int:
 
 
 def _one_hot(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:
-    found: Vector = {}
+    result: Vector = {}
     for column, table in zip(step.table["columns"], step.table["categories"], strict=True):
         name = plan.columns[column]
         code = _code(table, record.get(name), absent=name not in record)
         if code >= 0:
-            found[code] = 1.0
-    return found
+            result[code] = 1.0
+    return result
 
 
 def _ordinal(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:
-    found: Vector = {}
+    result: Vector = {}
     for k, (column, table) in enumerate(zip(step.table["columns"], step.table["categories"], strict=True)):
         name = plan.columns[column]
         code = _code(table, record.get(name), absent=name not in record)
-        found[k] = float(table["values"][code]) if code >= 0 else 0.0
-    return found
+        result[k] = float(table["values"][code]) if code >= 0 else 0.0
+    return result
 
 
 def _feature(table: dict[str, Any], word: str) -> tuple[int, float] | None:
@@ -86,17 +86,17 @@ def _feature(table: dict[str, Any], word: str) -> tuple[int, float] | None:
 
 
 def _sum(table: dict[str, Any], entries: list[tuple[str, float]]) -> Vector:
-    found: Vector = {}
+    result: Vector = {}
     for word, value in entries:
         feature = _feature(table, word)
         if feature is not None:
-            found[feature[0]] = found.get(feature[0], 0.0) + feature[1] * value
-    return found
+            result[feature[0]] = result.get(feature[0], 0.0) + feature[1] * value
+    return result
 
 
 def _count(table: dict[str, Any], words: list[str]) -> Vector:
-    found = _sum(table, [(word, 1.0) for word in words])
-    return dict.fromkeys(found, 1.0) if table["binary"] else found
+    result = _sum(table, [(word, 1.0) for word in words])
+    return dict.fromkeys(result, 1.0) if table["binary"] else result
 
 
 def _pairs(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:

@@ -24,5 +24,5 @@ def grammar(count: int, seed: int) -> Treebank:
         heads.append([2, 0, 4, 2, 7, 7, 2 if (verb, tool) in WITH_THE_VERB else 4])
     tags = [["PRON", "VERB", "DET", "NOUN", "ADP", "DET", "NOUN"]] * count
     names = ["nsubj", "root", "det", "obj", "case", "det"]
-    labels = [[*names, "obl" if own[-1] == 2 else "nmod"] for own in heads]
+    labels = [[*names, "obl" if head[-1] == 2 else "nmod"] for head in heads]
     return Treebank.from_words(words, tags, heads=heads, deprels=labels)

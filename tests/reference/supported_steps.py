@@ -71,7 +71,7 @@ def made(value: Any) -> Any:
 
 def trials(table: dict[str, Supported], *, refused: bool = False) -> list[Trial]:
     """Yield one trial per value that the table lists as supported, or as refused."""
-    found = []
+    result = []
     for name, entry in table.items():
         kind = getattr(importlib.import_module(entry.module), name)
         listed = [
@@ -80,8 +80,8 @@ def trials(table: dict[str, Supported], *, refused: bool = False) -> list[Trial]
             for value in (about.refused if refused else about.examples)
         ]
         for parameter, value in listed or ([] if refused else [("", None)]):
-            found += _trial(kind, name, parameter, value)
-    return found
+            result += _trial(kind, name, parameter, value)
+    return result
 
 
 def _trial(kind: Any, name: str, parameter: str, value: Any) -> Iterator[Trial]:

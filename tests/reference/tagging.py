@@ -136,8 +136,8 @@ class Column:
         return [(n, tuple(one(*place) for place in template)) for n, template in enumerate(self.templates)]
 
     def row(self, sentence, i, tagged):
-        found = self.features(sentence, i, tagged)
-        return sorted(self.numbers[feature] for feature in found if feature in self.numbers)
+        result = self.features(sentence, i, tagged)
+        return sorted(self.numbers[feature] for feature in result if feature in self.numbers)
 
     def learn_sentence(self, sentence, epoch):
         tagged = [dict(word) for word in sentence]

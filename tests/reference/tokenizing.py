@@ -126,13 +126,13 @@ class Tokenizer:
         while at < len(run):
             last = at == len(run) - 1
             apart = not last and run[at + 1][1] <= LINE_END
-            found = SENTENCE if last else self.boundary(run, at, begin, state)
-            if found != INSIDE:
+            result = SENTENCE if last else self.boundary(run, at, begin, state)
+            if result != INSIDE:
                 form = "".join(one for one, _, _ in run[begin : at + 1])
                 sentence.append((form, after if last else run[at + 1][0] if apart else ""))
                 state.end_token(self, run[begin : at + 1])
                 begin = at + 1 + apart
-            if found == SENTENCE:
+            if result == SENTENCE:
                 yield from self.lines(before, sentence)
                 before, sentence, state = "", [], State()
             at += 1 + apart
@@ -209,7 +209,7 @@ def misc(before, after):
 
 
 def escaped(blanks):
-    return "".join(ESCAPES.get(one, one) for one in blanks)
+    return "".join(ESCAPES.get(blank, blank) for blank in blanks)
 
 
 # --- Features -------------------------------------------------------------------------------------------
@@ -321,10 +321,10 @@ def boundary_features(tokenizer, run, at, begin, state):
 
 
 def split_features(characters, forms, place):
-    found = []
+    result = []
 
     def add(value):
-        found.append(feature(len(found) + 1, value))
+        result.append(feature(len(result) + 1, value))
 
     add(hashed(ord(one) for one in forms[place]))
     add(key(characters.lower(one) for one in forms[place]))
@@ -336,4 +336,4 @@ def split_features(characters, forms, place):
         seen = small[:65]  # the features ignore the rest of a token
         for length in (1, 2, 3):
             add(key(seen[: -length - 1 : -1]))
-    return found
+    return result

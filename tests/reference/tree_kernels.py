@@ -253,8 +253,8 @@ class TkModel(NamedTuple):
 
 def read_tk_model(path):
     head, *lines = re.split(r"(?<=alpha\*y\))\n", Path(path).read_text(encoding="utf-8"))
-    found = re.findall(r"^(\S+) # kernel parameter -(\w)", head, re.MULTILINE)
-    option = {letter: value for value, letter in found}
+    result = re.findall(r"^(\S+) # kernel parameter -(\w)", head, re.MULTILINE)
+    option = {letter: value for value, letter in result}
     examples = [example(line) for line in lines[0].splitlines()]
     return TkModel(
         kind=KINDS[int(option["F"])],

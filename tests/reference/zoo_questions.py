@@ -32,8 +32,8 @@ _FORESTS = [
     Forest(TREES[:3], vectors=np.eye(3)),
     Forest({"a": TREES[:2], "b": _ODD_TREES[:2]}, vectors=np.array([[1.0, 0.5, 0.0], [0.0, 0.0, 0.0]])),
 ]
-_PLAIN = [{key: one[key] for key in ("age", "job", "about")} for one in RECORDS]
-_COLUMNS = {key: [one[key] for one in _PLAIN] for key in _PLAIN[0]}
+_PLAIN = [{key: record[key] for key in ("age", "job", "about")} for record in RECORDS]
+_COLUMNS = {key: [record[key] for record in _PLAIN] for key in _PLAIN[0]}
 _NUMBERS = [{"age": 3.0, "size": 1.5}, {"age": -1e300, "size": float("nan")}]
 _ODD_RECORDS: list[Any] = [
     {},
@@ -112,7 +112,7 @@ def _records() -> list[Question]:
         lambda model: model.predict(_PLAIN),
         lambda model: model.predict(_COLUMNS),
         lambda model: model.decision_function(_NUMBERS),
-        lambda model: model.predict([one["about"] for one in RECORDS]),
+        lambda model: model.predict([record["about"] for record in RECORDS]),
         lambda model: _probabilities(model, _PLAIN),
         lambda model: str(model.explain_one(RECORDS[0], top=3)),
         lambda model: str(model.heaviest(3)),
@@ -127,8 +127,8 @@ def _parser(text: bytes, *others: Question) -> list[Question]:
     return [
         lambda model: _checked(model.parse(io.BytesIO(text), n_jobs=1)),
         lambda model: str(model.evaluate(io.BytesIO(text))).count("\n"),
-        lambda model: [str(one) for one in model.explain(io.BytesIO(text), top=2)],
-        lambda model: [str(one) for one in model.heaviest(3)],
+        lambda model: [str(explanation) for explanation in model.explain(io.BytesIO(text), top=2)],
+        lambda model: [str(conjunction) for conjunction in model.heaviest(3)],
         lambda model: (model.n_features_, model.nbytes >= 0, str(model.parameters)),
         *others,
     ]
@@ -149,7 +149,7 @@ def _texts() -> list[Question]:
     for text in _TEXTS:
         asked.append(lambda model, text=text: str(model.parse(text, n_jobs=1)))
         asked.append(lambda model, text=text: "".join(map(str, model.tokenize(text, n_jobs=1))))
-    asked.append(lambda model: [str(one) for one in model.explain(_TEXTS[0], top=2)])
+    asked.append(lambda model: [str(explanation) for explanation in model.explain(_TEXTS[0], top=2)])
     asked.append(lambda model: (model.n_features_, model.nbytes >= 0, str(model.parameters)))
     return asked
 
@@ -170,7 +170,7 @@ QUESTIONS: dict[str, list[Question]] = {
         lambda model: str(model.tag(_SENTENCES, n_jobs=1)),
         lambda model: _checked(model.tag(io.BytesIO(_CONLLU), n_jobs=1)),
         lambda model: str(model.evaluate(io.BytesIO(_CONLLU))).count("\n"),
-        lambda model: [str(one) for one in model.explain(io.BytesIO(_CONLLU), top=2)],
+        lambda model: [str(explanation) for explanation in model.explain(io.BytesIO(_CONLLU), top=2)],
         lambda model: (model.n_features_, model.nbytes >= 0, str(model.parameters)),
     ],
     "text": _texts(),

@@ -30,7 +30,10 @@ def values(made):
 def half_right() -> Treebank:
     """Return sentences with some heads and relations that the parser of the golden files does not find."""
     bank = read_conllu(GOLDEN / "trees.conllu")
-    heads, relations = [list(one.heads) for one in bank], [list(one.deprels) for one in bank]
+    heads, relations = (
+        [list(sentence.heads) for sentence in bank],
+        [list(sentence.deprels) for sentence in bank],
+    )
     for place, sentence in enumerate(heads):
         if place % 3 == 0 and len(sentence) > 2:
             last = len(sentence) - 1
@@ -42,10 +45,10 @@ def half_right() -> Treebank:
 def test_a_report_of_trees(half_right):
     parser = unkernel.load(GOLDEN / "trees-online.uk")
     made, result = parser.report(half_right, mistakes=2), parser.evaluate(half_right)
-    found = values(made)
-    assert found["UAS"] == pytest.approx(result.uas / 100)
-    assert found["LAS"] == pytest.approx(result.las / 100)
-    assert found["sentences without a mistake"] == pytest.approx(result.exact / 100)
+    actual = values(made)
+    assert actual["UAS"] == pytest.approx(result.uas / 100)
+    assert actual["LAS"] == pytest.approx(result.las / 100)
+    assert actual["sentences without a mistake"] == pytest.approx(result.exact / 100)
     for one in made.measures["ArcEagerParser"]:
         assert one.low <= one.value <= one.high
     page = Page(made.html())
@@ -69,9 +72,9 @@ def test_a_report_of_bunsetsu():
     parser = unkernel.load(GOLDEN / "bunsetsu-svm.uk")
     corpus = read_bunsetsu(GOLDEN / "bunsetsu.knp")
     made, result = parser.report(GOLDEN / "bunsetsu.knp"), parser.evaluate(corpus)
-    found = values(made)
-    assert found["dependencies"] == pytest.approx(result.dependency_accuracy / 100)
-    assert found["sentences without a mistake"] == pytest.approx(result.sentence_accuracy / 100)
+    actual = values(made)
+    assert actual["dependencies"] == pytest.approx(result.dependency_accuracy / 100)
+    assert actual["sentences without a mistake"] == pytest.approx(result.sentence_accuracy / 100)
     assert Page(made.html()).texts["h1"] == ["BunsetsuParser on bunsetsu.knp"]
 
 
@@ -79,8 +82,8 @@ def test_a_report_of_chunks():
     chunker = unkernel.load(GOLDEN / "chunks-svm.uk")
     corpus = read_chunks(GOLDEN / "chunks.txt", tagged=True)
     made, result = chunker.report(corpus), chunker.evaluate(corpus)
-    found = values(made)
-    assert found == pytest.approx(
+    actual = values(made)
+    assert actual == pytest.approx(
         {name: getattr(result, name.lower()) / 100 for name in ("F1", "precision", "recall")}
     )
     assert set(result.per_type) <= set(Page(made.html()).texts["th"])
@@ -110,9 +113,9 @@ def test_trees_of_other_words(half_right):
     """Words that were split differently are not counted as correct."""
     gold = Treebank.from_words([["can", "not", "go"]], [["AUX", "PART", "VERB"]])
     gold = gold.with_trees([[3, 3, 0]], [["aux", "advmod:neg", "root"]])
-    found = Treebank.from_words([["cannot", "go"]], [["AUX", "VERB"]])
-    found = found.with_trees([[2, 0]], [["aux", "root"]])
-    compared = compare_trees(gold, found)
+    actual = Treebank.from_words([["cannot", "go"]], [["AUX", "VERB"]])
+    actual = actual.with_trees([[2, 0]], [["aux", "root"]])
+    compared = compare_trees(gold, actual)
     assert compared.relations.tolist() == ["aux", "advmod", "root"]
     assert compared.aligned_relations.tolist() == [NO_WORD, NO_WORD, "root"]
     assert compared.predicted_relations.tolist() == ["aux", "root"]

@@ -45,9 +45,9 @@ def setting(mean: float, **parameters: object) -> dict[str, object]:
 
 def test_lines_join_settings_that_differ_in_one_parameter():
     settings = [setting(0.5, degree=d, C=c) for c in (1.0, 0.1) for d in (1, 2)]
-    found = group_lines(["degree", "C"], "C", settings)
-    assert [words for words, _ in found] == ["degree 1", "degree 2"]
-    assert [[one["C"] for one in line] for _, line in found] == [[0.1, 1.0]] * 2
+    result = group_lines(["degree", "C"], "C", settings)
+    assert [words for words, _ in result] == ["degree 1", "degree 2"]
+    assert [[one["C"] for one in line] for _, line in result] == [[0.1, 1.0]] * 2
     words = group_lines(["loss"], "loss", [setting(0.5, loss="hinge"), setting(0.6, loss="squared_hinge")])
     assert [[one["loss"] for one in line] for _, line in words] == [["hinge", "squared_hinge"]]
 
@@ -91,16 +91,16 @@ def test_ticks_are_round_numbers_in_words(spread):
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
 def test_numbers_and_names_cover_no_point():
     generator = np.random.default_rng(0)
-    found = [
+    result = [
         Candidate("split", rare=k, nbytes=int(n), microseconds=float(t), chosen=k == 3)
         for k, (n, t) in enumerate(np.exp(generator.random((12, 2)) * 4) * [1e5, 1.0])
     ]
     axes = search_plot.new_figure(1).add_subplot()
-    search_plot._draw_all(axes, found, [])
+    search_plot._draw_all(axes, result, [])
     axes.figure.draw_without_rendering()
-    points = axes.transData.transform([(one.nbytes, one.microseconds) for one in found])
+    points = axes.transData.transform([(one.nbytes, one.microseconds) for one in result])
     legend = axes.get_legend().get_window_extent()
-    assert len(axes.texts) == len(search_plot.find_frontier(found)) > 2
+    assert len(axes.texts) == len(search_plot.find_frontier(result)) > 2
     boxes = [legend, *(text.get_window_extent() for text in axes.texts)]
     assert not any(box.contains(*point) for box in boxes for point in points.tolist())
     names = [text.get_text() for text in axes.get_legend().get_texts()]

@@ -32,12 +32,12 @@ def ranked():
 def test_a_report_of_rankings(ranked):
     model, X, y, qid = ranked
     made = model.report(X, y, qid=qid)
-    found = {one.name: one for one in made.measures["RankSVM"]}
+    result = {one.name: one for one in made.measures["RankSVM"]}
     scores = model.decision_function(X)
-    assert found["ordered pairs"].value == pytest.approx(ordered_pairs(y, scores, qid))
+    assert result["ordered pairs"].value == pytest.approx(ordered_pairs(y, scores, qid))
     for depth in (1, 5, 10):
-        assert found[f"NDCG@{depth}"].value == pytest.approx(ndcg_score(y, scores, qid, k=depth))
-    for one in found.values():
+        assert result[f"NDCG@{depth}"].value == pytest.approx(ndcg_score(y, scores, qid, k=depth))
+    for one in result.values():
         assert one.low <= one.value <= one.high
     page = Page(made.html())
     assert page.texts["h2"] == [
@@ -64,7 +64,7 @@ def test_rankings_side_by_side_and_without_groups(ranked):
 def test_labels_that_are_no_grades(ranked):
     model, X, y, qid = ranked
     words = Page(model.report(X, y - 2, qid=qid).html()).texts["p"]
-    assert any("Labels are not grades" in one for one in words)
+    assert any("Labels are not grades" in word for word in words)
     with pytest.raises(ValueError, match="labels of a ranking are numbers"):
         model.report(X, np.array(["a"] * len(X)))
 
@@ -75,13 +75,13 @@ def test_a_report_of_numbers():
     y = X @ np.arange(4) + 0.3 * generator.normal(size=80)
     fast = unkernel.compile(SVR(kernel="linear").fit(X, y), measure=False)
     made = fast.report(X, y)
-    found = {one.name: one.value for one in made.measures["CompiledClassifier"]}
-    said = fast.predict(X)
-    assert found == pytest.approx(
+    result = {one.name: one.value for one in made.measures["CompiledClassifier"]}
+    message = fast.predict(X)
+    assert result == pytest.approx(
         {
-            "R squared": metrics.r2_score(y, said),
-            "root mean squared error": metrics.root_mean_squared_error(y, said),
-            "mean absolute error": metrics.mean_absolute_error(y, said),
+            "R squared": metrics.r2_score(y, message),
+            "root mean squared error": metrics.root_mean_squared_error(y, message),
+            "mean absolute error": metrics.mean_absolute_error(y, message),
         }
     )
     page = Page(made.html())

@@ -68,7 +68,7 @@ def test_a_page_can_be_read_by_all(records):
     assert all(one["scope"] in ("row", "col") for one in page.of("th"))
     pictures = page.of("svg")
     assert len(pictures) == 6
-    assert all(one["role"] == "img" and one["aria-label"] for one in pictures)
+    assert all(picture["role"] == "img" and picture["aria-label"] for picture in pictures)
     assert all(f'href="#{one["id"]}"' in text for one in page.of("section"))
     assert "prefers-color-scheme: dark" in text
     assert "@media print" in text
@@ -219,7 +219,7 @@ def test_reports_say_why_a_model_is_not_explained(iris):
     fast = unkernel.compile(SVC(kernel="rbf").fit(iris.X, iris.y == 0), measure=False)
     wrong = np.where(np.arange(len(iris.y)) == 0, False, iris.y == 0)
     words = Page(fast.report(iris.X, wrong).html()).texts["p"]
-    assert any("not a sum over few conjunctions" in one for one in words)
+    assert any("not a sum over few conjunctions" in word for word in words)
 
 
 @pytest.mark.parametrize(

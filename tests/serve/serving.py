@@ -28,7 +28,7 @@ RECORDS = [
     for age in (20, 30, 40, 50, 60, 70)
     for town in ("Kyoto", "Nara", "Osaka", "Uji")
 ]
-LABELS = ["high" if (one["age"] > 45) != (one["town"] == "Nara") else "low" for one in RECORDS]
+LABELS = ["high" if (record["age"] > 45) != (record["town"] == "Nara") else "low" for record in RECORDS]
 TREES = [
     "(S (NP dogs) (VP bark))",
     "(S (NP cats) (VP sleep))",

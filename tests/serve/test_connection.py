@@ -101,16 +101,16 @@ def answers(
 
 def _split(written: bytes) -> list[bytes]:
     """Return the complete responses in bytes, without parts that differ each time."""
-    found = []
+    result = []
     while b"\r\n\r\n" in written:
         head, _, rest = written.partition(b"\r\n\r\n")
         length = int(re.search(rb"content-length: (\d+)", head)[1])  # type: ignore[index]
         if len(rest) < length:
             break
         lines = [re.sub(rb"(x-request-id|server-timing): .*", rb"\1", line) for line in head.split(b"\r\n")]
-        found.append(b"\n".join([lines[0], *sorted(lines[1:]), rest[:length]]))
+        result.append(b"\n".join([lines[0], *sorted(lines[1:]), rest[:length]]))
         written = rest[length:]
-    return found
+    return result
 
 
 @pytest.fixture(scope="module")

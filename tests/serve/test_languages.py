@@ -95,8 +95,8 @@ def test_one_record_by_all_ways(french: Client, model: Any, text: str, escaped: 
     assert {key: explained[key] for key in one} == one
     tensor = {"name": "text", "datatype": "BYTES", "shape": [1], "data": [text]}
     inferred = french.post("/v2/models/reviews/infer", content=written({"inputs": [tensor]}, escaped)).json()
-    found = {output["name"]: output["data"][0] for output in inferred["outputs"]}
-    assert (found["predict"], found["scores"]) == (one["prediction"], one["score"])
+    result = {output["name"]: output["data"][0] for output in inferred["outputs"]}
+    assert (result["predict"], result["scores"]) == (one["prediction"], one["score"])
 
 
 def test_many_records_by_all_ways(french: Client, model: Any):
@@ -122,8 +122,8 @@ def test_bytes_that_are_no_utf_8_are_refused_by_all_ways(french: Client, bad: by
     }
     for path, given in bodies.items():
         for body in given:
-            found = french.post(path, content=body)
-            assert (found.status_code, "is not UTF-8" in found.json()["error"]) == (400, True), body
+            response = french.post(path, content=body)
+            assert (response.status_code, "is not UTF-8" in response.json()["error"]) == (400, True), body
     at_once = french.app.answer_immediately(b"/models/reviews/predict", [], record)
     assert at_once.status == 400
     line = french.post("/models/reviews/predict", content=record + b"\n{}\n", headers=LINES).text.splitlines()
@@ -144,9 +144,9 @@ def test_lone_surrogates_are_refused_by_all_ways(french: Client, model: Any, bad
         ("/models/reviews/explain", record, "text"),
         ("/v2/models/reviews/infer", tensor, "text"),
     ):
-        found = french.post(path, content=body)
-        assert (found.status_code, found.json()["field"]) == (400, field)
-        assert words in found.json()["error"]
+        response = french.post(path, content=body)
+        assert (response.status_code, response.json()["field"]) == (400, field)
+        assert words in response.json()["error"]
     assert json.loads(
         french.app.answer_immediately(b"/models/reviews/predict", [], record.encode()).body
     ) == {

@@ -45,15 +45,15 @@ PREDICT = "/models/people/predict"
     ],
 )
 def test_errors_describe_bad_bodies(client: Client, body, words):
-    found = client.post(PREDICT, content=body)
-    assert found.status_code == 400
-    assert words in found.json()["error"]
+    response = client.post(PREDICT, content=body)
+    assert response.status_code == 400
+    assert words in response.json()["error"]
 
 
 @pytest.mark.parametrize("number", [b"1e999", b"-1e999", b"9" * 5000])
 def test_numbers_larger_than_any_float_are_named(client: Client, number: bytes):
-    found = client.post(PREDICT, content=b'{"age": ' + number + b"}")
-    assert (found.status_code, found.json()["error"]) == (
+    response = client.post(PREDICT, content=b'{"age": ' + number + b"}")
+    assert (response.status_code, response.json()["error"]) == (
         400,
         "the body has a number that is larger than any float",
     )
@@ -61,9 +61,9 @@ def test_numbers_larger_than_any_float_are_named(client: Client, number: bytes):
 
 @pytest.mark.parametrize("body", [b"NaN", b"-Infinity", b"\xff\xfe{", b"\x00", b"'old'", b"{'age': 1}"])
 def test_only_bare_words_get_a_hint_of_quotes(client: Client, body: bytes):
-    found = client.post(PREDICT, content=body)
-    assert found.status_code == 400
-    assert "double quotes" not in found.json()["error"]
+    response = client.post(PREDICT, content=body)
+    assert response.status_code == 400
+    assert "double quotes" not in response.json()["error"]
 
 
 def test_a_byte_order_mark_before_json_is_ignored(client: Client):
@@ -79,9 +79,9 @@ def test_a_byte_order_mark_before_json_is_ignored(client: Client):
 def test_texts_and_trees_have_no_lone_surrogates(client: Client):
     for name in ("text", "trees", "arcs"):
         for endpoint in ("predict", "explain"):
-            found = client.post(f"/models/{name}/{endpoint}", content=b'"(S \\ud800)"')
+            response = client.post(f"/models/{name}/{endpoint}", content=b'"(S \\ud800)"')
             words = "character 3 of the text is a lone surrogate, which is no character"
-            assert (found.status_code, found.json()["error"]) == (400, words)
+            assert (response.status_code, response.json()["error"]) == (400, words)
 
 
 def test_truth_values_are_the_numbers_1_and_0(client: Client):
@@ -89,9 +89,9 @@ def test_truth_values_are_the_numbers_1_and_0(client: Client):
         bodies = [
             f'{{"age": {value}, "town": "{town}"}}' for town in ("Uji", "é") for value in (truth, number)
         ]
-        found = [client.post(PREDICT, content=body).json() for body in bodies]
-        assert found[0] == found[1]
-        assert found[2] == found[3]
+        result = [client.post(PREDICT, content=body).json() for body in bodies]
+        assert result[0] == result[1]
+        assert result[2] == result[3]
 
 
 def test_scores_that_are_not_finite_are_refused_by_both_readers(tmp_path):
@@ -104,8 +104,8 @@ def test_scores_that_are_not_finite_are_refused_by_both_readers(tmp_path):
     )
     with served({"m": tmp_path / "m.uk"}) as client:
         for body in (b'{"gain": 1e308}', b'{"gain": 1e308, "other": "\xc3\xa9"}', b'[{"gain": 1e308}]'):
-            found = client.post("/models/m/predict", content=body)
-            assert (found.status_code, "a score is not finite" in found.json()["error"]) == (400, True)
+            response = client.post("/models/m/predict", content=body)
+            assert (response.status_code, "a score is not finite" in response.json()["error"]) == (400, True)
 
 
 def test_the_field_is_named(client: Client):
@@ -119,9 +119,9 @@ def test_numbers_of_any_size_are_read(client: Client):
 
 
 def test_long_bodies_and_batches_are_refused(client: Client):
-    found = client.post(PREDICT, content=b" " * 20_001)
-    assert (found.status_code, found.headers["connection"]) == (413, "close")
-    assert "20,000 bytes" in found.json()["error"]
+    response = client.post(PREDICT, content=b" " * 20_001)
+    assert (response.status_code, response.headers["connection"]) == (413, "close")
+    assert "20,000 bytes" in response.json()["error"]
 
     async def endless():
         while True:
@@ -141,9 +141,9 @@ def test_errors_in_a_started_stream_are_its_last_line(client: Client):
             yield b" " * 1000
 
     lines = {"content-type": "application/x-ndjson"}
-    found = client.post(PREDICT, content=longer_and_longer(), headers=lines)
-    first, last = map(json.loads, found.text.splitlines())
-    assert (found.status_code, "prediction" in first) == (200, True)
+    response = client.post(PREDICT, content=longer_and_longer(), headers=lines)
+    first, last = map(json.loads, response.text.splitlines())
+    assert (response.status_code, "prediction" in first) == (200, True)
     assert (last["line"], last["error"]) == (2, "a line has more than 20,000 bytes, the server's limit")
 
 
@@ -160,9 +160,9 @@ def test_vast_trees_are_refused(files):
     "path", ["/models/nobody/predict", "/v2/models/nobody/infer", "/models/people/nothing"]
 )
 def test_missing_models_are_404(client: Client, path):
-    found = client.post(path, json={})
-    assert found.status_code == 404
-    assert found.json()["error"].startswith("there is no")
+    response = client.post(path, json={})
+    assert response.status_code == 404
+    assert response.json()["error"].startswith("there is no")
 
 
 def test_other_paths_and_methods_are_refused(client: Client):
@@ -177,27 +177,27 @@ def test_other_paths_and_methods_are_refused(client: Client):
 
 def test_too_many_requests_are_429_with_retry_after(files):
     with served({"people": files["people"]}, limits=Limits(concurrency=0)) as client:
-        found = client.post(PREDICT, json={})
-        assert (found.status_code, found.headers["retry-after"]) == (429, "1")
+        response = client.post(PREDICT, json={})
+        assert (response.status_code, response.headers["retry-after"]) == (429, "1")
         for path in ("/v2/health/live", "/v2/health/ready", "/metrics"):
             assert client.get(path).status_code == 200  # health checks bypass the limit
 
 
 def test_bodies_that_cannot_be_read_are_refused(client: Client):
-    found = client.post(PREDICT, content=b"\x1f\x8b", headers={"content-encoding": "gzip"})
-    assert (found.status_code, found.headers["connection"]) == (415, "close")
-    found = client.post(PREDICT, json={}, headers={"connection": "upgrade", "upgrade": "h2c"})
-    assert found.status_code == 400
-    assert "without the header Upgrade" in found.json()["error"]
+    response = client.post(PREDICT, content=b"\x1f\x8b", headers={"content-encoding": "gzip"})
+    assert (response.status_code, response.headers["connection"]) == (415, "close")
+    response = client.post(PREDICT, json={}, headers={"connection": "upgrade", "upgrade": "h2c"})
+    assert response.status_code == 400
+    assert "without the header Upgrade" in response.json()["error"]
 
 
 def test_requests_that_take_too_long_are_504(files, monkeypatch):
     answered = threading.Event()
     with served({"trees": files["trees"]}, limits=Limits(seconds=0.01)) as client:
         monkeypatch.setattr(TreeAnswerer, "_compute_scores", lambda *_: answered.wait())
-        found = client.post("/models/trees/predict", json="(S a)")
+        response = client.post("/models/trees/predict", json="(S a)")
         answered.set()
-        assert (found.status_code, found.json()["error"]) == (504, "there was no answer within 0.01 s")
+        assert (response.status_code, response.json()["error"]) == (504, "there was no answer within 0.01 s")
 
 
 def test_native_work_that_takes_too_long_ends(files, monkeypatch):
@@ -275,8 +275,8 @@ def test_timeouts_pass_on_results_and_cancellations():
 def test_tokens_are_required(files):
     with served({"people": files["people"]}, tokens=("secret", "other")) as client:
         for given in ({}, {"authorization": "Bearer wrong"}, {"authorization": "secret"}):
-            found = client.post(PREDICT, json={}, headers=given)
-            assert (found.status_code, found.headers["www-authenticate"]) == (401, "Bearer")
+            response = client.post(PREDICT, json={}, headers=given)
+            assert (response.status_code, response.headers["www-authenticate"]) == (401, "Bearer")
         for given in ("Bearer secret", "bearer other"):
             assert client.post(PREDICT, json={}, headers={"authorization": given}).status_code == 200
         for path in ("/metrics", "/models", "/openapi.json", "/v2"):
@@ -307,12 +307,12 @@ def test_metrics_count_requests(client: Client):
 
 def test_openapi_has_the_columns_of_the_model(files):
     with served({"people": files["people"], "text": files["text"]}) as client:
-        found = client.get("/openapi.json").json()
-        body = found["paths"]["/models/people/predict"]["post"]["requestBody"]["content"]["application/json"]
+        answer = client.get("/openapi.json").json()
+        body = answer["paths"]["/models/people/predict"]["post"]["requestBody"]["content"]["application/json"]
         properties = body["schema"]["oneOf"][0]["properties"]
         assert list(properties) == ["age", "town"]
         assert properties["town"]["examples"] == ["Kyoto", "Nara", "Osaka", "Uji"]
-        for path, operations in found["paths"].items():
+        for path, operations in answer["paths"].items():
             (method,) = operations
             assert client.ask(method.upper(), path, content=b"null").status_code in (200, 400), path
 
@@ -322,8 +322,8 @@ def test_columns_of_truth_values_are_described_so(tmp_path):
     pipeline = make_pipeline(RecordEncoder(min_count=1), PolyLogisticRegression(degree=1))
     unkernel.compile(pipeline.fit(rows, ["yes", "no"] * 10), measure=False).save(tmp_path / "m.uk")
     with served({"m": tmp_path / "m.uk"}) as client:
-        found = client.get("/openapi.json").json()["paths"]["/models/m/predict"]["post"]
-        item = found["requestBody"]["content"]["application/json"]["schema"]["oneOf"][0]
+        result = client.get("/openapi.json").json()["paths"]["/models/m/predict"]["post"]
+        item = result["requestBody"]["content"]["application/json"]["schema"]["oneOf"][0]
         assert item["properties"]["member"]["type"] == ["number", "boolean", "null"]
         assert client.post("/models/m/predict", json=rows[0]).json()["prediction"] == "yes"
 

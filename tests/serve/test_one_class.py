@@ -43,8 +43,8 @@ def test_rows_records_and_requests_have_the_same_answers(
     np.testing.assert_allclose(fast.decision_function(records), scores, atol=1e-9)
     fast.save(tmp_path / "one.uk")
     with served({"one": tmp_path / "one.uk"}) as client:
-        found = client.post("/models/one/predict", json=records)
-        answers = found.json()
+        response = client.post("/models/one/predict", json=records)
+        answers = response.json()
         single = client.post("/models/one/predict", json=records[0]).json()
     assert single == answers[0]
     rows, worker = fast.classifier, fast.classifier.worker()

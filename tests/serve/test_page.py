@@ -146,7 +146,7 @@ def test_a_new_version_with_other_columns_has_another_form(page: Any, server: An
     shows(page, "#prediction", "")
     page.get_by_label("age").fill("47")
     pipeline = make_pipeline(RecordEncoder(min_count=1), PolyLogisticRegression(degree=2))
-    records = [{"age": one["age"], "height": 100 + one["age"]} for one in RECORDS]
+    records = [{"age": record["age"], "height": 100 + record["age"]} for record in RECORDS]
     unkernel.compile(pipeline.fit(records, LABELS), measure=False).save(server.file)
     page.request.post(f"{server.address}/models/people/load")
     page.get_by_label("age").fill("48")

@@ -30,10 +30,10 @@ def slow(answerer: Answerer, text: bytes) -> list[Any]:
 
 
 def quick(answerer: Answerer, text: bytes, *, lines: bool = False) -> list[Any] | None:
-    found = answerer.answer_json(text, JsonShape.LINES if lines else JsonShape.LIST, MOST)
-    if found is None:
+    result = answerer.answer_json(text, JsonShape.LINES if lines else JsonShape.LIST, MOST)
+    if result is None:
         return None
-    return [json.loads(line) for line in found.splitlines()] if lines else json.loads(found)
+    return [json.loads(line) for line in result.splitlines()] if lines else json.loads(result)
 
 
 def equal(found: list[Any] | None, wanted: list[Any]) -> bool:
@@ -54,23 +54,23 @@ PLAIN = st.fixed_dictionaries({}, optional={"age": VALUES, "town": TOWNS, "other
 @given(st.lists(PLAIN), st.booleans(), st.integers(0, 2))
 def test_answers_are_the_same(people: Answerer, records: list[Any], ascii_only: bool, indent: int):
     text = json.dumps(records, ensure_ascii=ascii_only, indent=indent or None).encode()
-    found = quick(people, text)
+    result = quick(people, text)
     plain = all(
-        one.get(key, "x").isprintable()
-        and one.get(key, "x").isascii()
-        and not set('"\\') & set(one.get(key, "x"))
-        for one in records
+        record.get(key, "x").isprintable()
+        and record.get(key, "x").isascii()
+        and not set('"\\') & set(record.get(key, "x"))
+        for record in records
         for key in ("town", "other")
-        if isinstance(one.get(key, "x"), str)
+        if isinstance(record.get(key, "x"), str)
     )
     if plain:
-        assert found is not None
-    if found is not None:
-        assert equal(found, slow(people, text))
+        assert result is not None
+    if result is not None:
+        assert equal(result, slow(people, text))
     for record in records:
         one = people.answer_json(json.dumps(record).encode(), JsonShape.ONE, 1)
         assert one is None or equal([json.loads(one)], [people.answer_one(record)])
-    lines = "".join(json.dumps(one, ensure_ascii=ascii_only) + "\n" for one in records).encode()
+    lines = "".join(json.dumps(record, ensure_ascii=ascii_only) + "\n" for record in records).encode()
     by_line = quick(people, lines, lines=True)
     if by_line is not None:
         assert equal(by_line, slow(people, text))
@@ -84,9 +84,9 @@ def test_accepted_json_is_read_as_by_msgspec(people: Answerer, data: Any):
         place = data.draw(st.integers(0, len(text) - 1))
         byte = data.draw(st.sampled_from(list(b'{}[]",:+-.0123456789eEntf\\ \n\x00\x1f\x80\xff')))
         text[place : place + data.draw(st.integers(0, 2))] = bytes([byte]) * data.draw(st.integers(0, 1))
-    found = quick(people, bytes(text))
-    if found is not None:
-        assert equal(found, slow(people, bytes(text)))
+    result = quick(people, bytes(text))
+    if result is not None:
+        assert equal(result, slow(people, bytes(text)))
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_lines_have_one_record_each(people: Answerer, text: bytes):
 
 
 def test_blank_lines_are_passed_over(people: Answerer):
-    found = quick(people, b"\n \n{}\r\n\t\n\n {} \n\n", lines=True)
-    assert equal(found, slow(people, b"[{},{}]"))
+    result = quick(people, b"\n \n{}\r\n\t\n\n {} \n\n", lines=True)
+    assert equal(result, slow(people, b"[{},{}]"))
 
 
 def test_too_many_records_are_left_to_the_general_reader(people: Answerer):
@@ -134,7 +134,7 @@ def test_long_texts_are_scored_like_short_ones(people: Answerer):
 
 def test_escaped_column_names_are_left_to_the_general_reader():
     records = [{'a"b': number % 3, "c": number} for number in range(12)]
-    y = [one['a"b'] > 0 for one in records]
+    y = [record['a"b'] > 0 for record in records]
     model = unkernel.compile(make_pipeline(RecordEncoder(min_count=1), PolySVC(degree=2)).fit(records, y))
     answerer = make_answerer(model)
     assert answerer.answer_json(b'{"a"b": 1, "c": 2}', JsonShape.ONE, 1) is None
@@ -153,7 +153,7 @@ def test_records_without_required_columns_are_left_to_the_general_reader():
     from sklearn.preprocessing import OneHotEncoder
 
     columns = ColumnTransformer([("town", OneHotEncoder(handle_unknown="ignore"), ["town"])])
-    y = [one["age"] > 40 for one in RECORDS]
+    y = [record["age"] > 40 for record in RECORDS]
     strict = unkernel.compile(make_pipeline(columns, LogisticRegression()).fit(pd.DataFrame(RECORDS), y))
     assert strict.plan.required
     answerer = make_answerer(strict)
@@ -169,7 +169,7 @@ def test_json_of_answers_is_that_of_their_objects(kind: Any, labels: list[Any]):
     model = unkernel.compile(make_pipeline(RecordEncoder(min_count=1), kind(degree=2)).fit(RECORDS, y))
     answerer, text = make_answerer(model), json.dumps(RECORDS).encode()
     assert equal(quick(answerer, text), slow(answerer, text))
-    lines = b"".join(json.dumps(one).encode() + b"\n" for one in RECORDS)
+    lines = b"".join(json.dumps(record).encode() + b"\n" for record in RECORDS)
     assert equal(quick(answerer, lines, lines=True), slow(answerer, text))
     one = answerer.answer_json(json.dumps(RECORDS[0]).encode(), JsonShape.ONE, 1)
     assert one is not None
@@ -182,6 +182,6 @@ def test_bytes_of_answers_do_not_depend_on_the_reader(kind: Any, shape: JsonShap
     """Records read as objects have exactly the same bytes as those that are not."""
     answerer = make_answerer(record_model(kind=kind))
     records = RECORDS[:1] if shape == JsonShape.ONE else RECORDS
-    lines = b"".join(json.dumps(one).encode() + b"\n" for one in records)
+    lines = b"".join(json.dumps(record).encode() + b"\n" for record in records)
     text = {JsonShape.ONE: lines, JsonShape.LIST: json.dumps(records).encode(), JsonShape.LINES: lines}[shape]
     assert answerer.answer_json(text, shape, MOST) == answerer.answer_items(records, shape)

@@ -38,23 +38,25 @@ def test_a_record_is_answered_as_in_python(client: Client, files):
 
 
 def test_a_list_has_the_answers_of_its_records(client: Client):
-    found = client.post("/models/people/predict", json=RECORDS)
-    assert same(found.json(), [client.post("/models/people/predict", json=one).json() for one in RECORDS])
-    assert [one["prediction"] for one in found.json()] == LABELS
+    response = client.post("/models/people/predict", json=RECORDS)
+    assert same(
+        response.json(), [client.post("/models/people/predict", json=record).json() for record in RECORDS]
+    )
+    assert [one["prediction"] for one in response.json()] == LABELS
     assert client.post("/models/people/predict", json=[]).json() == []
 
 
 def test_lines_have_the_answers_of_their_records(client: Client):
     body = "\n".join(map(json.dumps, RECORDS)) + "\n\n"
-    found = client.post(
+    response = client.post(
         "/models/people/predict", content=body, headers={"content-type": "application/x-ndjson"}
     )
-    assert found.headers["content-type"] == "application/x-ndjson"
-    assert same(lines(found), client.post("/models/people/predict", json=RECORDS).json())
+    assert response.headers["content-type"] == "application/x-ndjson"
+    assert same(lines(response), client.post("/models/people/predict", json=RECORDS).json())
 
 
 def test_lines_can_arrive_in_any_pieces(client: Client):
-    body = "".join(json.dumps(one) + "\n" for one in RECORDS).encode()
+    body = "".join(json.dumps(record) + "\n" for record in RECORDS).encode()
     whole = client.post("/models/people/predict", json=RECORDS).json()
     for size in (1, 7, 64, 10_000):
 
@@ -76,21 +78,21 @@ def test_each_line_is_one_input(client: Client, name):
         (f"{one} {one}\n{one}\n", [True, False]),
         (f"{one}\r\n{one}\n", [False, False]),
     ):
-        found = client.post(
+        response = client.post(
             f"/models/{name}/predict", content=body, headers={"content-type": "application/jsonl"}
         )
-        assert ["error" in answer for answer in lines(found)] == faults
+        assert ["error" in answer for answer in lines(response)] == faults
 
 
 def test_bad_lines_are_answered_with_an_error(client: Client):
     good = json.dumps(RECORDS[0])
     body = f'{good}\n{{"age": "old"}}\n\n{{"age": \n{good}'
-    found = lines(
+    result = lines(
         client.post("/models/people/predict", content=body, headers={"content-type": "application/jsonl"})
     )
-    assert same([found[0], found[3]], 2 * [client.post("/models/people/predict", json=RECORDS[0]).json()])
-    assert (found[1]["line"], found[1]["field"]) == (2, "age")
-    assert (found[2]["line"], found[2]["error"]) == (4, "the line is not JSON: Input data was truncated")
+    assert same([result[0], result[3]], 2 * [client.post("/models/people/predict", json=RECORDS[0]).json()])
+    assert (result[1]["line"], result[1]["field"]) == (2, "age")
+    assert (result[2]["line"], result[2]["error"]) == (4, "the line is not JSON: Input data was truncated")
 
 
 def test_rows_are_lists_of_values_or_of_columns(client: Client, files):
@@ -123,16 +125,16 @@ def test_rows_are_lists_of_values_or_of_columns(client: Client, files):
     ],
 )
 def test_invalid_rows_are_refused(client: Client, row, reason):
-    found = client.post("/models/rows/predict", json=row)
-    assert found.status_code == 400
-    assert reason in found.json()["error"]
+    response = client.post("/models/rows/predict", json=row)
+    assert response.status_code == 400
+    assert reason in response.json()["error"]
 
 
 def test_trees_are_answered_as_in_python(client: Client, files):
     model = unkernel.load(files["trees"])
-    found = client.post("/models/trees/predict", json=TREES).json()
-    assert [one["prediction"] for one in found] == model.predict(TREES).tolist()
-    assert found[0] == client.post("/models/trees/predict", json=TREES[0]).json()
+    answer = client.post("/models/trees/predict", json=TREES).json()
+    assert [one["prediction"] for one in answer] == model.predict(TREES).tolist()
+    assert answer[0] == client.post("/models/trees/predict", json=TREES[0]).json()
     refused = client.post("/models/trees/predict", json=[TREES[0], "(S (NP"])
     assert refused.status_code == 400
     assert refused.json()["field"] == "[1]"
@@ -143,11 +145,11 @@ def test_text_becomes_trees(client: Client, files):
     doc = unkernel.load(files["text"]).parse(text)
     answer = client.post("/models/text/predict", json=text).json()
     assert answer["output"] == doc.to_conllu()
-    assert [[word["form"] for word in one["words"]] for one in answer["sentences"]] == [
-        one.forms for one in doc
+    assert [[word["form"] for word in sentence["words"]] for sentence in answer["sentences"]] == [
+        sentence.forms for sentence in doc
     ]
     why = client.post("/models/text/explain", json=text).json()
-    assert [one["svg"][:4] for one in why["sentences"]] == ["<svg"] * len(doc)
+    assert [sentence["svg"][:4] for sentence in why["sentences"]] == ["<svg"] * len(doc)
     assert why["decisions"][0]["evidence"]
     assert client.post("/models/text/predict", json="").json() == {"sentences": [], "output": ""}
 
@@ -186,16 +188,16 @@ def test_an_explanation_adds_up(client: Client):
     [("top=-1", "top"), ("top=x", "top"), ("top=99999", "top"), ("to=3", "to"), ("of=x", "of")],
 )
 def test_options_of_explanations_are_checked(client: Client, query, field):
-    found = client.post(f"/models/people/explain?{query}", json=RECORDS[0])
-    assert (found.status_code, found.json()["field"]) == (400, field)
+    response = client.post(f"/models/people/explain?{query}", json=RECORDS[0])
+    assert (response.status_code, response.json()["field"]) == (400, field)
 
 
 @pytest.mark.parametrize(
     ("name", "items"), [("people", RECORDS[:2]), ("rows", [[0, 1]]), ("trees", TREES[:1]), ("text", ["A b."])]
 )
 def test_an_explanation_is_of_one_input(client: Client, name, items):
-    found = client.post(f"/models/{name}/explain", json=items)
-    assert found.json() == {"error": "explain takes one input, and the body is a list of them"}
+    response = client.post(f"/models/{name}/explain", json=items)
+    assert response.json() == {"error": "explain takes one input, and the body is a list of them"}
 
 
 @pytest.mark.parametrize("kind", [unkernel.PolyLogisticRegression, unkernel.PolySVC])
@@ -212,11 +214,11 @@ def test_probabilities_are_those_of_the_model(client: Client, files):
     """Equal to the last bit, for one record and for several."""
     model = unkernel.load(files["people"])
     wanted = [
-        dict(zip(model.classes_.tolist(), model.predict_proba_one(one), strict=True)) for one in RECORDS
+        dict(zip(model.classes_.tolist(), model.predict_proba_one(record), strict=True)) for record in RECORDS
     ]
     assert [list(one.values()) for one in wanted] == model.predict_proba(RECORDS).tolist()
-    found = client.post("/models/people/predict", json=RECORDS).json()
-    assert [one["probabilities"] for one in found] == wanted
+    answer = client.post("/models/people/predict", json=RECORDS).json()
+    assert [one["probabilities"] for one in answer] == wanted
     for record, shares in zip(RECORDS, wanted, strict=True):
         assert client.post("/models/people/predict", json=record).json()["probabilities"] == shares
 
@@ -233,6 +235,6 @@ def test_an_example_has_whole_numbers_where_the_training_records_had(client: Cli
 
 
 def test_headers_give_the_version_and_the_duration(client: Client):
-    found = client.post("/models/people/predict", json=RECORDS[0])
-    assert found.headers["x-model-version"] == "1"
-    assert float(found.headers["server-timing"].removeprefix("model;dur=")) > 0
+    response = client.post("/models/people/predict", json=RECORDS[0])
+    assert response.headers["x-model-version"] == "1"
+    assert float(response.headers["server-timing"].removeprefix("model;dur=")) > 0

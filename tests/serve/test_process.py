@@ -171,10 +171,10 @@ def test_bad_clients_do_no_harm(files):
         def told(data: bytes) -> bytes:
             with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
                 client.sendall(data)
-                found = b""
+                result = b""
                 while part := client.recv(65536):
-                    found += part
-                return found
+                    result += part
+                return result
 
         post = b"POST /models/people/predict HTTP/1.1\r\nhost: x\r\n"
         assert told(b"\0\1\2 nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")

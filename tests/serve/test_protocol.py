@@ -18,8 +18,8 @@ def tensor(name: str, values: list, datatype: str = "BYTES", shape: list[int] | 
 
 def columns(records: list[dict]) -> list[dict]:
     return [
-        tensor("age", [one["age"] for one in records], "FP64"),
-        tensor("town", [one["town"] for one in records]),
+        tensor("age", [record["age"] for record in records], "FP64"),
+        tensor("town", [record["town"] for record in records]),
     ]
 
 
@@ -55,33 +55,33 @@ def test_health_and_metadata(client: Client):
 
 def test_inference_equals_predictions_in_python(client: Client, files):
     model = unkernel.load(files["people"])
-    found = infer(client, {"id": "42", "inputs": columns(RECORDS)}).json()
-    assert {key: found[key] for key in ("id", "model_name", "model_version")} == {
+    answer = infer(client, {"id": "42", "inputs": columns(RECORDS)}).json()
+    assert {key: answer[key] for key in ("id", "model_name", "model_version")} == {
         "id": "42",
         "model_name": "people",
         "model_version": "1",
     }
-    outputs = {one["name"]: one for one in found["outputs"]}
+    outputs = {output["name"]: output for output in answer["outputs"]}
     assert outputs["predict"]["data"] == LABELS
     assert outputs["scores"]["data"] == pytest.approx(model.decision_function(RECORDS))
     assert outputs["probabilities"]["shape"] == [len(RECORDS), 2]
     assert outputs["probabilities"]["data"] == pytest.approx(model.predict_proba(RECORDS).reshape(-1))
     same = client.post("/v2/models/people/versions/1/infer", json={"inputs": columns(RECORDS)}).json()
-    assert same["outputs"] == found["outputs"]
+    assert same["outputs"] == answer["outputs"]
 
 
 def test_only_requested_outputs_are_returned(client: Client):
-    found = infer(client, {"inputs": columns(RECORDS[:2]), "outputs": [{"name": "scores"}]}).json()
-    assert [one["name"] for one in found["outputs"]] == ["scores"]
-    assert "id" not in found
+    answer = infer(client, {"inputs": columns(RECORDS[:2]), "outputs": [{"name": "scores"}]}).json()
+    assert [output["name"] for output in answer["outputs"]] == ["scores"]
+    assert "id" not in answer
 
 
 def test_columns_can_be_missing_or_have_a_second_axis(client: Client, files):
     model = unkernel.load(files["people"])
     ages = tensor("age", [20, None, 70], "INT32", [3, 1])
-    found = infer(client, {"inputs": [ages]}).json()
+    answer = infer(client, {"inputs": [ages]}).json()
     wanted = model.decision_function([{"age": 20}, {}, {"age": 70}])
-    assert found["outputs"][1]["data"] == pytest.approx(wanted)
+    assert answer["outputs"][1]["data"] == pytest.approx(wanted)
 
 
 def test_rows_trees_and_texts(client: Client):
@@ -96,8 +96,8 @@ def test_rows_trees_and_texts(client: Client):
 
 
 def test_tensors_can_be_bytes(client: Client):
-    ages = np.array([one["age"] for one in RECORDS], np.float32).tobytes()
-    towns = b"".join(struct.pack("<I", len(one["town"])) + one["town"].encode() for one in RECORDS)
+    ages = np.array([record["age"] for record in RECORDS], np.float32).tobytes()
+    towns = b"".join(struct.pack("<I", len(record["town"])) + record["town"].encode() for record in RECORDS)
     inputs = [
         {
             "name": name,
@@ -109,15 +109,17 @@ def test_tensors_can_be_bytes(client: Client):
     ]
     outputs = [{"name": "predict", "parameters": {"binary_data": True}}, {"name": "scores"}]
     head = json.dumps({"inputs": inputs, "outputs": outputs}).encode()
-    found = client.post(
+    response = client.post(
         "/v2/models/people/infer",
         content=head + ages + towns,
         headers={"inference-header-content-length": str(len(head))},
     )
-    length = int(found.headers["inference-header-content-length"])
-    message = json.loads(found.content[:length])
-    assert message["outputs"][0]["parameters"]["binary_data_size"] == len(found.content) - length
-    assert found.content[length:] == b"".join(struct.pack("<I", len(one)) + one.encode() for one in LABELS)
+    length = int(response.headers["inference-header-content-length"])
+    message = json.loads(response.content[:length])
+    assert message["outputs"][0]["parameters"]["binary_data_size"] == len(response.content) - length
+    assert response.content[length:] == b"".join(
+        struct.pack("<I", len(label)) + label.encode() for label in LABELS
+    )
     assert "data" in message["outputs"][1]
     cut = client.post(
         "/v2/models/people/infer",
@@ -162,21 +164,21 @@ GOOD = {"name": "age", "shape": [1], "datatype": "FP64", "data": [20]}
     ],
 )
 def test_bad_requests_are_named(client: Client, request_, status, words):
-    found = infer(client, request_)
-    assert found.status_code == status
-    assert words in found.json()["error"]
+    response = infer(client, request_)
+    assert response.status_code == status
+    assert words in response.json()["error"]
 
 
 def test_inputs_of_one_axis_have_one(client: Client):
     request = {"inputs": [tensor("tree", ["(a b)"] * 4, shape=[2, 2])]}
-    found = infer(client, request, "trees")
-    assert (found.status_code, "[n] or [n, 1]" in found.json()["error"]) == (400, True)
+    response = infer(client, request, "trees")
+    assert (response.status_code, "[n] or [n, 1]" in response.json()["error"]) == (400, True)
 
 
 def test_a_length_beyond_all_bounds_is_refused(client: Client):
     headers = {"inference-header-content-length": "9" * 5000}
-    found = client.post("/v2/models/people/infer", content=b"{}", headers=headers)
-    assert (found.status_code, "is not a number" in found.json()["error"]) == (400, True)
+    response = client.post("/v2/models/people/infer", content=b"{}", headers=headers)
+    assert (response.status_code, "is not a number" in response.json()["error"]) == (400, True)
 
 
 def test_the_client_of_triton_is_served(files):
@@ -191,8 +193,8 @@ def test_the_client_of_triton_is_served(files):
         assert client.get_server_metadata()["name"] == "unkernel"
         assert client.get_model_metadata("people")["inputs"][0]["name"] == "age"
         assert client.get_model_repository_index() == [{"name": "people", "version": "1", "state": "READY"}]
-        ages = np.array([one["age"] for one in RECORDS], np.float64)
-        towns = np.array([one["town"] for one in RECORDS], object)
+        ages = np.array([record["age"] for record in RECORDS], np.float64)
+        towns = np.array([record["town"] for record in RECORDS], object)
         for binary in (True, False):
             inputs = [
                 triton.InferInput("age", list(ages.shape), "FP64"),
@@ -203,11 +205,11 @@ def test_the_client_of_triton_is_served(files):
             wanted = [
                 triton.InferRequestedOutput(name, binary_data=binary) for name in ("predict", "probabilities")
             ]
-            found = client.infer("people", inputs, outputs=wanted, request_id="7")
-            answers = found.as_numpy("predict").tolist()
-            assert [one.decode() if isinstance(one, bytes) else one for one in answers] == LABELS
-            assert found.as_numpy("probabilities").shape == (len(RECORDS), 2)
-            assert found.get_response()["id"] == "7"
+            response = client.infer("people", inputs, outputs=wanted, request_id="7")
+            answers = response.as_numpy("predict").tolist()
+            assert [answer.decode() if isinstance(answer, bytes) else answer for answer in answers] == LABELS
+            assert response.as_numpy("probabilities").shape == (len(RECORDS), 2)
+            assert response.get_response()["id"] == "7"
         client.load_model("people")
         assert client.get_model_metadata("people")["versions"] == ["2"]
         with pytest.raises(triton.InferenceServerException, match="there is no model 'nobody'"):

@@ -113,7 +113,9 @@ def test_a_treebank_survives_a_round_trip():
     assert forest.nodes < sum(text.count("(") for text in texts)
     again = Forest(forest.brackets())
     assert again.brackets() == forest.brackets()
-    assert [" ".join(one.split()) for one in texts] == [" ".join(one.split()) for one in forest.brackets()]
+    assert [" ".join(text.split()) for text in texts] == [
+        " ".join(bracket.split()) for bracket in forest.brackets()
+    ]
 
 
 def test_a_treebank_of_dependencies():

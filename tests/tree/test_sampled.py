@@ -169,20 +169,20 @@ def test_all_examples_in_every_sample(fit_intercept, C):
     """The cuts stay below the objective, by at most epsilon of the mean loss at the end."""
     forest, y = problem(5, 80)
     signs, epsilon = 2.0 * y - 1, 1e-3
-    found = train(
+    result = train(
         forest, y, C=C, fit_intercept=fit_intercept, sample_size=80, epsilon=epsilon, max_rounds=1000
     )
-    assert found["converged"]
+    assert result["converged"]
     K = regularised(TreeKernel()(forest), fit_intercept)
     _, optimum = solve_dual(K, signs, np.full(80, C), "hinge", gap=1e-6)
     allowed = 80 * C * epsilon
-    assert optimum - 1.05 * allowed <= found["dual_objective"] <= optimum * (1 + 1e-6)
-    assert found["objective"] <= optimum * (1 + 1e-6) + 0.05 * allowed
-    coefficients = found["coefficients"]
+    assert optimum - 1.05 * allowed <= result["dual_objective"] <= optimum * (1 + 1e-6)
+    assert result["objective"] <= optimum * (1 + 1e-6) + 0.05 * allowed
+    coefficients = result["coefficients"]
     scores = K @ coefficients
     primal = 0.5 * coefficients @ scores + C * np.maximum(0.0, 1.0 - signs * scores).sum()
-    assert optimum * (1 - 1e-6) <= primal <= found["objective"] + 1.05 * allowed
-    assert found["intercept"] == pytest.approx(coefficients.sum() if fit_intercept else 0.0, abs=1e-9)
+    assert optimum * (1 - 1e-6) <= primal <= result["objective"] + 1.05 * allowed
+    assert result["intercept"] == pytest.approx(coefficients.sum() if fit_intercept else 0.0, abs=1e-9)
 
 
 @settings(deadline=None, max_examples=15, print_blob=True)
@@ -195,7 +195,7 @@ def test_all_examples_in_every_sample(fit_intercept, C):
 )
 def test_cuts_are_below_the_problem(seed, rows, C, kind, fit_intercept):
     forest, y = problem(seed, rows, noise=0.4)
-    found = train(
+    result = train(
         forest,
         y,
         C=C,
@@ -207,9 +207,9 @@ def test_cuts_are_below_the_problem(seed, rows, C, kind, fit_intercept):
     )
     K = regularised(TreeKernel(kind)(forest), fit_intercept)
     _, optimum = solve_dual(K, 2.0 * y - 1, np.full(rows, C), "hinge", gap=1e-5)
-    assert found["dual_objective"] <= optimum * (1 + 1e-5)
-    assert found["converged"]
-    assert found["dual_objective"] >= optimum * (1 - 1e-5) - 1.05 * rows * C * 1e-2
+    assert result["dual_objective"] <= optimum * (1 + 1e-5)
+    assert result["converged"]
+    assert result["dual_objective"] >= optimum * (1 - 1e-5) - 1.05 * rows * C * 1e-2
 
 
 def test_sampled_training_comes_near_the_exact_solution():
@@ -232,8 +232,8 @@ def test_examples_of_cost_zero_are_never_drawn():
     costs = np.ones(100)
     costs[::3] = 0.0
     costs[:2] = 1.0
-    found = train(forest, y, costs=costs, max_rounds=15)
-    coefficients = np.asarray(found["coefficients"])
+    result = train(forest, y, costs=costs, max_rounds=15)
+    coefficients = np.asarray(result["coefficients"])
     assert (coefficients[costs == 0] == 0).all()
     assert np.count_nonzero(coefficients[costs > 0]) > 20
 
@@ -242,8 +242,8 @@ def test_examples_are_drawn_in_proportion_to_their_cost():
     """With a single cut, an example's coefficient shows how often it was drawn."""
     forest, y = problem(9, 60)
     costs = np.where(np.arange(60) % 2, 3.0, 1.0)
-    found = train(forest, y, costs=costs, max_rounds=1, sample_size=40_000, fit_intercept=False)
-    drawn = np.abs(np.asarray(found["coefficients"]))
+    result = train(forest, y, costs=costs, max_rounds=1, sample_size=40_000, fit_intercept=False)
+    drawn = np.abs(np.asarray(result["coefficients"]))
     share = drawn / drawn.sum()
     # 40,000 draws: a share of 1/40 has a standard deviation of 3%, and there are 60 of them
     np.testing.assert_allclose(share, costs / costs.sum(), rtol=0.15)
@@ -270,14 +270,14 @@ def test_vectors_are_cut_by_their_kernels(combination):
     vectors = np.random.default_rng(0).normal(size=(80, 3)).round(2)
     forest = Forest(texts, vectors=vectors)
     kernel = ExampleKernel(combination=combination, tree_weight=0.5, vector=Kernel("rbf", gamma=0.5))
-    found = train(
+    result = train(
         forest, y, kernel=kernel, method="kernels", sample_size=80, fit_intercept=False, C=0.2, max_rounds=500
     )
     trees, others = TreeKernel()(Forest(texts)), Kernel("rbf", gamma=0.5).matrix(vectors, vectors)
     K = {"vectors": others, "sum": 0.5 * trees + others, "product": trees * others}[combination]
     _, optimum = solve_dual(K, 2.0 * y - 1, np.full(80, 0.2), "hinge", gap=1e-5)
-    assert found["converged"]
-    assert optimum - 1.05 * 80 * 0.2 * 1e-3 <= found["dual_objective"] <= optimum * (1 + 1e-5)
+    assert result["converged"]
+    assert optimum - 1.05 * 80 * 0.2 * 1e-3 <= result["dual_objective"] <= optimum * (1 + 1e-5)
 
 
 # --- The estimator ----------------------------------------------------------------------------------

@@ -290,9 +290,9 @@ def test_a_kernel_for_a_learner_that_asks_for_it():
         return tree_kernel(forest[A[:, 0].astype(int)], forest[B[:, 0].astype(int)])
 
     rows = np.arange(90.0)[:, None]
-    found = SVC(kernel=values, tol=1e-6).fit(rows, NAMES).decision_function(rows)
+    scores = SVC(kernel=values, tol=1e-6).fit(rows, NAMES).decision_function(rows)
     expected = SVC(kernel="precomputed", tol=1e-6).fit(TreeKernel()(TEXTS), NAMES)
-    np.testing.assert_allclose(found, expected.decision_function(TreeKernel()(TEXTS)), atol=1e-6)
+    np.testing.assert_allclose(scores, expected.decision_function(TreeKernel()(TEXTS)), atol=1e-6)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -78,8 +78,8 @@ def test_objective_equals_that_of_libsvm(kind, C, normalize):
     assert clf.objective_ == pytest.approx(dual, rel=1e-4)
     others, _ = make_problem(2, 60)
     margins = peer.decision_function(kernel_of(clf)(others, texts))
-    found = clf.decision_function(others)
-    np.testing.assert_allclose(found, margins, atol=0.02)
+    scores = clf.decision_function(others)
+    np.testing.assert_allclose(scores, margins, atol=0.02)
     sure = np.abs(margins) > 0.02
     assert np.array_equal(clf.predict(others)[sure], peer.predict(kernel_of(clf)(others, texts))[sure])
 
@@ -231,7 +231,7 @@ def train(texts, y, *, C=1.0, memory=1 << 30, threads=1, kernel=None, positives=
         positives=list(positives),
         on_progress=on_progress,
     )
-    return [dict(one) for one in outcomes]
+    return [dict(outcome) for outcome in outcomes]
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -260,8 +260,8 @@ def test_more_free_examples_than_fit_into_kernel_memory():
 def test_many_classes_share_the_kernel_memory():
     texts, y = make_problem(10, 600, classes=3)
     whole = train(texts, y, C=0.05, positives=range(3))
-    found = train(texts, y, C=0.05, positives=range(3), memory=4 * 200 * 200)
-    for one, other in zip(found, whole, strict=True):
+    result = train(texts, y, C=0.05, positives=range(3), memory=4 * 200 * 200)
+    for one, other in zip(result, whole, strict=True):
         assert one["converged"]
         assert one["objective"] == pytest.approx(other["objective"], rel=2e-5)
 

@@ -107,9 +107,9 @@ def test_several_files_are_one_data_set(tmp_path):
     assert_same_passes(rows.store, in_memory(X))
     np.testing.assert_array_equal(rows.qid, qid)
     for _ in range(2):  # the cache matches the pattern, too
-        found = open_rows(str(tmp_path / "*"))
-        assert found.sources == tuple(sorted(names))
-        np.testing.assert_array_equal(found.y, y[np.r_[300:600, 0:300, 600:900]])
+        actual = open_rows(str(tmp_path / "*"))
+        assert actual.sources == tuple(sorted(names))
+        np.testing.assert_array_equal(actual.y, y[np.r_[300:600, 0:300, 600:900]])
 
 
 def test_an_index_0_in_any_file_makes_all_files_zero_based(tmp_path):

@@ -95,8 +95,8 @@ def test_a_file_without_rows_is_an_error(content, tmp_path):
 def test_the_error_survives_pickling():
     with pytest.raises(FormatError) as caught:
         read_svmlight(io.BytesIO(b"1 1:x\n"))
-    again = pickle.loads(pickle.dumps(caught.value))
-    assert (again.file, again.line, again.column) == ("<stream>", 1, 5)
+    unpickled = pickle.loads(pickle.dumps(caught.value))
+    assert (unpickled.file, unpickled.line, unpickled.column) == ("<stream>", 1, 5)
 
 
 @pytest.mark.parametrize(

@@ -36,12 +36,12 @@ def test_written_rows_are_read_back_exactly(X, data, zero_based, wide):
     stream = io.BytesIO()
     write_svmlight(stream, matrix, y, qid=qid, zero_based=zero_based, comment="first\nsecond é")
     stream.seek(0)
-    again = read_svmlight(stream, n_features=X.shape[1], zero_based=zero_based)
-    np.testing.assert_array_equal(again.X.toarray(), X)
-    assert np.signbit(again.y).tolist() == np.signbit(y).tolist()
-    np.testing.assert_array_equal(again.y, y)
-    assert (again.qid is None) if qid is None else again.qid.tolist() == qid.tolist()
-    assert again.comments == 2
+    reread = read_svmlight(stream, n_features=X.shape[1], zero_based=zero_based)
+    np.testing.assert_array_equal(reread.X.toarray(), X)
+    assert np.signbit(reread.y).tolist() == np.signbit(y).tolist()
+    np.testing.assert_array_equal(reread.y, y)
+    assert (reread.qid is None) if qid is None else reread.qid.tolist() == qid.tolist()
+    assert reread.comments == 2
 
 
 def test_the_text_is_the_shortest():
@@ -71,9 +71,9 @@ def test_many_rows_are_written_in_blocks():
     stream = io.BytesIO()
     write_svmlight(stream, X, y)
     stream.seek(0)
-    again = read_svmlight(stream, n_features=30, n_jobs=2)
-    assert (again.X != X).nnz == 0
-    np.testing.assert_array_equal(again.y, y)
+    reread = read_svmlight(stream, n_features=30, n_jobs=2)
+    assert (reread.X != X).nnz == 0
+    np.testing.assert_array_equal(reread.y, y)
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".bz2", ".zst"])

@@ -82,8 +82,8 @@ def test_with_tags_replaces_or_appends_the_column_of_tags():
 def test_corpora_and_sentences_compare_by_value():
     corpus = read(TWO)
     assert corpus == read(TWO) and corpus != read(TWO + "\n")
-    again = pickle.loads(pickle.dumps(corpus))
-    assert again == corpus and again.tagged
+    unpickled = pickle.loads(pickle.dumps(corpus))
+    assert unpickled == corpus and unpickled.tagged
     sentence = pickle.loads(pickle.dumps(corpus[1]))
     assert sentence == corpus[1] and hash(sentence) == hash(corpus[1]) and sentence.line == 4
     assert corpus[1] != read(TWO, tagged=False)[1]
@@ -114,7 +114,7 @@ FIELD = st.text(st.characters(exclude_characters=" \t\n\r\v\f\0", exclude_catego
 @given(st.data())
 def test_words_are_returned_unchanged(data):
     words = data.draw(st.lists(st.lists(FIELD, min_size=1, max_size=4), max_size=4))
-    tags = [data.draw(st.lists(FIELD, min_size=len(own), max_size=len(own))) for own in words]
+    tags = [data.draw(st.lists(FIELD, min_size=len(word), max_size=len(word))) for word in words]
     corpus = ChunkCorpus.from_words(words, tags=tags)
     assert [s.words for s in corpus] == words
     assert [s.tags for s in corpus] == tags

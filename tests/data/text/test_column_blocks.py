@@ -46,12 +46,12 @@ class Dribble(io.RawIOBase):
 
 
 def content(text):
-    found = []
+    result = []
     for s in range(text.sentences):
         begin, end = text.first_token(s), text.first_token(s + 1)
         rows = [text.fields(column, begin, end) for column in range(text.columns)]
-        found.append((text.sentence_line(s), text.sentence_text(s), rows, text.heads[begin:end].tolist()))
-    return found
+        result.append((text.sentence_line(s), text.sentence_text(s), rows, text.heads[begin:end].tolist()))
+    return result
 
 
 @pytest.mark.parametrize("format", ["conllu", "conllx", "chunks"])

@@ -80,8 +80,8 @@ def test_sentences_compare_by_value():
     first, second = read(TWO)
     assert {first: 1}[read(TWO)[0]] == 1
     assert first not in (second, "text")
-    again = pickle.loads(pickle.dumps(second))
-    assert (again, again.line, str(again)) == (second, 9, str(second))
+    unpickled = pickle.loads(pickle.dumps(second))
+    assert (unpickled, unpickled.line, str(unpickled)) == (second, 9, str(second))
     with pytest.raises(AttributeError):
         first.words = ()
 
@@ -293,7 +293,7 @@ FIELD = st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=
 @given(st.data())
 def test_words_are_returned_unchanged(data):
     words = data.draw(st.lists(st.lists(FIELD, min_size=1, max_size=4), max_size=4))
-    tags = [data.draw(st.lists(FIELD, min_size=len(own), max_size=len(own))) for own in words]
+    tags = [data.draw(st.lists(FIELD, min_size=len(word), max_size=len(word))) for word in words]
     bank = Treebank.from_words(words, tags)
     assert [s.forms for s in bank] == words
     assert [s.upos for s in bank] == tags

@@ -270,16 +270,16 @@ def as_the_twin_reads(text, format, trees):
 
 def as_it_is_read(text, format, trees):
     try:
-        found = ColumnText(text, "f", format, 0, trees, False, 1)
+        result = ColumnText(text, "f", format, 0, trees, False, 1)
     except FormatError as error:
         return error.line, error.column
     sentences = []
-    for s in range(found.sentences):
-        begin, end = found.first_token(s), found.first_token(s + 1)
-        columns = [found.fields(column, begin, end) for column in range(found.columns)]
+    for s in range(result.sentences):
+        begin, end = result.first_token(s), result.first_token(s + 1)
+        columns = [result.fields(column, begin, end) for column in range(result.columns)]
         rows = [list(row) for row in zip(*columns, strict=True)]
-        lines = [found.line(token) for token in range(begin, end)]
-        sentences.append((found.sentence_line(s), lines, rows, found.heads[begin:end].tolist()))
+        lines = [result.line(token) for token in range(begin, end)]
+        sentences.append((result.sentence_line(s), lines, rows, result.heads[begin:end].tolist()))
     return sentences
 
 
@@ -292,10 +292,10 @@ def test_the_twin_reads_the_same(format, text, trees):
 @pytest.mark.parametrize("format", READERS)
 @given(text=TEXT | BYTES)
 def test_skipping_keeps_the_good_sentences(format, text):
-    found = ColumnText(text, "f", format, 0, "none", True, 1)
+    result = ColumnText(text, "f", format, 0, "none", True, 1)
     strictly = as_it_is_read(text, format, "none")
-    assert found.text == text
-    if not found.skipped():
-        assert found.sentences == len(strictly)
+    assert result.text == text
+    if not result.skipped():
+        assert result.sentences == len(strictly)
     elif format != "chunks":  # where the correct number of columns is known only later
-        assert (found.skipped()[0].line, found.skipped()[0].column) == strictly
+        assert (result.skipped()[0].line, result.skipped()[0].column) == strictly

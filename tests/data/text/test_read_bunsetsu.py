@@ -37,7 +37,7 @@ def test_reads_as_the_twin_does_and_writes_every_byte(text, carriage_returns, cu
         assert own.heads == tuple(b.head for b in other)
         assert own.types == "".join(b.type for b in other)
         assert [[m._asdict() for m in b] for b in own.bunsetsu] == [b.morphemes for b in other]
-    assert "".join(str(own) for own in corpus).split() == text.split()
+    assert "".join(str(sentence) for sentence in corpus).split() == text.split()
 
 
 @given(twin.corpora(), st.integers(1, 200))
@@ -72,7 +72,7 @@ def test_a_sentence():
 
 def test_slices_are_corpora():
     corpus = read(TWO + TWO.replace("本", "犬") + "EOS\n")
-    assert [len(own) for own in corpus] == [2, 2, 0]
+    assert [len(sentence) for sentence in corpus] == [2, 2, 0]
     assert corpus[1:2].to_bytes() == TWO.replace("本", "犬").encode()
     assert len(corpus[-1]) == 0
     with pytest.raises(IndexError):

@@ -146,11 +146,11 @@ def test_shapes_are_as_defined(heads, shape):
     [("en_ewt", "dev", 2001, 25_147), ("en_ewt", "test", 2077, 25_094), ("en_atis", "test", 586, 6_580)],
 )
 def test_treebanks(name, part, sentences, words):
-    found = read_conllu(real_data.path(name, part))
-    assert len(found) == sentences
-    assert sum(len(sentence.words) for sentence in found) == words
-    assert all("sent_id" in sentence.metadata for sentence in found)
-    for sentence in found:
+    result = read_conllu(real_data.path(name, part))
+    assert len(result) == sentences
+    assert sum(len(sentence.words) for sentence in result) == words
+    assert all("sent_id" in sentence.metadata for sentence in result)
+    for sentence in result:
         n = len(sentence.words)
         assert [len(from_sentence(sentence, shape).labels) for shape in ("grct", "lct", "loct")] == [
             3 * n,

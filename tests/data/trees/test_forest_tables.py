@@ -127,8 +127,8 @@ def test_a_forest_is_read_while_it_grows():
 
     with ThreadPoolExecutor(4) as pool:
         growing = pool.submit(grow)
-        found = [pool.submit(TreeKernel(n_jobs=2), part) for _ in range(6)]
-        matrices = [one.result() for one in found]
+        result = [pool.submit(TreeKernel(n_jobs=2), part) for _ in range(6)]
+        matrices = [one.result() for one in result]
         stop.set()
         added = growing.result()
     assert added > 0

@@ -39,8 +39,8 @@ def test_trees_one_after_another(given_trees, between):
 
 
 def test_a_treebank():
-    found = read("( (S (NP (PRP It))\n     (VP (VBZ works)) (. .)) )\n( (NP (NN Yes)) )\n")
-    assert found.X.brackets() == ["( (S (NP (PRP It)) (VP (VBZ works)) (. .)))", "( (NP (NN Yes)))"]
+    result = read("( (S (NP (PRP It))\n     (VP (VBZ works)) (. .)) )\n( (NP (NN Yes)) )\n")
+    assert result.X.brackets() == ["( (S (NP (PRP It)) (VP (VBZ works)) (. .)))", "( (NP (NN Yes)))"]
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_malformed_files_of_brackets_are_refused_with_their_place(content, line,
     ],
 )
 def test_labels(labels, expected):
-    found = read("".join(f"{label} |BT| (A b) |ET|\n" for label in labels)).y
-    assert found.dtype.kind == expected.dtype.kind
-    assert found.tolist() == expected.tolist()
+    result = read("".join(f"{label} |BT| (A b) |ET|\n" for label in labels)).y
+    assert result.dtype.kind == expected.dtype.kind
+    assert result.tolist() == expected.tolist()
 
 
 @pytest.mark.filterwarnings("error")

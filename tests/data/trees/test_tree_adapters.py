@@ -224,8 +224,8 @@ def test_a_constant_made_by_hand_is_not_spelt_out():
 
 
 def test_patterns():
-    found = code("match a:\n case None | {'b': 1, **c}: pass\n case P(x=1, y=_): pass\n case [*_]: pass")
-    assert found == (
+    result = code("match a:\n case None | {'b': 1, **c}: pass\n case P(x=1, y=_): pass\n case [*_]: pass")
+    assert result == (
         "(Match (Name (id: a)) (cases: (match_case (MatchOr (patterns: "
         "(MatchSingleton (NoneType: None)) (MatchMapping (keys: (Constant (str: 'b'))) "
         "(patterns: (MatchValue (Constant (int: 1)))) (rest: c)))) "

@@ -49,7 +49,8 @@ def fitted(kind: str, client: Any, data: Any) -> Any:
     labels, other_columns = (data.ranks, ()) if kind != "groups" else (data.ranks, (data.groups,))
     rows = np.array_split(np.arange(600), 10)
     blocks = [
-        dask.delayed((data.X[some], labels[some], *(own[some] for own in other_columns))) for some in rows
+        dask.delayed((data.X[part], labels[part], *(column[part] for column in other_columns)))
+        for part in rows
     ]
     return LEARNERS[kind](C=0.03, client=client).fit(blocks)
 
@@ -185,8 +186,8 @@ def test_a_run_whose_scheduler_was_lost_resumes_from_its_checkpoint(
     other_columns = {"qid": None} if learner is DaskRankSVM else {}
     with pytest.raises(SchedulerLostError, match=rf"scheduler was lost.*from the checkpoint {folder}"):
         ours.fit_reporting(data.X, data.ranks > 1, sample_weight=None, **other_columns, on_progress=kill)
-    again = ours.set_params(client=client).fit(data.X, data.ranks > 1)
-    assert again.gap_ <= 1e-6
+    refitted = ours.set_params(client=client).fit(data.X, data.ranks > 1)
+    assert refitted.gap_ <= 1e-6
 
 
 def test_workers_whose_memory_is_full_are_named(data: Any) -> None:
@@ -219,9 +220,9 @@ def test_tasks_that_no_worker_survives_are_named(client: Any) -> None:
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Worker]:
     """Return workers as the scheduler sees them."""
-    found: dict[str, Worker] = {}
-    monkeypatch.setattr(workers, "list_workers", lambda _: dict(found))
-    return found
+    result: dict[str, Worker] = {}
+    monkeypatch.setattr(workers, "list_workers", lambda _: dict(result))
+    return result
 
 
 def test_clusters_without_workers_warn_and_finally_fail(

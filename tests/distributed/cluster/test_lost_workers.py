@@ -144,9 +144,9 @@ def new_part(data: Any) -> Part:
 
 
 def answer(part: Part, task: Callable[..., Any], *arguments: Any) -> np.ndarray:
-    found = task(part, *arguments).vector
-    assert found is not None
-    return np.asarray(found.unpack())
+    result = task(part, *arguments).vector
+    assert result is not None
+    return np.asarray(result.unpack())
 
 
 def test_repeated_tasks_do_not_change_results(data: Any) -> None:

@@ -37,7 +37,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def in_blocks(data: Any, labels: Any, *beside: Any, count: int = 24) -> list[Any]:
     rows = np.array_split(np.arange(600), count)
-    return [dask.delayed((data.X[some], labels[some], *(own[some] for own in beside))) for some in rows]
+    return [dask.delayed((data.X[part], labels[part], *(column[part] for column in beside))) for part in rows]
 
 
 @pytest.mark.parametrize("by_client", [0, 1 << 23])
@@ -49,13 +49,13 @@ def test_several_parts_give_the_answer_of_one(
     learner = DaskCuttingPlaneSVC(0.03, tol=TOL, objective=objective, client=client)
     blocks = in_blocks(data, data.binary)
     one = learner.fit(blocks)
-    found = {"parts": one.n_parts_, "objective": one.objective_, "line": one.traffic_.get("line")}
+    result = {"parts": one.n_parts_, "objective": one.objective_, "line": one.traffic_.get("line")}
     monkeypatch.setattr(gathered_blocks, "_LARGE_PART_ROWS", 0)
     monkeypatch.setattr(gathered_blocks, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
     several = learner.fit(blocks)
-    assert (found["parts"], several.n_parts_) == (3, 12)
-    assert several.objective_ == pytest.approx(found["objective"], rel=1e-9)
-    assert several.traffic_.get("line") == found["line"]
+    assert (result["parts"], several.n_parts_) == (3, 12)
+    assert several.objective_ == pytest.approx(result["objective"], rel=1e-9)
+    assert several.traffic_.get("line") == result["line"]
 
 
 @pytest.mark.parametrize("grouped", [False, True])

@@ -105,8 +105,8 @@ def test_arrays_of_records() -> None:
     table = np.random.default_rng(0).integers(0, 9, (50, 4)).astype(float)
     encoder = RecordEncoder().fit(da.from_array(table, chunks=(20, 3)))
     same_plan(encoder, RecordEncoder().fit(table))
-    found = encoder.transform(da.from_array(table, chunks=(20, 3))).compute(scheduler="threads")
-    assert (found != encoder.transform(table)).nnz == 0
+    result = encoder.transform(da.from_array(table, chunks=(20, 3))).compute(scheduler="threads")
+    assert (result != encoder.transform(table)).nnz == 0
 
 
 def test_a_pipeline_on_a_cluster_is_saved_as_a_model_of_records(
@@ -167,6 +167,6 @@ def test_a_worker_that_is_killed_while_counting_and_predicting_costs_only_time(
                 with client.as_current():
                     same_plan(RecordEncoder().fit(frame), expected)
             else:
-                found = client.compute(fast.predict(frame)).result()
-                np.testing.assert_array_equal(found, fast.predict(people))
+                result = client.compute(fast.predict(frame)).result()
+                np.testing.assert_array_equal(result, fast.predict(people))
             assert (folder / "killed").exists()

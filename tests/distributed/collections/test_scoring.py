@@ -71,9 +71,9 @@ def test_arrays(classifiers: Any, rows: Any, kind: str, chunks: tuple[int, int])
     fast, X = classifiers[kind], da.from_array(rows, chunks=chunks)
     for method in METHODS:
         if hasattr(fast, method):
-            found = getattr(fast, method)(X)
-            assert found.chunks[0] == X.chunks[0]
-            same(found, getattr(fast, method)(rows))
+            result = getattr(fast, method)(X)
+            assert result.chunks[0] == X.chunks[0]
+            same(result, getattr(fast, method)(rows))
 
 
 def test_workers_give_the_same_output(client: Any, classifiers: Any, rows: Any) -> None:
@@ -98,9 +98,9 @@ def test_sparse_chunks(classifiers: Any, rows: Any) -> None:
 @pytest.mark.parametrize("partitions", [1, 4])
 def test_frames_of_records(of_records: Any, people: pd.DataFrame, method: str, partitions: int) -> None:
     frame = dd.from_pandas(people, npartitions=partitions)
-    found = getattr(of_records, method)(frame)
-    assert found.numblocks[0] == partitions
-    same(found, getattr(of_records, method)(people))
+    result = getattr(of_records, method)(frame)
+    assert result.numblocks[0] == partitions
+    same(result, getattr(of_records, method)(people))
 
 
 def test_frames_of_rows(classifiers: Any, rows: Any) -> None:
@@ -111,9 +111,9 @@ def test_frames_of_rows(classifiers: Any, rows: Any) -> None:
 def test_only_columns_of_the_model_are_read(of_records: Any, people: pd.DataFrame, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     people.assign(other="long " * 10).to_parquet(tmp_path / "people.parquet")
-    found = of_records.predict(dd.read_parquet(tmp_path / "people.parquet"))
-    same(found, of_records.predict(people))
-    assert "other" not in str(found.__dask_graph__().to_dict())
+    predictions = of_records.predict(dd.read_parquet(tmp_path / "people.parquet"))
+    same(predictions, of_records.predict(people))
+    assert "other" not in str(predictions.__dask_graph__().to_dict())
 
 
 def test_files_are_mapped_by_each_process(classifiers: Any, rows: Any, tmp_path: Path) -> None:
@@ -135,9 +135,9 @@ def test_all_chunks_share_one_task_for_the_model(
     classifiers["two"].save(tmp_path / "model.uk")
     fast = unkernel.load(tmp_path / "model.uk", mmap=mapped)
     X = da.from_array(rows, chunks=(2, 12))
-    found = fast.predict(X)
-    assert found.name == fast.predict(X).name  # Dask recognises that they are equal
-    whole = pickle.dumps(found.__dask_graph__().to_dict())
+    predictions = fast.predict(X)
+    assert predictions.name == fast.predict(X).name  # Dask recognises that they are equal
+    whole = pickle.dumps(predictions.__dask_graph__().to_dict())
     one = pickle.dumps(fast.predict(X[:2]).__dask_graph__().to_dict())
     assert len(whole) - len(one) < 50 * 1000  # of 50 chunks, with their rows
     assert (b"CompiledClassifier" in whole) == (not mapped)
@@ -156,13 +156,13 @@ def test_models_that_are_not_mapped_are_sent(classifiers: Any, rows: Any, tmp_pa
 def test_a_file_that_is_gone_or_another_is_named(classifiers: Any, rows: Any, tmp_path: Path) -> None:
     path = tmp_path / "model.uk"
     classifiers["two"].save(path)
-    found = unkernel.load(path).predict(da.from_array(rows, chunks=(30, 12)))
+    predictions = unkernel.load(path).predict(da.from_array(rows, chunks=(30, 12)))
     classifiers["three"].save(path)
     with pytest.raises(ValueError, match=r"no longer the model that was loaded"):
-        found.compute(scheduler="synchronous")
+        predictions.compute(scheduler="synchronous")
     path.unlink()
     with pytest.raises(FileNotFoundError, match=r"file system that all workers.*model\.uk"):
-        found.compute(scheduler="synchronous")
+        predictions.compute(scheduler="synchronous")
 
 
 def test_mistakes_are_reported_before_any_task_runs(

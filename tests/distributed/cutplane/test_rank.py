@@ -228,9 +228,9 @@ def test_groups_are_gathered_by_moving_few_rows(client: Any, data: Any) -> None:
         dask.delayed((data.X[a:b], data.ranks[a:b], groups[a:b], data.weights[a:b]))
         for a, b in itertools.pairwise(bounds)
     ]
-    found = gather_blocks(client, open_sources(client, blocks, {"y": None}), False)
-    moved = gather_groups(found)
-    before, after = (client.gather(gathered.blocks) for gathered in (found, moved))
+    actual = gather_blocks(client, open_sources(client, blocks, {"y": None}), False)
+    moved = gather_groups(actual)
+    before, after = (client.gather(gathered.blocks) for gathered in (actual, moved))
     of_part = [np.concatenate([block.qid for block in part]) for part in after]
     for one, other in itertools.combinations(of_part, 2):
         assert not set(one) & set(other)

@@ -67,16 +67,16 @@ def test_the_risk_on_edges_is_that_of_all_pairs_of_edges(seed: int) -> None:
     generator = np.random.default_rng(seed)
     counts = generator.choice([0.0, 0.5, 1.0, 3.0], (RANKS, grid.size))
     weights = np.tri(RANKS, k=-1) * generator.choice([0.0, 1.0, 2.0], (RANKS, RANKS))
-    found = compute_grid_risk(grid, counts, weights)
+    risks = compute_grid_risk(grid, counts, weights)
     value, offset, coefficients = twin.risk(twin.edges_of(0.0, 1.0, 2, 2), counts, weights)
-    assert found.value == pytest.approx(value, abs=1e-9)
-    assert found.offset == pytest.approx(offset, abs=1e-9)
+    assert risks.value == pytest.approx(value, abs=1e-9)
+    assert risks.offset == pytest.approx(offset, abs=1e-9)
     with_rows = counts > 0  # other entries need no coefficients
-    np.testing.assert_allclose(found.coefficients[with_rows], coefficients[with_rows], atol=1e-9)
+    np.testing.assert_allclose(risks.coefficients[with_rows], coefficients[with_rows], atol=1e-9)
     changes = np.where(with_rows, generator.normal(size=counts.shape), 0.0)
-    assert found.slope(changes) == pytest.approx(-np.sum(coefficients * changes), abs=1e-9)
+    assert risks.slope(changes) == pytest.approx(-np.sum(coefficients * changes), abs=1e-9)
     coarse = compute_grid_risk(grid.coarser(), coarsen_counts(counts), weights)
-    assert coarse.value >= found.value - 1e-9
+    assert coarse.value >= risks.value - 1e-9
 
 
 @given(seed=st.integers(0, 10**6), rows=st.integers(3, 30), cells=st.sampled_from([2, 8, 64]))
@@ -94,19 +94,19 @@ def test_the_value_and_the_cut_bound_the_risk(seed: int, rows: int, cells: int) 
     counted = RowsOnGrid(ranks, rank_count=RANKS, weights=weights)
     outside, counts, _ = counted.count(here, there, step=step, grid=grid, threads=1)
     assert outside == 0
-    found = compute_grid_risk(grid, counts.reshape(RANKS, -1), scaled)
-    table = found.coefficients.ravel()
+    risks = compute_grid_risk(grid, counts.reshape(RANKS, -1), scaled)
+    table = risks.coefficients.ravel()
     c = counted.interpolate(here, there, step=step, grid=grid, table=table, threads=1)
     scores = at_step(here, there, step)
     risk = pairs_twin.ordinal_risk(pairs, weights.sum(), scores)
-    assert found.value >= risk - 1e-9
-    assert found.offset - c @ scores <= risk + 1e-9
+    assert risks.value >= risk - 1e-9
+    assert risks.offset - c @ scores <= risk + 1e-9
     if cells == 64:
-        assert found.value <= risk + weights.sum() / 16  # no pair is overestimated by more than a cell
-        assert found.offset - c @ scores >= risk - weights.sum() / 16
+        assert risks.value <= risk + weights.sum() / 16  # no pair is overestimated by more than a cell
+        assert risks.offset - c @ scores >= risk - weights.sum() / 16
     for _ in range(5):
         other = np.random.default_rng(seed).normal(scale=3.0, size=rows)
-        assert found.offset - c @ other <= pairs_twin.ordinal_risk(pairs, weights.sum(), other) + 1e-9
+        assert risks.offset - c @ other <= pairs_twin.ordinal_risk(pairs, weights.sum(), other) + 1e-9
 
 
 def test_scores_that_are_not_numbers_are_outside() -> None:

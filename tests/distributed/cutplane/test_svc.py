@@ -290,9 +290,9 @@ def test_models_are_ordinary(client: Any, data: Any, tmp_path: Path) -> None:
     ours = on_cluster(client=client).fit(data.X, data.binary)
     ours.save(tmp_path / "model.uk")
     np.testing.assert_array_equal(unkernel.load(tmp_path / "model.uk").predict(data.X), ours.predict(data.X))
-    again = pickle.loads(pickle.dumps(ours))
-    assert again.client is None
-    np.testing.assert_array_equal(again.predict(data.X), ours.predict(data.X))
+    unpickled = pickle.loads(pickle.dumps(ours))
+    assert unpickled.client is None
+    np.testing.assert_array_equal(unpickled.predict(data.X), ours.predict(data.X))
     copied = clone(ours)
     assert copied.client is client
     assert not hasattr(copied, "model_")

@@ -211,9 +211,9 @@ def test_models_are_ordinary(client: Any, few: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.predict_proba(few.X), ours.predict_proba(few.X))
     compiled = unkernel.compile(ours)
     np.testing.assert_array_equal(compiled.predict(few.X), ours.predict(few.X))
-    again = pickle.loads(pickle.dumps(ours))
-    assert again.client is None
-    np.testing.assert_array_equal(again.predict(few.X), ours.predict(few.X))
+    unpickled = pickle.loads(pickle.dumps(ours))
+    assert unpickled.client is None
+    np.testing.assert_array_equal(unpickled.predict(few.X), ours.predict(few.X))
     assert clone(ours).client is client
 
 

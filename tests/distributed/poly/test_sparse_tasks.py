@@ -50,7 +50,7 @@ class Case:
         self.codes = y.astype(int)
         packing = PolyPacking(0, 6, np.unique(y), 1)
         rows = (slice(0, 15), slice(15, 17), slice(17, 40))
-        self.parts = [tasks.SparsePolyPart([make_block(X[some], y[some])], packing) for some in rows]
+        self.parts = [tasks.SparsePolyPart([make_block(X[part], y[part])], packing) for part in rows]
         counts = sum(tasks.count_columns(part).vector.unpack() for part in self.parts)  # type: ignore
         self.numbering = number_features(counts)
         assert self.numbering.binary == binary
@@ -145,18 +145,18 @@ def test_a_search_finds_the_strongest_of_all(given: Any, l2: float) -> None:
     now = solver._add_keys(solver._make_start(), case.keys[1:4])
     now.weights[:] = np.random.default_rng(1).normal(size=now.weights.shape)
     point = solver._make_point(now)
-    found = solver._search(now, point, case.shards.judge(point)[1])
+    result = solver._search(now, point, case.shards.judge(point)[1])
     all_weights = np.zeros((len(now.weights), len(case.keys)))
     all_weights[:, now.keys.astype(int)] = now.weights
     strengths = np.abs(case.loss(all_weights)[1])
     by_key = strengths.max(axis=0)
     beyond = {key for key in range(1, len(by_key)) if by_key[key] > solver._l1 * (1 + 1e-9)}
-    assert set(found.keys.tolist()) == beyond
+    assert set(result.keys.tolist()) == beyond
     assert len(beyond) > 3
-    assert found.complete
-    assert found.largest == pytest.approx(strengths.max(), rel=1e-9)
+    assert result.complete
+    assert result.largest == pytest.approx(strengths.max(), rel=1e-9)
     np.testing.assert_allclose(
-        np.sort(found.strengths[found.strengths > solver._l1]), np.sort(strengths[strengths > solver._l1])
+        np.sort(result.strengths[result.strengths > solver._l1]), np.sort(strengths[strengths > solver._l1])
     )
 
 
@@ -182,8 +182,8 @@ def test_conjugate_gradients() -> None:
     A = generator.normal(size=(8, 8))
     A = A @ A.T + np.eye(8)
     b = generator.normal(size=8)
-    found = conjugate_gradients(lambda v: A @ v, b, 1 / np.diag(A), 8, 1e-12)
-    np.testing.assert_allclose(found, np.linalg.solve(A, b), rtol=1e-8)
+    solution = conjugate_gradients(lambda v: A @ v, b, 1 / np.diag(A), 8, 1e-12)
+    np.testing.assert_allclose(solution, np.linalg.solve(A, b), rtol=1e-8)
     assert not conjugate_gradients(lambda v: A @ v, np.zeros(8), np.ones(8), 8, 0.1).any()
 
 

@@ -195,9 +195,9 @@ def test_models_are_ordinary(client: Any, data: Any, tmp_path: Path) -> None:
     ours.save(tmp_path / "model.uk")
     for loaded in (unkernel.load(tmp_path / "model.uk"), PolySVC.load(tmp_path / "model.uk")):
         np.testing.assert_array_equal(loaded.predict(data.X), ours.predict(data.X))
-    again = pickle.loads(pickle.dumps(ours))
-    assert again.client is None
-    np.testing.assert_array_equal(again.predict(data.X), ours.predict(data.X))
+    unpickled = pickle.loads(pickle.dumps(ours))
+    assert unpickled.client is None
+    np.testing.assert_array_equal(unpickled.predict(data.X), ours.predict(data.X))
     assert clone(ours).client is client
 
 
@@ -219,8 +219,8 @@ def part_of(X: Any, y: Any, weights: Any = None) -> PolyPart:
 
 def test_equal_rows_of_a_class_are_one() -> None:
     X, y = np.array([[1.0, 0], [0, 2], [1, 0], [1, 0], [0, 2]]), np.array([0, 1, 0, 1, 1])
-    found = part_of(X, y, np.array([1.0, 2, 3, 4, 0])).examples
-    rows = zip(map(tuple, found.rows.toarray()), found.codes.tolist(), found.weights.tolist(), strict=True)
+    result = part_of(X, y, np.array([1.0, 2, 3, 4, 0])).examples
+    rows = zip(map(tuple, result.rows.toarray()), result.codes.tolist(), result.weights.tolist(), strict=True)
     assert set(rows) == {((1, 0), 0, 4), ((1, 0), 1, 4), ((0, 2), 1, 2)}
 
 

@@ -183,9 +183,9 @@ def test_drawn_examples_are_sent_in_few_bytes() -> None:
     for size, places in ((9, [0, 8]), (9, [0, 1, 2, 4, 5, 6, 7, 8]), (3, [0, 1, 2]), (3, []), (0, [])):
         chosen = ChosenPlaces.of(np.array(places, np.int32), size)
         assert len(chosen.listed) <= size / 2
-        found = chosen.places(size)
-        assert found.tolist() == places
-        assert found.dtype == np.int32
+        result = chosen.places(size)
+        assert result.tolist() == places
+        assert result.dtype == np.int32
 
 
 # --- Sources of trees
@@ -295,8 +295,8 @@ def test_repeated_tasks_and_rebuilt_parts_do_not_change_results(trees: Trees) ->
     sample = SampleShare(np.arange(180, dtype=np.int32), trees.binary.astype(np.int8), 0.0, 1 / 180)
 
     def scores_of(part: TreePart, known: KnownCuts) -> Any:
-        found = score_sample(part, known, alphas, sample)
-        return None if found is None else found[0]
+        scores = score_sample(part, known, alphas, sample)
+        return None if scores is None else scores[0]
 
     steady, shaken, lost = new_part(), new_part(), new_part()
     for part, repeats in ((steady, 1), (shaken, 2)):

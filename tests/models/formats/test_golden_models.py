@@ -29,29 +29,29 @@ def test_golden_models_of_all_programs_exist():
 def test_scores(name):
     model = read_model(golden.model_path(name))
     expected = golden.margins(name)[:, 1:] if name[0] == "l" else golden.margins(name)[:, -1:]
-    found = model.scores(golden.test_rows(name))
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=TOLERANCE[name.split("-")[0]])
+    scores = model.scores(golden.test_rows(name))
+    np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=TOLERANCE[name.split("-")[0]])
 
 
 @pytest.mark.parametrize("name", [name for name in SCORES if name.startswith("lib")])
 def test_answers(name):
     model = read_model(golden.model_path(name))
     expected = golden.margins(name)[:, 0]
-    found = model.decision.choose(model.scores(golden.test_rows(name)))
+    result = model.decision.choose(model.scores(golden.test_rows(name)))
     if model.decision.scheme == "regression":
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        np.testing.assert_allclose(result, expected, rtol=1e-9)
     else:
-        assert np.array_equal(found, expected)
+        assert np.array_equal(result, expected)
         assert len(set(expected.tolist())) > 1
 
 
 @pytest.mark.parametrize("name", PROBABILITIES)
 def test_probabilities(name):
     model = read_model(golden.model_path(name))
-    found = model.decision.probabilities(model.scores(golden.test_rows(name)))
+    probabilities = model.decision.probabilities(model.scores(golden.test_rows(name)))
     expected = golden.margins(name)
-    np.testing.assert_allclose(found, expected[:, 1:], rtol=1e-9)
-    assert np.array_equal(model.classes[found.argmax(axis=1)], expected[:, 0])
+    np.testing.assert_allclose(probabilities, expected[:, 1:], rtol=1e-9)
+    assert np.array_equal(model.classes[probabilities.argmax(axis=1)], expected[:, 0])
 
 
 @pytest.mark.parametrize("name", golden.NAMES)
@@ -130,9 +130,9 @@ def test_line_ends_and_blanks_do_not_matter(name, tmp_path):
     }
     for kind, variant in variants.items():
         (tmp_path / "model").write_bytes(variant)
-        found = read_model(tmp_path / "model")
-        assert np.array_equal(found.intercept, expected.intercept), kind
-        assert np.array_equal(found.scores(np.eye(64)), expected.scores(np.eye(64)), equal_nan=False), kind
+        model = read_model(tmp_path / "model")
+        assert np.array_equal(model.intercept, expected.intercept), kind
+        assert np.array_equal(model.scores(np.eye(64)), expected.scores(np.eye(64)), equal_nan=False), kind
 
 
 @pytest.mark.parametrize("name", golden.NAMES)

@@ -53,9 +53,9 @@ def test_kernels(name):
     rows, columns, expected = np.loadtxt(FOLDER / f"{PREFIX}{name}.kernels").T
     X = test_trees(name)[: int(rows.max()) + 1]
     examples = kernel.examples(X, indexed=True)
-    found = kernel_matrix(kernel.core(), examples, examples, symmetric=True, threads=1, on_progress=None)
-    found = np.asarray(found)[rows.astype(int), columns.astype(int)]
-    np.testing.assert_allclose(found, expected, rtol=1e-12 if kernel.combination == "trees" else 1e-6)
+    result = kernel_matrix(kernel.core(), examples, examples, symmetric=True, threads=1, on_progress=None)
+    result = np.asarray(result)[rows.astype(int), columns.astype(int)]
+    np.testing.assert_allclose(result, expected, rtol=1e-12 if kernel.combination == "trees" else 1e-6)
 
 
 @pytest.mark.parametrize("name", CANNOT_BE_READ)

@@ -60,10 +60,10 @@ def make_model(seed=0, *, kernel=None, classes=(3, 1, 2), scheme="one_vs_one", n
 def test_libsvm_models_are_read_back(name, tmp_path):
     model = read_model(golden.model_path(name))
     write_model(model, tmp_path / "model")
-    found = read_model(tmp_path / "model")
-    assert_same(found, model)
-    assert found.origin == model.origin
-    write_model(found, tmp_path / "again")
+    actual = read_model(tmp_path / "model")
+    assert_same(actual, model)
+    assert actual.origin == model.origin
+    write_model(actual, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
     # The lines equal those of LIBSVM, except for the form of numbers.
     keys = [line.split()[0] for line in golden.content(name).split(b"SV\n")[0].splitlines()]

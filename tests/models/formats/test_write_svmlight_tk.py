@@ -35,11 +35,11 @@ def assert_same(found, model):
 def test_written_models_are_read_back(name, tmp_path):
     model, X = read_model(model_path(name)), test_trees(name)
     write_model(model, tmp_path / "model")
-    found = read_model(tmp_path / "model")
-    assert_same(found, model)
-    assert found.origin == model.origin
-    assert np.array_equal(found.scores(X), model.scores(X))
-    write_model(found, tmp_path / "again")
+    actual = read_model(tmp_path / "model")
+    assert_same(actual, model)
+    assert actual.origin == model.origin
+    assert np.array_equal(actual.scores(X), model.scores(X))
+    write_model(actual, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
     theirs, ours = (path.read_bytes().splitlines() for path in (model_path(name), tmp_path / "model"))
     assert len(ours) == len(theirs)
@@ -89,14 +89,14 @@ def test_numbers_are_read_back_exactly(tmp_path_factory, numbers, decay, weight,
         tree_weight=weight,
         vector=Kernel("sigmoid", gamma=gamma, coef0=numbers[1]),
     )
-    found = written(model, path)
-    assert_same(found, model)
-    assert np.array_equal(found.support.vectors["0"].matrix.toarray(), forest.vectors["0"].matrix.toarray())
+    result = written(model, path)
+    assert_same(result, model)
+    assert np.array_equal(result.support.vectors["0"].matrix.toarray(), forest.vectors["0"].matrix.toarray())
 
 
 def test_mu_becomes_a_float(tmp_path):
-    found = written(make_model(Forest(["(A b)"]), [1.0], tree="ptk", width_decay=0.1), tmp_path / "model")
-    assert found.kernel.width_decay == float(np.float32(0.1))
+    result = written(make_model(Forest(["(A b)"]), [1.0], tree="ptk", width_decay=0.1), tmp_path / "model")
+    assert result.kernel.width_decay == float(np.float32(0.1))
 
 
 def test_labels_of_all_kinds(tmp_path):
@@ -104,8 +104,8 @@ def test_labels_of_all_kinds(tmp_path):
     model = make_model(Forest(texts), range(1, len(texts) + 1))
     assert written(model, tmp_path / "model").support.brackets() == model.support.brackets()
     strange = read_trees_of(b"1 |BT| (A \xff) |ET|\n")
-    found = written(make_model(strange, [1.0]), tmp_path / "model")
-    assert found.support.brackets() == strange.brackets()
+    result = written(make_model(strange, [1.0]), tmp_path / "model")
+    assert result.support.brackets() == strange.brackets()
 
 
 def test_missing_trees_and_vectors(tmp_path):
@@ -118,38 +118,38 @@ def test_missing_trees_and_vectors(tmp_path):
         combination="sum",
         vector=Kernel("polynomial", 2, 1.0, 1.0),
     )
-    found = written(model, tmp_path / "model")
-    assert found.support.brackets("0") == ["(A b)", "", ""]
-    assert found.support.brackets("1") == ["", "(A b)", ""]
-    assert "2" not in found.support.trees
-    assert found.support.vectors["1"].present.tolist() == [True, False, False]
+    result = written(model, tmp_path / "model")
+    assert result.support.brackets("0") == ["(A b)", "", ""]
+    assert result.support.brackets("1") == ["", "(A b)", ""]
+    assert "2" not in result.support.trees
+    assert result.support.vectors["1"].present.tolist() == [True, False, False]
     X = Forest({"0": ["(A b)"], "1": ["(A b)"]}, vectors={"0": np.ones((1, 3)), "1": np.ones((1, 3))})
-    assert np.array_equal(found.scores(X), model.scores(X))
+    assert np.array_equal(result.scores(X), model.scores(X))
 
 
 def test_parts_without_effect_are_not_written(tmp_path):
     forest = Forest({"grct": ["(A b)"]}, vectors={"bow": [[1.0]]})
     forest.features = ["word"]
-    found = written(
+    result = written(
         make_model(forest, [1.0], vector=Kernel("rbf"), normalize_vectors=True), tmp_path / "model"
     )
-    assert not found.support.vectors
-    assert found.support.brackets("0") == ["(A b)"]
+    assert not result.support.vectors
+    assert result.support.brackets("0") == ["(A b)"]
 
 
 def test_a_positive_score_for_class_minus_one_is_negated(tmp_path):
     model = make_model(Forest(["(A b)"]), [1.0], decision=Decision("binary", np.array([1, -1])))
-    found = written(model, tmp_path / "model")
-    assert np.array_equal(found.scores(Forest(["(A b)"])), -model.scores(Forest(["(A b)"])))
+    result = written(model, tmp_path / "model")
+    assert np.array_equal(result.scores(Forest(["(A b)"])), -model.scores(Forest(["(A b)"])))
 
 
 def test_models_of_learners_are_written(tmp_path):
     X, y = read_trees(FOLDER / "trees.train.dat")
     model = unkernel.TreeSVC().fit(X, y).to_model()
-    found = written(model, tmp_path / "model")
-    assert found.n_support == model.n_support
+    result = written(model, tmp_path / "model")
+    assert result.n_support == model.n_support
     tests = test_trees("sst")
-    np.testing.assert_allclose(found.scores(tests), model.scores(tests), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(result.scores(tests), model.scores(tests), rtol=1e-12, atol=1e-14)
 
 
 def one_tree(**changes):

@@ -173,7 +173,7 @@ def test_files(tagger, tmp_path):
 
 
 def change_column(settings, **changes):
-    columns = [dict(one) for one in settings["columns"]]
+    columns = [dict(column) for column in settings["columns"]]
     columns[1] |= changes
     return settings | {"columns": columns}
 

@@ -274,8 +274,8 @@ def test_files(tokenizer, tmp_path):
         assert other.tokenize(text).to_bytes() == expected
     assert isinstance(load(path), TokenizerModel)
     assert Tokenizer.load(path).get_params() == clone(tokenizer).get_params()
-    again = Tokenizer(epochs=4).fit(BANK)
-    again.save(tmp_path / "again.uk")
+    refitted = Tokenizer(epochs=4).fit(BANK)
+    refitted.save(tmp_path / "again.uk")
     assert (tmp_path / "again.uk").read_bytes() == path.read_bytes()
 
 
