@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from reference.model_zoo import family_of
+from reference.model_zoo import make_family
 from unkernel import PolySVC
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -409,8 +409,8 @@ def test_inputs_that_do_harm_are_found_and_kept(
             harm()
 
     monkeypatch.setattr(fuzz_models.Trial, "run", run_or_harm)
-    campaign = fuzz_models.Campaign(family_of("clusters"), seed=1, runs=8, log=None)
-    campaign.run_kind(family_of("clusters")[0], range(8))
+    campaign = fuzz_models.Campaign(make_family("clusters"), seed=1, runs=8, log=None)
+    campaign.run_kind(make_family("clusters")[0], range(8))
     count = campaign.counts["word clusters"]
     assert count.runs == 8 and len(count.failures) == 1 and said in count.failures[0]
     assert (tmp_path / "word-clusters-1-3.uk").read_bytes()

@@ -41,9 +41,9 @@ for _library in ("OPENBLAS", "OMP", "MKL"):
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests")]
 
-from reference.model_zoo import Specimen, specimens  # noqa: E402
+from reference.model_zoo import Specimen, make_all_specimens  # noqa: E402
 from reference.resigned_files import Parts, change, change_nothing  # noqa: E402
-from reference.zoo_questions import Question, ask_one, fitting, read, some_of  # noqa: E402
+from reference.zoo_questions import Question, answerable, ask_one, read, sample_questions  # noqa: E402
 from unkernel import FormatError, LimitError  # noqa: E402
 from unkernel.data import file_memory_limit  # noqa: E402
 
@@ -128,7 +128,7 @@ class Trial:
         self.specimen, self.seed, self.path = specimen, seed, path
         self.parts = Parts.of(specimen.content)
         model = self.loaded(specimen.content)
-        self.questions = fitting(model, specimen.family)
+        self.questions = answerable(model, specimen.family)
         self.answers = [ask_one(question, model) for question in self.questions]
 
     def loaded(self, content: bytes, **options: Any) -> Any:
@@ -161,7 +161,7 @@ class Trial:
             self.compare(self.questions, model, self.answers, made)
             tally.same += 1
             return
-        asked = some_of(self.questions, QUESTIONS_EACH, rng)
+        asked = sample_questions(self.questions, QUESTIONS_EACH, rng)
         answers = [ask_one(question, model) for question in asked]
         tally.answered += 1
         if rng.random() < SHARE_READ_TWICE:
@@ -384,7 +384,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--log", type=Path, help="append one JSON line per batch")
     parser.add_argument("--only", type=int, help="the number of one input, to look at it")
     arguments = parser.parse_args(words)
-    chosen = [specimen for specimen in specimens() if specimen.name.startswith(tuple(arguments.kinds))]
+    chosen = [
+        specimen for specimen in make_all_specimens() if specimen.name.startswith(tuple(arguments.kinds))
+    ]
     if arguments.only is not None:
         trial = Trial(chosen[0], arguments.seed, Path("/tmp") / f"fuzz-models-{os.getpid()}.uk")
         print(trial.input(trial.rng(arguments.only)).said, "in", trial.path)

@@ -142,7 +142,7 @@ def mutated_file(content: bytes, pool: Sequence[bytes], rng: random.Random) -> b
     byte.
     """
     numbers = np.random.default_rng(rng.getrandbits(32))
-    kind = rng.choice([mutated_header, *damage.KINDS, change_a_setting, change, change, change])
+    kind = rng.choice([mutated_header, *damage.CHANGES_OF_FILES, change_a_setting, change, change, change])
     if kind is mutated_header:
         return mutated_header(content, pool, rng)
     try:

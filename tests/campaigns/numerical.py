@@ -135,13 +135,13 @@ def kernel_map(rng: Random) -> dict[str, Any]:
 def mapped(learner: Any, X: Rows, options: dict[str, Any], *, l1: bool) -> tuple[Rows, Rows]:
     """Return the weights of a model over its conjunctions, and the mapped rows."""
     model = learner.to_model()
-    w = sparse.model_weights(model, together=max if l1 else sum)[:, 0]
+    w = sparse.model_weights(model, reduce=max if l1 else sum)[:, 0]
     return w, model_columns(model, X, together=max if l1 else sum)
 
 
 def model_columns(model: Any, X: Rows, together: Any) -> Rows:
     """Return phi(x) of the conjunctions with weights, the constant first, in the order of `model_weights`."""
-    order = sparse.conjunctions.numbered(len(model.columns), model.degree, model.sets)
+    order = sparse.conjunctions.list_conjunctions(len(model.columns), model.degree, model.sets)
     conjunctions = [(), *(order[key] for key in model.keys.tolist())]
     ranked = X[:, model.columns]
     columns = [

@@ -1,4 +1,4 @@
-"""Small files to train on, and a way to run commands that shows the same output as to a user."""
+"""Small training files, and a fixture that runs commands and returns their output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
 
 @dataclass(frozen=True)
-class Ran:
+class CommandResult:
     """The exit code and the output of a command."""
 
     code: int
@@ -34,7 +34,7 @@ class Ran:
         return json.loads(line)
 
     def error(self) -> str:
-        """Return the one line of a failure."""
+        """Return the message of a command that failed; it is one line."""
         assert self.code == 2, (self.out, self.err)
         assert self.out == ""
         (line,) = self.err.splitlines()
@@ -43,12 +43,12 @@ class Ran:
 
 
 @pytest.fixture
-def run(capfd) -> Callable[..., Ran]:
-    def run_command(*arguments: object) -> Ran:
+def run(capfd) -> Callable[..., CommandResult]:
+    def run_command(*arguments: object) -> CommandResult:
         capfd.readouterr()
         code = main([str(argument) for argument in arguments])
         out, err = capfd.readouterr()
-        return Ran(code, out, err)
+        return CommandResult(code, out, err)
 
     return run_command
 
@@ -58,26 +58,26 @@ def stdin(tmp_path_factory, monkeypatch) -> Iterator[Callable[[bytes], None]]:
     """Yield a function that sets the stdin of the next command."""
     original_fd = os.dup(0)
 
-    def put(data: bytes) -> None:
+    def set_stdin(data: bytes) -> None:
         path = tmp_path_factory.mktemp("stdin") / "data"
         path.write_bytes(data)
         with path.open("rb") as file:
             os.dup2(file.fileno(), 0)
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.FileIO(0, closefd=False)))
 
-    yield put
+    yield set_stdin
     os.dup2(original_fd, 0)
     os.close(original_fd)
 
 
-def exclusive_or(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def make_exclusive_or(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return binary rows whose labels no linear model can learn."""
     X = (np.random.default_rng(seed).random((rows, 12)) < 0.4).astype(float)
     return X, np.where(X[:, 0] != X[:, 1], 1, -1)
 
 
-def sloped(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows, and a target for each that a linear model predicts closely."""
+def make_linear_data(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and their targets, which are a linear function plus noise."""
     X = np.random.default_rng(seed).random((rows, 8)).round(3)
     return X, X @ np.arange(-3.5, 4.5) + 0.1 * np.random.default_rng(seed + 1).normal(size=rows)
 
@@ -86,8 +86,8 @@ def sloped(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def linear_files(tmp_path) -> tuple[Path, Path]:
     """Return a training and a test file with two linearly separable classes."""
     paths = tmp_path / "lin.svm.gz", tmp_path / "lin.t.svm"
-    for path, (X, numbers) in zip(paths, (sloped(300, 0), sloped(100, 9)), strict=True):
-        write_svmlight(path, X, np.where(numbers > 0, 1, -1))
+    for path, (X, targets) in zip(paths, (make_linear_data(300, 0), make_linear_data(100, 9)), strict=True):
+        write_svmlight(path, X, np.where(targets > 0, 1, -1))
     return paths
 
 
@@ -95,8 +95,8 @@ def linear_files(tmp_path) -> tuple[Path, Path]:
 def rank_files(tmp_path) -> tuple[Path, Path]:
     """Return a training and a test file of queries of ten rows, with labels from 0 to 3."""
     paths = tmp_path / "rank.txt", tmp_path / "rank.t.txt"
-    for path, (X, numbers) in zip(paths, (sloped(300, 0), sloped(100, 9)), strict=True):
-        labels = np.digitize(numbers, [-1, 0, 1])
+    for path, (X, targets) in zip(paths, (make_linear_data(300, 0), make_linear_data(100, 9)), strict=True):
+        labels = np.digitize(targets, [-1, 0, 1])
         write_svmlight(path, X, labels, qid=np.arange(len(X)) // 10)
     return paths
 
@@ -108,38 +108,38 @@ def golden() -> Path:
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory, golden) -> Path:
-    """Return a folder of files that are made once; each test copies them."""
+def shared_files(tmp_path_factory, golden) -> Path:
+    """Return a folder of training files and models that are made once; tests use copies of them."""
     folder = tmp_path_factory.mktemp("made")
-    write_svmlight(folder / "train.svm.xz", *exclusive_or(300, seed=0))
-    write_svmlight(folder / "test.svm", *exclusive_or(200, seed=1))
+    write_svmlight(folder / "train.svm.xz", *make_exclusive_or(300, seed=0))
+    write_svmlight(folder / "test.svm", *make_exclusive_or(200, seed=1))
     train = ["train", "poly", folder / "train.svm.xz", "-o", folder / "model.uk", "--C", "10"]
     compile = ["compile", golden / "libsvm-poly3-multi.model", "-o", folder / "compiled.uk"]
-    for words in (train, [*compile, "--engine", "expanded"]):
-        assert main([*map(str, words), "--quiet"]) == 0
+    for command in (train, [*compile, "--engine", "expanded"]):
+        assert main([*map(str, command), "--quiet"]) == 0
     return folder
 
 
 @pytest.fixture
-def train_file(tmp_path, made) -> Path:
-    return Path(shutil.copy(made / "train.svm.xz", tmp_path))
+def train_file(tmp_path, shared_files) -> Path:
+    return Path(shutil.copy(shared_files / "train.svm.xz", tmp_path))
 
 
 @pytest.fixture
-def test_file(tmp_path, made) -> Path:
-    return Path(shutil.copy(made / "test.svm", tmp_path))
+def test_file(tmp_path, shared_files) -> Path:
+    return Path(shutil.copy(shared_files / "test.svm", tmp_path))
 
 
 @pytest.fixture
-def model_file(tmp_path, made, train_file) -> Path:
+def model_file(tmp_path, shared_files, train_file) -> Path:
     """Return a model learnt from the training file."""
-    return Path(shutil.copy(made / "model.uk", tmp_path))
+    return Path(shutil.copy(shared_files / "model.uk", tmp_path))
 
 
 @pytest.fixture
-def compiled_file(tmp_path, made) -> Path:
+def compiled_file(tmp_path, shared_files) -> Path:
     """Return a model of LIBSVM with four classes, compiled to a table of conjunctions."""
-    return Path(shutil.copy(made / "compiled.uk", tmp_path))
+    return Path(shutil.copy(shared_files / "compiled.uk", tmp_path))
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-FAST = ["--seconds", "0.01"]
+SHORT_RUN = ["--seconds", "0.01"]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_json(run, compiled_file, golden, jobs):
-    output = run("bench", compiled_file, golden / "multi.test.svm", "--json", "--jobs", jobs, *FAST).json
+    output = run("bench", compiled_file, golden / "multi.test.svm", "--json", "--jobs", jobs, *SHORT_RUN).json
     assert output["rows"] == 60
     assert output["threads"] == jobs
     assert output["engine"] == "expanded"
@@ -24,7 +24,7 @@ def test_json(run, compiled_file, golden, jobs):
 
 
 def test_the_text_output_is_as_expected(run, model_file, test_file):
-    result = run("bench", model_file, test_file, "--jobs", 2, *FAST)
+    result = run("bench", model_file, test_file, "--jobs", 2, *SHORT_RUN)
     assert (result.code, result.err) == (0, "")
     for words in ("one thread", "2 threads", "µs/row", "µs median", "µs best", "loading", "in memory"):
         assert words in result.out
@@ -32,7 +32,7 @@ def test_the_text_output_is_as_expected(run, model_file, test_file):
 
 @pytest.mark.parametrize("name", ["libsvm-rbf", "libsvm-nu-svr", "liblinear-multi", "tinysvm-poly2"])
 def test_models_of_other_programs(run, golden, name):
-    result = run("bench", golden / f"{name}.model", golden / "multi.test.svm", "--json", *FAST)
+    result = run("bench", golden / f"{name}.model", golden / "multi.test.svm", "--json", *SHORT_RUN)
     assert result.code == 0
     assert result.json["compiled_now"] is (not name.startswith("liblinear"))
     assert ("compiled for this run" in result.err) is result.json["compiled_now"]
@@ -40,7 +40,7 @@ def test_models_of_other_programs(run, golden, name):
 
 def test_rows_with_real_values_and_empty_rows_are_measured(run, golden, tmp_path):
     (tmp_path / "rows").write_text("1 1:0.5 3:2\n1\n-1 1000:1\n")
-    output = run("bench", golden / "libsvm-poly2.model", tmp_path / "rows", "--json", *FAST).json
+    output = run("bench", golden / "libsvm-poly2.model", tmp_path / "rows", "--json", *SHORT_RUN).json
     assert output["features_per_row"] == pytest.approx(1.0)
 
 

@@ -39,7 +39,7 @@ def test_compiled_scores_equal_the_models(run, golden, tmp_path, name):
     np.testing.assert_allclose(scores, model.decision.decide(model.scores(X)), rtol=1e-9, atol=1e-12)
 
 
-def test_json_has_everything_that_the_text_shows(run, golden, tmp_path):
+def test_the_json_output_has_all_fields(run, golden, tmp_path):
     output = run("compile", golden / "libsvm-poly2.model", "-o", tmp_path / "m.uk", "--json").json
     assert set(output) == {
         "source", "model", "read", "engine", "exact", "model_bytes", "compiled_bytes", "trie",
@@ -89,7 +89,7 @@ def test_pruned_engines_are_called_approximate(run, golden, tmp_path):
     assert load(tmp_path / "m.uk").exact is False
 
 
-def test_candidates_are_measured_on_the_given_sample(run, golden, tmp_path):
+def test_candidates_are_measured_on_the_sample(run, golden, tmp_path):
     source, sample = golden / "liblinear-multi.model", golden / "multi.test.svm"
     unmeasured = run("compile", source, "-o", tmp_path / "m.uk", "--json").json["candidates"]
     measured = run("compile", source, "-o", tmp_path / "m.uk", "--sample", sample, "--json").json[
@@ -160,20 +160,20 @@ def test_bad_options_are_refused(run, golden, tmp_path, options, reason):
         ("liblinear-multi inverted", "--engine inverted needs support vectors.* use --engine auto"),
     ],
 )
-def test_engines_that_cannot_hold_the_model_are_refused(run, golden, tmp_path, choice, reason):
+def test_engines_that_do_not_support_the_model_are_refused(run, golden, tmp_path, choice, reason):
     name, engine = choice.split()
     message = run("compile", golden / f"{name}.model", "-o", tmp_path / "m.uk", "--engine", engine).error()
     assert re.search(reason, message)
 
 
 def test_an_existing_model_is_replaced_only_by_a_complete_one(run, golden, compiled_file, tmp_path):
-    before = compiled_file.read_bytes()
+    old_content = compiled_file.read_bytes()
     (tmp_path / "bad").write_text("svm_type c_svc\nkernel_type rbf\n")
     run("compile", tmp_path / "bad", "-o", compiled_file).error()
-    assert compiled_file.read_bytes() == before
+    assert compiled_file.read_bytes() == old_content
 
 
-def test_the_choices_and_defaults_are_those_of_the_function(run, monkeypatch):
+def test_every_parameter_of_compile_is_an_option(run, monkeypatch):
     assert {name.value for name in _options.EngineName} == set(ENGINES)
     monkeypatch.setenv("COLUMNS", "200")
     text = run("compile", "--help").out
@@ -184,7 +184,7 @@ def test_the_choices_and_defaults_are_those_of_the_function(run, monkeypatch):
         "classes",
         "unknown_keys",
         "cache",
-    }  # the last is not stored in files
+    }  # "cache" is not stored in files
     for name in set(inspect.signature(compile).parameters) - only_python:
         assert f"--{renamed.get(name, name).replace('_', '-')}" in text
 

@@ -20,7 +20,7 @@ def rows_file(golden):
     return golden / ROWS
 
 
-def forced(run, golden, tmp_path, nodes, *options):
+def compile_with_trie(run, golden, tmp_path, nodes, *options):
     """Compile with a trie of at most this number of nodes."""
     path = tmp_path / "fast.uk"
     result = run(
@@ -32,28 +32,30 @@ def forced(run, golden, tmp_path, nodes, *options):
 
 @pytest.mark.parametrize(("nodes", "limit"), [("50", 50), ("1k", 1000), (" 0.3 M", 300_000)])
 def test_tries_stay_within_their_limit(run, golden, tmp_path, nodes, limit):
-    path, ran = forced(run, golden, tmp_path, nodes, "--json")
-    trie = ran.json["trie"]
+    path, outcome = compile_with_trie(run, golden, tmp_path, nodes, "--json")
+    trie = outcome.json["trie"]
     assert trie["limit"] == limit
     assert 0 < trie["nodes"] <= limit + 1  # the root is not a prefix
     assert trie["bytes"] > 12 * trie["nodes"]
-    (chosen,) = (candidate for candidate in ran.json["candidates"] if candidate["chosen"])
+    (chosen,) = (candidate for candidate in outcome.json["candidates"] if candidate["chosen"])
     assert chosen["trie_nodes"] == trie["nodes"]
     classifier = load(path)
     assert (classifier.trie.nodes, classifier.trie.limit) == (trie["nodes"], limit)
     X, _ = read_svmlight(golden / ROWS)
-    plain = tmp_path / "plain.uk"
-    assert run("compile", golden / MODEL, "-o", plain, "--quiet").code == 0
-    np.testing.assert_allclose(classifier.decision_function(X), load(plain).decision_function(X), rtol=1e-10)
+    without_trie = tmp_path / "plain.uk"
+    assert run("compile", golden / MODEL, "-o", without_trie, "--quiet").code == 0
+    np.testing.assert_allclose(
+        classifier.decision_function(X), load(without_trie).decision_function(X), rtol=1e-10
+    )
 
 
 @pytest.mark.parametrize("engine", ["expanded", "split", "pruned"])
 def test_every_engine_with_conjunctions_can_have_a_trie(run, golden, tmp_path, engine):
     threshold = ["--threshold", "0.02"] if engine == "pruned" else []
-    path, ran = forced(run, golden, tmp_path, "1k", "--engine", engine, *threshold)
+    path, outcome = compile_with_trie(run, golden, tmp_path, "1k", "--engine", engine, *threshold)
     assert (load(path).engine, load(path).exact) == (engine, engine != "pruned")
     if engine == "pruned":
-        assert "sample labels are the exact model's" in ran.out
+        assert "sample labels are the exact model's" in outcome.out
 
 
 def test_trained_models_can_have_a_trie(run, train_file, model_file, test_file, tmp_path):
@@ -64,11 +66,11 @@ def test_trained_models_can_have_a_trie(run, train_file, model_file, test_file, 
 
 
 def test_the_text_output_is_as_expected(run, golden, rows_file, tmp_path):
-    path, ran = forced(run, golden, tmp_path, "200")
-    (chosen,) = (line for line in ran.out.splitlines() if "←" in line)
+    path, outcome = compile_with_trie(run, golden, tmp_path, "200")
+    (chosen,) = (line for line in outcome.out.splitlines() if "←" in line)
     nodes = load(path).trie.nodes
     assert f"trie of {nodes:,}" in chosen
-    assert re.search(rf"trie +{nodes:,} nodes of at most 200, [\d.]+ kB", ran.out)
+    assert re.search(rf"trie +{nodes:,} nodes of at most 200, [\d.]+ kB", outcome.out)
     assert f"{nodes:,} nodes of at most 200" in run("inspect", path).out
     assert run("inspect", path, "--json").json["trie"]["limit"] == 200
     assert f"{nodes:,} nodes" in run("bench", path, rows_file, "--seconds", "0.01").out
@@ -84,26 +86,26 @@ def test_without_a_limit_tries_are_measured(run, golden, rows_file, tmp_path):
     assert (output["trie"] is not None) == (chosen["trie_nodes"] > 0) == (load(path).trie is not None)
 
 
-def test_a_trie_that_was_left_out_is_reported(run, golden, rows_file, tmp_path, monkeypatch):
+def test_a_trie_that_is_not_faster_is_reported(run, golden, rows_file, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["unkernel.cli.commands.compile"], "describe_trie", lambda _: None)
     result = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", "--trie", rows_file)
     assert re.search(r"trie +none: it is not faster", result.out)
 
 
-def test_models_without_a_trie_are_reported_as_such(run, compiled_file, test_file):
+def test_reports_of_models_without_a_trie(run, compiled_file, test_file):
     assert run("inspect", compiled_file, "--json").json["trie"] is None
     assert " trie " not in run("inspect", compiled_file).out
     assert run("bench", compiled_file, test_file, "--seconds", "0.01", "--json").json["trie"] is None
 
 
 def test_groups_are_shown(run, tmp_path):
-    """Groups need features that exclude each other, such as the values of a slot."""
+    """Each row has one of eight features of each slot, so the features of a slot can be grouped."""
     rng = np.random.default_rng(0)
-    words = rng.integers(0, 8, (400, 6)) + 8 * np.arange(6) + 1
-    labels = np.where((words[:, 0] + words[:, 1]) % 3 == 0, 1, -1)
+    node_count = rng.integers(0, 8, (400, 6)) + 8 * np.arange(6) + 1
+    labels = np.where((node_count[:, 0] + node_count[:, 1]) % 3 == 0, 1, -1)
     lines = [
         f"{label} {' '.join(f'{word}:1' for word in row)}\n"
-        for label, row in zip(labels, words.tolist(), strict=True)
+        for label, row in zip(labels, node_count.tolist(), strict=True)
     ]
     (tmp_path / "rows").write_text("".join(lines))
     assert run("train", "poly", tmp_path / "rows", "-o", tmp_path / "m.uk", "--gamma", "1", "-q").code == 0
@@ -142,8 +144,8 @@ def test_groups_are_shown(run, tmp_path):
     ],
 )
 def test_bad_options_are_refused(run, golden, tmp_path, options, reason):
-    given = [str(golden / ROWS) if option == "ROWS" else option for option in options.split()]
-    message = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", *given).error()
+    arguments = [str(golden / ROWS) if option == "ROWS" else option for option in options.split()]
+    message = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", *arguments).error()
     assert re.search(reason, message)
     assert not list(tmp_path.iterdir())
 
@@ -179,11 +181,11 @@ def test_compiling_does_not_overwrite_the_rows(run, golden, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "nodes"),
+    ("node_count", "nodes"),
     [("1M", 10**6), ("300k", 300_000), ("1000000", 10**6), ("1.5M", 1_500_000), ("2 K", 2000), ("1.0", 1)],
 )
-def test_numbers_of_nodes_are_parsed(words, nodes):
-    assert _options.parse_nodes(words) == nodes
+def test_numbers_of_nodes_are_parsed(node_count, nodes):
+    assert _options.parse_nodes(node_count) == nodes
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
@@ -194,5 +196,11 @@ def test_plots_show_the_tries(run, golden, rows_file, tmp_path):
     assert (result.code, result.json["plot"]) == (0, str(plot))
     text = plot.read_text()
     assert any(candidate["trie_nodes"] for candidate in result.json["candidates"])
-    for words in ("size of the tables", "nodes of the trie", ", with tries", ", with a trie", "without: "):
-        assert words in text
+    for node_count in (
+        "size of the tables",
+        "nodes of the trie",
+        ", with tries",
+        ", with a trie",
+        "without: ",
+    ):
+        assert node_count in text

@@ -1,4 +1,4 @@
-"""``unkernel explain``: parts that add up to the score that ``predict`` gives."""
+"""``unkernel explain``: contributions add up to the score of ``predict``."""
 
 from __future__ import annotations
 
@@ -79,8 +79,11 @@ def test_models_of_many_classes_explain_the_two_highest_scores(run, tmp_path):
     assert output["shown"]["score"] == [output["score"][first], output["score"][second]]
     message = run(*command).out
     assert f"for {first}" in message and f"for {second}" in message
-    of_three = run(*command, "--of", "3", "--json").json
-    assert (of_three["for_class"], of_three["shown"]["score"]) == (3, [of_three["score"][3]])
+    explained_class = run(*command, "--of", "3", "--json").json
+    assert (explained_class["for_class"], explained_class["shown"]["score"]) == (
+        3,
+        [explained_class["score"][3]],
+    )
     assert "--of must be one of 0, 1" in run(*command, "--of", "8").error()
 
 
@@ -100,9 +103,9 @@ def test_a_pruned_file_explains_the_exact_model(run, golden, tmp_path):
     source, rows = golden / "libsvm-poly2.model", golden / "binary.test.svm"
     options = ["--engine", "pruned", "--threshold", "0.02", "-q"]
     assert run("compile", source, "-o", tmp_path / "m.uk", *options).code == 0
-    given, expected = (run("explain", path, rows, "--json").json for path in (tmp_path / "m.uk", source))
-    assert given["exact"] is False
-    assert given["score"] == expected["score"]
+    pruned, expected = (run("explain", path, rows, "--json").json for path in (tmp_path / "m.uk", source))
+    assert pruned["exact"] is False
+    assert pruned["score"] == expected["score"]
     assert "approximates it" in run("explain", tmp_path / "m.uk", rows).out
 
 

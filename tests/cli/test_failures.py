@@ -1,4 +1,4 @@
-"""Every mistake of a user ends with one line, exit code 2, and no new file."""
+"""Every mistake of a user gives a message of one line, exit code 2, and no new file."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def files(tmp_path, train_file, test_file, model_file):
     (tmp_path / "folder").mkdir()
     (tmp_path / "locked").mkdir(mode=0o500)
     (tmp_path / "link").symlink_to(train_file)
-    given = Files(tmp_path, train_file, test_file, model_file)
-    before = given.contents()
-    yield given
-    assert given.contents() == before
+    files_ = Files(tmp_path, train_file, test_file, model_file)
+    original_contents = files_.contents()
+    yield files_
+    assert files_.contents() == original_contents
 
 
 BAD_FILES = {
@@ -127,7 +127,7 @@ def test_bad_options_are_refused_before_the_file_is_read(run, tmp_path):
         ["--flag"],
     ],
 )
-def test_usage(run, command):
+def test_usage_errors_name_the_help(run, command):
     assert "--help)" in run(*command).error()
 
 
@@ -154,7 +154,7 @@ def test_missing_files_are_named(run, files):
     assert "is a folder; name a file in it" in run("inspect", files.model, "--features", files.folder).error()
 
 
-def commands_that_write(files: Files) -> list[list[object]]:
+def list_commands_with_output(files: Files) -> list[list[object]]:
     return [
         ["train", "poly", files.train, "-o"],
         ["tune", "poly", files.train, "-o"],
@@ -164,7 +164,7 @@ def commands_that_write(files: Files) -> list[list[object]]:
 
 
 def test_outputs_that_cannot_be_written_are_refused(run, files):
-    for command in commands_that_write(files):
+    for command in list_commands_with_output(files):
         assert "there is no folder" in run(*command, files.folder / "nowhere" / "x").error()
         assert "there is no folder" in run(*command, files.train / "x").error()
         assert "is a folder" in run(*command, files.folder / "folder").error()
@@ -172,7 +172,7 @@ def test_outputs_that_cannot_be_written_are_refused(run, files):
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_folders_without_permission_are_named(run, files):
-    for command in commands_that_write(files):
+    for command in list_commands_with_output(files):
         assert "does not allow writing" in run(*command, files.folder / "locked" / "x").error()
 
 
@@ -204,7 +204,7 @@ def test_incompatible_options_of_predict_are_refused(run, files):
 
 
 def test_a_huge_index_needs_no_huge_memory(run, tmp_path):
-    """2^40 columns are fine as long as few of them are used; no allocation depends on their number."""
+    """Memory depends on the number of used columns, and not on the largest index, which is 2^40."""
     (tmp_path / "rows.svm").write_text(f"1 1:1\n-1 {2**40}:1\n" * 5)
     result = run(
         "train", "poly", tmp_path / "rows.svm", "-o", tmp_path / "m.uk", "--gamma", "1", "--C", "10", "--json"
@@ -243,36 +243,36 @@ def edit_header(path: Path, edit) -> None:
     path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length :])
 
 
-def refused_by_predict_and_inspect(run, model_file, test_file, tmp_path) -> str:
-    first = run("inspect", model_file, "--top", "5").error()
+def check_all_commands_refuse(run, model_file, test_file, tmp_path) -> str:
+    first_message = run("inspect", model_file, "--top", "5").error()
     for command in (
         ("predict", model_file, test_file, "-o", tmp_path / "p.txt"),
         ("compile", model_file, "-o", tmp_path / "p.txt"),
         ("explain", model_file, test_file),
         ("bench", model_file, test_file),
     ):
-        assert run(*command).error() == first
-    assert first.startswith(f"{model_file}:")
+        assert run(*command).error() == first_message
+    assert first_message.startswith(f"{model_file}:")
     assert not (tmp_path / "p.txt").exists()
-    return first
+    return first_message
 
 
-@pytest.mark.parametrize("share", [0, 0.001, 0.01, 0.1, 0.5, 0.9, 0.999])
-def test_truncated_models_are_refused(run, model_file, test_file, tmp_path, share):
+@pytest.mark.parametrize("fraction", [0, 0.001, 0.01, 0.1, 0.5, 0.9, 0.999])
+def test_truncated_models_are_refused(run, model_file, test_file, tmp_path, fraction):
     data = model_file.read_bytes()
-    model_file.write_bytes(data[: int(share * len(data))])
-    refused_by_predict_and_inspect(run, model_file, test_file, tmp_path)
+    model_file.write_bytes(data[: int(fraction * len(data))])
+    check_all_commands_refuse(run, model_file, test_file, tmp_path)
 
 
 def test_models_of_newer_versions_are_refused(run, model_file, test_file, tmp_path):
     edit_header(model_file, lambda header: header["__metadata__"].update(version="99"))
-    reason = refused_by_predict_and_inspect(run, model_file, test_file, tmp_path)
+    reason = check_all_commands_refuse(run, model_file, test_file, tmp_path)
     assert "upgrade unkernel" in reason
 
 
 def test_models_of_unknown_kinds_are_refused(run, model_file, test_file, tmp_path):
     edit_header(model_file, lambda header: header["__metadata__"].update(kind="oracle"))
-    assert "'oracle'" in refused_by_predict_and_inspect(run, model_file, test_file, tmp_path)
+    assert "'oracle'" in check_all_commands_refuse(run, model_file, test_file, tmp_path)
 
 
 def test_models_with_invalid_keys_are_refused(run, model_file, test_file, tmp_path):
@@ -281,7 +281,7 @@ def test_models_with_invalid_keys_are_refused(run, model_file, test_file, tmp_pa
     begin, end = json.loads(data[8 : 8 + length])["keys"]["data_offsets"]
     data[8 + length + begin : 8 + length + end] = b"\xff" * (end - begin)
     model_file.write_bytes(data)
-    refused_by_predict_and_inspect(run, model_file, test_file, tmp_path)
+    check_all_commands_refuse(run, model_file, test_file, tmp_path)
 
 
 def test_swapped_rows_and_models_are_named(run, train_file, model_file, tmp_path):
@@ -306,23 +306,23 @@ def test_too_little_memory_is_reported_in_one_line(run, train_file, tmp_path, mo
     )
 
 
-@pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 0.9, 0.999])
-def test_truncated_compiled_models_are_refused(run, compiled_file, test_file, tmp_path, share):
+@pytest.mark.parametrize("fraction", [0.01, 0.1, 0.5, 0.9, 0.999])
+def test_truncated_compiled_models_are_refused(run, compiled_file, test_file, tmp_path, fraction):
     data = compiled_file.read_bytes()
-    compiled_file.write_bytes(data[: int(share * len(data))])
-    refused_by_predict_and_inspect(run, compiled_file, test_file, tmp_path)
+    compiled_file.write_bytes(data[: int(fraction * len(data))])
+    check_all_commands_refuse(run, compiled_file, test_file, tmp_path)
 
 
 def test_truncated_models_of_other_programs_are_refused(run, golden, test_file, tmp_path):
     path = tmp_path / "cut.model"
     path.write_bytes((golden / "libsvm-poly2.model").read_bytes()[:2000])
-    refused_by_predict_and_inspect(run, path, test_file, tmp_path)
+    check_all_commands_refuse(run, path, test_file, tmp_path)
 
 
 def test_bytes_that_are_not_text_are_refused(run, test_file, tmp_path):
     path = tmp_path / "junk"
     path.write_bytes(bytes(range(255, 0, -1)) * 10)
-    assert "not a model that is known" in refused_by_predict_and_inspect(run, path, test_file, tmp_path)
+    assert "not a model that is known" in check_all_commands_refuse(run, path, test_file, tmp_path)
 
 
 def test_unknown_kernels_are_refused(run, golden, test_file, tmp_path):

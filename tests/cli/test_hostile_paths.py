@@ -1,4 +1,4 @@
-"""Files with odd names, and names of things that are not files: an answer, or one line with the error."""
+"""Unusual names of files, and outputs that are not regular files: commands succeed, or print one line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def files(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-NAMES = {
+UNUSUAL_NAMES = {
     "not ASCII": "ünïcödé 模型",
     "a line break": "a\nb",
     "a terminal's escape": "a\x1b[31mb",
@@ -42,20 +42,20 @@ NAMES = {
     "the direction of text": "a\u202eb",
     "a home folder": "~",
     "markup": "[bold]x",
-    "as long as can be": "n" * 240,
+    "nearly the longest name": "n" * 240,
     "bytes that are no UTF-8": os.fsdecode(b"caf\xe9"),
 }
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize("name", UNUSUAL_NAMES.values(), ids=UNUSUAL_NAMES)
 def test_files_with_odd_names_are_read_and_written(files, capfd, name):
     Path(f"{name}.svm").write_text(ROWS)
-    large = ["--out-of-core", "--cache", f"{name}.rows", "--checkpoint", f"{name}.kept"]
+    out_of_core = ["--out-of-core", "--cache", f"{name}.rows", "--checkpoint", f"{name}.kept"]
     for command in (
         ["train", "poly", f"{name}.svm", "-o", f"{name}.uk", "--test", f"{name}.svm"],
-        ["train", "linear", f"{name}.svm", "-o", f"{name}.uk", *large],
-        ["train", "linear", f"{name}.svm", "-o", f"{name}.uk", *large],
+        ["train", "linear", f"{name}.svm", "-o", f"{name}.uk", *out_of_core],
+        ["train", "linear", f"{name}.svm", "-o", f"{name}.uk", *out_of_core],
         ["predict", f"{name}.uk", f"{name}.svm", "-o", f"{name}.out"],
         ["evaluate", f"{name}.uk", f"{name}.svm"],
         ["compile", f"{name}.uk", "-o", f"{name}2.uk", "--sample", f"{name}.svm", "--plot", f"{name}.svg"],
@@ -85,16 +85,16 @@ OUTPUT_COMMANDS = [
 ANSWER_COMMANDS = [
     output_command for output_command in OUTPUT_COMMANDS if output_command.startswith(("predict", "parse"))
 ]
-NO_FILES = ["folder", "dangling", "loop", "fifo", "missing/new", "rows.svm/x", "/proc/x"]
+NOT_REGULAR_FILES = ["folder", "dangling", "loop", "fifo", "missing/new", "rows.svm/x", "/proc/x"]
 
 
 @pytest.mark.parametrize("command", ANSWER_COMMANDS)
 def test_predictions_can_be_written_to_a_named_pipe(files, command):
     os.mkfifo("fifo")
     with ThreadPoolExecutor(1) as reader:
-        read = reader.submit(Path("fifo").read_bytes)
+        reading = reader.submit(Path("fifo").read_bytes)
         assert main([*command.split(), "fifo"]) == 0
-        piped = read.result()
+        piped = reading.result()
     assert main([*command.split(), "plain"]) == 0
     assert piped == Path("plain").read_bytes() != b""
 
@@ -104,12 +104,12 @@ def test_predictions_can_be_written_to_a_named_pipe(files, command):
     # Writing predictions to a pipe waits for a reader; the test above covers this.
     [
         pair
-        for pair in product(OUTPUT_COMMANDS, NO_FILES)
+        for pair in product(OUTPUT_COMMANDS, NOT_REGULAR_FILES)
         if pair[0] not in ANSWER_COMMANDS or pair[1] != "fifo"
     ],
 )
 def test_outputs_that_are_not_regular_files_fail_in_one_line(files, capfd, command, name):
-    """Unwritable outputs give one line; a link to nothing has nothing to lose and may become a file."""
+    """Commands print one line, or succeed: a dangling link may become a file, and a checkpoint a folder."""
     os.mkfifo("fifo")
     Path("folder").mkdir()
     Path("dangling").symlink_to("nowhere")
@@ -149,10 +149,10 @@ def test_pictures_of_unknown_formats_are_refused_and_create_nothing(files, capfd
 
 def test_deeply_nested_settings_are_shown_or_refused(files, capfd):
     kind, arrays, settings = container.read("poly.uk")
-    deep: list = []
+    nested: list = []
     for _ in range(700):
-        deep = [deep]
-    for origin in ({"a": {"b": [{"c": None}]}}, {"learner": {"x": 1}, "gap": {}}, {"deep": deep}):
+        nested = [nested]
+    for origin in ({"a": {"b": [{"c": None}]}}, {"learner": {"x": 1}, "gap": {}}, {"deep": nested}):
         container.write("nested.uk", kind, arrays, settings | {"origin": origin})
         for options in ([], ["--json"], ["--top", "3"]):
             code = main(["inspect", "nested.uk", *options])

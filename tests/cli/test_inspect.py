@@ -29,14 +29,16 @@ def test_the_planted_conjunction_is_listed_first(run, model_file):
 
 
 def test_weights_of_a_row_add_up_to_its_score(run, model_file):
-    """Includes the decoding of keys, which must be the same as in the engine."""
+    """Keys must be decoded into the same conjunctions as in the engine."""
     output = run("inspect", model_file, "--top", "1000", "--json").json
     rows = (np.random.default_rng(5).random((20, 12)) < 0.5).astype(float)
     scores = load(model_file).decision_function(rows)
     for row, score in zip(rows, scores, strict=True):
-        active = set(np.flatnonzero(row) + 1)
-        added = sum(entry["weights"][0] for entry in output["top"] if active.issuperset(entry["features"]))
-        np.testing.assert_allclose(output["intercept"][0] + added, score, rtol=1e-12, atol=1e-12)
+        present_features = set(np.flatnonzero(row) + 1)
+        total = sum(
+            entry["weights"][0] for entry in output["top"] if present_features.issuperset(entry["features"])
+        )
+        np.testing.assert_allclose(output["intercept"][0] + total, score, rtol=1e-12, atol=1e-12)
 
 
 def test_monomials_of_several_classes_are_listed(run, tmp_path):
@@ -74,7 +76,7 @@ def test_ids_are_counted_from_0_unless_the_file_counts_from_1(run, tmp_path):
     assert ids("explain", "explain", tmp_path / "python.uk", tmp_path / "zero") == {0}
 
 
-def test_models_without_conjunctions_are_described(run, model_file, tmp_path):
+def test_models_without_conjunctions(run, model_file, tmp_path):
     model = load(model_file).model
     empty = dataclasses.replace(model, keys=model.keys[:0], weights=model.weights[:0], origin={})
     empty.save(tmp_path / "empty.uk")
@@ -133,7 +135,7 @@ def test_approximate_models_are_marked(run, golden, tmp_path):
     assert "dropped" in out
 
 
-def test_rare_features_missing_from_the_list_are_mentioned(run, golden, tmp_path):
+def test_the_list_mentions_missing_rare_features(run, golden, tmp_path):
     options = ["--engine", "split", "--rare", "20", "-q"]
     assert run("compile", golden / "tinysvm-poly3.model", "-o", tmp_path / "m.uk", *options).code == 0
     output = run("inspect", tmp_path / "m.uk", "--top", "1", "--json").json
@@ -143,20 +145,19 @@ def test_rare_features_missing_from_the_list_are_mentioned(run, golden, tmp_path
 
 @pytest.mark.parametrize("name", ["libsvm-poly2", "svmlight-linear", "liblinear-binary"])
 def test_conjunctions_of_uncompiled_models_are_listed(run, golden, name):
-    """The listed weights, summed up over a row, are its score."""
+    """The sum of the listed weights of a row's conjunctions is its score, up to a constant."""
     path, rows = golden / f"{name}.model", golden / "binary.test.svm"
     output = run("inspect", path, "--top", "100000", "--json").json
     X, _ = read_svmlight(rows)
     scores = run("predict", path, rows, "-o", "-", "--scores", "-q").out.splitlines()
-    active = [set(X[row].indices + 1) for row in range(2)]
-    added = [
+    present_features = [set(X[row].indices + 1) for row in range(2)]
+    total = [
         sum(entry["weights"][0] for entry in output["top"] if columns.issuperset(entry["features"]))
-        for columns in active
+        for columns in present_features
     ]
-    # The constant of a kernel model contains a part of every support vector, so it is cancelled by a
-    # difference.
+    # The constant of a kernel model depends on all support vectors. It cancels in differences of scores.
     difference = float(scores[0].split()[1]) - float(scores[1].split()[1])
-    assert added[0] - added[1] == pytest.approx(difference, rel=1e-9)
+    assert total[0] - total[1] == pytest.approx(difference, rel=1e-9)
 
 
 def test_engines_without_conjunctions_are_expanded_to_list_them(run, golden, tmp_path):

@@ -1,4 +1,4 @@
-"""Measures that ``train``, ``predict`` and ``evaluate`` report: the same numbers as scikit-learn's."""
+"""The measures that ``train``, ``predict`` and ``evaluate`` report equal those of scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from unkernel.models import Decision
 
 
 @pytest.fixture
-def noisy() -> tuple[np.ndarray, np.ndarray]:
-    """Return scores, with some ties, and labels that mostly follow them."""
+def noisy_scores() -> tuple[np.ndarray, np.ndarray]:
+    """Return scores, some of which are equal, and labels that usually have the sign of the score."""
     generator = np.random.default_rng(0)
     scores = generator.normal(size=200).round(1)
     return scores, np.where(scores + generator.normal(size=200) > 0.3, 1, -1)
 
 
-def test_two_classes(noisy):
-    scores, labels = noisy
+def test_two_classes(noisy_scores):
+    scores, labels = noisy_scores
     decision = Decision("binary", np.array([-1, 1]))
     measures = compare_classes(decision, scores[:, np.newaxis], labels.astype(float))
     answers = np.where(scores > 0, 1, -1)
@@ -43,8 +43,8 @@ def test_two_classes(noisy):
         ("binary", [1, -1], lambda scores: -scores[:, np.newaxis]),
     ],
 )
-def test_the_positive_class_is_the_larger_one_in_every_scheme(noisy, scheme, classes, columns):
-    scores, labels = noisy
+def test_the_positive_class_is_the_larger_one_in_every_scheme(noisy_scores, scheme, classes, columns):
+    scores, labels = noisy_scores
     scores = np.where(scores == 0, 0.05, scores)
     decision = Decision(scheme, np.array(classes))
     measures = compare_classes(decision, columns(scores), labels.astype(float))
@@ -61,14 +61,14 @@ def test_models_of_more_than_two_classes_have_no_positive_class():
     assert (measures["accuracy"], measures["f1"], measures["roc_area"]) == (2 / 3, None, None)
 
 
-def test_files_of_one_class_have_no_roc_area(noisy):
-    scores, _ = noisy
+def test_files_of_one_class_have_no_roc_area(noisy_scores):
+    scores, _ = noisy_scores
     assert roc_area(scores, np.ones(200, dtype=bool)) is None
     assert compute_objective_measure("roc_area", None, scores, np.zeros(200, dtype=bool)) is None
 
 
-def test_measures_of_objectives_equal_their_definitions(noisy):
-    scores, labels = noisy
+def test_measures_of_objectives_equal_their_definitions(noisy_scores):
+    scores, labels = noisy_scores
     positive = labels == 1
     assert compute_objective_measure("f1", None, scores, positive) == pytest.approx(
         f1_score(positive, scores > 0)
@@ -84,7 +84,7 @@ def test_measures_of_objectives_equal_their_definitions(noisy):
 def test_ndcg():
     generator = np.random.default_rng(0)
     labels = generator.integers(0, 4, 120).astype(float)
-    scores = generator.normal(size=120).round(1)  # some are equal
+    scores = generator.normal(size=120).round(1)  # rounding makes ties
     groups = generator.permutation(np.repeat(np.arange(12), 10))
     labels[groups == 3] = 0.0  # a query without relevant rows
     measure = ndcg(scores, labels, groups, 5)
@@ -95,8 +95,8 @@ def test_ndcg():
     ]
     assert measure["value"] == pytest.approx(np.mean(values))
     assert (measure["k"], measure["queries"], measure["queries_without_relevant"]) == (5, 11, 1)
-    whole = ndcg(scores, labels, None, 200)
-    assert whole["value"] == pytest.approx(ndcg_score([2**labels - 1], [scores]))
+    single_query = ndcg(scores, labels, None, 200)
+    assert single_query["value"] == pytest.approx(ndcg_score([2**labels - 1], [scores]))
     assert ndcg(scores, labels - 1, groups, 5) is None
     assert ndcg(scores, labels + 1000, groups, 5) is None
     assert ndcg(scores, np.zeros(120), groups, 5)["value"] is None
@@ -117,9 +117,9 @@ def test_train_predict_and_evaluate_agree(run, linear_files, tmp_path):
     }
     for name, value in expected.items():
         assert trained["test"][name] == predicted[name] == evaluated[name] == pytest.approx(value)
-    shown = run("evaluate", tmp_path / "m.uk", test).out
+    text = run("evaluate", tmp_path / "m.uk", test).out
     for words in ("accuracy", "F1", "precision", "recall", "ROC area"):
-        assert words in shown
+        assert words in text
 
 
 def test_rankings(run, rank_files, tmp_path):
@@ -134,7 +134,7 @@ def test_rankings(run, rank_files, tmp_path):
 
 
 def test_evaluate_needs_labels(run, model_file, people_model, people_file, tmp_path):
-    """Like in reports: without labels nothing is measured, and that is an error."""
+    """Without labels, nothing can be measured, and the command fails."""
     (tmp_path / "rows").write_text("0 1:1\n0 3:1\n")
     message = run("evaluate", model_file, tmp_path / "rows").error()
     assert message.startswith(f"{tmp_path / 'rows'}: nothing can be measured: 2 rows of 2 have labels")

@@ -1,4 +1,4 @@
-"""Mixed-up files, folders and unwritable places: one line names the file and the remedy."""
+"""Wrong files, folders and outputs: one line names the file and says how to correct the command."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MODEL_FIRST = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
+def shared_files(tmp_path_factory) -> Path:
     """Return a folder with one file of each kind of data, and models of rows, trees and sentences."""
     from unkernel.cli import main
 
@@ -51,16 +51,16 @@ def made(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def files(made, monkeypatch):
-    """Work in this folder, which a failing command must leave unchanged."""
-    monkeypatch.chdir(made)
+def files(shared_files, monkeypatch):
+    """Return the folder, which is the working directory, and which a failing command must not change."""
+    monkeypatch.chdir(shared_files)
 
     def contents() -> dict[Path, bytes | None]:
-        return {path: path.read_bytes() if path.is_file() else None for path in made.rglob("*")}
+        return {path: path.read_bytes() if path.is_file() else None for path in shared_files.rglob("*")}
 
-    before = contents()
-    yield made
-    assert contents() == before
+    original_contents = contents()
+    yield shared_files
+    assert contents() == original_contents
 
 
 # --- Models in place of data, and vice versa ----------------------------------------------------------
@@ -75,8 +75,10 @@ def test_data_in_place_of_a_model_is_refused(run, files, command, name):
 
 @pytest.mark.parametrize("name", DATA)
 def test_data_given_to_commands_that_read_only_a_model_is_refused(run, files, name):
-    _, held, kind = DATA[name]
-    message = f"{name} holds {held}, not a model: train one first: unkernel train {kind} {name} -o model.uk"
+    _, content, kind = DATA[name]
+    message = (
+        f"{name} holds {content}, not a model: train one first: unkernel train {kind} {name} -o model.uk"
+    )
     assert run("inspect", name).error() == message
     assert run("compile", name, "-o", "x.uk").error() == message
 
@@ -104,8 +106,8 @@ def test_swapped_arguments_are_refused_and_the_output_is_not_written(run, files)
 )
 def test_models_in_place_of_training_data_are_refused(run, files, kind):
     expected = {"tree": "trees", "parser": "sentences", "bunsetsu": "sentences", "chunker": "sentences"}
-    held = expected.get(kind, "rows")
-    message = f"poly.uk is a model of unkernel, not {held}; name the file with the {held}"
+    content = expected.get(kind, "rows")
+    message = f"poly.uk is a model of unkernel, not {content}; name the file with the {content}"
     assert run("train", kind, "poly.uk").error() == message
     assert run("train", kind, "poly.uk", "-o", "x.uk").error() == message
     assert run("tune", kind, "poly.uk").error() == message
@@ -152,9 +154,9 @@ def test_rows_are_refused_as_sentences(run, files, command):
 
 
 def test_the_content_of_files_is_detected():
-    for text, words, _ in DATA.values():
-        assert words.endswith(detect_content(text.encode()))
-        assert words.endswith(detect_content(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()))
+    for text, insert_path, _ in DATA.values():
+        assert insert_path.endswith(detect_content(text.encode()))
+        assert insert_path.endswith(detect_content(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()))
     assert detect_content(b"# remark\n\n2\n-1 qid:3 1:0.5 # a row\n1e-3 7:1\n") == "rows"
     for no_data in (b"", b"1\n2\n", b"a letter: to you\n", b"svm_type c_svc\n1 1:1\n", b"\x00\xff\x00\n"):
         assert detect_content(no_data) is None
@@ -163,27 +165,27 @@ def test_the_content_of_files_is_detected():
 # --- Truncated models ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("share", [0.05, 0.5, 0.99])
+@pytest.mark.parametrize("fraction", [0.05, 0.5, 0.99])
 @pytest.mark.parametrize("model", ["poly.uk", "tree.uk", "parser.uk"])
-def test_truncated_models_are_refused_with_a_remedy(run, made, tmp_path, model, share):
-    data = (made / model).read_bytes()
-    cut = tmp_path / "cut.uk"
-    cut.write_bytes(data[: max(int(share * len(data)), 100)])
-    rows, sentences = made / "rows.svm", made / "train.conllu"
+def test_truncated_models_are_refused_with_a_remedy(run, shared_files, tmp_path, model, fraction):
+    data = (shared_files / model).read_bytes()
+    truncated_model = tmp_path / "cut.uk"
+    truncated_model.write_bytes(data[: max(int(fraction * len(data)), 100)])
+    rows, sentences = shared_files / "rows.svm", shared_files / "train.conllu"
     for command in (
-        ("inspect", cut),
-        ("predict", cut, rows),
-        ("evaluate", cut, rows),
-        ("explain", cut, rows),
-        ("bench", cut, rows),
-        ("compile", cut, "-o", tmp_path / "x.uk"),
-        ("parse", cut, sentences, "-o", tmp_path / "x.conllu"),
+        ("inspect", truncated_model),
+        ("predict", truncated_model, rows),
+        ("evaluate", truncated_model, rows),
+        ("explain", truncated_model, rows),
+        ("bench", truncated_model, rows),
+        ("compile", truncated_model, "-o", tmp_path / "x.uk"),
+        ("parse", truncated_model, sentences, "-o", tmp_path / "x.conllu"),
     ):
         message = run(*command).error()
-        assert message.startswith(f"{cut}: ")
+        assert message.startswith(f"{truncated_model}: ")
         assert "has been cut short" in message
         assert message.endswith("; copy or train it again")
-    assert list(tmp_path.iterdir()) == [cut]
+    assert list(tmp_path.iterdir()) == [truncated_model]
 
 
 # --- Folders and permissions --------------------------------------------------------------------------
@@ -238,21 +240,21 @@ DRAWING = [
 ]
 
 
-def words(command: str, path: str) -> list[str]:
+def insert_path(command: str, path: str) -> list[str]:
     return command.replace("X", path).split()
 
 
 @pytest.mark.parametrize("command", READING + WRITING)
 def test_folders_in_place_of_files_are_refused(run, files, command):
     # Commands that predict several files also explain how to name them.
-    assert run(*words(command, "folder")).error().startswith("folder: is a folder; name a file in it")
+    assert run(*insert_path(command, "folder")).error().startswith("folder: is a folder; name a file in it")
 
 
 @pytest.fixture
 def locked(monkeypatch):
     """Forbid opening files, and writing to folders, with 'locked' in their names.
 
-    File modes alone would test nothing, as root may do all this.
+    File modes are not enough, because root may ignore them.
     """
     real_open, real_access = io.open, os.access
 
@@ -276,14 +278,14 @@ def test_files_without_permission_are_named(run, files, locked, tmp_path, comman
     (tmp_path / "rows").write_text(ROWS)
     (tmp_path / "rows").rename(path)
     message = f"{path}: no permission to open it; change its permissions, or name another file"
-    assert run(*words(command, str(path))).error() == message
+    assert run(*insert_path(command, str(path))).error() == message
 
 
 @pytest.mark.parametrize("command", WRITING + DRAWING)
 def test_output_folders_without_permission_are_named(run, files, locked, tmp_path, command):
     folder = tmp_path / "locked"
     folder.mkdir()
-    message = run(*words(command, f"{folder}/new")).error()
+    message = run(*insert_path(command, f"{folder}/new")).error()
     assert message.startswith(f"{folder}/new")
     assert f"the folder {folder} does not allow writing; name a file in another folder" in message
     assert list(folder.iterdir()) == []
@@ -426,9 +428,9 @@ def test_the_help_of_the_data_argument_has_an_example(run, monkeypatch, command,
 @pytest.mark.parametrize("kind", ["linear", "rank"])
 def test_the_help_explains_the_packed_copy(run, monkeypatch, kind):
     monkeypatch.setenv("COLUMNS", "400")
-    shown = run("train", kind, "--help").out
-    assert "File for the packed copy of rows that are read from files; by default it lies beside" in shown
-    assert "None is" not in shown
+    help_text = run("train", kind, "--help").out
+    assert "File for the packed copy of rows that are read from files; by default it lies beside" in help_text
+    assert "None is" not in help_text
 
 
 def test_models_are_not_written_to_stdout(run, tmp_path, monkeypatch):
@@ -452,7 +454,7 @@ def test_file_names_that_are_not_utf8_are_accepted(run, tmp_path):
 @pytest.mark.parametrize("name", ["q.tsv", "q.txt", "q.dat.gz"])
 @pytest.mark.parametrize("kind", ["tree", "poly"])
 def test_trees_without_marks_are_refused_with_a_hint_at_the_marks(run, tmp_path, name, kind):
-    """Such a table is not a table of records: its first line names no columns."""
+    """The first line of such a file does not name columns, so it is not a table of records."""
     text = b"DESC\t(S (NP a) (VP b))\nABBR\t(S (NP c) (VP d))\n" * 5
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     message = run("train", kind, tmp_path / name, "-o", tmp_path / "m.uk").error()
@@ -470,9 +472,12 @@ def test_headers_with_brackets_are_not_taken_for_trees(run, tmp_path):
 
 @pytest.mark.parametrize("command", ["train", "tune"])
 def test_missing_and_misspelt_kinds_are_named(run, command):
-    for kind, words in (((), "Say what to learn: one of poly, "), (("polly",), "No such command 'polly'")):
+    for kind, insert_path in (
+        ((), "Say what to learn: one of poly, "),
+        (("polly",), "No such command 'polly'"),
+    ):
         message = run(command, *kind).error()
-        assert message.startswith(words)
+        assert message.startswith(insert_path)
         assert (
             f"as in: unkernel {command} poly train.svm -o model.uk (see unkernel {command} --help)" in message
         )
@@ -485,17 +490,17 @@ def test_limits_of_numbers_are_in_the_help(run, monkeypatch):
 
 
 def test_plain_text_is_refused_as_training_data_without_misleading_hints(run, tmp_path):
-    """The hint must not lead back to this error."""
+    """The hint names the content of the file, and not another command."""
     (tmp_path / "s.txt").write_text("This is plain text.\nAnd more of it.\n")
     message = run("train", "text", tmp_path / "s.txt", "-o", tmp_path / "m.uk").error()
     assert "this is plain text" in message
 
 
 def test_messages_list_all_commands_that_take_a_parser(run, tmp_path):
-    words = [["They", "saw", "it"], ["Dogs", "bark"]] * 4
+    insert_path = [["They", "saw", "it"], ["Dogs", "bark"]] * 4
     tags = [["PRON", "VERB", "PRON"], ["NOUN", "VERB"]] * 4
     bank = Treebank.from_words(
-        words, tags, heads=[[2, 0, 2], [2, 0]] * 4, deprels=[["a", "root", "a"], ["a", "root"]] * 4
+        insert_path, tags, heads=[[2, 0, 2], [2, 0]] * 4, deprels=[["a", "root", "a"], ["a", "root"]] * 4
     )
     ArcEagerParser(min_count=1, min_updates=1).fit(bank).save(tmp_path / "p.uk")
     WordClusters.learn(bank).save(tmp_path / "c.uk")

@@ -1,6 +1,6 @@
-"""No command replaces a user's file: every command, every order of files, every name of an output.
+"""No command replaces a user's file, for every command, order of files and name of an output.
 
-The commands, their files and their outputs are read from the command line itself.
+The list of commands and options comes from the command-line interface.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from unkernel.cli.app import build
 
 pytestmark = pytest.mark.hostile
 
-# The meaning of all options of commands; a new option must be added here.
+# All options of commands by their use of files; a new option must be added here.
 OUTPUTS = {"output", "plot", "svg", "checkpoint", "cache"}
 PICTURES = {"plot", "svg"}  # their names end in .svg
 FOLDERS = {"svg", "checkpoint"}  # may be a folder
@@ -29,7 +29,7 @@ INPUTS = {
     "test", "dev", "sample", "trie", "schema", "templates", "clusters", "features", "public_key",
     "token_file", "train",
 }  # fmt: skip
-NEITHER = {
+NO_FILES = {
     "C", "beam", "by", "cache_rows", "calibrate", "class_weight", "coef0", "combine", "costs", "cv", "dask",
     "decay", "degree", "direction", "drain", "draw", "drop", "duration", "engine", "epochs", "epsilon",
     "exploration", "feature_map", "folds", "force", "format", "gamma", "given", "host", "imbalance",
@@ -54,7 +54,7 @@ REASONS = (
 )
 
 
-def commands(words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def list_commands(words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield all commands and their parameters."""
     command: Any = typer.main.get_command(build(words))
     for word in words:
@@ -63,24 +63,24 @@ def commands(words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any
         yield words, command.params
         return
     for name in command.commands:
-        yield from commands((*words, name))
+        yield from list_commands((*words, name))
 
 
-COMMANDS = dict(commands())
+COMMANDS = dict(list_commands())
 
 
-def options(words: tuple[str, ...], among: set[str]) -> list[Any]:
-    return [p for p in COMMANDS[words] if p.param_type_name == "option" and p.name in among]
+def find_options(words: tuple[str, ...], option_set: set[str]) -> list[Any]:
+    return [p for p in COMMANDS[words] if p.param_type_name == "option" and p.name in option_set]
 
 
 def test_every_option_is_known():
-    names = {p.name for params in COMMANDS.values() for p in params if p.param_type_name == "option"}
-    assert names == OUTPUTS | INPUTS | NEITHER
+    option_names = {p.name for params in COMMANDS.values() for p in params if p.param_type_name == "option"}
+    assert option_names == OUTPUTS | INPUTS | NO_FILES
     assert len(COMMANDS) >= 24
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> dict[str, bytes]:
+def shared_files(tmp_path_factory) -> dict[str, bytes]:
     """Return data and a model of each kind."""
     folder = tmp_path_factory.mktemp("made")
     for kind, text in DATA.items():
@@ -92,8 +92,8 @@ def made(tmp_path_factory) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def files(made, tmp_path, monkeypatch) -> Path:
-    for name, content in made.items():
+def files(shared_files, tmp_path, monkeypatch) -> Path:
+    for name, content in shared_files.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -105,12 +105,12 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def inputs_of(words: tuple[str, ...]) -> list[str]:
-    """Return the files that a command takes, in order."""
+    """Return the file arguments of a command, in their order."""
     kind = words[-1] if words[-1] in DATA else "parser" if words == ("parse",) else "poly"
     if words[0] in ("train", "tune"):
         return [f"{kind}.data"]
-    alone = words[0] in ("compile", "inspect", "verify", "report")
-    return [f"{kind}.uk"] if alone else [f"{kind}.uk", f"{kind}.data"]
+    needs_no_data = words[0] in ("compile", "inspect", "verify", "report")
+    return [f"{kind}.uk"] if needs_no_data else [f"{kind}.uk", f"{kind}.data"]
 
 
 def content_of(option: Any, words: tuple[str, ...], data: Path) -> bytes:
@@ -125,118 +125,120 @@ def content_of(option: Any, words: tuple[str, ...], data: Path) -> bytes:
     return resources.files("unkernel.parsing").joinpath("templates", names[words[-1]]).read_bytes()
 
 
-def required_options(words: tuple[str, ...], output: Any, given: str = "") -> list[str]:
-    """Return options that an output requires and that are not given."""
-    if words[0] == "report" and given != "test":
+def required_options(words: tuple[str, ...], output: Any, input_option: str = "") -> list[str]:
+    """Return the other options that a command requires if it has this output."""
+    if words[0] == "report" and input_option != "test":
         return ["--test", "poly.data"]
     model = ["-o", "new.uk"] if words[0] in ("train", "compile") and output.name != "output" else []
     return [*model, "--out-of-core"] if output.name == "cache" else model
 
 
-def spellings(name: str, suffix: str) -> list[str]:
+def make_other_names(name: str, suffix: str) -> list[str]:
     """Return other names of a file."""
     links = {"soft": os.symlink, "hard": os.link}
     for kind, link in links.items():
         if not Path(f"{kind}-{name}{suffix}").exists():
             link(name, f"{kind}-{name}{suffix}")
-    linked = [f"{kind}-{name}{suffix}" for kind in links]
-    plain = [] if suffix else [name, f"./{name}", f"folder/../{name}", str(Path(name).resolve())]
-    return plain + linked
+    links_to_file = [f"{kind}-{name}{suffix}" for kind in links]
+    paths = [] if suffix else [name, f"./{name}", f"folder/../{name}", str(Path(name).resolve())]
+    return paths + links_to_file
 
 
-def cases(among: set[str]) -> list[Any]:
+def list_cases(option_set: set[str]) -> list[Any]:
     return [
         pytest.param(words, option, id=" ".join([*words, option.opts[0]]))
         for words in COMMANDS
-        for option in options(words, among)
+        for option in find_options(words, option_set)
     ]
 
 
-@pytest.mark.parametrize(("words", "option"), cases(OUTPUTS))
+@pytest.mark.parametrize(("words", "option"), list_cases(OUTPUTS))
 def test_outputs_that_are_inputs_are_refused(files, capfd, words, option):
     """The arguments can have any order, the file any spelling, and --force does not help."""
     inputs = inputs_of(words)
     suffix = ".svg" if option.name in PICTURES else ""
-    others = required_options(words, option)
-    forces = [[], ["--force"]] if options(words, {"force"}) else [[]]
-    names = [name for given in inputs for name in spellings(given, suffix)]
-    before = contents(files)
+    required = required_options(words, option)
+    forces = [[], ["--force"]] if find_options(words, {"force"}) else [[]]
+    names = [name for input_ in inputs for name in make_other_names(input_, suffix)]
+    original_contents = contents(files)
     for name, force in itertools.product(names, forces):
-        blocks = [*([given] for given in inputs), [option.opts[0], name]]
+        blocks = [*([input_] for input_ in inputs), [option.opts[0], name]]
         orders = [*itertools.permutations(blocks)]
         for order in orders if name in inputs else orders[:1]:
             capfd.readouterr()
-            code = main([*words, *itertools.chain(*order), *others, *force, "-q"])
+            code = main([*words, *itertools.chain(*order), *required, *force, "-q"])
             out, err = capfd.readouterr()
             assert (code, out) == (2, ""), (order, err)
-            assert contents(files) == before, order
+            assert contents(files) == original_contents, order
             if order == tuple(blocks):
                 assert any(reason in err for reason in REASONS), (order, err)
 
 
-@pytest.mark.parametrize(("words", "option"), cases(INPUTS))
+@pytest.mark.parametrize(("words", "option"), list_cases(INPUTS))
 def test_outputs_that_an_option_reads_are_refused(files, capfd, words, option):
-    """The same as the previous test, for inputs given by options."""
+    """An output may not be a file that another option reads."""
     inputs = inputs_of(words)
     files.joinpath("other").write_bytes(content_of(option, words, files.joinpath(inputs[-1])))
     if option.name == "schema":
         files.joinpath("people.csv").write_text("age,rich\n3,yes\n4,no\n" * 20)
         inputs = ["people.csv", "--target", "rich"]
-    for output in options(words, OUTPUTS):
+    for output in find_options(words, OUTPUTS):
         suffix = ".svg" if output.name in PICTURES else ""
-        names = spellings("other", suffix)
-        kept = contents(files)
-        others = required_options(words, output, option.name)
+        names = make_other_names("other", suffix)
+        original_contents = contents(files)
+        required = required_options(words, output, option.name)
         for name in names:
-            message = [
+            command = [
                 *words,
                 *inputs,
                 option.opts[0],
                 "other",
                 output.opts[0],
                 name,
-                *others,
+                *required,
                 "--force",
                 "-q",
             ]
             capfd.readouterr()
-            assert main(message) == 2, message
-            assert contents(files) == kept, message
+            assert main(command) == 2, command
+            assert contents(files) == original_contents, command
             err = capfd.readouterr().err
-            assert any(reason in err for reason in REASONS), (message, err)
+            assert any(reason in err for reason in REASONS), (command, err)
 
 
-@pytest.mark.parametrize(("words", "option"), cases(OUTPUTS))
+@pytest.mark.parametrize(("words", "option"), list_cases(OUTPUTS))
 def test_outputs_that_cannot_be_written(files, capfd, words, option):
     inputs = inputs_of(words)
     suffix = ".svg" if option.name in PICTURES else ".uk"
-    others = required_options(words, option)
-    before = contents(files)
-    places = [f"missing/new{suffix}"] if option.name != "checkpoint" else []
-    for place in [*places, *([] if option.name in FOLDERS else ["folder"])]:
-        assert main([*words, *inputs, option.opts[0], place, *others, "-q"]) == 2, place
-        assert contents(files) == before
+    required = required_options(words, option)
+    original_contents = contents(files)
+    outputs = [f"missing/new{suffix}"] if option.name != "checkpoint" else []
+    for output_ in [*outputs, *([] if option.name in FOLDERS else ["folder"])]:
+        assert main([*words, *inputs, option.opts[0], output_, *required, "-q"]) == 2, output_
+        assert contents(files) == original_contents
         (line,) = capfd.readouterr().err.splitlines()
-        assert place.split("/")[0] in line
+        assert output_.split("/")[0] in line
 
 
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words != ("serve",)], ids=" ".join)
 def test_no_order_of_files_changes_any_of_them(files, capfd, words):
-    """Commands that succeed and commands that fail leave their inputs unchanged. (A server does not end.)"""
-    before = contents(files)
+    """All commands leave their inputs unchanged, whether they succeed or fail. (The server never ends.)"""
+    original_contents = contents(files)
     inputs = inputs_of(words)
     codes = []
     for order in [*itertools.permutations(inputs), *itertools.permutations([*inputs, "rank.data"])]:
-        target = ["-o", "new.out"] if options(words, {"output"}) else []
-        quick = ["--cv", "2"] if words[0] == "tune" else []
-        quick += ["--degree", "2", "--C", "1"] if words[0] == "tune" and words[1] in "poly logistic" else []
-        quick += ["--seconds", "0.01"] if words == ("bench",) else []
-        quick += ["--test", "poly.data", "--mistakes", "0"] if words == ("report",) else []
+        target = ["-o", "new.out"] if find_options(words, {"output"}) else []
+        fast_options = ["--cv", "2"] if words[0] == "tune" else []
+        fast_options += (
+            ["--degree", "2", "--C", "1"] if words[0] == "tune" and words[1] in "poly logistic" else []
+        )
+        fast_options += ["--seconds", "0.01"] if words == ("bench",) else []
+        fast_options += ["--test", "poly.data", "--mistakes", "0"] if words == ("report",) else []
         for arguments in ([*target, *order], [*order, *target], list(order)):
-            codes.append(main([*words, *arguments, *quick]))
-            left = contents(files)
-            left.pop("new.out", None)
-            assert left == before, arguments
+            codes.append(main([*words, *arguments, *fast_options]))
+            remaining = contents(files)
+            remaining.pop("new.out", None)
+            assert remaining == original_contents, arguments
             Path("new.out").unlink(missing_ok=True)
     assert set(codes) <= {0, 1 if words == ("verify",) else 2}
     assert codes[0] == 0

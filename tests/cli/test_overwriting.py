@@ -1,4 +1,4 @@
-"""No command replaces a file that is not recognisably its own kind, in any order of arguments."""
+"""Without --force, no command replaces a file that it does not recognise as its own kind of output."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 @pytest.fixture
-def mine(tmp_path) -> Path:
-    """Return a file of the user's that is not an output of unkernel."""
+def users_file(tmp_path) -> Path:
+    """Return a user's file that unkernel did not write."""
     path = tmp_path / "mine.svm"
     path.write_text(ROWS.replace("1:1", "4:1"))
     return path
@@ -36,71 +36,84 @@ def data(tmp_path) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("kind", DATA)
-def test_training_replaces_only_models(run, tmp_path, data, mine, kind):
-    before = contents(tmp_path)
-    refused = run("train", kind, data[kind], "-o", mine).error()
+def test_training_replaces_only_models(run, tmp_path, data, users_file, kind):
+    original_contents = contents(tmp_path)
+    refused = run("train", kind, data[kind], "-o", users_file).error()
     assert refused == (
-        f"{mine}: exists and is not a model of unkernel; name another file, or replace it with --force"
+        f"{users_file}: exists and is not a model of unkernel; name another file, or replace it with --force"
     )
-    for arguments in itertools.permutations([str(data[kind]), str(mine)]):  # without -o nothing is written
+    # Without -o, no order of the files is accepted.
+    for arguments in itertools.permutations([str(data[kind]), str(users_file)]):
         message = run("train", kind, *arguments).error()
         assert f"unkernel train {kind} {arguments[0]} -o {arguments[1]}" in message
         assert "outputs are options" in run("train", *arguments).error()
-    assert contents(tmp_path) == before
+    assert contents(tmp_path) == original_contents
     assert run("train", kind, data[kind], "-o", tmp_path / "m.uk", "-q").code == 0
     assert run("train", kind, "-o", tmp_path / "m.uk", "-q", data[kind]).code == 0  # a model may be replaced
-    assert run("train", kind, data[kind], "-o", mine, "-q", "--force").code == 0
-    assert mine.read_bytes() == (tmp_path / "m.uk").read_bytes()
+    assert run("train", kind, data[kind], "-o", users_file, "-q", "--force").code == 0
+    assert users_file.read_bytes() == (tmp_path / "m.uk").read_bytes()
 
 
 @pytest.mark.parametrize("kind", ["poly", "logistic", "linear", "rank", "tree"])
-def test_tuning_replaces_none_of_the_users_files(run, tmp_path, data, mine, kind):
-    before = contents(tmp_path)
+def test_tuning_replaces_none_of_the_users_files(run, tmp_path, data, users_file, kind):
+    original_contents = contents(tmp_path)
     command = ["tune", kind, data[kind], "--cv", "2", "--C", "1", "-q"]
-    assert "is not a model of unkernel" in run(*command, "-o", mine).error()
-    assert "a plot is a file that ends in" in run(*command, "--plot", mine).error()
+    assert "is not a model of unkernel" in run(*command, "-o", users_file).error()
+    assert "a plot is a file that ends in" in run(*command, "--plot", users_file).error()
     (tmp_path / "old.svg").write_text("a drawing of mine")
     assert "old.svg: exists; name another file" in run(*command, "--plot", tmp_path / "old.svg").error()
     (tmp_path / "old.svg").unlink()
     assert "is also an input" in run(*command, "-o", data[kind], "--force").error()
-    assert contents(tmp_path) == before
+    assert contents(tmp_path) == original_contents
 
 
-def test_other_commands_replace_none_of_the_users_files(run, tmp_path, data, mine, model_file):
+def test_other_commands_replace_none_of_the_users_files(run, tmp_path, data, users_file, model_file):
     assert run("train", "parser", data["parser"], "-o", tmp_path / "en.uk", "-q").code == 0
-    before = contents(tmp_path)
+    original_contents = contents(tmp_path)
     source = GOLDEN / "libsvm-poly2.model"
     (tmp_path / "old.png").write_text("a drawing of mine")
-    before = contents(tmp_path)
+    original_contents = contents(tmp_path)
     for command, reason in (
-        (["predict", model_file, data["poly"], "-o", mine], "mine.svm: exists; name another file"),
+        (["predict", model_file, data["poly"], "-o", users_file], "mine.svm: exists; name another file"),
         (["predict", model_file, data["poly"], "-o", tmp_path / "en.uk"], "en.uk: exists"),
-        (["parse", tmp_path / "en.uk", data["parser"], "-o", mine], "mine.svm: exists; name another file"),
-        (["compile", source, "-o", mine], "mine.svm: exists and is not a model of unkernel"),
-        (["compile", source, "-o", tmp_path / "x.uk", "--plot", tmp_path / "old.png"], "old.png: exists"),
-        (["compile", source, mine], f"unkernel compile {source} -o {mine}"),
-        (["compile", mine, source], f"unkernel compile {mine} -o {source}"),
         (
-            ["train", "linear", data["linear"], "-o", tmp_path / "x.uk", "--out-of-core", "--cache", mine],
+            ["parse", tmp_path / "en.uk", data["parser"], "-o", users_file],
+            "mine.svm: exists; name another file",
+        ),
+        (["compile", source, "-o", users_file], "mine.svm: exists and is not a model of unkernel"),
+        (["compile", source, "-o", tmp_path / "x.uk", "--plot", tmp_path / "old.png"], "old.png: exists"),
+        (["compile", source, users_file], f"unkernel compile {source} -o {users_file}"),
+        (["compile", users_file, source], f"unkernel compile {users_file} -o {source}"),
+        (
+            [
+                "train",
+                "linear",
+                data["linear"],
+                "-o",
+                tmp_path / "x.uk",
+                "--out-of-core",
+                "--cache",
+                users_file,
+            ],
             "mine",
         ),
     ):
         assert reason in run(*command).error()
     # Commands that write nothing take no output.
     for command in ("inspect", "explain", "bench", "evaluate"):
-        run(command, model_file, data["poly"], mine).error()
-        run(command, model_file, data["poly"], "-o", mine).error()
-    assert contents(tmp_path) == before
+        run(command, model_file, data["poly"], users_file).error()
+        run(command, model_file, data["poly"], "-o", users_file).error()
+    assert contents(tmp_path) == original_contents
 
 
-def test_force_replaces_existing_files(run, tmp_path, data, mine, model_file):
-    assert run("predict", model_file, data["poly"], "-o", mine, "--force", "-q").code == 0
-    assert set(mine.read_text().split()) <= {"-1", "1"}
-    assert run("compile", GOLDEN / "libsvm-poly2.model", "-o", mine, "--force", "-q").code == 0
-    assert run("inspect", mine).code == 0
-    assert run("train", "parser", data["parser"], "-o", mine, "--force", "-q").code == 0
+def test_force_replaces_existing_files(run, tmp_path, data, users_file, model_file):
+    assert run("predict", model_file, data["poly"], "-o", users_file, "--force", "-q").code == 0
+    assert set(users_file.read_text().split()) <= {"-1", "1"}
+    assert run("compile", GOLDEN / "libsvm-poly2.model", "-o", users_file, "--force", "-q").code == 0
+    assert run("inspect", users_file).code == 0
+    assert run("train", "parser", data["parser"], "-o", users_file, "--force", "-q").code == 0
     (tmp_path / "parsed").write_text("mine")
-    assert run("parse", mine, data["parser"], "-o", tmp_path / "parsed", "--force", "-q").code == 0
+    assert run("parse", users_file, data["parser"], "-o", tmp_path / "parsed", "--force", "-q").code == 0
     assert (tmp_path / "parsed").read_text().count("\n") == data["parser"].read_text().count("\n")
 
 
@@ -113,7 +126,7 @@ def test_empty_files_are_replaced(run, tmp_path, data, model_file):
 
 
 @pytest.mark.parametrize(
-    ("former", "now"),
+    ("old_command", "new_command"),
     [
         ("train a.svm model.uk", "train poly a.svm -o model.uk"),
         ("train a.svm t2.svm", "train poly a.svm -o t2.svm"),
@@ -132,11 +145,11 @@ def test_empty_files_are_replaced(run, tmp_path, data, model_file):
         ("parse eval en.uk test.conllu --labels", "evaluate en.uk test.conllu --labels"),
     ],
 )
-def test_former_spellings_name_the_new_one(run, tmp_path, monkeypatch, former, now):
+def test_former_spellings_name_the_new_one(run, tmp_path, monkeypatch, old_command, new_command):
     monkeypatch.chdir(tmp_path)
-    words = [word.strip("'") for word in former.split()]
+    words = [word.strip("'") for word in old_command.split()]
     message = run(*words).error()
-    assert message.endswith(f"unkernel {now}")
+    assert message.endswith(f"unkernel {new_command}")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -19,7 +19,7 @@ NAMES = {
 
 
 @pytest.fixture(params=MAKERS)
-def trained(request, run, tmp_path):
+def trained_parser(request, run, tmp_path):
     """Return the task, a parser, and its training data."""
     train = tmp_path / "train"
     train.write_text(MAKERS[request.param](60, 0))
@@ -27,31 +27,31 @@ def trained(request, run, tmp_path):
     return request.param, tmp_path / "m.uk", train
 
 
-def test_the_heaviest_conjunctions_are_listed(run, trained):
-    task, path, _ = trained
+def test_the_heaviest_conjunctions_are_listed(run, trained_parser):
+    task, path, _ = trained_parser
     output = run("inspect", path, "--top", "4", "--json").json["top"]
     assert set(output) == KINDS[task]
     parser = unkernel.load(path)
     for kind, entries in output.items():
         assert len(entries) == 4
-        sizes = [abs(entry["weight"]) for entry in entries]
-        assert sizes == sorted(sizes, reverse=True) and sizes[-1] > 0
+        magnitudes = [abs(entry["weight"]) for entry in entries]
+        assert magnitudes == sorted(magnitudes, reverse=True) and magnitudes[-1] > 0
         for entry in entries:
             assert entry["part"].split(".")[0] == kind
             assert entry["class"] in parser.class_names(entry["part"])
             assert all(re.match(NAMES[task], name) for name in entry["features"])
     listed = [entry for entries in output.values() for entry in entries]
-    for entry, one in zip(listed, parser.heaviest(4), strict=True):
+    for entry, conjunction in zip(listed, parser.heaviest(4), strict=True):
         assert entry == {
-            "features": list(one.features),
-            "class": one.for_class,
-            "weight": one.weight,
-            "part": one.part,
+            "features": list(conjunction.features),
+            "class": conjunction.for_class,
+            "weight": conjunction.weight,
+            "part": conjunction.part,
         }
-    shown = run("inspect", path, "--top", "4").out
+    text = run("inspect", path, "--top", "4").out
     for kind in KINDS[task]:
-        assert f"heaviest conjunctions of {kind}" in shown
-    assert ("tables do not contain" in shown) == (task == "chunks")
+        assert f"heaviest conjunctions of {kind}" in text
+    assert ("tables do not contain" in text) == (task == "chunks")
     assert "heaviest conjunctions" not in run("inspect", path).out
     assert "top" not in run("inspect", path, "--json").json
 
@@ -66,25 +66,25 @@ def test_the_heaviest_conjunctions_of_engines_without_conjunctions_are_listed(ru
     assert tops[0]["weight"] == pytest.approx(tops[1]["weight"], rel=1e-2)
 
 
-def test_a_sentence_is_explained(run, trained):
-    _, path, train = trained
-    message = run("explain", path, train, "--row", "2", "--top", "2", "--json")
-    assert (message.code, message.err) == (0, "")
+def test_a_sentence_is_explained(run, trained_parser):
+    _, path, train = trained_parser
+    result = run("explain", path, train, "--row", "2", "--top", "2", "--json")
+    assert (result.code, result.err) == (0, "")
     parser = unkernel.load(path)
     corpus = parser.parse(train)[2:3]
     expected = parser.explain(corpus, top=2)
-    assert [decision["chosen"] for decision in message.json["decisions"]] == [one.chosen for one in expected]
-    for one, decision in zip(message.json["decisions"], expected, strict=True):
-        assert one["scores"] == decision.scores
-        assert len(one["evidence"]) <= 2
-        total = one["intercept"]["chosen"] + one["rest"]["chosen"]
-        total += sum(part["chosen"] for part in one["evidence"])
-        assert total == pytest.approx(one["scores"][one["chosen"]])
-    shown = run("explain", path, train, "--row", "2", "--top", "2").out
-    assert "sentence 2" in shown
+    assert [decision["chosen"] for decision in result.json["decisions"]] == [one.chosen for one in expected]
+    for entry, decision in zip(result.json["decisions"], expected, strict=True):
+        assert entry["scores"] == decision.scores
+        assert len(entry["evidence"]) <= 2
+        total = entry["intercept"]["chosen"] + entry["rest"]["chosen"]
+        total += sum(part["chosen"] for part in entry["evidence"])
+        assert total == pytest.approx(entry["scores"][entry["chosen"]])
+    text = run("explain", path, train, "--row", "2", "--top", "2").out
+    assert "sentence 2" in text
     for decision in expected:
-        assert f"{decision.question}: {decision.chosen}" in shown
-        assert decision.runner_up in shown
+        assert f"{decision.question}: {decision.chosen}" in text
+        assert decision.runner_up in text
     assert len(run("explain", path, train, "--json").json["decisions"][0]["evidence"]) == 3
 
 
@@ -93,14 +93,12 @@ def test_text_without_tags_is_explained(run, tmp_path):
     (tmp_path / "raw").write_text(chunks(3, 1, tags=False))
     (tmp_path / "tagged").write_text(chunks(3, 1))
     assert run("train", "chunker", tmp_path / "train", "-o", tmp_path / "m.uk", "-q").code == 0
-    message = [
-        run("explain", tmp_path / "m.uk", tmp_path / name, "--json").json for name in ("raw", "tagged")
-    ]
-    assert message[0]["decisions"] == message[1]["decisions"] != []
+    result = [run("explain", tmp_path / "m.uk", tmp_path / name, "--json").json for name in ("raw", "tagged")]
+    assert result[0]["decisions"] == result[1]["decisions"] != []
 
 
-def test_options_of_models_of_rows_and_missing_sentences_are_refused(run, trained, tmp_path):
-    _, path, train = trained
+def test_options_of_models_of_rows_and_missing_sentences_are_refused(run, trained_parser, tmp_path):
+    _, path, train = trained_parser
     assert "so there is no sentence 60" in run("explain", path, train, "--row", "60").error()
     for options in (("--of", "NP"), ("--features", "names.txt"), ("--zero-based",)):
         assert f"{options[0]} is for models of rows" in run("explain", path, train, *options).error()

@@ -48,7 +48,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         ("chunks", ["--draw"], ".txt"),
     ],
 )
-def test_each_file_gets_the_output_of_a_command_of_its_own(
+def test_each_file_gets_the_output_of_a_separate_command(
     run, models, texts, tmp_path, *, task, options, suffix
 ) -> None:
     ending = "conllu" if task == "trees" else "chunks"
@@ -57,8 +57,8 @@ def test_each_file_gets_the_output_of_a_command_of_its_own(
     assert "3 files: 18 sentences" in result.err
     (tmp_path / "alone").mkdir()
     for path in texts.glob(f"*.{ending}"):
-        place = tmp_path / "alone" / (path.stem + suffix)
-        assert run("parse", models[task], path, "-o", place, *options).code == 0
+        output = tmp_path / "alone" / (path.stem + suffix)
+        assert run("parse", models[task], path, "-o", output, *options).code == 0
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
 
 
@@ -97,9 +97,9 @@ def test_unusable_inputs_and_options_are_refused(run, models, texts, tmp_path) -
     command = ["parse", models["trees"], texts / "*.conllu"]
     assert "name it with --output" in run(*command).error()
     assert "--format svg writes a page" in run(*command, "-o", tmp_path / "o", "--svg", "x.html").error()
-    one = ["parse", models["trees"], texts / "1.conllu", "--dask", "local"]
-    assert "a pattern in quotes" in run(*one).error()
-    assert "a pattern in quotes" in run(*one, texts / "2.conllu").error()
+    single_file = ["parse", models["trees"], texts / "1.conllu", "--dask", "local"]
+    assert "a pattern in quotes" in run(*single_file).error()
+    assert "a pattern in quotes" in run(*single_file, texts / "2.conllu").error()
     assert "--dask must be local" in run(*command, "-o", tmp_path / "o", "--dask", "nowhere").error()
     assert run(*command, "-o", tmp_path / "out", "-q").code == 0
     assert "other options" in run(*command, "-o", tmp_path / "out", "--format", "json").error()

@@ -16,7 +16,7 @@ import pytest
 import unkernel
 from reference.parse_corpora import MAKERS, chunks, treebank
 from reference.patience import PATIENCE
-from reference.terminal import interrupted_at
+from reference.terminal import run_until_interrupted
 from unkernel.cli import main
 from unkernel.data.text.drawing import draw_text
 
@@ -47,7 +47,7 @@ def bank(tmp_path) -> Path:
     return path
 
 
-def answered(model: Path, file: Path) -> str:
+def parse_to_text(model: Path, file: Path) -> str:
     return unkernel.load(model).parse(file).to_bytes().decode()
 
 
@@ -57,11 +57,11 @@ def test_columns(run, models, tmp_path, task, jobs):
     path = tmp_path / "in"
     path.write_text(MAKERS[task](30, 3))
     result = run("parse", models[task], path, "--jobs", jobs)
-    assert (result.code, result.out) == (0, answered(models[task], path))
+    assert (result.code, result.out) == (0, parse_to_text(models[task], path))
     assert "30 sentences" in result.err
     result = run("parse", models[task], path, "-o", tmp_path / "out", "-q")
     assert (result.code, result.out, result.err) == (0, "", "")
-    assert (tmp_path / "out").read_text() == answered(models[task], path)
+    assert (tmp_path / "out").read_text() == parse_to_text(models[task], path)
 
 
 def test_chunks_without_a_tag_column_get_one(run, models, tmp_path):
@@ -74,10 +74,10 @@ def test_chunks_without_a_tag_column_get_one(run, models, tmp_path):
 def test_chunkers_without_parts_of_speech_need_only_words(run, tmp_path):
     """A chunker of words and tags works without parts of speech."""
     lines = [line.split() for line in chunks(40, 0).splitlines()]
-    two = "".join(f"{fields[0]} {fields[-1]}\n" if fields else "\n" for fields in lines)
-    one = "".join(f"{fields[0]}\n" if fields else "\n" for fields in lines)
-    (tmp_path / "two").write_text(two)
-    (tmp_path / "one").write_text(one)
+    tagged_text = "".join(f"{fields[0]} {fields[-1]}\n" if fields else "\n" for fields in lines)
+    untagged_text = "".join(f"{fields[0]}\n" if fields else "\n" for fields in lines)
+    (tmp_path / "two").write_text(tagged_text)
+    (tmp_path / "one").write_text(untagged_text)
     assert run("train", "chunker", tmp_path / "two", "-o", tmp_path / "m.uk", "--beam", "2", "-q").code == 0
     text = run("parse", tmp_path / "m.uk", tmp_path / "one", "-q").out
     assert [line.split()[:1] for line in text.splitlines()] == [fields[:1] for fields in lines]
@@ -88,38 +88,38 @@ def test_chunkers_without_parts_of_speech_need_only_words(run, tmp_path):
 
 def test_compressed_output(run, model, bank, tmp_path):
     assert run("parse", model, bank, "-o", tmp_path / "out.conllu.xz", "-q").code == 0
-    assert unkernel.read_conllu(tmp_path / "out.conllu.xz").to_bytes().decode() == answered(model, bank)
+    assert unkernel.read_conllu(tmp_path / "out.conllu.xz").to_bytes().decode() == parse_to_text(model, bank)
 
 
 # --- Bad sentences ------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def mixed(bank, tmp_path) -> tuple[Path, str]:
+def text_with_bad_sentence(bank, tmp_path) -> tuple[Path, str]:
     """Return a text with a bad sentence in the middle, and the text before it."""
-    good = bank.read_text()
+    valid_text = bank.read_text()
     path = tmp_path / "mixed.conllu"
-    path.write_text(good + BAD + good)
-    return path, good
+    path.write_text(valid_text + BAD + valid_text)
+    return path, valid_text
 
 
-def test_parsing_stops_at_a_bad_sentence(run, model, bank, mixed, tmp_path):
-    path, good = mixed
+def test_parsing_stops_at_a_bad_sentence(run, model, bank, text_with_bad_sentence, tmp_path):
+    path, valid_text = text_with_bad_sentence
     result = run("parse", model, path)
     assert result.code == 2
-    assert result.out == answered(model, bank)
+    assert result.out == parse_to_text(model, bank)
     (line,) = result.err.splitlines()
-    assert line.startswith(f"unkernel: error: {path}:{good.count(chr(10)) + 1}:")
-    before = set(tmp_path.iterdir())
+    assert line.startswith(f"unkernel: error: {path}:{valid_text.count(chr(10)) + 1}:")
+    original_files = set(tmp_path.iterdir())
     assert run("parse", model, path, "-o", tmp_path / "out").code == 2
-    assert set(tmp_path.iterdir()) == before  # all or nothing
+    assert set(tmp_path.iterdir()) == original_files  # no incomplete output
 
 
-def test_bad_sentences_can_be_skipped(run, model, bank, mixed):
-    path, _ = mixed
+def test_bad_sentences_can_be_skipped(run, model, bank, text_with_bad_sentence):
+    path, _ = text_with_bad_sentence
     result = run("parse", model, path, "--on-error", "skip", "-q")
     assert result.code == 0
-    assert result.out == answered(model, bank) + BAD + answered(model, bank)
+    assert result.out == parse_to_text(model, bank) + BAD + parse_to_text(model, bank)
     named, counted = result.err.splitlines()
     assert f"{path}:" in named
     assert "1 sentence passed through" in counted
@@ -137,8 +137,8 @@ def test_trees_are_drawn_for_the_terminal(run, models, bank, tmp_path):
     (tmp_path / "c").write_text("the DT\ndog NN\nsaw VBD\n. .\n\n")
     assert run("parse", models["chunks"], tmp_path / "c", "--draw", "-q").out == "[NP the dog] [VP saw] .\n\n"
     (tmp_path / "b").write_text(MAKERS["bunsetsu"](1, 0))
-    drawn = run("parse", models["bunsetsu"], tmp_path / "b", "--draw", "-q").out
-    assert drawn.count("─ ") == len(unkernel.load(models["bunsetsu"]).parse(tmp_path / "b")[0])
+    drawing = run("parse", models["bunsetsu"], tmp_path / "b", "--draw", "-q").out
+    assert drawing.count("─ ") == len(unkernel.load(models["bunsetsu"]).parse(tmp_path / "b")[0])
 
 
 @pytest.mark.parametrize("task", ["trees", "bunsetsu"])
@@ -161,7 +161,7 @@ def test_arcs_are_drawn_as_a_page(run, models, tmp_path, task):
     assert "pictures are SVG" in run(*command, tmp_path / "one.png").error()
     assert not (tmp_path / "one.png").exists()
     path.write_text(MAKERS[task](1, 0))
-    assert run(*command, tmp_path / "one.svg", "-o", "-").out == answered(models[task], path)
+    assert run(*command, tmp_path / "one.svg", "-o", "-").out == parse_to_text(models[task], path)
     assert (tmp_path / "one.svg").read_text().startswith("<svg ")
     path.write_text("")
     assert "no sentence" in run(*command, tmp_path / "none.svg").error()
@@ -203,17 +203,17 @@ def test_bad_files_and_outputs_are_refused(run, models, model, bank, tmp_path):
 def test_raw_text_is_refused_with_the_missing_option(run, model, tmp_path):
     (tmp_path / "raw.txt").write_text("Dogs bark loudly.\n")
     for command in ("parse", "evaluate", "explain"):
-        message = run(command, model, tmp_path / "raw.txt").error()
-        assert message.startswith(f"{tmp_path / 'raw.txt'}:1:")
-        assert "CoNLL-U has one word per line" in message
+        lines_of_answer = run(command, model, tmp_path / "raw.txt").error()
+        assert lines_of_answer.startswith(f"{tmp_path / 'raw.txt'}:1:")
+        assert "CoNLL-U has one word per line" in lines_of_answer
 
 
 def test_warnings_of_the_library_are_shown_as_single_lines(run, model, bank, monkeypatch):
-    def warned(*_: object, **__: object) -> None:
+    def warn_and_fail(*_: object, **__: object) -> None:
         warnings.warn("the tags are not those of training", UserWarning, stacklevel=1)
         raise ValueError("stop here")
 
-    monkeypatch.setattr("unkernel.cli.commands.parse.parse_stream", warned)
+    monkeypatch.setattr("unkernel.cli.commands.parse.parse_stream", warn_and_fail)
     warnings.simplefilter("default")
     result = run("parse", model, bank)
     assert result.err.splitlines() == [
@@ -225,7 +225,7 @@ def test_warnings_of_the_library_are_shown_as_single_lines(run, model, bank, mon
 # --- Processes ----------------------------------------------------------------------------------------
 
 
-def start(*arguments: object, **settings) -> subprocess.Popen[bytes]:
+def start_process(*arguments: object, **settings) -> subprocess.Popen[bytes]:
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen([*COMMAND, *map(str, arguments)], **(streams | settings))
 
@@ -236,7 +236,7 @@ def finish(process: subprocess.Popen[bytes], data: bytes = b"") -> tuple[int, by
 
 
 def test_stdin_to_stdout(run, stdin, model, bank):
-    expected = answered(model, bank)
+    expected = parse_to_text(model, bank)
     for arguments in (["-", "-o", "-"], []):
         stdin(bank.read_bytes())
         result = run("parse", model, *arguments, "-q")
@@ -251,23 +251,23 @@ def test_training_and_evaluation_read_stdin(run, stdin, bank, tmp_path):
 
 
 def test_sentences_are_answered_while_the_pipe_stays_open(model, bank):
-    """Each sentence is answered while the pipe stays open."""
-    process = start(model, "-q")
+    """A client that waits for each answer receives it."""
+    process = start_process(model, "-q")
     parser = unkernel.load(model)
     for sentence in unkernel.read_conllu(bank)[:3]:
         lines = str(sentence).encode() + b"\n"
         process.stdin.write(lines)
         process.stdin.flush()
         expected = parser.parse([sentence.forms], [sentence.upos])[0].heads
-        message = [process.stdout.readline() for _ in lines.splitlines()]
-        assert [int(line.split(b"\t")[6]) for line in message if line[:1].isdigit()] == expected
+        lines_of_answer = [process.stdout.readline() for _ in lines.splitlines()]
+        assert [int(line.split(b"\t")[6]) for line in lines_of_answer if line[:1].isdigit()] == expected
     assert finish(process) == (0, b"", "")
 
 
 @pytest.mark.skipif("UNKERNEL_SANITIZER" in os.environ, reason="sanitizers keep freed memory for a while")
 def test_an_endless_stream_is_parsed_in_bounded_memory(model, bank):
-    """Limits the address space to slightly more than at the first answer."""
-    process, text = start(model, "-q", "-j", "1"), bank.read_bytes()
+    """Memory after 25 MB of input is at most 30 MB above that at the first answer."""
+    process, text = start_process(model, "-q", "-j", "1"), bank.read_bytes()
     process.stdin.write(text)
     process.stdin.flush()
     os.read(process.stdout.fileno(), 1 << 16)
@@ -275,27 +275,27 @@ def test_an_endless_stream_is_parsed_in_bounded_memory(model, bank):
     if not status.exists():
         process.kill()
         pytest.skip("there is no /proc")
-    at_first = int(status.read_text().split()[1]) * resource.getpagesize()
-    block, largest = text * 100, 0
+    first_memory = int(status.read_text().split()[1]) * resource.getpagesize()
+    block, peak_memory = text * 100, 0
     for _ in range(60):  # 25 MB
-        written = 0
-        while written < len(block):
-            message, ready, _ = select.select([process.stdout], [process.stdin], [])
-            if ready:
-                written += os.write(process.stdin.fileno(), block[written : written + 4096])
-            if message:
+        n_written = 0
+        while n_written < len(block):
+            readable, writable, _ = select.select([process.stdout], [process.stdin], [])
+            if writable:
+                n_written += os.write(process.stdin.fileno(), block[n_written : n_written + 4096])
+            if readable:
                 os.read(process.stdout.fileno(), 1 << 20)
-        largest = max(largest, int(status.read_text().split()[1]) * resource.getpagesize())
+        peak_memory = max(peak_memory, int(status.read_text().split()[1]) * resource.getpagesize())
     process.stdout.close()
     process.stdin.close()
     process.wait(PATIENCE)
-    assert largest - at_first < 30e6
+    assert peak_memory - first_memory < 30e6
 
 
 def test_a_closed_pipe_ends_the_command_quietly(model, tmp_path):
-    """``unkernel parse … | head``."""
+    """The pipe closes early, as in ``unkernel parse … | head``."""
     (tmp_path / "in").write_text(treebank(1000, 0))
-    process = start(model, tmp_path / "in")
+    process = start_process(model, tmp_path / "in")
     assert process.stdout.readline().startswith(b"# sent_id")
     process.stdout.close()
     assert process.wait(PATIENCE) == 1
@@ -306,7 +306,7 @@ def test_a_closed_pipe_ends_the_command_quietly(model, tmp_path):
 @pytest.mark.parametrize("output", [True, False])
 def test_an_interrupt_ends_the_command(model, bank, tmp_path, output):
     arguments = ["-o", tmp_path / "out"] if output else []
-    process = start(model, "--on-error", "skip", *arguments)
+    process = start_process(model, "--on-error", "skip", *arguments)
     process.stdin.write(BAD.encode() + bank.read_bytes())
     process.stdin.flush()
     assert b"warning" in process.stderr.readline()
@@ -320,7 +320,7 @@ def test_an_interrupt_ends_the_command(model, bank, tmp_path, output):
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
 def test_a_full_disk_is_reported(model, bank):
     with Path("/dev/full").open("wb") as full:
-        code, _, err = finish(start(model, bank, stdout=full))
+        code, _, err = finish(start_process(model, bank, stdout=full))
     assert (code, err) == (2, "unkernel: error: No space left on device\n")
 
 
@@ -337,8 +337,8 @@ def test_a_terminal_shows_the_progress_of_training(bank, tmp_path):
         "--epochs",
         "5000",
     ]
-    code, seen = interrupted_at("dev UAS", command)
+    code, shown = run_until_interrupted("dev UAS", command)
     assert code == 130
-    assert "━" in seen
-    assert seen.rstrip().endswith("unkernel: interrupted")
+    assert "━" in shown
+    assert shown.rstrip().endswith("unkernel: interrupted")
     assert not (tmp_path / "m.uk").exists()

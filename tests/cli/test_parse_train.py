@@ -72,34 +72,35 @@ def test_the_parser_does_not_depend_on_threads(run, files, tmp_path):
         assert (
             run("train", KIND_OF[task], train, "-o", tmp_path / f"{jobs}.uk", "--jobs", jobs, "-q").code == 0
         )
-    one, two = (unkernel.load(tmp_path / f"{jobs}.uk") for jobs in (1, 2))
-    assert one.parameters == two.parameters
-    assert one.parse(dev).to_bytes() == two.parse(dev).to_bytes()
+    first, second = (unkernel.load(tmp_path / f"{jobs}.uk") for jobs in (1, 2))
+    assert first.parameters == second.parameters
+    assert first.parse(dev).to_bytes() == second.parse(dev).to_bytes()
 
 
 def test_epochs_are_reported(run, bank, tmp_path):
     arguments = ("train", "parser", bank, "-o", tmp_path / "m.uk", "--dev", bank, "--epochs", "2")
-    message = run(*arguments, "--verbose").err.splitlines()
-    of_epochs = [line for line in message if line.startswith("run")]
+    lines = run(*arguments, "--verbose").err.splitlines()
+    epoch_lines = [line for line in lines if line.startswith("run")]
     expected = [f"run {run}, epoch {epoch}" for run in (1, 2) for epoch in (1, 2)]
-    assert [line.split(":")[0] for line in of_epochs] == expected
-    assert all("dev UAS" in line for line in of_epochs)
-    described = run(*arguments, "--json").json
-    assert [(seen["run"], seen["epoch"]) for seen in described["epochs"]] == [(1, 1), (1, 2), (2, 1), (2, 2)]
-    assert len(described["best_epochs"]) == 2 and set(described["best_epochs"]) <= {1, 2}
+    assert [line.split(":")[0] for line in epoch_lines] == expected
+    assert all("dev UAS" in line for line in epoch_lines)
+    report = run(*arguments, "--json").json
+    epochs = [(epoch["run"], epoch["epoch"]) for epoch in report["epochs"]]
+    assert epochs == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert len(report["best_epochs"]) == 2 and set(report["best_epochs"]) <= {1, 2}
     assert "of 2: " in run(*arguments).out and " and " in run(*arguments).out
-    alone = run(*arguments, "--runs", "1", "--verbose").err.splitlines()
-    assert [line.split(":")[0] for line in alone if line.startswith("epoch")] == ["epoch 1", "epoch 2"]
+    one_run = run(*arguments, "--runs", "1", "--verbose").err.splitlines()
+    assert [line.split(":")[0] for line in one_run if line.startswith("epoch")] == ["epoch 1", "epoch 2"]
     assert re.search(r"2 and 2 of 2: .*% of sentences wrong", run(*arguments, "--beam", "2").out)
-    quiet = run(*arguments, "--quiet")
-    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+    quiet_run = run(*arguments, "--quiet")
+    assert (quiet_run.code, quiet_run.out, quiet_run.err) == (0, "", "")
 
 
 def test_options_reach_the_parser(run, bank, tmp_path):
     path = tmp_path / "m.uk"
     options = "--degree 1 --learner logistic --templates chang --min-count 1 --C 0.5 --tol 0.05 --seed 7 -j 1"
     assert run("train", "parser", bank, "-o", path, *options.split(), "-q").code == 0
-    chosen = {
+    expected = {
         "degree": 1,
         "learner": "logistic",
         "templates": "chang",
@@ -108,7 +109,7 @@ def test_options_reach_the_parser(run, bank, tmp_path):
         "tol": 0.05,
         "random_state": 7,
     }
-    assert unkernel.load(path).parameters.items() >= chosen.items()
+    assert unkernel.load(path).parameters.items() >= expected.items()
 
 
 OPTIONS = {
@@ -147,15 +148,17 @@ OPTIONS = {
 @pytest.mark.parametrize("number", range(2))
 def test_options_of_each_kind_reach_the_parser(run, files, tmp_path, number):
     task, train, dev = files
-    for options, chosen in list(OPTIONS[task].items())[number : number + 1]:
+    for options, parameters in list(OPTIONS[task].items())[number : number + 1]:
         result = run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", *options.split(), "-q")
         assert result.code == 0, result.err
         parser = unkernel.load(tmp_path / "m.uk")
-        assert parser.parameters.items() >= chosen.items()
-        usual = "int16" if "online" in options else "expanded"  # online learners have weights of 16 bits
+        assert parser.parameters.items() >= parameters.items()
+        default_engine = (
+            "int16" if "online" in options else "expanded"
+        )  # weights of online learners have 16 bits
         engines = {name: part.engine for name, part in parser.parts_.items()}
         expected = {
-            name: chosen.get("engine", usual if len(part.classes_) > 2 else "expanded")
+            name: parameters.get("engine", default_engine if len(part.classes_) > 2 else "expanded")
             for name, part in parser.parts_.items()
         }
         assert engines == expected
@@ -167,11 +170,11 @@ def test_options_of_each_kind_reach_the_parser(run, files, tmp_path, number):
     [("parser", ArcEagerParser), ("bunsetsu", BunsetsuParser), ("chunker", Chunker)],
 )
 def test_every_parameter_is_an_option(run, kind, estimator):
-    """Except for parameters that make no sense on a command line."""
-    shown = run("train", kind, "--help").out
+    """Only n_jobs and verbose are not options of the same name."""
+    help_text = run("train", kind, "--help").out
     options = derive_options(estimator)
     for option in options:
-        assert flag(option.name) in shown
+        assert flag(option.name) in help_text
         assert option.help, f"{estimator.__name__} does not describe {option.parameter}"
     parameters = {option.parameter for option in options}
     assert set(estimator().get_params()) - parameters == {"n_jobs", "verbose"}
@@ -183,13 +186,13 @@ def test_a_trie_is_grown_from_sentences(run, tmp_path):
     arguments = ("train", "bunsetsu", tmp_path / "train.knp", "-o", tmp_path / "m.uk", "-q")
     trie = ("--trie", tmp_path / "more.knp", "--trie-nodes", "1k")
     assert run(*arguments).code == 0
-    plain = unkernel.load(tmp_path / "m.uk")
+    without_trie = unkernel.load(tmp_path / "m.uk")
     assert run(*arguments, *trie).code == 0
-    grown = unkernel.load(tmp_path / "m.uk")
-    assert plain.classifier_.trie is None
-    assert 0 < grown.classifier_.trie.nodes <= 1000
-    more = tmp_path / "more.knp"
-    assert plain.parse(more).to_bytes() == grown.parse(more).to_bytes()
+    with_trie = unkernel.load(tmp_path / "m.uk")
+    assert without_trie.classifier_.trie is None
+    assert 0 < with_trie.classifier_.trie.nodes <= 1000
+    sentences = tmp_path / "more.knp"
+    assert without_trie.parse(sentences).to_bytes() == with_trie.parse(sentences).to_bytes()
     for options, reason in (
         (("--trie", tmp_path / "nowhere"), "nowhere: No such file"),
         (("--trie-nodes", "3"), "--trie-nodes needs rows to grow a trie from"),
@@ -294,8 +297,8 @@ def test_compressed_files(run, tmp_path):
     ],
 )
 def test_bad_options_are_refused(run, bank, options, reason):
-    kind, *given = options.split()
-    result = run("train", kind, bank, "-o", bank.with_name("m.uk"), *given, "-q")
+    kind, *arguments = options.split()
+    result = run("train", kind, bank, "-o", bank.with_name("m.uk"), *arguments, "-q")
     assert re.search(reason, result.error())
     assert [path.name for path in bank.parent.iterdir()] == ["train.conllu"]
 
@@ -373,7 +376,7 @@ def test_the_kind_of_parser_is_guessed_from_the_file():
     assert guess_task(b"# # B-NP\n5 CD I-NP\n") is TASKS["chunks"]  # an ordinary word
 
 
-# --- Detection of formats -----------------------------------------------------------------------------
+# --- Trained parsers in other commands -----------------------------------------------------------------
 
 
 @pytest.fixture
@@ -390,10 +393,10 @@ def test_inspect(run, parser_file):
     assert registry.list_kinds()[KINDS[task]].description in result.out
     for words in ("templates", "parts", "conjunctions", "in the file"):
         assert words in result.out
-    described = run("inspect", path, "--json").json
-    assert described["kind"] == KINDS[task]
-    assert described["file_bytes"] == path.stat().st_size
-    assert {part["name"] for part in described["parts"]} == set(unkernel.load(path).parts_)
+    report = run("inspect", path, "--json").json
+    assert report["kind"] == KINDS[task]
+    assert report["file_bytes"] == path.stat().st_size
+    assert {part["name"] for part in report["parts"]} == set(unkernel.load(path).parts_)
     assert "this is a parser" in run("inspect", path, "--features", "names.txt").error()
 
 
@@ -432,16 +435,16 @@ def test_truncated_parsers_are_refused(run, parser_file, tmp_path):
 def test_evaluation_prints_tables(run, files, tmp_path):
     task, train, dev = files
     assert run("train", KIND_OF[task], train, "-o", tmp_path / "m.uk", "-q").code == 0
-    plain = run("evaluate", tmp_path / "m.uk", dev).out
-    labelled = run("evaluate", tmp_path / "m.uk", dev, "--labels").out
-    assert "sentences/s" in plain
+    table = run("evaluate", tmp_path / "m.uk", dev).out
+    table_of_labels = run("evaluate", tmp_path / "m.uk", dev, "--labels").out
+    assert "sentences/s" in table
     if task == "trees":
-        assert re.search("UAS.*without punctuation", plain)
-        assert ("nsubj" in plain, "nsubj" in labelled) == (False, True)
+        assert re.search("UAS.*without punctuation", table)
+        assert ("nsubj" in table, "nsubj" in table_of_labels) == (False, True)
     elif task == "chunks":
-        assert re.search(r"NP +\d+ +[\d.]+ %", plain)
+        assert re.search(r"NP +\d+ +[\d.]+ %", table)
     else:
-        assert re.search(r"dependencies +[\d.]+ % of \d+", plain)
+        assert re.search(r"dependencies +[\d.]+ % of \d+", table)
 
 
 def test_evaluation_needs_gold_annotation(run, files, tmp_path):

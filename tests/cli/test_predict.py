@@ -25,23 +25,23 @@ def test_predictions_are_those_of_polysvc(run, train_file, test_file, model_file
 
 def test_scores_read_back_to_the_last_bit(run, test_file, model_file, tmp_path):
     run("predict", model_file, test_file, "-o", tmp_path / "p.txt", "--scores")
-    written = np.loadtxt(tmp_path / "p.txt")
+    file_content = np.loadtxt(tmp_path / "p.txt")
     X, _ = read_svmlight(test_file, n_features=12)
-    np.testing.assert_array_equal(written[:, 1], load(model_file).decision_function(X))
-    np.testing.assert_array_equal(written[:, 0], load(model_file).predict(X))
+    np.testing.assert_array_equal(file_content[:, 1], load(model_file).decision_function(X))
+    np.testing.assert_array_equal(file_content[:, 0], load(model_file).predict(X))
 
 
-def test_scores_of_several_classes_one_each(run, tmp_path):
+def test_each_class_has_a_column_of_scores(run, tmp_path):
     X = np.random.default_rng(0).random((90, 5))
     write_svmlight(tmp_path / "rows", X, np.arange(90) % 3)
     run("train", "poly", tmp_path / "rows", "-o", tmp_path / "m.uk", "--quiet")
     run("predict", tmp_path / "m.uk", tmp_path / "rows", "-o", tmp_path / "p.txt", "--scores")
-    written = np.loadtxt(tmp_path / "p.txt")
-    np.testing.assert_array_equal(written[:, 1:], load(tmp_path / "m.uk").decision_function(X))
-    np.testing.assert_array_equal(written[:, 0], written[:, 1:].argmax(axis=1))
+    file_content = np.loadtxt(tmp_path / "p.txt")
+    np.testing.assert_array_equal(file_content[:, 1:], load(tmp_path / "m.uk").decision_function(X))
+    np.testing.assert_array_equal(file_content[:, 0], file_content[:, 1:].argmax(axis=1))
 
 
-def test_more_rows_than_are_written_at_once(run, model_file, tmp_path, monkeypatch):
+def test_predictions_are_written_in_blocks(run, model_file, tmp_path, monkeypatch):
     monkeypatch.setattr("unkernel.cli.commands.predict._ROWS_PER_WRITE", 7)
     (tmp_path / "rows").write_text("1 1:1\n-1 3:1\n" * 25)
     run("predict", model_file, tmp_path / "rows", "-o", tmp_path / "p.txt")
@@ -62,8 +62,8 @@ def test_labels_cannot_break_lines_or_move_the_cursor(run, tmp_path):
     write_svmlight(tmp_path / "rows", rows, np.zeros(3))
     result = run("predict", tmp_path / "m.uk", tmp_path / "rows", "-o", tmp_path / "p.txt")
     assert result.code == 0
-    written = (tmp_path / "p.txt").read_text(encoding="utf-8").split("\n")
-    assert written == ["two\\nlines", "\\x1b[31mred", "plain \u00e9\u3000", ""]
+    file_content = (tmp_path / "p.txt").read_text(encoding="utf-8").split("\n")
+    assert file_content == ["two\\nlines", "\\x1b[31mred", "plain \u00e9\u3000", ""]
 
 
 def test_a_name_that_ends_in_xz_is_compressed(run, test_file, model_file, tmp_path):
@@ -98,16 +98,16 @@ def test_features_that_the_model_does_not_know_are_ignored_and_counted(run, mode
     assert "ignored 3 values in 2 rows of features that the model does not know; it has 12" in line
 
 
-def test_fewer_features_are_fine(run, model_file, tmp_path):
+def test_rows_may_have_fewer_features(run, model_file, tmp_path):
     (tmp_path / "rows").write_text("1 1:1\n-1\n")
     result = run("predict", model_file, tmp_path / "rows", "--json")
     assert (result.err, result.json["accuracy"]) == ("", 1.0)
 
 
-@pytest.mark.parametrize(("label", "shown"), [("0", "0"), ("0.25", "0.25"), ("7", "7")])
-def test_no_accuracy_without_labels_and_why(run, model_file, tmp_path, label, shown):
+@pytest.mark.parametrize(("label", "shown_label"), [("0", "0"), ("0.25", "0.25"), ("7", "7")])
+def test_missing_accuracies_are_explained(run, model_file, tmp_path, label, shown_label):
     (tmp_path / "rows").write_text(f"{label} 1:1\n1 3:1\n")
-    note = f"not known: 1 row of 2 have labels that the model does not know ({shown})"
+    note = f"not known: 1 row of 2 have labels that the model does not know ({shown_label})"
     output = run("predict", model_file, tmp_path / "rows", "--json").json
     assert output["accuracy"] is None
     assert output["accuracy_note"].startswith(note)
@@ -136,7 +136,7 @@ def test_classes_that_are_words(run, tmp_path):
         "liblinear-svr",
     ],
 )
-def test_models_of_other_programs_answer_as_those_do(run, golden, tmp_path, name):
+def test_predictions_equal_those_of_other_programs(run, golden, tmp_path, name):
     kind = "multi" if "multi" in name or "svr" in name else "binary"
     rows, out = golden / f"{kind}.test.svm", tmp_path / "p.txt"
     expected = np.loadtxt(golden / f"{name}.margins")
@@ -160,13 +160,14 @@ def test_predict_reports_that_it_compiled_the_model(run, golden, tmp_path):
 
 
 def test_a_compressed_model(run, golden, tmp_path):
-    packed = tmp_path / "model"
-    packed.write_bytes(lzma.compress((golden / "libsvm-poly2.model").read_bytes()))
+    compressed_model = tmp_path / "model"
+    compressed_model.write_bytes(lzma.compress((golden / "libsvm-poly2.model").read_bytes()))
     rows = golden / "binary.test.svm"
-    given, expected = (
-        run("predict", path, rows, "-o", "-", "-q").out for path in (packed, golden / "libsvm-poly2.model")
+    compressed, expected = (
+        run("predict", path, rows, "-o", "-", "-q").out
+        for path in (compressed_model, golden / "libsvm-poly2.model")
     )
-    assert given == expected != ""
+    assert compressed == expected != ""
 
 
 @pytest.mark.parametrize("name", ["libsvm-poly2-prob", "libsvm-nu-sigmoid-prob-multi"])
@@ -212,11 +213,11 @@ def test_an_rbf_kernel_sees_columns_that_no_support_vector_has(run, golden, tmp_
     (tmp_path / "rows").write_text("1 3:1\n1 3:1 1000:2\n1\n")
     result = run("predict", golden / "libsvm-rbf.model", tmp_path / "rows", "-o", "-", "--scores", "-q")
     assert result.err == ""
-    near, far, _ = (float(line.split()[1]) for line in result.out.splitlines())
+    without_column, with_column, _ = (float(line.split()[1]) for line in result.out.splitlines())
     X, _ = read_svmlight(tmp_path / "rows")
     expected = read_model(golden / "libsvm-rbf.model").scores(X)[:, 0]
-    np.testing.assert_allclose([near, far], expected[:2], rtol=1e-12)
-    assert near != far
+    np.testing.assert_allclose([without_column, with_column], expected[:2], rtol=1e-12)
+    assert without_column != with_column
 
 
 def test_predict_marks_approximate_models(run, golden, tmp_path):
@@ -244,8 +245,8 @@ SV
 
 
 @pytest.mark.parametrize("kernel", ["polynomial", "rbf"])
-def test_an_index_is_a_name_for_models_of_other_programs(run, kernel, tmp_path):
-    """LIBSVM has no first index: an index 0 that its model does not have is an unknown feature."""
+def test_index_0_is_a_feature_for_models_of_other_programs(run, kernel, tmp_path):
+    """LIBSVM models may have an index 0. In a model without it, index 0 is an unknown feature."""
     lines = LIBSVM_MODEL.format(kernel=kernel)
     (tmp_path / "m").write_text(
         lines if kernel == "polynomial" else lines.replace("degree 2\n", "").replace("coef0 1\n", "")
@@ -259,7 +260,7 @@ def test_an_index_is_a_name_for_models_of_other_programs(run, kernel, tmp_path):
     np.testing.assert_allclose(result, read_model(tmp_path / "m").scores(rows)[:, 0], rtol=1e-12)
 
 
-def test_remembered_answers_are_the_same(run, test_file, model_file, tmp_path):
+def test_cached_answers_are_the_same(run, test_file, model_file, tmp_path):
     rows = tmp_path / "rows.svm"
     rows.write_text(test_file.read_text() * 3)
     run("predict", model_file, rows, "-o", tmp_path / "plain.txt", "--scores")
@@ -270,7 +271,7 @@ def test_remembered_answers_are_the_same(run, test_file, model_file, tmp_path):
     cache = result.json["cache"]
     assert cache["maxsize"] == 5000 and cache["hits"] + cache["misses"] == 600 and cache["hits"] >= 400
     assert "cache" not in run("predict", model_file, rows, "--json").json
-    shown = run("predict", model_file, rows, "--cache-rows", 5000, "--jobs", 1)
-    assert re.search(r"cache +[0-9]+ rows found, [0-9]+ scored", shown.err)
+    result_ = run("predict", model_file, rows, "--cache-rows", 5000, "--jobs", 1)
+    assert re.search(r"cache +[0-9]+ rows found, [0-9]+ scored", result_.err)
     assert "cache must be a whole number" in run("predict", model_file, rows, "--cache-rows", 1 << 40).error()
     assert run("predict", model_file, rows, "--cache-rows", 0).code == 2

@@ -1,6 +1,4 @@
-"""``unkernel predict`` of several files: each gets the output of a single command, and runs can be
-interrupted.
-"""
+"""``unkernel predict`` of several files: the output of one command for each; runs can be interrupted."""
 
 from __future__ import annotations
 
@@ -46,17 +44,17 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != JOURNAL}
 
 
-def one_by_one(run, model: Path, parts: Path, folder: Path) -> dict[str, bytes]:
+def predict_one_by_one(run, model: Path, parts: Path, folder: Path) -> dict[str, bytes]:
     folder.mkdir()
     for path in parts.iterdir():
         assert run("predict", model, path, "-o", folder / path.name, "--scores").code == 0
     return contents(folder)
 
 
-def test_each_file_gets_the_output_of_a_command_of_its_own(run, model, parts, tmp_path):
+def test_each_file_gets_the_output_of_a_separate_command(run, model, parts, tmp_path):
     result = run("predict", model, parts / "part-*.csv", "-o", tmp_path / "out", "--scores", "--json")
     assert (result.json["parts"], result.json["done_before"], result.json["rows"]) == (3, 0, 60)
-    assert contents(tmp_path / "out") == one_by_one(run, model, parts, tmp_path / "alone")
+    assert contents(tmp_path / "out") == predict_one_by_one(run, model, parts, tmp_path / "alone")
 
 
 def test_workers_give_the_same_output(run, model, parts, tmp_path):
@@ -64,7 +62,7 @@ def test_workers_give_the_same_output(run, model, parts, tmp_path):
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out", "--scores"]
     result = run(*command, "--dask", "local", "--jobs", 2, "--json")
     assert result.json["rows"] == 60
-    assert contents(tmp_path / "out") == one_by_one(run, model, parts, tmp_path / "alone")
+    assert contents(tmp_path / "out") == predict_one_by_one(run, model, parts, tmp_path / "alone")
 
 
 @pytest.mark.hostile
@@ -72,7 +70,7 @@ def test_a_worker_that_is_killed_costs_no_part(tmp_path):
     pytest.importorskip("distributed")
     killed = str(tmp_path / "killed")
 
-    def ask(part: Part) -> dict[str, int]:
+    def write_part(part: Part) -> dict[str, int]:
         import os
         import signal
         from pathlib import Path
@@ -85,8 +83,8 @@ def test_a_worker_that_is_killed_costs_no_part(tmp_path):
 
     (tmp_path / "out").mkdir()
     parts = [Part(name, str(tmp_path / "out" / name)) for name in "abcd"]
-    with _open_runner(ask, Cluster("local", 2)) as asking:
-        assert {part.data: result["rows"] for part, result in asking(parts)} == dict.fromkeys("abcd", 1)
+    with _open_runner(write_part, Cluster("local", 2)) as run_parts:
+        assert {part.data: result["rows"] for part, result in run_parts(parts)} == dict.fromkeys("abcd", 1)
     assert contents(tmp_path / "out") == {name: name.encode() for name in "abcd"}
 
 
@@ -96,7 +94,7 @@ def test_local_workers_keep_memory() -> None:
         assert set(client.run(os.getenv, "MALLOC_MMAP_THRESHOLD_").values()) == {str(1 << 30)}
 
 
-# A program that is killed before, during or after the record of a part in the journal.
+# A program that is killed before, during or after it records a part in the journal.
 KILLED = """
     import os, signal, sys
     from unkernel.cli import main, batch_files
@@ -124,17 +122,19 @@ KILLED = """
 
 @pytest.mark.hostile
 @pytest.mark.parametrize(
-    ("moment", "options"), [("before", []), ("half", []), ("after", []), ("before", ["--dask", "local"])]
+    ("kill_time", "options"), [("before", []), ("half", []), ("after", []), ("before", ["--dask", "local"])]
 )
-def test_another_run_completes_the_work_of_a_killed_client(run, model, parts, tmp_path, *, moment, options):
+def test_another_run_completes_the_work_of_a_killed_client(
+    run, model, parts, tmp_path, *, kill_time, options
+):
     if options:
         pytest.importorskip("distributed")
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out", "--scores"]
-    killed = run_python(KILLED, moment, *command, *options, "--jobs", 2)
+    killed = run_python(KILLED, kill_time, *command, *options, "--jobs", 2)
     assert killed.returncode == -signal.SIGKILL
     assert len(contents(tmp_path / "out")) >= 2
-    assert run(*command, "--json").json["done_before"] == (2 if moment == "after" else 1)
-    assert contents(tmp_path / "out") == one_by_one(run, model, parts, tmp_path / "alone")
+    assert run(*command, "--json").json["done_before"] == (2 if kill_time == "after" else 1)
+    assert contents(tmp_path / "out") == predict_one_by_one(run, model, parts, tmp_path / "alone")
 
 
 SCHEDULER = """
@@ -157,7 +157,7 @@ def test_a_scheduler_that_is_lost_is_named(monkeypatch):
         assert process.stdout is not None
         address, scheduler = process.stdout.readline().strip(), process.pid
 
-        def ask(part: Part) -> None:
+        def write_part(part: Part) -> None:
             import os
             import signal
             import threading
@@ -168,9 +168,9 @@ def test_a_scheduler_that_is_lost_is_named(monkeypatch):
 
         with (
             pytest.raises(ValueError, match=r"the scheduler was lost.*the same command"),
-            _open_runner(ask, Cluster(address, 1)) as asking,
+            _open_runner(write_part, Cluster(address, 1)) as run_parts,
         ):
-            list(asking([Part(name, name) for name in "abc"]))
+            list(run_parts([Part(name, name) for name in "abc"]))
 
 
 def test_a_failed_run_resumes_at_the_first_unfinished_file(run, model, parts, tmp_path):
@@ -222,7 +222,7 @@ def test_invalid_journals_are_refused_or_replaced(run, model, parts, tmp_path, l
 
 
 def test_a_part_that_was_cut_off_is_answered_again(run, model, parts, tmp_path):
-    """Answers that appeared before the journal recorded them belong to this run."""
+    """An answer that the journal does not record yet belongs to this run, which may replace it."""
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
     assert run(*command, "-q").code == 0
     journal = tmp_path / "out" / JOURNAL
@@ -235,10 +235,10 @@ def test_files_not_in_the_journal_are_not_replaced(run, model, parts, tmp_path):
     command = ["predict", model, parts / "part-[01].csv", "-o", tmp_path / "out"]
     assert run(*command, "-q").code == 0
     (tmp_path / "out" / "part-2.csv").write_text("mine")
-    everything = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
-    assert "part-2.csv: exists" in run(*everything).error()
+    all_parts = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
+    assert "part-2.csv: exists" in run(*all_parts).error()
     assert (tmp_path / "out" / "part-2.csv").read_text() == "mine"
-    assert run(*everything, "--force", "--json").json["done_before"] == 2
+    assert run(*all_parts, "--force", "--json").json["done_before"] == 2
 
 
 def test_answers_never_take_the_place_of_the_journal(run, model, parts, tmp_path):
@@ -259,27 +259,27 @@ def test_answers_of_other_runs_are_not_mixed(run, model, parts, people_file, tmp
 
 
 def test_unreadable_models_leave_no_output(run, model, parts, tmp_path):
-    bad, out = tmp_path / "bad.uk", tmp_path / "out"
+    invalid_model, out = tmp_path / "bad.uk", tmp_path / "out"
     command = [parts / "part-*.csv", "-o", out]
-    assert "No such file" in run("predict", bad, *command).error()
-    bad.write_text("no model")
-    assert "bad.uk: not a model" in run("predict", bad, *command).error()
+    assert "No such file" in run("predict", invalid_model, *command).error()
+    invalid_model.write_text("no model")
+    assert "bad.uk: not a model" in run("predict", invalid_model, *command).error()
     assert not out.exists()
 
 
 def test_a_run_without_results_does_not_block_the_next(run, model, parts, tmp_path):
     """The first run fails at a bad file; the next one may use other options."""
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
-    good = (parts / "part-0.csv").read_bytes()
+    content = (parts / "part-0.csv").read_bytes()
     (parts / "part-0.csv").write_bytes(b"")
     assert "part-0.csv: the file is empty" in run(*command, "--scores").error()
-    (parts / "part-0.csv").write_bytes(good)
+    (parts / "part-0.csv").write_bytes(content)
     assert run(*command, "--json").json["rows"] == 60
     assert "other options" in run(*command, "--scores").error()  # now there are answers
 
 
 def test_a_link_to_no_file_is_named(run, model, parts, tmp_path):
-    """A pattern would otherwise skip such a link silently."""
+    """A pattern must not skip such a link silently."""
     (parts / "part-7.csv").symlink_to(parts / "gone.csv")
     command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
     assert run(*command).error() == f"{parts / 'part-7.csv'}: The link leads to no file"

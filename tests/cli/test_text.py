@@ -20,19 +20,19 @@ TEXT = "They didn't see it.  Why not?\n\nDogs saw Mr. Smith!"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Return a folder with a treebank, a text, and models."""
-    made = tmp_path_factory.mktemp("text")
-    BANK.write(made / "train.conllu")
-    (made / "notes.txt").write_text(TEXT, encoding="utf-8")
+    folder_ = tmp_path_factory.mktemp("text")
+    BANK.write(folder_ / "train.conllu")
+    (folder_ / "notes.txt").write_text(TEXT, encoding="utf-8")
     nlp = TextParser(
         tokenizer=Tokenizer(epochs=4),
         tagger=Tagger(epochs=3, min_count=1, min_updates=1),
         parser=ArcEagerParser(epochs=3, runs=1, min_count=1, min_updates=1),
     ).fit(BANK)
-    nlp.save(made / "en.uk")
-    nlp.model_.tokenizer.save(made / "tokens.uk")
-    nlp.model_.tagger.save(made / "tags.uk")
-    nlp.model_.parser.save(made / "trees.uk")
-    return made
+    nlp.save(folder_ / "en.uk")
+    nlp.model_.tokenizer.save(folder_ / "tokens.uk")
+    nlp.model_.tagger.save(folder_ / "tags.uk")
+    nlp.model_.parser.save(folder_ / "trees.uk")
+    return folder_
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reference.damage import joined, parts, settings_of, with_settings
+from reference.damage import join_file, settings_of, split_file, with_settings
 from reference.patience import wait_for
 from unkernel import CuttingPlaneSVC, FormatError, RankSVM, write_svmlight
 from unkernel.cutplane.checkpoints import Checkpoint
@@ -406,7 +406,7 @@ def test_another_kind_of_file_is_refused(killed, folder):
 def test_damaged_settings_are_refused(killed, folder, change):
     learner, X, y = killed
     path = folder / "problem-0" / "state.uk"
-    header, arrays = parts(path.read_bytes())
+    header, arrays = split_file(path.read_bytes())
     stored = settings_of(header)
     match change.get("cuts"):
         case "first only":
@@ -416,7 +416,7 @@ def test_damaged_settings_are_refused(killed, folder, change):
         case "elsewhere":
             change = {"cuts": ["../../../" + name for name in stored["cuts"][:-1]] + ["/etc/passwd"]}
     path.unlink()
-    path.write_bytes(joined(with_settings(header, stored | change), arrays))
+    path.write_bytes(join_file(with_settings(header, stored | change), arrays))
     assert refuse_or_go_on(learner, X, y)
 
 
@@ -426,12 +426,12 @@ def test_damaged_settings_are_refused(killed, folder, change):
 def test_damaged_arrays_are_refused(killed, folder, name, how):
     learner, X, y = killed
     path = folder / "problem-0" / "state.uk"
-    header, arrays = parts(path.read_bytes())
+    header, arrays = split_file(path.read_bytes())
     numbers = np.frombuffer(arrays[name]).copy()
     numbers = {"nan": numbers * np.nan, "too short": numbers[1:], "negative": -np.abs(numbers) - 1}[how]
     arrays[name] = numbers.tobytes()
     path.unlink()
-    path.write_bytes(joined(header, arrays))
+    path.write_bytes(join_file(header, arrays))
     harmless = how == "negative" and name == "weights"  # any start is valid
     assert refuse_or_go_on(learner, X, y) != harmless
     if harmless:

@@ -198,7 +198,7 @@ def test_distant_rows_reach_the_same_optimum(steps_at_once):
     far = minimise_distant(risk, X.shape[1], steps_at_once=steps_at_once)
     check_outcome(far, X, 1.0, lambda s: reference.margin_risk(y, s, squared=False), 1e-6)
     assert far["objective"] == pytest.approx(near["objective"], rel=2e-6)
-    assert max(risk.asked) == max(2, steps_at_once)
+    assert max(risk.requested_steps) == max(2, steps_at_once)
 
 
 def test_a_distant_risk_can_choose_the_first_steps_of_line_searches():
@@ -207,7 +207,7 @@ def test_a_distant_risk_can_choose_the_first_steps_of_line_searches():
     risk.first_steps = lambda: [0.0, 0.1, 0.3, 1.0]
     found, expected = (minimise_distant(one, X.shape[1]) for one in (risk, usual))
     assert found["objective"] == pytest.approx(expected["objective"], rel=2e-6)
-    assert max(risk.asked) == 4
+    assert max(risk.requested_steps) == 4
     for wrong in ([], [0.5, 1.0]):
         risk.first_steps = lambda wrong=wrong: wrong
         with pytest.raises(ValueError, match="begins at a step of 0"):
@@ -220,7 +220,7 @@ def test_a_distant_risk_can_lower_the_accuracy_of_line_searches():
     risk.line_accuracy = 0.3
     found, expected = (minimise_distant(one, X.shape[1]) for one in (risk, usual))
     assert found["objective"] == pytest.approx(expected["objective"], rel=2e-6)
-    assert len(risk.asked) / found["rounds"] < len(usual.asked) / expected["rounds"]
+    assert len(risk.requested_steps) / found["rounds"] < len(usual.requested_steps) / expected["rounds"]
 
 
 @pytest.mark.parametrize("name", ["aim", "along", "cut", "move"])

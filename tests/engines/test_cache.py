@@ -1,4 +1,4 @@
-"""Cached scores equal the engine's to the last bit, whatever was requested before, by any thread."""
+"""Cached scores equal the engine's to the last bit, after any requests and on any number of threads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FAST = {engine: unkernel.compile(MODEL, engine, rare=30) for engine in EXACT}
 every_engine = pytest.mark.parametrize("engine", EXACT)
 
 
-def repeated(X, seed=0, times=4):
+def repeat_rows(X, seed=0, times=4):
     """Return the rows several times, shuffled."""
     X = sparse.csr_matrix(X)
     return X[np.random.default_rng(seed).permutation(np.tile(np.arange(X.shape[0]), times))]
@@ -51,7 +51,7 @@ def test_there_is_no_cache_by_default():
 @pytest.mark.parametrize("rows", [1, 3, 10, 1000])
 def test_answers_are_the_same_to_the_last_bit(engine, real, rows):
     fast = FAST[engine]
-    X = repeated(rows_for(MODEL, real=real, count=50))
+    X = repeat_rows(rows_for(MODEL, real=real, count=50))
     for threads in (1, 2):
         cached = fast.with_cache(rows)
         for _ in range(2):
@@ -68,18 +68,18 @@ def test_answers_are_the_same_to_the_last_bit(engine, real, rows):
     st.sampled_from(EXACT),
     st.data(),
 )
-def test_the_slow_twin(asked, rows, engine, data):
+def test_scores_and_counts_equal_the_slow_twin(requested_rows, rows, engine, data):
     pool = np.random.default_rng(5).random((20, 12)) < 0.4
     cached, twin = FAST[engine].with_cache(rows), RememberingScorer(FAST[engine])
-    for row in asked:
+    for row in requested_rows:
         ids = data.draw(st.permutations(np.flatnonzero(pool[row]).tolist()))
         values = data.draw(st.sampled_from([None, [1.0] * len(ids), [0.5] * len(ids)]))
         assert cached.score_one(ids, values) == twin.score_one(ids, values)
     info = cached.cache_info()
-    assert info.hits + info.misses == len(asked)
+    assert info.hits + info.misses == len(requested_rows)
     assert info.hits <= twin.hits
     assert info.currsize <= min(rows, twin.rows)
-    if twin.rows <= min(rows, 8):  # one set has room for all of them
+    if twin.rows <= min(rows, 8):  # all rows fit into one set of the cache
         assert info.hits == twin.hits and info.currsize == twin.rows
 
 
@@ -128,17 +128,17 @@ def test_rows_larger_than_the_previous_one_are_cached():
 
 
 def test_cached_decisions_are_not_returned_as_scores():
-    """Predictions stop once the class is certain, and cache such scores for predictions only."""
+    """Scoring for predictions stops when the class is certain; such scores are only used for predictions."""
     model = make_slots_model(1, 3)
-    X = repeated(rows_like(model))
+    X = repeat_rows(rows_like(model))
     fast = unkernel.compile(model, "expanded", measure=False)
     cached = fast.with_cache(1000)
     for _ in range(2):
         np.testing.assert_array_equal(cached.predict(X), fast.predict(X))
         np.testing.assert_array_equal(cached.decision_function(X), fast.decision_function(X))
-    before = cached.cache_info()
-    cached.predict(X)  # complete scores serve decisions
-    assert cached.cache_info().hits == before.hits + X.shape[0]
+    earlier_counts = cached.cache_info()
+    cached.predict(X)  # complete scores are used for predictions, too
+    assert cached.cache_info().hits == earlier_counts.hits + X.shape[0]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_cached_decisions_are_not_returned_as_scores():
 def test_models_of_several_scores_and_other_kernels(model):
     fast = unkernel.compile(model, measure=False)
     cached = fast.with_cache(200)
-    X = repeated(rows_for(model, count=30)[:, : model.n_features])
+    X = repeat_rows(rows_for(model, count=30)[:, : model.n_features])
     np.testing.assert_array_equal(cached.decision_function(X), fast.decision_function(X))
     np.testing.assert_array_equal(cached.predict(X), fast.predict(X))
     for k in range(20):
@@ -188,57 +188,59 @@ def test_clearing_the_cache_resets_its_counts():
 
 @every_engine
 def test_threads_share_the_cache(engine):
-    """Few slots and many rows, so that slots change while others read them."""
+    """There are few slots and many rows, so that threads overwrite slots while other threads read them."""
     fast = FAST[engine]
     pool = np.random.default_rng(3).random((60, 12)) < 0.4
     rows = [np.flatnonzero(row).astype(np.int32) for row in pool]
     expected = [fast.score_one(row) for row in rows]
     cached = fast.with_cache(20)
-    X = repeated(sparse.csr_matrix(pool * 1.0), times=20)
+    X = repeat_rows(sparse.csr_matrix(pool * 1.0), times=20)
     batch = fast.decision_function(X)
 
-    def ask(seed):
+    def count_errors(seed):
         score = cached.worker().score_one
         order = np.random.default_rng(seed).integers(0, len(rows), 3000)
-        wrong = sum(score(rows[k]) != expected[k] for k in order)
-        return wrong + np.count_nonzero(cached.decision_function(X, n_jobs=2) != batch)
+        n_wrong = sum(score(rows[k]) != expected[k] for k in order)
+        return n_wrong + np.count_nonzero(cached.decision_function(X, n_jobs=2) != batch)
 
     with ThreadPoolExecutor(4) as threads:
-        assert sum(threads.map(ask, range(8))) == 0
+        assert sum(threads.map(count_errors, range(8))) == 0
     info = cached.cache_info()
     assert info.hits + info.misses == 8 * (3000 + X.shape[0])
 
 
-def test_files_and_copies(tmp_path):
+def test_files_do_not_store_the_cache_and_copies_keep_it(tmp_path):
     cached = unkernel.compile(MODEL, "split", cache=50)
-    plain = unkernel.compile(MODEL, "split", measure=False)
-    plain.save(tmp_path / "plain.uk")
-    plain.with_cache(50).save(tmp_path / "cached.uk")
+    without_cache = unkernel.compile(MODEL, "split", measure=False)
+    without_cache.save(tmp_path / "plain.uk")
+    without_cache.with_cache(50).save(tmp_path / "cached.uk")
     assert (tmp_path / "plain.uk").read_bytes() == (tmp_path / "cached.uk").read_bytes()
     loaded = unkernel.load(tmp_path / "cached.uk")
     assert loaded.cache is None
-    again = loaded.with_cache(50)
-    for other in (pickle.loads(pickle.dumps(cached)), copy.deepcopy(cached), again):
+    cached_again = loaded.with_cache(50)
+    for other in (pickle.loads(pickle.dumps(cached)), copy.deepcopy(cached), cached_again):
         assert other.cache == 50 and other.cache_info().maxsize == 50
         assert other.score_one([1, 2]) == cached.score_one([1, 2])
     assert cached.with_cache(None).cache_info().maxsize == 0
     assert cached.get_params()["cache"] == 50
 
 
-def test_records():
+def test_records_can_be_cached():
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.pipeline import make_pipeline
 
     records = [{"a": str(k % 3), "b": str(k % 5)} for k in range(60)]
     pipeline = make_pipeline(DictVectorizer(), unkernel.PolySVC())
     pipeline.fit(records, [k % 5 < 2 for k in range(60)])
-    cached, plain = unkernel.compile(pipeline, cache=100), unkernel.compile(pipeline)
+    cached, without_cache = unkernel.compile(pipeline, cache=100), unkernel.compile(pipeline)
     assert cached.classifier.cache == 100
-    assert [cached.score_one(record) for record in records] == [plain.score_one(record) for record in records]
-    np.testing.assert_array_equal(cached.decision_function(records), plain.decision_function(records))
+    assert [cached.score_one(record) for record in records] == [
+        without_cache.score_one(record) for record in records
+    ]
+    np.testing.assert_array_equal(cached.decision_function(records), without_cache.decision_function(records))
     assert cached.cache_info().currsize == 15 and cached.cache_info().hits >= 105
     cached.cache_clear()
-    assert plain.with_cache(7).cache_info() == CacheInfo(0, 0, 7, 0)
+    assert without_cache.with_cache(7).cache_info() == CacheInfo(0, 0, 7, 0)
 
 
 @pytest.mark.parametrize("rows", [0, -1, 2.0, True, "9", 1 << 40])

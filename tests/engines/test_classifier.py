@@ -22,8 +22,8 @@ from unkernel.data.rows.csr import canonical_rows
 every_basis = pytest.mark.parametrize("sets", [True, False])
 
 
-def flat(expected):
-    """Return expected scores in their usual shape: the one score of two classes has no separate axis."""
+def as_scores(expected):
+    """Return scores [row, score] as decision_function does: without the second axis if there is one score."""
     expected = np.array(expected)
     return expected[:, 0] if expected.shape[1] == 1 else expected
 
@@ -55,23 +55,23 @@ def rows_for(model, seed, binary, count=6):
 @given(model=models(), seed=st.integers(0, 2**32), binary=st.booleans())
 def test_equals_the_sum_over_conjunctions(model, seed, binary):
     X = rows_for(model, seed, binary)
-    expected = flat([score(model, x) for x in X])
-    again = flat([score_entries(model, dict(enumerate(x))) for x in X])
-    np.testing.assert_allclose(again, expected, rtol=1e-12, atol=1e-12)
+    expected = as_scores([score(model, x) for x in X])
+    by_entries = as_scores([score_entries(model, dict(enumerate(x))) for x in X])
+    np.testing.assert_allclose(by_entries, expected, rtol=1e-12, atol=1e-12)
     classifier = CompiledClassifier(model)
     for rows in (X, sparse.csr_array(X)):
         np.testing.assert_allclose(classifier.decision_function(rows), expected, rtol=1e-10, atol=1e-10)
-    chosen = expected > 0 if expected.ndim == 1 else expected.argmax(axis=1)
-    assert np.array_equal(classifier.predict(X), model.classes[chosen.astype(int)])
+    predicted = expected > 0 if expected.ndim == 1 else expected.argmax(axis=1)
+    assert np.array_equal(classifier.predict(X), model.classes[predicted.astype(int)])
 
 
-def entries(X):
+def rows_as_dicts(X):
     """Return the rows of a CSR matrix as dicts from columns to values."""
     for begin, end in pairwise(X.indptr):
         yield dict(zip(X.indices[begin:end].tolist(), X.data[begin:end].tolist(), strict=True))
 
 
-def many_features(degree, sets, classes=2, *, real=False, rows=20, seed=0):
+def make_large_model(degree, sets, classes=2, *, real=False, rows=20, seed=0):
     """Return a model with so many features that part of it is hashed, and rows with its conjunctions."""
     rng = np.random.default_rng(seed)
     used = 3_000 if degree == 2 else 400
@@ -85,11 +85,11 @@ def many_features(degree, sets, classes=2, *, real=False, rows=20, seed=0):
     )
     ranks = dict(zip(model.columns.tolist(), range(used), strict=True))
     keys = {1}
-    for row in entries(X):
+    for row in rows_as_dicts(X):
         present = [ranks[c] for c in row if c in ranks]
         for size in range(1, degree + 1):
-            chosen = [c for c in combinations(present, size) if rng.random() < 0.5]
-            keys |= {number(c, degree, sets) for c in chosen}
+            conjunctions = [c for c in combinations(present, size) if rng.random() < 0.5]
+            keys |= {number(c, degree, sets) for c in conjunctions}
         if not sets and degree > 1:
             keys |= {number((r, r), degree, sets) for r in present}
     all_keys = np.array(sorted(keys), dtype=np.uint64)
@@ -101,9 +101,9 @@ def many_features(degree, sets, classes=2, *, real=False, rows=20, seed=0):
 @pytest.mark.parametrize("degree", [2, 3])
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("real", [False, True])
-def test_equals_the_sum_where_a_part_is_hashed(degree, sets, classes, real):
-    model, X = many_features(degree, sets, classes, real=real)
-    expected = flat([score_entries(model, row) for row in entries(X)])
+def test_equals_the_sum_with_hashed_conjunctions(degree, sets, classes, real):
+    model, X = make_large_model(degree, sets, classes, real=real)
+    expected = as_scores([score_entries(model, row) for row in rows_as_dicts(X)])
     np.testing.assert_allclose(
         CompiledClassifier(model).decision_function(X), expected, rtol=1e-10, atol=1e-10
     )
@@ -111,22 +111,22 @@ def test_equals_the_sum_where_a_part_is_hashed(degree, sets, classes, real):
 
 @every_basis
 @pytest.mark.parametrize("degree", [2, 3])
-def test_weights_in_the_dense_part_only(degree, sets):
+def test_weights_only_in_the_dense_table(degree, sets):
     """Rows have columns beyond the dense table, although no conjunction there has a weight."""
     model = make_model(degree=degree, sets=sets, used=3000, n_features=3000, keys=[1, 2, 3])
     X = sparse.csr_array(np.eye(3000)[[0, 2999]] + np.eye(3000)[[1500, 1]])
-    expected = flat([score_entries(model, row) for row in entries(X)])
+    expected = as_scores([score_entries(model, row) for row in rows_as_dicts(X)])
     np.testing.assert_allclose(CompiledClassifier(model).decision_function(X), expected)
 
 
 @every_basis
 def test_results_do_not_depend_on_the_number_of_threads(sets):
-    model, X = many_features(2, sets, 3, real=True)
+    model, X = make_large_model(2, sets, 3, real=True)
     X = sparse.vstack([X] * 150, format="csr")
     classifier = CompiledClassifier(model)
-    alone = classifier.decision_function(X, n_jobs=1)
+    on_one_thread = classifier.decision_function(X, n_jobs=1)
     for n_jobs in (2, 5):
-        assert np.array_equal(classifier.decision_function(X, n_jobs=n_jobs), alone)
+        assert np.array_equal(classifier.decision_function(X, n_jobs=n_jobs), on_one_thread)
         assert np.array_equal(classifier.predict(X, n_jobs=n_jobs), classifier.predict(X))
 
 
@@ -161,13 +161,13 @@ def test_all_array_formats_are_accepted():
         )
 
 
-def test_unsorted_and_repeated_entries_count_as_their_matrix():
+def test_unsorted_and_repeated_entries_are_those_of_the_dense_matrix():
     model = make_model(4, degree=3, sets=False, n_features=6, used=6)
     # row 0: unsorted; row 1: column 2 twice; row 2: an entry that cancels out; row 3: a stored zero
     indices = np.array([5, 0, 3, 2, 4, 2, 1, 1, 0, 5])
     data = np.array([1.0, 2.0, 3.0, 0.5, 1.0, 0.25, 7.0, -7.0, 1.0, 0.0])
     X = sparse.csr_array((data.copy(), indices.copy(), np.array([0, 3, 6, 8, 10])), shape=(4, 6))
-    expected = flat([score(model, x) for x in X.toarray()])
+    expected = as_scores([score(model, x) for x in X.toarray()])
     np.testing.assert_allclose(CompiledClassifier(model).decision_function(X), expected, rtol=1e-10)
     assert np.array_equal(X.indices, indices) and np.array_equal(X.data, data)  # the input is unchanged
 
@@ -240,14 +240,14 @@ DAMAGE = {
 }
 
 
-def damaged(damage):
+def make_damaged_model(damage):
     model = make_model(share=1.0)
     return dataclasses.replace(model, **{name: change(model) for name, change in DAMAGE[damage].items()})
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_invalid_models_are_refused(damage, tmp_path):
-    model = damaged(damage)
+    model = make_damaged_model(damage)
     with pytest.raises(ValueError, match="not a valid conjunction model"):
         CompiledClassifier(model).validate()
     with pytest.raises(ValueError, match="not a valid conjunction model"):
@@ -259,7 +259,7 @@ def test_invalid_models_are_refused(damage, tmp_path):
 
 
 def test_survives_pickling_and_copying():
-    model, X = many_features(2, True, 3)
+    model, X = make_large_model(2, True, 3)
     classifier = CompiledClassifier(model)
     expected = classifier.decision_function(X)
     for other in (pickle.loads(pickle.dumps(classifier)), copy.deepcopy(classifier), copy.copy(classifier)):
@@ -290,21 +290,20 @@ def test_saved_estimators_give_the_same_scores(labels, tmp_path):
 
 @every_basis
 def test_many_threads_can_score_at_once(sets):
-    model, X = many_features(3, sets, 2, real=True)
+    model, X = make_large_model(3, sets, 2, real=True)
     X = sparse.vstack([X] * 20, format="csr")
     expected = CompiledClassifier(model).decision_function(X)
     for _ in range(3):
-        ask = CompiledClassifier(
-            model
-        ).decision_function  # a new classifier, so that all threads arrive while it builds its tables
+        # All threads call a new classifier while it builds its tables.
+        score_rows = CompiledClassifier(model).decision_function
         with ThreadPoolExecutor(8) as pool:
-            futures = [pool.submit(ask, X, n_jobs=1 + k % 2) for k in range(16)]
+            futures = [pool.submit(score_rows, X, n_jobs=1 + k % 2) for k in range(16)]
         assert all(np.array_equal(answer.result(), expected) for answer in futures)
 
 
 @pytest.mark.parametrize("offset", [-1, 1_000_000])
 def test_offsets_out_of_range_are_refused(offset):
-    """Scipy would follow these offsets out of bounds."""
+    """With these offsets, scipy would read out of bounds."""
     broken = sparse.csr_matrix(np.eye(4))
     broken.indptr[2] = offset
     broken.has_canonical_format = False

@@ -1,4 +1,4 @@
-"""``compile``: whatever its choice, the scores are the model's."""
+"""``compile``: the scores of every engine equal those of the model."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_generated_models(model, seed, rare):
 )
 @pytest.mark.parametrize("degree", [2, 3, 4])
 def test_kernels_that_are_not_positive_definite(degree, gamma, coef0):
-    """D_1 is 0 for (x'z - 1/2)^2: single features do not change scores of binary rows, but do for others."""
+    """D_1 is 0 for (x'z - 1/2)^2: single features change the scores of real rows, but not of binary rows."""
     model = make_kernel_model(3, polynomial(degree, gamma, coef0))
     for engine in applicable(model):
         if engine == "split" and min(gamma, coef0) < 0:
@@ -81,7 +81,7 @@ def test_kernels_that_are_not_positive_definite(degree, gamma, coef0):
 
 
 @pytest.mark.parametrize("coef0", [-0.5 + 1e-9, -0.5 + 1e-6])
-def test_kernels_that_are_almost_without_single_features(coef0):
+def test_kernels_with_nearly_zero_weights_of_single_features(coef0):
     model = make_kernel_model(3, polynomial(2, 1.0, coef0))
     for engine in set(applicable(model)) - {"split"}:
         X = rows_for(model, real=True)
@@ -126,7 +126,7 @@ def test_kernels_that_are_linear(kernel, real, scores):
 
 
 def test_rows_of_more_features_than_a_byte_can_count():
-    """Beyond 255, the bitsliced engine counts differently."""
+    """The bitsliced engine uses other code for counts above 255."""
     for kernel in (polynomial(2, 0.01), Kernel("rbf", gamma=0.01)):
         model = make_kernel_model(1, kernel, features=400, share=0.8)
         X = np.zeros((5, 400))
@@ -137,19 +137,20 @@ def test_rows_of_more_features_than_a_byte_can_count():
 
 
 def test_columns_that_are_far_apart():
-    far = np.array([0, 7, 10**6, 10**12, 2**40, 2**61])
-    narrow = make_kernel_model(features=len(far))
+    distant_columns = np.array([0, 7, 10**6, 10**12, 2**40, 2**61])
+    narrow = make_kernel_model(features=len(distant_columns))
     vectors = narrow.support_vectors
     wide = sparse.csr_matrix(
-        (vectors.data, far[vectors.indices], vectors.indptr.astype(np.int64)), shape=(40, 2**61 + 1)
+        (vectors.data, distant_columns[vectors.indices], vectors.indptr.astype(np.int64)),
+        shape=(40, 2**61 + 1),
     )
     model = dataclasses.replace(narrow, vectors=wide, n_features=2**61 + 1)
     for engine in ("auto", *EXACT):
         fast = unkernel.compile(model, engine, rare=20, memory="10M")
         for columns in ([0, 2, 5], [1, 3, 4], []):
-            row = np.zeros((1, len(far)))
+            row = np.zeros((1, len(distant_columns)))
             row[0, columns] = 1.0
-            assert_scores([fast.score_one(far[columns].tolist())], narrow, row)
+            assert_scores([fast.score_one(distant_columns[columns].tolist())], narrow, row)
 
 
 def test_stored_zeros_do_not_change_scores():
@@ -190,11 +191,11 @@ def test_auto_chooses_an_exact_engine(real, sample, tmp_path):
     rows = {"matrix": X, "sparse": sparse.csc_array(X), "path": tmp_path / "rows.svm"}.get(sample)
     if sample == "path":
         write_svmlight(rows, sparse.csr_matrix(X), np.zeros(len(X)))
-    reported = []
-    fast = unkernel.compile(model, sample=rows, on_progress=reported.append)
+    messages = []
+    fast = unkernel.compile(model, sample=rows, on_progress=messages.append)
     assert fast.exact and fast.engine in applicable(model)
     assert_scores(fast.decision_function(X), model, X)
-    assert len(reported) == len(fast.candidates) > 1
+    assert len(messages) == len(fast.candidates) > 1
     (chosen,) = [candidate for candidate in fast.candidates if candidate.chosen]
     assert chosen is fast.chosen and chosen.engine == fast.engine
     built = [candidate for candidate in fast.candidates if candidate.nbytes > 0]
@@ -202,14 +203,14 @@ def test_auto_chooses_an_exact_engine(real, sample, tmp_path):
     assert {candidate.engine for candidate in built} == set(applicable(model))
 
 
-def test_auto_respects_the_memory():
+def test_auto_respects_the_memory_limit():
     model = make_kernel_model(vectors=300, features=60, kernel=polynomial(3))
-    free = unkernel.compile(model, sample=rows_for(model))
-    least = min(c.nbytes for c in free.candidates if c.nbytes > 0)
-    most = max(c.nbytes for c in free.candidates)
-    assert most > 2 * least
-    bounded = unkernel.compile(model, memory=2 * least)
-    assert all(c.nbytes <= 2 * least for c in bounded.candidates if c.microseconds >= 0)
+    unlimited = unkernel.compile(model, sample=rows_for(model))
+    smallest = min(c.nbytes for c in unlimited.candidates if c.nbytes > 0)
+    largest = max(c.nbytes for c in unlimited.candidates)
+    assert largest > 2 * smallest
+    bounded = unkernel.compile(model, memory=2 * smallest)
+    assert all(c.nbytes <= 2 * smallest for c in bounded.candidates if c.microseconds >= 0)
     assert any(c.note and c.microseconds < 0 for c in bounded.candidates)
     X = rows_for(model)
     assert_scores(bounded.decision_function(X), model, X)
@@ -228,7 +229,7 @@ def test_weight_tables_beyond_the_memory_limit_are_refused(model):
 
 
 def test_a_table_for_columns_is_part_of_the_memory():
-    """Looking up columns up to 10^6 takes 4 MB."""
+    """The table that maps columns up to 10^6 to ranks takes 4 MB."""
     narrow = make_kernel_model()
     vectors = narrow.support_vectors
     columns = vectors.indices.astype(np.int64) * 80_000
@@ -239,19 +240,19 @@ def test_a_table_for_columns_is_part_of_the_memory():
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("text", "expected"),
     [("200M", 2e8), ("1.5G", 1.5e9), ("10 kb", 1e4), ("1000000", 1e6), (" .5T ", 5e11), ("7B", 7), ("3.", 3)],
 )
-def test_sizes_can_be_given_as_text(words, expected):
-    assert parse_bytes(words) == pytest.approx(expected, rel=1e-15)
+def test_sizes_can_be_given_as_text(text, expected):
+    assert parse_bytes(text) == pytest.approx(expected, rel=1e-15)
 
 
 @pytest.mark.parametrize(
-    "words", ["1e3", "-1", "", "0", "0M", "M", "1MM", "1 2", "1,5G", "inf", "nan", "١", "9" * 400]
+    "text", ["1e3", "-1", "", "0", "0M", "M", "1MM", "1 2", "1,5G", "inf", "nan", "١", "9" * 400]
 )
-def test_texts_that_are_not_sizes_are_refused(words):
+def test_texts_that_are_not_sizes_are_refused(text):
     with pytest.raises(ValueError, match="memory must be bytes, such as 200M"):
-        unkernel.compile(make_kernel_model(), memory=words)
+        unkernel.compile(make_kernel_model(), memory=text)
 
 
 @pytest.mark.parametrize("memory", [0, -1, True, float("nan")])
@@ -316,7 +317,7 @@ def test_a_precomputed_kernel_is_refused():
 # --- Pruning -----------------------------------------------------------------------------------------
 
 
-def pruned(model, threshold, **options):
+def compile_pruned(model, threshold, **options):
     return unkernel.compile(model, "pruned", threshold=threshold, **options)
 
 
@@ -325,33 +326,36 @@ def pruned(model, threshold, **options):
 def test_tiny_thresholds_prune_no_conjunction(degree, scores):
     model = make_kernel_model(1, polynomial(degree), scores=scores)
     X = rows_for(model)
-    assert_scores(pruned(model, 1e-300).decision_function(X), model, X)
+    assert_scores(compile_pruned(model, 1e-300).decision_function(X), model, X)
 
 
 def test_a_larger_threshold_keeps_fewer_conjunctions():
     model = make_kernel_model(1, polynomial(3), vectors=100)
-    counts = [sum(pruned(model, t).heaviest_conjunctions(0)["counts"]) for t in (1e-300, 0.1, 1.0, 10.0, 1e9)]
+    counts = [
+        sum(compile_pruned(model, t).heaviest_conjunctions(0)["counts"])
+        for t in (1e-300, 0.1, 1.0, 10.0, 1e9)
+    ]
     assert counts == sorted(counts, reverse=True)
     assert len(set(counts)) == len(counts) and counts[-1] == 0
 
 
 def test_pruned_conjunctions_are_those_below_the_threshold():
-    """Weights above the threshold, scaled by the share of support vectors of the weight's sign, are kept."""
+    """The threshold of positive weights is scaled by the share of positive support vectors."""
     model = make_kernel_model(1, polynomial(2), vectors=100)
-    everything = unkernel.compile(model, "expanded").heaviest_conjunctions(10**6)
+    all_conjunctions = unkernel.compile(model, "expanded").heaviest_conjunctions(10**6)
     share = (model.coefficients > 0).mean()
-    weights = everything["weights"][:, 0]
-    kept = np.where(weights > 0, weights >= 2.0 * share, -weights >= 2.0 * (1 - share))
-    conjunctions = pruned(model, 2.0).heaviest_conjunctions(10**6)
-    assert 0 < kept.sum() < len(kept)
-    assert np.array_equal(conjunctions["columns"], everything["columns"][kept])
-    np.testing.assert_allclose(conjunctions["weights"], everything["weights"][kept], rtol=1e-12)
+    weights = all_conjunctions["weights"][:, 0]
+    is_kept = np.where(weights > 0, weights >= 2.0 * share, -weights >= 2.0 * (1 - share))
+    conjunctions = compile_pruned(model, 2.0).heaviest_conjunctions(10**6)
+    assert 0 < is_kept.sum() < len(is_kept)
+    assert np.array_equal(conjunctions["columns"], all_conjunctions["columns"][is_kept])
+    np.testing.assert_allclose(conjunctions["weights"], all_conjunctions["weights"][is_kept], rtol=1e-12)
 
 
 def test_pruned_classifiers_are_marked_as_approximate():
     model = make_kernel_model(1, vectors=100)
     X = rows_for(model, count=50)
-    fast = pruned(model, 3.0, sample=X)
+    fast = compile_pruned(model, 3.0, sample=X)
     assert not fast.exact and fast.engine == "pruned" and "approximate" in repr(fast)
     assert "approximate" not in repr(unkernel.compile(model))
     exact = model.decision.choose(model.scores(X))
@@ -364,7 +368,7 @@ def test_pruned_classifiers_are_marked_as_approximate():
 def test_pruning_a_model_of_no_support_vectors():
     full = make_kernel_model()
     model = dataclasses.replace(full, vectors=full.support_vectors[:0], coefficients=full.coefficients[:0])
-    assert "nan" not in pruned(model, 0.1).chosen.note
+    assert "nan" not in compile_pruned(model, 0.1).chosen.note
 
 
 # --- Sources -----------------------------------------------------------------------------------------
@@ -406,7 +410,7 @@ def test_uk_files_as_sources(kind, tmp_path):
         source = make_kernel_model(kernel=Kernel("linear"), fixed_width=True)
     if kind == "conjunctions":
         source = make_model()
-    X = rows_for(source, wider=0)
+    X = rows_for(source, extra_columns=0)
     expected = unkernel.compile(source, "expanded").decision_function(X)
     source.save(tmp_path / "model.uk")
     fast = unkernel.compile(tmp_path / "model.uk", "expanded")
@@ -417,13 +421,13 @@ def test_uk_files_as_sources(kind, tmp_path):
     assert type(recompiled.to_model()) is type(source)
 
 
-def test_time_is_measured_wherever_rows_are_scored(monkeypatch):
-    """Many rows are scored on a separate thread, whose time is not that of the calling thread."""
+def test_measurements_count_the_time_of_all_threads(monkeypatch):
+    """The processor time of all threads counts, because rows are also scored on other threads."""
     now = [0.0]
 
-    class Slow:
+    class SlowEngine:
         def score(self, rows, threads):
             now[0] += 0.001 * rows.shape[0]
 
     monkeypatch.setattr(candidates.time, "process_time", lambda: now[0])
-    assert candidates.measure(Slow(), np.zeros((100, 2))) == pytest.approx(1000.0)
+    assert candidates.measure(SlowEngine(), np.zeros((100, 2))) == pytest.approx(1000.0)

@@ -1,4 +1,4 @@
-"""``compile(trie=...)``: compatible options, the kept trie, and errors."""
+"""``compile(trie=...)``: the options, which tries are kept, and errors."""
 
 from __future__ import annotations
 
@@ -29,16 +29,18 @@ def test_an_explicit_trie_is_kept(engine, nodes):
     assert fast.exact and fast.engine in ("expanded", "split")
     X = rows_like(MODEL)
     assert_scores(fast.decision_function(X), MODEL, X)
-    tried = [candidate for candidate in fast.candidates if not candidate.trie_nodes]
-    assert tried  # engines without a trie are still listed
+    candidates_without_trie = [candidate for candidate in fast.candidates if not candidate.trie_nodes]
+    assert candidates_without_trie  # engines without a trie are still listed
 
 
 def test_pruned_engines_can_have_a_trie():
     fast = unkernel.compile(MODEL, "pruned", threshold=0.5, trie=ROWS, trie_nodes=30)
-    without = unkernel.compile(MODEL, "pruned", threshold=0.5)
+    without_trie = unkernel.compile(MODEL, "pruned", threshold=0.5)
     assert fast.trie.nodes == 30 and not fast.exact and fast.engine == "pruned"
     X = rows_like(MODEL)
-    np.testing.assert_allclose(fast.decision_function(X), without.decision_function(X), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        fast.decision_function(X), without_trie.decision_function(X), rtol=1e-9, atol=1e-9
+    )
 
 
 def test_trained_models_can_have_a_trie():
@@ -50,12 +52,12 @@ def test_trained_models_can_have_a_trie():
     np.testing.assert_allclose(fast.decision_function(X), expected, rtol=1e-10, atol=1e-10)
 
 
-def slower_with_a_trie(monkeypatch, yes):
-    """Replace measurements: engines with a trie are slower, or faster, than all others."""
+def replace_measurements(monkeypatch, trie_is_slower):
+    """Replace measurements: engines with a trie are slower, or faster, than engines without a trie."""
 
     def measure(engine, rows, seconds=0.0):
         assert rows is not None and rows.shape[0] > 0
-        return 1.0 if (engine_has_trie(engine) == yes) else 0.5
+        return 1.0 if (engine_has_trie(engine) == trie_is_slower) else 0.5
 
     monkeypatch.setattr(candidates, "measure", measure)
 
@@ -69,21 +71,21 @@ def engine_has_trie(engine):
 
 @pytest.mark.parametrize("engine", ["auto", "expanded", "split"])
 def test_tries_that_slow_the_engine_down_are_left_out(engine, monkeypatch):
-    slower_with_a_trie(monkeypatch, True)
+    replace_measurements(monkeypatch, True)
     fast = unkernel.compile(MODEL, engine, trie=ROWS)
     assert fast.trie is None and not fast.chosen.trie_nodes
     assert any(candidate.trie_nodes for candidate in fast.candidates)
-    kept = unkernel.compile(MODEL, engine, trie=ROWS, trie_nodes=10)
-    assert kept.trie.nodes == 10 and kept.chosen.trie_nodes == 10
+    with_small_trie = unkernel.compile(MODEL, engine, trie=ROWS, trie_nodes=10)
+    assert with_small_trie.trie.nodes == 10 and with_small_trie.chosen.trie_nodes == 10
 
 
 @pytest.mark.parametrize("engine", ["auto", "expanded", "split"])
 def test_tries_that_speed_the_engine_up_are_kept(engine, monkeypatch):
-    slower_with_a_trie(monkeypatch, False)
+    replace_measurements(monkeypatch, False)
     monkeypatch.setattr(candidate_search, "_TRIE_SIZES", (100, 30, 10))
     fast = unkernel.compile(MODEL, engine, trie=ROWS)
     assert [c.trie_nodes for c in fast.candidates if c.trie_nodes] == [100, 30, 10]
-    assert fast.trie.limit == fast.trie.nodes == 100  # all are equally fast, and this one came first
+    assert fast.trie.limit == fast.trie.nodes == 100  # all sizes are equally fast; the first is chosen
     X = rows_like(MODEL)
     assert_scores(fast.decision_function(X), MODEL, X)
 
@@ -92,8 +94,8 @@ def test_rows_can_be_read_from_a_file(tmp_path):
     path = tmp_path / "rows.txt"
     lines = [" ".join(["0", *(f"{c + 1}:1" for c in np.flatnonzero(row))]) for row in ROWS]
     path.write_text("\n".join(lines) + "\n")
-    for given in (path, str(path)):
-        fast = unkernel.compile(MODEL, trie=given, trie_nodes=15)
+    for trie_rows in (path, str(path)):
+        fast = unkernel.compile(MODEL, trie=trie_rows, trie_nodes=15)
         assert fast.trie.nodes == 15
     sparse_rows = unkernel.compile(MODEL, trie=sparse.csc_matrix(ROWS), trie_nodes=15)
     assert sparse_rows.trie.nodes == 15
@@ -116,7 +118,7 @@ def test_engines_without_conjunctions_refuse_a_trie(engine):
         unkernel.compile(MODEL, engine, trie=ROWS)
 
 
-def test_nodes_need_rows():
+def test_trie_nodes_needs_rows():
     with pytest.raises(ValueError, match="trie_nodes needs rows to grow a trie from"):
         unkernel.compile(MODEL, trie_nodes=10)
 
@@ -133,11 +135,11 @@ def test_too_few_rows():
     assert empty.trie is not None and empty.trie.nodes == 0
     X = rows_like(MODEL)
     assert_scores(empty.decision_function(X), MODEL, X)
-    two = unkernel.compile(MODEL, trie=ROWS[:2], trie_nodes=100)
-    assert two.trie.nodes == fast.trie.nodes  # the other rows are used for measuring
+    from_two_rows = unkernel.compile(MODEL, trie=ROWS[:2], trie_nodes=100)
+    assert from_two_rows.trie.nodes == fast.trie.nodes  # one of the two rows is used for measuring
 
 
-NO_SETS = {
+MODELS_WITHOUT_SETS = {
     "linear": make_kernel_model(2, Kernel("linear")),
     "degree 1": make_kernel_model(2, polynomial(1)),
     "rbf": make_kernel_model(2, Kernel("rbf", gamma=0.2)),
@@ -148,10 +150,10 @@ NO_SETS = {
 }
 
 
-@pytest.mark.parametrize("what", NO_SETS)
+@pytest.mark.parametrize("name", MODELS_WITHOUT_SETS)
 @pytest.mark.parametrize("nodes", [None, 10])
-def test_models_without_sets_refuse_a_trie(what, nodes):
-    model = NO_SETS[what]
+def test_models_without_sets_refuse_a_trie(name, nodes):
+    model = MODELS_WITHOUT_SETS[name]
     X = np.ones((4, model.n_features))
     with pytest.raises(ValueError, match="a prefix trie needs conjunctions of binary features"):
         unkernel.compile(model, trie=X, trie_nodes=nodes)
@@ -175,9 +177,9 @@ def test_memory_is_a_limit():
     assert fast.nbytes <= 1e6 and fast.trie.nodes > 100
     with pytest.raises(MemoryError, match="raise memory"):
         unkernel.compile(MODEL, trie=ROWS, trie_nodes=200, memory=fast.nbytes // 3)
-    least = min(c.nbytes for c in fast.candidates if c.nbytes > 0)
-    small = unkernel.compile(MODEL, trie=ROWS, memory=least + 1000)  # any engine, then
-    assert small.nbytes <= least + 1000
+    smallest = min(c.nbytes for c in fast.candidates if c.nbytes > 0)
+    small = unkernel.compile(MODEL, trie=ROWS, memory=smallest + 1000)
+    assert small.nbytes <= smallest + 1000
 
 
 def test_progress_names_the_trie():
@@ -191,8 +193,8 @@ def test_progress_names_the_trie():
 def test_rows_in_files_can_have_unknown_features(tmp_path):
     X = np.random.default_rng(0).integers(0, 2, (40, 6)).astype(float)
     model = unkernel.PolySVC(2, gamma=1).fit(X, X[:, 0] != X[:, 1]).to_model()
-    wider = sparse.csr_matrix(np.hstack([X, np.ones((40, 2))]))
-    unkernel.write_svmlight(tmp_path / "rows.svm", wider, np.zeros(40))
+    more_columns = sparse.csr_matrix(np.hstack([X, np.ones((40, 2))]))
+    unkernel.write_svmlight(tmp_path / "rows.svm", more_columns, np.zeros(40))
     fast = unkernel.compile(model, trie=tmp_path / "rows.svm", trie_nodes=20)
     np.testing.assert_allclose(
         fast.decision_function(X), unkernel.CompiledClassifier(model).decision_function(X)

@@ -1,4 +1,4 @@
-"""Options and feature maps at the border of the core: accepted and refused input."""
+"""The core checks the options and feature maps that Python passes to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WEIGHTS = ConjunctionWeights.of(
 )
 
 
-def expanded(vectors=VECTORS, coefficients=(1.0, -1.0), intercept=(0.5,), head=HEAD, limits=LIMITS):
+def call_expand(vectors=VECTORS, coefficients=(1.0, -1.0), intercept=(0.5,), head=HEAD, limits=LIMITS):
     return expand(
         vectors,
         coefficients=np.array(coefficients),
@@ -36,13 +36,13 @@ def expanded(vectors=VECTORS, coefficients=(1.0, -1.0), intercept=(0.5,), head=H
     )
 
 
-def arranged(weights=WEIGHTS, sample=VECTORS):
+def call_arrange(weights=WEIGHTS, sample=VECTORS):
     return arrange(weights, feature_map=MAP, sets=True, head=HEAD, sample=sample, threads=1)
 
 
 def test_valid_inputs_are_accepted():
-    assert expanded()["constants"].tolist() == [0.5]  # 1 - 1 of the vectors adds nothing
-    assert arranged()["constants"].tolist() == [0.0]
+    assert call_expand()["constants"].tolist() == [0.5]
+    assert call_arrange()["constants"].tolist() == [0.0]
 
 
 @pytest.mark.parametrize("kind", ["", "Kernel", "rbf"])
@@ -51,10 +51,10 @@ def test_feature_maps_of_unknown_kinds_are_refused(kind):
         FeatureMap(degree=2, kind=kind, gamma=1.0, coef0=1.0)
 
 
-@pytest.mark.parametrize("changed", [{"degree": 2.5}, {"gamma": "1"}, {"coef0": None}, {"kind": 1}])
-def test_parameters_of_a_map_of_other_types(changed):
+@pytest.mark.parametrize("change", [{"degree": 2.5}, {"gamma": "1"}, {"coef0": None}, {"kind": 1}])
+def test_parameters_of_a_map_of_other_types(change):
     with pytest.raises(TypeError):
-        FeatureMap(**{"degree": 2, "kind": "kernel", "gamma": 1.0, "coef0": 1.0, **changed})
+        FeatureMap(**{"degree": 2, "kind": "kernel", "gamma": 1.0, "coef0": 1.0, **change})
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ def test_parameters_of_a_map_of_other_types(changed):
 )
 def test_options_of_other_types(name, value):
     with pytest.raises(TypeError, match=f"option '{name}' must be"):
-        expanded(head=replace(HEAD, **{name: value}))
+        call_expand(head=replace(HEAD, **{name: value}))
 
 
 @pytest.mark.parametrize("name", ["rare_below", "threshold", "most_bytes"])
 def test_an_option_that_is_missing(name):
     limits = SimpleNamespace(**{key: value for key, value in vars(LIMITS).items() if key != name})
     with pytest.raises(AttributeError, match=name):
-        expanded(limits=limits)
+        call_expand(limits=limits)
 
 
 @pytest.mark.parametrize(
@@ -96,17 +96,17 @@ def test_an_option_that_is_missing(name):
 )
 def test_support_vectors_that_do_not_fit(vectors, message):
     with pytest.raises(ValueError, match=message):
-        expanded(vectors)
+        call_expand(vectors)
 
 
 @pytest.mark.parametrize("intercept", [(), (1.0, 2.0)])
 def test_another_number_of_scores(intercept):
     with pytest.raises(ValueError, match="differ in number"):
-        expanded(intercept=intercept)
+        call_expand(intercept=intercept)
 
 
 @pytest.mark.parametrize("name", ["columns", "keys", "weights", "intercept"])
-@pytest.mark.parametrize("make", [arranged, lambda w: int16_pair_engine(w, feature_map=MAP, sets=True)])
+@pytest.mark.parametrize("make", [call_arrange, lambda w: int16_pair_engine(w, feature_map=MAP, sets=True)])
 def test_weights_that_are_no_arrays(name, make):
     with pytest.raises(TypeError, match=f"option '{name}' must be"):
         make(replace(WEIGHTS, **{name: "abc"}))
@@ -114,8 +114,8 @@ def test_weights_that_are_no_arrays(name, make):
         make(replace(WEIGHTS, **{name: np.ones((2, 2))}))
 
 
-def test_a_sample_with_64_bit_indices_is_not_cut():
+def test_samples_with_64_bit_indices_are_refused():
     sample = sparse.csr_matrix(np.eye(2))
     sample.indices, sample.indptr = sample.indices.astype(np.int64), sample.indptr.astype(np.int64)
     with pytest.raises(ValueError, match="32 bits"):
-        arranged(sample=sample)
+        call_arrange(sample=sample)

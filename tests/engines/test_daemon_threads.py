@@ -19,35 +19,35 @@ y = np.where(np.arange(2000) % 2, 1.0, -1.0)
 engine = compile(PolySVC(max_iter=1000).fit(X[:100].toarray(), y[:100]), measure=False)._engine
 packed = pack_rows(X, threads=1)
 nothing = np.empty(0)
-begun, called = threading.Barrier(4), threading.Event()
+all_started, called = threading.Barrier(4), threading.Event()
 
-def asks():
-    begun.wait()
+def score_forever():
+    all_started.wait()
     while True:
         engine.score(X, 1)
 
-def trains():
-    begun.wait()
+def train_forever():
+    all_started.wait()
     while True:
         train_dual(
             DualOptions(tolerance=1e-9, max_epochs=10**6, seed=1, threads=1), rows=packed, intercept=0.0,
-            squared=False, signed_costs=100.0 * y, duals=nothing, on_progress=busy,
+            squared=False, signed_costs=100.0 * y, duals=nothing, on_progress=wait_for_long,
         )
 
-def busy(_):  # for long, so that it is called when Python ends
+def wait_for_long(_):  # for long, so that it is called when Python ends
     called.set()
     for _ in range(10**9):
         pass
 
-for work in (asks, asks, trains):
+for work in (score_forever, score_forever, train_forever):
     threading.Thread(target=work, daemon=True).start()
-begun.wait()
+all_started.wait()
 called.wait()
 print("the end")
 """
 
 
 def test_daemon_threads_do_not_abort_the_process():
-    """Python ends them by unwinding their stacks, which must not pass through our destructors."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "the end\n"), done.stderr
+    """Python ends daemon threads by unwinding their stacks, and C++ destructors must not end the process."""
+    result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (0, "the end\n"), result.stderr

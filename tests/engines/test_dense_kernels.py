@@ -1,4 +1,4 @@
-"""Dense rows under kernels of support vectors: blocks, classes one against one, and extreme scales."""
+"""Kernels of dense rows: blocks of rows, one-vs-one classes, and extreme scales."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from unkernel.models.pair_coefficients import PairCoefficients, find_pairs
 TOLERANCE = 1e-12  # relative to the sum of the sizes of all terms
 
 
-def compiled(model: Any) -> Any:
+def compile_inverted(model: Any) -> Any:
     return unkernel.compile(model, "inverted", measure=False)
 
 
-def check(model: Any, X: Any) -> Any:
-    """Check that scores of many, few and single rows equal the kernel sum, and each other bit for bit."""
-    fast = compiled(model)
+def check_scores(model: Any, X: Any) -> Any:
+    """Check that scores equal the kernel sum, and do not depend on the number of rows scored together."""
+    fast = compile_inverted(model)
     rows = fast._check_rows(X)
     scores = fast.score_csr(rows, 1)
     assert_scores(scores, model, X, TOLERANCE)
     for begin in range(0, len(scores), 7):
         assert (fast.score_csr(rows[begin : begin + 7], 1) == scores[begin : begin + 7]).all()
-    for place in range(min(len(scores), 5)):
-        row = rows[place : place + 1]
-        one = fast._engine.one_row.score_one(row.indices, row.data)
-        assert np.atleast_1d(one).tolist() == scores[place].tolist()
+    for k in range(min(len(scores), 5)):
+        row = rows[k : k + 1]
+        single_scores = fast._engine.one_row.score_one(row.indices, row.data)
+        assert np.atleast_1d(single_scores).tolist() == scores[k].tolist()
     return fast
 
 
@@ -46,7 +46,7 @@ def check(model: Any, X: Any) -> Any:
 def test_one_against_one(classes: int, shuffled: bool) -> None:
     model = make_pairs_model(classes, classes, vectors=300, shuffled=shuffled)
     X = np.random.default_rng(classes).normal(size=(35, 5))
-    fast = check(model, X)
+    fast = check_scores(model, X)
     begins = fast.tables.arrays["class_begins"]
     assert len(begins) == classes + 1 and begins[-1] == 300
     assert len(fast.tables.arrays["coefficients"]) == 300 * (classes - 1)
@@ -57,8 +57,8 @@ def test_one_against_one(classes: int, shuffled: bool) -> None:
     assert [fast.predict_one(range(5), row) for row in X] == expected.tolist()
     if classes > 2:
         np.testing.assert_allclose(fast.decision_function(X), summary, rtol=1e-9)
-        one = [fast.score_one(range(5), row) for row in X[:3]]
-        assert one == fast.decision_function(X[:3]).tolist()
+        scores_of_rows = [fast.score_one(range(5), row) for row in X[:3]]
+        assert scores_of_rows == fast.decision_function(X[:3]).tolist()
 
 
 KERNELS = [Kernel("rbf", gamma=0.3), polynomial(3), Kernel("sigmoid", gamma=0.2, coef0=-0.1), polynomial(7)]
@@ -79,37 +79,39 @@ def test_random_models(model: Any, rows: int, scale: float, sparse_rows: bool) -
     rng = np.random.default_rng(rows)
     X: Any = scale * rng.normal(size=(rows, model.n_features))
     X *= rng.random(X.shape) < 0.7
-    check(model, sparse.csr_matrix(X) if sparse_rows else X)
+    check_scores(model, sparse.csr_matrix(X) if sparse_rows else X)
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-9, 1.0, 1e9, 1e150])
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
 def test_extreme_scales(scale: float, offset: float) -> None:
-    """Vectors of any size, far from 0 and close to each other, with a gamma that fits their distances."""
+    """Vectors are scaled and moved away from 0; gamma is scaled with their distances."""
     model = make_pairs_model(3, 5, vectors=150, features=6)
     vectors = scale * (model.vectors.toarray() + offset)
     model = replace(model, vectors=vectors, kernel=Kernel("rbf", gamma=0.3 / scale**2))
     X = scale * (np.random.default_rng(0).normal(size=(20, 6)) + offset)
-    check(model, X)
+    check_scores(model, X)
 
 
 @pytest.mark.parametrize("gamma", [0.0, 1e-300, 1e-3, 1.0, 1e3, 1e300])
 def test_any_gamma(gamma: float) -> None:
     model = make_pairs_model(4, 4, Kernel("rbf", gamma=gamma), vectors=140)
     X = np.concatenate([model.vectors.toarray()[:9], np.random.default_rng(1).normal(size=(9, 5))])
-    check(model, X)
+    check_scores(model, X)
 
 
 def test_rows_so_far_that_kernel_values_vanish() -> None:
     model = make_pairs_model(5, 3, vectors=20)
     X = np.full((5, 5), 1e200)
-    assert (compiled(model).score_csr(compiled(model)._check_rows(X), 1) == model.intercept).all()
+    assert (
+        compile_inverted(model).score_csr(compile_inverted(model)._check_rows(X), 1) == model.intercept
+    ).all()
 
 
 def test_values_of_polynomials_that_overflow_are_refused() -> None:
     model = make_pairs_model(5, 3, polynomial(9), vectors=20)
     with pytest.raises(ValueError, match="a score is not finite"):
-        compiled(model).predict(np.full((3, 5), 1e200))
+        compile_inverted(model).predict(np.full((3, 5), 1e200))
 
 
 @pytest.mark.parametrize("scores", [1, 2, 7, 8, 9, 40, 260])
@@ -123,7 +125,7 @@ def test_one_against_the_rest(scores: int) -> None:
         decision=decision,
     )
     X = rng.normal(size=(21, 5))
-    fast = check(model, X)
+    fast = check_scores(model, X)
     assert "class_begins" not in fast.tables.arrays
     assert [fast.predict_one(range(5), row) for row in X] == fast.predict(X).tolist()
 
@@ -131,14 +133,14 @@ def test_one_against_the_rest(scores: int) -> None:
 def test_vectors_of_no_class_keep_all_coefficients() -> None:
     model = make_pairs_model(2, 4, vectors=30)
     model.coefficients[7] = 1.0
-    fast = check(model, np.random.default_rng(0).normal(size=(9, 5)))
+    fast = check_scores(model, np.random.default_rng(0).normal(size=(9, 5)))
     assert "class_begins" not in fast.tables.arrays
     assert find_pairs(model.coefficients, 4) is None
 
 
 @pytest.mark.parametrize("classes", [2, 3, 7])
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_found_pairs_are_the_whole_coefficients(classes: int, shuffled: bool) -> None:
+def test_coefficients_of_pairs_equal_the_matrix_of_coefficients(classes: int, shuffled: bool) -> None:
     model = make_pairs_model(classes, classes, shuffled=shuffled)
     result = find_pairs(model.coefficients, classes)
     assert result is not None
@@ -146,9 +148,9 @@ def test_found_pairs_are_the_whole_coefficients(classes: int, shuffled: bool) ->
     assert isinstance(pairs, PairCoefficients)
     assert (np.asarray(pairs) == model.coefficients[order]).all()
     assert sorted(order) == list(range(60))
-    by_class = Machine(model).by_class.model
+    ordered_model = Machine(model).by_class.model
     X = np.random.default_rng(0).normal(size=(6, 5))
-    assert (np.abs(by_class.scores(X) - model.scores(X)) <= TOLERANCE * sizes(model, X)).all()
+    assert (np.abs(ordered_model.scores(X) - model.scores(X)) <= TOLERANCE * sizes(model, X)).all()
 
 
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])
@@ -160,7 +162,7 @@ def test_predictions_equal_scikit_learns(machine: Any, classes: int, shape: str)
     y = rng.integers(classes, size=600)
     X = centres[y] + rng.normal(size=(600, 8))
     svc = machine.set_params(decision_function_shape=shape).fit(X, y)
-    fast = compiled(svc)
+    fast = compile_inverted(svc)
     X = X[:50] + 0.1
     np.testing.assert_allclose(fast.decision_function(X), svc.decision_function(X), atol=1e-9)
     np.testing.assert_allclose(
@@ -174,12 +176,12 @@ def test_files_with_classes_and_without(tmp_path: Any) -> None:
     """Files of older versions have a column of coefficients per pair."""
     model = make_pairs_model(6, 6, vectors=90)
     X = np.random.default_rng(0).normal(size=(9, 5))
-    fast = compiled(model)
+    fast = compile_inverted(model)
     fast.save(tmp_path / "new.uk")
     assert (unkernel.load(tmp_path / "new.uk").decision_function(X) == fast.decision_function(X)).all()
     arrays = {name: array for name, array in fast.tables.arrays.items() if name != "class_begins"}
     arrays["coefficients"] = model.coefficients.reshape(-1)
-    old = type(fast)(model, replace(fast.tables, arrays=arrays), fast.candidates)
-    old.save(tmp_path / "old.uk")
+    classifier = type(fast)(model, replace(fast.tables, arrays=arrays), fast.candidates)
+    classifier.save(tmp_path / "old.uk")
     loaded = unkernel.load(tmp_path / "old.uk")
     assert_scores(loaded.score_csr(loaded._check_rows(X), 1), model, X, TOLERANCE)

@@ -23,10 +23,10 @@ Y = np.array(["odd", "even"])[(X[:, 0] + X[:, 1]).astype(int) % 2]
 FAST = unkernel.compile(SVC(kernel="poly", degree=2, coef0=1).fit(X, Y), measure=False)
 TREES = ["(S (NP dogs) (VP bark))", "(NP (NP cats) (PP of))", "(S (NP cats) (VP bark))"]
 OF_TREES = unkernel.compile(unkernel.TreeSVC().fit(TREES, [1, 0, 1]))
-both = pytest.mark.parametrize("fast", [FAST, OF_TREES], ids=["rows", "trees"])
+rows_and_trees = pytest.mark.parametrize("fast", [FAST, OF_TREES], ids=["rows", "trees"])
 
 
-@both
+@rows_and_trees
 def test_scikit_learn_recognises_classifiers(fast):
     assert not isinstance(fast, BaseEstimator)
     assert is_classifier(fast)
@@ -43,7 +43,7 @@ def test_scikit_learn_recognises_classifiers(fast):
         fast.fit(X, Y)
 
 
-@both
+@rows_and_trees
 def test_a_clone_shares_the_model(fast):
     other = clone(fast)
     assert other is not fast
@@ -63,11 +63,13 @@ def test_inside_other_estimators():
 
 @pytest.mark.parametrize("labels", [Y, Y.tolist(), Y.astype(object), Y[:, None]])
 def test_the_score_is_the_accuracy(labels):
-    flat = np.asarray(labels).reshape(-1)
-    wrong = np.where(np.arange(60) < 20, "even", flat)
+    label_list = np.asarray(labels).reshape(-1)
+    other_labels = np.where(np.arange(60) < 20, "even", label_list)
     for weight in (None, np.arange(60.0), np.ones(60)):
-        expected = accuracy_score(wrong, FAST.predict(X), sample_weight=weight)
-        assert FAST.score(X, wrong.reshape(np.shape(labels)), weight) == pytest.approx(expected, rel=1e-15)
+        expected = accuracy_score(other_labels, FAST.predict(X), sample_weight=weight)
+        assert FAST.score(X, other_labels.reshape(np.shape(labels)), weight) == pytest.approx(
+            expected, rel=1e-15
+        )
 
 
 def test_the_score_of_a_regression():

@@ -16,7 +16,7 @@ from unkernel._core import example_machine, example_set, kernel_matrix, self_ker
 from unkernel.data.trees.forest import Vectors
 from unkernel.models import Decision, ExampleKernel, Kernel
 
-few = settings(deadline=None, max_examples=25)
+few_examples = settings(deadline=None, max_examples=25)
 combinations = pytest.mark.parametrize("combination", ["trees", "vectors", "sum", "product"])
 VECTOR_KERNELS = st.one_of(
     st.just(Kernel("linear")),
@@ -82,21 +82,21 @@ def assert_values(found, expected):
 
 @combinations
 @given(data=st.data(), sides=two_sides())
-@few
+@few_examples
 def test_kernels_are_plain_sums(combination, data, sides):
     kernel = data.draw(kernels(combination))
     left, right = sides
     assert_values(matrix(kernel, make_forest(left), make_forest(right)), expected_matrix(kernel, left, right))
-    alone = expected_matrix(kernel, left, left)
+    symmetric = expected_matrix(kernel, left, left)
     forest = make_forest(left)
-    assert_values(matrix(kernel, forest), alone)
-    own = self_kernels(kernel.core(), kernel.examples(forest, indexed=True), 2)
-    assert_values(np.asarray(own), np.diag(alone))
+    assert_values(matrix(kernel, forest), symmetric)
+    diagonal = self_kernels(kernel.core(), kernel.examples(forest, indexed=True), 2)
+    assert_values(np.asarray(diagonal), np.diag(symmetric))
 
 
 @given(data=st.data(), left=example_lists(3, 2), right=example_lists(2, 1))
-@few
-def test_sides_of_different_numbers_of_channels(data, left, right):
+@few_examples
+def test_sides_with_different_numbers_of_channels(data, left, right):
     kernel = data.draw(kernels("sum"))
     expected = expected_matrix(kernel, left, right)
     assert_values(matrix(kernel, make_forest(left), make_forest(right)), expected)
@@ -127,7 +127,7 @@ def test_empty_vectors_differ_from_missing_ones():
     assert matrix(kernel, forest).tolist() == [[9, 0, 9], [0, 0, 0], [9, 0, 49]]
 
 
-def test_columns_that_the_other_side_does_not_have():
+def test_columns_of_only_one_side():
     kernel = ExampleKernel(combination="vectors", vector=Kernel("rbf", gamma=0.5))
     narrow, wide = Forest({}, vectors=[[1.0, 0.0]]), Forest({}, vectors=[[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
     assert_values(matrix(kernel, narrow, wide), np.exp([[-2.0, -0.5]]))
@@ -152,9 +152,9 @@ def test_results_do_not_depend_on_threads_and_pieces(combination):
     vectors = np.random.default_rng(0).normal(size=(150, 6)).round(2)
     forest = Forest({"a": texts, "b": texts[::-1]}, vectors={"v": vectors, "w": vectors * 2})
     kernel = ExampleKernel(combination=combination, vector=Kernel("polynomial", 2, 0.5, 1.0))
-    alone = matrix(kernel, forest)
-    assert np.array_equal(matrix(kernel, forest, threads=3), alone)
-    assert_values(matrix(kernel, forest[:7], forest), alone[:7])
+    expected_values = matrix(kernel, forest)
+    assert np.array_equal(matrix(kernel, forest, threads=3), expected_values)
+    assert_values(matrix(kernel, forest[:7], forest), expected_values[:7])
 
 
 # --- Scores of models: sums of kernels --------------------------------------------------------------
@@ -162,8 +162,8 @@ def test_results_do_not_depend_on_threads_and_pieces(combination):
 
 def machine_scores(kernel, support, coefficients, examples, threads=1):
     right = kernel.examples(support, indexed=True)
-    chosen = np.arange(len(support), dtype=np.int32)
-    machine = example_machine(kernel.core(), right, chosen, np.ascontiguousarray(coefficients))
+    example_numbers = np.arange(len(support), dtype=np.int32)
+    machine = example_machine(kernel.core(), right, example_numbers, np.ascontiguousarray(coefficients))
     return np.asarray(machine.score(kernel.examples(examples, like=support), threads))
 
 
@@ -178,8 +178,8 @@ def test_scores_are_sums_of_kernels(combination, scores, data, sides):
     actual_scores = machine_scores(kernel, make_forest(right), coefficients, make_forest(left))
     values = expected_matrix(kernel, left, right)
     scale = np.abs(values) @ np.abs(coefficients)
-    own = max(example_kernel(kernel, one, one) for one in [*left, *right])
-    assert (np.abs(actual_scores - values @ coefficients) <= 1e-11 * scale + 1e-12 * max(1.0, own)).all()
+    norms = max(example_kernel(kernel, example, example) for example in [*left, *right])
+    assert (np.abs(actual_scores - values @ coefficients) <= 1e-11 * scale + 1e-12 * max(1.0, norms)).all()
 
 
 @combinations
@@ -189,10 +189,10 @@ def test_a_machine_of_some_examples(combination):
     forest = Forest(texts, vectors=vectors)
     kernel = ExampleKernel(combination=combination, tree_weight=0.5)
     right = kernel.examples(forest, indexed=True)
-    chosen = np.array([3, 3, 17, 42], np.int32)  # one of them twice
+    example_numbers = np.array([3, 3, 17, 42], np.int32)  # example 3 occurs twice
     coefficients = np.array([[1.0], [0.5], [-2.0], [1.0]])
-    machine = example_machine(kernel.core(), right, chosen, coefficients)
-    expected = matrix(kernel, forest)[:, chosen] @ coefficients
+    machine = example_machine(kernel.core(), right, example_numbers, coefficients)
+    expected = matrix(kernel, forest)[:, example_numbers] @ coefficients
     for threads in (1, 3):
         assert_values(np.asarray(machine.score(right, threads)), expected)
 
@@ -227,12 +227,12 @@ def core_set(**changes):
     )  # fmt: skip
 
 
-def ints(*values, kind=np.int64):
-    return np.array(values, kind)
+def ints(*values, dtype=np.int64):
+    return np.array(values, dtype)
 
 
-ROOTS = ints(1, 3, kind=np.int32)
-COLUMNS = ints(0, 1, kind=np.int32)
+ROOTS = ints(1, 3, dtype=np.int32)
+COLUMNS = ints(0, 1, dtype=np.int32)
 
 
 @pytest.mark.parametrize(
@@ -244,15 +244,15 @@ COLUMNS = ints(0, 1, kind=np.int32)
         {"trees": [(ints(0, 2, 1), ROOTS)]},
         {"trees": [(ints(0, -1, 2), ROOTS)]},
         {"trees": [(ints(), ROOTS)]},
-        {"trees": [(ints(0, 1, 2), ints(1, 4, kind=np.int32))]},
-        {"trees": [(ints(0, 1, 2), ints(1, -2, kind=np.int32))]},
+        {"trees": [(ints(0, 1, 2), ints(1, 4, dtype=np.int32))]},
+        {"trees": [(ints(0, 1, 2), ints(1, -2, dtype=np.int32))]},
         {"vectors": [(ints(0, 1, 2), ints(), COLUMNS, np.ones(2))]},
         {"vectors": [(ints(0, 1, 2), ints(0, 1, 3), COLUMNS, np.ones(2))]},
         {"vectors": [(ints(0, 1, 2), ints(0, 2, 1), COLUMNS, np.ones(2))]},
         {"vectors": [(ints(0, 2, 2), ints(0, 1), COLUMNS[:1], np.ones(1))]},
         {"vectors": [(ints(0, 1, 2), ints(0, 1, 2), COLUMNS, np.ones(3))]},
-        {"vectors": [(ints(0, 1, 2), ints(0, 1, 2), ints(0, -1, kind=np.int32), np.ones(2))]},
-        {"vectors": [(ints(0, 1, 2), ints(0, 1, 2), ints(0, 2**31 - 1, kind=np.int32), np.ones(2))]},
+        {"vectors": [(ints(0, 1, 2), ints(0, 1, 2), ints(0, -1, dtype=np.int32), np.ones(2))]},
+        {"vectors": [(ints(0, 1, 2), ints(0, 1, 2), ints(0, 2**31 - 1, dtype=np.int32), np.ones(2))]},
         {"vectors": [(ints(0, 1, 2), ints(0, 1, 2), COLUMNS, np.array([1e200, 1.0]))]},
     ],
 )
@@ -265,11 +265,14 @@ def test_valid_example_arrays_are_accepted():
     assert core_set().size == 2
 
 
-@pytest.mark.parametrize("chosen", [[2], [-1], [0, 0]])
-def test_example_numbers_out_of_range_are_refused(chosen):
+@pytest.mark.parametrize("example_numbers", [[2], [-1], [0, 0]])
+def test_example_numbers_out_of_range_are_refused(example_numbers):
     with pytest.raises((ValueError, IndexError)):
         example_machine(
-            ExampleKernel(combination="sum").core(), core_set(), np.array(chosen, np.int32), np.ones((1, 1))
+            ExampleKernel(combination="sum").core(),
+            core_set(),
+            np.array(example_numbers, np.int32),
+            np.ones((1, 1)),
         )
 
 

@@ -1,4 +1,4 @@
-"""Explanations against all conjunctions of a row, weighted one by one."""
+"""Explanations equal the contributions of all conjunctions of a row, computed one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from unkernel.models.kernel import Kernel
 every_top = pytest.mark.parametrize("top", [0, 1, 3, None])
 
 
-def dense(row, width):
+def as_matrix(row, width):
     """Return a list of columns, or a dict from columns to values, as a matrix of one row."""
     entries = row if isinstance(row, dict) else dict.fromkeys(row, 1.0)
     X = np.zeros((1, width))
@@ -43,21 +43,21 @@ def assert_adds_up(explanation):
 def assert_explains(found, expected):
     """Check that contributions are as expected, except zeros; `expected` has the intercept at ()."""
     np.testing.assert_allclose(np.atleast_1d(found.intercept), expected[()], rtol=1e-10, atol=1e-12)
-    listed = {c.features: np.atleast_1d(c.value) for c in found.contributions}
-    assert len(listed) == len(found.contributions) == found.n_conjunctions
-    assert () not in listed
+    contributions = {c.features: np.atleast_1d(c.value) for c in found.contributions}
+    assert len(contributions) == len(found.contributions) == found.n_conjunctions
+    assert () not in contributions
     for features, value in expected.items():
         if features:
-            np.testing.assert_allclose(listed.pop(features, 0 * value), value, rtol=1e-9, atol=1e-11)
-    assert not listed
+            np.testing.assert_allclose(contributions.pop(features, 0 * value), value, rtol=1e-9, atol=1e-11)
+    assert not contributions
     np.testing.assert_allclose(np.atleast_1d(found.rest), 0.0, atol=1e-15)
 
 
 def assert_largest_first(explanation):
     """Check the order by the effect on the score, or on the difference between the scores of two classes."""
-    shown = [explanation.comparison.numbers(c.value) for c in explanation.contributions]
-    sizes = [abs(numbers[0] - sum(numbers[1:])) for numbers in shown]
-    assert sizes == sorted(sizes, reverse=True)
+    numbers_of_contributions = [explanation.comparison.numbers(c.value) for c in explanation.contributions]
+    effects = [abs(numbers[0] - sum(numbers[1:])) for numbers in numbers_of_contributions]
+    assert effects == sorted(effects, reverse=True)
     assert all(np.abs(c.value).max() > 0 for c in explanation.contributions)
 
 
@@ -76,7 +76,7 @@ def test_binary_rows_of_kernel_models(seed, degree, scores, row, coef0):
     assert_adds_up(explanation)
     assert_largest_first(explanation)
     np.testing.assert_allclose(
-        np.atleast_1d(explanation.score), model.scores(dense(row, 15))[0], rtol=1e-9, atol=1e-9
+        np.atleast_1d(explanation.score), model.scores(as_matrix(row, 15))[0], rtol=1e-9, atol=1e-9
     )
 
 
@@ -110,9 +110,11 @@ def conjunction_contributions(model, row):
     choose = combinations if model.sets else combinations_with_replacement
     result = {(): model.intercept}
     for size in range(1, model.degree + 1):
-        for chosen in choose(sorted(c for c in row if c in ranks and row[c] != 0), size):
-            key = number([ranks[c] for c in chosen], model.degree, model.sets)
-            result[chosen] = weights.get(key, 0.0 * model.intercept) * factor(model, [row[c] for c in chosen])
+        for members in choose(sorted(c for c in row if c in ranks and row[c] != 0), size):
+            key = number([ranks[c] for c in members], model.degree, model.sets)
+            result[members] = weights.get(key, 0.0 * model.intercept) * factor(
+                model, [row[c] for c in members]
+            )
     return result
 
 
@@ -137,7 +139,7 @@ def test_trained_weights(model, binary, row):
     explanation = fast.explain(row, top=None)
     assert_explains(explanation, conjunction_contributions(model, row))
     assert_adds_up(explanation)
-    expected = np.ravel(fast.decision_function(dense(row, 9)))
+    expected = np.ravel(fast.decision_function(as_matrix(row, 9)))
     np.testing.assert_allclose(np.atleast_1d(explanation.score), expected, rtol=1e-9, atol=1e-10)
 
 
@@ -161,12 +163,12 @@ ROW = [0, 3, 4, 8, 9]
 
 @every_top
 @pytest.mark.parametrize("row", [ROW, {0: 2.0, 3: -1.0, 7: 0.5}])
-def test_the_largest_contributions_come_first_and_the_rest_is_their_remainder(top, row):
-    everything = FAST.explain(row, top=None)
+def test_the_largest_contributions_are_listed_and_the_others_summed(top, row):
+    all_contributions = FAST.explain(row, top=None)
     explanation = FAST.explain(row, top=top)
-    assert explanation.contributions == everything.contributions[:top]
-    assert explanation.n_conjunctions == everything.n_conjunctions > 5
-    assert explanation.score == everything.score
+    assert explanation.contributions == all_contributions.contributions[:top]
+    assert explanation.n_conjunctions == all_contributions.n_conjunctions > 5
+    assert explanation.score == all_contributions.score
     assert_adds_up(explanation)
 
 
@@ -187,9 +189,9 @@ def test_every_engine_has_the_same_explanation():
         [*ROW, 12, 2**40],
         dict.fromkeys(ROW, 1),
         {**dict.fromkeys(ROW, 1.0), 5: 0.0},
-        dense(ROW, 12),
-        sparse.csr_matrix(dense(ROW, 12)),
-        sparse.coo_array(dense(ROW, 12)),
+        as_matrix(ROW, 12),
+        sparse.csr_matrix(as_matrix(ROW, 12)),
+        sparse.coo_array(as_matrix(ROW, 12)),
     ],
 )
 def test_rows_of_any_type(row):
@@ -230,7 +232,7 @@ def test_squares_are_listed_twice():
     assert features == {(3,), (4,), (3, 3), (3, 4), (4, 4), (3, 3, 3), (3, 3, 4), (3, 4, 4), (4, 4, 4)}
 
 
-def test_in_words():
+def test_explanations_as_text():
     explanation = FAST.explain(ROW, top=2, names=LETTERS)
     lines = str(explanation).splitlines()
     assert lines[0] == f"score {explanation.score:+.6g} for 10 against 0"
@@ -285,7 +287,7 @@ def test_rows_that_are_refused(row, complaint):
     ],
 )
 def test_rows_that_would_be_misread_are_refused(row):
-    """A dense row given as numbers is not a list of columns."""
+    """Values that are not column numbers are refused."""
     with pytest.raises((ValueError, TypeError)):
         FAST.explain(row)
 
@@ -298,7 +300,7 @@ def test_a_row_of_values_is_no_list_of_columns():
 
 
 @pytest.mark.parametrize("top", [-1, True, 1.5, "3", [1.0, 2.0]])
-def test_tops_that_are_refused(top):
+def test_invalid_values_of_top_are_refused(top):
     with pytest.raises(ValueError, match="top must be a number of conjunctions"):
         FAST.explain(ROW, top=top)
 
@@ -333,7 +335,7 @@ def test_trained_weights_of_rows_that_are_too_long(sets):
 @pytest.mark.parametrize("degree", [2, 3])
 @pytest.mark.parametrize("scale", [1.0, 0.5])
 def test_rows_are_explained_if_and_only_if_they_can_be_scored(gamma, degree, scale):
-    """If a power of gamma is not finite, both refuse the row."""
+    """If a power of gamma is not finite, decision_function and explain refuse the row."""
     rows = np.random.default_rng(0).random((60, 6)).round() * 1.0
     trained = unkernel.PolySVC(degree=degree).fit(rows, rows[:, 0] != rows[:, 1]).model_
     fast = unkernel.compile(replace(trained, gamma=gamma))
@@ -349,11 +351,11 @@ def test_rows_are_explained_if_and_only_if_they_can_be_scored(gamma, degree, sca
 
 
 def test_weights_of_equal_size_are_listed_in_one_order():
-    """A shorter list is a prefix of a longer one."""
+    """Ties are ordered by columns, so a shorter list is a prefix of a longer list."""
     weights = np.random.default_rng(0).integers(-2, 3, (500, 1)) / 2.0
     model = LinearModel(weights, np.zeros(1), Decision("binary", np.array([0, 1])), 500, False, {})
-    everything = unkernel.compile(model).heaviest(10**6)
-    sizes = [(-abs(one.weight), one.columns) for one in everything]
-    assert sizes == sorted(sizes)
+    all_contributions = unkernel.compile(model).heaviest(10**6)
+    effects = [(-abs(heavy.weight), heavy.columns) for heavy in all_contributions]
+    assert effects == sorted(effects)
     for top in (1, 5, 100, 499, 500):
-        assert unkernel.compile(model).heaviest(top) == everything[:top]
+        assert unkernel.compile(model).heaviest(top) == all_contributions[:top]

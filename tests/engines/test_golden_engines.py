@@ -1,4 +1,4 @@
-"""Models of other programs, compiled, predict the same to the last printed digit."""
+"""Compiled models of other programs give the scores that these programs print, to the last digit."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ def engines_for(name):
     return ("auto", *(applicable(model, EXACT) if isinstance(model, KernelModel) else ["expanded"]))
 
 
-EVERY = [(name, engine) for name in golden.NAMES for engine in engines_for(name)]
+ALL_PAIRS = [(name, engine) for name in golden.NAMES for engine in engines_for(name)]
 RARE = {"split": (0.0, 0.5, 3, 1e9)}
 
 
-def compiled(name, engine):
+def compile_variants(name, engine):
     for rare in RARE.get(engine, (0.005,)):
         yield unkernel.compile(golden.model_path(name), engine, rare=rare, sample=golden.test_rows(name))
 
 
-@pytest.mark.parametrize(("name", "engine"), [pair for pair in EVERY if pair[0] not in PROBABILITIES])
+@pytest.mark.parametrize(("name", "engine"), [pair for pair in ALL_PAIRS if pair[0] not in PROBABILITIES])
 def test_margins(name, engine):
     X, margins = golden.test_rows(name), golden.margins(name)
     expected = margins[:, 1:] if name[0] == "l" else margins[:, -1:]
-    for fast in compiled(name, engine):
+    for fast in compile_variants(name, engine):
         result = fast.decision_function(X).reshape(expected.shape)
         np.testing.assert_allclose(result, expected, rtol=1e-9, atol=TOLERANCE[name.split("-")[0]])
 
 
 @pytest.mark.parametrize(
-    ("name", "engine"), [(n, e) for n, e in EVERY if n.startswith("lib") and n not in PROBABILITIES]
+    ("name", "engine"), [(n, e) for n, e in ALL_PAIRS if n.startswith("lib") and n not in PROBABILITIES]
 )
 def test_answers(name, engine):
     expected = golden.margins(name)[:, 0]
-    for fast in compiled(name, engine):
+    for fast in compile_variants(name, engine):
         predictions = fast.predict(golden.test_rows(name))
         if fast.decision.scheme == "regression":
             np.testing.assert_allclose(predictions, expected, rtol=1e-9)
@@ -51,10 +51,10 @@ def test_answers(name, engine):
             assert np.array_equal(predictions, expected)
 
 
-@pytest.mark.parametrize(("name", "engine"), [pair for pair in EVERY if pair[0] in PROBABILITIES])
+@pytest.mark.parametrize(("name", "engine"), [pair for pair in ALL_PAIRS if pair[0] in PROBABILITIES])
 def test_probabilities(name, engine):
     expected = golden.margins(name)
-    for fast in compiled(name, engine):
+    for fast in compile_variants(name, engine):
         probabilities = fast.predict_proba(golden.test_rows(name))
         np.testing.assert_allclose(probabilities, expected[:, 1:], rtol=1e-9)
         assert np.array_equal(fast.classes_[probabilities.argmax(axis=1)], expected[:, 0])
@@ -77,11 +77,10 @@ def test_rows_of_any_width(name):
     assert np.array_equal(
         fast.decision_function(np.hstack([X, np.zeros((5, 100))])), fast.decision_function(X)
     )
-    if (
-        isinstance(fast.model, LinearModel) or fast.model.kernel.name != "rbf"
-    ):  # that one knows the row's norm
-        wider = np.hstack([X, np.ones((5, 100))])
-        assert np.array_equal(fast.decision_function(wider), fast.decision_function(X))
+    # An RBF kernel depends on the norm of the row, and so on unknown columns.
+    if isinstance(fast.model, LinearModel) or fast.model.kernel.name != "rbf":
+        more_columns = np.hstack([X, np.ones((5, 100))])
+        assert np.array_equal(fast.decision_function(more_columns), fast.decision_function(X))
     np.testing.assert_allclose(
         fast.decision_function(X[:, :30]),
         fast.decision_function(X * (np.arange(X.shape[1]) < 30)),

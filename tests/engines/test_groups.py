@@ -1,4 +1,4 @@
-"""Groups, records of rare features and heads by frequency change time and memory, but never scores."""
+"""Groups of features, records of rare features and the order of the head do not change scores."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from unkernel.engines.tables import builders
 from unkernel.engines.tables.builders import Head
 from unkernel.models import KernelModel
 
-MOST_GROUPS = 24
+MAX_GROUPS = 24
 
 
-def expanded(model, head, **options):
+def build_tables(model, head, **options):
     return builders.build_expanded(builders.Machine(model), head=head, **options)
 
 
@@ -36,8 +36,10 @@ def column_sets(X):
     return [frozenset(np.flatnonzero(row).tolist()) for row in X]
 
 
-def grouped(model, features, sums=1e5, nbytes=4e6, **options):
-    return expanded(model, Head(nbytes, grouped=features, sum_bytes=8.0 * model.n_scores * sums), **options)
+def build_groups(model, features, sums=1e5, nbytes=4e6, **options):
+    return build_tables(
+        model, Head(nbytes, grouped=features, sum_bytes=8.0 * model.n_scores * sums), **options
+    )
 
 
 # --- Choice of groups ---------------------------------------------------------------------------------
@@ -50,29 +52,33 @@ def grouped(model, features, sums=1e5, nbytes=4e6, **options):
     features=st.integers(1, 18),
     sums=st.sampled_from([1, 20, 300, 1e4]),
 )
-def test_states_are_those_that_were_met(seed, degree, features, sums):
+def test_states_are_those_of_the_support_vectors(seed, degree, features, sums):
     model = make_slots_model(seed, degree)
-    tables = grouped(model, features, sums)
+    tables = build_groups(model, features, sums)
     rows = column_sets(model.support_vectors.toarray())
     groups = groups_of(tables)
     if not groups:
-        assert features > MOST_GROUPS
+        assert features > MAX_GROUPS
         return
     frequencies = np.bincount(model.support_vectors.indices, minlength=model.n_features)
-    together = [column for group in groups for column in group]
-    assert len(set(together)) == len(together) == min(features, np.count_nonzero(frequencies))
-    left = set(np.flatnonzero(frequencies).tolist()) - set(together)
-    assert min(frequencies[together]) >= max((frequencies[c] for c in left), default=0)
-    stored, met = states_of(tables), states_met(groups, rows)
+    grouped_columns = [column for group in groups for column in group]
+    assert len(set(grouped_columns)) == len(grouped_columns) == min(features, np.count_nonzero(frequencies))
+    other_columns = set(np.flatnonzero(frequencies).tolist()) - set(grouped_columns)
+    assert min(frequencies[grouped_columns]) >= max((frequencies[c] for c in other_columns), default=0)
+    stored, state_counts = states_of(tables), states_met(groups, rows)
     assert number_of_sums(stored, degree) <= sums
-    rarest_kept = [
-        min((counts[s] for s in states), default=0) for states, counts in zip(stored, met, strict=True)
+    lowest_kept_counts = [
+        min((counts[s] for s in states), default=0)
+        for states, counts in zip(stored, state_counts, strict=True)
     ]
-    for states, counts in zip(stored, met, strict=True):
+    for states, counts in zip(stored, state_counts, strict=True):
         assert len(set(states)) == len(states) and set(states) <= set(counts)
-        # Dropped states are rarer than all kept ones, of any group.
-        dropped = [counts[s] for s in counts if s not in states]
-        assert max(dropped, default=0) < min((r for r in rarest_kept if r), default=10**9) or not dropped
+        # Dropped states of any group are rarer than all kept states.
+        dropped_counts = [counts[s] for s in counts if s not in states]
+        assert (
+            max(dropped_counts, default=0) < min((r for r in lowest_kept_counts if r), default=10**9)
+            or not dropped_counts
+        )
 
 
 @settings(max_examples=15)
@@ -84,33 +90,35 @@ def test_states_are_those_that_were_met(seed, degree, features, sums):
 )
 def test_sums_are_those_over_all_sets(seed, degree, scores, features):
     model = make_slots_model(seed, degree, scores=scores, slots=3)
-    tables = grouped(model, features, 2000)
+    tables = build_groups(model, features, 2000)
     states, weights = states_of(tables), set_weights(model)
     names = ("state_sums", "state_pair_sums", "state_triple_sums", "state_quadruple_sums")
     for size, name in enumerate(names, 1):
         result = tables.arrays[name].reshape(-1, scores)
         expected = (
-            [sum_of(weights, each, degree) for each in numbered(states, size)] if size <= degree else []
+            [sum_of(weights, conjunction, degree) for conjunction in numbered(states, size)]
+            if size <= degree
+            else []
         )
         np.testing.assert_allclose(result, np.array(expected).reshape(-1, scores), rtol=1e-11, atol=1e-11)
 
 
 def test_slots_become_groups():
-    """Each slot has one of four values, so four states, alone or with another."""
+    """Each slot has one of four values or none, so a group of a slot has four states."""
     model = make_slots_model(3, 2, vectors=400, slots=5, values=4, others=0)
-    tables = grouped(model, 20, 5000)
+    tables = build_groups(model, 20, 5000)
     states = states_of(tables)
     assert len(states) <= 5 and number_of_sums(states, 2) <= 5000
-    met = states_met(groups_of(tables), column_sets(model.support_vectors.toarray()))
-    assert [set(group) for group in states] == [set(counts) for counts in met]
-    with_none = grouped(model, 20, 0)
-    assert not with_none.arrays["group_begins"].size
+    state_counts = states_met(groups_of(tables), column_sets(model.support_vectors.toarray()))
+    assert [set(group) for group in states] == [set(counts) for counts in state_counts]
+    without_groups = build_groups(model, 20, 0)
+    assert not without_groups.arrays["group_begins"].size
 
 
 def test_independent_features_are_not_grouped():
     """Independent features cannot be grouped with so few sums."""
     model = make_kernel_model(1, polynomial(3), vectors=200, features=42, share=0.5)
-    tables = grouped(model, 40, 12_000)
+    tables = build_groups(model, 40, 12_000)
     assert not groups_of(tables) and not tables.arrays["states"].size
     assert_engine(tables.engine(), model, rows_like(model))
 
@@ -129,7 +137,7 @@ def test_independent_features_are_not_grouped():
 )
 def test_groups_change_no_score(*, seed, degree, scores, features, sums, nbytes, rare):
     model = make_slots_model(seed, degree, scores=scores)
-    tables = grouped(model, features, sums, nbytes, rare_below=rare)
+    tables = build_groups(model, features, sums, nbytes, rare_below=rare)
     assert_engine(tables.engine(), model, rows_like(model, seed))
 
 
@@ -144,7 +152,7 @@ def test_groups_change_no_score(*, seed, degree, scores, features, sums, nbytes,
 )
 def test_borders_and_order_change_no_score(*, seed, degree, scores, nbytes, rare, by_frequency):
     model = make_slots_model(seed, degree, scores=scores)
-    tables = expanded(model, Head(nbytes, by_frequency=by_frequency), rare_below=rare)
+    tables = build_tables(model, Head(nbytes, by_frequency=by_frequency), rare_below=rare)
     frequencies = np.bincount(model.support_vectors.indices, minlength=model.n_features)
     in_order = frequencies[tables.arrays["columns"]]
     assert not by_frequency or (np.diff(in_order) <= 0).all()
@@ -176,12 +184,12 @@ def test_trained_models(*, seed, degree, classes, feature_map, features, sums, b
     X = (rng.random((30, 17)) < 0.4).astype(float)
     X[0] = 0.0
     head = Head(4e6, grouped=features, sum_bytes=8.0 * len(model.intercept) * sums, by_frequency=by_frequency)
-    plain = builders.build_conjunctions(model, head=Head(4e6)).engine()
+    without_groups = builders.build_conjunctions(model, head=Head(4e6)).engine()
     tables = builders.build_conjunctions(model, head=head, sample=sparse.csr_matrix(X[:15]))
     assert not features or by_frequency or groups_of(tables)
     engine = tables.engine()
     for rows in (sparse.csr_matrix(X), sparse.csr_matrix(X * rng.normal(size=X.shape))):
-        expected = plain.score(rows, 1)
+        expected = without_groups.score(rows, 1)
         sizes = (
             np.abs(model.intercept).sum() + np.abs(model.weights).sum() * max(1, abs(rows).max()) ** degree
         )
@@ -194,33 +202,33 @@ def test_trained_models(*, seed, degree, classes, feature_map, features, sums, b
 def test_pruned_weights_can_be_grouped(degree):
     model = make_slots_model(5, degree, scores=2)
     X = sparse.csr_matrix(rows_like(model))
-    plain, other, by_frequency = (
-        expanded(model, head, threshold=0.8).engine().score(X, 1)
+    expected, by_groups, by_frequency = (
+        build_tables(model, head, threshold=0.8).engine().score(X, 1)
         for head in (Head(), Head(grouped=10, sum_bytes=1e5), Head(by_frequency=True))
     )
-    exact = expanded(model, Head()).engine().score(X, 1)
-    assert np.abs(np.asarray(exact) - plain).max() > 1e-3
-    np.testing.assert_allclose(other, plain, rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(by_frequency, plain, rtol=1e-11, atol=1e-11)
+    exact = build_tables(model, Head()).engine().score(X, 1)
+    assert np.abs(np.asarray(exact) - expected).max() > 1e-3
+    np.testing.assert_allclose(by_groups, expected, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(by_frequency, expected, rtol=1e-11, atol=1e-11)
 
 
 def test_many_rows_on_two_threads():
     model = make_slots_model(1, 3, vectors=60)
     X = np.tile(rows_like(model, count=30), (12, 1))
     for tables in (
-        grouped(model, 12, rare_below=4),
-        expanded(model, Head(300, by_frequency=True), rare_below=4),
+        build_groups(model, 12, rare_below=4),
+        build_tables(model, Head(300, by_frequency=True), rare_below=4),
     ):
         assert_engine(tables.engine(), model, X, threads=(1, 2, 3))
         rows = sparse.csr_matrix(X)
-        one, two = (tables.engine().score(rows, n) for n in (1, 2))
-        assert np.array_equal(one, two)
+        on_one_thread, on_two_threads = (tables.engine().score(rows, n) for n in (1, 2))
+        assert np.array_equal(on_one_thread, on_two_threads)
 
 
 def test_groups_over_several_words_of_bits():
     """With more than 64 grouped features, a group's bits may be in two words."""
     model = make_slots_model(2, 2, vectors=500, slots=24, values=4, others=30)
-    tables = grouped(model, 90, 1e6, rare_below=20)
+    tables = build_groups(model, 90, 1e6, rare_below=20)
     groups = groups_of(tables)
     assert len([c for group in groups for c in group]) == 90
     begins = tables.arrays["group_begins"].tolist()
@@ -252,7 +260,7 @@ def test_records_have_a_bit_for_each_common_feature(common, words):
         fixed_width=False,
         origin={},
     )
-    tables = expanded(model, Head(0.0), rare_below=4)
+    tables = build_tables(model, Head(0.0), rare_below=4)
     assert tables.numbers["rare"] == common
     records = tables.arrays["posting_records"]
     if words is None:
@@ -280,14 +288,16 @@ def test_a_vector_of_very_many_rare_features(rare, as_records):
     )
     if not as_records:
         with pytest.raises(MemoryError):  # lists of all features before each
-            expanded(model, Head(0.0), rare_below=10, most_bytes=1e8)
+            build_tables(model, Head(0.0), rare_below=10, most_bytes=1e8)
         return
-    tables = expanded(model, Head(0.0), rare_below=10, most_bytes=1e8)
+    tables = build_tables(model, Head(0.0), rare_below=10, most_bytes=1e8)
     row = np.arange(rare, dtype=np.int32)
     engine = tables.engine()
     for count in (rare, 2, rare):  # earlier counts are reset
-        asked = sparse.csr_matrix((np.ones(count), row[:count], [0, count]), (1, rare))
-        assert engine.one_row.score_one(row[:count]) == pytest.approx(model.scores(asked)[0, 0], rel=1e-12)
+        row_matrix = sparse.csr_matrix((np.ones(count), row[:count], [0, count]), (1, rare))
+        assert engine.one_row.score_one(row[:count]) == pytest.approx(
+            model.scores(row_matrix)[0, 0], rel=1e-12
+        )
 
 
 # --- Listings, memory and choice -----------------------------------------------------------------------
@@ -296,10 +306,10 @@ def test_a_vector_of_very_many_rare_features(rare, as_records):
 @pytest.mark.parametrize(
     "head", [Head(grouped=9, sum_bytes=1e5), Head(300, by_frequency=True), Head(by_frequency=True)]
 )
-def test_listings_are_the_same(head):
+def test_heaviest_conjunctions_do_not_depend_on_the_head(head):
     model = make_slots_model(4, 3)
-    expected = expanded(model, Head(0.0)).heaviest_conjunctions(10**6)
-    conjunctions = expanded(model, head).heaviest_conjunctions(10**6)
+    expected = build_tables(model, Head(0.0)).heaviest_conjunctions(10**6)
+    conjunctions = build_tables(model, head).heaviest_conjunctions(10**6)
     assert list(conjunctions["counts"]) == list(expected["counts"])
 
     def by_columns(listing):
@@ -310,20 +320,20 @@ def test_listings_are_the_same(head):
 
 
 def test_memory_is_counted():
-    """Only sums of states that exist count towards the limit, however many the plan could have."""
+    """Only sums of existing states count towards the memory limit."""
     model = make_slots_model(4, 3)
-    tables = grouped(model, 9, 1e9, most_bytes=3e6)
+    tables = build_groups(model, 9, 1e9, most_bytes=3e6)
     assert groups_of(tables)
     used = tables.nbytes
     with pytest.raises(MemoryError):
-        grouped(model, 9, 1e9, most_bytes=used / 2)
+        build_groups(model, 9, 1e9, most_bytes=used / 2)
 
 
 def test_auto_tries_groups():
     model = make_slots_model(4, 3, vectors=200, scores=3)
     fast = unkernel.compile(model)
-    tried = [candidate for candidate in fast.candidates if candidate.grouped]
-    assert tried and all(candidate.microseconds > 0 for candidate in tried)
+    with_groups = [candidate for candidate in fast.candidates if candidate.grouped]
+    assert with_groups and all(candidate.microseconds > 0 for candidate in with_groups)
     X = rows_like(model)
     found, expected = fast.decision_function(X), model.scores(X)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

@@ -1,4 +1,4 @@
-"""Models inside compiled files: damaged ones with correct digests are refused."""
+"""Damaged models inside compiled files with correct digests are refused."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ MODELS = {
 }
 
 
-def changed(array, place, value):
-    array[place] = value
+def set_item(array, index, value):
+    array[index] = value
     return array
 
 
 DAMAGES = {
     "keys reversed": ("keys", lambda keys: keys[::-1]),
-    "a key twice": ("keys", lambda keys: changed(keys, 1, keys[0])),
-    "a key beyond the numbering": ("keys", lambda keys: changed(keys, -1, 2**40)),
-    "the largest key": ("keys", lambda keys: changed(keys, -1, 2**64 - 1)),
-    "the constant's key": ("keys", lambda keys: changed(keys, 0, 0)),
-    "a column twice": ("columns", lambda columns: changed(columns, 1, columns[0])),
-    "a negative column": ("columns", lambda columns: changed(columns, 0, -1)),
-    "a column that no row has": ("columns", lambda columns: changed(columns, 0, 2**40)),
-    "a weight that is none": ("weights", lambda weights: changed(weights, 0, np.nan)),
-    "an infinite constant": ("constants", lambda constants: changed(constants, 0, np.inf)),
+    "a key twice": ("keys", lambda keys: set_item(keys, 1, keys[0])),
+    "a key beyond the numbering": ("keys", lambda keys: set_item(keys, -1, 2**40)),
+    "the largest key": ("keys", lambda keys: set_item(keys, -1, 2**64 - 1)),
+    "the constant's key": ("keys", lambda keys: set_item(keys, 0, 0)),
+    "a column twice": ("columns", lambda columns: set_item(columns, 1, columns[0])),
+    "a negative column": ("columns", lambda columns: set_item(columns, 0, -1)),
+    "a column that no row has": ("columns", lambda columns: set_item(columns, 0, 2**40)),
+    "a weight that is none": ("weights", lambda weights: set_item(weights, 0, np.nan)),
+    "an infinite constant": ("constants", lambda constants: set_item(constants, 0, np.inf)),
 }
 
 
-def damaged(model, damage, path):
+def save_damaged_file(model, damage, path):
     """Return a compiled file of the model, with damaged arrays of the model itself."""
     name, change = DAMAGES[damage]
     unkernel.compile(model, "expanded", measure=False).save(path)
@@ -60,7 +60,7 @@ def model(request):
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_models_with_valid_tables_are_refused(model, damage, tmp_path):
-    path = damaged(model, damage, tmp_path / "model.uk")
+    path = save_damaged_file(model, damage, tmp_path / "model.uk")
     with pytest.raises(FormatError, match=r"conjunction keys|a column is|is not finite") as caught:
         load(path)
     assert caught.value.file == str(path)
@@ -69,10 +69,10 @@ def test_damaged_models_with_valid_tables_are_refused(model, damage, tmp_path):
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_large_models_are_checked_when_they_are_first_used(model, damage, tmp_path, monkeypatch):
     monkeypatch.setattr(classifier_files, "_MAX_BYTES_CHECKED_AT_LOAD", 0)
-    path = damaged(model, damage, tmp_path / "model.uk")
+    path = save_damaged_file(model, damage, tmp_path / "model.uk")
     loaded = load(path)
-    loaded.predict(np.ones((1, model.n_features)))  # which does not need the model
-    for need in (
+    loaded.predict(np.ones((1, model.n_features)))  # uses only the tables
+    for use_model in (
         lambda: loaded.heaviest(3),
         lambda: loaded.explain([0, 1]),
         loaded.to_model,
@@ -82,13 +82,13 @@ def test_large_models_are_checked_when_they_are_first_used(model, damage, tmp_pa
         lambda: load(path, verify=True),
     ):
         with pytest.raises(FormatError, match=r"conjunction keys|a column is|is not finite") as caught:
-            need()
+            use_model()
         assert caught.value.file == str(path)
 
 
 def test_valid_models_are_accepted(model, tmp_path, monkeypatch):
-    for largest in (1 << 24, 0):
-        monkeypatch.setattr(classifier_files, "_MAX_BYTES_CHECKED_AT_LOAD", largest)
+    for max_bytes in (1 << 24, 0):
+        monkeypatch.setattr(classifier_files, "_MAX_BYTES_CHECKED_AT_LOAD", max_bytes)
         fast = unkernel.compile(model, "expanded", measure=False)
         fast.save(tmp_path / "model.uk")
         for verify in ("lazy", True, False):
@@ -98,15 +98,15 @@ def test_valid_models_are_accepted(model, tmp_path, monkeypatch):
             ]
 
 
-def test_columns_are_few_or_many():
-    """Few of very many columns are sorted, many are marked, with the same result."""
+def test_repeated_columns_are_refused():
+    """Repeated columns are found by sorting or by marking, depending on the number of features."""
     model = MODELS["sets"]
     for n_features in (model.n_features, 2**40):
         replace(model, n_features=n_features).check("file")
-        twice = np.array(model.columns)
-        twice[1] = twice[0]
+        repeated = np.array(model.columns)
+        repeated[1] = repeated[0]
         with pytest.raises(FormatError, match="or repeated"):
-            replace(model, n_features=n_features, columns=twice).check("file")
+            replace(model, n_features=n_features, columns=repeated).check("file")
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3])

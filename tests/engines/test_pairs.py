@@ -1,4 +1,4 @@
-"""Linear machines of many classes one against one: coefficients without zeros, and their engine."""
+"""Linear one-vs-one machines of many classes: coefficients without zeros, and their engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from unkernel.models.pair_coefficients import PairCoefficients
 
 
 @pytest.fixture
-def many(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+def machine_and_rows(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     """Return a machine of 12 classes whose coefficients are stored without zeros, and rows."""
     monkeypatch.setattr(module, "DENSE_BYTES", 0)
     generator = np.random.default_rng(0)
@@ -35,20 +35,20 @@ def test_coefficients_stand_for_the_whole_matrix() -> None:
     counts = [3, 0, 2, 4]
     values = generator.normal(size=(9, 3))
     pairs = PairCoefficients(values, counts)
-    whole = expand_pairs(values, counts)
-    assert pairs.shape == whole.shape
-    np.testing.assert_array_equal(np.asarray(pairs), whole)
+    matrix_ = expand_pairs(values, counts)
+    assert pairs.shape == matrix_.shape
+    np.testing.assert_array_equal(np.asarray(pairs), matrix_)
     matrix = generator.normal(size=(5, 9))
-    np.testing.assert_allclose(matrix @ pairs, matrix @ whole, atol=1e-12)
+    np.testing.assert_allclose(matrix @ pairs, matrix @ matrix_, atol=1e-12)
     with pytest.raises(ValueError, match="do not fit"):
         PairCoefficients(values, [3, 2, 4])
 
 
 @pytest.mark.parametrize("share", [0.0, 0.75, 2.0])  # all, some or no features with one weight per pair
 def test_scores_are_those_of_the_kernel_sum(
-    many: tuple[Any, Any], share: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    machine_and_rows: tuple[Any, Any], share: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    svc, X = many
+    svc, X = machine_and_rows
     monkeypatch.setattr(builders, "_WHOLE_PAIRS_SHARE", share)
     fast = unkernel.compile(svc)
     assert fast.tables.layout == "pairs"
@@ -63,8 +63,8 @@ def test_scores_are_those_of_the_kernel_sum(
 
 
 @pytest.mark.parametrize("break_ties", [False, True])
-def test_records_are_classified_natively(many: tuple[Any, Any], break_ties: bool) -> None:
-    svc, X = many
+def test_records_are_classified_natively(machine_and_rows: tuple[Any, Any], break_ties: bool) -> None:
+    svc, X = machine_and_rows
     rows = X.toarray()
     labels = np.array(svc.predict(X))
     pipeline = make_pipeline(MaxAbsScaler(), SVC(kernel="linear", break_ties=break_ties)).fit(rows, labels)
@@ -72,8 +72,8 @@ def test_records_are_classified_natively(many: tuple[Any, Any], break_ties: bool
     assert [fast.predict_one(row) for row in rows.tolist()] == pipeline.predict(rows).tolist()
 
 
-def test_rows_are_explained_and_heaviest_features_listed(many: tuple[Any, Any]) -> None:
-    svc, X = many
+def test_rows_are_explained_and_heaviest_features_listed(machine_and_rows: tuple[Any, Any]) -> None:
+    svc, X = machine_and_rows
     fast = unkernel.compile(svc)
     explained = fast.explain(X[0], top=None)
     np.testing.assert_allclose(explained.score, fast.model.scores(X[0])[0], atol=1e-9)

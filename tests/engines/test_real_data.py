@@ -47,18 +47,18 @@ def test_labels_of_every_row(name, degree):
     model = from_estimator(svc)
     assert model.binary == (name != "mnist38")
     # All cubes of 784 pixels would take several hundred megabytes: too much for a test.
-    chosen = [engine for engine in applicable(model) if (name, degree, engine) != ("mnist38", 3, "expanded")]
-    for engine in ("auto", *chosen):
+    engines = [engine for engine in applicable(model) if (name, degree, engine) != ("mnist38", 3, "expanded")]
+    for engine in ("auto", *engines):
         for rare in RARE.get(engine, (0.005,)):
             fast = unkernel.compile(svc, engine, rare=rare, memory="200M", sample=X[:500])
             assert fast.exact
             size = np.abs(model.coefficients).sum() * 2.0**degree
             assert np.abs(fast.decision_function(X) - scores).max() <= 1e-12 * size, (engine, rare)
             assert np.array_equal(fast.predict(X), labels), (engine, rare)
-            some = X[:200]
-            rows = zip(some.indptr, some.indptr[1:], strict=False)
-            one_by_one = [fast.score_one(some.indices[a:b], some.data[a:b]) for a, b in rows]
-            assert np.array_equal(one_by_one, fast.decision_function(some))
+            sample = X[:200]
+            rows = zip(sample.indptr, sample.indptr[1:], strict=False)
+            one_by_one = [fast.score_one(sample.indices[a:b], sample.data[a:b]) for a, b in rows]
+            assert np.array_equal(one_by_one, fast.decision_function(sample))
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ PARITY = BITS[:, 0] ^ BITS[:, 1]
     ("offset", "spread"), [(4e4, 1e-3), (4e4, 1.0), (-2e3, 1.0), (0.0, 1.0), (1e9, 10.0)]
 )
 def test_rbf_far_from_zero(offset, spread):
-    """Distances between close rows are small numbers, however far the rows are from 0."""
+    """Distances between rows are exact even if the rows are far from 0 and close to each other."""
     X = offset + spread * np.random.default_rng(1).normal(size=(300, 2))
     y = ((X - offset).prod(axis=1) > 0).astype(int)
     svc = SVC().fit(X[:200], y[:200])

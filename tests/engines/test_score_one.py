@@ -29,13 +29,13 @@ def read_only(values):
     return values
 
 
-class Numbers(list):
+class ListSubclass(list):
     """A list subclass."""
 
 
 ROWS = {
     "tuple": (1, 3, 6, 9),
-    "a subclass of list": Numbers(IDS),
+    "a subclass of list": ListSubclass(IDS),
     "numpy ints in a list": [np.int64(1), np.int32(3), np.uint8(6), 9],
     "int32": np.array(IDS, np.int32),
     "int64": np.array(IDS, np.int64),
@@ -133,13 +133,13 @@ def test_an_id_of_too_many_digits(row):
         FAST["inverted"].score_one(row)
 
 
-def small_ids_in_bytes():
-    """Four ids of one byte each are not one id of four bytes."""
+def arrays_of_bytes():
+    """Return arrays of four ids of one byte, which must not be read as one id of four bytes."""
     return [np.array([1, 3, 6, 9], kind) for kind in (np.uint8, np.int8)]
 
 
-@pytest.mark.parametrize("row", small_ids_in_bytes())
-def test_numpy_arrays_of_bytes_are_not_taken_for_other_ids(row):
+@pytest.mark.parametrize("row", arrays_of_bytes())
+def test_numpy_arrays_of_bytes_are_read_or_refused(row):
     try:
         score = FAST["inverted"].score_one(row)
     except TypeError:
@@ -222,7 +222,7 @@ def test_the_class_of_one_row(name):
     if name == "zero is positive":  # and of every row
         model = dataclasses.replace(model, coefficients=np.zeros((40, 1)), intercept=np.zeros(1))
     fast = unkernel.compile(dataclasses.replace(model, decision=decision), "inverted")
-    X = rows_for(model, 1, real=True, count=20, wider=0)
+    X = rows_for(model, 1, real=True, count=20, extra_columns=0)
     predict_one = [fast.predict_one, fast.worker().predict_one]
     for predict in predict_one:
         result = [predict(np.flatnonzero(row), row[row != 0]) for row in X]
@@ -239,7 +239,7 @@ def test_the_class_of_one_row(name):
 @every_engine
 @given(row=st.lists(st.integers(0, 14), unique=True).map(sorted))
 @settings(max_examples=25)
-def test_single_rows_have_bit_for_bit_the_scores_of_many(engine, row):
+def test_single_rows_have_the_same_bits_as_many_rows(engine, row):
     X = np.zeros((3, 15))
     X[1, row] = 1.0
     assert FAST[engine].score_one(row) == FAST[engine].decision_function(X)[1]
@@ -300,12 +300,12 @@ def test_workers_in_threads(engine, real):
     rows = [(np.flatnonzero(x), x[x != 0]) for x in X]
     expected = fast.decision_function(X, n_jobs=1).tolist()
 
-    def ask(scorer):
+    def score_rows(scorer):
         return [scorer.score_one(ids, values if real else None) for ids, values in rows]
 
     with ThreadPoolExecutor(8) as pool:
-        futures = [pool.submit(ask, fast.worker()) for _ in range(8)]
-        shared = [pool.submit(ask, fast) for _ in range(8)]
+        futures = [pool.submit(score_rows, fast.worker()) for _ in range(8)]
+        shared = [pool.submit(score_rows, fast) for _ in range(8)]
         batches = [pool.submit(fast.decision_function, X, n_jobs=1 + k % 3) for k in range(8)]
     assert all(answer.result() == expected for answer in futures + shared)
     assert all(answer.result().tolist() == expected for answer in batches)

@@ -16,7 +16,7 @@ FILES = sorted(golden_models.FILES.glob("*.uk"))
 
 @functools.cache
 def questions() -> dict[str, object]:
-    return {name: inputs for name, _, inputs in golden_models.models()}
+    return {name: inputs for name, _, inputs in golden_models.make_models()}
 
 
 def test_every_kind_has_a_golden_file():
@@ -30,7 +30,7 @@ def test_files_answer_as_when_they_were_written(path: Path):
     inputs = questions()[path.stem.partition("-")[2]]
     expected = np.loadtxt(path.with_suffix(".scores"))
     np.testing.assert_allclose(
-        golden_models.opened(path).decision_function(inputs), expected, rtol=1e-9, atol=1e-12
+        golden_models.open_model(path).decision_function(inputs), expected, rtol=1e-9, atol=1e-12
     )
 
 

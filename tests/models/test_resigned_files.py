@@ -9,9 +9,9 @@ import random
 
 import pytest
 
-from reference.model_zoo import FAMILIES, family_of
+from reference.model_zoo import FAMILIES, make_family
 from reference.resigned_files import Parts, change, change_nothing
-from reference.zoo_questions import ask_one, fitting, read, some_of
+from reference.zoo_questions import answerable, ask_one, read, sample_questions
 from unkernel import FormatError
 from unkernel.models import registry
 
@@ -32,9 +32,9 @@ def write(path, content):
 
 @families
 def test_changed_files(family, tmp_path):
-    for specimen in family_of(family):
+    for specimen in make_family(family):
         parts, rng = Parts.of(specimen.content), random.Random(f"changed {specimen.name}")
-        questions = fitting(read(write(tmp_path / "model.uk", specimen.content), family), family)
+        questions = answerable(read(write(tmp_path / "model.uk", specimen.content), family), family)
         for _ in range(CHANGED_EACH):
             said, changed = change(parts, rng)
             path = write(tmp_path / "model.uk", changed.content())
@@ -43,16 +43,16 @@ def test_changed_files(family, tmp_path):
             except FormatError as error:
                 assert "digest" not in str(error) and "SHA-256" not in str(error), said
                 continue
-            for question in some_of(questions, 3, rng):
+            for question in sample_questions(questions, 3, rng):
                 ask_one(question, model)
 
 
 @families
 def test_the_same_model_written_in_another_way(family, tmp_path):
-    for specimen in family_of(family):
+    for specimen in make_family(family):
         parts, rng = Parts.of(specimen.content), random.Random(f"same {specimen.name}")
         model = read(write(tmp_path / "model.uk", specimen.content), family)
-        first = fitting(model, family)[0]  # has no weight that change_nothing changes
+        first = answerable(model, family)[0]  # has no weight that change_nothing changes
         for _ in range(UNCHANGED_EACH):
             said, content = change_nothing(parts, rng)
             again = read(write(tmp_path / "other.uk", content), family)
@@ -61,5 +61,5 @@ def test_the_same_model_written_in_another_way(family, tmp_path):
 
 @pytest.mark.slow
 def test_every_kind_of_file_is_in_the_zoo():
-    kinds = {Parts.of(one.content).kind for family in FAMILIES for one in family_of(family)}
+    kinds = {Parts.of(one.content).kind for family in FAMILIES for one in make_family(family)}
     assert kinds == set(registry.list_kinds())

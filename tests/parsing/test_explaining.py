@@ -141,7 +141,7 @@ def replay(frame, sentence, decisions):
                 label = frame.labels[frame.arcs.classes[part][decision.chosen]]
         state.apply(move, label)
     labels = [label or frame.root_label for label in state.labels]
-    return arc_eager.deprojectivised(state.heads, labels, frame.marks)
+    return arc_eager.deprojectivise(state.heads, labels, frame.marks)
 
 
 @settings(max_examples=25)

@@ -341,7 +341,7 @@ def test_of_conjunctions_of_the_same_rows_one_has_the_weight():
     X, y = _implied_problem()
     clf = PolyLogisticRegression(2, gamma=0.5, warm_start=True, tol=1e-6, random_state=0).fit(X, y)
     model = clf.to_model()
-    order = conjunctions.numbered(len(model.columns), 2, model.sets)
+    order = conjunctions.list_conjunctions(len(model.columns), 2, model.sets)
     held = {X[:, model.columns[list(order[key])]].all(axis=1).tobytes() for key in model.keys.tolist()}
     assert len(held) == model.n_conjunctions > 3
     objective = clf.objective_

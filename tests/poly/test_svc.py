@@ -29,7 +29,7 @@ from unkernel import PolyLogisticRegression, PolySVC
 def model_objective(clf, X, y, costs):
     """Return the primal objective of a fitted binary model, from its stored weights alone."""
     model = clf.to_model()
-    order = conjunctions.numbered(len(model.columns), model.degree, model.sets)
+    order = conjunctions.list_conjunctions(len(model.columns), model.degree, model.sets)
     squared = model.intercept[0] ** 2 / constant_of(model, ()) if constant_of(model, ()) else 0.0
     for key, (v,) in zip(model.keys.tolist(), model.weights, strict=True):
         squared += v**2 / constant_of(model, order[key])

@@ -17,9 +17,9 @@ from unkernel.records.sklearn import pipelines
 from unkernel.records.sklearn.estimators import ESTIMATORS
 from unkernel.records.sklearn.supported_steps import TRANSFORMERS
 
-SUPPORTED = supported_steps.trials(TRANSFORMERS) + supported_steps.trials(ESTIMATORS)
-REFUSED = supported_steps.trials(TRANSFORMERS, refused=True)
-REFUSED_LAST = supported_steps.trials(ESTIMATORS, refused=True)
+SUPPORTED = supported_steps.make_trials(TRANSFORMERS) + supported_steps.make_trials(ESTIMATORS)
+REFUSED = supported_steps.make_trials(TRANSFORMERS, refused=True)
+REFUSED_LAST = supported_steps.make_trials(ESTIMATORS, refused=True)
 
 
 @pytest.mark.filterwarnings("ignore")

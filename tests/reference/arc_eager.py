@@ -11,7 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from reference.conjunctions import score_entries
-from reference.dependencies import deprojectivised, projectivised
+from reference.dependencies import deprojectivise, projectivise
 from reference.features import Templates, column_value
 
 MOVES = SHIFT, REDUCE, LEFT_ARC, RIGHT_ARC = range(4)
@@ -78,59 +78,62 @@ class State:
 
 
 def costs(state, gold):
-    """Return for each valid move the number of gold heads that it makes impossible; without UNSHIFT."""
+    """Return for each valid move the number of gold heads that it makes impossible, ignoring UNSHIFT."""
     headed = frozenset(word for word in state.stack if state.head(word))
-    before = _situation(state.stack, headed, state.queue)
-    most = _search(tuple(gold))
+    situation = _situation(state.stack, headed, state.queue)
+    most_gold_heads = _search(tuple(gold))
     return {
-        move: most(*before) - gain - most(*after)
-        for move, gain, after in _continuations(gold, *before)
+        move: most_gold_heads(*situation) - gain - most_gold_heads(*after)
+        for move, gain, after in _continuations(gold, *situation)
         if state.valid(move)
     }
 
 
-def _situation(stack, headed, queue):
-    return tuple(stack), frozenset(headed) & frozenset(stack), tuple(queue)
+def _situation(stack, words_with_head, queue):
+    return tuple(stack), frozenset(words_with_head) & frozenset(stack), tuple(queue)
 
 
-def _continuations(gold, stack, headed, queue):
-    """Yield the moves, whether each makes a gold arc, and the state after it."""
-    yield SHIFT, 0, _situation([*stack, queue[0]], headed, queue[1:])
+def _continuations(gold, stack, words_with_head, queue):
+    """Yield each possible move, 1 if it makes a gold arc or 0, and the situation after it."""
+    yield SHIFT, 0, _situation([*stack, queue[0]], words_with_head, queue[1:])
     if not stack:
         return
     top, first = stack[-1], queue[0]
-    if top in headed:
-        yield REDUCE, 0, _situation(stack[:-1], headed, queue)
+    if top in words_with_head:
+        yield REDUCE, 0, _situation(stack[:-1], words_with_head, queue)
     else:
-        yield LEFT_ARC, int(gold[top - 1] == first), _situation(stack[:-1], headed, queue)
+        yield LEFT_ARC, int(gold[top - 1] == first), _situation(stack[:-1], words_with_head, queue)
     yield (
         RIGHT_ARC,
         int(gold[first - 1] == top),
-        _situation([*stack, first], headed | {first}, queue[1:]),
+        _situation([*stack, first], words_with_head | {first}, queue[1:]),
     )
 
 
 @cache
 def _search(gold):
     @cache
-    def most(stack, headed, queue):
-        """Return the largest number of gold heads that can still be reached; a word without a head at the end
-        is a root.
-        """
+    def most_gold_heads(stack, headed, queue):
+        """Return the largest number of gold heads that moves can reach. Words without a head are roots."""
         if not queue:
             return sum(gold[word - 1] == 0 for word in stack if word not in headed)
-        return max(gain + most(*after) for _, gain, after in _continuations(gold, stack, headed, queue))
+        return max(
+            gain + most_gold_heads(*after) for _, gain, after in _continuations(gold, stack, headed, queue)
+        )
 
-    return most
+    return most_gold_heads
 
 
 def canonical_moves(heads):
-    """Return the moves that build a projective tree: arcs as soon as possible, REDUCE only if necessary."""
+    """Return the moves that build a projective tree: arcs early, and REDUCE only if necessary."""
     state, moves = State(len(heads)), []
     while not state.finished:
-        lost = costs(state, heads)
+        move_costs = costs(state, heads)
         moves.append(
-            min((m for m in (LEFT_ARC, RIGHT_ARC, SHIFT, REDUCE) if m in lost), key=lost.__getitem__)
+            min(
+                (m for m in (LEFT_ARC, RIGHT_ARC, SHIFT, REDUCE) if m in move_costs),
+                key=move_costs.__getitem__,
+            )
         )
         state.apply(moves[-1])
     return moves
@@ -140,37 +143,39 @@ def canonical_moves(heads):
 
 
 class Frame:
-    """Templates, labels, columns and parts found in training."""
+    """The result of training without weights: templates, labels, columns, and classes of each part."""
 
     def __init__(self, template_text, sentences, *, split, min_count):
         self.templates = Templates(template_text)
         self.split = split
         self.sentences = [list(sentence) for sentence in sentences]
         self._read_trees()
-        self._count(min_count)
+        self._count_features(min_count)
 
     def _read_trees(self):
         words = [word for sentence in self.sentences for word in sentence]
         roots = Counter(word.deprel for word in words if word.head == 0)
-        plain = list(dict.fromkeys(word.deprel for word in words))
-        self.root_label = max(plain, key=lambda label: roots[label])  # the first of the most frequent
-        trees = [projectivised([w.head for w in s], [w.deprel for w in s]) for s in self.sentences]
+        labels_in_order = list(dict.fromkeys(word.deprel for word in words))
+        self.root_label = max(
+            labels_in_order, key=lambda label: roots[label]
+        )  # the first of the most frequent
+        trees = [projectivise([w.head for w in s], [w.deprel for w in s]) for s in self.sentences]
         marks = Counter(mark for _, _, marks in trees for mark in marks if mark)
-        self.marks = {label: (label, None) for label in plain}
+        self.marks = {label: (label, None) for label in labels_in_order}
         for label, head_label in marks:
             if marks[label, head_label] >= FEWEST_LIFTED:
                 self.marks[f"{label}↑{head_label}"] = (label, head_label)
         self.labels = list(self.marks)
         self.trees = [
-            (heads, [self._marked(*both) for both in zip(labels, marks, strict=True)])
+            (heads, [self._mark_label(*pair) for pair in zip(labels, marks, strict=True)])
             for heads, labels, marks in trees
         ]
 
-    def _marked(self, label, mark):
+    def _mark_label(self, label, mark):
         name = mark and f"{mark[0]}↑{mark[1]}"
         return name if name in self.marks else label
 
-    def _count(self, min_count):
+    def _count_features(self, min_count):
         counts = {"moves": Counter(), "labels": Counter()}
         self.moves, self.arcs = Parts(), Parts()
         for sentence, (heads, labels) in zip(self.sentences, self.trees, strict=True):
@@ -188,16 +193,18 @@ class Frame:
             for child, (head, label) in enumerate(zip(heads, labels, strict=True), start=1):
                 if head:
                     self.arcs.count(self.arc_case((head, child), sentence), self.labels.index(label))
-        self.moves.settle(SHIFT, self._order_of_cases("xpos"))
-        self.arcs.settle(self.labels.index(self.root_label), self._order_of_cases("upos"))
-        self.columns = {section: self._numbered(children, min_count) for section, children in counts.items()}
+        self.moves.assign_parts(SHIFT, self._order_of_cases("xpos"))
+        self.arcs.assign_parts(self.labels.index(self.root_label), self._order_of_cases("upos"))
+        self.columns = {
+            section: self._number_features(children, min_count) for section, children in counts.items()
+        }
 
     def _order_of_cases(self, column):
         """Return tags in the order of their first appearance, for each side."""
         tags = dict.fromkeys(column_value(word, column) for sentence in self.sentences for word in sentence)
         return [None, *(case for tag in tags for case in (tag, (tag, False), (tag, True)))]
 
-    def _numbered(self, counts, min_count):
+    def _number_features(self, counts, min_count):
         """Return columns in the order of templates, then by frequency, then by first appearance."""
 
         def order(feature):
@@ -208,7 +215,7 @@ class Frame:
         return {feature: column for column, feature in enumerate(sorted(frequent, key=order))}
 
     def core(self, section):
-        """Return the number of columns that are joined with all others."""
+        """Return the number of core columns, which are joined with all columns."""
         return sum(template < self.templates.core[section] for template, _ in self.columns[section])
 
     def row(self, section, state, sentence, arc=None):
@@ -225,7 +232,7 @@ class Frame:
 
 
 class Parts:
-    """The assignment of decisions to classifiers and classes: one for each case, the most frequent first."""
+    """One classifier ("part") for each case of the split, the most frequent case first, and its classes."""
 
     def __init__(self):
         self.counts = {}
@@ -233,9 +240,9 @@ class Parts:
     def count(self, case, decision):
         self.counts.setdefault(case, Counter())[decision] += 1
 
-    def settle(self, otherwise, order):
+    def assign_parts(self, default, order):
         cases = sorted((case for case in order if case in self.counts), key=lambda c: -self.counts[c].total())
-        self.classes = [sorted(self.counts[case]) for case in cases] or [[otherwise]]
+        self.classes = [sorted(self.counts[case]) for case in cases] or [[default]]
         self.numbers = {case: number for number, case in enumerate(cases)}
 
     def part(self, case):
@@ -246,7 +253,7 @@ class Parts:
 
 
 class CloseCallError(Exception):
-    """Two scores are so close that the order of summation decides which is larger."""
+    """The order of summation decides which of two scores is larger."""
 
 
 def parse(frame, sentence, move_scores, label_scores, tolerance=0.0):
@@ -262,7 +269,7 @@ def parse(frame, sentence, move_scores, label_scores, tolerance=0.0):
             label = frame.labels[best(dict(zip(frame.arcs.classes[part], scores, strict=True)), tolerance)]
         state.apply(move, label)
     labels = [label or frame.root_label for label in state.labels]
-    return deprojectivised(state.heads, labels, frame.marks)
+    return deprojectivise(state.heads, labels, frame.marks)
 
 
 def best_move(frame, state, sentence, move_scores, tolerance):
@@ -271,16 +278,20 @@ def best_move(frame, state, sentence, move_scores, tolerance):
         return SHIFT
     part = frame.moves.part(frame.move_case(state, sentence))
     scores = move_scores(part, frame.row("moves", state, sentence))
-    known = {m: score for m, score in zip(frame.moves.classes[part], scores, strict=True) if m in valid}
-    return best(known, tolerance) if known else valid[0]
+    scores_of_valid = {
+        m: score for m, score in zip(frame.moves.classes[part], scores, strict=True) if m in valid
+    }
+    return best(scores_of_valid, tolerance) if scores_of_valid else valid[0]
 
 
 def best(scores, tolerance):
     """Return the first class with the largest score."""
-    chosen = max(scores, key=scores.__getitem__)
-    if any(scores[chosen] - score < tolerance for one, score in scores.items() if one != chosen):
+    best_class = max(scores, key=scores.__getitem__)
+    if any(
+        scores[best_class] - score < tolerance for class_, score in scores.items() if class_ != best_class
+    ):
         raise CloseCallError
-    return chosen
+    return best_class
 
 
 # --- Parsing with a beam ----------------------------------------------------------------------------
@@ -301,12 +312,12 @@ def finished(beam):
 
 
 def step(frame, sentence, beam, width, scores, *, gold=None):
-    """Extend each item by one move in every way, or only by moves that lose least of the gold tree."""
+    """Extend each item by every valid move, or, given a gold tree, by the moves of the least cost."""
     move_scores, label_scores = scores
     result = []
-    for place, item in enumerate(beam):
+    for position, item in enumerate(beam):
         if item.state.finished:
-            result.append((item, place, SHIFT))
+            result.append((item, position, SHIFT))
             continue
         for move, score in moves_with_scores(frame, item.state, sentence, move_scores, gold):
             label, label_score = None, 0.0
@@ -315,25 +326,27 @@ def step(frame, sentence, beam, width, scores, *, gold=None):
                 label, label_score = label_with_score(
                     frame, item.state, sentence, arc, label_scores, gold=gold
                 )
-            after = deepcopy(item.state)
-            after.apply(move, label)
-            after = Item(item.score + score + label_score, after, (*item.path, (move, label)))
-            result.append((after, place, move))
-    result.sort(key=lambda one: (-one[0].score, *one[1:]))
+            next_state = deepcopy(item.state)
+            next_state.apply(move, label)
+            extended = Item(item.score + score + label_score, next_state, (*item.path, (move, label)))
+            result.append((extended, position, move))
+    result.sort(key=lambda entry: (-entry[0].score, *entry[1:]))
     return [item for item, _, _ in result[:width]]
 
 
 def moves_with_scores(frame, state, sentence, move_scores, gold):
     if not state.stack:
         return [(SHIFT, 0.0)]
-    possible = [move for move in MOVES if state.valid(move)]
+    valid = [move for move in MOVES if state.valid(move)]
     if gold is not None:
-        lost = costs(state, gold[0])
-        possible = [move for move in possible if lost[move] == min(lost.values())]
+        move_costs = costs(state, gold[0])
+        valid = [move for move in valid if move_costs[move] == min(move_costs.values())]
     part = frame.moves.part(frame.move_case(state, sentence))
     scores = move_scores(part, frame.row("moves", state, sentence))
-    known = [one for one in zip(frame.moves.classes[part], scores, strict=True) if one[0] in possible]
-    return known or [(possible[0], 0.0)]
+    scored = [
+        (move, score) for move, score in zip(frame.moves.classes[part], scores, strict=True) if move in valid
+    ]
+    return scored or [(valid[0], 0.0)]
 
 
 def label_with_score(frame, state, sentence, arc, label_scores, *, gold):
@@ -344,10 +357,10 @@ def label_with_score(frame, state, sentence, arc, label_scores, *, gold):
     scores = label_scores(part, frame.row("labels", state, sentence, arc))
     head, child = arc
     if gold is None or gold[0][child - 1] != head:
-        chosen = max(range(len(classes)), key=scores.__getitem__)
+        best_class = max(range(len(classes)), key=scores.__getitem__)
     else:
-        chosen = classes.index(frame.labels.index(gold[1][child - 1]))
-    return frame.labels[classes[chosen]], scores[chosen]
+        best_class = classes.index(frame.labels.index(gold[1][child - 1]))
+    return frame.labels[classes[best_class]], scores[best_class]
 
 
 def parse_with_beam(frame, sentence, scores, width):
@@ -355,11 +368,11 @@ def parse_with_beam(frame, sentence, scores, width):
     while not finished(beam):
         beam = step(frame, sentence, beam, width, scores)
     labels = [label or frame.root_label for label in beam[0].state.labels]
-    return deprojectivised(beam[0].state.heads, labels, frame.marks)
+    return deprojectivise(beam[0].state.heads, labels, frame.marks)
 
 
 def scores_of(classifiers):
-    """Return scores from the weights of compiled classifiers; None is a classifier with a single class."""
+    """Return a function that scores rows by the weights of compiled classifiers; None has a single class."""
 
     def scores(part, row):
         if classifiers[part] is None:

@@ -20,16 +20,16 @@ class Bunsetsu:
     type: str
     morphemes: list
 
-    def word(self, which):
+    def word(self, position):
         """Return a morpheme, or None."""
         words = [m for m in self.morphemes if m["pos"] != "特殊"]
-        chosen = {
+        candidates = {
             "first": self.morphemes,
             "last": self.morphemes[::-1],
             "function": words[::-1],
             "content": [m for m in words if m["pos"] != "助詞"][::-1],
-        }[which]
-        return chosen[0] if chosen else None
+        }[position]
+        return candidates[0] if candidates else None
 
     def particles(self):
         return {m["surface"] for m in self.morphemes if m["pos"] == "助詞"}
@@ -40,17 +40,17 @@ class Bunsetsu:
 
 def read(text):
     """Return all sentences, as lists of bunsetsu."""
-    sentences, own = [], []
+    sentences, bunsetsu = [], []
     for line in text.splitlines():
         if line == "EOS":
-            sentences.append(own)
-            own = []
-        elif found := HEADER.fullmatch(line):
-            own.append(Bunsetsu(int(found[2]), found[3], []))
-        elif not PHRASE.fullmatch(line) and (own and line):
+            sentences.append(bunsetsu)
+            bunsetsu = []
+        elif header := HEADER.fullmatch(line):
+            bunsetsu.append(Bunsetsu(int(header[2]), header[3], []))
+        elif not PHRASE.fullmatch(line) and (bunsetsu and line):
             values = line.split(" ")
             values = values if len(values) == 7 else [values[k] for k in (0, 1, 2, 3, 5, 7, 9)]
-            own[-1].morphemes.append(dict(zip(FIELDS, values, strict=True)))
+            bunsetsu[-1].morphemes.append(dict(zip(FIELDS, values, strict=True)))
     return sentences
 
 
@@ -60,31 +60,31 @@ def brackets(openings, closings):
     return "balanced" if openings else "none"
 
 
-def own_values(sentence, number, what):
-    """Return the values of a property of one bunsetsu."""
-    own = sentence[number]
-    match what:
+def bunsetsu_values(sentence, number, attribute):
+    """Return the values of an attribute of one bunsetsu."""
+    bunsetsu = sentence[number]
+    match attribute:
         case "beginning":
             return {"yes" if number == 0 else "no"}
         case "end":
             return {"yes" if number == len(sentence) - 1 else "no"}
         case "brackets":
-            return {brackets(own.marks("括弧始"), own.marks("括弧終"))}
+            return {brackets(bunsetsu.marks("括弧始"), bunsetsu.marks("括弧終"))}
         case "punctuation":
-            present = [name for name, mark in (("comma", "読点"), ("period", "句点")) if own.marks(mark)]
-            return {" and ".join(present) or "none"}
+            marks = [name for name, mark in (("comma", "読点"), ("period", "句点")) if bunsetsu.marks(mark)]
+            return {" and ".join(marks) or "none"}
         case "particles":
-            return own.particles()
-    raise AssertionError(what)
+            return bunsetsu.particles()
+    raise AssertionError(attribute)
 
 
-def between_values(sentence, modifier, candidate, heads, what):
-    inside = sentence[modifier + 1 : candidate]
-    if what == "distance":
+def between_values(sentence, modifier, candidate, heads, attribute):
+    between = sentence[modifier + 1 : candidate]
+    if attribute == "distance":
         distance = candidate - modifier
         return {"1" if distance == 1 else "2-5" if distance < 6 else "6-"}
-    if what == "brackets":
-        return {brackets(sum(b.marks("括弧始") for b in inside), sum(b.marks("括弧終") for b in inside))}
+    if attribute == "brackets":
+        return {brackets(sum(b.marks("括弧始") for b in between), sum(b.marks("括弧終") for b in between))}
     competitors = [k for k in range(modifier + 1, candidate) if heads[k] == candidate]
     return set().union(*(sentence[k].particles() for k in competitors))
 
@@ -92,28 +92,31 @@ def between_values(sentence, modifier, candidate, heads, what):
 def features(sentence, modifier, candidate, heads, templates):
     """Return the names of the features of a modifier and a candidate head, given the heads decided so far."""
     numbers = {"before": modifier - 1, "modifier": modifier, "candidate": candidate, "after": candidate + 1}
-    present = {role: number for role, number in numbers.items() if 0 <= number < len(sentence)}
+    numbers_in_sentence = {role: number for role, number in numbers.items() if 0 <= number < len(sentence)}
     result = set()
     for template in templates:
-        first, *rest = template.split(".")
+        first, *attributes = template.split(".")
         values = set()
         if first == "same":
-            words = [sentence[present[role]].word("content") if role in present else None for role in rest]
+            words = [
+                sentence[numbers_in_sentence[role]].word("content") if role in numbers_in_sentence else None
+                for role in attributes
+            ]
             if None not in words and words[0]["surface"] == words[1]["surface"]:
                 values = {"yes"}
         elif first == "between":
-            values = between_values(sentence, modifier, candidate, heads, rest[0])
-        elif first in present and len(rest) == 2:
-            word = sentence[present[first]].word(rest[0])
-            values = {word[rest[1]]} if word else set()
-        elif first in present:
-            values = own_values(sentence, present[first], rest[0])
+            values = between_values(sentence, modifier, candidate, heads, attributes[0])
+        elif first in numbers_in_sentence and len(attributes) == 2:
+            word = sentence[numbers_in_sentence[first]].word(attributes[0])
+            values = {word[attributes[1]]} if word else set()
+        elif first in numbers_in_sentence:
+            values = bunsetsu_values(sentence, numbers_in_sentence[first], attributes[0])
         result |= {f"{template}={value}" for value in values}
     return result
 
 
 def parse(sentence, depends, templates):
-    """Return the heads, by decisions on names of features, and all decisions as (features, answer)."""
+    """Return the heads, and all decisions as pairs (names of features, answer of `depends`)."""
     heads, stack, decisions = [-1] * len(sentence), [], []
     for candidate in range(1, len(sentence)):
         stack.append(candidate - 1)
@@ -156,9 +159,9 @@ WORDS = [
 
 
 @st.composite
-def sentences(draw, most=9):
+def sentences(draw, max_bunsetsu=9):
     """Draw the lines of a sentence; heads may be anything that occurs in files."""
-    count = draw(st.integers(0, most))
+    count = draw(st.integers(0, max_bunsetsu))
     lines = draw(st.lists(st.sampled_from(["# S-ID:1", "#", ""]), max_size=2))
     for number in range(count):
         # mostly to the right, as in real text
@@ -171,4 +174,6 @@ def sentences(draw, most=9):
 def corpora(most_sentences=6, min_sentences=0):
     """Draw the text of a corpus."""
     lists = st.lists(sentences(), min_size=min_sentences, max_size=most_sentences)
-    return lists.map(lambda actual: "".join(line + "\n" for lines in actual for line in lines))
+    return lists.map(
+        lambda sentence_lines: "".join(line + "\n" for lines in sentence_lines for line in lines)
+    )

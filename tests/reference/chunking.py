@@ -15,23 +15,21 @@ SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
 
 
 def chunks_of(tags: Tags) -> Chunks:
-    """Return first word, last word and type of chunks, by the pairs of neighbours at which the task's scorer
-    cuts.
-    """
+    """Return the first word, the last word and the type of each chunk, by the rules of CoNLL-2000."""
     padded = ["O", *tags, "O"]
-    cuts = [_cut(left, right) for left, right in itertools.pairwise(padded)]
+    cuts = [_is_border(left, right) for left, right in itertools.pairwise(padded)]
     begins = [i for i in range(len(tags)) if tags[i] != "O" and cuts[i]]
     ends = [next(j for j in range(i, len(tags)) if cuts[j + 1]) for i in begins]
     return {(i, j, tags[i][2:]) for i, j in zip(begins, ends, strict=True)}
 
 
-def _cut(left: str, right: str) -> bool:
-    """Return whether no chunk crosses the border between the two."""
+def _is_border(left: str, right: str) -> bool:
+    """Return whether a chunk ends at the tag `left` or begins at the tag `right`, its successor."""
     return "O" in (left, right) or left[2:] != right[2:] or left[0] in "ES" or right[0] in "BS"
 
 
 def tags_of(chunks: Chunks, words: int, scheme: str) -> list[str]:
-    """Return the tags of chunks."""
+    """Return one tag per word."""
     tags = ["O"] * words
     firsts, lasts = {(i, kind) for i, _, kind in chunks}, {(j, kind) for _, j, kind in chunks}
     for first, last, kind in chunks:
@@ -58,8 +56,12 @@ def scores_of(
 ) -> tuple[Counter[str], Counter[str], Counter[str]]:
     """Return for each type the numbers of predicted, gold and correct chunks."""
     counts: tuple[Counter[str], Counter[str], Counter[str]] = (Counter(), Counter(), Counter())
-    for own, given in zip(gold, predicted, strict=True):
-        sets = (chunks_of(given), chunks_of(own), chunks_of(given) & chunks_of(own))
+    for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
+        sets = (
+            chunks_of(predicted_tags),
+            chunks_of(gold_tags),
+            chunks_of(predicted_tags) & chunks_of(gold_tags),
+        )
         for counter, chunks in zip(counts, sets, strict=True):
             counter.update(kind for _, _, kind in chunks)
     return counts
@@ -72,15 +74,15 @@ def sections_of(text: str) -> tuple[list[list[tuple[str, int]]], list[list[tuple
     """Return pairs of attribute and position, before and after the line [beside]; tags come last in both."""
     lines = [line.split("#")[0].strip() for line in text.splitlines()]
     result: tuple[list[list[tuple[str, int]]], list[list[tuple[str, int]]]] = ([], [])
-    beside = False
+    in_beside_section = False
     for line in filter(None, lines):
         if line == "[beside]":
-            beside = True
+            in_beside_section = True
         else:
-            places = re.findall(r"(\w+)\[([+-]?\d+)\]", line)
-            result[beside].append([(name, int(offset)) for name, offset in places])
-    for own in result:
-        own.sort(key=lambda template: any(name == "tag" for name, _ in template))
+            parts = re.findall(r"(\w+)\[([+-]?\d+)\]", line)
+            result[in_beside_section].append([(name, int(offset)) for name, offset in parts])
+    for section in result:
+        section.sort(key=lambda template: any(name == "tag" for name, _ in template))
     return result
 
 
@@ -90,21 +92,21 @@ def templates_of(text: str) -> list[list[tuple[str, int]]]:
     return core + beside
 
 
-def small(word: str) -> str:
+def lower_ascii(word: str) -> str:
     return "".join(c.lower() if c.isascii() else c for c in word)
 
 
-def plain(word: str) -> str:
+def lexicon_form(word: str) -> str:
     """Return the word in the form of lexicons."""
-    return re.sub("[0-9]", "0", small(word))
+    return re.sub("[0-9]", "0", lower_ascii(word))
 
 
-def value(attribute: str, word: str, pos: str) -> str:
+def attribute_value(attribute: str, word: str, pos: str) -> str:
     """Return the value of an attribute for a word."""
     if attribute.startswith("prefix"):
-        return small(word)[: int(attribute[6:])]
+        return lower_ascii(word)[: int(attribute[6:])]
     if attribute.startswith("suffix"):
-        return small(word)[-int(attribute[6:]) :]
+        return lower_ascii(word)[-int(attribute[6:]) :]
     if attribute == "shape":
         kinds = [
             "X"
@@ -117,7 +119,7 @@ def value(attribute: str, word: str, pos: str) -> str:
             for c in word
         ]
         return "".join(kind for kind, _ in itertools.groupby(kinds))
-    return {"word": word, "lower": small(word), "pos": pos}[attribute]
+    return {"word": word, "lower": lower_ascii(word), "pos": pos}[attribute]
 
 
 Feature = tuple[int, tuple[str | int, ...]]
@@ -132,13 +134,19 @@ def features_at(
 ) -> list[Feature]:
     """Return the features of the i-th word in reading order; `tags` are the classes of earlier words."""
 
-    def one(attribute: str, offset: int) -> str | int:
-        at = i + offset
-        if not 0 <= at < len(words):
-            return ("<", ">")[at >= 0] * 2
-        return tags[at] if attribute == "tag" else "=" + value(attribute, words[at], pos[at])
+    def part_value(attribute: str, offset: int) -> str | int:
+        position = i + offset
+        if not 0 <= position < len(words):
+            return ("<", ">")[position >= 0] * 2
+        return (
+            tags[position]
+            if attribute == "tag"
+            else "=" + attribute_value(attribute, words[position], pos[position])
+        )
 
-    return [(number, tuple(one(*part) for part in template)) for number, template in enumerate(templates)]
+    return [
+        (number, tuple(part_value(*part) for part in template)) for number, template in enumerate(templates)
+    ]
 
 
 @dataclass
@@ -157,15 +165,17 @@ def numbered_rows(
     templates: list[list[tuple[str, int]]], sentences: Sequence[Sentence], backward: bool, min_count: int
 ) -> tuple[dict[Feature, int], list[list[int]]]:
     """Number the features, and return the rows of all words in reading order."""
-    seen: list[list[Feature]] = []
+    features_of_words: list[list[Feature]] = []
     for sentence in sentences:
         step = -1 if backward else 1
         words, pos, tags = sentence.words[::step], sentence.pos[::step], sentence.tags[::step]
-        seen += [features_at(templates, words, pos, tags, i) for i in range(len(words))]
-    counts = Counter(feature for row in seen for feature in row)  # keeps the order of first appearance
-    kept = [feature for feature, count in counts.items() if count >= min_count]
-    numbers = {feature: number for number, feature in enumerate(by_frequency(kept, counts))}
-    return numbers, [sorted(numbers[f] for f in row if f in numbers) for row in seen]
+        features_of_words += [features_at(templates, words, pos, tags, i) for i in range(len(words))]
+    counts = Counter(
+        feature for row in features_of_words for feature in row
+    )  # in the order of first appearance
+    frequent = [feature for feature, count in counts.items() if count >= min_count]
+    numbers = {feature: number for number, feature in enumerate(by_frequency(frequent, counts))}
+    return numbers, [sorted(numbers[f] for f in row if f in numbers) for row in features_of_words]
 
 
 @dataclass
@@ -179,21 +189,21 @@ class Model:
     beam: int = 1
 
     @property
-    def remembered(self) -> int:
-        """Return how many tags before a word can affect it."""
-        places = [place for template in self.templates for place in template]
-        return max([1, *(-offset for attribute, offset in places if attribute == "tag")])
+    def n_visible_tags(self) -> int:
+        """Return the number of earlier tags that can affect the decision on a word."""
+        parts = [part for template in self.templates for part in template]
+        return max([1, *(-offset for attribute, offset in parts if attribute == "tag")])
 
-    def score_tags(self, words: list[str], pos: list[str], chosen: list[int]) -> list[float]:
+    def score_tags(self, words: list[str], pos: list[str], earlier_tags: list[int]) -> list[float]:
         """Return the scores of the next word's tags; with a beam, logarithms of probabilities."""
-        features = features_at(self.templates, words, pos, chosen, len(chosen))
+        features = features_at(self.templates, words, pos, earlier_tags, len(earlier_tags))
         scores = self.score(sorted(self.numbers[f] for f in features if f in self.numbers))
         scores = list(scores) if len(self.classes) > 2 else [-scores, scores]
         if self.beam == 1:
             return scores
-        sharp = [2.0 * score for score in scores]
-        total = max(sharp) + math.log(sum(math.exp(score - max(sharp)) for score in sharp))
-        return [score - total for score in sharp]
+        doubled = [2.0 * score for score in scores]
+        total = max(doubled) + math.log(sum(math.exp(score - max(doubled)) for score in doubled))
+        return [score - total for score in doubled]
 
 
 Tagging = tuple[float, list[int]]
@@ -203,23 +213,23 @@ def decode(words: list[str], pos: list[str], model: Model) -> list[str]:
     """Return the tags of a sentence in the model's scheme: the best found by a beam."""
     step = -1 if model.backward else 1
     words, pos = words[::step], pos[::step]
-    kept: list[Tagging] = [(0.0, [])]
+    beam: list[Tagging] = [(0.0, [])]
     for i in range(len(words)):
         extended: list[Tagging] = []
-        for total, chosen in kept:
-            scores = model.score_tags(words, pos, chosen)
-            allowed = _allowed(model.classes, chosen, model.scheme, step, i == len(words) - 1)
-            before = total if model.beam > 1 else 0.0
-            extended += [(before + scores[k], [*chosen, k]) for k in allowed]
-        kept = _best(extended, model)
-    return [model.classes[k] for k in kept[0][1]][::step]
+        for total, tags in beam:
+            scores = model.score_tags(words, pos, tags)
+            allowed = _allowed_classes(model.classes, tags, model.scheme, step, i == len(words) - 1)
+            earlier = total if model.beam > 1 else 0.0
+            extended += [(earlier + scores[k], [*tags, k]) for k in allowed]
+        beam = _best_taggings(extended, model)
+    return [model.classes[k] for k in beam[0][1]][::step]
 
 
-def _best(taggings: list[Tagging], model: Model) -> list[Tagging]:
-    """Return the best taggings that differ in the tags that later words can see, the best first."""
+def _best_taggings(taggings: list[Tagging], model: Model) -> list[Tagging]:
+    """Return the best taggings, the best first, of those that differ in tags that affect later words."""
     by_end: dict[tuple[int, ...], Tagging] = {}
-    for score, chosen in sorted(taggings, key=lambda tagging: -tagging[0]):
-        by_end.setdefault(tuple(chosen[-model.remembered :]), (score, chosen))
+    for score, tags in sorted(taggings, key=lambda tagging: -tagging[0]):
+        by_end.setdefault(tuple(tags[-model.n_visible_tags :]), (score, tags))
     best = list(by_end.values())[: model.beam]
     return [tagging for tagging in best if tagging[0] >= best[0][0] - 3.0]
 
@@ -228,21 +238,25 @@ def most_probable(words: list[str], pos: list[str], model: Model) -> list[str]:
     """Return the best of all valid taggings, by trying each."""
     step = -1 if model.backward else 1
     words, pos = words[::step], pos[::step]
-    best, found = -math.inf, []
+    best, best_tags = -math.inf, []
     for tagging in itertools.product(range(len(model.classes)), repeat=len(words)):
         tags = [model.classes[k] for k in tagging][::step]
         if not valid(tags, model.scheme):
             continue
         total = sum(model.score_tags(words, pos, list(tagging[:i]))[k] for i, k in enumerate(tagging))
         if total > best:
-            best, found = total, tags
-    return found
+            best, best_tags = total, tags
+    return best_tags
 
 
-def _allowed(classes: list[str], chosen: list[int], scheme: str, step: int, last: bool) -> list[int]:
-    """Return the classes after which the sentence can still end validly; nothing follows the last word."""
-    ends: list[list[str]] = [[]] if last else [[], *([tag] for tag in classes)]
-    before = [classes[k] for k in chosen]
+def _allowed_classes(
+    classes: list[str], earlier_classes: list[int], scheme: str, step: int, is_last: bool
+) -> list[int]:
+    """Return the classes of the next word with which the tags of the sentence can be valid."""
+    ends: list[list[str]] = [[]] if is_last else [[], *([tag] for tag in classes)]
+    earlier_tags = [classes[k] for k in earlier_classes]
     return [
-        k for k, tag in enumerate(classes) if any(valid([*before, tag, *end][::step], scheme) for end in ends)
+        k
+        for k, tag in enumerate(classes)
+        if any(valid([*earlier_tags, tag, *end][::step], scheme) for end in ends)
     ]

@@ -1,4 +1,4 @@
-"""The slow twin of clustering: tries every move, and recomputes the whole likelihood."""
+"""The slow twin of clustering: tries every move, and computes the likelihood of all words for each."""
 
 from __future__ import annotations
 
@@ -15,24 +15,22 @@ def likelihood(words, cluster_of):
 
 
 class Exchange:
-    """Clusters of words given as numbers, frequent ones first; words from `vocabulary` on have their own
-    clusters.
-    """
+    """Words are numbers, the most frequent first. Only words below `vocabulary` are clustered."""
 
-    def __init__(self, words, vocabulary, others, clusters):
+    def __init__(self, words, vocabulary, n_unclustered, clusters):
         self.words, self.vocabulary, self.n_clusters = words, vocabulary, clusters
         self.cluster_of = [min(word, clusters - 1) for word in range(vocabulary)]
-        self.cluster_of += [clusters + kind for kind in range(others)]
+        self.cluster_of += [clusters + kind for kind in range(n_unclustered)]
 
     def run_epoch(self):
         return sum(self.move(word) for word in range(self.vocabulary))
 
     def move(self, word):
-        before, reached = self.cluster_of[word], []
+        old_cluster, likelihoods = self.cluster_of[word], []
         for cluster in range(self.n_clusters):
             self.cluster_of[word] = cluster
-            reached.append(likelihood(self.words, self.cluster_of))
-        moves = max(reached) > reached[before] + 1e-6
-        best = next(cluster for cluster, one in enumerate(reached) if one >= max(reached) - 1e-6)
-        self.cluster_of[word] = best if moves else before
+            likelihoods.append(likelihood(self.words, self.cluster_of))
+        moves = max(likelihoods) > likelihoods[old_cluster] + 1e-6
+        best = next(cluster for cluster, value in enumerate(likelihoods) if value >= max(likelihoods) - 1e-6)
+        self.cluster_of[word] = best if moves else old_cluster
         return moves

@@ -15,9 +15,9 @@ HEAD = 6
 
 @dataclass
 class Sentence:
-    line: int  # its first line
+    line: int  # number of its first line
     rows: list[list[str]] = field(default_factory=list)  # the columns of its words
-    lines: list[int] = field(default_factory=list)  # of its words
+    lines: list[int] = field(default_factory=list)  # line numbers of its words
     heads: list[int] = field(default_factory=list)
 
 
@@ -34,7 +34,7 @@ def read(data: bytes, format: str, trees: str = "none") -> list[Sentence]:
                 current, no_words = None, False
             continue
         current = current or Sentence(number)
-        text = decoded(line.removesuffix(b"\r"), number)
+        text = decode(line.removesuffix(b"\r"), number)
         if format == "chunks":
             read_chunk(current, text, number, [row for sentence in sentences for row in sentence.rows][:1])
         elif not text.startswith("#"):
@@ -42,7 +42,7 @@ def read(data: bytes, format: str, trees: str = "none") -> list[Sentence]:
     return sentences
 
 
-def decoded(line: bytes, number: int) -> str:
+def decode(line: bytes, number: int) -> str:
     end = line.find(b"\0") if b"\0" in line else len(line)
     try:
         line[:end].decode()
@@ -91,12 +91,12 @@ def end_sentence(sentence: Sentence, format: str, trees: str) -> None:
         return
     if not sentence.rows:
         raise BadLineError(sentence.line, 1)
-    if (word := bad_word(sentence.heads, trees)) is not None:
+    if (word := first_word_with_invalid_head(sentence.heads, trees)) is not None:
         raise BadLineError(sentence.lines[word], column_of(sentence.rows[word], HEAD))
 
 
-def bad_word(heads: list[int], trees: str) -> int | None:
-    """Return the first word that shows that these heads are invalid."""
+def first_word_with_invalid_head(heads: list[int], trees: str) -> int | None:
+    """Return the first word whose head is invalid, as the reader reports it."""
     beyond = [i for i, head in enumerate(heads) if head > len(heads)]
     if beyond or trees == "none":
         return beyond[0] if beyond else None
@@ -107,17 +107,17 @@ def bad_word(heads: list[int], trees: str) -> int | None:
         return roots[1]
     # Of several cycles, the first one reached is named, by its first word.
     for start in range(len(heads)):
-        if circle := circle_above(heads, start):
-            return min(circle)
+        if cycle := cycle_above(heads, start):
+            return min(cycle)
     return None
 
 
-def circle_above(heads: list[int], start: int) -> list[int]:
+def cycle_above(heads: list[int], start: int) -> list[int]:
     """Return the cycle in which the path up from a word ends; empty if the path leads to a root."""
-    way = [start]
-    while heads[way[-1]] != 0:
-        head = heads[way[-1]] - 1
-        if head in way:
-            return way[way.index(head) :]
-        way.append(head)
+    path = [start]
+    while heads[path[-1]] != 0:
+        head = heads[path[-1]] - 1
+        if head in path:
+            return path[path.index(head) :]
+        path.append(head)
     return []

@@ -8,15 +8,15 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 
 
-def numbered(n_features, degree, sets):
-    """Return all conjunctions by number, as descending tuples; number 0 is the empty one."""
+def list_conjunctions(n_features, degree, sets):
+    """Return all conjunctions in the order of their numbers, as descending tuples; the first is empty."""
     choose = combinations if sets else combinations_with_replacement
     order = [()]
     for a in range(n_features):
         for size in range(1, degree + 1):
             partners = range(a if sets else a + 1)
-            rest = [tuple(sorted(r, reverse=True)) for r in choose(partners, size - 1)]
-            order += [(a, *r) for r in sorted(rest)]
+            other_members = [tuple(sorted(members, reverse=True)) for members in choose(partners, size - 1)]
+            order += [(a, *members) for members in sorted(other_members)]
     return order
 
 
@@ -25,21 +25,21 @@ def score(model, x):
     ranks = [r for r, column in enumerate(model.columns) if x[column] != 0]
     weights = dict(zip(model.keys.tolist(), model.weights, strict=True))
     total = np.array(model.intercept, dtype=float)
-    for key, conjunction in enumerate(numbered(len(model.columns), model.degree, model.sets)):
+    for key, conjunction in enumerate(list_conjunctions(len(model.columns), model.degree, model.sets)):
         if key in weights and set(conjunction) <= set(ranks):
             total += weights[key] * factor(model, [x[model.columns[r]] for r in conjunction])
     return total
 
 
 def number(ranks, degree, sets):
-    """Return the number of a conjunction: how many come before it."""
-    more = 0 if sets else 1
+    """Return the number of a conjunction, which is the number of conjunctions before it."""
+    repeats = 0 if sets else 1
     a, *rest = sorted(ranks, reverse=True)
-    block = 1 + sum(math.comb(a + more * (size - 1), size) for size in range(1, degree + 1))
+    block = 1 + sum(math.comb(a + repeats * (size - 1), size) for size in range(1, degree + 1))
     if not rest:
         return block
     b, *last = rest
-    return block + 1 + b if not last else block + 1 + a + more + math.comb(b + more, 2) + last[0]
+    return block + 1 + b if not last else block + 1 + a + repeats + math.comb(b + repeats, 2) + last[0]
 
 
 def score_entries(model, entries):
@@ -61,13 +61,13 @@ def factor(model, values):
     """Return the factor of a conjunction of these values: their product, or the mean over its monomials."""
     if not model.sets:
         return math.prod(values)
-    total = share = 0.0
+    total = weight = 0.0
     for size in range(len(values), model.degree + 1):
         for exponents in _compositions(size, len(values)):
             c2 = _squared_constant(model, exponents)
             total += c2 * math.prod(v**e for v, e in zip(values, exponents, strict=True))
-            share += c2
-    return total / share
+            weight += c2
+    return total / weight
 
 
 def _compositions(total, parts):

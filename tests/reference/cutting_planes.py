@@ -1,4 +1,4 @@
-"""Losses of all scores jointly, by enumerating all pairs and all labelings, and their problems.
+"""Losses that depend on all scores together, by enumerating all pairs or labelings, and training problems.
 
 A cut is (offset, c) with risk(s') >= offset - c's' for all s', and equality at the scores where it was taken.
 """
@@ -39,7 +39,7 @@ def ordered_pairs(ranks, groups=(), weights=(), pair_weights=()):
 
 
 def ndcg(relevance):
-    """Return NDCG of rows in this order, with all places."""
+    """Return NDCG of rows in this order, without a cutoff."""
     discounts = 1.0 / np.log2(np.arange(len(relevance)) + 2.0)
     gains = np.exp2(np.asarray(relevance, dtype=float)) - 1.0
     return gains @ discounts / (np.sort(gains)[::-1] @ discounts)
@@ -57,12 +57,12 @@ def swap_losses(y, groups=(), weights=()):
         best = [order for order in permutations(members) if (np.diff(y[list(order)]) <= 0).all()]
         for i, j in product(members, repeat=2):
             if y[i] > y[j]:
-                result = [1.0 - ndcg(y[_swapped(order, i, j)]) for order in best]
-                losses[i, j] = float(np.mean(result))
+                swapped_losses = [1.0 - ndcg(y[_swap(order, i, j)]) for order in best]
+                losses[i, j] = float(np.mean(swapped_losses))
     return losses
 
 
-def _swapped(order, i, j):
+def _swap(order, i, j):
     return [{i: j, j: i}.get(row, row) for row in order]
 
 
@@ -72,7 +72,7 @@ def pair_scale(pairs, total):
 
 
 def ordinal_cut(pairs, total, scores):
-    """Return a cut from the pairs not in order by a margin of 1, in the rounded sense of `s_j <= s_i - 1`."""
+    """Return the cut of the pairs that violate `s_j <= s_i - 1`, evaluated in floating point."""
     scale = pair_scale(pairs, total)
     offset, c = 0.0, np.zeros(len(scores))
     for i, j, v in pairs:
@@ -106,8 +106,9 @@ def precision_loss(truth, guess):
 
 
 def measure_cuts(positive, *, k=None):
-    """Return every labeling as a cut: (n loss, c), c_i = y_i where the label changes; of `k` positives if
-    given.
+    """Return a cut (n loss, c) for every labeling, or every labeling with `k` positives.
+
+    c_i is y_i where the labeling differs from the true label, and 0 elsewhere.
     """
     positive = np.asarray(positive)
     cuts = [(0.0, np.zeros(len(positive)))]
@@ -129,7 +130,7 @@ def largest_cut(cuts, scores):
 
 
 def with_constant(X, value):
-    """Return the rows with an additional constant feature; none for a value of 0."""
+    """Return the rows with an additional constant feature, or unchanged if its value is 0."""
     return np.column_stack([X, np.full(len(X), value)]) if value else X
 
 
@@ -139,17 +140,17 @@ def objective(w, X, C, risk):
 
 
 def solve_simplex_qp(G, b, C):
-    """Return the largest b'a - 1/2 a'Ga, a >= 0, sum(a) <= C, by trying every support, with the sum free and
-    at C.
+    """Return max b'a - 1/2 a'Ga for a >= 0 and sum(a) <= C, and a; tries every support, with and without
+    sum(a) = C.
     """
     G, b = np.asarray(G, dtype=float), np.asarray(b, dtype=float)
     best, best_a = 0.0, np.zeros(len(b))
     supports = chain.from_iterable(combinations(range(len(b)), size) for size in range(1, len(b) + 1))
     for support in map(list, supports):
         for at_bound in (False, True):
-            part = _stationary(G[np.ix_(support, support)], b[support], C if at_bound else None)
+            masses = _stationary(G[np.ix_(support, support)], b[support], C if at_bound else None)
             a = np.zeros(len(b))
-            a[support] = part
+            a[support] = masses
             if (a < -1e-12).any() or a.sum() > C * (1 + 1e-12):
                 continue
             a = np.maximum(a, 0.0)

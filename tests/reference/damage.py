@@ -1,9 +1,9 @@
 """Damage compiled files in many ways, load them and predict: a separate program, because it may crash.
 
-``python damage.py FOLDER SEED COUNT FILE...`` damages each FILE COUNT times and prints, as JSON, how many
-were refused and how many answered, file by file. The current trial is in FOLDER/trying and
-FOLDER/damaged.uk. An exception other than ValueError ends the program, and so does a crash. Programs for
-other kinds of files define their own damage and questions, and call :func:`main` with these.
+``python damage.py FOLDER SEED COUNT FILE...`` damages each FILE COUNT times. It prints, as JSON, the numbers
+of refused and of loaded copies of each file. FOLDER/trying describes the current trial, and
+FOLDER/damaged.uk is its file. An exception other than ValueError or a crash ends the program. Programs for
+other kinds of files call :func:`main` with their own :class:`DamagePlan`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ TYPES = {
 }
 
 
-def parts(content):
-    """Return the header's table, without digests, and the bytes of each array, by name."""
+def split_file(content):
+    """Return the header as a dict, without digests, and a dict of the bytes of each array."""
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
     for digest in ("digest", "digests", "sha256"):
@@ -45,8 +45,8 @@ def parts(content):
     return header, {name: body[begin:end] for name, (begin, end) in places.items()}
 
 
-def joined(header, arrays):
-    """Return a file of this header and these arrays; recomputes their places, keeps shapes that fit."""
+def join_file(header, arrays):
+    """Return a file of this header and these arrays. Offsets are recomputed, and shapes that do not fit."""
     table = {"__metadata__": header["__metadata__"]}
     offset = 0
     for name, array in arrays.items():
@@ -62,8 +62,8 @@ def joined(header, arrays):
 
 
 def without_digests(content):
-    """Return the file as an earlier version wrote it: damage is noticed by its effect, or not at all."""
-    return joined(*parts(content))
+    """Return the file in the form of earlier versions, which had no digests that reveal damage."""
+    return join_file(*split_file(content))
 
 
 def settings_of(header):
@@ -76,36 +76,36 @@ def with_settings(header, settings):
 
 def rewrite(path, change):
     """Let `change` alter the settings and the arrays of a file."""
-    header, arrays = parts(path.read_bytes())
+    header, arrays = split_file(path.read_bytes())
     settings = settings_of(header)
     change(settings, arrays)
-    path.unlink()  # the old one may still be mapped
-    path.write_bytes(joined(with_settings(header, settings), arrays))
+    path.unlink()  # the old file may still be memory-mapped
+    path.write_bytes(join_file(with_settings(header, settings), arrays))
 
 
 def flip_a_byte(content, rng):
-    place = int(rng.integers(len(content)))
+    position = int(rng.integers(len(content)))
     changed = bytearray(content)
-    changed[place] = int(rng.integers(256))
-    return f"byte {place}", bytes(changed)
+    changed[position] = int(rng.integers(256))
+    return f"byte {position}", bytes(changed)
 
 
 def flip_a_byte_of_an_array(content, rng):
-    header, arrays = parts(content)
+    header, arrays = split_file(content)
     name = str(rng.choice([name for name, array in arrays.items() if array]))
-    what, arrays[name] = flip_a_byte(arrays[name], rng)
-    return f"{name}: {what}", joined(header, arrays)
+    description, arrays[name] = flip_a_byte(arrays[name], rng)
+    return f"{name}: {description}", join_file(header, arrays)
 
 
 def reorder(numbers, rng):
     return rng.permutation(numbers)
 
 
-def other_numbers(numbers, rng):
+def small_numbers(numbers, rng):
     return rng.integers(0, 50, len(numbers)).astype(numbers.dtype)
 
 
-def larger(numbers, rng):
+def increase_tail(numbers, rng):
     changed = numbers.copy()
     changed[rng.integers(len(numbers)) :] += numbers.dtype.type(rng.integers(1, 9))
     return changed
@@ -115,7 +115,7 @@ def _largest(dtype):
     return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
 
 
-def enormous(numbers, rng):
+def one_large_number(numbers, rng):
     changed = numbers.copy()
     changed[rng.integers(len(numbers))] = min(rng.choice([2**16 - 1, 2**15, 1000]), _largest(numbers.dtype))
     return changed
@@ -127,9 +127,9 @@ CHANGES = {
     "noise": lambda numbers, rng: np.frombuffer(rng.bytes(numbers.nbytes), numbers.dtype),
     "reversed": lambda numbers, rng: numbers[::-1],
     "shuffled": reorder,
-    "small numbers": other_numbers,
-    "larger": larger,
-    "one enormous": enormous,
+    "small numbers": small_numbers,
+    "larger": increase_tail,
+    "one enormous": one_large_number,
     "one less": lambda numbers, rng: numbers[:-1],
     "one more": lambda numbers, rng: np.append(numbers, numbers[-1]),
     "doubled": lambda numbers, rng: np.append(numbers, numbers),
@@ -139,17 +139,17 @@ CHANGES = {
 
 
 def change_an_array(content, rng):
-    header, arrays = parts(content)
+    header, arrays = split_file(content)
     name = str(rng.choice([name for name, array in arrays.items() if array]))
-    how = str(rng.choice(list(CHANGES)))
+    change = str(rng.choice(list(CHANGES)))
     numbers = np.frombuffer(arrays[name], TYPES[header[name]["dtype"]])
-    arrays[name] = CHANGES[how](numbers, rng).astype(numbers.dtype).tobytes()
-    return f"{name}: {how}", joined(header, arrays)
+    arrays[name] = CHANGES[change](numbers, rng).astype(numbers.dtype).tobytes()
+    return f"{name}: {change}", join_file(header, arrays)
 
 
 def change_a_number(content, rng):
-    """Change begins of zones, counts or degrees of conjunctions."""
-    header, arrays = parts(content)
+    """Change a number in the settings of tables, such as the begin of a zone or the degree."""
+    header, arrays = split_file(content)
     settings = settings_of(header)
     tables = settings["tables"]
     table = tables["numbers"] if tables["numbers"] and rng.random() < 0.6 else tables["parameters"]
@@ -160,28 +160,28 @@ def change_a_number(content, rng):
         table[name] = int(
             rng.choice([0, 1, 2, 3, 4, 5, table[name] + 1, table[name] - 1, 11, 12, 40, 2**32 - 1])
         )
-    return f"{name}: {table[name]}", joined(with_settings(header, settings), arrays)
+    return f"{name}: {table[name]}", join_file(with_settings(header, settings), arrays)
 
 
 def change_several(content, rng):
-    """Change several numbers, which may be wrong alone but consistent together."""
-    message = []
+    """Change several numbers or arrays, which may be consistent with each other."""
+    descriptions = []
     for _ in range(rng.integers(2, 4)):
-        what, content = rng.choice([change_a_number, change_an_array])(content, rng)
-        message.append(what)
-    return ", ".join(message), content
+        description, content = rng.choice([change_a_number, change_an_array])(content, rng)
+        descriptions.append(description)
+    return ", ".join(descriptions), content
 
 
 def retype_an_array(content, rng):
-    header, arrays = parts(content)
+    header, arrays = split_file(content)
     name = str(rng.choice(list(arrays)))
     header[name] = header[name] | {"dtype": str(rng.choice(list(TYPES)))}
     size = np.dtype(TYPES[header[name]["dtype"]]).itemsize
     arrays[name] = arrays[name][: len(arrays[name]) // 8 * 8 or size * 0]
-    return f"{name}: {header[name]['dtype']}", joined(header, arrays)
+    return f"{name}: {header[name]['dtype']}", join_file(header, arrays)
 
 
-KINDS = [
+CHANGES_OF_FILES = [
     flip_a_byte,
     flip_a_byte_of_an_array,
     change_an_array,
@@ -191,14 +191,14 @@ KINDS = [
 ]
 
 
-def classifier_questions(rng):
-    """Return all questions to a classifier; a ValueError is an answer."""
+def make_use_of_classifier(rng):
+    """Return a function that calls all methods of a classifier, which may raise ValueError."""
     ones = (rng.random((6, 12)) < 0.6).astype(float)
     rows = [ones, ones * rng.normal(size=ones.shape), np.ones((1, 12))]
-    return lambda fast: ask(fast, rows)
+    return lambda fast: use_classifier(fast, rows)
 
 
-def ask(fast, rows):
+def use_classifier(fast, rows):
     for question in (
         *(lambda X=X: fast.predict(X, n_jobs=1) for X in rows),
         lambda: fast.score_one([11, 3, 0, 7, 999]),
@@ -211,38 +211,38 @@ def ask(fast, rows):
             question()
 
 
-class Way(NamedTuple):
-    """How to damage files of one kind, the error that refuses them, and how to use files that load."""
+class DamagePlan(NamedTuple):
+    """Functions that damage files of one kind, the error of refused files, and a use of loaded models."""
 
-    kinds: list
+    changes: list
     refusal: type
-    questions: Callable  # maps a random generator to a function that uses the loaded object
+    make_use: Callable  # returns, for a random generator, a function that uses the loaded model
 
 
-def damage_one(path, folder, rng, count, way):
+def damage_one(path, folder, rng, count, plan):
     """Return how many damaged files were refused, and how many loaded models gave predictions."""
-    content, ask = without_digests(Path(path).read_bytes()), way.questions(rng)
+    content, use_model = without_digests(Path(path).read_bytes()), plan.make_use(rng)
     damaged, trying = Path(folder) / "damaged.uk", Path(folder) / "trying"
     refused = answered = 0
     for trial in range(count):
-        kind = way.kinds[trial % len(way.kinds)]
-        what, changed = kind(content, rng)
-        trying.write_text(f"{path}: {kind.__name__}: {what}")
-        damaged.unlink(missing_ok=True)  # the old one may still be mapped
+        change = plan.changes[trial % len(plan.changes)]
+        description, changed = change(content, rng)
+        trying.write_text(f"{path}: {change.__name__}: {description}")
+        damaged.unlink(missing_ok=True)  # the old file may still be memory-mapped
         damaged.write_bytes(changed)
         try:
             loaded = unkernel.load(damaged)
-        except way.refusal:
+        except plan.refusal:
             refused += 1
             continue
-        ask(loaded)
+        use_model(loaded)
         answered += 1
     return [refused, answered]
 
 
-def main(way, folder, seed, count, *paths):
+def main(plan, folder, seed, count, *paths):
     rng = np.random.default_rng(int(seed))
-    print(json.dumps([damage_one(path, folder, rng, int(count), way) for path in paths]))
+    print(json.dumps([damage_one(path, folder, rng, int(count), plan) for path in paths]))
 
 
 def environment():
@@ -264,4 +264,4 @@ def run(program, paths, folder, seed, count):
 
 
 if __name__ == "__main__":
-    main(Way(KINDS, ValueError, classifier_questions), *sys.argv[1:])
+    main(DamagePlan(CHANGES_OF_FILES, ValueError, make_use_of_classifier), *sys.argv[1:])

@@ -20,9 +20,9 @@ def moment_of(value: Any) -> datetime | None:
         value = value.isoformat()
     if not isinstance(value, str) or not _ISO.fullmatch(value):
         return None
-    whole = re.sub(r"[.,]\d+", "", value)  # the hour does not depend on fractions of a second
+    without_fraction = re.sub(r"[.,]\d+", "", value)  # the hour does not depend on fractions of a second
     try:
-        moment = datetime.fromisoformat(whole)
+        moment = datetime.fromisoformat(without_fraction)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 
-def above(heads, word):
+def path_to_root(heads, word):
     """Return the words from this one up to the root."""
-    way = [word]
-    while heads[way[-1] - 1]:
-        way.append(heads[way[-1] - 1])
-    return way
+    path = [word]
+    while heads[path[-1] - 1]:
+        path.append(heads[path[-1] - 1])
+    return path
 
 
 def is_tree(heads):
@@ -19,27 +19,28 @@ def is_tree(heads):
     for word, head in enumerate(heads, start=1):
         children.setdefault(head, []).append(word)
     reached = [0]
-    for word in reached:  # which grows during the loop
+    for word in reached:  # the loop extends this list
         reached += children.get(word, [])
     return heads.count(0) == 1 and len(reached) == len(heads) + 1
 
 
-def crossing(heads):
+def crossing_words(heads):
     """Return the words whose arc spans a word that does not descend from its head."""
     return [
         word
         for word, head in enumerate(heads, start=1)
-        if head and any(head not in above(heads, w) for w in range(min(word, head) + 1, max(word, head)))
+        if head
+        and any(head not in path_to_root(heads, w) for w in range(min(word, head) + 1, max(word, head)))
     ]
 
 
-def projectivised(heads, labels):
+def projectivise(heads, labels):
     """Lift the shortest crossing arc until no arcs cross.
 
     Return heads, labels, and for each lifted word its label and that of its true head.
     """
     lifted = list(heads)
-    while words := crossing(lifted):
+    while words := crossing_words(lifted):
         word = min(words, key=lambda word: abs(word - lifted[word - 1]))
         lifted[word - 1] = lifted[lifted[word - 1] - 1]
     marks = [
@@ -49,22 +50,22 @@ def projectivised(heads, labels):
     return lifted, list(labels), marks
 
 
-def deprojectivised(heads, labels, marks):
+def deprojectivise(heads, labels, marks):
     """Attach each lifted word to the nearest word below its head that has the label of the true head.
 
-    `marks` has, for every label, the label without the mark, and the label of the true head or None.
+    `marks` maps every label to the label without its mark, and the label of the true head or None.
     """
     heads, labels = list(heads), list(labels)
     for word in range(1, len(heads) + 1):
-        labels[word - 1], wanted = marks[labels[word - 1]]
-        if wanted is None:
+        labels[word - 1], head_label = marks[labels[word - 1]]
+        if head_label is None:
             continue
         level = [heads[word - 1]]
         while level:
             below = [w for w, head in enumerate(heads, start=1) if head in level and w != word]
-            result = [w for w in below if marks[labels[w - 1]][0] == wanted]
-            if result:
-                heads[word - 1] = result[0]
+            candidates = [w for w in below if marks[labels[w - 1]][0] == head_label]
+            if candidates:
+                heads[word - 1] = candidates[0]
                 break
             level = below
     return heads, labels
@@ -75,11 +76,11 @@ def any_heads(draw, n_words):
     """Draw the heads of any tree: words in some order, each attached to an earlier one."""
     order = draw(st.permutations(range(1, n_words + 1)))
     heads = [0] * n_words
-    for place, word in enumerate(order[1:], start=1):
-        heads[word - 1] = order[draw(st.integers(0, place - 1))]
+    for position, word in enumerate(order[1:], start=1):
+        heads[word - 1] = order[draw(st.integers(0, position - 1))]
     return heads
 
 
 @st.composite
 def projective_heads(draw, n_words):
-    return projectivised(draw(any_heads(n_words)), [""] * n_words)[0]
+    return projectivise(draw(any_heads(n_words)), [""] * n_words)[0]

@@ -1,13 +1,13 @@
-"""Reads a tree from its drawing for the terminal."""
+"""Read a tree from its drawing for the terminal."""
 
 from __future__ import annotations
 
-LEFT = set("┬┴┼")  # a head's own place on its bar
+LEFT = set("┬┴┼")  # where a head joins its bar
 UP, DOWN = set("╰├┴┼│"), set("╭├┬┼│")
 
 
 def heads_of(trunks: list[str]) -> list[int]:
-    """Return the place of each row's head, -1 for a root; `trunks` are the lines up to the words."""
+    """Return the row of each word's head, -1 for a root; `trunks` are the drawn lines without the words."""
     return [head_of(trunks, row) for row in range(len(trunks))]
 
 

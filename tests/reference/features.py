@@ -17,8 +17,8 @@ class Templates:
 
     def __init__(self, text):
         self.sections = {"moves": [], "labels": []}
-        self.core = {"moves": 0, "labels": 0}  # templates joined with all others
-        for line in (whole.partition("#")[0].strip() for whole in text.split("\n")):
+        self.core = {"moves": 0, "labels": 0}  # numbers of core templates
+        for line in (raw.partition("#")[0].strip() for raw in text.split("\n")):
             if line.startswith("["):
                 name = line.strip("[]").removeprefix("beside ")
                 section, in_core = self.sections[name], "beside" not in line
@@ -35,13 +35,13 @@ class Templates:
                     names.setdefault(text_value(word, attribute), len(names))
 
     def order(self, attribute, value, labels):
-        """Return the place of a value among all values of its attribute."""
+        """Return the position of a value in the order of all values of its attribute."""
         if attribute == "label":
             return labels.index(value)
         return value if attribute in NUMBERS else self.seen[attribute][value]
 
     def features(self, section, state, sentence, arc=None):
-        """Return the template number of each existing feature, and its values with their attributes."""
+        """Return for each present feature the number of its template, and its (attribute, value) pairs."""
         result = []
         for number, values in enumerate(self.sections[section]):
             filled = [(value.split(".")[-1], filled_value(value, state, sentence, arc)) for value in values]
@@ -57,7 +57,7 @@ def column_value(word, column):
 
 
 def filled_value(value, state, sentence, arc):
-    """Return the value in a template's place; None for nothing."""
+    """Return the value of an address such as `stack.word`, or None."""
     head, child = arc or (state.top, state.next)
     if value == "direction":
         return int(child < head)
@@ -84,7 +84,7 @@ def word_at(base, steps, state, head, child):
         words = state.stack[::-1] if name == "stack" else state.queue
         word = words[offset] if offset < len(words) else 0
     else:
-        word = inside((head if name == "head" else child) + offset, state)
+        word = word_or_none((head if name == "head" else child) + offset, state)
     for step in steps:
         word = word and step_from(word, step, state)
     return word
@@ -93,15 +93,15 @@ def word_at(base, steps, state, head, child):
 def step_from(word, step, state):
     left, right = state.children(word)
     if step in ("before", "after"):
-        return inside(word - 1 if step == "before" else word + 1, state)
+        return word_or_none(word - 1 if step == "before" else word + 1, state)
     if step == "head":
         return state.head(word)
     children = left if step.startswith("left") else right
-    place = 1 if step.endswith("2") else 0
-    return children[place] if place < len(children) else 0
+    index = 1 if step.endswith("2") else 0
+    return children[index] if index < len(children) else 0
 
 
-def inside(word, state):
+def word_or_none(word, state):
     return word if 0 < word <= len(state.heads) else 0
 
 

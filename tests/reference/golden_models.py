@@ -39,27 +39,35 @@ def rows(name: str) -> Any:
     return unkernel.read_svmlight(TESTS / "golden" / f"{name}.test.svm", n_features=64)
 
 
-def compiled(name: str, engine: str, **options: Any) -> tuple[Any, Any]:
-    """Return a machine, and rows that it has not seen."""
+def compile_machine(name: str, engine: str, **options: Any) -> tuple[Any, Any]:
+    """Return a compiled machine, and rows that were not used in training."""
     data = rows(name)
     machine = SVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0, C=0.01, decision_function_shape="ovo")
     machine.fit(data.X[:20], data.y[:20])
     return unkernel.compile(machine, engine, measure=False, **options), data.X[20:40]
 
 
-def models() -> Iterator[tuple[str, Any, Any]]:
+def make_models() -> Iterator[tuple[str, Any, Any]]:
     """Yield names, models that can be saved, and rows to predict."""
-    two, four = rows("binary"), rows("multi")
+    binary, multiclass = rows("binary"), rows("multi")
     for engine, options in ENGINES.items():
-        yield f"compiled-{engine}", *compiled("binary", engine, **options)
-    yield "compiled-pairs", *compiled("multi", "auto")
+        yield f"compiled-{engine}", *compile_machine("binary", engine, **options)
+    yield "compiled-pairs", *compile_machine("multi", "auto")
     yield (
         "kernel",
-        unkernel.models.from_estimator(SVC(kernel="rbf").fit(two.X[:20], two.y[:20])),
-        two.X[20:40],
+        unkernel.models.from_estimator(SVC(kernel="rbf").fit(binary.X[:20], binary.y[:20])),
+        binary.X[20:40],
     )
-    yield "linear", unkernel.models.from_estimator(LinearSVC().fit(four.X[:20], four.y[:20])), four.X[20:40]
-    yield "conjunctions", unkernel.PolySVC(degree=2).fit(four.X[:20], four.y[:20]), four.X[20:40]
+    yield (
+        "linear",
+        unkernel.models.from_estimator(LinearSVC().fit(multiclass.X[:20], multiclass.y[:20])),
+        multiclass.X[20:40],
+    )
+    yield (
+        "conjunctions",
+        unkernel.PolySVC(degree=2).fit(multiclass.X[:20], multiclass.y[:20]),
+        multiclass.X[20:40],
+    )
     yield "tree", unkernel.TreeSVC().fit(TREES, TREE_CLASSES), TREES
     if hasattr(unkernel, "RecordEncoder"):
         pipeline = make_pipeline(
@@ -68,16 +76,16 @@ def models() -> Iterator[tuple[str, Any, Any]]:
         yield "records", unkernel.compile(pipeline.fit(RECORDS, [1, 0, 1, 0]), measure=False), RECORDS
 
 
-def opened(path: Path) -> Any:
+def open_model(path: Path) -> Any:
     """Open a file; support vectors must be compiled before they can predict."""
     return unkernel.compile(path, measure=False) if path.stem.endswith("-kernel") else unkernel.load(path)
 
 
 def main(version: str) -> None:
-    for name, model, questions in models():
+    for name, model, questions in make_models():
         path = FILES / f"{version}-{name}.uk"
         model.save(path)
-        np.savetxt(path.with_suffix(".scores"), opened(path).decision_function(questions), fmt="%.17g")
+        np.savetxt(path.with_suffix(".scores"), open_model(path).decision_function(questions), fmt="%.17g")
 
 
 if __name__ == "__main__":

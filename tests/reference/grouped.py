@@ -26,27 +26,27 @@ def states_of(tables):
 
 def states_met(groups, rows):
     """Return how often each group is in each of its states; rows are sets of columns."""
-    met = [{} for _ in groups]
+    counts_by_group = [{} for _ in groups]
     for row in rows:
-        for counts, group in zip(met, groups, strict=True):
+        for counts, group in zip(counts_by_group, groups, strict=True):
             state = frozenset(group) & row
             if state:
                 counts[state] = counts.get(state, 0) + 1
-    return met
+    return counts_by_group
 
 
 def numbered(states, size):
     """Return all conjunctions of `size` states of different groups, in the order of their sums."""
-    flat = [state for group in states for state in group]
+    all_states = [state for group in states for state in group]
     begins = np.cumsum([0, *map(len, states)]).tolist()
     if size == 1:
-        return [(state,) for state in flat]
+        return [(state,) for state in all_states]
     paths = sorted(tuple(reversed(path)) for path in combinations(range(len(states)), size - 1))
     return [
         (*first, last)
         for path in paths
         for first in product(*(states[g] for g in path))
-        for last in flat[: begins[path[-1]]]
+        for last in all_states[: begins[path[-1]]]
     ]
 
 
@@ -55,9 +55,9 @@ def sum_of(weights, conjunction, degree):
     features = sorted(frozenset().union(*conjunction))
     total = 0.0
     for size in range(len(conjunction), degree + 1):
-        for chosen in combinations(features, size):
-            if all(state & frozenset(chosen) for state in conjunction):
-                total = total + weights(chosen)
+        for subset in combinations(features, size):
+            if all(state & frozenset(subset) for state in conjunction):
+                total = total + weights(subset)
     return total
 
 

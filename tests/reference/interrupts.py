@@ -8,11 +8,11 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-_CALLS = 20
-_TIMES = 5
+_MAX_CALLS = 20
+_MIN_REPEATS = 5
 
 
-class _Heard(Exception):  # noqa: N818 (nothing is wrong)
+class _SignalHandled(Exception):  # noqa: N818 (ends the call, and is not an error)
     pass
 
 
@@ -23,13 +23,13 @@ def hears_signals(call: Callable[[], Any]) -> bool:
     instruction runs inside the native function called there. On a fast or busy machine, a call may end
     before that, and is repeated: the result is False if no handler ran in any of many calls.
     """
-    places: list[tuple[int, int]] = []
+    instructions: list[tuple[int, int]] = []
 
     def handler(_number: int, frame: FrameType | None) -> None:
         assert frame is not None
-        places.append((id(frame), frame.f_lasti))
-        if len(places) >= _TIMES and len(set(places[-_TIMES:])) == 1:
-            raise _Heard
+        instructions.append((id(frame), frame.f_lasti))
+        if len(instructions) >= _MIN_REPEATS and len(set(instructions[-_MIN_REPEATS:])) == 1:
+            raise _SignalHandled
 
     main = threading.main_thread().ident
     assert threading.get_ident() == main
@@ -39,17 +39,17 @@ def hears_signals(call: Callable[[], Any]) -> bool:
         while not ended.wait(0.01):
             signal.pthread_kill(main, signal.SIGUSR1)
 
-    before = signal.signal(signal.SIGUSR1, handler)
+    original_handler = signal.signal(signal.SIGUSR1, handler)
     sender = threading.Thread(target=send)
     sender.start()
     try:
-        for _ in range(_CALLS):
-            places.clear()  # frames of another call may have the same ids
+        for _ in range(_MAX_CALLS):
+            instructions.clear()  # frames of another call may have the same ids
             call()
-    except _Heard:
+    except _SignalHandled:
         return True
     finally:
         ended.set()
         sender.join()
-        signal.signal(signal.SIGUSR1, before)
+        signal.signal(signal.SIGUSR1, original_handler)
     return False

@@ -45,19 +45,17 @@ def make_kernel_model(
     )
 
 
-def rows_for(model, seed=0, *, real=False, count=12, wider=3):
-    """Return rows with some columns beyond the model's; the first is empty, the second has unknown columns
-    only.
-    """
+def rows_for(model, seed=0, *, real=False, count=12, extra_columns=3):
+    """Return rows with more columns than the model: an empty row, one of unknown columns, and others."""
     rng = np.random.default_rng(seed)
-    X = (rng.random((count, model.n_features + wider)) < 0.5).astype(float)
+    X = (rng.random((count, model.n_features + extra_columns)) < 0.5).astype(float)
     X[:2] = 0.0
     X[1, model.n_features :] = 1.0
     return X * rng.normal(size=X.shape) if real else X
 
 
 def applicable(model, engines=EXACT):
-    """Return the engines that support a model; a linear one is a table of weights."""
+    """Return the engines that support a model; linear models are only compiled to a table of weights."""
     kernel = model.kernel
     if kernel.name == "linear" or (kernel.name == "polynomial" and kernel.degree <= 1):
         return [engine for engine in engines if engine == "expanded"]
@@ -72,10 +70,10 @@ def sizes(model, X):
     return np.abs(K) @ np.abs(model.coefficients) + np.abs(model.intercept)
 
 
-def assert_scores(found, model, X, tolerance=1e-10):
+def assert_scores(scores, model, X, tolerance=1e-10):
     """Check that scores are the model's own, up to rounding."""
-    found = np.asarray(found).reshape(X.shape[0], model.n_scores)
-    error = np.abs(found - model.scores(X)) / sizes(model, X)
+    scores = np.asarray(scores).reshape(X.shape[0], model.n_scores)
+    error = np.abs(scores - model.scores(X)) / sizes(model, X)
     assert error.max(initial=0.0) <= tolerance
 
 
@@ -91,21 +89,21 @@ def set_weights(model):
     """Return the weights of sets of columns in the expansion, under a model of binary support vectors."""
     dense = model.support_vectors.toarray().astype(bool)
     D = differences(model.kernel)
-    known = {}
+    cache = {}
 
     def weights(columns):
-        if columns not in known:
+        if columns not in cache:
             holders = dense[:, list(columns)].all(axis=1)
-            known[columns] = D[len(columns)] * model.coefficients[holders].sum(axis=0)
-        return known[columns]
+            cache[columns] = D[len(columns)] * model.coefficients[holders].sum(axis=0)
+        return cache[columns]
 
     return weights
 
 
 def make_slots_model(seed=0, degree=3, *, scores=1, vectors=40, slots=4, values=3, others=6):
-    """Return support vectors with at most one value per slot, and some of a few other columns.
+    """Return support vectors with at most one value per slot, and some other columns.
 
-    Columns are shuffled, so that they reveal neither slots nor frequencies; the last is unused.
+    Columns are shuffled, so that their order shows neither slots nor frequencies. The last column is unused.
     """
     rng = np.random.default_rng(seed)
     S = np.zeros((vectors, slots * values + others + 1))
@@ -130,13 +128,13 @@ def make_slots_model(seed=0, degree=3, *, scores=1, vectors=40, slots=4, values=
     )
 
 
-def rows_like(model, seed=0, count=10, wider=3):
-    """Return rows for a model of slots: its own, random, full, empty, unknown columns, other values."""
+def rows_like(model, seed=0, count=10, extra_columns=3):
+    """Return rows for a model of slots: support vectors, random rows, a full row, and rows of real values."""
     rng = np.random.default_rng(seed)
-    width = model.n_features + wider
+    width = model.n_features + extra_columns
     X = np.zeros((4 * count + 3, width))
-    some = rng.integers(model.n_support, size=count)
-    X[:count, : model.n_features] = model.support_vectors[some].toarray()
+    chosen = rng.integers(model.n_support, size=count)
+    X[:count, : model.n_features] = model.support_vectors[chosen].toarray()
     X[count : 2 * count] = rng.random((count, width)) < 0.3
     X[2 * count : 3 * count] = X[:count] * (rng.random((count, width)) < 0.8)
     X[3 * count : 4 * count] = X[count : 2 * count] * rng.normal(size=(count, width))
@@ -149,34 +147,36 @@ def assert_engine(engine, model, X, tolerance=1e-12, *, threads=(1, 2)):
     """Check that an engine gives a model's scores for many rows, and for single ones, ordered or not."""
     rows = sparse.csr_matrix(X)
     rng = np.random.default_rng(0)
-    mixed = [begin + rng.permutation(end - begin) for begin, end in pairwise(rows.indptr)]
-    order = np.concatenate(mixed)
+    shuffled = [begin + rng.permutation(end - begin) for begin, end in pairwise(rows.indptr)]
+    order = np.concatenate(shuffled)
 
-    def close(found, X):
-        found = np.asarray(found).reshape(X.shape[0], model.n_scores)
+    def check_scores(scores, X):
+        scores = np.asarray(scores).reshape(X.shape[0], model.n_scores)
         # Values of both signs cancel out in the kernel before they do in an expansion.
-        assert (np.abs(found - model.scores(X)) <= tolerance * sizes(model, np.abs(X))).all()
+        assert (np.abs(scores - model.scores(X)) <= tolerance * sizes(model, np.abs(X))).all()
 
     for count in threads:
-        close(engine.score(rows, count), X)
+        check_scores(engine.score(rows, count), X)
     disordered = CsrRows(rows.indptr, rows.indices[order], rows.data[order], rows.shape)
-    close(engine.score(disordered, 1), X)
+    check_scores(engine.score(disordered, 1), X)
     worker = engine.worker()
-    for one in (engine.one_row.score_one, worker.score_one):
-        close([one(rows.indices[places], rows.data[places]) for places in mixed], X)
-    close([worker.score_one(rows.indices[places].tolist()) for places in mixed], (X != 0).astype(float))
+    for score_one in (engine.one_row.score_one, worker.score_one):
+        check_scores([score_one(rows.indices[positions], rows.data[positions]) for positions in shuffled], X)
+    check_scores(
+        [worker.score_one(rows.indices[positions].tolist()) for positions in shuffled], (X != 0).astype(float)
+    )
 
 
 def set_contributions(model, columns):
     """Return the contribution of each set of a binary row's columns; support vectors are binary."""
     dense = model.support_vectors.toarray()
     D = differences(model.kernel)
-    known = [c for c in sorted(columns) if c < model.n_features]
+    known_columns = [c for c in sorted(columns) if c < model.n_features]
     result = {}
     for size in range(model.kernel.degree + 1):
-        for chosen in combinations(known, size):
-            holders = dense[:, list(chosen)].all(axis=1)
-            result[chosen] = D[size] * model.coefficients[holders].sum(axis=0)
+        for members in combinations(known_columns, size):
+            holders = dense[:, list(members)].all(axis=1)
+            result[members] = D[size] * model.coefficients[holders].sum(axis=0)
     result[()] = result[()] + model.intercept
     return result
 
@@ -185,29 +185,33 @@ def monomial_contributions(model, row):
     """Return the contribution of each monomial of a row {column: value}."""
     dense = model.support_vectors.toarray()
     kernel = model.kernel
-    known = sorted(c for c, value in row.items() if value != 0 and c < model.n_features)
+    known_columns = sorted(c for c, value in row.items() if value != 0 and c < model.n_features)
     result = {}
     for size in range(kernel.degree + 1):
-        for chosen in combinations_with_replacement(known, size):
-            repeats = math.prod(math.factorial(chosen.count(c)) for c in set(chosen))
+        for members in combinations_with_replacement(known_columns, size):
+            repeats = math.prod(math.factorial(members.count(c)) for c in set(members))
             constant = math.comb(kernel.degree, size) * kernel.coef0 ** (kernel.degree - size)
             constant *= kernel.gamma**size * math.factorial(size) / repeats
-            value = constant * math.prod(row[c] for c in chosen)
-            result[chosen] = value * (dense[:, list(chosen)].prod(axis=1) @ model.coefficients)
+            value = constant * math.prod(row[c] for c in members)
+            result[members] = value * (dense[:, list(members)].prod(axis=1) @ model.coefficients)
     result[()] = result[()] + model.intercept
     return result
 
 
 def make_pairs_model(seed=0, classes=3, kernel=None, *, vectors=60, features=5, share=1.0, shuffled=False):
-    """Return real vectors of many classes one against one; some classes have none, some vectors few pairs."""
+    """Return a one-vs-one model of real vectors, in which some classes have no vectors."""
     rng = np.random.default_rng(seed)
     S = rng.normal(size=(vectors, features)) * (rng.random((vectors, features)) < share)
-    of_class = np.sort(rng.integers(classes, size=vectors))
+    class_of_vector = np.sort(rng.integers(classes, size=vectors))
     if shuffled:
-        of_class = rng.permutation(of_class)
+        class_of_vector = rng.permutation(class_of_vector)
     coefficients = np.zeros((vectors, classes * (classes - 1) // 2))
-    for vector, code in enumerate(of_class):
-        columns = [pair for pair, both in enumerate(combinations(range(classes), 2)) if code in both]
+    for vector, code in enumerate(class_of_vector):
+        columns = [
+            pair
+            for pair, pair_of_classes in enumerate(combinations(range(classes), 2))
+            if code in pair_of_classes
+        ]
         coefficients[vector, columns] = rng.normal(size=classes - 1) * (rng.random(classes - 1) < 0.8)
     return KernelModel(
         kernel=kernel or Kernel("rbf", gamma=0.3),
@@ -222,15 +226,15 @@ def make_pairs_model(seed=0, classes=3, kernel=None, *, vectors=60, features=5, 
 
 
 def slow_votes(scores, classes):
-    """Return how many pairs each class wins, and scikit-learn's summary of votes and sums."""
+    """Return the number of pairs that each class wins, and scikit-learn's decision values of classes."""
     votes = np.zeros((len(scores), classes), np.int64)
-    at_zero, sums = np.zeros((len(scores), classes)), np.zeros((len(scores), classes))
+    votes_with_ties, sums = np.zeros((len(scores), classes)), np.zeros((len(scores), classes))
     for pair, (i, j) in enumerate(combinations(range(classes), 2)):
         score = scores[:, pair]
         votes[:, i] += score > 0
         votes[:, j] += ~(score > 0)
-        at_zero[:, i] += score >= 0
-        at_zero[:, j] += ~(score >= 0)
+        votes_with_ties[:, i] += score >= 0
+        votes_with_ties[:, j] += ~(score >= 0)
         sums[:, i] += score
         sums[:, j] -= score
-    return votes, at_zero + sums / (3 * (np.abs(sums) + 1))
+    return votes, votes_with_ties + sums / (3 * (np.abs(sums) + 1))

@@ -25,7 +25,7 @@ def large_problem(classes=2, rows=1500):
 
 
 def imbalanced_problem(rows=1500):
-    """Return rows of which one in ten is positive; no linear model finds all positive rows."""
+    """Return rows with labels that no linear model separates; one row in ten is positive."""
     rng = np.random.default_rng(7)
     X = rng.normal(size=(rows, 8))
     value = X[:, 0] + 0.5 * X[:, 1] + 0.8 * rng.normal(size=rows)

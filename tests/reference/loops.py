@@ -17,7 +17,7 @@ def pack(X, *, threads=1):
     return _core.pack_rows(X, threads=threads)
 
 
-def usual_options(dimension, most_cuts):
+def default_options(dimension, most_cuts):
     return {
         "bundle": _core.Bundle(dimension, most_cuts, of_rows=False),
         "start": np.zeros(dimension),
@@ -37,13 +37,13 @@ def minimise(X, oracle, **options):
     rows = X if isinstance(X, _core.RowStore) else pack(X)
     intercept = options.pop("intercept", 0.0)
     dimension = rows.features + bool(intercept)
-    loop = usual_options(dimension, options.pop("most_cuts", 200))
-    given = loop_options(options)
-    return _core.minimise(given, rows=rows, oracle=oracle, intercept=intercept, **{**loop, **options})
+    loop = default_options(dimension, options.pop("most_cuts", 200))
+    loop_settings = loop_options(options)
+    return _core.minimise(loop_settings, rows=rows, oracle=oracle, intercept=intercept, **{**loop, **options})
 
 
 def minimise_distant(risk, dimension, **options):
-    loop = {"steps_at_once": 1} | usual_options(dimension, 200)
+    loop = {"steps_at_once": 1} | default_options(dimension, 200)
     return _core.minimise_distant(loop_options(options), risk=risk, **{**loop, **options})
 
 
@@ -79,27 +79,26 @@ def liblinear(X, y, costs, *, squared):
 
 
 class DistantRows:
-    """Rows and a loss in plain numpy."""
+    """Rows of a cluster and their loss, computed with numpy."""
 
     def __init__(self, X, signed_costs):
         self.X, self.signed_costs = X, signed_costs
-        self.here = self.there = np.zeros(len(X))
-        self.asked = []
+        self.scores = self.target_scores = np.zeros(len(X))
+        self.requested_steps = []
 
     def at(self, step):
-        return self.here + step * (self.there - self.here)
+        return self.scores + step * (self.target_scores - self.scores)
 
     def aim(self, weights):
-        self.there = self.X @ weights
+        self.target_scores = self.X @ weights
 
     def point(self, step):
         c = reference.margin_cut(self.signed_costs, self.at(step), squared=False)[1]
-        return reference.margin_risk(self.signed_costs, self.at(step), squared=False), -c @ (
-            self.there - self.here
-        )
+        slope = -c @ (self.target_scores - self.scores)
+        return reference.margin_risk(self.signed_costs, self.at(step), squared=False), slope
 
     def along(self, steps):
-        self.asked.append(len(steps))
+        self.requested_steps.append(len(steps))
         return np.array([self.point(step) for step in steps])
 
     def cut(self, step):
@@ -107,4 +106,4 @@ class DistantRows:
         return offset, self.X.T @ c
 
     def move(self, step):
-        self.here = self.at(step)
+        self.scores = self.at(step)

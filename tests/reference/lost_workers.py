@@ -9,7 +9,7 @@ from typing import Any
 
 
 def kill_a_worker(
-    client: Any, after: int, how: signal.Signals = signal.SIGKILL
+    client: Any, after: int, signal_number: signal.Signals = signal.SIGKILL
 ) -> Callable[[Any], Callable[..., Any]]:
     """Wrap a method to kill or stop a worker at its `after`-th call."""
     calls = 0
@@ -19,7 +19,7 @@ def kill_a_worker(
             nonlocal calls
             calls += 1
             if calls == after:
-                os.kill(process_of(client, self._cluster.places[1]), how)
+                os.kill(process_of(client, self._cluster.places[1]), signal_number)
             return method(self, *arguments)
 
         return wrapped

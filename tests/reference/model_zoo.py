@@ -1,7 +1,7 @@
 """One small `.uk` file of every kind that unkernel writes: kernels, engines, learners, plans and parsers.
 
-tools/fuzz_models.py and tests/models/test_resigned_files.py change these files. The family of each determines
-the possible questions (reference.zoo_questions).
+tools/fuzz_models.py and tests/models/test_resigned_files.py change these files. The family of a file
+determines the methods that its model has (see reference.zoo_questions).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from unkernel.models import from_estimator
 
 _RNG = np.random.default_rng(5)
 ROWS = (_RNG.random((24, 6)) < 0.5).astype(float)
-TWO = np.where(ROWS[:, 0] + ROWS[:, 1] * ROWS[:, 2] > 0.5, 1, 0)
-THREE = TWO + (ROWS[:, 3] * ROWS[:, 4] > 0).astype(int)
-REAL = ROWS @ np.arange(6.0) + ROWS[:, 0] * ROWS[:, 1]
+BINARY = np.where(ROWS[:, 0] + ROWS[:, 1] * ROWS[:, 2] > 0.5, 1, 0)
+MULTICLASS = BINARY + (ROWS[:, 3] * ROWS[:, 4] > 0).astype(int)
+TARGETS = ROWS @ np.arange(6.0) + ROWS[:, 0] * ROWS[:, 1]
 TREES = ["(A b)", "(A (B c))", "(B b)", "(B (A c) (A b))", "(A (B c) c)", "(B (B b))"]
 TREE_CLASSES = [1, 1, 0, 0, 1, 0]
 RECORDS = [
@@ -58,17 +58,17 @@ class Specimen:
     content: bytes
 
 
-def specimens() -> tuple[Specimen, ...]:
+def make_all_specimens() -> tuple[Specimen, ...]:
     """Return all specimens, made in some seconds."""
-    return tuple(one for family in FAMILIES for one in family_of(family))
+    return tuple(specimen for family in FAMILIES for specimen in make_family(family))
 
 
 @cache
-def family_of(family: str) -> tuple[Specimen, ...]:
+def make_family(family: str) -> tuple[Specimen, ...]:
     """Return the specimens of one family, made once per process."""
     result = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # six rows do not converge, and need not
+        warnings.simplefilter("ignore")  # solvers warn that they did not converge
         path = Path(folder) / "model.uk"
         for name, model in FAMILIES[family]():
             model.save(path)
@@ -83,13 +83,13 @@ def _row_models() -> Iterator[tuple[str, Any]]:
     yield from _linear_models()
     yield from _compiled_models()
     for degree in (1, 2, 3):
-        yield f"conjunctions degree {degree}", PolySVC(degree=degree).fit(ROWS, TWO)
-    yield "conjunctions of classes", PolySVC().fit(ROWS, THREE)
-    yield "conjunctions logistic", PolyLogisticRegression().fit(ROWS, TWO)
-    yield "conjunctions logistic of classes", PolyLogisticRegression().fit(ROWS, THREE)
-    yield "ranking", RankSVM().fit(ROWS, THREE)
-    yield "ranking degree 2", RankSVM(degree=2).fit(ROWS, THREE)
-    yield "ordinal", RankSVM().fit(ROWS, THREE).fit_thresholds(ROWS, THREE)
+        yield f"conjunctions degree {degree}", PolySVC(degree=degree).fit(ROWS, BINARY)
+    yield "conjunctions of classes", PolySVC().fit(ROWS, MULTICLASS)
+    yield "conjunctions logistic", PolyLogisticRegression().fit(ROWS, BINARY)
+    yield "conjunctions logistic of classes", PolyLogisticRegression().fit(ROWS, MULTICLASS)
+    yield "ranking", RankSVM().fit(ROWS, MULTICLASS)
+    yield "ranking degree 2", RankSVM(degree=2).fit(ROWS, MULTICLASS)
+    yield "ordinal", RankSVM().fit(ROWS, MULTICLASS).fit_thresholds(ROWS, MULTICLASS)
 
 
 def _linear_models() -> Iterator[tuple[str, Any]]:
@@ -99,17 +99,19 @@ def _linear_models() -> Iterator[tuple[str, Any]]:
     from sklearn.svm import LinearSVC
 
     fitted = {
-        "linear": LinearSVC().fit(ROWS, TWO),
-        "linear of classes": LinearSVC().fit(ROWS, THREE),
-        "linear softmax": LogisticRegression().fit(ROWS, THREE),
-        "linear curves": SGDClassifier(loss="modified_huber").fit(ROWS, THREE),
-        "linear regression": Ridge().fit(ROWS, REAL),
-        "linear pairs": OneVsOneClassifier(LinearSVC()).fit(ROWS, THREE),
-        "calibrated sigmoid": CalibratedClassifierCV(LinearSVC(), cv=2).fit(ROWS, TWO),
-        "calibrated isotonic": CalibratedClassifierCV(LinearSVC(), method="isotonic", cv=2).fit(ROWS, THREE),
+        "linear": LinearSVC().fit(ROWS, BINARY),
+        "linear of classes": LinearSVC().fit(ROWS, MULTICLASS),
+        "linear softmax": LogisticRegression().fit(ROWS, MULTICLASS),
+        "linear curves": SGDClassifier(loss="modified_huber").fit(ROWS, MULTICLASS),
+        "linear regression": Ridge().fit(ROWS, TARGETS),
+        "linear pairs": OneVsOneClassifier(LinearSVC()).fit(ROWS, MULTICLASS),
+        "calibrated sigmoid": CalibratedClassifierCV(LinearSVC(), cv=2).fit(ROWS, BINARY),
+        "calibrated isotonic": CalibratedClassifierCV(LinearSVC(), method="isotonic", cv=2).fit(
+            ROWS, MULTICLASS
+        ),
     }
     yield from ((name, from_estimator(model)) for name, model in fitted.items())
-    yield "cutting plane", unkernel.CuttingPlaneSVC().fit(ROWS, TWO)
+    yield "cutting plane", unkernel.CuttingPlaneSVC().fit(ROWS, BINARY)
 
 
 def _kernel_models() -> Iterator[tuple[str, Any]]:
@@ -117,13 +119,15 @@ def _kernel_models() -> Iterator[tuple[str, Any]]:
 
     pairs = {"decision_function_shape": "ovo"}
     fitted = {
-        "kernel linear": SVC(kernel="linear").fit(ROWS, TWO),
-        "kernel polynomial": SVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0).fit(ROWS, TWO),
-        "kernel polynomial of classes": SVC(kernel="poly", degree=3, coef0=1.0, **pairs).fit(ROWS, THREE),
-        "kernel rbf": SVC(kernel="rbf").fit(ROWS, TWO),
-        "kernel rbf of classes": NuSVC(kernel="rbf", nu=0.2, **pairs).fit(ROWS, THREE),
-        "kernel sigmoid": SVC(kernel="sigmoid").fit(ROWS, TWO),
-        "kernel regression": SVR(kernel="rbf").fit(ROWS, REAL),
+        "kernel linear": SVC(kernel="linear").fit(ROWS, BINARY),
+        "kernel polynomial": SVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0).fit(ROWS, BINARY),
+        "kernel polynomial of classes": SVC(kernel="poly", degree=3, coef0=1.0, **pairs).fit(
+            ROWS, MULTICLASS
+        ),
+        "kernel rbf": SVC(kernel="rbf").fit(ROWS, BINARY),
+        "kernel rbf of classes": NuSVC(kernel="rbf", nu=0.2, **pairs).fit(ROWS, MULTICLASS),
+        "kernel sigmoid": SVC(kernel="sigmoid").fit(ROWS, BINARY),
+        "kernel regression": SVR(kernel="rbf").fit(ROWS, TARGETS),
         "kernel one class": OneClassSVM(kernel="rbf").fit(ROWS),
     }
     yield from ((name, from_estimator(model)) for name, model in fitted.items())
@@ -134,8 +138,8 @@ def _kernel_models() -> Iterator[tuple[str, Any]]:
 def _compiled_models() -> Iterator[tuple[str, Any]]:
     from sklearn.svm import SVC
 
-    two = SVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0, C=0.1).fit(ROWS, TWO)
-    three = SVC(kernel="poly", degree=3, gamma=1.0, coef0=1.0, C=0.1).fit(ROWS, THREE)
+    binary = SVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0, C=0.1).fit(ROWS, BINARY)
+    multiclass = SVC(kernel="poly", degree=3, gamma=1.0, coef0=1.0, C=0.1).fit(ROWS, MULTICLASS)
     options: dict[str, dict[str, Any]] = {
         "inverted": {},
         "bitsliced": {},
@@ -143,33 +147,38 @@ def _compiled_models() -> Iterator[tuple[str, Any]]:
         "split": {"rare": 5},
         "pruned": {"threshold": 1e-3},
     }
-    for engine, given in options.items():
-        for name, machine in (("", two), (" of classes", three)):
-            yield f"compiled {engine}{name}", unkernel.compile(machine, engine, measure=False, **given)
+    for engine, engine_options in options.items():
+        for name, machine in (("", binary), (" of classes", multiclass)):
+            yield (
+                f"compiled {engine}{name}",
+                unkernel.compile(machine, engine, measure=False, **engine_options),
+            )
         if engine in ("expanded", "split"):
-            trie = unkernel.compile(machine, engine, measure=False, trie=ROWS, trie_nodes=20, **given)
+            trie = unkernel.compile(
+                machine, engine, measure=False, trie=ROWS, trie_nodes=20, **engine_options
+            )
             yield f"compiled {engine} trie", trie
     for kernel in ("linear", "rbf", "sigmoid"):
-        machine = SVC(kernel=kernel).fit(ROWS * 0.5, TWO)
+        machine = SVC(kernel=kernel).fit(ROWS * 0.5, BINARY)
         yield f"compiled {kernel}", unkernel.compile(machine, measure=False)
-    conjunctions = PolySVC(degree=3).fit(ROWS, THREE)
+    conjunctions = PolySVC(degree=3).fit(ROWS, MULTICLASS)
     yield "compiled conjunctions", unkernel.compile(conjunctions, measure=False)
     yield (
         "compiled conjunctions trie",
         unkernel.compile(conjunctions, measure=False, trie=ROWS, trie_nodes=20),
     )
     yield "compiled regression", unkernel.compile(_regression(), measure=False)
-    yield "compiled int16", unkernel.compile(_whole_weights(), "int16", measure=False)
+    yield "compiled int16", unkernel.compile(_model_of_integer_weights(), "int16", measure=False)
 
 
 def _regression() -> Any:
     from sklearn.svm import SVR
 
-    return SVR(kernel="poly", degree=2).fit(ROWS, REAL)
+    return SVR(kernel="poly", degree=2).fit(ROWS, TARGETS)
 
 
-def _whole_weights() -> Any:
-    """Return a part of a parser: weights of online learners are small integers times a unit."""
+def _model_of_integer_weights() -> Any:
+    """Return a model of a parser; weights of online learners are small integers times a unit."""
     return _parser().model_.parts_["moves.0"].model
 
 
@@ -306,8 +315,8 @@ def _text_models() -> Iterator[tuple[str, Any]]:
 
     bank = treebank_with_text(4)
     yield "tokenizer", Tokenizer(epochs=2, runs=1).fit(bank)
-    plain = read_conllu(io.BytesIO(treebank(8, 1).encode()), trees=True)
-    yield "tokenizer without multiwords", Tokenizer(epochs=1, runs=1, degree=1).fit(plain)
+    without_text = read_conllu(io.BytesIO(treebank(8, 1).encode()), trees=True)
+    yield "tokenizer without multiwords", Tokenizer(epochs=1, runs=1, degree=1).fit(without_text)
     small: dict[str, Any] = {"epochs": 1, "runs": 1, "min_count": 1, "min_updates": 1}
     yield (
         "text parser",

@@ -13,9 +13,9 @@ DTYPES = {"f8": "F64", "i8": "I64", "u8": "U64"}
 
 
 def possible(used, degree, sets):
-    """Return the number of conjunctions of this number of features, including the constant."""
-    more = 0 if sets else 1
-    return 1 + sum(math.comb(used + more * (size - 1), size) for size in range(1, degree + 1))
+    """Return the number of conjunctions of `used` features, including the empty one."""
+    repeats = 0 if sets else 1
+    return 1 + sum(math.comb(used + repeats * (size - 1), size) for size in range(1, degree + 1))
 
 
 def make_model(
@@ -37,8 +37,8 @@ def make_model(
     classes = np.asarray(classes)
     scores = 1 if len(classes) == 2 else len(classes)
     if keys is None:
-        everything = np.arange(1, possible(used, degree, sets), dtype=np.uint64)
-        keys = everything[rng.random(len(everything)) < share]
+        all_keys = np.arange(1, possible(used, degree, sets), dtype=np.uint64)
+        keys = all_keys[rng.random(len(all_keys)) < share]
     keys = np.unique(np.asarray(keys, dtype=np.uint64))
     return ConjunctionModel(
         degree=degree,
@@ -80,11 +80,11 @@ def arrays_of(model):
 
 def header_of(arrays, settings, **metadata):
     """Return the header's table for consecutive arrays; a metadata value of None is omitted."""
-    described = {"format": "unkernel", "version": "1", "kind": "conjunctions", "settings": settings}
-    described |= metadata
-    if isinstance(described["settings"], dict):
-        described["settings"] = json.dumps(described["settings"])
-    header = {"__metadata__": {key: value for key, value in described.items() if value is not None}}
+    metadata_ = {"format": "unkernel", "version": "1", "kind": "conjunctions", "settings": settings}
+    metadata_ |= metadata
+    if isinstance(metadata_["settings"], dict):
+        metadata_["settings"] = json.dumps(metadata_["settings"])
+    header = {"__metadata__": {key: value for key, value in metadata_.items() if value is not None}}
     offset = 0
     for name, array in arrays.items():
         entry = {"dtype": DTYPES[array.dtype.str[1:]], "shape": list(array.shape)}

@@ -1,4 +1,4 @@
-"""The slow twin of online training: a dictionary of conjunctions, made with itertools."""
+"""The slow twin of online training: weights are a dictionary of conjunctions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ class Random:
         return ((z >> 32) * bound) >> 32
 
     def shuffle(self, items):
-        for left in range(len(items), 1, -1):
-            other = self.below(left)
-            items[left - 1], items[other] = items[other], items[left - 1]
+        for end in range(len(items), 1, -1):
+            other = self.below(end)
+            items[end - 1], items[other] = items[other], items[end - 1]
 
 
 class Weights:
-    """The averaged perceptron over conjunctions of at most `degree` columns, at most one beyond the core."""
+    """The averaged perceptron over conjunctions of at most `degree` columns, of which one may be outside the
+    core.
+    """
 
     def __init__(self, degree, n_classes, min_updates, core):
         self.degree, self.n_classes, self.min_updates = degree, n_classes, min_updates
@@ -52,19 +54,19 @@ class Weights:
         return [c for c, times in self.updates.items() if times >= self.min_updates]
 
     def scores(self, row):
-        taking_part = [c for c in self.conjunctions(row) if self.updates[c] >= self.min_updates]
-        scores = np.sum([self.weights[c] for c in taking_part], axis=0) + np.zeros(self.n_classes)
+        frequent = [c for c in self.conjunctions(row) if self.updates[c] >= self.min_updates]
+        scores = np.sum([self.weights[c] for c in frequent], axis=0) + np.zeros(self.n_classes)
         return np.array([0.0, scores[1] - scores[0]]) if self.n_classes == 2 else scores
 
-    def update(self, row, right, wrong):
+    def update(self, row, correct, predicted):
         change = np.zeros(self.n_classes)
-        change[right], change[wrong] = 1, -1
+        change[correct], change[predicted] = 1, -1
         self._change(row, change)
 
-    def add(self, row, to, amount):
+    def add(self, row, class_index, amount):
         change = np.zeros(self.n_classes)
-        change[to] = amount
-        if self.n_classes != 2 or to == 1:  # the first of two classes has no score
+        change[class_index] = amount
+        if self.n_classes != 2 or class_index == 1:  # the first of two classes has no score
             self._change(row, change)
 
     def _change(self, row, change):
@@ -84,20 +86,20 @@ class Weights:
 
 
 def mean(runs):
-    """Return the mean of runs: columns by number of conjunctions; weights by conjunction; the intercept."""
-    kept = dict.fromkeys(c for run in runs for c in run.kept())
-    averages = {c: sum(_average(run, c) / len(runs) for run in runs) for c in kept}
+    """Return the mean of runs: columns by descending number of conjunctions, weights by number, intercept."""
+    frequent = dict.fromkeys(c for run in runs for c in run.kept())
+    averages = {c: sum(_average(run, c) / len(runs) for run in runs) for c in frequent}
     unit = _unit(averages.values(), runs[0].n_classes)
-    times = Counter(column for c in kept for column in c)
-    columns = sorted(times, key=lambda column: (-times[column], column))
-    rank = {column: place for place, column in enumerate(columns)}
-    stored = {c: _stored(average, unit) for c, average in averages.items()}
+    column_counts = Counter(column for c in frequent for column in c)
+    columns = sorted(column_counts, key=lambda column: (-column_counts[column], column))
+    rank = {column: rank_of_column for rank_of_column, column in enumerate(columns)}
+    stored = {c: _round_to_unit(average, unit) for c, average in averages.items()}
     numbers = {
         number([rank[column] for column in c], runs[0].degree, True): stored[c]
-        for c in kept
+        for c in frequent
         if c and np.rint(averages[c] / unit).any()
     }
-    intercept = stored.get((), _stored(np.zeros(runs[0].n_classes), unit))
+    intercept = stored.get((), _round_to_unit(np.zeros(runs[0].n_classes), unit))
     return columns, dict(sorted(numbers.items())), intercept
 
 
@@ -114,7 +116,7 @@ def _unit(averages, n_classes):
     return unit
 
 
-def _stored(average, unit):
+def _round_to_unit(average, unit):
     average = np.rint(average / unit) * unit
     return [float(average[1] - average[0])] if len(average) == 2 else average.tolist()
 
@@ -133,7 +135,7 @@ class Trainer:
         self.arcs = [Weights(degree, len(classes), min_updates, core[1]) for classes in frame.arcs.classes]
 
     def run_epoch(self):
-        """Return the numbers of moves, wrong moves, arcs and wrong labels; or of sentences and wrong ones."""
+        """Return counts of moves, wrong moves, arcs, wrong labels, sentences and wrong sentences."""
         if self.beam > 1 and self.epochs == self.greedy_epochs:
             for weights in self.moves + self.arcs:
                 weights.continue_from_averages()
@@ -144,13 +146,13 @@ class Trainer:
         for sentence in self.order:
             learn(self.frame.sentences[sentence], *self.frame.trees[sentence])
         self.epochs += 1
-        counted = ("moves", "wrong moves", "arcs", "wrong labels", "sentences", "wrong sentences")
-        return tuple(self.counts[what] for what in counted)
+        names = ("moves", "wrong moves", "arcs", "wrong labels", "sentences", "wrong sentences")
+        return tuple(self.counts[name] for name in names)
 
     # --- With a beam --------------------------------------------------------------------------------
 
     def learn_with_beam(self, sentence, heads, labels):
-        """Update where the best wrong sequence of moves leads the best correct one by most."""
+        """Update at the step where the best wrong sequence leads the best correct sequence by most."""
         for weights in self.moves + self.arcs:
             weights.examples += 1
         scores = (
@@ -158,35 +160,35 @@ class Trainer:
             lambda part, row: self.arcs[part].scores(row),
         )
         free = correct = beginning(len(sentence))
-        most = -np.inf
+        max_lead = -np.inf
         while not finished(free) or not finished(correct):
             free = step(self.frame, sentence, free, self.beam, scores)
             correct = step(self.frame, sentence, correct, GOLD_WIDTH, scores, gold=(heads, labels))
-            ahead = free[0].score - correct[0].score
-            if ahead >= most and not is_correct(free[0].path, heads, labels):
-                most, paths = ahead, (correct[0].path, free[0].path)
+            lead = free[0].score - correct[0].score
+            if lead >= max_lead and not is_correct(free[0].path, heads, labels):
+                max_lead, paths = lead, (correct[0].path, free[0].path)
         self.counts["sentences"] += 1
         if is_correct(free[0].path, heads, labels):
             return
         self.counts["wrong sentences"] += 1
-        same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(*paths, strict=False))))
+        first_difference = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(*paths, strict=False))))
         for path, amount in zip(paths, (1, -1), strict=True):
-            self.add_along(path, same, amount, sentence)
+            self.add_along(path, first_difference, amount, sentence)
 
     def add_along(self, path, first, amount, sentence):
         state, frame = State(len(sentence)), self.frame
-        for place_in_path, (move, label) in enumerate(path):
-            differs = place_in_path >= first
+        for position, (move, label) in enumerate(path):
+            differs = position >= first
             if differs and state.stack:
                 part = frame.moves.part(frame.move_case(state, sentence))
                 if move in frame.moves.classes[part]:
-                    place = frame.moves.classes[part].index(move)
-                    self.moves[part].add(frame.row("moves", state, sentence), place, amount)
+                    class_index = frame.moves.classes[part].index(move)
+                    self.moves[part].add(frame.row("moves", state, sentence), class_index, amount)
             if differs and label is not None:
                 arc = state.arc(move)
                 part = frame.arcs.part(frame.arc_case(arc, sentence))
-                place = frame.arcs.classes[part].index(frame.labels.index(label))
-                self.arcs[part].add(frame.row("labels", state, sentence, arc), place, amount)
+                class_index = frame.arcs.classes[part].index(frame.labels.index(label))
+                self.arcs[part].add(frame.row("labels", state, sentence, arc), class_index, amount)
             state.apply(move, label)
 
     # --- Greedily -----------------------------------------------------------------------------------
@@ -206,49 +208,52 @@ class Trainer:
         row = self.frame.row("moves", state, sentence)
         scores = dict(zip(classes, weights.scores(row), strict=True))
         weights.examples += 1
-        lost = {move: cost for move, cost in costs(state, heads).items() if move in classes}
-        if not lost:
+        move_costs = {move: cost for move, cost in costs(state, heads).items() if move in classes}
+        if not move_costs:
             return min(costs(state, heads))
-        least = min(lost.values())
-        right = max((m for m in classes if lost.get(m) == least), key=scores.__getitem__)
-        others = [m for m in classes if lost.get(m, least) != least]
+        min_cost = min(move_costs.values())
+        correct = max((m for m in classes if move_costs.get(m) == min_cost), key=scores.__getitem__)
+        wrong_moves = [m for m in classes if move_costs.get(m, min_cost) != min_cost]
         self.counts["moves"] += 1
-        if not others or scores[wrong := max(others, key=scores.__getitem__)] < scores[right]:
-            return right
+        if not wrong_moves or scores[predicted := max(wrong_moves, key=scores.__getitem__)] < scores[correct]:
+            return correct
         self.counts["wrong moves"] += 1
-        weights.update(row, classes.index(right), classes.index(wrong))
+        weights.update(row, classes.index(correct), classes.index(predicted))
         exploring = self.epochs >= self.gold_epochs and self.random.below(1 << 20) < self.exploration * (
             1 << 20
         )
-        return wrong if exploring else right
+        return predicted if exploring else correct
 
     def learn_label(self, state, sentence, arc, heads, labels):
         part = self.frame.arcs.part(self.frame.arc_case(arc, sentence))
         classes, weights = self.frame.arcs.classes[part], self.arcs[part]
         row = self.frame.row("labels", state, sentence, arc)
         scores = weights.scores(row)
-        chosen = int(np.argmax(scores))
+        best_class = int(np.argmax(scores))
         weights.examples += 1
         head, child = arc
         if heads[child - 1] != head:
-            return self.frame.labels[classes[chosen]]
+            return self.frame.labels[classes[best_class]]
         gold = labels[child - 1]
-        right = classes.index(self.frame.labels.index(gold))
+        correct = classes.index(self.frame.labels.index(gold))
         self.counts["arcs"] += 1
-        others = [place for place in range(len(classes)) if place != right]
-        if not others or scores[wrong := max(others, key=scores.__getitem__)] < scores[right]:
+        wrong_labels = [place for place in range(len(classes)) if place != correct]
+        if (
+            not wrong_labels
+            or scores[predicted := max(wrong_labels, key=scores.__getitem__)] < scores[correct]
+        ):
             return gold
         self.counts["wrong labels"] += 1
-        weights.update(row, right, wrong)
-        return gold if self.epochs < self.gold_epochs else self.frame.labels[classes[chosen]]
+        weights.update(row, correct, predicted)
+        return gold if self.epochs < self.gold_epochs else self.frame.labels[classes[best_class]]
 
 
 def is_correct(path, heads, labels):
-    """Return whether all moves of a sequence lose as little as possible, and gold arcs have their labels."""
+    """Return whether all moves of a sequence have the least cost, and gold arcs have their labels."""
     state = State(len(heads))
     for move, label in path:
-        lost = costs(state, heads)
-        if lost[move] > min(lost.values()):
+        move_costs = costs(state, heads)
+        if move_costs[move] > min(move_costs.values()):
             return False
         if move in (LEFT_ARC, RIGHT_ARC):
             head, child = state.arc(move)

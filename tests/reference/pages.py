@@ -41,9 +41,16 @@ class Page(HTMLParser):
 
     @property
     def loads(self) -> list[str]:
-        """Return everything that a browser would fetch or link to beyond the page."""
-        asked = {"src", "href", "xlink:href", "action", "data", "poster", "srcset"}
-        result = [v or "" for _, given in self.elements for name, v in given.items() if name in asked]
+        """Return all addresses outside the page that a browser would fetch or link to."""
+        loading_attributes = {"src", "href", "xlink:href", "action", "data", "poster", "srcset"}
+        result = [
+            value or ""
+            for _, attributes in self.elements
+            for name, value in attributes.items()
+            if name in loading_attributes
+        ]
         styles = " ".join(self.texts.get("style", []))
-        loaded = [one for one in result if not one.startswith("#")]
-        return loaded + [word for word in ("@import", "url(http", "url('http", 'url("http') if word in styles]
+        external = [address for address in result if not address.startswith("#")]
+        return external + [
+            word for word in ("@import", "url(http", "url('http", 'url("http') if word in styles
+        ]

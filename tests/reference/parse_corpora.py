@@ -10,10 +10,10 @@ DETERMINERS, NOUNS, VERBS = ("the", "a"), ("dog", "cat", "man", "tree"), ("saw",
 def treebank(sentences: int, seed: int) -> str:
     """Return sentences of subject, verb and object; a phrase may be attached to the verb or the object."""
     draw = random.Random(seed)
-    return "".join(_tree(draw, number) for number in range(sentences))
+    return "".join(_tree_sentence(draw, number) for number in range(sentences))
 
 
-def _tree(draw: random.Random, number: int) -> str:
+def _tree_sentence(draw: random.Random, number: int) -> str:
     words = [
         *_phrase(draw, 0, 3, "nsubj"),
         (draw.choice(VERBS), "VERB", 0, "root"),
@@ -25,24 +25,26 @@ def _tree(draw: random.Random, number: int) -> str:
         words += [(preposition, "ADP", 8, "case"), *_phrase(draw, 6, head, "nmod" if head == 5 else "obl")]
     words.append((".", "PUNCT", 3, "punct"))
     lines = [f"# sent_id = {number}"]
-    for place, (form, tag, head, relation) in enumerate(words, 1):
-        lines.append(f"{place}\t{form}\t{form}\t{tag}\t_\t_\t{head}\t{relation}\t_\t_")
+    for position, (form, tag, head, relation) in enumerate(words, 1):
+        lines.append(f"{position}\t{form}\t{form}\t{tag}\t_\t_\t{head}\t{relation}\t_\t_")
     return "\n".join([*lines, "\n"])
 
 
-def _phrase(draw: random.Random, before: int, head: int, relation: str) -> list[tuple[str, str, int, str]]:
+def _phrase(
+    draw: random.Random, n_words_before: int, head: int, relation: str
+) -> list[tuple[str, str, int, str]]:
     return [
-        (draw.choice(DETERMINERS), "DET", before + 2, "det"),
+        (draw.choice(DETERMINERS), "DET", n_words_before + 2, "det"),
         (draw.choice(NOUNS), "NOUN", head, relation),
     ]
 
 
 def chunks(sentences: int, seed: int, *, tags: bool = True) -> str:
     draw = random.Random(seed)
-    return "".join(_chunked(draw, tags) for _ in range(sentences))
+    return "".join(_chunk_sentence(draw, tags) for _ in range(sentences))
 
 
-def _chunked(draw: random.Random, tags: bool) -> str:
+def _chunk_sentence(draw: random.Random, tags: bool) -> str:
     noun_phrase = [("DT", "B-NP", DETERMINERS), ("NN", "I-NP", NOUNS)]
     words = [
         *noun_phrase,
@@ -55,18 +57,18 @@ def _chunked(draw: random.Random, tags: bool) -> str:
 
 
 def bunsetsu(sentences: int, seed: int) -> str:
-    """Return nouns: with の they depend on the next bunsetsu, with を on the last."""
+    """Return sentences of nouns: a noun with の depends on the next bunsetsu, a noun with を on the last."""
     draw = random.Random(seed)
-    return "".join(_japanese(draw, number) for number in range(sentences))
+    return "".join(_bunsetsu_sentence(draw, number) for number in range(sentences))
 
 
-def _japanese(draw: random.Random, number: int) -> str:
+def _bunsetsu_sentence(draw: random.Random, number: int) -> str:
     particles = [draw.choice("のを") for _ in range(draw.randint(2, 4))]
     lines, last = [f"# S-ID:{number}"], len(particles)
-    for place, particle in enumerate(particles):
+    for position, particle in enumerate(particles):
         noun = draw.choice(["本", "人", "車"])
-        head = place + 1 if particle == "の" else last
-        lines += [f"* {place} {head}D", f"{noun} よみ {noun} 名詞 普通名詞 * *"]
+        head = position + 1 if particle == "の" else last
+        lines += [f"* {position} {head}D", f"{noun} よみ {noun} 名詞 普通名詞 * *"]
         lines.append(f"{particle} {particle} {particle} 助詞 格助詞 * *")
     lines += [f"* {last} -1D", "読む よむ 読む 動詞 * 子音動詞マ行 基本形", "EOS", ""]
     return "\n".join(lines)

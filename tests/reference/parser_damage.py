@@ -22,24 +22,24 @@ TAGS = [["PRON", "VERB", "PRON", "PUNCT"], ["NOUN", "VERB"], ["X"], ["NOUN", "VE
 
 def change_a_setting(content, rng):
     """Replace or remove some value in the settings."""
-    header, arrays = damage.parts(content)
+    header, arrays = damage.split_file(content)
     settings = damage.settings_of(header)
-    place, way = settings, []
-    while isinstance(place, dict | list) and place:
-        keys = list(place) if isinstance(place, dict) else range(len(place))
+    value, path = settings, []
+    while isinstance(value, dict | list) and value:
+        keys = list(value) if isinstance(value, dict) else range(len(value))
         key = keys[int(rng.integers(len(keys)))]
-        holder, place = place, place[key]
-        way.append(key)
+        holder, value = value, value[key]
+        path.append(key)
         if rng.random() < 0.2:
             break
     if rng.random() < 0.2:
         del holder[key]
-    elif isinstance(place, int) and rng.random() < 0.7:
-        holder[key] = int(place + rng.integers(-2, 3))
+    elif isinstance(value, int) and rng.random() < 0.7:
+        holder[key] = int(value + rng.integers(-2, 3))
     else:
         values = NUMBERS + OTHERS
         holder[key] = values[int(rng.integers(len(values)))]
-    return f"{way}", damage.joined(damage.with_settings(header, settings), arrays)
+    return f"{path}", damage.join_file(damage.with_settings(header, settings), arrays)
 
 
 def truncate(content, rng):
@@ -48,13 +48,13 @@ def truncate(content, rng):
 
 
 def flip_a_bit(content, rng):
-    place = int(rng.integers(len(content)))
+    position = int(rng.integers(len(content)))
     changed = bytearray(content)
-    changed[place] ^= 1 << int(rng.integers(8))
-    return f"byte {place}", bytes(changed)
+    changed[position] ^= 1 << int(rng.integers(8))
+    return f"byte {position}", bytes(changed)
 
 
-KINDS = [
+CHANGES = [
     truncate,
     flip_a_bit,
     damage.flip_a_byte_of_an_array,
@@ -65,8 +65,8 @@ KINDS = [
 ]
 
 
-def ask(parser):
-    """Check that every parse is a tree; a ValueError is an answer to other questions."""
+def use_parser(parser):
+    """Check that every parse is a tree. Other methods may raise ValueError."""
     assert isinstance(parser, ArcEagerModel)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # damaged tags are unknown tags
@@ -80,4 +80,4 @@ def ask(parser):
 
 
 if __name__ == "__main__":
-    damage.main(damage.Way(KINDS, unkernel.FormatError, lambda rng: ask), *sys.argv[1:])
+    damage.main(damage.DamagePlan(CHANGES, unkernel.FormatError, lambda rng: use_parser), *sys.argv[1:])

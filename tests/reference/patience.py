@@ -1,4 +1,4 @@
-"""Waiting for certain events, on a machine however busy."""
+"""Waiting for events that are certain to happen, also on a busy machine."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC, LinearSVC
 
-ROWS, ASKED = 14, 6
+N_ROWS, N_TEST_ROWS = 14, 6
 STRINGS = ["a", "b", "", " ", "A", "é", "e\u0301", "日本", "İstanbul", "x y", "1", "nan", "None", "ß", "😀"]
 UNSEEN = ["new", "ñ", "2", "  ", "neu\x00"]
 WORDS = [
@@ -57,12 +57,12 @@ class Case:
     pipeline: Any
     X: Any
     y: Any
-    asked: Any
+    X_test: Any
 
 
 def classes(rng: np.random.Generator, count: int) -> Any:
     labels = np.array(["no", "yes", "maybé"])[:count]
-    return labels[np.arange(ROWS) % count][rng.permutation(ROWS)]
+    return labels[np.arange(N_ROWS) % count][rng.permutation(N_ROWS)]
 
 
 @st.composite
@@ -80,7 +80,7 @@ def classifiers(draw: Any, count: int) -> Any:
             random_state=0,
         ),
     ]
-    others = [
+    city_names = [
         SVC(kernel=draw(st.sampled_from(["linear", "poly", "rbf"])), degree=2, coef0=1.0, gamma="scale"),
         OneVsRestClassifier(draw(st.sampled_from(linear))),
         CalibratedClassifierCV(
@@ -91,28 +91,32 @@ def classifiers(draw: Any, count: int) -> Any:
         ),
     ]
     if count > 2:
-        others.append(OneVsOneClassifier(draw(st.sampled_from(linear))))
-    return draw(st.sampled_from(linear + others))
+        city_names.append(OneVsOneClassifier(draw(st.sampled_from(linear))))
+    return draw(st.sampled_from(linear + city_names))
 
 
 # --- Tables ------------------------------------------------------------------------------------------------
 
 
-def _holes(rng: np.random.Generator, values: list[Any], hole: Any, share: float) -> list[Any]:
+def _with_missing(rng: np.random.Generator, values: list[Any], hole: Any, share: float) -> list[Any]:
     return [hole if rng.random() < share else value for value in values]
 
 
 def table(rng: np.random.Generator, rows: int, *, hole: Any, holes: bool, unseen: bool, text: bool) -> Any:
     """Return a frame of strings, numbers that stand for categories, numbers, and texts."""
     strings = STRINGS[:5] + (UNSEEN if unseen else [])
-    others = STRINGS[5:9] + (UNSEEN if unseen else [])
+    city_names = STRINGS[5:9] + (UNSEEN if unseen else [])
     share = 0.2 if holes else 0.0
     columns: dict[str, Any] = {
-        "colour": pd.Series(_holes(rng, rng.choice(strings, rows).tolist(), hole, share), dtype=object),
-        "stadt": pd.Series(_holes(rng, rng.choice(others, rows).tolist(), hole, share), dtype=object),
+        "colour": pd.Series(
+            _with_missing(rng, rng.choice(strings, rows).tolist(), hole, share), dtype=object
+        ),
+        "stadt": pd.Series(
+            _with_missing(rng, rng.choice(city_names, rows).tolist(), hole, share), dtype=object
+        ),
         "grade": rng.integers(0, 6 if unseen else 4, rows),
-        "size": _holes(rng, np.round(rng.normal(size=rows) * 10, 1).tolist(), np.nan, share),
-        "größe": _holes(rng, (10.0 ** rng.integers(-3, 6, rows)).tolist(), np.nan, share),
+        "size": _with_missing(rng, np.round(rng.normal(size=rows) * 10, 1).tolist(), np.nan, share),
+        "größe": _with_missing(rng, (10.0 ** rng.integers(-3, 6, rows)).tolist(), np.nan, share),
         "flag": rng.random(rows) < 0.5,
     }
     if text:
@@ -189,47 +193,51 @@ def number_imputers(draw: Any) -> Any:
     )
 
 
-def chained(steps: list[Any]) -> Any:
-    """Return the only step, or a pipeline of several."""
+def make_chain(steps: list[Any]) -> Any:
+    """Return a pipeline of the steps, or the step itself if there is only one."""
     if len(steps) == 1:
         return steps[0]
-    return Pipeline([(f"{place} é", step) for place, step in enumerate(steps)])
+    return Pipeline([(f"{position} é", step) for position, step in enumerate(steps)])
 
 
 @st.composite
 def column_choices(draw: Any, names: list[str], frame: Any) -> Any:
     """Draw columns by name, position, mask, slice or selector."""
-    places = [list(frame.columns).index(name) for name in names]
-    ways = [names, places, [name in names for name in frame.columns]]
-    if places == list(range(places[0], places[-1] + 1)):
-        ways += [slice(places[0], places[-1] + 1), slice(names[0], names[-1])]
-    ways.append(make_column_selector("^(" + "|".join(names) + ")$"))
-    return draw(st.sampled_from(ways))
+    positions = [list(frame.columns).index(name) for name in names]
+    choices = [names, positions, [name in names for name in frame.columns]]
+    if positions == list(range(positions[0], positions[-1] + 1)):
+        choices += [slice(positions[0], positions[-1] + 1), slice(names[0], names[-1])]
+    choices.append(make_column_selector("^(" + "|".join(names) + ")$"))
+    return draw(st.sampled_from(choices))
 
 
 @st.composite
 def table_pipelines(draw: Any) -> Case:
     """Draw a ColumnTransformer of several parts, followed by some steps."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    holes, text = draw(st.booleans()), draw(st.booleans())
-    hole = draw(st.sampled_from([np.nan, None]))
-    kinds = {"hole": hole, "holes": holes, "text": text}
-    X = table(rng, ROWS, unseen=False, **kinds)
-    X_test = table(rng, ASKED, unseen=draw(st.booleans()), **kinds)
+    has_missing, text = draw(st.booleans()), draw(st.booleans())
+    missing = draw(st.sampled_from([np.nan, None]))
+    options = {"hole": missing, "holes": has_missing, "text": text}
+    X = table(rng, N_ROWS, unseen=False, **options)
+    X_test = table(rng, N_TEST_ROWS, unseen=draw(st.booleans()), **options)
     parts: list[tuple[str, Any, Any]] = []
     names = draw(st.sampled_from([["colour", "stadt"], ["stadt"], ["grade"], ["flag", "grade"]]))
-    fill = (
-        [SimpleImputer(strategy="most_frequent", missing_values=hole)] if holes and "stadt" in names else []
+    imputers = (
+        [SimpleImputer(strategy="most_frequent", missing_values=missing)]
+        if has_missing and "stadt" in names
+        else []
     )
     encoder = draw(category_encoders())
-    if fill and draw(st.booleans()):
-        fill = [SimpleImputer(strategy="constant", fill_value="?é", missing_values=hole)]
-    keep = bool(fill) and draw(st.booleans())
-    parts.append(("categories", chained([*(fill if keep else []), encoder]), draw(column_choices(names, X))))
+    if imputers and draw(st.booleans()):
+        imputers = [SimpleImputer(strategy="constant", fill_value="?é", missing_values=missing)]
+    impute = bool(imputers) and draw(st.booleans())
+    parts.append(
+        ("categories", make_chain([*(imputers if impute else []), encoder]), draw(column_choices(names, X)))
+    )
     numbers = draw(st.sampled_from([["size"], ["größe", "size"], ["size", "größe"]]))
-    chain = [draw(number_imputers())] if holes else []
+    chain = [draw(number_imputers())] if has_missing else []
     chain += draw(st.lists(number_transformers(), min_size=1, max_size=2))
-    parts.append(("numbers", chained(chain), draw(column_choices(numbers, X))))
+    parts.append(("numbers", make_chain(chain), draw(column_choices(numbers, X))))
     if text:
         parts.append(("text", draw(vectorizers()), draw(st.sampled_from(["text", 6]))))
     remainder: Any = "drop"
@@ -241,7 +249,7 @@ def table_pipelines(draw: Any) -> Case:
         sparse_threshold=draw(st.sampled_from([0.0, 0.3, 1.0])),
         transformer_weights=draw(st.sampled_from([None, {"numbers": 0.5}])),
     )
-    after = draw(
+    last_steps = draw(
         st.sampled_from(
             [
                 [],
@@ -257,9 +265,11 @@ def table_pipelines(draw: Any) -> Case:
         )
     )
     if columns.sparse_threshold == 0.0:
-        after = draw(st.sampled_from([after, [StandardScaler()], [MinMaxScaler()], [RobustScaler()]]))
+        last_steps = draw(
+            st.sampled_from([last_steps, [StandardScaler()], [MinMaxScaler()], [RobustScaler()]])
+        )
     count = draw(st.sampled_from([2, 3]))
-    steps = [("columns", columns), *((f"after {k}", step) for k, step in enumerate(after))]
+    steps = [("columns", columns), *((f"after {k}", step) for k, step in enumerate(last_steps))]
     return Case(Pipeline([*steps, ("last", draw(classifiers(count)))]), X, classes(rng, count), X_test)
 
 
@@ -267,7 +277,7 @@ def table_pipelines(draw: Any) -> Case:
 def number_pipelines(draw: Any) -> Case:
     """Draw arrays of numbers, and chains and unions of transformers."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    X, X_test = np.round(rng.normal(size=(ROWS, 3)) * 4), np.round(rng.normal(size=(ASKED, 3)) * 9, 1)
+    X, X_test = np.round(rng.normal(size=(N_ROWS, 3)) * 4), np.round(rng.normal(size=(N_TEST_ROWS, 3)) * 9, 1)
     steps: list[Any] = []
     if draw(st.booleans()):
         missing = draw(st.sampled_from([np.nan, 0]))
@@ -280,8 +290,8 @@ def number_pipelines(draw: Any) -> Case:
         parts.append(("three", draw(st.sampled_from(["drop", "passthrough"]))))
         steps.append(FeatureUnion(parts, transformer_weights=draw(st.sampled_from([None, {"two": 2.0}]))))
     count = draw(st.sampled_from([2, 3]))
-    named = [(f"step {place}", step) for place, step in enumerate(steps)]
-    return Case(Pipeline([*named, ("last", draw(classifiers(count)))]), X, classes(rng, count), X_test)
+    named_steps = [(f"step {position}", step) for position, step in enumerate(steps)]
+    return Case(Pipeline([*named_steps, ("last", draw(classifiers(count)))]), X, classes(rng, count), X_test)
 
 
 # --- Texts and dicts ---------------------------------------------------------------------------------------
@@ -346,17 +356,17 @@ def text_pipelines(draw: Any) -> Case:
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     first = draw(vectorizers())
     if draw(st.booleans()):
-        parts = [("one", first), ("two", chained([draw(vectorizers()), draw(after_words())]))]
+        parts = [("one", first), ("two", make_chain([draw(vectorizers()), draw(transformers_of_counts())]))]
         first = FeatureUnion(parts, transformer_weights=draw(st.sampled_from([None, {"one": 0.5}])))
-    steps = [first, *draw(st.lists(after_words(), max_size=2))]
+    steps = [first, *draw(st.lists(transformers_of_counts(), max_size=2))]
     count = draw(st.sampled_from([2, 3]))
-    named = [(f"step {place}", step) for place, step in enumerate(steps)]
-    pipeline = Pipeline([*named, ("last", draw(classifiers(count)))])
-    return Case(pipeline, documents(rng, ROWS), classes(rng, count), documents(rng, ASKED))
+    named_steps = [(f"step {position}", step) for position, step in enumerate(steps)]
+    pipeline = Pipeline([*named_steps, ("last", draw(classifiers(count)))])
+    return Case(pipeline, documents(rng, N_ROWS), classes(rng, count), documents(rng, N_TEST_ROWS))
 
 
 @st.composite
-def after_words(draw: Any) -> Any:
+def transformers_of_counts(draw: Any) -> Any:
     return draw(
         st.sampled_from(
             [
@@ -392,7 +402,7 @@ def dict_pipelines(draw: Any) -> Case:
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     kind = draw(st.sampled_from(["vectorizer", "dict", "string"]))
     hashing = {"n_features": draw(st.sampled_from([1, 8, 50])), "alternate_sign": draw(st.booleans())}
-    X, X_test = _dicts(rng, ROWS), _dicts(rng, ASKED)
+    X, X_test = _dicts(rng, N_ROWS), _dicts(rng, N_TEST_ROWS)
     if kind == "vectorizer":
         first: Any = DictVectorizer(
             separator=draw(st.sampled_from(["=", "", "é"])),
@@ -401,14 +411,14 @@ def dict_pipelines(draw: Any) -> Case:
         )
     elif kind == "dict":
         first = FeatureHasher(**hashing)
-        X, X_test = [
-            [{k: v for k, v in one.items() if not isinstance(v, list)} for one in many]
-            for many in (X, X_test)
-        ]
+        X, X_test = (
+            [{k: v for k, v in record.items() if not isinstance(v, list)} for record in records]
+            for records in (X, X_test)
+        )
     else:
         first = FeatureHasher(input_type="string", **hashing)
         X, X_test = [[rng.choice(STRINGS, rng.integers(1, 6)).tolist() for _ in many] for many in (X, X_test)]
     count = draw(st.sampled_from([2, 3]))
-    steps = [first, *draw(st.lists(after_words(), max_size=1))]
-    named = [(f"step {place}", step) for place, step in enumerate(steps)]
-    return Case(Pipeline([*named, ("last", draw(classifiers(count)))]), X, classes(rng, count), X_test)
+    steps = [first, *draw(st.lists(transformers_of_counts(), max_size=1))]
+    named_steps = [(f"step {position}", step) for position, step in enumerate(steps)]
+    return Case(Pipeline([*named_steps, ("last", draw(classifiers(count)))]), X, classes(rng, count), X_test)

@@ -17,12 +17,12 @@ def delta(degree, size):
     return sum(comb(size, k) - comb(size - 1, k) for k in range(2, degree + 1))
 
 
-def counted(degree):
+def saved_sums(degree):
     return lambda prefix: delta(degree, len(prefix))
 
 
-def entries(tables, degree):
-    """Return the number of entries read: all in the dense part, elsewhere partners and theirs."""
+def saved_entries(tables, degree):
+    """Return the cost function of a prefix: the number of table entries that its last feature reads."""
     head, begins = tables.numbers["head"], tables.arrays["owner_begins"].tolist()
     below = tables.arrays["pairs_begins"].tolist()
 
@@ -34,25 +34,25 @@ def entries(tables, degree):
             return 1
         begin, end = begins[rank - head : rank - head + 2]
         partners = end - begin
-        each = (below[end] - below[begin]) / partners if degree > 2 and partners else 0.0
-        return min(partners, len(prefix)) * (1 + each)
+        entries_per_partner = (below[end] - below[begin]) / partners if degree > 2 and partners else 0.0
+        return min(partners, len(prefix)) * (1 + entries_per_partner)
 
     return cost
 
 
-def grown(old, rows, limit, cost):
-    """Return {prefix: rows that pass}: old prefixes and the rows', without the least useful leaves."""
+def grow(old, rows, limit, cost):
+    """Return {prefix: number of rows} of old prefixes and new rows, without the least useful leaves."""
     counts = dict(sorted(old.items(), key=lambda item: (len(item[0]), item[0]))) or {(): 0}
     for row in rows:
         for length in range(len(row) + 1):
             counts[row[:length]] = counts.get(row[:length], 0) + 1
-    return pruned(counts, limit, cost)
+    return prune(counts, limit, cost)
 
 
-def pruned(counts, limit, cost):
-    """Remove leaves of the least utility; of equal ones, the deeper, then the larger rank, then the newer."""
+def prune(counts, limit, cost):
+    """Remove the leaves of the least utility; ties: the deepest, the largest rank, the newest leaf."""
     counts = dict(counts)
-    order = {prefix: place for place, prefix in enumerate(counts)}
+    order = {prefix: position for position, prefix in enumerate(counts)}
     while len(counts) - 1 > limit:
         parents = {prefix[:-1] for prefix in counts if prefix}
         leaves = [prefix for prefix in counts if prefix and prefix not in parents]
@@ -60,7 +60,7 @@ def pruned(counts, limit, cost):
     return counts
 
 
-def longest(stored, row):
+def longest_prefix(stored, row):
     """Return the longest stored prefix of a row."""
     return max((row[:length] for length in range(len(row) + 1) if row[:length] in stored), key=len)
 
@@ -70,13 +70,13 @@ def partial_sum(weights, prefix, columns, degree):
     features = sorted(columns[rank] for rank in prefix)
     total = 0.0
     for size in range(1, degree + 1):
-        for chosen in combinations(features, size):
-            total = total + weights(chosen)
+        for members in combinations(features, size):
+            total = total + weights(members)
     return total
 
 
-def decoded(trie, scores):
-    """Return {prefix: (rows that pass, sums)} from an engine's arrays."""
+def decode(trie, scores):
+    """Return {prefix: (number of rows, sums)} from an engine's arrays."""
     first, ranks = trie["first_child"].tolist(), trie["ranks"].tolist()
     sums = trie["sums"].reshape(-1, scores)
     prefixes = [()] + [None] * (len(ranks) - 1)

@@ -19,9 +19,9 @@ class Tree(list):
 
 def brackets(tree):
     """Return the tree as text, with a leaf as a bare word."""
-    done = []
+    finished = []
     for label, arity in zip(reversed(tree.labels), reversed(tree.arities), strict=True):
-        children = [done.pop() for _ in range(arity)]
-        done.append(f"({' '.join([label, *children])})" if children else label)
-    assert len(done) == 1
-    return done[0]
+        children = [finished.pop() for _ in range(arity)]
+        finished.append(f"({' '.join([label, *children])})" if children else label)
+    assert len(finished) == 1
+    return finished[0]

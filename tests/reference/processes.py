@@ -17,7 +17,7 @@ needs_sigint = pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
 
 
 def run_python(program: str, *arguments: object, **settings: Any) -> subprocess.CompletedProcess[str]:
-    """Run a program until it ends in any way; the result contains its output."""
+    """Run a program until it ends, with any exit code, and return its result."""
     command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
     limits = {"timeout": PATIENCE, "check": False}
     return subprocess.run(command, capture_output=True, text=True, **limits, **settings)  # noqa: PLW1510
@@ -30,7 +30,7 @@ def output_of(program: str, *arguments: object) -> str:
     return done.stdout
 
 
-# Prints "ready" when a solver has worked for a while: it calls twenty times per second.
+# Prints "ready" when a solver has worked for half a second, because it calls twenty times per second.
 ON_PROGRESS = """
 import itertools
 calls = itertools.count()
@@ -44,7 +44,7 @@ def on_progress(_progress):
 def check_interrupt(program: str) -> None:
     """Check that Ctrl-C ends a program that prints ``ready`` during work that would never end.
 
-    The program may pass ``on_progress``, which prints this, to a solver.
+    The program may pass ``on_progress``, which prints ``ready``, to a solver.
     """
     command = [sys.executable, "-c", ON_PROGRESS + textwrap.dedent(program)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -1,4 +1,4 @@
-"""Rows to rank, and rankers by all pairs."""
+"""Rows to rank, and rankers that are trained on all pairs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def make_ranking(seed, *, rows=40, features=5, labels=(1, 2, 3), groups=0):
 
 
 def listed_pairs(y, qid=None, weights=None, pair_weight=None):
-    """Return all pairs by the twin, and the total weight."""
+    """Return the slow twin's list of all pairs, and the total weight."""
     values, ranks = np.unique(y, return_inverse=True)
     table = ()
     if pair_weight == "ndcg":
@@ -38,9 +38,11 @@ def listed_pairs(y, qid=None, weights=None, pair_weight=None):
 def solve_pairs(X, C, pairs, total):
     """Return the least objective, by LIBLINEAR on the differences of all pairs."""
     i, j, v = (np.array(column) for column in zip(*pairs, strict=True))
-    counted = v > 0
-    i, j, v = i[counted], j[counted], v[counted]
-    sides = np.where(np.arange(len(i)) % 2 == 0, 1.0, -1.0)  # LIBLINEAR requires two classes
+    is_weighted = v > 0
+    i, j, v = i[is_weighted], j[is_weighted], v[is_weighted]
+    binary_labels = np.where(np.arange(len(i)) % 2 == 0, 1.0, -1.0)  # LIBLINEAR requires two classes
     peer = LinearSVC(loss="hinge", C=1.0, tol=1e-9, fit_intercept=False, max_iter=500_000, random_state=0)
-    peer.fit((X[i] - X[j]) * sides[:, None], sides, C * reference.pair_scale(pairs, total) * v)
+    peer.fit(
+        (X[i] - X[j]) * binary_labels[:, None], binary_labels, C * reference.pair_scale(pairs, total) * v
+    )
     return reference.objective(peer.coef_[0], X, C, lambda s: reference.ordinal_risk(pairs, total, s))

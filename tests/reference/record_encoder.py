@@ -29,10 +29,10 @@ def kind_of(name: str, values: Any) -> str:
         return "category" if all(issubclass(kind, bool) for kind in kinds) else "binned"
     if all(issubclass(kind, str) for kind in kinds):
         counts = Counter(values)
-        seen = {value: count for value, count in counts.items() if isinstance(value, str)}
-        words = sum(count * (value.count(" ") + 1) for value, count in seen.items())
-        total = sum(seen.values())
-        return "text" if words > _WORDS_IN_TEXT * total and 2 * len(seen) > total else "category"
+        string_counts = {value: count for value, count in counts.items() if isinstance(value, str)}
+        words = sum(count * (value.count(" ") + 1) for value, count in string_counts.items())
+        total = sum(string_counts.values())
+        return "text" if words > _WORDS_IN_TEXT * total and 2 * len(string_counts) > total else "category"
     if all(issubclass(kind, (list, tuple, set, frozenset)) for kind in kinds):
         return "strings"
     if all(issubclass(kind, (str, int, float, bool, np.number)) for kind in kinds):
@@ -116,17 +116,17 @@ def _numbers(name: str, values: Any) -> NDArray[np.float64]:
 def quantile_edges(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
     """Return ascending edges of intervals with about equally many values.
 
-    A value that alone exceeds the size of an interval gets its own; the others share the remaining
-    intervals.
+    A value that is more frequent than the size of an interval gets its own interval. The other values share
+    the remaining intervals.
     """
-    distinct, counts = (found.tolist() for found in np.unique(values, return_counts=True))
+    distinct, counts = (array.tolist() for array in np.unique(values, return_counts=True))
     edges = []
-    left, room, filled = len(values), n_bins, 0
-    for place in range(len(distinct) - 1):
-        filled += counts[place]
-        if room > 1 and (filled + 0.5 * counts[place + 1]) * room >= left:
-            edges.append(_between(distinct[place], distinct[place + 1]))
-            left, room, filled = left - filled, room - 1, 0
+    n_left, n_bins_left, n_in_bin = len(values), n_bins, 0
+    for index in range(len(distinct) - 1):
+        n_in_bin += counts[index]
+        if n_bins_left > 1 and (n_in_bin + 0.5 * counts[index + 1]) * n_bins_left >= n_left:
+            edges.append(_between(distinct[index], distinct[index + 1]))
+            n_left, n_bins_left, n_in_bin = n_left - n_in_bin, n_bins_left - 1, 0
     return np.array(edges, dtype=np.float64)
 
 
@@ -136,11 +136,11 @@ def _between(low: float, high: float) -> float:
     return float(middle if middle > low else high)
 
 
-def number_ranges(values: NDArray[np.float64], most: int) -> tuple[list[tuple[float, float, int]], int]:
-    """Return the least and the largest number of each range, its count, and the number of dropped bits.
+def number_ranges(values: NDArray[np.float64], max_ranges: int) -> tuple[list[tuple[float, float, int]], int]:
+    """Return (smallest, largest, count) of each range, and the number of dropped bits.
 
-    Numbers are in one range if their bits, in the order of numbers, are equal except for the last ones. As
-    few bits as possible are dropped for at most `most` ranges.
+    Numbers share a range if their bits are equal after dropping the last bits. As few bits are dropped as are
+    needed for at most `max_ranges` ranges.
     """
     bits = (values + 0.0).view(np.uint64).tolist()
     keys = [key + 2**63 if key < 2**63 else 2**64 - 1 - key for key in bits]
@@ -148,9 +148,9 @@ def number_ranges(values: NDArray[np.float64], most: int) -> tuple[list[tuple[fl
         ranges: dict[int, list[float]] = {}
         for key, value in zip(keys, values.tolist(), strict=True):
             ranges.setdefault(key >> dropped, []).append(value + 0.0)
-        if len(ranges) <= most:
+        if len(ranges) <= max_ranges:
             break
-    return [(min(found), max(found), len(found)) for _, found in sorted(ranges.items())], dropped
+    return [(min(numbers), max(numbers), len(numbers)) for _, numbers in sorted(ranges.items())], dropped
 
 
 def frequent_categories(name: str, values: Any, min_count: int) -> list[Any]:

@@ -36,11 +36,11 @@ def _dates(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) 
 
 
 def _strings(table: dict[str, Any], words: str = "words", ends: str = "word_ends") -> list[str]:
-    text, begin, found = bytes(table[words]), 0, []
+    text, begin, strings = bytes(table[words]), 0, []
     for end in table[ends]:
-        found.append(text[begin:end].decode())
+        strings.append(text[begin:end].decode())
         begin = end
-    return found
+    return strings
 
 
 def _code(table: dict[str, Any], value: Any, *, absent: bool) -> int:
@@ -49,12 +49,12 @@ def _code(table: dict[str, Any], value: Any, *, absent: bool) -> int:
     if value is None:
         return int(table["none"])
     if isinstance(value, str):
-        known = dict(zip(_strings(table, "strings", "string_ends"), table["string_codes"], strict=True))
+        codes = dict(zip(_strings(table, "strings", "string_ends"), table["string_codes"], strict=True))
     elif math.isnan(value):
         return int(table["nan"])
     else:
-        known = dict(zip(table["numbers"], table["number_codes"], strict=True))
-    return int(known.get(value, table["unknown"]))
+        codes = dict(zip(table["numbers"], table["number_codes"], strict=True))
+    return int(codes.get(value, table["unknown"]))
 
 
 def _one_hot(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -> Vector:
@@ -77,7 +77,7 @@ def _ordinal(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]
 
 
 def _feature(table: dict[str, Any], word: str) -> tuple[int, float] | None:
-    """Return the feature of a word and its sign; None if it has none. Hashes are those of scikit-learn."""
+    """Return the feature of a word and its sign, or None. Hashes are those of scikit-learn."""
     if table["hashed"]:
         hashed = int(murmurhash3_32(word.encode(), seed=0))
         return abs(hashed) % table["width"], -1.0 if table["alternate_sign"] and hashed < 0 else 1.0
@@ -129,24 +129,24 @@ def _list(plan: Plan, step: PlanStep, record: dict[str, Any], _: list[Vector]) -
 
 
 def _bins(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
-    table, found, first = step.table, {}, 0
+    table, result, first = step.table, {}, 0
     for k, value in vectors[table["input"]].items():
         edges = table["edges"][table["begins"][k] : table["begins"][k + 1]]
         missing = int(table["missing"][k])
-        place = missing if math.isnan(value) else sum(1 for edge in edges if edge <= value)
+        interval = missing if math.isnan(value) else sum(1 for edge in edges if edge <= value)
         if table["one_hot"]:
-            if place >= 0:
-                found[first + place] = 1.0
+            if interval >= 0:
+                result[first + interval] = 1.0
             first += max(len(edges) + 1, missing + 1)
         else:
-            found[k] = float(place)
-    return found
+            result[k] = float(interval)
+    return result
 
 
 def _scale(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
-    table, found = step.table, {}
-    for k, given in vectors[table["input"]].items():
-        value = given
+    table, result = step.table, {}
+    for k, unscaled in vectors[table["input"]].items():
+        value = unscaled
         if len(table["subtract"]):
             value -= table["subtract"][k]
         if len(table["divide"]):
@@ -159,8 +159,8 @@ def _scale(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -
             value = table["least"]
         if table["most"] is not None and value > table["most"]:
             value = table["most"]
-        found[k] = float(value)
-    return found
+        result[k] = float(value)
+    return result
 
 
 def _impute(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
@@ -191,11 +191,11 @@ def _densify(plan: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vecto
 
 
 def _concatenate(plan: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:
-    found, first = {}, 0
+    result, first = {}, 0
     for source in step.table["inputs"]:
-        found |= {first + k: value for k, value in vectors[source].items()}
+        result |= {first + k: value for k, value in vectors[source].items()}
         first += len(plan.steps[source].names)
-    return found
+    return result
 
 
 def _select(_: Plan, step: PlanStep, __: dict[str, Any], vectors: list[Vector]) -> Vector:

@@ -1,4 +1,4 @@
-"""`.uk` files changed by an attacker who can compute digests: `verify` accepts them.
+"""`.uk` files with changes and matching digests, as an attacker would write them: `verify` accepts the files.
 
 :class:`Parts` takes a file apart and reassembles it with matching digests. :func:`change` makes a few random
 changes to its arrays and settings; :func:`change_nothing` makes changes that must have no effect.
@@ -37,7 +37,7 @@ _SETTINGS += [
     256,
 ]
 UNUSED_COLUMN = 5  # the last column of the models of rows in the zoo
-_MOST_NUMBERS = 1 << 15  # limit of a growing array
+_MAX_NUMBERS = 1 << 15  # limit of a growing array
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ class Parts:
 
     def in_order(self, names: list[str], extra: dict[str, str]) -> bytes:
         """Return the file with its arrays in another order and with additional metadata, also signed."""
-        whole = self.content()
-        length = int.from_bytes(whole[:8], "little")
-        header = json.loads(whole[8 : 8 + length])
+        signed_file = self.content()
+        length = int.from_bytes(signed_file[:8], "little")
+        header = json.loads(signed_file[8 : 8 + length])
         metadata = header["__metadata__"] | extra
         digests = json.loads(metadata["digests"])
         table: dict[str, Any] = {"__metadata__": metadata}
@@ -99,7 +99,7 @@ class Parts:
 
 
 def _extreme(numbers: NDArray[Any], rng: Random) -> Any:
-    """Return a number at the end of its type's range, near one of the array, or near its length."""
+    """Return a number at an end of its type's range, near a number of the array, or near its length."""
     old = numbers[rng.randrange(len(numbers))]
     if numbers.dtype.kind == "f":
         value = rng.choice(
@@ -120,19 +120,21 @@ def _extreme(numbers: NDArray[Any], rng: Random) -> Any:
         )
         with np.errstate(over="ignore"):
             return numbers.dtype.type(value)
-    ends = np.iinfo(numbers.dtype)
-    near = [int(old) + 1, int(old) - 1, len(numbers), len(numbers) - 1, len(numbers) + 1, -1, -2]
-    value = rng.choice([ends.min, ends.max, 0, 1, 2, 255, 1 << 15, 1 << 16, 1 << 31, 1 << 32, *near])
-    return numbers.dtype.type(min(max(value, int(ends.min)), int(ends.max)))
+    limits = np.iinfo(numbers.dtype)
+    near_values = [int(old) + 1, int(old) - 1, len(numbers), len(numbers) - 1, len(numbers) + 1, -1, -2]
+    value = rng.choice(
+        [limits.min, limits.max, 0, 1, 2, 255, 1 << 15, 1 << 16, 1 << 31, 1 << 32, *near_values]
+    )
+    return numbers.dtype.type(min(max(value, int(limits.min)), int(limits.max)))
 
 
-def _one(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
+def _set_one_extreme(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
     changed = numbers.copy()
     changed[rng.randrange(len(changed))] = _extreme(numbers, rng)
     return changed
 
 
-def _off_by_one(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
+def _move_by_one(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
     changed = numbers.copy()
     with np.errstate(all="ignore"):
         changed[rng.randrange(len(changed))] += numbers.dtype.type(1)
@@ -140,29 +142,29 @@ def _off_by_one(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
     return changed
 
 
-def _bit(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
+def _flip_bit(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
     changed = bytearray(numbers.tobytes())
     changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
     return np.frombuffer(bytes(changed), numbers.dtype)
 
 
-def _swapped(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
+def _swap_two(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
     changed = numbers.copy()
     one, other = rng.randrange(len(changed)), rng.randrange(len(changed))
     changed[[one, other]] = changed[[other, one]]
     return changed
 
 
-def _copied(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
-    """Copy one number over a range of others."""
+def _copy_over_range(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
+    """Overwrite a range with one number of the array."""
     changed = numbers.copy()
     begin = rng.randrange(len(changed))
     changed[begin : begin + rng.choice((1, 1, 2, 5, len(changed)))] = numbers[rng.randrange(len(numbers))]
     return changed
 
 
-def _shifted(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
-    """Shift offsets from some place on."""
+def _shift_tail(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
+    """Add a small number to all offsets from some position on."""
     changed = numbers.copy()
     with np.errstate(all="ignore"):
         changed[rng.randrange(len(changed)) :] += np.array(rng.choice((1, 2, 8, -1, -2)), "i8").astype(
@@ -171,48 +173,48 @@ def _shifted(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
     return changed
 
 
-def _shuffled(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
+def _shuffle(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
     return np.random.default_rng(rng.getrandbits(32)).permutation(numbers)
 
 
-def _noise(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
+def _replace_by_noise(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
     return np.frombuffer(rng.randbytes(numbers.nbytes), numbers.dtype)
 
 
-def _longer(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
+def _lengthen(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
     more = numbers[: rng.choice((1, 2, 7))] if rng.random() < 0.5 else numbers[-1:]
-    return np.append(numbers, more) if len(numbers) < _MOST_NUMBERS else numbers[:-1]
+    return np.append(numbers, more) if len(numbers) < _MAX_NUMBERS else numbers[:-1]
 
 
-def _small(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
+def _replace_by_small(numbers: NDArray[Any], rng: Random) -> NDArray[Any]:
     return np.array(
         [rng.randrange(7) for _ in range(min(len(numbers), 64))] * (len(numbers) // 64 + 1)
     ).astype(numbers.dtype)[: len(numbers)]
 
 
-_OF_NUMBERS = {
-    "one": _one,
-    "off by one": _off_by_one,
-    "bit": _bit,
-    "swapped": _swapped,
-    "copied": _copied,
-    "shifted": _shifted,
-    "shuffled": _shuffled,
-    "noise": _noise,
-    "small": _small,
+_CHANGES_OF_NUMBERS = {
+    "one": _set_one_extreme,
+    "off by one": _move_by_one,
+    "bit": _flip_bit,
+    "swapped": _swap_two,
+    "copied": _copy_over_range,
+    "shifted": _shift_tail,
+    "shuffled": _shuffle,
+    "noise": _replace_by_noise,
+    "small": _replace_by_small,
     "reversed": lambda numbers, rng: numbers[::-1],
     "sorted": lambda numbers, rng: np.sort(numbers),
     "zeros": lambda numbers, rng: np.zeros_like(numbers),
     "all bits": lambda numbers, rng: np.frombuffer(b"\xff" * numbers.nbytes, numbers.dtype),
     "counted": lambda numbers, rng: np.arange(len(numbers)).astype(numbers.dtype),
-    "longer": _longer,
-    "doubled": lambda numbers, rng: np.append(numbers, numbers) if len(numbers) < _MOST_NUMBERS else numbers,
+    "longer": _lengthen,
+    "doubled": lambda numbers, rng: np.append(numbers, numbers) if len(numbers) < _MAX_NUMBERS else numbers,
     "one less": lambda numbers, rng: np.delete(numbers, rng.randrange(len(numbers))),
     "half": lambda numbers, rng: numbers[: len(numbers) // 2],
     "nothing": lambda numbers, rng: numbers[:0],
 }
-_OFTEN = ["one", "one", "one", "off by one", "bit", "swapped", "copied", "shifted"]
-_NUMBER_CHANGES = [*_OF_NUMBERS, *_OFTEN, *_OFTEN]
+_FREQUENT_CHANGES = ["one", "one", "one", "off by one", "bit", "swapped", "copied", "shifted"]
+_NUMBER_CHANGES = [*_CHANGES_OF_NUMBERS, *_FREQUENT_CHANGES, *_FREQUENT_CHANGES]
 
 
 # --- Changes of a file --------------------------------------------------------------------------------
@@ -222,14 +224,14 @@ def _change_numbers(parts: Parts, rng: Random) -> tuple[str, Parts]:
     name = rng.choice([name for name, array in parts.arrays.items() if array.size] or [""])
     if not name:
         return _change_setting(parts, rng)
-    how = rng.choice(_NUMBER_CHANGES)
+    change_name = rng.choice(_NUMBER_CHANGES)
     array = parts.arrays[name]
-    changed = _OF_NUMBERS[how](array.reshape(-1), rng)
+    changed = _CHANGES_OF_NUMBERS[change_name](array.reshape(-1), rng)
     if changed.size == array.size:
         changed = changed.reshape(array.shape)
     elif array.ndim == 2 and changed.size % array.shape[1] == 0 and rng.random() < 0.7:
         changed = changed.reshape(-1, array.shape[1])
-    return f"{name} {how}", _with_array(parts, name, changed)
+    return f"{name} {change_name}", _with_array(parts, name, changed)
 
 
 def _with_array(parts: Parts, name: str, array: NDArray[Any]) -> Parts:
@@ -270,37 +272,37 @@ def _change_arrays(parts: Parts, rng: Random) -> tuple[str, Parts]:
     if not parts.arrays:
         return _change_setting(parts, rng)
     arrays = dict(parts.arrays)
-    one, other = rng.choice(list(arrays)), rng.choice(list(arrays))
-    how = rng.choice(("missing", "renamed", "new", "exchanged", "copied"))
-    if how == "missing":
-        del arrays[one]
-    elif how == "renamed":
-        arrays[rng.choice((one + "x", one[:-1] or "x", "", "model." + one))] = arrays.pop(one)
-    elif how == "new":
-        arrays[rng.choice(("x", "model.x", "tables.x", one + ".0"))] = np.arange(rng.randrange(4))
-    elif how == "exchanged":
-        arrays[one], arrays[other] = arrays[other], arrays[one]
+    first, second = rng.choice(list(arrays)), rng.choice(list(arrays))
+    change_name = rng.choice(("missing", "renamed", "new", "exchanged", "copied"))
+    if change_name == "missing":
+        del arrays[first]
+    elif change_name == "renamed":
+        arrays[rng.choice((first + "x", first[:-1] or "x", "", "model." + first))] = arrays.pop(first)
+    elif change_name == "new":
+        arrays[rng.choice(("x", "model.x", "tables.x", first + ".0"))] = np.arange(rng.randrange(4))
+    elif change_name == "exchanged":
+        arrays[first], arrays[second] = arrays[second], arrays[first]
     else:
-        arrays[one] = arrays[other]
-    return f"{one} {how}", replace(parts, arrays=arrays)
+        arrays[first] = arrays[second]
+    return f"{first} {change_name}", replace(parts, arrays=arrays)
 
 
 def _change_setting(parts: Parts, rng: Random) -> tuple[str, Parts]:
-    """Replace, remove or repeat some value in the settings."""
+    """Replace, remove or repeat a random value in the settings."""
     settings = json.loads(json.dumps(parts.settings))
-    place: Any = settings
+    value: Any = settings
     holder: Any = None
     key: Any = None
-    while isinstance(place, dict | list) and place:
-        keys = list(place) if isinstance(place, dict) else range(len(place))
-        holder, key = place, rng.choice(keys)
-        place = place[key]
+    while isinstance(value, dict | list) and value:
+        keys = list(value) if isinstance(value, dict) else range(len(value))
+        holder, key = value, rng.choice(keys)
+        value = value[key]
         if rng.random() < 0.15:
             break
     if holder is None:
         settings["x"] = rng.choice(_SETTINGS)
         return "x new", replace(parts, settings=settings)
-    _change_value(holder, key, place, rng)
+    _change_value(holder, key, value, rng)
     return f"setting {key}", replace(parts, settings=settings)
 
 
@@ -342,7 +344,7 @@ _CHANGES_OF_ALL = [*_CHANGES * 10, _change_kind]
 
 
 def change(parts: Parts, rng: Random) -> tuple[str, Parts]:
-    """Make one to three changes; in a file that contains files, mostly within one of these.
+    """Make one to three changes. In a file that contains other files, change mostly one of these.
 
     Returns
     -------
@@ -354,12 +356,12 @@ def change(parts: Parts, rng: Random) -> tuple[str, Parts]:
     inner = _inner_files(parts)
     if inner and rng.random() < 0.9:
         name = rng.choice(inner)
-        said, changed = change(_opened(parts, name), rng)
-        return f"{name}: {said}", _closed(parts, name, changed)
+        description, changed = change(_open_inner(parts, name), rng)
+        return f"{name}: {description}", _replace_inner(parts, name, changed)
     words = []
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3))):
-        said, parts = rng.choice(_CHANGES_OF_ALL)(parts, rng)
-        words.append(said)
+        description, parts = rng.choice(_CHANGES_OF_ALL)(parts, rng)
+        words.append(description)
     return ", ".join(words), parts
 
 
@@ -368,11 +370,11 @@ def _inner_files(parts: Parts) -> list[str]:
     return [name for name in sizes if name in parts.arrays] if isinstance(sizes, dict) else []
 
 
-def _opened(parts: Parts, name: str) -> Parts:
+def _open_inner(parts: Parts, name: str) -> Parts:
     return Parts.of(parts.arrays[name].tobytes()[: parts.settings["sizes"][name]])
 
 
-def _closed(parts: Parts, name: str, inner: Parts) -> Parts:
+def _replace_inner(parts: Parts, name: str, inner: Parts) -> Parts:
     array, size = container.encode_nested(inner.kind, inner.arrays, inner.settings)
     settings = parts.settings | {"sizes": parts.settings["sizes"] | {name: size}}
     return replace(parts, arrays=parts.arrays | {name: array}, settings=settings)
@@ -391,24 +393,28 @@ def change_nothing(parts: Parts, rng: Random) -> tuple[str, bytes]:
     bytes
         The file, which must give the same answers.
     """
-    how = rng.choice(("order", "metadata", "without digests", "as it was", "padding", "origin", "weights"))
-    if how == "origin":
-        return how, replace(parts, settings=_with_other_origin(parts.settings, rng)).content()
-    if how == "weights":
-        return how, _with_unused_weights(parts, rng).content()
+    change_name = rng.choice(
+        ("order", "metadata", "without digests", "as it was", "padding", "origin", "weights")
+    )
+    if change_name == "origin":
+        return change_name, replace(parts, settings=_with_other_origin(parts.settings, rng)).content()
+    if change_name == "weights":
+        return change_name, _with_unused_weights(parts, rng).content()
     names = sorted(parts.arrays, key=lambda name: -parts.arrays[name].dtype.itemsize)
-    if how in ("order", "metadata"):
-        if how == "order":  # wide numbers first, so that all arrays are aligned
+    if change_name in ("order", "metadata"):
+        if change_name == "order":  # wide numbers first, so that all arrays are aligned
             names.sort(key=lambda name: (-parts.arrays[name].dtype.itemsize, rng.random()))
-        extra = {"note": "x" * rng.randrange(90)} if how == "metadata" else {}
-        return how, parts.in_order(names, extra)
-    if how == "as it was":
-        return how, parts.content()
-    return how, _without_digests(parts, padding=8 * rng.randrange(20) if how == "padding" else 0)
+        extra = {"note": "x" * rng.randrange(90)} if change_name == "metadata" else {}
+        return change_name, parts.in_order(names, extra)
+    if change_name == "as it was":
+        return change_name, parts.content()
+    return change_name, _without_digests(
+        parts, padding=8 * rng.randrange(20) if change_name == "padding" else 0
+    )
 
 
 def _with_other_origin(settings: dict[str, Any], rng: Random) -> dict[str, Any]:
-    """Change notes on a model's origin, and measured times, wherever they are."""
+    """Change notes on the origin of models, and measured times, at all levels of the settings."""
     changed = json.loads(json.dumps(settings))
     for candidate in changed.get("candidates", []):
         candidate["microseconds"] = rng.random()
@@ -437,17 +443,17 @@ def _with_unused_weights(parts: Parts, rng: Random) -> Parts:
 
 def _conjunctions_with(column: int, parts: Parts) -> NDArray[np.intp]:
     columns, settings = parts.arrays["columns"].tolist(), parts.settings
-    listed = conjunctions_in_order(len(columns), settings["degree"], settings["sets"])
+    conjunctions = conjunctions_in_order(len(columns), settings["degree"], settings["sets"])
     rank = columns.index(column)
-    return np.flatnonzero([rank in listed[key] for key in parts.arrays["keys"].tolist()])
+    return np.flatnonzero([rank in conjunctions[key] for key in parts.arrays["keys"].tolist()])
 
 
 def _without_digests(parts: Parts, padding: int) -> bytes:
-    """Return the file in the form of the first version, with any padding."""
-    whole = parts.content()
-    length = int.from_bytes(whole[:8], "little")
-    header = json.loads(whole[8 : 8 + length])
+    """Return the file in the form of the first version, with `padding` blanks after the header."""
+    signed_file = parts.content()
+    length = int.from_bytes(signed_file[:8], "little")
+    header = json.loads(signed_file[8 : 8 + length])
     for name in ("digest", "digests", "sha256"):
         del header["__metadata__"][name]
     text = container._encode_header(header) + b" " * padding
-    return len(text).to_bytes(8, "little") + text + whole[8 + length :]
+    return len(text).to_bytes(8, "little") + text + signed_file[8 + length :]

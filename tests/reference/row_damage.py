@@ -1,4 +1,4 @@
-"""Rows files, damaged by chance or by an attacker who signs the changes."""
+"""Files of rows with random damage, also with matching checksums, as an attacker would write them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NUMBERS = [0, 1, 2, -1, 63, 64, 2048, 2501, 65535, 2**31, 2**32 - 1, 2**32, 2**6
 OTHERS = [None, True, False, "", "x", [], {}, 1.5, [1], {"labels": 1}]
 
 
-def damaged(content, rng):
+def damage_bytes(content, rng):
     """Change a byte, overwrite, remove or repeat a range, or truncate the file."""
     begin, length = int(rng.integers(len(content))), int(rng.integers(1, 200))
     if rng.random() < 0.3:  # where the footer and the index are
@@ -28,20 +28,20 @@ def damaged(content, rng):
     return content[:begin] + middle + content[end:]
 
 
-def parts(content):
+def split_footer(content):
     length = int.from_bytes(content[-32:-24], "little")
     return content[: -32 - length], json.loads(content[-32 - length : -32])
 
 
-def signed(body, footer):
+def sign_footer(body, footer):
     text = json.dumps(footer).encode()
     sums = len(text).to_bytes(8, "little") + checksum_of(text).to_bytes(8, "little")
     return body + text + sums + b"unkernel rows 1\n"
 
 
-def damaged_footer(content, rng):
-    """Change something in the footer."""
-    body, footer = parts(content)
+def damage_footer(content, rng):
+    """Replace or remove a value in the footer, and recompute its checksum."""
+    body, footer = split_footer(content)
     table = footer["sources"][0] if rng.random() < 0.1 else footer
     name = str(rng.choice(list(table)))
     choices = NUMBERS if rng.random() < 0.7 else OTHERS
@@ -51,4 +51,4 @@ def damaged_footer(content, rng):
     if rng.random() < 0.2:  # so that arrays of other lengths match again
         footer["rows"] = max(0, int(rng.integers(-8, 8)) + 2500)
         body = body[:-8] if rng.random() < 0.5 else body + b"\0" * 16
-    return signed(body, footer)
+    return sign_footer(body, footer)

@@ -1,4 +1,4 @@
-"""The slow twin of rows on a grid of scores, one by one, and the risk of all pairs of their shares."""
+"""The slow twin of scores on a grid: the shares of each score, and the risk over all pairs of shares."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def counts(edges, ranks, rank_count, weights, scores):
 def risk(edges, table, pair_weights):
     """Return the loss of all pairs of ranks and edges, their offset, and the coefficients."""
     value, offset, coefficients = 0.0, 0.0, np.zeros_like(table)
-    places = list(product(range(table.shape[0]), range(table.shape[1])))
-    for (high, e), (low, f) in product(places, places):
-        lack = 1.0 - (edges[e] - edges[f])
-        if pair_weights[high][low] > 0 and lack > 0:
+    cells = list(product(range(table.shape[0]), range(table.shape[1])))
+    for (high, e), (low, f) in product(cells, cells):
+        violation = 1.0 - (edges[e] - edges[f])
+        if pair_weights[high][low] > 0 and violation > 0:
             weight = pair_weights[high][low] * table[high, e] * table[low, f]
-            value += weight * lack
+            value += weight * violation
             offset += weight
             coefficients[high, e] += pair_weights[high][low] * table[low, f]
             coefficients[low, f] -= pair_weights[high][low] * table[high, e]

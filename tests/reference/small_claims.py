@@ -12,9 +12,7 @@ from unkernel.models.model_rows import CsrRows
 
 
 def columns_without_weights(path, columns=33_000, classes=12_000, unit=0.0):
-    """Write a model of columns times classes, without weights of conjunctions; they fit 16 bits if `unit` is
-    1.
-    """
+    """Write a model of many columns and classes without conjunctions. If `unit` is 1, weights fit 16 bits."""
     ConjunctionModel(
         degree=2,
         sets=True,
@@ -31,7 +29,7 @@ def columns_without_weights(path, columns=33_000, classes=12_000, unit=0.0):
 
 
 def vectors_of(rows, features):
-    """Return a binary CSR matrix."""
+    """Return a binary CSR matrix from lists of column numbers, one per row."""
     ends = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     indices = np.concatenate(rows).astype(np.int32)
     return CsrRows.of(ends, indices, np.ones(len(indices)), features)
@@ -56,9 +54,9 @@ def with_vast_model(chunker, path, **size):
     """Write the chunker's file with another model inside."""
     kind, arrays, settings = chunker.model_.to_container()
     classes = np.arange(len(arrays["classes"]))
-    own, model = model_part(vast_kernel_model(classes, **size))
-    others = {key: array for key, array in arrays.items() if not key.startswith("model.")}
-    container.write(path, kind, others | own, settings | model | {"engine": "expanded"})
+    model_arrays, model = model_part(vast_kernel_model(classes, **size))
+    other_arrays = {key: array for key, array in arrays.items() if not key.startswith("model.")}
+    container.write(path, kind, other_arrays | model_arrays, settings | model | {"engine": "expanded"})
 
 
 def with_zeros(parser, path, keys=60_000, scores=16_000):

@@ -16,8 +16,8 @@ def loss_and_gradient(kind, F, codes, costs):
     if kind == "softmax":
         shifted = F - F.max(axis=1, keepdims=True)
         logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-        chosen = np.eye(F.shape[1])[codes]
-        return -costs @ (logs * chosen).sum(axis=1), costs[:, None] * (np.exp(logs) - chosen)
+        true_class = np.eye(F.shape[1])[codes]
+        return -costs @ (logs * true_class).sum(axis=1), costs[:, None] * (np.exp(logs) - true_class)
     y = np.where(codes == 1, 1.0, -1.0)
     f = F[:, 0]
     if kind == "squared_hinge":
@@ -37,7 +37,7 @@ def minimise(kind, Phi, codes, costs, *, l1=1.0, l2=0.0, outputs=1):
         total = l1 * parts.sum() + 0.5 * l2 * (W**2).sum() + loss
         return total, np.concatenate([l1 + gradient, l1 - gradient])
 
-    done = minimize(
+    solution = minimize(
         value,
         np.zeros(2 * size),
         jac=True,
@@ -45,7 +45,7 @@ def minimise(kind, Phi, codes, costs, *, l1=1.0, l2=0.0, outputs=1):
         bounds=[(0, None)] * (2 * size),
         options={"maxiter": 50_000, "maxfun": 200_000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 50},
     )
-    return done.fun, (done.x[:size] - done.x[size:]).reshape(-1, outputs)
+    return solution.fun, (solution.x[:size] - solution.x[size:]).reshape(-1, outputs)
 
 
 def expand_sets(X, **options):
@@ -55,16 +55,16 @@ def expand_sets(X, **options):
     columns = {}
     Phi = reference.expand(X, **options)
     for monomial, column in zip(reference.monomials(X.shape[1], options["degree"]), Phi.T, strict=True):
-        former = columns.setdefault(frozenset(monomial), column)
-        if column.max() > former.max():
+        largest = columns.setdefault(frozenset(monomial), column)
+        if column.max() > largest.max():
             columns[frozenset(monomial)] = column
     return np.column_stack(list(columns.values()))
 
 
-def constant_of(model, conjunction, together=max):
+def constant_of(model, conjunction, reduce=max):
     """Return c of a conjunction: of its monomial, or the largest of all monomials with its support.
 
-    An l2 penalty spreads a weight over these monomials instead; then `together` is sum.
+    Under an l2 penalty, a weight is spread over all these monomials; then `reduce` is `sum`.
     """
     options = {
         "degree": model.degree,
@@ -75,7 +75,7 @@ def constant_of(model, conjunction, together=max):
     if not model.sets:
         return math.sqrt(reference.squared_constant(conjunction, **options))
     return math.sqrt(
-        together(
+        reduce(
             reference.squared_constant(m, **options)
             for m in reference.monomials(len(model.columns), model.degree)
             if set(m) == set(conjunction)
@@ -83,12 +83,12 @@ def constant_of(model, conjunction, together=max):
     )
 
 
-def model_weights(model, together=max):
+def model_weights(model, reduce=max):
     """Return W of a model: its stored weights v = c w, the constant first."""
-    order = conjunctions.numbered(len(model.columns), model.degree, model.sets)
-    rows = [model.intercept / (constant_of(model, (), together) or 1.0)]
+    order = conjunctions.list_conjunctions(len(model.columns), model.degree, model.sets)
+    rows = [model.intercept / (constant_of(model, (), reduce) or 1.0)]
     rows += [
-        v / constant_of(model, order[key], together)
+        v / constant_of(model, order[key], reduce)
         for key, v in zip(model.keys.tolist(), model.weights, strict=True)
     ]
     return np.array(rows)
@@ -96,7 +96,7 @@ def model_weights(model, together=max):
 
 def model_objective(kind, model, X, codes, costs, *, l1=1.0, l2=0.0):
     """Return the objective of a model, from its stored weights alone."""
-    W = model_weights(model, together=max if l1 > 0 else sum)
+    W = model_weights(model, reduce=max if l1 > 0 else sum)
     F = np.array([conjunctions.score(model, x) for x in X])
     return l1 * np.abs(W).sum() + 0.5 * l2 * (W**2).sum() + loss_and_gradient(kind, F, codes, costs)[0]
 

@@ -18,13 +18,13 @@ from sklearn.svm import SVC, LinearSVC
 
 from unkernel.records.sklearn.supported_steps import Supported
 
-ROWS = 24
-LABELS = np.arange(ROWS) % 2
-THREE = np.arange(ROWS) % 3
+N_ROWS = 24
+LABELS = np.arange(N_ROWS) % 2
+MULTICLASS_LABELS = np.arange(N_ROWS) % 3
 
 
 def upper(text: Any, *rest: Any) -> Any:
-    """A user's own function."""
+    """Stand in for a function of a user."""
     return text
 
 
@@ -42,7 +42,7 @@ OBJECTS: dict[str, Any] = {
     "<steps>": [("scale", StandardScaler()), ("nothing", "passthrough"), ("flag", Binarizer())],
 }
 # Other parameters that scikit-learn requires together with a value.
-BESIDE: dict[tuple[str, str], dict[str, Any]] = {
+REQUIRED_WITH: dict[tuple[str, str], dict[str, Any]] = {
     ("OrdinalEncoder", "unknown_value"): {"handle_unknown": "use_encoded_value"},
     ("KBinsDiscretizer", "subsample"): {"strategy": "quantile"},
     ("SimpleImputer", "fill_value"): {"strategy": "constant"},
@@ -64,58 +64,67 @@ class Trial:
         return f"{self.name}({self.parameter}={self.value!r})"
 
 
-def made(value: Any) -> Any:
-    """Return the object for a name in angle brackets."""
+def resolve(value: Any) -> Any:
+    """Return the object for a name in angle brackets, or the value itself."""
     return OBJECTS.get(value, value) if isinstance(value, str) else value
 
 
-def trials(table: dict[str, Supported], *, refused: bool = False) -> list[Trial]:
-    """Yield one trial per value that the table lists as supported, or as refused."""
+def make_trials(table: dict[str, Supported], *, refused: bool = False) -> list[Trial]:
+    """Return one trial per parameter value that the table lists as supported, or as refused."""
     result = []
     for name, entry in table.items():
-        kind = getattr(importlib.import_module(entry.module), name)
-        listed = [
+        class_ = getattr(importlib.import_module(entry.module), name)
+        cases = [
             (parameter, value)
-            for parameter, about in entry.parameters.items()
-            for value in (about.refused if refused else about.examples)
+            for parameter, support in entry.parameters.items()
+            for value in (support.refused if refused else support.examples)
         ]
-        for parameter, value in listed or ([] if refused else [("", None)]):
-            result += _trial(kind, name, parameter, value)
+        for parameter, value in cases or ([] if refused else [("", None)]):
+            result += _make_trial(class_, name, parameter, value)
     return result
 
 
-def _trial(kind: Any, name: str, parameter: str, value: Any) -> Iterator[Trial]:
-    step = kind.__new__(kind)
-    kind.__init__(step, **_required(name))
+def _make_trial(class_: Any, name: str, parameter: str, value: Any) -> Iterator[Trial]:
+    step = class_.__new__(class_)
+    class_.__init__(step, **_required_parameters(name))
     if parameter and parameter not in step.get_params(deep=False):
         return  # of another version of scikit-learn
-    given = _beside(name, parameter, made(value))
-    if parameter and made(value) != "<parts>":
-        given[parameter] = made(value)
-    step.set_params(**given)
+    parameters = _parameters_for(name, parameter, resolve(value))
+    if parameter and resolve(value) != "<parts>":
+        parameters[parameter] = resolve(value)
+    step.set_params(**parameters)
     if hasattr(step, "predict") and name not in ("Pipeline", "RFE", "RFECV"):
-        y = np.linspace(-1, 1, ROWS) if name in _VALUES else _classes(name)
+        y = np.linspace(-1, 1, N_ROWS) if name in _REGRESSORS else _classes(name)
         pipeline = Pipeline([("scale", StandardScaler()), ("last", step)])
         yield Trial(name, parameter, value, pipeline, numbers(), y)
         return
-    X = _records(name, given)
-    before: list[tuple[str, Any]] = []
+    X = _records(name, parameters)
+    earlier_steps: list[tuple[str, Any]] = []
     if name == "TfidfTransformer":
-        before = [("count", CountVectorizer())]
-    if given.get("score_func") is chi2 or step.get_params().get("score_func") is chi2:
-        before = [("positive", MinMaxScaler())]
-    pipeline = Pipeline([*before, ("my step", step), ("last", LogisticRegression())])
+        earlier_steps = [("count", CountVectorizer())]
+    if parameters.get("score_func") is chi2 or step.get_params().get("score_func") is chi2:
+        earlier_steps = [("positive", MinMaxScaler())]
+    pipeline = Pipeline([*earlier_steps, ("my step", step), ("last", LogisticRegression())])
     yield Trial(name, parameter, value, pipeline, X, LABELS)
 
 
-_VALUES = ("SVR", "NuSVR", "LinearSVR", "LinearRegression", "Ridge", "Lasso", "ElasticNet", "SGDRegressor")
+_REGRESSORS = (
+    "SVR",
+    "NuSVR",
+    "LinearSVR",
+    "LinearRegression",
+    "Ridge",
+    "Lasso",
+    "ElasticNet",
+    "SGDRegressor",
+)
 
 
 def _classes(name: str) -> Any:
-    return THREE if name == "OneVsOneClassifier" else LABELS
+    return MULTICLASS_LABELS if name == "OneVsOneClassifier" else LABELS
 
 
-def _required(name: str) -> dict[str, Any]:
+def _required_parameters(name: str) -> dict[str, Any]:
     """Return values for parameters without a default."""
     parts = [("numbers", StandardScaler(), ["x"]), ("kept", "passthrough", ["y"])]
     if name == "ColumnTransformer":
@@ -131,60 +140,64 @@ def _required(name: str) -> dict[str, Any]:
     return {}
 
 
-def _beside(name: str, parameter: str, value: Any) -> dict[str, Any]:
-    given = dict(BESIDE.get((name, parameter), {}))
+def _parameters_for(name: str, parameter: str, value: Any) -> dict[str, Any]:
+    parameters = dict(REQUIRED_WITH.get((name, parameter), {}))
     if name == "OrdinalEncoder":
-        given |= {"handle_unknown": "use_encoded_value", "unknown_value": -5}
+        parameters |= {"handle_unknown": "use_encoded_value", "unknown_value": -5}
         if parameter == "handle_unknown" and value == "error":
-            given |= {"unknown_value": None}
+            parameters |= {"unknown_value": None}
         if parameter == "unknown_value" and value is None:
-            given |= {"handle_unknown": "error"}
+            parameters |= {"handle_unknown": "error"}
     if name == "SimpleImputer" and parameter == "missing_values":
-        given |= {"add_indicator": True}
+        parameters |= {"add_indicator": True}
     if name == "KBinsDiscretizer" and "quantile_method" not in (parameter,):
-        given |= {"quantile_method": "averaged_inverted_cdf"}
+        parameters |= {"quantile_method": "averaged_inverted_cdf"}
     if parameter == "cv" or name in ("CalibratedClassifierCV", "RFECV", "SequentialFeatureSelector"):
-        given |= {"cv": 2}
+        parameters |= {"cv": 2}
     if name == "GenericUnivariateSelect":
-        given |= {"mode": "percentile", "param": 50} if parameter != "mode" else {"param": 2}
+        parameters |= {"mode": "percentile", "param": 50} if parameter != "mode" else {"param": 2}
     if name in ("SelectFpr", "SelectFdr", "SelectFwe") and parameter != "alpha":
-        given |= {"alpha": 0.999}
+        parameters |= {"alpha": 0.999}
     if name == "SelectKBest" and parameter != "k":
-        given |= {"k": 2}
+        parameters |= {"k": 2}
     if parameter == "min_df" and value == 2:
-        given |= {"ngram_range": (1, 2)}
+        parameters |= {"ngram_range": (1, 2)}
     if name in ("HashingVectorizer", "FeatureHasher") and parameter != "n_features":
-        given |= {"n_features": 32}
+        parameters |= {"n_features": 32}
     if parameter == "break_ties" and value:
-        given |= {"decision_function_shape": "ovr"}
-    return given
+        parameters |= {"decision_function_shape": "ovr"}
+    return parameters
 
 
-def _records(name: str, given: dict[str, Any]) -> Any:
+def _records(name: str, parameters: dict[str, Any]) -> Any:
     if name in ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "TfidfTransformer"):
         return texts()
     if name in ("OneHotEncoder", "OrdinalEncoder"):
         return categories()
     if name == "SimpleImputer":
-        return holes(given.get("missing_values", np.nan))
-    kinds = {"DictVectorizer": dicts, "FeatureHasher": lambda: hashed(given), "ColumnTransformer": frame}
-    return kinds.get(name, numbers)()
+        return numbers_with_missing(parameters.get("missing_values", np.nan))
+    makers = {
+        "DictVectorizer": dicts,
+        "FeatureHasher": lambda: hashed(parameters),
+        "ColumnTransformer": frame,
+    }
+    return makers.get(name, numbers)()
 
 
-def hashed(given: dict[str, Any]) -> Any:
+def hashed(parameters: dict[str, Any]) -> Any:
     """Return the input of a hasher."""
     words = [text.split() for text in texts()]
-    ways = {"dict": dicts(), "string": words, "pair": [[("a", 1), ("b", 2)]] * ROWS}
-    return ways[given.get("input_type", "dict")]
+    inputs = {"dict": dicts(), "string": words, "pair": [[("a", 1), ("b", 2)]] * N_ROWS}
+    return inputs[parameters.get("input_type", "dict")]
 
 
 def numbers() -> Any:
     """Return numbers that separate the classes only partly."""
     rng = np.random.default_rng(5)
-    return np.round(rng.normal(size=(ROWS, 2)) * 3 + LABELS[:, None] * [2.0, 1.0], 2)
+    return np.round(rng.normal(size=(N_ROWS, 2)) * 3 + LABELS[:, None] * [2.0, 1.0], 2)
 
 
-def holes(missing: Any) -> Any:
+def numbers_with_missing(missing: Any) -> Any:
     """Return numbers, some of them missing."""
     X = numbers()
     X[::5, 0] = missing
@@ -195,9 +208,9 @@ def holes(missing: Any) -> Any:
 def categories() -> Any:
     """Return two columns of strings."""
     rng = np.random.default_rng(6)
-    X = np.empty((ROWS, 2), dtype=object)
-    X[:, 0] = rng.choice(["a", "a", "b", "b", "é", "c"], ROWS)
-    X[:, 1] = rng.choice(["x", "x", "y", ""], ROWS)
+    X = np.empty((N_ROWS, 2), dtype=object)
+    X[:, 0] = rng.choice(["a", "a", "b", "b", "é", "c"], N_ROWS)
+    X[:, 1] = rng.choice(["x", "x", "y", ""], N_ROWS)
     return X
 
 
@@ -205,17 +218,17 @@ def frame() -> Any:
     """Return a frame with two columns of numbers, one of strings and one of fractions."""
     X = pd.DataFrame(numbers(), columns=["x", "y"])
     X["colour"] = categories()[:, 0]
-    X["rest"] = np.arange(ROWS) / 7.0
+    X["rest"] = np.arange(N_ROWS) / 7.0
     return X
 
 
 def texts() -> list[str]:
     """Return sentences."""
-    few = ["the cat sat", "A mat, a café", "The CAT on a mat", "sat, sat CAFÉ", "a x y", "the mat"]
-    return few * (ROWS // len(few))
+    sentences = ["the cat sat", "A mat, a café", "The CAT on a mat", "sat, sat CAFÉ", "a x y", "the mat"]
+    return sentences * (N_ROWS // len(sentences))
 
 
 def dicts() -> list[dict[str, Any]]:
     """Return dicts of numbers and strings."""
     rng = np.random.default_rng(7)
-    return [{"n": float(rng.normal()), "c": str(rng.choice(["a", "é"])), "t": True} for _ in range(ROWS)]
+    return [{"n": float(rng.normal()), "c": str(rng.choice(["a", "é"])), "t": True} for _ in range(N_ROWS)]

@@ -10,12 +10,12 @@ from unkernel import read_trees
 PREFIX = "svmlight-tk-"
 NAMES = sorted(path.stem.removeprefix(PREFIX) for path in FOLDER.glob(f"{PREFIX}*.model"))
 SETS = [name for name in NAMES if name.startswith(("one-", "multi-"))]
-CANNOT_BE_READ = {
+UNSUPPORTED = {
     "multi-T-N": ("-W: 'N' cannot be read: train with one of S, A", 16),
     "multi-t1": ("kernel type 1 of SVM-light-TK cannot be read: train with -t 5", 2),
     "multi-t6-u0": ("kernel type 6 of SVM-light-TK", 2),
 }
-READ = [name for name in NAMES if name not in CANNOT_BE_READ]
+READ = [name for name in NAMES if name not in UNSUPPORTED]
 # The program rounds each kernel value to 24 bits, sums feature values in such floats, and prints 8 digits.
 MARGIN = 2e-6
 

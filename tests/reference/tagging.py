@@ -6,40 +6,38 @@ from collections import Counter
 
 import numpy as np
 
-from reference.chunking import by_frequency, plain, sections_of
-from reference.chunking import value as word_value
+from reference.chunking import attribute_value, by_frequency, lexicon_form, sections_of
 from reference.online import Random, Weights
 
-LEAST, RARE = 5, 0.02  # of words whose tags are known in training, and of tags that are ignored
-NEARLY = 0.99  # the share of a class that is certain
+MIN_OCCURRENCES = 5  # occurrences of words whose tags are features in training
+MIN_TAG_SHARE = 0.02  # tags below this share of a word's occurrences are ignored
+MIN_CERTAIN_SHARE = 0.99  # share of a class that is certain
 
 
-def seen_tags(sentences, column, least):
-    """Return words with this number of occurrences, in their plain form, and their tags by descending
-    frequency.
-    """
+def seen_tags(sentences, column, min_count):
+    """Return the tags of frequent words, by descending frequency; keys are words in their lexicon form."""
     first_seen = {}
     tags = {}
     for sentence in sentences:
         for word in sentence:
             first_seen.setdefault(word[column], len(first_seen))
-            tags.setdefault(plain(word["form"]), Counter())[word[column]] += 1
+            tags.setdefault(lexicon_form(word["form"]), Counter())[word[column]] += 1
     return {
         word: "|".join(
             sorted(
-                (tag for tag in own if own[tag] >= RARE * own.total()),
-                key=lambda tag: (-own[tag], first_seen[tag]),
+                (tag for tag in counts if counts[tag] >= MIN_TAG_SHARE * counts.total()),
+                key=lambda tag: (-counts[tag], first_seen[tag]),
             )
         )
-        for word, own in tags.items()
-        if own.total() >= least
+        for word, counts in tags.items()
+        if counts.total() >= min_count
     }
 
 
 class Column:
-    """One column: learnt from sentences, whose words are dicts of columns, and predicted for others.
+    """A tagger of one column. Sentences are lists of words, which are dicts from columns to values.
 
-    A word with one class at least `often` times, and nearly always, needs no classifier.
+    A word needs no classifier if it occurs at least `often` times, nearly always with the same class.
     """
 
     def __init__(
@@ -53,7 +51,7 @@ class Column:
         self.epochs, self.gold, self.random = epochs, gold, Random(seed)
 
     def learn(self, sentences):
-        self.seen = seen_tags(sentences, self.name, LEAST)
+        self.seen = seen_tags(sentences, self.name, MIN_OCCURRENCES)
         self.classes = list(dict.fromkeys(word[self.name] for s in sentences for word in s))
         self.values = {
             part: {self.value(part, word) for s in sentences for word in s}
@@ -64,19 +62,21 @@ class Column:
         counts = Counter(
             feature for s in sentences for i in range(len(s)) for feature in self.features(s, i, s)
         )
-        kept = [feature for feature, count in counts.items() if count >= self.min_count]
-        self.numbers = {feature: number for number, feature in enumerate(by_frequency(kept, counts))}
-        core = sum(template < self.core_templates for template, _ in kept)
+        frequent = [feature for feature, count in counts.items() if count >= self.min_count]
+        self.numbers = {feature: number for number, feature in enumerate(by_frequency(frequent, counts))}
+        core = sum(template < self.core_templates for template, _ in frequent)
         number = self.classes.index
         words = [word for s in sentences for word in s]
         self.certain = self._certain(words)
         self.parts = {}
         for case in sorted({self.case(word) for word in words}, key=self._order(sentences)):
-            own = [word for word in words if self.case(word) == case]
-            every = {word[self.name] for word in own}
-            self.parts[case] = sorted(number(one) for one in self._learnt(case, own) or every)
+            words_of_case = [word for word in words if self.case(word) == case]
+            classes_in_part = {word[self.name] for word in words_of_case}
+            learnt = self._learnt(case, words_of_case) or classes_in_part
+            self.parts[case] = sorted(number(class_) for class_ in learnt)
         self.weights = {
-            case: Weights(self.degree, len(own), self.min_updates, core) for case, own in self.parts.items()
+            case: Weights(self.degree, len(classes), self.min_updates, core)
+            for case, classes in self.parts.items()
         }
         order = list(range(len(sentences)))
         for epoch in range(self.epochs):
@@ -95,45 +95,49 @@ class Column:
 
     def _certain(self, words):
         """Return the class of words that nearly always have it, by form and case."""
-        seen = {}
+        class_counts = {}
         for word in words:
-            seen.setdefault((word["form"], self.case(word)), Counter())[word[self.name]] += 1
-        most = {key: (own.most_common(1)[0], own.total()) for key, own in seen.items()}
+            class_counts.setdefault((word["form"], self.case(word)), Counter())[word[self.name]] += 1
+        most_common = {
+            key: (counts.most_common(1)[0], counts.total()) for key, counts in class_counts.items()
+        }
         return {
-            key: one
-            for key, ((one, count), total) in most.items()
-            if count >= max(NEARLY * total, self.often)
+            key: class_
+            for key, ((class_, count), total) in most_common.items()
+            if count >= max(MIN_CERTAIN_SHARE * total, self.often)
         }
 
     def _learnt(self, case, words):
         """Return the classes of a part that have several words, or a word with several classes."""
-        forms, doubted = {}, set()
+        forms, uncertain = {}, set()
         for word in words:
             forms.setdefault(word[self.name], set()).add(word["form"])
             if (word["form"], case) not in self.certain:
-                doubted.add(word[self.name])
-        return {one for one, own in forms.items() if len(own) > 1 or one in doubted}
+                uncertain.add(word[self.name])
+        return {class_ for class_, words in forms.items() if len(words) > 1 or class_ in uncertain}
 
     def case(self, word):
         return tuple(word[name] for name in self.split)
 
     def value(self, attribute, word):
         if attribute == "seen":
-            return self.seen.get(plain(word["form"]), "")
+            return self.seen.get(lexicon_form(word["form"]), "")
         if attribute in self.before:
             return word[attribute]
-        return word_value(attribute, word["form"], "")
+        return attribute_value(attribute, word["form"], "")
 
     def features(self, sentence, i, tagged):
-        def one(attribute, offset):
-            at = i + offset
-            if not 0 <= at < len(sentence):
-                return ("<", ">")[at >= 0] * 2
+        def value_at(attribute, offset):
+            position = i + offset
+            if not 0 <= position < len(sentence):
+                return ("<", ">")[position >= 0] * 2
             if attribute == "tag":
-                return ("tag", tagged[at][self.name])
-            return "=" + self.value(attribute, sentence[at])
+                return ("tag", tagged[position][self.name])
+            return "=" + self.value(attribute, sentence[position])
 
-        return [(n, tuple(one(*place) for place in template)) for n, template in enumerate(self.templates)]
+        return [
+            (n, tuple(value_at(*place) for place in template)) for n, template in enumerate(self.templates)
+        ]
 
     def row(self, sentence, i, tagged):
         result = self.features(sentence, i, tagged)
@@ -148,14 +152,14 @@ class Column:
             row = self.row(sentence, i, tagged)
             scores = weights.scores(row)
             weights.examples += 1
-            right = classes.index(self.classes.index(word[self.name]))
-            wrong = max((k for k in range(len(classes)) if k != right), key=scores.__getitem__)
-            if scores[wrong] >= scores[right]:
-                weights.update(row, right, wrong)
+            correct = classes.index(self.classes.index(word[self.name]))
+            predicted = max((k for k in range(len(classes)) if k != correct), key=scores.__getitem__)
+            if scores[predicted] >= scores[correct]:
+                weights.update(row, correct, predicted)
                 if epoch >= self.gold:
-                    tagged[i][self.name] = self.classes[classes[wrong]]
+                    tagged[i][self.name] = self.classes[classes[predicted]]
 
-    def find(self, sentence):
+    def predict(self, sentence):
         """Set the column of each word."""
         first = next(iter(self.parts))
         for word in sentence:
@@ -163,24 +167,24 @@ class Column:
         for i, word in enumerate(sentence):
             case = self.case(word) if self.case(word) in self.parts else first
             classes = self.parts[case]
-            place = 0
+            index = 0
             if (word["form"], case) in self.certain:
                 word[self.name] = self.certain[word["form"], case]
                 continue
             if len(classes) > 1:
-                place = int(np.argmax(self._averaged(case, self.row(sentence, i, sentence))))
-            word[self.name] = self.classes[classes[place]]
+                index = int(np.argmax(self._averaged(case, self.row(sentence, i, sentence))))
+            word[self.name] = self.classes[classes[index]]
 
     def _averaged(self, case, row):
         weights = self.weights[case]
-        kept = set(weights.kept())
-        averages = {c: weights.average(c) for c in kept}
+        frequent = set(weights.kept())
+        averages = {c: weights.average(c) for c in frequent}
         largest = max((np.abs(average).max() for average in averages.values()), default=0.0)
         unit = 2.0**-10
         while largest * (2 if weights.n_classes == 2 else 1) > unit * 32766:
             unit *= 2
         total = np.zeros(weights.n_classes)
         for conjunction in weights.conjunctions(row):
-            if conjunction in kept:
+            if conjunction in frequent:
                 total += np.rint(averages[conjunction] / unit) * unit
         return total

@@ -11,7 +11,7 @@ import time
 from reference.patience import PATIENCE
 
 
-def interrupted_at(words: str, command: list[str], **environment: str) -> tuple[int, str]:
+def run_until_interrupted(words: str, command: list[str], **environment: str) -> tuple[int, str]:
     """Run a command on a terminal; press Ctrl-C when it shows `words`; return exit code and output."""
     pid, terminal = pty.fork()
     if pid == 0:

@@ -34,7 +34,7 @@ SENTENCES = [
 
 
 def treebank_with_text(times: int = 12, *, without: str = "", comments: bool = True) -> Treebank:
-    """Return the sentences, repeated; `without` some columns, given by the first letters of their names."""
+    """Return the sentences `times` times. `without` has the first letters of columns that are left out."""
     lines = []
     for number, sentence in enumerate(SENTENCES * times):
         if comments:
@@ -45,9 +45,11 @@ def treebank_with_text(times: int = 12, *, without: str = "", comments: bool = T
 
 
 def tokens_of(sentence):
-    """Return the forms of tokens with their words: one, or the two that follow a multiword token."""
-    rest = iter(sentence)
-    return [(first[0], [next(rest), next(rest)] if len(first) == 1 else [first]) for first in rest]
+    """Return the form of each token and its words: one word, or the two words of a multiword token."""
+    remaining = iter(sentence)
+    return [
+        (first[0], [next(remaining), next(remaining)] if len(first) == 1 else [first]) for first in remaining
+    ]
 
 
 def text_of(sentence) -> str:
@@ -63,7 +65,7 @@ def lines_of(sentence, without: str):
         for form, lemma, upos, xpos, head, relation, blank in words:
             number += 1
             feats = "Number=Plur" if xpos == "NNS" else "_"
-            given = {"l": lemma, "u": upos, "x": xpos, "f": feats}
-            tags = ["_" if name in without else value for name, value in given.items()]
+            columns = {"l": lemma, "u": upos, "x": xpos, "f": feats}
+            tags = ["_" if name in without else value for name, value in columns.items()]
             misc = "_" if blank or len(words) > 1 else "SpaceAfter=No"
             yield "\t".join([str(number), form, *tags, str(head), relation, "_", misc])

@@ -22,7 +22,7 @@ def mix(z):
     return z ^ (z >> 31)
 
 
-def hashed(codes):
+def hash_codes(codes):
     state = 0x51ED270B0A1F39C5
     for code in codes:
         state = (state ^ code) * 0x9E3779B97F4A7C15 & MASK
@@ -31,7 +31,7 @@ def hashed(codes):
 
 
 def key(codes):
-    return mix(hashed(codes)) >> 1
+    return mix(hash_codes(codes)) >> 1
 
 
 def feature(number, *values):
@@ -64,18 +64,19 @@ class Characters:
 
 
 def paragraphs(characters, text):
-    """Return lists of (character or blanks, kind, whether it may be in a word), the blanks after them, and a
-    flag.
+    """Yield the paragraphs of a text: the blanks before, a list of runs, and the blanks after.
+
+    A run is a tuple: a character or several blanks, its kind, and whether it may be inside a word.
     """
-    runs, at = [], 0
-    while at < len(text):
-        end = at + 1
-        kind = characters.kind(text[at])
+    runs, position = [], 0
+    while position < len(text):
+        end = position + 1
+        kind = characters.kind(text[position])
         while kind == BLANK and end < len(text) and characters.kind(text[end]) == BLANK:
             end += 1
-        runs.append((text[at:end], kind))
-        at = end
-    before = runs.pop(0)[0] if runs and runs[0][1] == BLANK else ""
+        runs.append((text[position:end], kind))
+        position = end
+    blanks_before = runs.pop(0)[0] if runs and runs[0][1] == BLANK else ""
     current = []
     for number, (run, kind) in enumerate(runs):
         if kind != BLANK:
@@ -83,13 +84,13 @@ def paragraphs(characters, text):
             continue
         line_ends = run.replace("\r\n", "\n").replace("\r", "\n").count("\n")
         if line_ends > 1 or number == len(runs) - 1:
-            yield before, current, run
-            before, current = "", []
+            yield blanks_before, current, run
+            blanks_before, current = "", []
         else:
             may_be_inside = len(run) == 1 and (run == " " or ord(run) >= 0xA0)
             current.append((run, LINE_END if line_ends else BLANK, may_be_inside))
     if current:
-        yield before, current, ""
+        yield blanks_before, current, ""
 
 
 class Tokenizer:
@@ -100,8 +101,8 @@ class Tokenizer:
         self.characters = Characters(model.arrays)
         self.n_kinds = len(self.characters.shapes)
         self.uses = dict(zip(model.arrays["words"].tolist(), model.arrays["uses"].tolist(), strict=True))
-        self.columns = {one: k for k, one in enumerate(model.arrays["features"].tolist())}
-        self.split_columns = {one: k for k, one in enumerate(model.arrays["split_features"].tolist())}
+        self.columns = {code: k for k, code in enumerate(model.arrays["features"].tolist())}
+        self.split_columns = {code: k for k, code in enumerate(model.arrays["split_features"].tolist())}
         self.boundaries, self.splits = model.boundary_classifier_, model.split_classifier_
         self.rules, self.longest_ending = model.rules, model.longest_ending
         self.rule_of = {
@@ -128,7 +129,7 @@ class Tokenizer:
             apart = not last and run[at + 1][1] <= LINE_END
             result = SENTENCE if last else self.boundary(run, at, begin, state)
             if result != INSIDE:
-                form = "".join(one for one, _, _ in run[begin : at + 1])
+                form = "".join(character for character, _, _ in run[begin : at + 1])
                 sentence.append((form, after if last else run[at + 1][0] if apart else ""))
                 state.end_token(self, run[begin : at + 1])
                 begin = at + 1 + apart
@@ -144,12 +145,12 @@ class Tokenizer:
         following = kind(at + 1)
         table = {BLANK: 1, LINE_END: 2}.get(following, 0)
         second = kind(at + 2) if table else following
-        known = self.arrays["pairs"][(table * self.n_kinds + kind(at)) * self.n_kinds + second]
+        decision = self.arrays["pairs"][(table * self.n_kinds + kind(at)) * self.n_kinds + second]
         must_end = table > 0 and not run[at + 1][2]
-        if known != ASK:
-            return TOKEN if must_end and known == INSIDE else int(known)
+        if decision != ASK:
+            return TOKEN if must_end and decision == INSIDE else int(decision)
         features = boundary_features(self, run, at, begin, state)
-        row = sorted(self.columns[one] for one in features if one in self.columns)
+        row = sorted(self.columns[feature_] for feature_ in features if feature_ in self.columns)
         scores = list(self.boundaries.score_one(np.array(row, np.int64)))
         return max(range(TOKEN if must_end else INSIDE, 3), key=lambda k: (scores[k], -k))
 
@@ -161,17 +162,17 @@ class Tokenizer:
         ]
         yield f"# text = {''.join(texts)}\n"
         number = 1
-        for place, (form, after) in enumerate(sentence):
-            words = self.words([one for one, _ in sentence], place)
+        for position, (form, after) in enumerate(sentence):
+            words = self.words([token for token, _ in sentence], position)
             ids = f"{number}-{number + len(words) - 1}" if words else str(number)
-            yield f"{ids}\t{form}" + "\t_" * 7 + f"\t{misc(before if place == 0 else '', after)}\n"
+            yield f"{ids}\t{form}" + "\t_" * 7 + f"\t{misc(before if position == 0 else '', after)}\n"
             yield from (f"{number + k}\t{word}" + "\t_" * 8 + "\n" for k, word in enumerate(words))
             number += max(len(words), 1)
         yield "\n"
 
-    def words(self, forms, place):
-        form = forms[place]
-        small = [self.characters.lower(one) for one in form]
+    def words(self, forms, position):
+        form = forms[position]
+        small = [self.characters.lower(character) for character in form]
         if not self.rules or len(form.encode()) < 2 or len(form) > 64:
             return []
         rule, ask = -1, False
@@ -180,35 +181,37 @@ class Tokenizer:
         else:
             for length in range(1, min(self.longest_ending, len(form) - 1) + 1):
                 rule = self.rule_of["ending"].get(key(small[: -length - 1 : -1]), rule)
-        if rule < 0 or (ask and self.splits is not None and not self.is_split(forms, place)):
+        if rule < 0 or (ask and self.splits is not None and not self.is_split(forms, position)):
             return []
         return self.split(form, self.rules[rule])
 
-    def is_split(self, forms, place):
-        features = split_features(self.characters, forms, place)
-        row = sorted({self.split_columns[one] for one in features if one in self.split_columns})
+    def is_split(self, forms, position):
+        features = split_features(self.characters, forms, position)
+        row = sorted(
+            {self.split_columns[feature_] for feature_ in features if feature_ in self.split_columns}
+        )
         return self.splits.score_one(np.array(row, np.int64)) > 0.0
 
     def split(self, form, rule):
-        shapes = [self.characters.shapes[self.characters.kind(one)] for one in form]
+        shapes = [self.characters.shapes[self.characters.kind(character)] for character in form]
         capitals = 2 not in shapes and shapes.count(UPPER) > 1
         words = []
         for begin, end, rest, rest_in_capitals in rule:
-            first, last = (one if one >= 0 else len(form) + 1 + one for one in (begin, end))
-            if not 0 <= first <= last <= len(form) or (first == last and not rest):
+            begin_, last = (k if k >= 0 else len(form) + 1 + k for k in (begin, end))
+            if not 0 <= begin_ <= last <= len(form) or (begin_ == last and not rest):
                 return []
-            words.append(form[first:last] + (rest_in_capitals if capitals else rest))
+            words.append(form[begin_:last] + (rest_in_capitals if capitals else rest))
         return words
 
 
 def misc(before, after):
     parts = ["SpaceAfter=No"] * (not after)
-    parts += [f"SpacesBefore={escaped(before)}"] * bool(before)
-    parts += [f"SpacesAfter={escaped(after)}"] * (after not in ("", " "))
+    parts += [f"SpacesBefore={escape(before)}"] * bool(before)
+    parts += [f"SpacesAfter={escape(after)}"] * (after not in ("", " "))
     return "|".join(parts) or "_"
 
 
-def escaped(blanks):
+def escape(blanks):
     return "".join(ESCAPES.get(blank, blank) for blank in blanks)
 
 
@@ -230,17 +233,17 @@ class State:
         self.brackets += {"(": 1, ")": -1}.get(only, 0)
 
 
-def code_of(one):
-    return ord({BLANK: " ", LINE_END: "\n"}.get(one[1], one[0]))
+def code_of(character):
+    return ord({BLANK: " ", LINE_END: "\n"}.get(character[1], character[0]))
 
 
-def hashes(characters, some):
+def hashes(characters, characters_):
     """Return hashes of the last characters: in lower case, and their shapes without repetitions."""
-    some = some[-LONGEST:]
-    shapes = [characters.shape(chr(code_of(one)), one[1]) for one in some]
+    characters_ = characters_[-LONGEST:]
+    shapes = [characters.shape(chr(code_of(character)), character[1]) for character in characters_]
     changes = [shape for k, shape in enumerate(shapes) if k == 0 or shape != shapes[k - 1]]
-    lower = [characters.lower(chr(code_of(one))) for one in some]
-    return hashed(lower), hashed(changes)
+    lower = [characters.lower(chr(code_of(character))) for character in characters_]
+    return hash_codes(lower), hash_codes(changes)
 
 
 def bucket(count):
@@ -253,10 +256,10 @@ def word_at(characters, run, at):
         return 0, 0, at, False
     end = at + 1
 
-    def makes_words(number):
+    def is_word_character(number):
         return characters.shapes[run[number][1]] != OTHER
 
-    while makes_words(at) and end < len(run) and end - at < LONGEST and makes_words(end):
+    while is_word_character(at) and end < len(run) and end - at < LONGEST and is_word_character(end):
         end += 1
     lower, shape = hashes(characters, run[at:end])
     return lower, shape, end, characters.shapes[run[at][1]] == UPPER
@@ -270,19 +273,19 @@ def run_end(run, at):
 
 
 def boundary_features(tokenizer, run, at, begin, state):
-    characters, found = tokenizer.characters, []
+    characters, features = tokenizer.characters, []
 
-    def one(number):
+    def character_at(number):
         return run[number] if 0 <= number < len(run) else NOTHING
 
     def code(number):
-        return 0 if one(number) is NOTHING else code_of(one(number))
+        return 0 if character_at(number) is NOTHING else code_of(character_at(number))
 
     def kind(number):
-        return 255 if number < 0 else one(number)[1]
+        return 255 if number < 0 else character_at(number)[1]
 
     def add(*values):
-        found.append(feature(len(found) + 1, *values))
+        features.append(feature(len(features) + 1, *values))
 
     for k in range(4):
         add(code(at - k))
@@ -317,23 +320,23 @@ def boundary_features(tokenizer, run, at, begin, state):
     second, second_shape, second_end, _ = word_at(characters, run, word_end + blank_follows)
     add(second)
     add(second_shape, kind(second_end))
-    return found
+    return features
 
 
-def split_features(characters, forms, place):
+def split_features(characters, forms, position):
     result = []
 
     def add(value):
         result.append(feature(len(result) + 1, value))
 
-    add(hashed(ord(one) for one in forms[place]))
-    add(key(characters.lower(one) for one in forms[place]))
-    for other in (place - 1, place + 1, place - 2, place + 2):
+    add(hash_codes(ord(character) for character in forms[position]))
+    add(key(characters.lower(character) for character in forms[position]))
+    for other in (position - 1, position + 1, position - 2, position + 2):
         form = forms[other] if 0 <= other < len(forms) else ""
-        small = [characters.lower(one) for one in form]
+        small = [characters.lower(character) for character in form]
         add(key(small))
         add(characters.kind(form[0]) if form else 0)
-        seen = small[:65]  # the features ignore the rest of a token
+        visible = small[:65]  # the features ignore the rest of a token
         for length in (1, 2, 3):
-            add(key(seen[: -length - 1 : -1]))
+            add(key(visible[: -length - 1 : -1]))
     return result

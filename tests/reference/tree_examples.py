@@ -19,8 +19,8 @@ def trees(inner="ABC", words="xyz", *, max_leaves=10, most_children=3):
     leaf = st.tuples(st.sampled_from(words), st.just(()))
     return st.recursive(
         leaf,
-        lambda below: st.tuples(
-            st.sampled_from(inner), st.lists(below, min_size=1, max_size=most_children).map(tuple)
+        lambda subtrees: st.tuples(
+            st.sampled_from(inner), st.lists(subtrees, min_size=1, max_size=most_children).map(tuple)
         ),
         max_leaves=max_leaves,
     )
@@ -32,7 +32,7 @@ def text(tree):
 
 
 def as_trees(texts):
-    return [parse(one) for one in texts]
+    return [parse(text) for text in texts]
 
 
 def gram(a, b, kind, decay=0.4, width_decay=0.4, *, normalize=True, value=kernel):
@@ -56,19 +56,19 @@ def chain_kernel(n, m, kind, decay, width_decay):
     if kind == "st":
         return float(np.sum(decay**heights))
     step = decay if kind == "sst" else width_decay
-    alone = step if kind == "sst" else width_decay * decay**2
+    single_node = step if kind == "sst" else width_decay * decay**2
     # Nodes of different heights h < k have h - 1 links in common; of the same height, also the word.
     different = np.empty(len(heights) + 1)
-    different[0] = 0.0 if kind == "sst" else alone
+    different[0] = 0.0 if kind == "sst" else single_node
     for i in range(1, len(different)):
-        different[i] = alone + step * different[i - 1]
+        different[i] = single_node + step * different[i - 1]
     same = np.empty(len(heights))
-    same[0] = decay if kind == "sst" else alone + width_decay * alone
+    same[0] = decay if kind == "sst" else single_node + width_decay * single_node
     for i in range(1, len(same)):
-        same[i] = alone + step * same[i - 1]
-    others = (n - heights) + (m - heights)
-    leaves = 0.0 if kind == "sst" else alone
-    return math.fsum(others * different[:-1]) + math.fsum(same) + leaves
+        same[i] = single_node + step * same[i - 1]
+    different_heights = (n - heights) + (m - heights)
+    leaves = 0.0 if kind == "sst" else single_node
+    return math.fsum(different_heights * different[:-1]) + math.fsum(same) + leaves
 
 
 # --- Examples: several trees and vectors each -----------------------------------------------------
@@ -100,16 +100,18 @@ def make_forest(examples):
     return Forest._of(forest.table, forest.trees, vectors)
 
 
-def channels(examples, what):
-    return enumerate(zip(*(getattr(example, what) for example in examples), strict=True))
+def channels(examples, attribute):
+    return enumerate(zip(*(getattr(example, attribute) for example in examples), strict=True))
 
 
 def example_kernel(settings, a, b):
     """Return the kernel of two examples, by SVM-light-TK's manual; settings is an ExampleKernel."""
 
     def pairs(left, right, pairing):
-        both = zip(left, right, strict=False) if pairing == "same" else ((x, z) for x in left for z in right)
-        return [(x, z) for x, z in both if x is not None and z is not None]
+        candidates = (
+            zip(left, right, strict=False) if pairing == "same" else ((x, z) for x in left for z in right)
+        )
+        return [(x, z) for x, z in candidates if x is not None and z is not None]
 
     def tree_kernel(x, z):
         return kernel(x, z, settings.tree, settings.decay, settings.width_decay, normalize=settings.normalize)
@@ -149,7 +151,7 @@ def vector_value(function, x, z):
 _SUBJECTS = ("(PRP i)", "(PRP we)", "(D the) (N dog)", "(D a) (N cat)", "(D the) (J old) (N man)")
 _VERBS = ("sees", "hears", "finds", "has")
 _OBJECTS = (*_SUBJECTS, "(N fish)", "(J old) (N fish)")
-_SIGNS = (("PP", "in"), ("PP", "on"), ("ADV", "now"), ("ADV", "here"))  # one of which a class prefers
+_SIGNS = (("PP", "in"), ("PP", "on"), ("ADV", "now"), ("ADV", "here"))  # each class prefers one of them
 
 
 def make_problem(seed, rows=120, classes=2, *, noise=0.15, share=None):

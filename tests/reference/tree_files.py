@@ -1,4 +1,4 @@
-"""Trees as texts and files of trees: results of reading them, or errors."""
+"""Read small files of trees, and check the errors of invalid files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read(content, **options):
 
 
 def refuse(content, line, column, reason, **options):
-    """Check that the file is refused at this place, for this reason."""
+    """Check that the file is refused at this line and column, for this reason."""
     with pytest.raises(FormatError) as caught:
         read(content, **options)
     error = caught.value

@@ -78,7 +78,7 @@ def production(node):
 # --- By the recursions ------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=8)  # a few, since generated decays occur only once
+@lru_cache(maxsize=8)  # generated decays occur only once, so few entries are useful
 def make_delta(kind, decay, width_decay):
     """Return Delta(x, z) for nodes that `matching_pairs` yields, with a cache."""
     if kind == "ptk":
@@ -87,11 +87,10 @@ def make_delta(kind, decay, width_decay):
 
 
 def _subset_tree_delta(decay, sigma):
-    """Products, lambda prod_k (sigma + Delta(x_k, z_k)): sigma is 1 for subset trees, 0 for subtrees.
+    """Return Delta(x, z) = lambda prod_k (sigma + Delta(x_k, z_k)): sigma is 1 for subset trees, or 0.
 
-    A child that is a leaf in x or in z gives the factor 1, as its label is in the production already. This
-    is SVM-light-TK's way for whole subtrees, too: where the same label is a leaf in x and an inner node in
-    z, subtrees that differ there count as equal.
+    A child that is a leaf in x or in z has the factor 1, because its label is part of the production. As in
+    SVM-light-TK, this also holds for subtrees: a leaf in x equals any subtree in z with the same label.
     """
 
     @cache
@@ -109,8 +108,9 @@ def _subset_tree_delta(decay, sigma):
 
 
 def _partial_tree_delta(decay, width_decay):
-    """Return sums, mu (lambda^2 + sum over equally long subsequences of children of lambda^gaps prod_k
-    Delta).
+    """Return Delta of partial trees: mu (lambda^2 + sum of lambda^gaps prod_k Delta(x_k, z_k)).
+
+    The sum is over all pairs of equally long subsequences of children.
     """
 
     @cache
@@ -133,7 +133,7 @@ def _partial_tree_delta(decay, width_decay):
 
 
 @lru_cache(maxsize=1024)
-def grouped(tree, kind):
+def group_nodes(tree, kind):
     """Group the nodes of a tree by the key that two nodes must share for a nonzero Delta."""
     groups = defaultdict(list)
     for node in nodes(tree):
@@ -145,12 +145,12 @@ def grouped(tree, kind):
 
 def matching_pairs(a, b, kind):
     """Yield the pairs of nodes whose Delta is not 0 by definition."""
-    left, right = grouped(a, kind), grouped(b, kind)
+    left, right = group_nodes(a, kind), group_nodes(b, kind)
     return ((x, z) for group in left.keys() & right.keys() for x in left[group] for z in right[group])
 
 
 def kernel(a, b, kind, decay=0.4, width_decay=0.4, *, normalize=False):
-    """Return K(a, b) of two trees; a kernel of a tree with itself that is 0 normalises nothing."""
+    """Return K(a, b) of two trees. A tree whose kernel with itself is 0 is not normalised."""
     delta = make_delta(kind, decay, width_decay)
     value = math.fsum(delta(x, z) for x, z in matching_pairs(a, b, kind))
     if normalize:
@@ -169,10 +169,10 @@ def squared_norm(tree, kind, decay, width_decay):
 
 
 def fragments(tree, kind):
-    """How often each fragment is in a tree, fragments being bracket strings: `(S NP (VP V))`.
+    """Count the fragments of a tree. Fragments are bracket strings, such as `(S NP (VP V))`.
 
-    Of a subset tree, a node is there with all of its children or none; of a whole subtree, everything is
-    there. A single leaf is a fragment of "sst_bow" alone.
+    A node of a subset tree has all of its children or none, and a subtree contains all nodes below its root.
+    A single leaf is a fragment only of "sst_bow".
     """
     inner = [node for node in nodes(tree) if not is_leaf(node)]
     if kind == "st":
@@ -188,9 +188,7 @@ def _subset_trees(node):
 
 
 def fragment_weight(fragment, decay):
-    """Return decay to the power of the number of productions, or of 1 for a single leaf; not for partial
-    trees.
-    """
+    """Return decay^productions, or decay for a single leaf. Partial trees have other weights."""
     return decay ** max(1, fragment.count("("))
 
 
@@ -208,20 +206,20 @@ def features(tree, kind, decay, width_decay):
 
 
 def _partial_trees(node, decay, width_decay):
-    """All partial trees with their root in this node and what each adds to its feature.
+    """Yield the partial trees whose root is this node, and the amount that each adds to its feature.
 
-    A node of a partial tree has up to five of its children. It gives sqrt(mu), times lambda where it has
-    none of them, or times lambda to the number of children left out between the first and the last.
+    A node of a partial tree has up to five of its children. Its factor is sqrt(mu) lambda if it has none, and
+    otherwise sqrt(mu) lambda^gaps, where gaps counts the children left out between the first and the last.
     """
     label, children = node
-    below = [list(_partial_trees(child, decay, width_decay)) for child in children]
+    child_trees = [list(_partial_trees(child, decay, width_decay)) for child in children]
     yield label, math.sqrt(width_decay) * decay
     for size in range(1, min(len(children), LONGEST_SUBSEQUENCE) + 1):
-        for places in combinations(range(len(children)), size):
-            gaps = places[-1] - places[0] + 1 - size
-            for chosen in product(*(below[place] for place in places)):
-                fragment = f"({' '.join([label, *(text for text, _ in chosen)])})"
-                value = math.sqrt(width_decay) * decay**gaps * math.prod(value for _, value in chosen)
+        for positions in combinations(range(len(children)), size):
+            gaps = positions[-1] - positions[0] + 1 - size
+            for choice in product(*(child_trees[position] for position in positions)):
+                fragment = f"({' '.join([label, *(text for text, _ in choice)])})"
+                value = math.sqrt(width_decay) * decay**gaps * math.prod(value for _, value in choice)
                 yield fragment, value
 
 

@@ -32,8 +32,8 @@ def sentences(draw, max_words=8, heads=any_heads):
     return column(FORMS), column(TAGS), column(XPOS), draw(heads(n_words)), column(LABELS)
 
 
-def bank_of(drawn):
-    forms, tags, xpos, heads, labels = map(list, zip(*drawn, strict=True))
+def bank_of(sentences_):
+    forms, tags, xpos, heads, labels = map(list, zip(*sentences_, strict=True))
     return Treebank.from_words(forms, tags, xpos=xpos, lemmas=forms, heads=heads, deprels=labels)
 
 
@@ -89,12 +89,12 @@ TEMPLATE_LINES = {
 
 @st.composite
 def template_texts(draw):
-    """Draw some of the features above, in some order, some of them beside the others."""
+    """Draw template files with some of the lines above, some of them in [beside] sections."""
     text = ""
     for section, lines in TEMPLATE_LINES.items():
-        chosen = draw(st.lists(st.sampled_from(lines), min_size=1, max_size=6, unique=True))
-        core = draw(st.integers(1, len(chosen)))
-        text += "\n".join([f"[{section}]", *chosen[:core], ""])
-        if core < len(chosen):
-            text += "\n".join([f"[beside {section}]", *chosen[core:], ""])
+        drawn_lines = draw(st.lists(st.sampled_from(lines), min_size=1, max_size=6, unique=True))
+        core = draw(st.integers(1, len(drawn_lines)))
+        text += "\n".join([f"[{section}]", *drawn_lines[:core], ""])
+        if core < len(drawn_lines):
+            text += "\n".join([f"[beside {section}]", *drawn_lines[core:], ""])
     return text

@@ -1,7 +1,7 @@
-"""Questions to each family of the zoo, and their answers as text, for comparison.
+"""Questions to the models of each family of the zoo, and their answers as text, for comparison.
 
-A question is answered, or refused with a ValueError. Everything else is a fault, and so is an answer that
-breaks a promise, such as heads that do not form a tree.
+A model must answer a question or raise ValueError. Any other exception is a fault, and so is an answer that
+violates an invariant, such as heads that do not form a tree.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reference.parse_corpora import bunsetsu, chunks, treebank
 from unkernel import Forest
 from unkernel.models import load_model
 
-_MOST_TABLES = 16_000_000  # limit of compiled tables, in bytes
+_MAX_TABLE_BYTES = 16_000_000
 Question = Callable[[Any], object]
 
 _REAL_ROWS = ROWS[:3] * np.array([0.5, -2.0, 1e3, 1e-3, 1.0, 0.0])
@@ -56,9 +56,9 @@ _KNP = bunsetsu(2, 3).encode()
 _SENTENCES = [["They", "saw", "it", "."], ["unheard", "é"], ["猫"]]
 
 
-def _probabilities(model: Any, asked: Any) -> object:
+def _probabilities(model: Any, questions: Any) -> object:
     """Ask for probabilities; models without them have no such method."""
-    return model.predict_proba(asked) if hasattr(model, "predict_proba") else "none"
+    return model.predict_proba(questions) if hasattr(model, "predict_proba") else "none"
 
 
 def _rows() -> list[Question]:
@@ -78,19 +78,19 @@ def _rows() -> list[Question]:
 
 
 def _machines() -> list[Question]:
-    """Return questions for machines; support vectors must be compiled before they can predict."""
-    asked: list[Question] = [
+    """Return questions for machines, which must be compiled before they can predict."""
+    questions: list[Question] = [
         lambda model: model.scores(ROWS[:3]),
         lambda model: model.scores(_REAL_ROWS),
         repr,
     ]
     for engine in ("auto", "inverted", "expanded"):
-        asked.append(
+        questions.append(
             lambda model, engine=engine: unkernel.compile(
-                model, engine, measure=False, memory=_MOST_TABLES
+                model, engine, measure=False, memory=_MAX_TABLE_BYTES
             ).decision_function(ROWS[:3])
         )
-    return asked
+    return questions
 
 
 def _trees() -> list[Question]:
@@ -107,7 +107,7 @@ def _trees() -> list[Question]:
 
 
 def _records() -> list[Question]:
-    asked: list[Question] = [
+    questions: list[Question] = [
         lambda model: model.decision_function(RECORDS),
         lambda model: model.predict(_PLAIN),
         lambda model: model.predict(_COLUMNS),
@@ -119,13 +119,13 @@ def _records() -> list[Question]:
         repr,
     ]
     for one in [*_PLAIN[:2], *_ODD_RECORDS, *_NUMBERS, "likes tea", ""]:
-        asked.append(lambda model, one=one: model.predict_one(one))
-    return asked
+        questions.append(lambda model, one=one: model.predict_one(one))
+    return questions
 
 
 def _parser(text: bytes, *others: Question) -> list[Question]:
     return [
-        lambda model: _checked(model.parse(io.BytesIO(text), n_jobs=1)),
+        lambda model: _check_corpus(model.parse(io.BytesIO(text), n_jobs=1)),
         lambda model: str(model.evaluate(io.BytesIO(text))).count("\n"),
         lambda model: [str(explanation) for explanation in model.explain(io.BytesIO(text), top=2)],
         lambda model: [str(conjunction) for conjunction in model.heaviest(3)],
@@ -134,24 +134,24 @@ def _parser(text: bytes, *others: Question) -> list[Question]:
     ]
 
 
-def _checked(corpus: Any) -> str:
-    """Check that trees are trees, and that bunsetsu depend on later ones."""
+def _check_corpus(corpus: Any) -> str:
+    """Check that heads form trees, or bunsetsu depend on later bunsetsu; return the corpus as text."""
     for sentence in corpus:
         if hasattr(sentence, "deprels"):
             assert is_tree(sentence.heads)
         elif hasattr(sentence, "surfaces"):
-            assert all(head > place for place, head in enumerate(sentence.heads[:-1]))
+            assert all(head > position for position, head in enumerate(sentence.heads[:-1]))
     return "".join(map(str, corpus))
 
 
 def _texts() -> list[Question]:
-    asked: list[Question] = []
+    questions: list[Question] = []
     for text in _TEXTS:
-        asked.append(lambda model, text=text: str(model.parse(text, n_jobs=1)))
-        asked.append(lambda model, text=text: "".join(map(str, model.tokenize(text, n_jobs=1))))
-    asked.append(lambda model: [str(explanation) for explanation in model.explain(_TEXTS[0], top=2)])
-    asked.append(lambda model: (model.n_features_, model.nbytes >= 0, str(model.parameters)))
-    return asked
+        questions.append(lambda model, text=text: str(model.parse(text, n_jobs=1)))
+        questions.append(lambda model, text=text: "".join(map(str, model.tokenize(text, n_jobs=1))))
+    questions.append(lambda model: [str(explanation) for explanation in model.explain(_TEXTS[0], top=2)])
+    questions.append(lambda model: (model.n_features_, model.nbytes >= 0, str(model.parameters)))
+    return questions
 
 
 def _words(model: Any) -> object:
@@ -163,12 +163,12 @@ QUESTIONS: dict[str, list[Question]] = {
     "machines": _machines(),
     "trees": _trees(),
     "records": _records(),
-    "parser": _parser(_CONLLU, lambda model: _checked(model.parse(_SENTENCES, n_jobs=1))),
+    "parser": _parser(_CONLLU, lambda model: _check_corpus(model.parse(_SENTENCES, n_jobs=1))),
     "chunks": _parser(_CHUNKS),
     "bunsetsu": _parser(_KNP),
     "tagger": [
         lambda model: str(model.tag(_SENTENCES, n_jobs=1)),
-        lambda model: _checked(model.tag(io.BytesIO(_CONLLU), n_jobs=1)),
+        lambda model: _check_corpus(model.tag(io.BytesIO(_CONLLU), n_jobs=1)),
         lambda model: str(model.evaluate(io.BytesIO(_CONLLU))).count("\n"),
         lambda model: [str(explanation) for explanation in model.explain(io.BytesIO(_CONLLU), top=2)],
         lambda model: (model.n_features_, model.nbytes >= 0, str(model.parameters)),
@@ -179,12 +179,12 @@ QUESTIONS: dict[str, list[Question]] = {
 
 
 def read(path: Path, family: str, *, mmap: bool = True, verify: Any = "lazy") -> Any:
-    """Read the content of a file in the way that its users do."""
+    """Load a file with the function that users call."""
     return load_model(path) if family == "machines" else unkernel.load(path, mmap=mmap, verify=verify)
 
 
-def fitting(model: Any, family: str) -> list[Question]:
-    """Return the questions of the family that a valid model answers, or refuses with a ValueError."""
+def answerable(model: Any, family: str) -> list[Question]:
+    """Return the questions of the family that a valid model answers or refuses with a ValueError."""
     return [question for question in QUESTIONS[family] if not _answer(question, model).startswith("unfit")]
 
 
@@ -204,12 +204,12 @@ def ask_one(question: Question, model: Any) -> str:
         except ValueError as error:
             return f"refused: {type(error).__name__}"
         except TypeError as error:
-            if not str(error).startswith("a record is"):  # the plan is now for other records
+            if not str(error).startswith("a record is"):  # a changed plan may require other records
                 raise
             return "refused: TypeError"
     return repr(answer.tolist() if isinstance(answer, np.ndarray) else answer)
 
 
-def some_of(questions: list[Question], most: int, rng: Random) -> list[Question]:
+def sample_questions(questions: list[Question], max_questions: int, rng: Random) -> list[Question]:
     """Return a random sample of at most `most` questions."""
-    return questions if len(questions) <= most else rng.sample(questions, most)
+    return questions if len(questions) <= max_questions else rng.sample(questions, max_questions)

@@ -18,7 +18,7 @@ import zstandard
 from scipy import sparse
 
 from reference.processes import output_of
-from reference.row_damage import damaged, damaged_footer, parts, signed
+from reference.row_damage import damage_bytes, damage_footer, sign_footer, split_footer
 from unkernel._core import pack_rows
 from unkernel.data import read_svmlight, write_svmlight
 from unkernel.data.rows import row_files
@@ -163,8 +163,8 @@ def test_the_packed_file_is_rebuilt_when_a_source_changes(svm):
 
 def test_packed_files_with_rounded_values_are_rebuilt(svm):
     path = open_rows(svm).path
-    body, footer = parts(path.read_bytes())
-    path.write_bytes(signed(body, footer | {"rounded": True}))
+    body, footer = split_footer(path.read_bytes())
+    path.write_bytes(sign_footer(body, footer | {"rounded": True}))
     assert made_anew(svm)
     assert not made_anew(svm)
 
@@ -337,7 +337,7 @@ def test_damaged_packed_files_are_refused_or_read_unchanged(queries):
     named = 0
     for _ in range(FUZZ_ROUNDS):
         path.unlink()
-        path.write_bytes(damaged(content, rng))
+        path.write_bytes(damage_bytes(content, rng))
         try:
             for found, expected_answer in zip(answers(queries), expected, strict=True):
                 np.testing.assert_array_equal(found, expected_answer)
@@ -369,7 +369,7 @@ def test_false_statements_in_signed_footers_are_refused(queries):
     rng = np.random.default_rng(6)
     for _ in range(FUZZ_ROUNDS // 2):
         path.unlink()
-        path.write_bytes(damaged_footer(content, rng))
+        path.write_bytes(damage_footer(content, rng))
         try:
             answers(queries)
         except FormatError as error:

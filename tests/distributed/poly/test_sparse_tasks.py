@@ -62,7 +62,7 @@ class Case:
         self.shards = LocalParts(self.parts)
         self.solver = SparseSolver(self.shards, self.problem, self.numbering, lambda _: None)
         self.kind = "softmax" if self.problem.outputs > 1 else loss
-        order = conjunctions.numbered(6, degree, binary)
+        order = conjunctions.list_conjunctions(6, degree, binary)
         self.keys = np.arange(len(order), dtype=np.uint64)
         constants = np.asarray(
             conjunction_constants(FeatureMap(**self.map), binary=binary, l1=True, keys=self.keys)
@@ -97,7 +97,7 @@ def test_all_conjunctions_that_occur_are_found(given: Any) -> None:
     case = Case(*given)
     case.shards.use(case.problem, case.keys[:1], 1)
     point = tasks.Point("p", 1, np.zeros(case.problem.outputs))
-    order = conjunctions.numbered(6, given[0], given[1])
+    order = conjunctions.list_conjunctions(6, given[0], given[1])
     longer = [len(own) > 1 for own in order]
     np.testing.assert_array_equal(
         case.shards.find_occurring(point), case.keys[longer & (case.Phi != 0).any(axis=0)]

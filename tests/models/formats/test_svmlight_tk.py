@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import unkernel
 from reference.svmlight_tk import (
-    CANNOT_BE_READ,
     FOLDER,
     MARGIN,
     NAMES,
     PREFIX,
     READ,
     SETS,
+    UNSUPPORTED,
     model_path,
     read_trees_of,
     test_trees,
@@ -30,7 +30,7 @@ from unkernel.models import ExampleKernel, Kernel, TreeModel, read_model
 
 def test_all_options_have_a_model():
     assert len(NAMES) == 29
-    assert set(CANNOT_BE_READ) < set(NAMES)
+    assert set(UNSUPPORTED) < set(NAMES)
 
 
 # --- Reading ------------------------------------------------------------------------------------------
@@ -58,9 +58,9 @@ def test_kernels(name):
     np.testing.assert_allclose(result, expected, rtol=1e-12 if kernel.combination == "trees" else 1e-6)
 
 
-@pytest.mark.parametrize("name", CANNOT_BE_READ)
+@pytest.mark.parametrize("name", UNSUPPORTED)
 def test_unsupported_options_are_refused(name):
-    reason, line = CANNOT_BE_READ[name]
+    reason, line = UNSUPPORTED[name]
     with pytest.raises(FormatError, match=reason) as caught:
         read_model(model_path(name))
     assert caught.value.line == line

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import arc_eager
-from reference.dependencies import is_tree, projective_heads, projectivised
+from reference.dependencies import is_tree, projective_heads, projectivise
 from reference.online import Trainer, mean
 from reference.treebanks import CROSSING, bank_of, sentences, template_texts, treebanks
 from unkernel._core import ArcEagerSpec, OnlineTrainer, mean_weights
@@ -234,7 +234,7 @@ def test_marks_that_are_rare_are_not_learnt(times):
     parser = ArcEagerParser(min_count=1, min_updates=1).fit(bank_of([CROSSING] * times))
     is_learnt = times >= arc_eager.FEWEST_LIFTED
     assert ("acl↑nsubj" in parser.labels_) == is_learnt
-    lifted, _, marks = projectivised(*CROSSING[3:])
+    lifted, _, marks = projectivise(*CROSSING[3:])
     assert marks == [None, None, None, ("acl", "nsubj")]
     parsed = parser.parse(bank_of([CROSSING]))[0]
     assert parsed.heads == (CROSSING[3] if is_learnt else lifted)
