@@ -125,7 +125,7 @@ def processor(state: State) -> str:
 def headlines(files: Iterable[Saved], count: int | None = None) -> str:
     """Return the table of the first headline figures."""
     rows = [f"| {' | '.join(cells)} |" for cells in islice(lines(files), count)]
-    return "\n".join(["| | unkernel | beside | times better |", "|---|---:|---|---:|", *rows])
+    return "\n".join(["| | unkernel | compared with | times better |", "|---|---:|---|---:|", *rows])
 
 
 def subject_page(name: str, files: Iterable[Saved]) -> str:
