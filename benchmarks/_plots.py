@@ -14,7 +14,7 @@ INCHES = (7.0, 4.5)
 
 @dataclass
 class Curve:
-    """What one contender reached, point by point, in the order in which they are joined."""
+    """The points of one contender's curve, in the order in which a line joins them."""
 
     name: str
     points: list[tuple[float, float]] = field(default_factory=list)
@@ -53,7 +53,7 @@ def curves_of(files: Iterable[Saved]) -> Iterator[tuple[str, Axes, list[Curve]]]
 
 
 def label_plainly(axis: Any) -> None:
-    """0.1 and 20 instead of powers of ten; numbers between those where they are few."""
+    """Label an axis with 0.1 and 20 instead of powers of ten, and values between them if few."""
     from matplotlib.ticker import LogFormatter
 
     class Plain(LogFormatter):

@@ -1,4 +1,4 @@
-"""Rows that come again: engines with and without a cache of answers, and pecco with its cache of prefixes.
+"""Repeated rows: engines with and without a cache of answers, and pecco with its cache of prefixes.
 
 The models are those of engines.py. 200,000 rows are drawn from the test rows by Zipf's law: the k-th row in a
 random order as often as 1 / k, so that most rows were seen before. All contenders score the same rows in the

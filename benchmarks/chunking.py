@@ -106,7 +106,7 @@ def of_tutorial(columns: list[list[str]], i: int) -> list[str]:
 
 
 def of_templates(columns: list[list[str]], i: int) -> list[str]:
-    """The features of our templates, but for those of tags, which CRFsuite has of its own."""
+    """Return the features of unkernel's templates except those of tags, which CRFsuite adds itself."""
     values: dict[str, Callable[[str], str]] = {"word": str, "lower": str.lower, "shape": shape}
     values |= {f"prefix{n}": lambda word, n=n: word.lower()[:n] for n in range(1, 5)}  # type: ignore[misc]
     values |= {f"suffix{n}": lambda word, n=n: word.lower()[-n:] for n in range(1, 5)}  # type: ignore[misc]
@@ -128,11 +128,11 @@ def templates(name: str) -> list[tuple[str, int]]:
     return [(name, int(place)) for name, place in re.findall(r"(\w+)\[(-?\d+)\]", text) if name != "tag"]
 
 
-# --- Contenders, each in a process of its own ---------------------------------------------------------------
+# --- Contenders, which run in separate processes ------------------------------------------------------------
 
 
 def chunker_of_ours(task: str) -> dict[str, dict[str, float]]:
-    """As it comes, and with another beam, which needs no other training."""
+    """Measure the default chunker, and the same chunker with another beam."""
     train, test = corpora(task)
     begin = time.process_time()
     model = Chunker().fit(train).model_

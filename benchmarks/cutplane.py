@@ -133,7 +133,7 @@ class Contender:
     optimum: float
 
     def quickest(self) -> list[float | None]:
-        """Least seconds to each gap. The ladder ends with the rung that reaches the last one."""
+        """Return the shortest time to each gap; the ladder ends where the smallest gap is reached."""
         best: list[float | None] = [None] * len(GAPS)
         for rung in self.ladder:
             result = self.run(rung)
@@ -148,7 +148,7 @@ class Contender:
 
 
 def measure_gaps(report: Report, task: str, contenders: dict[str, Contender], rounds: int) -> None:
-    """All contenders' ladders in turn; other programs', which take long, once."""
+    """Measure the ladders of all contenders in turns; other programs run once, because they are slow."""
     taken = {name: [Times() for _ in GAPS] for name in contenders}
     for turn in range(rounds):
         for name in list(contenders):
@@ -266,7 +266,7 @@ def measure_linear(report: Report, name: str, rivals: Rivals) -> None:
 
 
 def measure_fits(report: Report, task: Linear) -> None:
-    """From a matrix of scipy's to weights, at the tolerance that each has by default."""
+    """Measure the time from a scipy matrix to weights, at each contender's default tolerance."""
 
     def by_liblinear() -> None:
         from liblinear.liblinear import problem

@@ -71,7 +71,7 @@ def measure_clusters(report: Report, task: str) -> None:
 
 
 class SimulatedShards(SparseShards):
-    """Parts of this process, one after another."""
+    """Parts that answer in this process, one after another."""
 
     def __init__(self, parts: list[tasks.SparsePolyPart]) -> None:
         self._parts = parts

@@ -117,11 +117,11 @@ def measure_clusters(report: Report, task: str) -> None:
 
 @dataclass
 class SimulatedShards:
-    """Parts of this process, one after another."""
+    """Parts that answer in this process, one after another."""
 
     parts: list[PolyPart]
     seconds: float = 0.0  # processor time of solving, and of the slowest part
-    sent: int = 0  # bytes: rows to the worker that solves, and the model to each part
+    sent: int = 0  # bytes of the rows sent to the solving worker, and of the model sent to each part
     sizes: list[int] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -183,7 +183,7 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
 
 def add_figures(report: Report, task: str, score: Scoring, clients: dict[int, Client]) -> None:
     for client in clients.values():
-        score(client)  # processes import what they need
+        score(client)  # start-up: the processes import their modules
     sent = Bytes()
     with sent.counted():
         score(clients[2])

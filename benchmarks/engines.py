@@ -84,7 +84,7 @@ def train_libsvm(path: Path, X: sparse.csr_matrix, y: np.ndarray, options: str) 
 
 
 def compiled(report: Report, task: Task) -> dict[str, Any]:
-    """A classifier for each engine that there is for the model."""
+    """Return a classifier for each engine that supports the model."""
     result = {}
     for engine in ENGINES:
         sample = task.rows if engine == "auto" else None
@@ -115,7 +115,7 @@ def check(task: Task, engines: dict[str, Any]) -> None:
 
 
 def measure_batches(report: Report, task: Task, engines: dict[str, Any]) -> None:
-    """All engines and LIBSVM in turn, scores of a batch."""
+    """Measure the scores of a batch by all engines and LIBSVM, in turns."""
     few = task.rows[:FEW_ROWS]
     works: dict[str, tuple[Callable[[], Any], int]] = {}
     for engine, fast in engines.items():
@@ -166,7 +166,7 @@ def measure_threads_and_loading(report: Report, task: Task, fast: Any, folder: P
 
 
 def measure_single_rows(report: Report, task: Task, fast: Any) -> None:
-    """From Python, row by row, beside the same rows as a batch; and estimators of scikit-learn's."""
+    """Measure single rows from Python, the same rows as a batch, and scikit-learn's estimators."""
     rows = [task.rows[k].indices.astype(np.int32) for k in range(min(SINGLE_ROWS, task.rows.shape[0]))]
     lists = [row.tolist() for row in rows]
     batch = task.rows[: len(rows)]

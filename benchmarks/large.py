@@ -92,7 +92,7 @@ def liblinear() -> dict:
     from liblinear.liblinearutil import problem, train
 
     rows, test = datasets.load(DATASET), datasets.load(DATASET, "test")
-    # Test rows are expanded beside the others, so that their columns have the same numbers.
+    # Test rows are expanded together with training rows, so that conjunctions have the same columns.
     both = sparse.vstack([rows.X, test.X], format="csr")
     X, expansion, _ = timed(lambda: expand(both, 1.0))
     X, X_test = X[: len(rows.y)], X[len(rows.y) :]

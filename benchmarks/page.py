@@ -93,7 +93,7 @@ is its ratio to ours, the first one of the task; `~` marks figures whose runs di
 [the pages of the papers](../docs/papers/index.md).
 """
 HOW_TO_READ = "[How to read the tables](../../benchmarks/RESULTS.md#how-they-were-measured)."
-PAPERS = "paper_"  # what their benchmarks begin with
+PAPERS = "paper_"  # the first words of their benchmarks
 BLOCK = re.compile(
     r"(<!-- (?:results of (?P<benchmark>\w+): (?P<tasks>[^\n]*?)|headlines: (?P<count>\d+)) -->\n)"
     r".*?(<!-- end of results -->)",
@@ -146,7 +146,7 @@ def subject_page(name: str, files: Iterable[Saved]) -> str:
 
 
 def machines(files: Iterable[Saved]) -> str:
-    """One line for each machine, with its commits."""
+    """Return one line for each machine, with its commits."""
     result: dict[str, set[str]] = {}
     for file in files:
         result.setdefault(machine(file.state), set()).add(file.state.commit)
@@ -191,13 +191,13 @@ def chapter(file: Saved, *, alone: bool) -> str:
 
 
 def state_of(state: State) -> str:
-    """When, of which commit, beside how much other work."""
+    """Return date, commit and load of a measurement as text."""
     short = "; short version (`make bench QUICK=1`)" if state.quick else ""
     return f"Commit {state.commit}, {state.date}, load {state.load} of {state.cores} when it began{short}."
 
 
 def missing(left_out: dict[str, str]) -> list[str]:
-    """What is left out, by the reason."""
+    """Return the missing figures, grouped by their reasons."""
     reasons: dict[str, list[str]] = {}
     for what, reason in left_out.items():
         reasons.setdefault(reason, []).append(what)
@@ -206,7 +206,7 @@ def missing(left_out: dict[str, str]) -> list[str]:
 
 
 def alike(figures: Sequence[Figure]) -> list[list[Figure]]:
-    """Tasks that have the same kinds of figures, together: each becomes one table."""
+    """Group tasks that have the same kinds of figures; each group becomes a table."""
     kinds: dict[str, dict[str, None]] = {}
     for figure in figures:
         kinds.setdefault(figure.task, {})[figure.figure] = None
@@ -284,7 +284,7 @@ def with_results(text: str, files: Sequence[Saved]) -> str:
 
 
 def excerpt(benchmark: str, tasks: Sequence[str], files: Sequence[Saved]) -> str:
-    """A table of these tasks for each machine, and where it is from."""
+    """Return a table of these tasks for each machine, with its source."""
     parts = []
     for file in (file for file in files if file.benchmark == benchmark):
         figures = [figure for figure in file.figures if figure.task in tasks]
@@ -300,7 +300,7 @@ def excerpt(benchmark: str, tasks: Sequence[str], files: Sequence[Saved]) -> str
 
 
 def written() -> dict[Path, str]:
-    """All files that hold figures, as they should be."""
+    """Return the current text of all generated files, by path."""
     files = list(saved())
     texts = {path: path.read_text(encoding="utf-8") for path in documents()}
     return (

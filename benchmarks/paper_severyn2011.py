@@ -131,7 +131,7 @@ def table_2(report: Report) -> None:
 
 
 def answered(question: str, j: int, options: dict[str, Any], *, held_out: bool = False) -> dict[str, float]:
-    """What a machine is worth on the test questions, or on some of the training questions."""
+    """Return the quality of a machine on the test questions, or on some of the training questions."""
     train, test = (read_trees(file_of("trec", split), format="lines") for split in ("train", "test"))
     X, y, X_test, y_test = train.X, train.y == question, test.X, test.y == question
     if held_out:

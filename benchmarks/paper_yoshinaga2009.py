@@ -76,7 +76,7 @@ def has_vectors(task: Task) -> bool:
 
 
 def engine_of(task: Task) -> str:
-    """Models of support vectors are split into common and rare features; others have weights already."""
+    """Return the engine of a model: "split" for support vectors, or the engine of its weights."""
     return "split" if has_vectors(task) else "auto"
 
 
@@ -261,7 +261,7 @@ def table_4(report: Report) -> None:
 
 
 def curve(report: Report, figure: str, name: str, label: str = "") -> None:
-    """Time against the size of the trie: nodes that are kept are those of the highest utility."""
+    """Measure the time against the size of the trie, which keeps the nodes of the highest utility."""
     tries = measured(report, name).tries
     for fraction in QUICK_FRACTIONS if report.quick else FRACTIONS:
         megabytes, times = tries[fraction]
@@ -282,7 +282,7 @@ def figure_4(report: Report) -> None:
     name = f"SVM-KE, degree {2 if report.quick else 3}"
     curve(report, "figure 4", name, "by utility")
     model, fast = setting(name), None
-    for fraction in FRACTIONS:  # each part of the decisions has the ones before
+    for fraction in FRACTIONS:  # each part contains the previous parts
         some = model.task.source[::fraction]
         if fast is None:
             fast = model.compiled(trie=some, trie_nodes=ALL_PREFIXES)

@@ -67,7 +67,7 @@ class Paper:
 
 
 def text_of(paper: Paper, saved: Saved, name: str) -> str:
-    """The part of a page that is made of figures; curves are drawn beside the page."""
+    """Return the generated part of a page, and draw curves into files next to the page."""
     parts = [
         "## Its tables and figures, measured again",
         f"{page.machine(saved.state)}. {page.state_of(saved.state)}",

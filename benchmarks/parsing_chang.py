@@ -24,8 +24,8 @@ from unkernel.models.decision import Decision
 from unkernel.models.kernel import Kernel
 from unkernel.parsing import ArcEagerParser
 
-COSTS = {1: 0.5, 2: 0.05}  # those of the paper
-PREDICTED_ROWS = 100  # of each part: LIBSVM takes long
+COSTS = {1: 0.5, 2: 0.05}  # parameters of the paper
+PREDICTED_ROWS = 100  # limit of rows per part, because LIBSVM is slow
 ROUNDS, TURNS = 5, 15  # of engines, and of parsers whose times are compared
 SCORES = {"UAS": "uas_no_punct", "LAS": "las_no_punct"}  # the paper does not count punctuation
 
@@ -47,7 +47,7 @@ class ClockedParser(ArcEagerParser):  # type: ignore[misc]
 
 
 def fit_as_in_the_paper(report: Report, task: str, bank: Any, answered: Any) -> ClockedParser:
-    """Figures of the linear parser and of the one of degree 2, which is given back."""
+    """Measure the linear parser and the parser of degree 2, and return the latter."""
     parsers: dict[str, ClockedParser] = {}
     for degree, C in COSTS.items():
         parser = ClockedParser(degree, learner="svm", templates="chang", split="both", C=C, n_jobs=1)
@@ -80,7 +80,7 @@ def parts(rows: Any, classes: list[list[int]], columns: int) -> Iterator[Part | 
 
 
 def beside_libsvm(report: Report, task: str, bank: Any, answered: Any) -> None:
-    """Machines of degree 2 that LIBSVM trains on the decisions of a few sentences, beside ours."""
+    """Measure machines of degree 2 on the decisions of a few sentences, trained by LIBSVM and by unkernel."""
     ours = fit_as_in_the_paper(report, f"{task}, parsers", bank, answered)
     spec = ours.model_.spec
     moves, arcs = spec.rows(bank._text)
@@ -115,9 +115,9 @@ def svc() -> SVC:
 
 
 def against_rest(part: Part) -> Any:
-    """LIBSVM's machines, one per class, as one model: all rows are candidates for its support vectors."""
+    """Return LIBSVM's machines, one per class, as one model whose support vectors are all training rows."""
     X, y, own = part
-    wanted = [1] if len(own) == 2 else range(len(own))  # two classes have one score, the second's
+    wanted = [1] if len(own) == 2 else range(len(own))  # of two classes, only the second has a score
     coefficients, intercepts = np.zeros((X.shape[0], len(wanted))), np.zeros(len(wanted))
     for score, place in enumerate(wanted):
         if not (y == place).any():  # a label that is in the trees and yet on no row
@@ -143,7 +143,7 @@ def against_rest(part: Part) -> Any:
 def decision_times(
     found: list[Part | None], rivals: list[Any], classifiers: list[Any]
 ) -> tuple[float, float]:
-    """Microseconds per decision of both, each part weighted by how often it decides."""
+    """Return microseconds per decision of both models; parts are weighted by their numbers of decisions."""
     theirs = mine = rows = 0.0
     for part, rival, classifier in zip(found, rivals, classifiers, strict=True):
         if part is None:

@@ -44,7 +44,7 @@ def english(
     sentences: int | None = None,
     parts: Sequence[str] = ("dev",),
 ) -> None:
-    """Accuracy, training, size and speed of the parser, each step in a process of its own."""
+    """Measure accuracy, training, size and speed of the parser; each step runs in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder, "english.uk"))
         trained = result_of("parsing_english", f"train({file!r}, {templates!r}, {beam}, {sentences})")
@@ -82,7 +82,7 @@ def parse(file: str, part: str, rounds: int) -> dict[str, Any]:
 
 
 def text(report: Report, task: str, *, lines: int, sentences: int | None = None) -> None:
-    """Throughput on text, and what a prefix trie grown from it is worth."""
+    """Measure the throughput on text, and the effect of a prefix trie that is grown from this text."""
     bank = corpus(TREEBANK, "train", sentences)
     words = tagged_text(lines, usual_upos(bank))
     parser = ArcEagerParser().fit(bank)
@@ -92,7 +92,7 @@ def text(report: Report, task: str, *, lines: int, sentences: int | None = None)
 
 
 def usual_upos(bank: Treebank) -> dict[str, str]:
-    """For each XPOS the UPOS that it has most often."""
+    """Return the most frequent UPOS of each XPOS."""
     (xpos, xpos_names), (upos, upos_names) = bank.symbols("xpos"), bank.symbols("upos")
     pairs = Counter(zip(xpos.tolist(), upos.tolist(), strict=True))
     return {xpos_names[x]: upos_names[u] for (x, u), _ in reversed(pairs.most_common())}

@@ -13,7 +13,7 @@ from unkernel.parsing import Tagger, WordClusters
 def tags(
     report: Report, task: str, dataset: str, *, sentences: int | None = None, clusters: bool = False
 ) -> None:
-    """As it comes, from gold words; measured on the dev part. With clusters of an English text, too."""
+    """Measure the default tagger on gold words of the dev part, also with clusters of an English text."""
     train, dev = corpus(dataset, "train", sentences), corpus(dataset, "dev")
     add_tagger(report, task, "unkernel", Tagger(), train, dev)
     if clusters:

@@ -42,7 +42,7 @@ CONTENDERS = {"unkernel": ("ours", ""), ACCURATE: ("accurate", ""), "UDPipe": ("
 def raw_text(
     report: Report, task: str, dataset: str, *, sentences: int | None = None, clusters: bool = False
 ) -> None:
-    """Each contender in a process of its own; clusters are those of an English text."""
+    """Measure each contender in a separate process; clusters are learnt from an English text."""
     for contender, (call, package) in CONTENDERS.items():
         if (report.quick and package) or (contender == ACCURATE and not clusters):
             continue
@@ -65,7 +65,7 @@ def add(report: Report, task: str, contender: str, found: dict[str, Any], versio
             report.add(task, contender, name, unit, found[figure], version=version)
 
 
-# --- What runs in processes of their own ------------------------------------------------------------------
+# --- Contenders, which run in separate processes -----------------------------------------------------------
 
 
 def ours(dataset: str, sentences: int | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the parsing benchmarks share: corpora, and parsers that take turns."""
+"""Common parts of the parsing benchmarks: corpora, and evaluations in turns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def corpus(dataset: str, part: str = "train", sentences: int | None = None) -> A
 
 
 def evaluated(parsers: Mapping[str, Any], bank: Any, rounds: int) -> dict[str, list[Any]]:
-    """What ``evaluate`` says, one thread, round by round; the parsers take turns."""
+    """Return the results of ``evaluate`` on one thread for each round; parsers take turns."""
     results = [
         {name: parser.evaluate(bank, n_jobs=1) for name, parser in parsers.items()} for _ in range(rounds)
     ]

@@ -28,7 +28,7 @@ LADDERS = {
     "unkernel, 2 threads": OURS,
     "LIBLINEAR": (3, 1, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.003, 0.001),
 }
-# The tolerance of those whose objective is not ours.
+# The tolerance of contenders with another objective.
 OTHERS = {"PolynomialFeatures + LinearSVC": 1e-4, "SVC": 1e-3, "LIBSVM": 1e-3, "Vowpal Wabbit": 0}
 KERNEL_SOLVERS = ("SVC", "LIBSVM")
 TOO_SLOW = {
@@ -56,7 +56,7 @@ def runs_of(contender: str, task: str, tolerances: Sequence[float]) -> dict[str,
 
 
 def in_turns(report: Report, task: str, rounds: int) -> dict[str, list[dict[str, Any]]]:
-    """What those with our objective report, round by round."""
+    """Return the reports of contenders that have unkernel's objective, round by round."""
     result: dict[str, list[dict[str, Any]]] = {}
     missing: set[str] = set()
     for _ in range(rounds):
@@ -88,7 +88,7 @@ def add_ladder(
 
 
 def add_rest(report: Report, task: str, contender: str, found: dict[str, Any]) -> None:
-    """Memory, and what else it reports."""
+    """Add the memory and the other figures of a report."""
     report.add(task, contender, "training", "MB", found["peak_mb"] - found["before_mb"])
     for key, (figure, unit) in FIGURES.items():
         if key in found:

@@ -1,4 +1,4 @@
-"""Each contender of the poly benchmark: trains at a tolerance, says what it took and what it reached.
+"""The contenders of the poly benchmark: each trains at given tolerances, and reports time and objective.
 
 ``poly.py`` calls ``run`` in a process of its own for each contender.
 """
@@ -163,5 +163,5 @@ CONTENDERS = {
 
 
 def run(name: str, task: str, tolerances: Sequence[float]) -> dict:
-    """What a contender reports of a task, each tolerance one run."""
+    """Return the reports of a contender for a task, one per tolerance."""
     return CONTENDERS[name](TASKS[task], tolerances)

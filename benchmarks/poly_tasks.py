@@ -1,4 +1,4 @@
-"""The training tasks of the poly benchmark, and their explicit expansion for the peers that need one."""
+"""The training tasks of the poly benchmark, and their explicit expansion for linear peers."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Contender:
-    """Settings to choose from, and how to fit with one of them."""
+    """A function that fits a ranking, and the settings that are tried."""
 
     settings: list[dict[str, Any]]
     fit: Callable[[Rows, dict[str, Any]], Scorer]

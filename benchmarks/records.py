@@ -67,7 +67,7 @@ def clinc(part: str) -> tuple[list[str], np.ndarray]:
 
 
 def times_of(report: Report, works: Works) -> dict[str, Times]:
-    """Microseconds of CPU time per record of each work, in turns."""
+    """Return the microseconds of CPU time per record of each function; functions take turns."""
     taken = take_turns({name: work for name, (work, _) in works.items()}, 3 if report.quick else 7)
     return {name: times.scaled(1e6 / works[name][1]) for name, times in taken.items()}
 
@@ -78,7 +78,7 @@ def add_times(report: Report, task: str, figure: str, works: Works) -> None:
 
 
 def one_hot_and_bins(X: pd.DataFrame, encode: str = "onehot") -> ColumnTransformer:
-    """One-hot categories, and numbers by intervals."""
+    """Return a transformer of one-hot categories and intervals of numbers."""
     categories = [name for name in X.columns if name not in NUMBERS]
     bins = KBinsDiscretizer(16, encode=encode, quantile_method="averaged_inverted_cdf")
     return ColumnTransformer(
@@ -87,7 +87,7 @@ def one_hot_and_bins(X: pd.DataFrame, encode: str = "onehot") -> ColumnTransform
 
 
 def measure_adult(report: Report, task: str) -> None:
-    """One-hot categories and intervals, PolySVC of degree 2."""
+    """Measure one-hot categories and intervals with PolySVC of degree 2."""
     X, y = adult("train")
     test, labels = adult("test")
     columns = one_hot_and_bins(X)
@@ -115,7 +115,7 @@ def measure_adult(report: Report, task: str) -> None:
 
 
 def measure_bound(report: Report, task: str) -> None:
-    """Many candidates that share ten of Adult's columns with each other."""
+    """Measure many candidates that share ten of Adult's columns."""
     X, y = adult("train")
     test, _ = adult("test")
     shared = list(X.columns[:10])
@@ -147,7 +147,7 @@ def measure_bound(report: Report, task: str) -> None:
 
 
 def measure_clinc(report: Report, task: str) -> None:
-    """Tf-idf of words and pairs of words, LinearSVC."""
+    """Measure tf-idf of words and pairs of words with LinearSVC."""
     X, y = clinc("train")
     test, labels = clinc("test")
     pipeline = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LinearSVC()).fit(X, y)
@@ -155,7 +155,7 @@ def measure_clinc(report: Report, task: str) -> None:
 
 
 def measure_pairs(report: Report, task: str) -> None:
-    """Tf-idf of words and pairs of words, SVC(kernel="linear"): one decision per pair of intents."""
+    """Measure tf-idf of words and pairs with SVC(kernel="linear"), one decision per pair of intents."""
     X, y = clinc("train")
     test, labels = clinc("test")
     pipeline = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), SVC(kernel="linear")).fit(X, y)
@@ -182,7 +182,7 @@ def add_sentences(report: Report, task: str, pipeline: Any, test: list[str], lab
 
 
 def measure_frame(report: Report, task: str) -> None:
-    """A frame of polars to labels, the whole way, on one thread."""
+    """Measure the time from a polars frame to labels, on one thread."""
     import polars
 
     X, y = adult("train")
@@ -231,12 +231,12 @@ def measure_csv(report: Report, task: str) -> None:
 
 
 def command(words: list[Any]) -> None:
-    """Run a command of ours in this process."""
+    """Run a command of unkernel in this process."""
     assert cli.main([*map(str, words), "--quiet"]) == 0, words
 
 
 def write_tiled(path: Path, header: bytes, rows: bytes, times: int) -> None:
-    """The same records again and again, under one header."""
+    """Write the same records several times under one header."""
     with path.open("wb") as file:
         file.write(header + b"\n")
         for _ in range(times):
@@ -275,7 +275,7 @@ def measure_vowpal(report: Report, task: str) -> None:
 
 
 def vowpal_line(record: dict[str, Any]) -> str:
-    """A record in the text format of Vowpal Wabbit, in one namespace."""
+    """Return a record in the text format of Vowpal Wabbit, in one namespace."""
     words = [
         f"{name}:{value / 100:g}" if name in NUMBERS else f"{name}={value}" for name, value in record.items()
     ]

@@ -82,7 +82,7 @@ def sentence_task() -> Task:
 
 
 def onnx_session(task: Task) -> Any:
-    """The pipeline under ONNX Runtime, on one thread."""
+    """Return the pipeline as a session of ONNX Runtime on one thread."""
     import onnxruntime
     from skl2onnx import to_onnx
 

@@ -28,13 +28,13 @@ Key = tuple[str, str, str, str]
 
 
 def goodness(figure: Figure) -> float:
-    """Of a time or a speed: larger is better."""
+    """Return a number that is larger for a better time or speed."""
     assert figure.value
     return figure.value if "/" in figure.unit else 1 / figure.value
 
 
 def standings(path: Path) -> Iterator[tuple[Key, float, float]]:
-    """Our times and speeds relative to each peer's, and how far the runs of both spread; our sizes."""
+    """Return ratios of unkernel's times and speeds to each peer's with their spread, and unkernel's sizes."""
     figures = [figure for figure in read(path).figures if figure.value]
     for mine in (figure for figure in figures if figure.ours):
         if mine.unit in SIZES:

@@ -91,7 +91,7 @@ def numbers_of(*words: str | Path) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Machine:
-    """What one core does at most."""
+    """The upper limits of one core."""
 
     found: dict[str, float]
 
@@ -111,22 +111,22 @@ class Machine:
 
 
 def replayed(places: np.ndarray, entry_bytes: int = 8) -> dict[str, float]:
-    """Nanoseconds of a read, and of an update, at these places one after the other."""
+    """Return the nanoseconds of a read and of an update at these positions, one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "places")
         np.ascontiguousarray(places[:MOST_PLACES], np.uint32).tofile(path)
         return numbers_of("replay", path, str(entry_bytes))
 
 
-# --- What loops are made of -------------------------------------------------------------------------------
+# --- Operations of loops ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a step of a loop took, all runs of it, and what it must do."""
+    """The times of a step of a loop in all runs, and the operations that a step needs."""
 
     times: Times  # nanoseconds
-    limits: dict[str, float]  # nanoseconds that each kind of work takes at least
+    limits: dict[str, float]  # minimum nanoseconds of each kind of operation
     counts: dict[str, float]
 
 
@@ -140,7 +140,7 @@ def add(report: Report, task: str, step: Step) -> None:
 
 
 def ranked(X: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Features renumbered by descending frequency, ascending in each row."""
+    """Return rows with features renumbered by descending frequency, in ascending order."""
     order = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")
     rank = np.empty(X.shape[1], np.int32)
     rank[order] = np.arange(X.shape[1], dtype=np.int32)
@@ -150,7 +150,7 @@ def ranked(X: sparse.csr_matrix) -> sparse.csr_matrix:
 
 
 def combinations(X: sparse.csr_matrix, degree: int) -> list[np.ndarray]:
-    """For each row, keys of all sets of at most so many of its features, the rarest feature first."""
+    """Return for each row the keys of all sets of its features up to a size, the rarest feature first."""
     result = []
     width = np.int64(X.shape[1] + 1)
     for i in range(X.shape[0]):
@@ -193,7 +193,7 @@ def decisions(count: int) -> sparse.csr_matrix:
 
 
 def measure_condensed(report: Report, task: str) -> None:
-    """Both loops over condensed rows, which a native program can time alone."""
+    """Measure both loops over condensed rows, which a native program times separately."""
     X = decisions(10_000 if report.quick else 30_000)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows")
@@ -334,7 +334,7 @@ def measure_parser(report: Report, task: str) -> None:
         shape = (len(offsets) - 1, int(columns.max()) + 1)
         X = ranked(sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape))
         moves = moves or X.shape[0]
-        share = X.shape[0] / moves  # decisions of this kind for each move
+        share = X.shape[0] / moves  # decisions of this kind per move
         keys = combinations(X[:3000], 2)
         each = share * sum(map(len, keys)) / len(keys)
         weights = 2 * max(map(len, classes))  # bytes of a pair

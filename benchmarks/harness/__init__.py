@@ -1,4 +1,4 @@
-"""What all benchmarks share: figures as JSON, contenders that take turns, and the page that shows them.
+"""Common parts of all benchmarks: figures as JSON, contenders that take turns, and the page that shows them.
 
 A benchmark is a script of this folder's parent with a function ``measure(report, tasks)`` and
 ``harness.main(measure, tasks)`` at its end. It adds figures to the report, one for each task, contender and

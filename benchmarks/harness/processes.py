@@ -57,7 +57,7 @@ def peak_megabytes() -> float:
 
 
 class Ran(NamedTuple):
-    """What a program printed, and what the system says of its process."""
+    """The output of a program, and the system's accounting of its process."""
 
     printed: str
     cpu: float
@@ -87,7 +87,7 @@ def run_program(command: Sequence[str | Path], *, seconds: float | None = None) 
 
 
 def program(name: str) -> str:
-    """Where a peer's program is. `LeftOutError` if it has not been built."""
+    """Return the path of a peer's program. Raises `LeftOutError` if it has not been built."""
     path = peers_folder() / name
     if not path.exists():
         raise LeftOutError(f"{name} has not been built; see benchmarks/peers.py")

@@ -54,7 +54,7 @@ class Figure:
 
 
 class Report:
-    """Collects the figures of a benchmark, shows each as it comes, and saves them together."""
+    """Collects the figures of a benchmark, prints each figure when it is added, and saves all figures."""
 
     def __init__(self, benchmark: str, *, quick: bool = False) -> None:
         self.benchmark = benchmark
@@ -131,7 +131,7 @@ def read(path: Path) -> Saved:
 
 
 def saved(folder: Path = RESULTS) -> Iterator[Saved]:
-    """All files of figures, machine by machine."""
+    """Return all files of figures, grouped by machine."""
     for path in sorted(folder.glob("*/*.json")):
         yield read(path)
 
@@ -149,7 +149,7 @@ def digits(figure: Figure) -> str:
 
 
 def number(value: float | None) -> str:
-    """Three digits that count, or all of those before the point."""
+    """Format a number with three significant digits, or all digits before the point."""
     if value is None:
         return "not reached"
     if value == 0 or 1e-3 <= abs(value) < 1e6:

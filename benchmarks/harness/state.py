@@ -1,4 +1,4 @@
-"""What a figure depends on besides the code: commit, machine, load, versions."""
+"""The state that a figure depends on: commit, machine, load, versions."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def now(quick: bool) -> State:
 
 
 def version_of_contender(name: str) -> str:
-    """The version of the package that a contender comes from; empty if it is not one of `DISTRIBUTIONS`."""
+    """Return the version of a contender's package, or "" if the package is not in `DISTRIBUTIONS`."""
     result = [key for key in DISTRIBUTIONS if re.match(rf"{re.escape(key)}\b", name)]
     return version_of(DISTRIBUTIONS[result[0]]) if result else ""
 

@@ -32,7 +32,7 @@ class Times:
 
 
 class Timed(NamedTuple):
-    """What some work gave, and the seconds that it took."""
+    """The result of some work, and its time in seconds."""
 
     result: Any
     cpu: float
@@ -55,7 +55,7 @@ def wall_seconds(work: Work) -> float:
 
 
 def take_turns(contenders: Mapping[str, Work], rounds: int, clock: Clock = cpu_seconds) -> dict[str, Times]:
-    """Run each contender once per round; the one that begins changes from round to round."""
+    """Run each contender once per round. Each round begins with another contender."""
     taken = {name: Times() for name in contenders}
     order = list(contenders)
     for turn in range(rounds):
