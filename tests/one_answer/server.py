@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from serve.serving import served
-from unkernel.serve.answerers import answerer_of
+from unkernel.serve.answerers import make_answerer
 from unkernel.serve.connection import Connection
 
 PREDICT, EXPLAIN, INFER = "/models/m/predict", "/models/m/explain", "/v2/models/m/infer"
@@ -44,7 +44,7 @@ class ServedModel:
     def __init__(self, file: Path, model: Any) -> None:
         self._stack = ExitStack()
         self.app = self._stack.enter_context(served({"m": file})).app
-        self.tensors = answerer_of(model).inputs
+        self.tensors = make_answerer(model).inputs
         self._loop = asyncio.new_event_loop()
         self._stack.callback(self._loop.close)
         self._config = uvicorn.Config(self.app, log_config=None, access_log=False, ws="none", lifespan="off")
