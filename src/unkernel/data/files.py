@@ -99,7 +99,10 @@ def _open_stream(source: Source, wait: bool) -> Iterator[_Stream]:
 def _decompress(stream: _Stream, compression: str, size: int) -> Iterator[bytes]:
     if compression == ".zst":
         return _read_zstd(stream)
-    return _read_plain(_find_decompressor(compression)(stream) if compression else stream, size)
+    if not compression:
+        return _read_plain(stream, size)
+    decompress = _find_decompressor(compression)
+    return _read_plain(decompress(stream), size)
 
 
 def _find_decompressor(compression: str) -> Callable[[Any], Any]:

@@ -204,9 +204,8 @@ def _make_linear_model(estimator: Any) -> LinearModel:
         )
     return LinearModel(
         weights=np.array(weights.T, dtype=np.float64, order="C"),
-        intercept=np.broadcast_to(
-            intercepts, (len(weights),)
-        ).copy(),  # estimators without intercepts have a single 0
+        # Estimators without intercepts have a single 0.
+        intercept=np.broadcast_to(intercepts, (len(weights),)).copy(),
         decision=decision,
         n_features=weights.shape[1],
         fixed_width=True,

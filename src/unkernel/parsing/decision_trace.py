@@ -59,9 +59,8 @@ def trace_bunsetsu(
     number = 0
     for sentence_index, sentence in enumerate(parsed):
         stack: list[int] = []
-        for candidate in range(
-            1, len(sentence) - 1
-        ):  # bunsetsu that stay on the stack depend on the last one
+        # Bunsetsu that stay on the stack depend on the last bunsetsu, without a decision.
+        for candidate in range(1, len(sentence) - 1):
             stack.append(candidate - 1)
             while stack:
                 depends = sentence.heads[stack[-1]] == candidate

@@ -127,9 +127,8 @@ def _check_real(dtype: np.dtype[Any]) -> None:
 
 def _check_finite(values: NDArray[np.float64]) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(
-            values.sum()
-        ):  # one fast pass; only if the sum overflows, the slower checks below are needed
+        # One fast pass. A sum of finite values may overflow; then the slower checks follow.
+        if np.isfinite(values.sum()):
             return
     if np.isnan(values).any():
         raise ValueError("Input X contains NaN: leave missing values out or fill them in")

@@ -45,11 +45,9 @@ _LENGTHS = np.concatenate([np.geomspace(1e-4, 0.1, 7), np.linspace(0.2, 1.2, 11)
 # The damping of proposals increases if the best step is short, and decreases if it is long.
 _MIN_DAMPING, _MAX_DAMPING = 1e-4, 1e6
 _MAX_PRODUCTS = 15  # products with the Hessian per joint step
-_ACCURACY = 0.1
+_ACCURACY = 0.1  # relative accuracy of joint steps
 _JOINT_LENGTHS = (1.0, 0.5, 0.2, 0.05)
-_DUAL_SCALES = (
-    64  # number of factors of the gradients that are tried for the dual objective of an elastic net
-)
+_DUAL_SCALES = 64  # number of factors of the gradients that are tried for an elastic net
 _ROUNDING = 1.0 + 1e-9  # factor for bounds, because parts are summed in another order
 _MIN_BUCKETS, _MAX_BUCKETS = 1 << 8, 1 << 19  # of conjunctions
 

@@ -172,9 +172,8 @@ class FetchedTrees:
         self._places = places
         self._table = SubtreeTable()
         self._roots: dict[str, NDArray[np.int32]] = {}
-        self._number = np.full(
-            places.examples, -1, np.int32
-        )  # index of each example in `_roots`; -1: not fetched
+        # The index of each example in `_roots`; -1 for examples that have not been fetched.
+        self._number = np.full(places.examples, -1, np.int32)
         self._count = 0
 
     def select(self, examples: NDArray[Any]) -> Forest:

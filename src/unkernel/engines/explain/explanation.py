@@ -307,6 +307,7 @@ def _rank_classes(decision: Decision, scores: NDArray[np.float64]) -> list[int]:
 
 
 def find_class(classes: list[Any], label: Any) -> int:
+    """Return the index of a label; raise a ``ValueError`` if it is not a class."""
     if label not in classes:
         raise ValueError(f"{label!r} is not one of the classes {classes}")
     return classes.index(label)
@@ -319,8 +320,9 @@ def get_feature_names(model: Any) -> Any:
 
 
 def _to_python(values: NDArray[np.float64]) -> float | list[float]:
-    listed: list[float] = values.tolist()
-    return listed[0] if len(listed) == 1 else listed
+    """Return a single value as a float, several values as a list."""
+    numbers: list[float] = values.tolist()
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _make_contribution(columns: NDArray[np.int64], values: NDArray[np.float64], names: Any) -> Contribution:

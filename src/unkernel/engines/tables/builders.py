@@ -61,9 +61,8 @@ def simplify(model: Model) -> Model:
         gamma, coef0 = (kernel.gamma, kernel.coef0) if kernel.degree else (0.0, 1.0)
     else:
         return model
-    if isinstance(
-        model.coefficients, PairCoefficients
-    ):  # weights for all features and pairs would take too much memory
+    if isinstance(model.coefficients, PairCoefficients):
+        # Weights for all features and pairs of classes would take too much memory.
         return replace(model, kernel=Kernel("linear")) if (gamma, coef0) == (1.0, 0.0) else model
     if model.n_features > max(1 << 20, 8 * model.vectors.nnz):  # a file may have the index 10^18
         return replace(model, kernel=Kernel("polynomial", 1, gamma, coef0))

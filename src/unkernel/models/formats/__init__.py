@@ -52,7 +52,7 @@ def read_model(path: str | os.PathLike[str], *, limit: float | str | None = None
     Parameters
     ----------
     path : str or path-like
-        A plain file, or (except for ``.uk`` files) one compressed by gzip, xz, bzip2 or Zstandard; the
+        A plain file, or (except for ``.uk`` files) a file compressed by gzip, xz, bzip2 or Zstandard; the
         content determines the compression, not the name.
     limit : int or str, default=None
         Largest amount of memory in bytes that the model may take, such as ``"8G"``. None allows 64 MB plus

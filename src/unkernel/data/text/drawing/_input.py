@@ -79,6 +79,7 @@ def count_cells(text: str) -> int:
 
 
 def count_character_cells(character: str) -> int:
+    """Return the width of a character in terminal cells: 0, 1 or 2."""
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
