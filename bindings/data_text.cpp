@@ -118,27 +118,24 @@ nb::typed<nb::list, nb::any> list_errors(const ColumnText& text) {
   return list;
 }
 
-nb::bytes write_trees(const ColumnText& text, const Array<std::int32_t>& heads,
-                      const Array<std::int32_t>& relations, const std::vector<std::string>& names) {
-  auto written = without_lock([&] { return data::write_trees(text, view(heads), {view(relations), names}); });
-  return to_bytes(written);
+ColumnText replace_trees(const ColumnText& text, const Array<std::int32_t>& heads,
+                         const Array<std::int32_t>& relations, const std::vector<std::string>& names) {
+  return without_lock([&] { return data::replace_trees(text, view(heads), {view(relations), names}); });
 }
 
-nb::bytes write_column(const ColumnText& text, int column, const Array<std::int32_t>& values,
-                       const std::vector<std::string>& names) {
-  auto written = without_lock([&] { return data::write_column(text, column, {view(values), names}); });
-  return to_bytes(written);
+ColumnText replace_column(const ColumnText& text, int column, const Array<std::int32_t>& values,
+                          const std::vector<std::string>& names) {
+  return without_lock([&] { return data::replace_column(text, column, {view(values), names}); });
 }
 
 // The number of a column, the values of its words, and the names of the values.
 using NamedValues = std::tuple<int, Array<std::int32_t>, std::vector<std::string>>;
 
-nb::bytes write_columns(const ColumnText& text, const std::vector<NamedValues>& columns) {
+ColumnText replace_columns(const ColumnText& text, const std::vector<NamedValues>& columns) {
   std::vector<data::ColumnValues> column_values;
   for (const auto& [column, values, names] : columns)
     column_values.push_back({column, {view(values), names}});
-  auto written = without_lock([&] { return data::write_columns(text, column_values); });
-  return to_bytes(written);
+  return without_lock([&] { return data::replace_columns(text, column_values); });
 }
 
 void bind_positions(nb::class_<ColumnText>& type) {
@@ -215,9 +212,9 @@ void bind_columns(nb::module_& module) {
           "check_trees",
           [](const ColumnText& text, const std::string& check) { text.check_trees(parse_tree_check(check)); },
           nb::arg("check"), nb::call_guard<Unlocked>())
-      .def("write_trees", &write_trees, nb::arg("heads"), nb::arg("relations"), nb::arg("names"))
-      .def("write_column", &write_column, nb::arg("column"), nb::arg("values"), nb::arg("names"))
-      .def("write_columns", &write_columns, nb::arg("columns"));
+      .def("replace_trees", &replace_trees, nb::arg("heads"), nb::arg("relations"), nb::arg("names"))
+      .def("replace_column", &replace_column, nb::arg("column"), nb::arg("values"), nb::arg("names"))
+      .def("replace_columns", &replace_columns, nb::arg("columns"));
   bind_positions(type);
   module.def(
       "whole_sentences",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from unkernel.data.text.bunsetsu import BunsetsuCorpus
 from unkernel.data.text.chunks import ChunkCorpus
@@ -19,15 +19,13 @@ class Parsed:
 
     Attributes
     ----------
-    data : bytes
-        The lines of the input with the annotation filled in; CoNLL-U if the input is raw text.
-    n_sentences : int
-        Number of sentences that were analysed.
-    n_words : int
-        Number of words or bunsetsu of these sentences.
+    corpus : Treebank, BunsetsuCorpus or ChunkCorpus
+        The analysed sentences.
     skipped : list of FormatError
         The errors of malformed sentences. ``data`` contains the lines of these sentences unchanged, except
         for raw text.
+    prefix : bytes, default=b""
+        Bytes before the sentences, such as the blank line that separates them from a previous file.
 
     See Also
     --------
@@ -44,13 +42,26 @@ class Parsed:
     (2, ['B-NP', 'B-VP'])
     """
 
-    data: bytes
-    n_sentences: int
-    n_words: int
+    corpus: Corpus
     skipped: list[FormatError]
-    _read: Callable[[bytes], Corpus]
+    prefix: bytes = b""
+
+    @cached_property
+    def data(self) -> bytes:
+        """The lines of the input with the annotation filled in; CoNLL-U if the input is raw text."""
+        return self.prefix + self.corpus.to_bytes()
 
     @property
-    def corpus(self) -> Corpus:
-        """The analysed sentences as a corpus."""
-        return self._read(self.data)
+    def n_sentences(self) -> int:
+        """Number of sentences that were analysed."""
+        return len(self.corpus)
+
+    @property
+    def n_words(self) -> int:
+        """Number of words or bunsetsu of these sentences."""
+        return count_words(self.corpus)
+
+
+def count_words(corpus: Corpus) -> int:
+    """Return the number of words or bunsetsu."""
+    return corpus.n_bunsetsu if isinstance(corpus, BunsetsuCorpus) else corpus.n_words

@@ -267,8 +267,8 @@ class ParserModel(SavedModel):
         """
 
     @abstractmethod
-    def _annotate(self, corpus: Any, n_jobs: int | None) -> bytes:
-        """Return the text of a corpus with the predictions filled in."""
+    def _annotate(self, corpus: Any, n_jobs: int | None) -> Any:
+        """Return a copy of the corpus with the predictions filled in."""
 
     def check_tags(self, corpus: Any) -> None:
         """Raise an error if a corpus lacks tags that the model needs, and warn if many are unknown.

@@ -24,7 +24,7 @@ from unkernel.errors import FormatError
 from unkernel.parsing.arc_eager.model import ArcEagerModel
 from unkernel.parsing.bunsetsu.model import BunsetsuModel
 from unkernel.parsing.chunks.model import ChunkModel, mark_tag_column
-from unkernel.parsing.parsed_blocks import Corpus, Parsed
+from unkernel.parsing.parsed_blocks import Corpus, Parsed, count_words
 from unkernel.parsing.parser_model import ParserModel, SavedModel
 from unkernel.parsing.tag_check import StreamCheck
 from unkernel.parsing.text.tagger_model import TaggerModel
@@ -132,23 +132,23 @@ def _parse_blocks(
     check = StreamCheck(name)
     with contextlib.closing(_read_pieces(source, block_bytes)) as pieces:
         for corpus in sentence_format.read_corpora(pieces, name):
-            check(model.tag_faults(corpus), line, sentence_format.count_words(corpus))
-            parsed = sentence_format.annotate(model, corpus, _Position(name, line), n_jobs)
+            check(model.tag_faults(corpus), line, count_words(corpus))
+            skipped = sentence_format.list_skipped(corpus, _Position(name, line))
+            parsed = Parsed(model._annotate(corpus, n_jobs), skipped)
             if parsed.skipped and not skip:
-                yield _keep_before_error(parsed, line, sentence_format)
+                yield _keep_before_error(parsed, _Position(name, line), sentence_format)
                 raise parsed.skipped[0]
             yield parsed
             line += parsed.data.count(b"\n")
 
 
-def _keep_before_error(parsed: Parsed, first_line: int, sentence_format: _SentenceFormat) -> Parsed:
+def _keep_before_error(parsed: Parsed, position: _Position, sentence_format: _SentenceFormat) -> Parsed:
     """Return the sentences before the first malformed sentence; annotation does not add or remove lines."""
     end = 0
-    for _ in range(parsed.skipped[0].line - first_line):
+    for _ in range(parsed.skipped[0].line - position.line):
         end = parsed.data.index(b"\n", end) + 1
     data = parsed.data[: sentence_format.find_end(parsed.data[:end])]
-    corpus = parsed._read(data)
-    return Parsed(data, len(corpus), sentence_format.count_words(corpus), [], parsed._read)
+    return Parsed(sentence_format.read(data, position), [])
 
 
 # --- Differences between the parsers -----------------------------------------------------------------
@@ -171,23 +171,11 @@ class _SentenceFormat:
         """Return the end of the last whole sentence in bytes."""
         raise NotImplementedError
 
-    def count_words(self, corpus: Any) -> int:
-        return int(corpus.n_words)
-
     def list_skipped(self, corpus: Any, position: _Position) -> list[FormatError]:
         return list(corpus.skipped)
 
     def read(self, data: bytes, position: _Position) -> Corpus:
         raise NotImplementedError
-
-    def annotate(self, model: SentenceModel, corpus: Any, position: _Position, n_jobs: int | None) -> Parsed:
-        return Parsed(
-            model._annotate(corpus, n_jobs),
-            len(corpus),
-            self.count_words(corpus),
-            self.list_skipped(corpus, position),
-            lambda data: self.read(data, position),
-        )
 
 
 class _TreebankFormat(_SentenceFormat):
@@ -228,9 +216,6 @@ class _BunsetsuFormat(_SentenceFormat):
 
     def find_end(self, data: bytes) -> int:
         return int(whole_bunsetsu_sentences(data, 0))
-
-    def count_words(self, corpus: BunsetsuCorpus) -> int:
-        return corpus.n_bunsetsu
 
     def list_skipped(self, corpus: BunsetsuCorpus, position: _Position) -> list[FormatError]:
         return [FormatError(position.file, *fault) for fault in corpus.skipped]

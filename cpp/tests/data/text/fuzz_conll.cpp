@@ -90,10 +90,20 @@ bool has_return(const ColumnCopy& values) {
                              [](const std::string& name) { return name.find('\r') != std::string::npos; });
 }
 
-ColumnText read_again(const ColumnText& text, std::string written) {
-  ColumnOptions options = text.options();
-  options.columns = 0;
-  return {std::move(written), "fuzz", options};
+// Checks that the index of a copy with replaced columns is the index that a reader makes of its text.
+void check_copied_index(const ColumnText& copy) {
+  const ColumnText read(copy.text(), "fuzz", copy.options());
+  const ColumnIndex &copied = copy.index(), &expected = read.index();
+  const auto equal_places = [](const LinePlace& a, const LinePlace& b) {
+    return a.begin == b.begin && a.end == b.end && a.line == b.line;
+  };
+  CHECK(copied.columns == expected.columns);
+  CHECK(std::ranges::equal(copied.token_begins.span(), expected.token_begins.span()));
+  CHECK(std::ranges::equal(copied.cuts.span(), expected.cuts.span()));
+  CHECK(std::ranges::equal(copied.heads.span(), expected.heads.span()));
+  CHECK(std::ranges::equal(copied.first_tokens.span(), expected.first_tokens.span()));
+  CHECK(std::ranges::equal(copied.sentences.span(), expected.sentences.span(), equal_places));
+  CHECK(std::ranges::equal(copied.skipped.span(), expected.skipped.span(), equal_places));
 }
 
 void check_new_trees(const ColumnText& text, Random& random) {
@@ -105,27 +115,32 @@ void check_new_trees(const ColumnText& text, Random& random) {
       heads.push_back(head == word ? 0 : head);
     }
   }
-  const std::vector<std::string> names{"x"};
-  const ColumnText reread =
-      read_again(text, write_trees(text, heads, {std::vector<std::int32_t>(heads.size(), 0), names}));
-  CHECK(std::ranges::equal(reread.heads(), heads) && reread.tokens() == text.tokens());
+  const std::vector<std::string> names{"x", "longer"};
+  std::vector<std::int32_t> relations(heads.size());
+  for (std::int32_t& relation : relations) relation = static_cast<std::int32_t>(random.below(3)) - 1;
+  const ColumnText copy = replace_trees(text, heads, {relations, names});
+  check_copied_index(copy);
+  CHECK(std::ranges::equal(copy.heads(), heads) && copy.tokens() == text.tokens());
   for (std::int64_t token = 0; token < text.tokens(); ++token) {
-    CHECK(reread.field(token, conll::deprel) == "x" &&
-          reread.field(token, conll::misc) == text.field(token, conll::misc));
+    const std::int32_t relation = relations[static_cast<std::size_t>(token)];
+    CHECK(copy.field(token, conll::deprel) ==
+          (relation < 0 ? "_" : names[static_cast<std::size_t>(relation)]));
+    CHECK(copy.field(token, conll::misc) == text.field(token, conll::misc));
   }
 }
 
 void check_writing(const ColumnText& text, Random& random) {
   if (text.format() != ColumnFormat::chunks) {
     const ColumnCopy relations(text, conll::deprel);
-    if (!has_return(relations)) CHECK(write_trees(text, text.heads(), relations) == text.text());
+    if (!has_return(relations)) CHECK(replace_trees(text, text.heads(), relations).text() == text.text());
     check_new_trees(text, random);
   } else if (text.columns() > 0) {
     const ColumnCopy last(text, text.columns() - 1);
     if (has_return(last)) return;
-    CHECK(write_column(text, text.columns() - 1, last) == text.text());
+    CHECK(replace_column(text, text.columns() - 1, last).text() == text.text());
     if (!text.skipped().empty()) return;  // a skipped sentence may be valid with one more column
-    const ColumnText extended = read_again(text, write_column(text, text.columns(), last));
+    const ColumnText extended = replace_column(text, text.columns(), last);
+    check_copied_index(extended);
     CHECK(extended.columns() == text.columns() + 1 && extended.tokens() == text.tokens());
     for (std::int64_t token = 0; token < text.tokens(); ++token) {
       CHECK(extended.field(token, text.columns()) == text.field(token, text.columns() - 1));

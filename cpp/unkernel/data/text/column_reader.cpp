@@ -12,7 +12,6 @@
 namespace unkernel::data {
 namespace {
 
-constexpr std::int64_t longest_line = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t most_words = std::numeric_limits<std::int32_t>::max() - 1;
 
 bool is_number(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_digit); }

@@ -27,6 +27,12 @@ ColumnText::ColumnText(std::string text, std::string file, const ColumnOptions& 
   ColumnReader(text_, file_, options_, all, index_).read();
 }
 
+ColumnText::ColumnText(std::string text, const ColumnText& original, ColumnIndex index)
+    : text_(std::move(text)), file_(original.file_), options_(original.options_), index_(std::move(index)) {
+  options_.columns = 0;
+  if (!options_.skip_bad_sentences) options_.trees = TreeCheck::none;  // other heads need not form trees
+}
+
 std::int64_t ColumnText::sentence_of(std::int64_t token) const {
   const auto firsts = first_tokens();
   return std::ranges::upper_bound(firsts, token) - firsts.begin() - 1;

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,8 @@ constexpr int id = 0, form = 1, lemma = 2, upos = 3, xpos = 4, feats = 5, head =
               misc = 9;
 constexpr int columns = 10;
 }  // namespace conll
+
+constexpr std::int64_t longest_line = std::numeric_limits<std::int32_t>::max();  // bytes
 
 struct ColumnOptions {
   ColumnFormat format;
@@ -62,6 +65,8 @@ class ColumnText {
  public:
   // Throws FormatError at the first bad line, unless bad sentences are to be skipped.
   ColumnText(std::string text, std::string file, const ColumnOptions& options);
+  // A copy of `original` with another text, whose index is known.
+  ColumnText(std::string text, const ColumnText& original, ColumnIndex index);
 
   const std::string& text() const { return text_; }
   const std::string& file() const { return file_; }
@@ -100,10 +105,12 @@ class ColumnText {
   // Returns a FormatError at the position of a field.
   FormatError fault(std::int64_t token, int column, const std::string& reason) const;
 
- private:
+  const ColumnIndex& index() const { return index_; }
   const LinePlace& place(std::int64_t sentence) const {
     return index_.sentences.span()[static_cast<std::size_t>(sentence)];
   }
+
+ private:
   std::int64_t sentence_of(std::int64_t token) const;
 
   std::string text_;
@@ -136,21 +143,19 @@ struct TokenNames {
   std::span<const std::string> names;
 };
 
-// Returns the text with other heads and relations; all other bytes stay the same. Throws
-// std::invalid_argument.
-std::string write_trees(const ColumnText& text, std::span<const std::int32_t> heads,
-                        const TokenNames& relations);
-
-// Returns the text with one column replaced; for chunks, `column` may be text.columns(), which appends a
-// column. Throws std::invalid_argument.
-std::string write_column(const ColumnText& text, int column, const TokenNames& values);
-
-// Values of a column for write_columns.
+// Values of a column.
 struct ColumnValues {
   int column;
   TokenNames values;
 };
-// Returns the text with several columns replaced; their numbers must ascend. Throws std::invalid_argument.
-std::string write_columns(const ColumnText& text, std::span<const ColumnValues> columns);
+
+// Return a copy of the text with other heads and relations, with other values of columns whose numbers
+// ascend, or with other values of one column; all other bytes stay the same. For chunks, `column` may be
+// text.columns(), which appends a column. The copy has the sentences and the skipped sentences of the text.
+// Throw std::invalid_argument.
+ColumnText replace_trees(const ColumnText& text, std::span<const std::int32_t> heads,
+                         const TokenNames& relations);
+ColumnText replace_columns(const ColumnText& text, std::span<const ColumnValues> columns);
+ColumnText replace_column(const ColumnText& text, int column, const TokenNames& values);
 
 }  // namespace unkernel::data

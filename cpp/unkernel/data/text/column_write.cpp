@@ -59,42 +59,110 @@ void check_heads(const ColumnText& text, std::span<const std::int32_t> heads) {
   }
 }
 
-// Copies the text with some fields replaced, in ascending order.
-class FieldReplacer {
+// Copies a text with some fields replaced, and moves the positions of its index with the bytes.
+class TextRewriter {
  public:
-  explicit FieldReplacer(const ColumnText& text) : text_(text.text()) {
-    out_.reserve(text_.size() + text_.size() / 8);
+  TextRewriter(const ColumnText& text, int columns) : text_(text), source_(text.text()) {
+    out_.reserve(source_.size() + source_.size() / 8);
+    index_.columns = columns;
   }
 
-  void replace(std::string_view field, std::string_view by) {
-    copy_to(static_cast<std::size_t>(field.data() - text_.data()));
+  // Calls replace_fields(token) for each token, which replaces fields of the token in ascending order.
+  template <class ReplaceFields>
+  ColumnText rewrite(std::span<const std::int32_t> heads, const ReplaceFields& replace_fields) {
+    index_.first_tokens.push_back(0);
+    for (std::int64_t s = 0; s < text_.sentences(); ++s) {
+      LinePlace place = text_.place(s);
+      move_skipped(place.begin);
+      place.begin += shift();
+      for (std::int64_t token = text_.first_token(s); token < text_.first_token(s + 1); ++token) {
+        begin_token(token);
+        replace_fields(token);
+        move_cuts(text_.columns());
+      }
+      place.end += shift();
+      index_.sentences.push_back(place);
+      index_.first_tokens.push_back(text_.first_token(s + 1));
+    }
+    move_skipped(std::ssize(source_) + 1);
+    copy_to(source_.size());
+    std::ranges::copy(heads, index_.heads.extend(heads.size()));
+    return {std::move(out_), text_, std::move(index_)};
+  }
+
+  void replace(int column, std::string_view by) {
+    move_cuts(column);
+    const std::string_view field = text_.field(token_, column);
+    copy_to(static_cast<std::size_t>(field.data() - source_.data()));
     out_.append(by);
     copied_ += field.size();
   }
-  void insert_behind(std::string_view field, char separator, std::string_view added) {
-    copy_to(static_cast<std::size_t>(field.data() - text_.data()) + field.size());
-    out_.append(1, separator).append(added);
-  }
-  std::string finish() {
-    copy_to(text_.size());
-    return std::move(out_);
+  // Adds a column behind the last one.
+  void append(char separator, std::string_view value) {
+    const std::string_view last = text_.field(token_, text_.columns() - 1);
+    move_cuts(text_.columns() - 1);
+    copy_to(static_cast<std::size_t>(last.data() - source_.data()) + last.size());
+    out_.append(1, separator);
+    push_cut(std::ssize(out_) - token_begin_);
+    out_.append(value);
   }
 
  private:
+  // How many bytes the copy is longer than what was copied.
+  std::int64_t shift() const { return std::ssize(out_) - static_cast<std::int64_t>(copied_); }
+
   void copy_to(std::size_t end) {
-    out_.append(text_, copied_, end - copied_);
+    out_.append(source_, copied_, end - copied_);
     copied_ = end;
   }
 
-  const std::string& text_;
+  void begin_token(std::int64_t token) {
+    token_ = token;
+    const std::int64_t begin = text_.index().token_begins.span()[static_cast<std::size_t>(token)];
+    copy_to(static_cast<std::size_t>(begin));
+    token_begin_ = std::ssize(out_);
+    token_shift_ = shift();
+    index_.token_begins.push_back(token_begin_);
+    next_cut_ = 0;
+  }
+  // Moves the cuts after the columns before `end`: those of this token that have not moved yet.
+  void move_cuts(int end) {
+    const std::size_t first_cut =
+        static_cast<std::size_t>(token_) * static_cast<std::size_t>(text_.columns());
+    for (; next_cut_ < end; ++next_cut_) {
+      const std::uint32_t cut = text_.index().cuts.span()[first_cut + static_cast<std::size_t>(next_cut_)];
+      push_cut(cut + shift() - token_shift_);
+    }
+  }
+  void push_cut(std::int64_t cut) {
+    if (cut > longest_line) throw std::invalid_argument("the labels make a line longer than 2^31 - 1 bytes");
+    index_.cuts.push_back(static_cast<std::uint32_t>(cut));
+  }
+  // Moves the skipped sentences that begin before `end` in the source.
+  void move_skipped(std::int64_t end) {
+    for (; next_skipped_ < text_.skipped().size() && text_.skipped()[next_skipped_].begin < end;
+         ++next_skipped_) {
+      const LinePlace& place = text_.skipped()[next_skipped_];
+      index_.skipped.push_back({place.begin + shift(), place.end + shift(), place.line});
+    }
+  }
+
+  const ColumnText& text_;
+  const std::string& source_;
   std::string out_;
+  ColumnIndex index_;
   std::size_t copied_ = 0;
+  std::size_t next_skipped_ = 0;
+  std::int64_t token_ = 0;
+  std::int64_t token_begin_ = 0;  // in the copy
+  std::int64_t token_shift_ = 0;  // at the begin of the token
+  int next_cut_ = 0;
 };
 
-void replace_head(FieldReplacer& replacer, std::string_view field, std::int32_t head) {
+void replace_head(TextRewriter& rewriter, std::int32_t head) {
   char digits[12];
   const auto end = std::to_chars(digits, digits + sizeof digits, head).ptr;
-  replacer.replace(field,
+  rewriter.replace(conll::head,
                    head < 0 ? empty_field : std::string_view(digits, static_cast<std::size_t>(end - digits)));
 }
 
@@ -105,35 +173,7 @@ char find_separator(const ColumnText& text, std::int64_t token) {
   return *(text.field(token, text.columns() - 1).data() - 1);
 }
 
-}  // namespace
-
-std::string write_trees(const ColumnText& text, std::span<const std::int32_t> heads,
-                        const TokenNames& relations) {
-  if (text.format() == ColumnFormat::chunks) throw std::invalid_argument("chunks have no heads");
-  check_heads(text, heads);
-  check_names(text, relations);
-  FieldReplacer replacer(text);
-  for (std::int64_t token = 0; token < text.tokens(); ++token) {
-    const auto number = static_cast<std::size_t>(token);
-    if (heads[number] != text.heads()[number])
-      replace_head(replacer, text.field(token, conll::head), heads[number]);
-    replacer.replace(text.field(token, conll::deprel), name_of(relations, token));
-  }
-  return replacer.finish();
-}
-
-std::string write_column(const ColumnText& text, int column, const TokenNames& values) {
-  if (text.format() != ColumnFormat::chunks || column != text.columns())
-    return write_columns(text, std::array{ColumnValues{column, values}});
-  check_names(text, values);
-  FieldReplacer replacer(text);
-  for (std::int64_t token = 0; token < text.tokens(); ++token)
-    replacer.insert_behind(text.field(token, column - 1), find_separator(text, token),
-                           name_of(values, token));
-  return replacer.finish();
-}
-
-std::string write_columns(const ColumnText& text, std::span<const ColumnValues> columns) {
+void check_columns(const ColumnText& text, std::span<const ColumnValues> columns) {
   const bool has_heads = text.format() != ColumnFormat::chunks;
   int before = -1;
   for (const auto& [column, values] : columns) {
@@ -146,12 +186,38 @@ std::string write_columns(const ColumnText& text, std::span<const ColumnValues> 
     if (std::exchange(before, column) >= column) throw std::invalid_argument("columns must ascend");
     check_names(text, values);
   }
-  FieldReplacer replacer(text);
-  for (std::int64_t token = 0; token < text.tokens(); ++token) {
-    for (const auto& [column, values] : columns)
-      replacer.replace(text.field(token, column), name_of(values, token));
-  }
-  return replacer.finish();
+}
+
+}  // namespace
+
+ColumnText replace_trees(const ColumnText& text, std::span<const std::int32_t> heads,
+                         const TokenNames& relations) {
+  if (text.format() == ColumnFormat::chunks) throw std::invalid_argument("chunks have no heads");
+  check_heads(text, heads);
+  check_names(text, relations);
+  TextRewriter rewriter(text, text.columns());
+  return rewriter.rewrite(heads, [&](std::int64_t token) {
+    const auto number = static_cast<std::size_t>(token);
+    if (heads[number] != text.heads()[number]) replace_head(rewriter, heads[number]);
+    rewriter.replace(conll::deprel, name_of(relations, token));
+  });
+}
+
+ColumnText replace_columns(const ColumnText& text, std::span<const ColumnValues> columns) {
+  check_columns(text, columns);
+  TextRewriter rewriter(text, text.columns());
+  return rewriter.rewrite(text.heads(), [&](std::int64_t token) {
+    for (const auto& [column, values] : columns) rewriter.replace(column, name_of(values, token));
+  });
+}
+
+ColumnText replace_column(const ColumnText& text, int column, const TokenNames& values) {
+  if (text.format() != ColumnFormat::chunks || column != text.columns())
+    return replace_columns(text, std::array{ColumnValues{column, values}});
+  check_names(text, values);
+  TextRewriter rewriter(text, column + 1);
+  return rewriter.rewrite(
+      {}, [&](std::int64_t token) { rewriter.append(find_separator(text, token), name_of(values, token)); });
 }
 
 }  // namespace unkernel::data

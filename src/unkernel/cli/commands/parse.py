@@ -39,7 +39,9 @@ from unkernel.cli.render.stream_outputs import (
 from unkernel.cli.terminal.console import flatten, format_seconds, note, rate, warn
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdin_path
+from unkernel.data import Treebank
 from unkernel.data.files import name_of
+from unkernel.data.text.columns import parse_text
 from unkernel.errors import FormatError
 from unkernel.measures.number_format import format_count
 from unkernel.parsing import Parsed, parse_stream
@@ -252,14 +254,14 @@ class _Documents:
         last_bytes = b""
         for file in self.files:
             prefix = _complete_ending(last_bytes)
-            if raw and len(self.files) > 1:
-                prefix += f"# newdoc id = {flatten(name_of(file))}\n".encode()
+            comment = f"# newdoc id = {flatten(name_of(file))}\n" if raw and len(self.files) > 1 else ""
             for parsed in self._read(file, parse_file, on_unreadable):
                 if not parsed.data:
                     yield parsed
                     continue
-                yield replace(parsed, data=prefix + parsed.data)
-                prefix, last_bytes = b"", (last_bytes + parsed.data)[-3:]
+                commented = _add_comment(parsed, comment) if comment else parsed
+                yield replace(commented, prefix=prefix)
+                prefix, comment, last_bytes = b"", "", (last_bytes + parsed.data)[-3:]
 
     def _read(
         self, file: str, parse_file: Callable[[str], Iterator[Parsed]], on_unreadable: Callable[[str], object]
@@ -271,6 +273,12 @@ class _Documents:
                 raise
             reason = f"{file}: {error.strerror}" if isinstance(error, OSError) else str(error)
             on_unreadable(f"{reason}; the rest of the file is left out")
+
+
+def _add_comment(parsed: Parsed, comment: str) -> Parsed:
+    """Return parsed text with a comment before its first sentence."""
+    corpus = Treebank._of(parse_text(comment.encode() + parsed.data, "conllu"))
+    return replace(parsed, corpus=corpus)
 
 
 def _complete_ending(written: bytes) -> bytes:

@@ -17,9 +17,9 @@ from unkernel.data.text.columns import (
     OnError,
     check_field,
     check_lengths,
+    check_skipped,
     flatten_values,
     number_names,
-    parse_again,
     parse_text,
     read_columns,
     sentence_lengths,
@@ -203,15 +203,15 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         ChunkCorpus
             The same text with other tags; every other byte is unchanged.
         """
-        return self._with_tags(*number_names(flatten_values(tags, np.diff(self.offsets), "tags")))
+        changed = self._with_tags(*number_names(flatten_values(tags, np.diff(self.offsets), "tags")))
+        check_skipped(changed._text)
+        return changed
 
     def _with_tags(self, numbers: NDArray[np.int32], names: list[str]) -> Self:
         """Return a copy with other tags; `numbers` has the index into `names` of each word's tag."""
-        return self._of(parse_again(self._text, self._write_tags(numbers, names)), True)
-
-    def _write_tags(self, numbers: NDArray[np.int32], names: list[str]) -> bytes:
         column = self.n_columns - self.tagged
-        return bytes(self._text.write_column(column, numbers, names)) if len(self) else self.to_bytes()
+        text = self._text.replace_column(column, numbers, names) if len(self) else self._text
+        return self._of(text, True)
 
     @classmethod
     def from_words(

@@ -42,16 +42,16 @@ def parse_text(data: bytes, format: Format, *, name: str = _MEMORY_NAME) -> Colu
     return ColumnText(data, name, format, 0, "none", False, 1)
 
 
-def parse_again(text: ColumnText, data: bytes) -> ColumnText:
-    """Parse `data`, a text with replaced columns, with the options of `text`."""
-    skip, trees = text.skip_bad_sentences, text.trees if text.skip_bad_sentences else "none"
-    parsed = ColumnText(data, text.file, text.format, 0, trees, skip, text.first_line)
-    if parsed.sentences != text.sentences:
-        raise ValueError(
-            f"{text.sentences} sentences become {parsed.sentences} when they are read again, as bad ones "
-            "were skipped: select the good ones (corpus[:]) before you replace columns"
-        )
-    return parsed
+def check_skipped(text: ColumnText) -> ColumnText:
+    """Return `text`, whose columns were replaced; ValueError if a reader would now skip other sentences."""
+    if text.skip_bad_sentences and (text.trees != "none" or len(text.skipped())):
+        reread = ColumnText(text.text, text.file, text.format, 0, text.trees, True, text.first_line)
+        if reread.sentences != text.sentences:
+            raise ValueError(
+                f"{text.sentences} sentences become {reread.sentences} when they are read again, as bad ones "
+                "were skipped: select the good ones (corpus[:]) before you replace columns"
+            )
+    return text
 
 
 def check_on_error(on_error: str) -> bool:

@@ -15,10 +15,10 @@ from unkernel.data.text.columns import (
     OnError,
     check_field,
     check_lengths,
+    check_skipped,
     flatten_values,
     head_numbers,
     number_names,
-    parse_again,
     parse_text,
     read_column_blocks,
     read_columns,
@@ -132,7 +132,7 @@ class Treebank(ColumnCorpus[Sentence]):
 
     def _with_trees(self, heads: NDArray[np.int32], relations: NDArray[np.int32], names: list[str]) -> Self:
         """Return a copy with other trees; `relations` has the index into `names` of each word's relation."""
-        return self._of(parse_again(self._text, self._text.write_trees(heads, relations, names)))
+        return self._of(check_skipped(self._text.replace_trees(heads, relations, names)))
 
     @classmethod
     def from_words(

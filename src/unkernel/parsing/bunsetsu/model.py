@@ -167,8 +167,8 @@ class BunsetsuModel(ParserModel):
         threads = thread_count(n_jobs)
         return np.asarray(self.features.parse(corpus._text, self.classifier_._engine, threads))
 
-    def _annotate(self, corpus: BunsetsuCorpus, n_jobs: int | None) -> bytes:
-        return corpus.with_heads(self._heads(corpus, n_jobs)).to_bytes()
+    def _annotate(self, corpus: BunsetsuCorpus, n_jobs: int | None) -> BunsetsuCorpus:
+        return corpus.with_heads(self._heads(corpus, n_jobs))
 
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
         if tags is not None:

@@ -239,9 +239,8 @@ class ChunkModel(ParserModel):
         )
         return np.asarray(tags)
 
-    def _annotate(self, corpus: ChunkCorpus, n_jobs: int | None) -> bytes:
-        """Return the text with tags, without reading it again as ``parse`` does."""
-        return corpus._write_tags(self.tags(corpus, n_jobs), self.tag_names)
+    def _annotate(self, corpus: ChunkCorpus, n_jobs: int | None) -> ChunkCorpus:
+        return corpus._with_tags(self.tags(corpus, n_jobs), self.tag_names)
 
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
         corpus = self._read_untagged(source, tags)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import tag_text
-from unkernel.data.text.columns import parse_again
+from unkernel.data.text.columns import check_skipped
 from unkernel.data.text.conll import Treebank
 from unkernel.data.text.conll_sentence import COLUMNS
 from unkernel.data.threads import thread_count
@@ -131,7 +131,9 @@ class TaggerModel(ParserModel):
             The sentences with their tags.
         """
         bank = as_treebank(source)
-        return Treebank._of(parse_again(bank._text, self._annotate(bank, n_jobs)))
+        tagged = self._annotate(bank, n_jobs)
+        check_skipped(tagged._text)
+        return tagged
 
     parse = tag
 
@@ -160,17 +162,17 @@ class TaggerModel(ParserModel):
         )
         return [np.asarray(column_classes) for column_classes in classes]
 
-    def _annotate(self, bank: Treebank, n_jobs: int | None) -> bytes:
-        return self._write_tags(bank, self._find_classes(bank, n_jobs)) if bank.n_words else bank.to_bytes()
+    def _annotate(self, bank: Treebank, n_jobs: int | None) -> Treebank:
+        return self._replace_tags(bank, self._find_classes(bank, n_jobs)) if bank.n_words else bank
 
-    def _write_tags(self, bank: Treebank, classes: list[NDArray[np.int32]]) -> bytes:
+    def _replace_tags(self, bank: Treebank, classes: list[NDArray[np.int32]]) -> Treebank:
         values = []
         for column, class_of_word in zip(self.columns, classes, strict=True):
             numbers, names = class_of_word, column.names
             if column.name == LEMMA:
                 numbers, names = _apply_edits(bank, class_of_word, column.names)
             values.append((COLUMNS.index(column.name), numbers, names))
-        return bytes(bank._text.write_columns(sorted(values, key=lambda value: value[0])))
+        return Treebank._of(bank._text.replace_columns(sorted(values, key=lambda value: value[0])))
 
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
         from unkernel.parsing.decision_trace import trace_tags
@@ -179,8 +181,7 @@ class TaggerModel(ParserModel):
         if not bank.n_words:
             return iter(())
         classes = self._find_classes(bank)
-        tagged = Treebank._of(parse_again(bank._text, self._write_tags(bank, classes)))
-        return trace_tags(tagged, self.columns, classes)
+        return trace_tags(self._replace_tags(bank, classes), self.columns, classes)
 
     # --- Files ----------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.text.columns import parse_again, parse_text
+from unkernel.data.text.columns import parse_text
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
@@ -183,7 +183,7 @@ class TextParserModel(SavedModel):
         Document
             The parsed text, with every character of the text.
         """
-        return Document._from_conllu(self._annotate_text(encode_text(text), n_jobs))
+        return Document._of(self._annotate_text(encode_text(text), n_jobs)._text)
 
     def parse_many(self, texts: Iterable[str], *, n_jobs: int | None = None) -> Generator[Document]:
         """Parse many texts, in memory that does not grow with their number.
@@ -213,7 +213,7 @@ class TextParserModel(SavedModel):
         """Split short texts one by one, and tag and parse them together."""
         tokenized = [self.tokenizer._tokenize(text, 1) for text in texts]
         words = _read_words(b"".join(_NEW_TEXT + tokens for tokens in tokenized if tokens))
-        annotated = self._annotate(words, 1)
+        annotated = self._annotate(words, 1).to_bytes()
         separator = b"\n" + _NEW_TEXT  # begins with the blank line after the previous text
         parsed = iter((b"\n" + annotated).removesuffix(b"\n").split(separator)[1:])
         # Texts without words are not among the parsed texts.
@@ -263,13 +263,11 @@ class TextParserModel(SavedModel):
         """
         return []
 
-    def _annotate_text(self, text: bytes, n_jobs: int | None) -> bytes:
+    def _annotate_text(self, text: bytes, n_jobs: int | None) -> Treebank:
         return self._annotate(_read_words(self.tokenizer._tokenize(text, n_jobs)), n_jobs)
 
-    def _annotate(self, bank: Treebank, n_jobs: int | None) -> bytes:
-        """Return the text of a treebank with tags and trees."""
-        tagged = Treebank._of(parse_again(bank._text, self.tagger._annotate(bank, n_jobs)))
-        return self.parser._annotate(tagged, n_jobs)
+    def _annotate(self, bank: Treebank, n_jobs: int | None) -> Treebank:
+        return self.parser._annotate(self.tagger._annotate(bank, n_jobs), n_jobs)
 
     def evaluate(
         self, source: TreebankSource, *, given: Given = "text", n_jobs: int | None = None
@@ -302,8 +300,7 @@ class TextParserModel(SavedModel):
             model = self if given == "tokens" else self.parser
             parsed = model._annotate(bank, n_jobs)
         seconds = time.process_time() - start
-        answer = Treebank._of(parse_text(parsed, "conllu"))
-        return compare_text(bank, answer, seconds=seconds, measures=list_measures(self.tagger.columns_))
+        return compare_text(bank, parsed, seconds=seconds, measures=list_measures(self.tagger.columns_))
 
     # --- Files ----------------------------------------------------------------------------------------
 

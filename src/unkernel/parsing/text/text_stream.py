@@ -93,13 +93,10 @@ def _parse_block(model: TextModel, name: str, skip: bool, block: _Block) -> Pars
     text, skipped = _drop_unreadable(block, name, skip=skip)
     tokenizer = model.tokenizer if isinstance(model, TextParserModel) else model
     begins_paragraph = block.begins_paragraph or bool(skipped)
-    bank = _read(tokenizer._tokenize(text, 1, begins_paragraph=begins_paragraph))
-    data = model._annotate(bank, 1) if isinstance(model, TextParserModel) else bank.to_bytes()
-    return Parsed(data, len(bank), bank.n_words, skipped, _read)
-
-
-def _read(data: bytes) -> Treebank:
-    return Treebank._of(parse_text(data, "conllu"))
+    tokens = tokenizer._tokenize(text, 1, begins_paragraph=begins_paragraph)
+    bank = Treebank._of(parse_text(tokens, "conllu"))
+    parsed = model._annotate(bank, 1) if isinstance(model, TextParserModel) else bank
+    return Parsed(parsed, skipped)
 
 
 def _drop_unreadable(block: _Block, name: str, *, skip: bool) -> tuple[bytes, list[FormatError]]:
