@@ -196,7 +196,7 @@ def test_dates_in_other_columns_are_refused() -> None:
 def test_a_model_of_weekends(tmp_path: Any) -> None:
     records = [{"when": moment, "who": "ab"[k % 2]} for k, moment in enumerate(MANY)]
     y = [moment.weekday() >= 5 and 8 <= moment.hour < 18 for moment in MANY]
-    model = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(2, C=10.0)).fit(records, y))
+    model = unkernel.compile(make_pipeline(RecordEncoder(n_bins=16), PolySVC(2, C=10.0)).fit(records, y))
     model.save(tmp_path / "weekends.uk")
     reloaded = unkernel.load(tmp_path / "weekends.uk")
     assert np.mean(reloaded.predict(records) == y) > 0.95

@@ -103,6 +103,27 @@ def test_intervals_of_whole_numbers_name_the_first_and_the_last() -> None:
         assert names[place : place + 1 + len(rest)] == [first, *rest], name
 
 
+def test_numbers_are_divided_at_several_resolutions() -> None:
+    columns = {"x": [*range(100), None], "few": [1, 2] * 50 + [1]}
+    encoder = RecordEncoder(n_bins=(8, 2)).fit(columns)
+    fine, coarse = (RecordEncoder(n_bins=n_bins).fit(columns) for n_bins in (8, 2))
+    names = encoder.get_feature_names_out().tolist()
+    assert names[:3] == ["x <= 49", "x >= 50", "x is missing"]
+    assert names.count("x is missing") == 1
+    assert [name for name in names if name.startswith("few")] == ["few <= 1", "few >= 2", "few is missing"]
+    assert set(names) == {*fine.get_feature_names_out(), *coarse.get_feature_names_out()}
+    rows = encoder.transform(columns).toarray()
+    for single in (fine, coarse):
+        places = [names.index(name) for name in single.get_feature_names_out()]
+        np.testing.assert_array_equal(rows[:, places], single.transform(columns).toarray())
+
+
+@pytest.mark.parametrize("n_bins", [(), (1,), (4, 1001), (4, 2.5), ("4",), 1, 2.5, [4, 16]])
+def test_numbers_of_bins_are_checked(n_bins: Any) -> None:
+    with pytest.raises(ValueError, match="n_bins"):
+        RecordEncoder(n_bins=n_bins).fit({"x": [1.0, 2.0]})
+
+
 def test_whole_numbers_lie_in_the_interval_that_names_them() -> None:
     generator = np.random.default_rng(5)
     for scale in (5, 40, 10_000, 2**50):

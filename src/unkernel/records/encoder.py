@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -24,6 +25,7 @@ from unkernel.records.plan_step import PlanStep
 from unkernel.records.tables import get_column_names
 
 _SHARED = ("category", "number", "binned", "date")  # all columns of such a kind share one step
+_MAX_BINS = 1000
 
 
 class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -41,9 +43,11 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         intervals), ``"number"`` (a number, divided by its standard deviation), ``"date"`` (also
         strings such as ``"2026-11-17"`` and ``"2026-11-17T14:05+01:00"``), ``"text"``, ``"strings"`` (a list
         of strings) or ``"drop"``.
-    n_bins : int, default=16
+    n_bins : int or tuple of int, default=(4, 16, 64)
         Number of intervals for each number, and for the year and the day of a date. Intervals hold about the
-        same number of training records, but a frequent value gets its own interval.
+        same number of training records, but a frequent value gets its own interval. With several numbers,
+        the range is divided several times, and a value has one feature per division: wide intervals learn
+        from few records, narrow ones learn details.
     min_count : int, default=3
         Smallest number of training records for a category or word to get its own feature. Rarer categories
         and unknown ones share one feature; rarer words are ignored.
@@ -79,7 +83,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kinds": [Mapping, None],
-        "n_bins": [Interval(Integral, 2, 1000, closed="both")],
+        "n_bins": [Interval(Integral, 2, _MAX_BINS, closed="both"), tuple],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
     }
@@ -88,7 +92,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         *,
         kinds: Mapping[str, str] | None = None,
-        n_bins: int = 16,
+        n_bins: int | tuple[int, ...] = (4, 16, 64),
         min_count: int = 3,
         n_jobs: int | None = None,
     ) -> None:
@@ -145,6 +149,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not names:
             raise ValueError(f"0 feature(s) (shape=({records.n_rows}, 0)) while a minimum of 1 is required.")
         self._check_kinds(names)
+        self._check_resolutions()
         kinds = {name: (self.kinds or {}).get(name) for name in names}
         columns = summarize_columns(names, kinds, records.summaries(kinds))
         self.kinds_ = {column.name: column.kind for column in columns}
@@ -214,6 +219,14 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(names, dtype=object)
         return ask("lazy_records", X, names) if is_lazy(X) else Records.of(X, names)
 
+    def _check_resolutions(self) -> None:
+        if not self._resolutions or not all(
+            isinstance(number, Integral) and 2 <= number <= _MAX_BINS for number in self._resolutions
+        ):
+            raise ValueError(
+                f"n_bins must be an integer from 2 to {_MAX_BINS}, or a tuple of them, got {self.n_bins!r}"
+            )
+
     def _check_kinds(self, names: Sequence[str]) -> None:
         for name, kind in (self.kinds or {}).items():
             if name not in names:
@@ -273,17 +286,34 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return steps.one_hot([column.index for column in columns], tables, labels)
 
     def _make_bin_steps(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
-        edges = [column.edges(self.n_bins) for column in columns]
-        labels = []
-        for column, column_edges in zip(columns, edges, strict=True):
-            labels += make_interval_labels(column.name, column_edges, are_integers=column.is_whole())
-            labels += [f"{column.name} is missing"]
-        names = [column.name for column in columns]
-        missing = [len(column_edges) + 1 for column_edges in edges]
+        divisions: list[tuple[ColumnFacts, NDArray[np.float64]]] = []
+        missing: list[int] = []
+        labels: list[str] = []
+        for column in columns:
+            for index, edges in enumerate(self._divide(column.edges)):
+                divisions.append((column, edges))
+                labels += make_interval_labels(column.name, edges, are_integers=column.is_whole())
+                # A missing number has one feature, which belongs to the first division.
+                missing.append(steps.IGNORED if index else len(edges) + 1)
+                labels += [] if index else [f"{column.name} is missing"]
+        names = [column.name for column, _ in divisions]
         return [
-            steps.numbers([column.index for column in columns], names),
-            steps.bins(first, edges, missing, labels, columns=names),
+            steps.numbers([column.index for column, _ in divisions], names),
+            steps.bins(first, [edges for _, edges in divisions], missing, labels, columns=names),
         ]
+
+    def _divide(self, find_edges: Callable[[int], NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+        """Return the edges of the different divisions of a range into each number of bins, coarse to fine."""
+        divisions: list[NDArray[np.float64]] = []
+        for n_bins in self._resolutions:
+            edges = find_edges(n_bins)
+            if not divisions or not np.array_equal(edges, divisions[-1]):
+                divisions.append(edges)
+        return divisions
+
+    @property
+    def _resolutions(self) -> list[int]:
+        return sorted(set(self.n_bins) if isinstance(self.n_bins, tuple) else {self.n_bins})
 
     def _make_date_steps(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
         """Make the steps of dates. Each part that varies, such as the month, has its own features."""
@@ -293,19 +323,35 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         labels: list[str] = []
         for column in columns:
             varying_parts = [part for part in range(len(steps.DATE_PARTS)) if column.date_part_differs(part)]
-            for index, part in enumerate(varying_parts or [0]):
-                part_edges, names = _make_date_intervals(column, part, self.n_bins)
+            intervals = [
+                (part, part_edges, part_labels)
+                for part in varying_parts or [0]
+                for part_edges, part_labels in self._make_date_intervals(column, part)
+            ]
+            for index, (part, part_edges, part_labels) in enumerate(intervals):
                 parts.append((column, part))
                 edges.append(part_edges)
-                labels += names
+                labels += part_labels
                 # A missing date has one feature, which belongs to the first part.
-                missing.append(steps.IGNORED if index else len(names))
+                missing.append(steps.IGNORED if index else len(part_labels))
                 labels += [] if index else [f"{column.name} is missing"]
         names = [f"{column.name} {steps.DATE_PARTS[part]}" for column, part in parts]
         return [
             steps.dates([column.index for column, _ in parts], [part for _, part in parts], names),
             steps.bins(first, edges, missing, labels, columns=names),
         ]
+
+    def _make_date_intervals(
+        self, column: ColumnFacts, part: int
+    ) -> list[tuple[NDArray[np.float64], list[str]]]:
+        """Return edges and labels for a part of dates: intervals of years and days, values of other parts."""
+        name = f"{column.name} {steps.DATE_PARTS[part]}"
+        if steps.DATE_PARTS[part] not in ("year", "day"):
+            return [make_value_labels(name, steps.DATE_PARTS[part])]
+        divisions = self._divide(partial(column.date_edges, part))
+        if not len(divisions[-1]):
+            return [(divisions[-1], [f"{column.name} is a date"])]
+        return [(edges, make_interval_labels(name, edges, are_integers=True)) for edges in divisions]
 
     def _make_string_step(self, kind: str, column: ColumnFacts) -> PlanStep:
         """Return a step with one feature per frequent word or string, and one for missing values."""
@@ -316,19 +362,6 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         labels = [*(f"{column.name} has {word!r}" for word in words), f"{column.name} is missing"]
         table = table | steps.vocabulary(words, width=len(labels)) | {"missing": len(words)}
         return PlanStep(kind, table, labels)
-
-
-def _make_date_intervals(
-    column: ColumnFacts, part: int, n_bins: int
-) -> tuple[NDArray[np.float64], list[str]]:
-    """Return edges and labels for a part of dates: intervals of years and days, values of other parts."""
-    name = f"{column.name} {steps.DATE_PARTS[part]}"
-    if steps.DATE_PARTS[part] in ("year", "day"):
-        edges = column.date_edges(part, n_bins)
-        return edges, make_interval_labels(name, edges, are_integers=True) if len(edges) else [
-            f"{column.name} is a date"
-        ]
-    return make_value_labels(name, steps.DATE_PARTS[part])
 
 
 def _convert_arrays(X: Any) -> Any:

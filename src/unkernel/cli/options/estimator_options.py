@@ -17,19 +17,20 @@ from typing import Annotated, Any
 
 import typer
 
-from unkernel.cli.options.shared_options import parse_nodes
+from unkernel.cli.options.shared_options import parse_bins, parse_nodes
 
 _OPTION_NAMES = {"random_state": "seed", "fit_intercept": "intercept", "n_jobs": "jobs"}
 _NOT_OPTIONS = frozenset({"n_jobs", "verbose", "warm_start", "tokenizer", "tagger", "parser"})
 _WITHOUT_TABLES = frozenset({"pair_weight"})  # options take words only; the parameters also take tables
 _LARGEST_SEED = 2**32 - 1
-_CONVERTERS = {"trie_nodes": parse_nodes}
+_CONVERTERS = {"trie_nodes": parse_nodes, "n_bins": parse_bins}
 _METAVARS = {
     "class_weight": "balanced|LABEL=WEIGHT,…",
     "templates": "NAME|FILE",
     "clusters": "FILE",
     "trie": "FILE",
     "trie_nodes": "NODES",
+    "n_bins": "N,…",
     "cache": "FILE",
     "checkpoint": "FOLDER",
     "memory": "BYTES",
@@ -129,6 +130,8 @@ def _format_default(name: str, default: Any) -> str:
     if isinstance(default, bool):
         option = option_name(name).replace("_", "-")
         return f"--{option}" if default else f"--no-{option}"
+    if isinstance(default, tuple):
+        return ",".join(map(str, default))
     return "none" if default is None else str(default)
 
 

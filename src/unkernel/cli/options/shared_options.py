@@ -249,6 +249,16 @@ def parse_nodes(text: str | None) -> int | None:
     return int(nodes)
 
 
+def parse_bins(text: str | None) -> int | tuple[int, ...] | None:
+    """Parse a number of intervals, or several, such as ``4,16,64``."""
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,4}(,[0-9]{1,4}){0,9}", text, re.ASCII):
+        raise ValueError(f"--n-bins must be a number of intervals, or several such as 4,16,64, got {text!r}")
+    numbers = tuple(map(int, text.split(",")))
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
 def count_threads(jobs: int | None) -> int:
     """Return the number of threads for --jobs; by default, the number of cores."""
     return thread_count(-1) if jobs is None else jobs
