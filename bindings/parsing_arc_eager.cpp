@@ -37,9 +37,9 @@ using Arrays = nb::typed<nb::tuple, nb::any, nb::any>;
 using Engines = nb::typed<nb::list, nb::any>;
 
 Classes list_classes(const parsing::DecisionParts& parts) {
-  Classes all;
-  for (std::size_t part = 0; part < parts.size(); ++part) all.append(nb::cast(parts.classes(part)));
-  return all;
+  Classes list;
+  for (std::size_t part = 0; part < parts.size(); ++part) list.append(nb::cast(parts.classes(part)));
+  return list;
 }
 
 // --- To and from a file --------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ using data::ColumnText;
 using parsing::ChunkTag;
 using parsing::SequenceFeatures;
 
-// The slowest models chunk so many tokens in a fraction of a second.
+// The slowest models need a fraction of a second for this number of tokens.
 constexpr std::int64_t max_tokens_on_this_thread = 2000;
 
 constexpr Named<parsing::ChunkScheme> schemes[] = {{"IOB1", parsing::ChunkScheme::iob1},

@@ -19,7 +19,7 @@
 namespace unkernel {
 namespace {
 
-constexpr std::size_t most_bytes_per_read = std::size_t{1} << 30;  // more is an error on some systems
+constexpr std::size_t most_bytes_per_read = std::size_t{1} << 30;  // some systems refuse to read more
 
 #ifdef _WIN32
 

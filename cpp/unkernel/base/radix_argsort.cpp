@@ -44,7 +44,7 @@ void RadixArgsort::compute_keys(std::span<const double> values) {
   }
 }
 
-// A stable pass, so that digits can be sorted from the least to the most significant one.
+// Sorts by one digit. Stable, so sorting by all digits from the least to the most significant sorts by key.
 void RadixArgsort::sort_by_digit(int shift) {
   std::array<std::uint32_t, digits> begin{};
   for (const Item& item : items_) ++begin[(item.key >> shift) % digits];

@@ -25,8 +25,9 @@ class DagCuts final : public LocalCuts {
   void score(std::span<const double> alphas, const Sample& sample, std::span<double> scores) override {
     std::ranges::fill(scores, 0.0);
     if (one_index_) {
-      WeightedExamples all = weighted_examples(alphas);
-      const ExampleMachine machine(kernel_, set_, std::move(all.examples), std::move(all.coefficients), 1);
+      WeightedExamples support = weighted_examples(alphas);
+      const ExampleMachine machine(kernel_, set_, std::move(support.examples),
+                                   std::move(support.coefficients), 1);
       machine.add_scores(*set_, sample.examples, threads_, monitor_, scores);
       return;
     }

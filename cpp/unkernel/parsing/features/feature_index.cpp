@@ -61,15 +61,15 @@ void FeatureIndex::put(std::size_t which, std::span<const FeatureValue> values, 
     if (values[k] < 0 || static_cast<std::size_t>(values[k]) >= table.ranges[k])
       throw std::invalid_argument("a value of a feature is out of range");
   }
-  bool known = false;
+  bool is_duplicate = false;
   if (!table.columns_of_values.empty()) {
     std::int32_t& place = table.columns_of_values[static_cast<std::size_t>(values[0])];
-    known = std::exchange(place, column) != no_column;
+    is_duplicate = std::exchange(place, column) != no_column;
   } else {
     std::int32_t& number = number_for(table, [&](std::size_t k) { return values[k]; });
-    known = std::exchange(number, column + 1) != 0;
+    is_duplicate = std::exchange(number, column + 1) != 0;
   }
-  if (known) throw std::invalid_argument("a feature occurs twice");
+  if (is_duplicate) throw std::invalid_argument("a feature occurs twice");
   columns_ = std::max(columns_, column + 1);
 }
 
@@ -78,7 +78,7 @@ std::vector<FeatureValue> FeatureIndex::values_of(std::size_t which, FeatureKey 
   std::vector<FeatureValue> values(ranges.size());
   for (std::size_t k = ranges.size(); k-- > 1; key /= ranges[k])
     values[k] = static_cast<FeatureValue>(key % ranges[k]);
-  values[0] = static_cast<FeatureValue>(std::min(key, most_keys));  // out of range if the key is
+  values[0] = static_cast<FeatureValue>(std::min(key, most_keys));  // out of range if the key is out of range
   return values;
 }
 
