@@ -49,6 +49,11 @@ SUBJECTS = {
         "from a dict to its class, in Python and over HTTP, beside scikit-learn and ONNX Runtime",
         ["records", "records_onnx", "serve"],
     ),
+    "tables": (
+        "Tables",
+        "first models of 23 tables, with defaults, beside LightGBM, XGBoost, CatBoost, EBM and others",
+        ["tables"],
+    ),
     "linear": (
         "Linear SVMs and ranking",
         "`CuttingPlaneSVC` and `RankSVM`, in memory and from files, beside LIBLINEAR and LightGBM",

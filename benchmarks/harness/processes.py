@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import re
 import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Timer
 from typing import Any, NamedTuple
@@ -45,6 +47,38 @@ def result_of(module: str, call: str, *, seconds: float | None = None) -> Any:
         last = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
         raise LeftOutError(last.removeprefix(f"{LeftOutError.__module__}.{LeftOutError.__name__}: "))
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def result_of_fork(work: Callable[[], Any], *, seconds: float) -> Any:
+    """Return the result of `work`, run in a fork of this process, which shares what is loaded.
+
+    `LeftOutError` if it fails, or takes longer.
+    """
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send_result, args=(work, sender))
+    process.start()
+    sender.close()
+    if not receiver.poll(seconds):
+        process.kill()
+        process.join()
+        raise LeftOutError(f"it did not end in {seconds:g} s")
+    try:
+        result, reason = receiver.recv()
+    except EOFError:
+        process.join()
+        raise LeftOutError(f"it ended with {process.exitcode}") from None
+    process.join()
+    if reason:
+        raise LeftOutError(reason)
+    return result
+
+
+def _send_result(work: Callable[[], Any], sender: Connection) -> None:
+    try:
+        sender.send((work(), ""))
+    except Exception as error:
+        sender.send((None, f"{type(error).__name__}: {error}"))
 
 
 def peak_megabytes() -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -224,3 +226,18 @@ def test_contenders_take_turns():
     )
     assert order == ["a", "b", "b", "a", "a", "b"]
     assert all(taken.values == [1.0] * 3 for taken in times.values())
+
+
+def test_forks_return_results_and_reasons():
+    from harness.processes import LeftOutError, result_of_fork
+
+    def fail():
+        raise ValueError("no data")
+
+    assert result_of_fork(lambda: {"answer": 42}, seconds=600) == {"answer": 42}
+    with pytest.raises(LeftOutError, match=r"^ValueError: no data$"):
+        result_of_fork(fail, seconds=600)
+    with pytest.raises(LeftOutError, match=r"^it did not end in 0.01 s$"):
+        result_of_fork(lambda: time.sleep(600), seconds=0.01)
+    with pytest.raises(LeftOutError, match=r"^it ended with 3$"):
+        result_of_fork(lambda: os._exit(3), seconds=600)

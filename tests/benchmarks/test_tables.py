@@ -106,3 +106,100 @@ def test_the_suite_has_many_kinds_of_tables(tables_data):
     assert len(tables) >= 12 and len({table.name for table in tables}) == len(tables_data.ALL)
     assert sum(table.target == tables_data.NUMBERS for table in tables) >= 4
     assert sum(bool(table.texts) for table in tables) >= 2
+
+
+@pytest.fixture(scope="module")
+def houses(tables_data):
+    """Return a table with a number, a category of many values and a text, and its parts, for each target."""
+    rng = np.random.default_rng(0)
+    streets = rng.choice([f"street {k}" for k in range(300)], 600)
+    sizes = rng.normal(100, 20, 600)
+    notes = rng.choice(["a garden and a large cellar", "no garden but a balcony"], 600)
+    frame = pd.DataFrame({"size": sizes, "street": streets, "note": notes})
+    frame.loc[0, "street"] = None
+    price = sizes + 30 * (frame["note"].str.len() > 25) + rng.normal(0, 1, 600)
+    targets = {"numbers": price, "classes": np.where(price > price.median(), "dear", "cheap")}
+    tables = {
+        kind: made(tables_data, frame.assign(target=y), target=kind, texts=("note",))
+        for kind, y in targets.items()
+    }
+    return {kind: (table, table.load()) for kind, table in tables.items()}
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_contenders_are_judged_by_the_same_measures(houses, kind):
+    import tables
+    import tables_contenders
+
+    table, parts = houses[kind]
+    seen = 0
+    for contender in tables_contenders.CONTENDERS:
+        if not contender.is_here() or not contender.takes_texts:
+            continue
+        seen += 1
+        found = tables.judged(contender, table, parts)
+        assert 0 <= found["error"] < (1.0 if kind == "numbers" else np.log(2)), contender.name
+        assert found["training"] > 0 and found["one record"] > 0 and found["stored"] > 0
+        assert found.get("ROC area", 1.0) > 0.9
+    assert seen >= 4
+
+
+def test_categories_of_boosters_are_those_of_training(tables_data):
+    import tables_contenders
+
+    train = pd.DataFrame({"n": [1.0, 2.0, np.nan, 4.0], "c": ["a", "a", "b", "d"]})
+    table = made(tables_data, train.assign(target=["x", "y", "x", "y"]))
+    test = pd.DataFrame({"n": [1.0, 1.0, 1.0], "c": ["new", None, "a"]})
+    columns = tables_contenders.TypedColumns(table, train)
+    assert columns.transform(test)["c"].cat.codes.tolist() == [-1, -1, 0]
+    pooled = tables_contenders.TypedColumns(table, train, most_values=1)
+    assert pooled.values["c"].tolist() == ["a", "(rare)"]
+    assert pooled.transform(test)["c"].cat.codes.tolist() == [1, -1, 0]
+
+
+def test_errors_are_log_loss_and_relative_deviations(tables_data):
+    import tables
+
+    numbers = made(tables_data, None, target="numbers")
+    y = np.array([1.0, 2.0, 3.0, 6.0])
+    assert tables.quality(numbers, y, np.full(4, 3.0)) == {"error": pytest.approx(1.0)}
+    found = tables.quality(made(tables_data, None), np.array(["a", "b"]), np.array([[0.5, 0.5], [0.2, 0.8]]))
+    assert found == {"error": pytest.approx(-(np.log(0.5) + np.log(0.8)) / 2), "ROC area": 1.0}
+
+
+def test_the_summary_counts_tables():
+    import tables
+    from harness import Report
+
+    report = Report("tables", quick=True)
+    for task, ours, theirs in (("one", 0.5, 0.4), ("two", 0.403, 0.4), ("three", 0.3, 0.4)):
+        report.add(task, "unkernel", "error", "", ours)
+        report.add(task, "LightGBM", "error", "", theirs)
+    tables.add_summary(report)
+    found = {(one.contender, one.figure): one.value for one in report.figures if one.task == "all tables"}
+    assert found == {
+        ("unkernel", "tables"): 3,
+        ("unkernel", "error within 1 % of LightGBM's, or better"): 2,
+        ("unkernel", "better than LightGBM"): 1,
+        ("LightGBM", "tables"): 3,
+    }
+
+
+def test_contenders_that_are_missing_are_named(capsys):
+    import tables
+    import tables_contenders
+    from harness import Report
+
+    def fail(table, parts):
+        raise ValueError("it fails")
+
+    report = Report("tables", quick=True)
+    contenders = [
+        tables_contenders.Contender("absent", "no_such_package", fail, quick=True),
+        tables_contenders.Contender("faulty", "sklearn", fail, quick=True),
+    ]
+    tables.measure(report, ["wine"], contenders)
+    assert report.left_out == {
+        "absent": "it is not installed",
+        "wine, faulty": "ValueError: it fails",
+    }
