@@ -59,6 +59,37 @@ If a `LabelEncoder` turned your labels into numbers, pass `compile(pipeline, cla
 the original labels.
 """
 
+MACHINES = """
+## Explainable Boosting Machines
+
+`unkernel.compile` also takes a fitted `ExplainableBoostingClassifier` or `ExplainableBoostingRegressor` of
+[interpret](https://interpret.ml), alone or as the last step of a pipeline. Such a machine adds up tables of
+bins of columns, and of bins of two or three columns together. A model of conjunctions holds the same numbers,
+so scores and probabilities are equal up to rounding. The compiled machine is explained, saved and served like
+other models of records, and a process that loads it needs neither interpret nor scikit-learn.
+"""
+MACHINE_EXAMPLE = """
+<!-- not run: interpret is not installed where this page is built -->
+```python
+from interpret.glassbox import ExplainableBoostingClassifier
+
+machine = ExplainableBoostingClassifier().fit(people, income)
+fast = unkernel.compile(machine)
+fast.predict_one({"age": 37, "job": "pilot", "hours": 50})
+print(fast.explain_one({"age": 37, "job": "pilot", "hours": 50}))  # bins, such as "age 35–44"
+fast.save("income.uk")
+```
+"""
+MACHINE_LIMITS = """
+| | |
+|---|---|
+| columns | continuous, nominal and ordinal; missing values and unknown categories have bins |
+| a column of numbers | strings and infinite numbers are errors (interpret reads `"37"` as 37) |
+| terms | of up to three columns, also with coarser bins for pairs; terms may be missing or edited |
+| links | `logit`, `mlogit` (objective `log_loss`) and `identity` (`rmse`); others are refused |
+| a column that is not in the record | an error, as for other pipelines |
+"""
+
 
 def sections(table: dict[str, Supported]) -> Iterator[str]:
     """Yield one section per class."""
@@ -84,7 +115,8 @@ def joined(text: str) -> str:
 def page() -> str:
     """Return the page."""
     first = [joined(HEAD), EXAMPLE, "\n", joined(STEPS), *sections(TRANSFORMERS)]
-    return "".join([*first, "\n", joined(LAST), *sections(ESTIMATORS)])
+    machines = ["\n", joined(MACHINES), MACHINE_EXAMPLE, MACHINE_LIMITS]
+    return "".join([*first, "\n", joined(LAST), *sections(ESTIMATORS), *machines])
 
 
 def main(arguments: list[str]) -> int:

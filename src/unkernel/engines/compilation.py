@@ -67,7 +67,9 @@ def compile(
           :func:`~unkernel.models.from_estimator`;
         - a fitted ``PolySVC`` or another estimator with a method ``to_model``;
         - a fitted scikit-learn ``Pipeline`` that ends with one of these. Its transformers are compiled too,
-          and the predictions on ``sample``, or on generated records, are compared with those of the pipeline.
+          and the predictions on ``sample``, or on generated records, are compared with those of the pipeline;
+        - a fitted ``ExplainableBoostingClassifier`` or ``ExplainableBoostingRegressor`` of interpret,
+          alone or at the end of a pipeline.
     engine : {"auto", "inverted", "bitsliced", "expanded", "split", "pruned", "int16"}, default="auto"
         Engine that computes the scores.
 
@@ -119,7 +121,7 @@ def compile(
     Returns
     -------
     CompiledClassifier, RecordClassifier or TreeClassifier
-        A RecordClassifier for pipelines, a TreeClassifier for tree models.
+        A RecordClassifier for pipelines and boosting machines, a TreeClassifier for tree models.
 
     Raises
     ------

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
+from unkernel.records.sklearn.boosting_machines import is_boosting_machine
 
 Model = KernelModel | LinearModel | ConjunctionModel
 
@@ -52,8 +53,15 @@ def _map_labels(names: Any, labels: Any) -> Any:
 
 
 def find_pipeline(source: Any) -> Any:
-    """Return the pipeline in `source`, or the best pipeline of a search; None if there is none."""
+    """Return the pipeline in `source`, or the best pipeline of a search; None if there is none.
+
+    An Explainable Boosting Machine encodes its records itself, and becomes a pipeline of one step.
+    """
     names = {kind.__name__ for kind in type(source).__mro__ if kind.__module__.startswith("sklearn.")}
     if "BaseSearchCV" in names and hasattr(source, "best_estimator_"):
         return find_pipeline(source.best_estimator_)
+    if is_boosting_machine(source):
+        from sklearn.pipeline import Pipeline
+
+        return Pipeline([("machine", source)])
     return source if "Pipeline" in names else None

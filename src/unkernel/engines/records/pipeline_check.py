@@ -11,6 +11,7 @@ import numpy as np
 from unkernel.engines.records.classifier import RecordClassifier
 from unkernel.records.plan import Plan
 from unkernel.records.record_generator import generate_records
+from unkernel.records.sklearn import is_boosting_machine
 
 _TOLERANCE = 1e-9  # largest difference of scores, relative to the largest score
 _GENERATED_RECORDS = 24  # with known values, and the same number with unseen and missing values
@@ -157,11 +158,16 @@ def _generate_accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> lis
 
 
 def _accepts(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
-    """Return whether the transformers accept the records; the last step, which may be slow, is not run."""
+    """Return whether the transformers accept the records; the last step, which may be slow, is not run.
+
+    Boosting machines accept all records that reach them.
+    """
     try:
         rows = _make_table(plan, pipeline, records)
         for _, step in pipeline.steps[:-1]:
             rows = rows if step in (None, "passthrough") else step.transform(rows)
+        if is_boosting_machine(pipeline.steps[-1][1]):
+            return True
         values = rows.data if hasattr(rows, "tocsr") else np.asarray(rows, dtype=float)
         return bool(np.isfinite(values).all())
     except _REFUSALS:

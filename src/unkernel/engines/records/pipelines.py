@@ -11,6 +11,7 @@ from unkernel.engines.records.classifier import RecordClassifier
 from unkernel.engines.records.fold_products import fold_products
 from unkernel.engines.records.pipeline_check import check_answers, check_generated
 from unkernel.engines.rows.classifier import CompiledClassifier
+from unkernel.models.boosting_machines import check_machine, from_boosting_machine
 from unkernel.records.plan import Plan
 
 
@@ -38,12 +39,9 @@ def compile_pipeline(
     """
     from sklearn.utils.validation import check_is_fitted
 
-    from unkernel.records.sklearn import make_plan_of_steps
-
     check_is_fitted(pipeline)
-    last = pipeline.steps[-1][1]
-    folded_plan, model = fold_products(make_plan_of_steps(pipeline.steps[:-1], last), find_model(last))
-    plan = _set_unknown_keys(folded_plan, options)
+    whole_plan, model = _make_plan_and_model(pipeline.steps[:-1], pipeline.steps[-1][1])
+    plan = _set_unknown_keys(whole_plan, options)
     rows = {
         name: None if records is None else plan.encode(records).to_scipy()
         for name, records in (("sample", options.sample), ("trie", options.trie))
@@ -58,6 +56,17 @@ def compile_pipeline(
         check_generated(compiled, pipeline)
     compiled.cache_clear()  # remove the compared records
     return compiled
+
+
+def _make_plan_and_model(transformers: Any, last: Any) -> tuple[Plan, Any]:
+    """Return the plan of the transformers, and the model of the last step on its rows."""
+    from unkernel.records.sklearn import is_boosting_machine, make_plan_of_machine, make_plan_of_steps
+
+    if not is_boosting_machine(last):
+        return fold_products(make_plan_of_steps(transformers, last), find_model(last))
+    check_machine(last)
+    plan, features = make_plan_of_machine(transformers, last)
+    return plan, from_boosting_machine(last, features, plan.n_features)
 
 
 def _set_unknown_keys(plan: Plan, options: PipelineOptions) -> Plan:

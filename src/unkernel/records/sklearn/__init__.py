@@ -3,6 +3,7 @@
 Estimators are recognised by the names of their classes, so this package does not import scikit-learn.
 """
 
-from unkernel.records.sklearn.pipelines import make_plan_of_steps
+from unkernel.records.sklearn.boosting_machines import is_boosting_machine
+from unkernel.records.sklearn.pipelines import make_plan_of_machine, make_plan_of_steps
 
-__all__ = ["make_plan_of_steps"]
+__all__ = ["is_boosting_machine", "make_plan_of_machine", "make_plan_of_steps"]

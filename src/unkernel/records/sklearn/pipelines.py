@@ -11,6 +11,7 @@ from unkernel.records import steps
 from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 from unkernel.records.sklearn import categories, numbers, texts
+from unkernel.records.sklearn.boosting_machines import Features, add_bins, make_example
 from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, class_names, refuse
 from unkernel.records.sklearn.supported_steps import TRANSFORMERS, check_parameters
 
@@ -54,22 +55,63 @@ def make_plan_of_steps(transformers: Sequence[tuple[str, Any]], last: Any = None
     ValueError
         If a step cannot be expressed as a plan; the message names it.
     """
+    builder, source, settings = _translate_steps(transformers, last)
+    vector = builder.numbers(source, "before the classifier")
+    return _finish(builder, vector, settings)
+
+
+def make_plan_of_machine(transformers: Sequence[tuple[str, Any]], machine: Any) -> tuple[Plan, Features]:
+    """Return the plan of a pipeline's transformers and of the bins of its last step.
+
+    Parameters
+    ----------
+    transformers : sequence of (str, transformer)
+        The steps of a ``Pipeline`` without the last.
+    machine : ExplainableBoostingClassifier or ExplainableBoostingRegressor
+        The last step.
+
+    Returns
+    -------
+    plan : Plan
+    features : dict
+        The features of the bins; see :func:`boosting_machines.add_bins`.
+
+    Raises
+    ------
+    ValueError
+        If a step cannot be expressed as a plan; the message names it.
+    """
+    builder, source, settings = _translate_steps(transformers, machine)
+    if isinstance(source, Raw):
+        settings |= {"example": make_example(machine, builder.columns)}
+    vector, features = add_bins(builder, machine, source, f"({type(machine).__name__})")
+    return _finish(builder, vector, settings), features
+
+
+def _translate_steps(
+    transformers: Sequence[tuple[str, Any]], last: Any
+) -> tuple[Builder, Source, dict[str, Any]]:
+    """Translate the transformers; return the plan so far, its output, and the settings of the plan."""
     used = [(name, step) for name, step in transformers if step not in (None, "passthrough")]
+    settings: dict[str, Any]
     if used and hasattr(used[0][1], "plan_"):
         first = used.pop(0)[1].plan_
         builder = Builder(list(first.columns), list(first.steps))
         source: Source = Vector(len(builder.steps) - 1, first.steps[-1].names)
-        required, whole, example = first.required, first.whole, first.example
+        settings = {"required": first.required, "whole": first.whole, "example": first.example}
     else:
         columns = _list_columns(used, last)
         builder = Builder(columns)
         source = Raw(range(len(columns)))
-        required, whole, example = True, _takes_values(used), {}
-    source = _translate_all(builder, used, source, "")
-    vector = builder.numbers(source, "before the classifier")
+        settings = {"required": True, "whole": _takes_values(used)}
+    return builder, _translate_all(builder, used, source, ""), settings
+
+
+def _finish(builder: Builder, vector: Vector, settings: dict[str, Any]) -> Plan:
+    """Return the plan whose rows are a vector."""
     if vector.step != len(builder.steps) - 1:
         builder.add(steps.concatenate([vector.step], vector.names))
-    return Plan(builder.columns, builder.steps, required=required, whole=whole, example=example)
+    return Plan(builder.columns, builder.steps, **settings)
 
 
 def _takes_values(transformers: Sequence[tuple[str, Any]]) -> bool:
