@@ -400,7 +400,7 @@ def test_inputs_that_do_harm_are_found_and_kept(
     fuzz_models = tool("fuzz_models")
     monkeypatch.setattr(fuzz_models, "ROOT", tmp_path)
     monkeypatch.setattr(fuzz_models, "FAILURES", tmp_path)
-    monkeypatch.setattr(fuzz_models, "MOST_SECONDS", 0.2)
+    monkeypatch.setattr(fuzz_models, "MAX_SECONDS", 0.2)
     run = fuzz_models.Trial.run
 
     def run_or_harm(self: Any, number: int, tally: Any) -> None:

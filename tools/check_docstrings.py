@@ -1,9 +1,9 @@
 """Check that everything public has a complete docstring, in numpydoc's form.
 
-Public are the names in ``__all__`` of the package and of its rooms, and the methods and properties of the
-classes among them. Members documented by scikit-learn or Python (``get_params``, the methods of a tuple) are
-excluded. All docstrings need what ``[tool.numpydoc_validation]`` in pyproject.toml lists; those of classes
-and functions also need an example and a "See Also".
+A name is public if it is in ``__all__`` of the package or of a room, or is a method or property of such a
+class. Members documented by scikit-learn or Python (``get_params``, the methods of a tuple) are excluded.
+``[tool.numpydoc_validation]`` in pyproject.toml lists the checks of all docstrings. The docstring of a class
+or function also needs an example and a "See Also".
 
     python tools/check_docstrings.py              # everything
     python tools/check_docstrings.py data models  # these rooms
@@ -53,9 +53,7 @@ class Docstring(Validator):  # type: ignore[misc]
 
     @property
     def signature_parameters(self) -> tuple[str, ...]:
-        """Return the parameters that a caller can name: not private fields, nor those of other packages'
-        bases.
-        """
+        """Return the parameters without private ones, and for classes without ``*args`` and ``**kwargs``."""
         hidden = ("_", "*") if inspect.isclass(self.obj) else ("_",)
         return tuple(name for name in super().signature_parameters if not name.startswith(hidden))
 
@@ -75,18 +73,20 @@ def public_names(module: ModuleType) -> list[str]:
 
 
 def members(owner: type) -> Iterator[tuple[str, Any]]:
-    """Yield the public methods and properties of a class from this package, as ``(where, what)``.
+    """Yield the public methods and properties that this package defines for a class, with their full names.
 
     An override without a docstring has that of the base class, like in ``help`` and on the site.
     """
-    seen = set()
+    names = set()
     for place, base in enumerate(owner.__mro__):
         for name, value in vars(base).items():
-            if name.startswith("_") or name in seen:
+            if name.startswith("_") or name in names:
                 continue
-            if not value.__doc__ and any(_documents(other, name) for other in owner.__mro__[place + 1 :]):
+            if not value.__doc__ and any(
+                _documents(base_class, name) for base_class in owner.__mro__[place + 1 :]
+            ):
                 continue
-            seen.add(name)
+            names.add(name)
             ours = base.__module__.startswith("unkernel.") and not _is_made_by_sklearn(value)
             if ours and (inspect.isroutine(value) or isinstance(value, property | functools.cached_property)):
                 yield f"{base.__module__}.{base.__qualname__}.{name}", getattr(base, name)
@@ -116,10 +116,12 @@ def public_objects(rooms: list[str]) -> dict[str, Any]:
     return result
 
 
-def problems(where: str, value: Any, wanted: set[str]) -> list[str]:
-    """Return the faults of the docstring, as ``place: what``."""
-    whole = inspect.isclass(value) or where.rpartition(".")[0] == getattr(value, "__module__", "")
-    codes = wanted | FOR_CLASSES_AND_FUNCTIONS if whole else wanted
+def problems(where: str, value: Any, required_codes: set[str]) -> list[str]:
+    """Return the faults of a docstring, as ``name: code text``."""
+    is_class_or_function = inspect.isclass(value) or where.rpartition(".")[0] == getattr(
+        value, "__module__", ""
+    )
+    codes = required_codes | FOR_CLASSES_AND_FUNCTIONS if is_class_or_function else required_codes
     checked = validate(where, lambda obj_name: Docstring(get_doc_object(value)))
     return [f"{where}: {code} {text}" for code, text in checked["errors"] if code in codes]
 
@@ -131,11 +133,11 @@ def wanted_checks() -> set[str]:
 
 
 def main(arguments: list[str]) -> int:
-    wanted = wanted_checks()
+    required_codes = wanted_checks()
     missing = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
     with mock(missing):
         objects = public_objects(arguments or list(ROOMS))
-        result = [line for where, value in objects.items() for line in problems(where, value, wanted)]
+        result = [line for where, value in objects.items() for line in problems(where, value, required_codes)]
     for line in result:
         print(f"error: {line}")
     if not result:

@@ -1,13 +1,13 @@
-"""Check that the C++ core keeps its order: rooms include one way, and know no Python.
+"""Check that rooms of the C++ core include only rooms below them, and do not use Python.
 
     base < data < kernels | records < engines | solve < poly | cutplane | tree < parsing
 
-A room may include itself and the rooms below it; rooms beside each other do not know each other. Learners
-(poly, cutplane, tree) do not include engines either: their common parts are in kernels.
+A room may include itself and the rooms below it, but no other room on its level. Learners (poly, cutplane,
+tree) do not include engines either: both use kernels.
 Nothing in the core may include Python or nanobind, print, leave the process or draw from ``rand()``.
-Files longer than 500 lines are mentioned, files longer than 700 are refused.
+A file of more than 500 lines causes a warning, and one of more than 700 an error.
 
-    python tools/check_includes.py [folder]      # cpp/unkernel unless told otherwise
+    python tools/check_includes.py [folder]      # cpp/unkernel by default
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ FORBIDDEN_CALLS = {
 
 
 def problems_of_file(path: Path, folder: Path) -> Iterator[str]:
-    """Yield all faults of one file, as ``file:line: what``."""
+    """Yield all faults of one file, as ``file:line: fault``."""
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
     room = path.relative_to(folder).parts[0]
@@ -67,13 +67,13 @@ def problems_of_file(path: Path, folder: Path) -> Iterator[str]:
         yield f"{path}:1: {room!r} is no room: they are {', '.join(LEVEL)}"
         return
     for number, line in enumerate(lines, start=1):
-        if found := INCLUDE.match(line):
-            for reason in _problems_of_include(room, quoted=found[1], angled=found[2]):
+        if match := INCLUDE.match(line):
+            for reason in _problems_of_include(room, quoted=match[1], angled=match[2]):
                 yield f"{path}:{number}: {reason}"
     for number, line in enumerate(_without_comments_and_strings(text).splitlines(), start=1):
         for pattern, reason in FORBIDDEN_CALLS.items():
-            if found := re.search(pattern, line):
-                yield f"{path}:{number}: {found[0].strip()!r}: {reason}"
+            if match := re.search(pattern, line):
+                yield f"{path}:{number}: {match[0].strip()!r}: {reason}"
     if len(lines) > TOO_LONG:
         yield f"{path}:{len(lines)}: {len(lines)} lines, more than {TOO_LONG}: split it"
 

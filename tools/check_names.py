@@ -1,9 +1,9 @@
-"""Check that no Python room speaks of a room above it, not even in a message or a table of strings.
+"""Check that no Python room names a room above it, not even in a message or a table of strings.
 
 import-linter checks imports. This check finds other references: a string such as ``"RankSVM"`` in the
 engines, or an error message of the models that advises a command. The order of the rooms is that of the
-import contract in pyproject.toml; the names of a room are those in its ``__all__``. Docstrings may refer to
-anything, and so may a line with ``# names: why`` at its end (what an old file holds, say).
+import contract in pyproject.toml; the names of a room are those in its ``__all__``. Docstrings are not
+checked, nor are lines that end with ``# names: why``, such as the name of a class in old files.
 
     python tools/check_names.py [folder]      # src/unkernel by default
 """
@@ -54,7 +54,7 @@ def strings(tree: ast.Module) -> Iterator[ast.Constant]:
 
 
 def check(folder: Path, height: dict[str, int]) -> list[str]:
-    """Return every place where a room names one above it, as ``file:line: what``."""
+    """Return every place where a room names a room above it, as ``file:line: fault``."""
     names = {
         name: room
         for room in height

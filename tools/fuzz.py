@@ -2,8 +2,8 @@
 
     python tools/fuzz.py run --runs 200000           # in sum over the targets; `make fuzz`
     python tools/fuzz.py run --runs 100000000        # `make fuzz-long RUNS=100000000`
-    python tools/fuzz.py run --targets models --runs 10000000      # arrays of models alone
-    python tools/fuzz.py merge                       # keep what reaches new code: cpp/tests/corpus
+    python tools/fuzz.py run --targets models --runs 10000000      # targets that change arrays
+    python tools/fuzz.py merge                       # new inputs into cpp/tests/corpus
     python tools/fuzz.py coverage --least 95         # lines of the readers that the corpus reaches
 
 `run` builds the targets in build/fuzz, gives each of them a hundredth of the runs at least, and divides the
@@ -34,16 +34,16 @@ BUILD = ROOT / "build" / "fuzz"
 COVERAGE = ROOT / "build" / "coverage"
 
 # Largest number of bytes in an input; short inputs run fast, and few faults need long ones.
-LONGEST = 128
-LONGEST_OF = {"fuzz_conll": 256, "fuzz_chunks": 192, "fuzz_numbers": 48, "fuzz_plans": 160}
+MAX_INPUT_BYTES = 128
+MAX_INPUT_BYTES_OF = {"fuzz_conll": 256, "fuzz_chunks": 192, "fuzz_numbers": 48, "fuzz_plans": 160}
 # Targets whose inputs are changed arrays of a model, as in files with correct digests.
 MODELS = ("fuzz_bunsetsu_files", "fuzz_chunker_files", "fuzz_parser_files", "fuzz_plans", "fuzz_tables")
 MODELS += ("fuzz_tagger_files", "fuzz_tokenizer_files", "fuzz_tree_models", "fuzz_vectors", "fuzz_weights")
-# Runs between two lines of the log, so that an interrupted campaign has counted most of its work.
+# Runs per line of the log: if a campaign is interrupted, the log lacks at most so many runs of a target.
 RUNS_AT_ONCE = 2_000_000
 FIRST_RUNS = 10_000
 
-# Files that parse input: text or arrays become data. Code that writes, packs or allocates is left out.
+# Source files that parse text or arrays. `coverage` leaves out code that writes, packs or allocates.
 READERS = (
     *(
         f"data/{name}"
@@ -103,9 +103,9 @@ def build(folder: Path, *options: str) -> None:
         configure,
         ["cmake", "--build", str(folder), "--target", "fuzz_targets", "--parallel", jobs],
     ):
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(done.stdout + done.stderr)
+        completed = subprocess.run(command, check=False, capture_output=True, text=True)
+        if completed.returncode != 0:
+            sys.exit(completed.stdout + completed.stderr)
 
 
 def all_targets() -> list[str]:
@@ -114,9 +114,11 @@ def all_targets() -> list[str]:
 
 
 def chosen_targets(names: Sequence[str] | None) -> list[str]:
-    """Return the targets with these names; "models" stands for several."""
-    listed = [one for name in names or all_targets() for one in (MODELS if name == "models" else (name,))]
-    return list(dict.fromkeys(listed))
+    """Return the targets with these names; "models" stands for all of `MODELS`."""
+    targets = [
+        target for name in names or all_targets() for target in (MODELS if name == "models" else (name,))
+    ]
+    return list(dict.fromkeys(targets))
 
 
 def program(target: str, folder: Path = BUILD) -> Path:
@@ -136,9 +138,8 @@ def inputs_of(target: str) -> list[str]:
 def sanitizer_options() -> dict[str, str]:
     """Return the environment of a campaign.
 
-    Allocation stacks, which take a tenth of the time, are recorded only for examining a failure. Leaks are
-    checked after every input that allocated more often than it freed; another check at the end would take
-    seconds.
+    Allocation stacks are not recorded, which saves a tenth of the time. libFuzzer checks for leaks after each
+    input that allocated more often than it freed, so AddressSanitizer need not check at the end.
     """
     return os.environ | {"ASAN_OPTIONS": "malloc_context_size=0:leak_check_at_exit=0"}
 
@@ -150,8 +151,8 @@ def fuzz(target: str, runs: int, seed: int, count: Count) -> None:
     """Let libFuzzer try `runs` more inputs; it stops at the first failure."""
     failures = BUILD / "failures" / target
     failures.mkdir(parents=True, exist_ok=True)
-    before = set(failures.iterdir())
-    flags = [f"-runs={runs}", f"-seed={seed}", f"-max_len={LONGEST_OF.get(target, LONGEST)}"]
+    old_failures = set(failures.iterdir())
+    flags = [f"-runs={runs}", f"-seed={seed}", f"-max_len={MAX_INPUT_BYTES_OF.get(target, MAX_INPUT_BYTES)}"]
     flags += [
         "-timeout=1",
         "-rss_limit_mb=1024",
@@ -163,7 +164,7 @@ def fuzz(target: str, runs: int, seed: int, count: Count) -> None:
     flags += ["-entropic=0", "-reload=0", f"-artifact_prefix={failures}/"]
     command = [str(program(target)), *flags, *inputs_of(target)]
     started = time.monotonic()
-    done = subprocess.run(
+    completed = subprocess.run(
         command,
         check=False,
         capture_output=True,
@@ -173,10 +174,10 @@ def fuzz(target: str, runs: int, seed: int, count: Count) -> None:
         env=sanitizer_options(),
     )
     count.seconds += time.monotonic() - started
-    executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", done.stderr)
+    executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", completed.stderr)
     count.runs += int(executed[1]) if executed else 0
-    if done.returncode != 0:
-        note_failure(target, done.stderr, set(failures.iterdir()) - before, count)
+    if completed.returncode != 0:
+        note_failure(target, completed.stderr, set(failures.iterdir()) - old_failures, count)
 
 
 def note_failure(target: str, output: str, actual: Iterable[Path], count: Count) -> None:
@@ -194,41 +195,39 @@ def note_failure(target: str, output: str, actual: Iterable[Path], count: Count)
 
 def passes(target: str, path: Path) -> bool:
     """Return whether an input alone takes less than a second of processor time."""
-    before = os.times()
+    times_before = os.times()
     command = [str(program(target)), "-timeout=60", str(path)]
-    done = subprocess.run(command, check=False, capture_output=True, env=sanitizer_options())
-    after = os.times()
-    return done.returncode == 0 and after.children_user - before.children_user < 1.0
+    completed = subprocess.run(command, check=False, capture_output=True, env=sanitizer_options())
+    times_after = os.times()
+    return completed.returncode == 0 and times_after.children_user - times_before.children_user < 1.0
 
 
 def campaign(target: str, runs: int, seed: int, count: Count, log: Path | None) -> None:
     """Fuzz one target `runs` more times; each part of the runs adds a line to the log."""
-    wanted = count.runs + runs
-    while count.runs < wanted and not count.failures:
-        before = count.runs
-        fuzz(target, min(RUNS_AT_ONCE, wanted - count.runs), seed + count.runs, count)
+    total = count.runs + runs
+    while count.runs < total and not count.failures:
+        previous_runs = count.runs
+        fuzz(target, min(RUNS_AT_ONCE, total - count.runs), seed + count.runs, count)
         if log:
             line = {
                 "target": target,
-                "runs": count.runs - before,
+                "runs": count.runs - previous_runs,
                 "failures": count.failures,
                 "time": time.time(),
             }
             with log.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
-        if count.runs == before:
+        if count.runs == previous_runs:
             break
 
 
 def shares(counts: dict[str, Count], runs: int) -> dict[str, int]:
-    """Return the share of each target in `runs`: at least a hundredth (or equal parts), the rest for equal
-    time.
-    """
-    least = runs // max(100, 2 * len(counts))
-    rest = runs - least * len(counts)
+    """Return how many more runs each target gets: a minimum share of `runs`, and the rest by speed."""
+    minimum = runs // max(100, 2 * len(counts))
+    remaining = runs - minimum * len(counts)
     speed = sum(count.speed for count in counts.values())
     return {
-        target: max(0, least + int(rest * count.speed / speed) - count.runs)
+        target: max(0, minimum + int(remaining * count.speed / speed) - count.runs)
         for target, count in counts.items()
     }
 
@@ -239,10 +238,10 @@ def run(arguments: argparse.Namespace) -> int:
     counts = {target: Count() for target in chosen_targets(arguments.targets)}
     seed = arguments.seed or int(time.time())
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        first = min(FIRST_RUNS, arguments.runs // (2 * len(counts)))
-        list(pool.map(lambda item: campaign(item[0], first, seed, item[1], log), counts.items()))
-        left = shares(counts, arguments.runs)
-        list(pool.map(lambda item: campaign(item[0], left[item[0]], seed, item[1], log), counts.items()))
+        trial_runs = min(FIRST_RUNS, arguments.runs // (2 * len(counts)))
+        list(pool.map(lambda item: campaign(item[0], trial_runs, seed, item[1], log), counts.items()))
+        remaining = shares(counts, arguments.runs)
+        list(pool.map(lambda item: campaign(item[0], remaining[item[0]], seed, item[1], log), counts.items()))
     print(table(counts, seed))
     return int(any(count.failures for count in counts.values()))
 
@@ -272,19 +271,23 @@ def merge(arguments: argparse.Namespace) -> int:
         merged = BUILD / "merged" / target
         shutil.rmtree(merged, ignore_errors=True)
         merged.mkdir(parents=True)
-        # Inputs are compared by the edges that they reach, not by counts: a tenth of the files is kept.
-        flags = ["-set_cover_merge=1", "-use_counters=0", f"-max_len={LONGEST_OF.get(target, LONGEST)}"]
+        # With counts of executions as coverage, ten times as many files would be kept as with edges alone.
+        flags = [
+            "-set_cover_merge=1",
+            "-use_counters=0",
+            f"-max_len={MAX_INPUT_BYTES_OF.get(target, MAX_INPUT_BYTES)}",
+        ]
         environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}
         command = [str(program(target)), *flags, str(merged), *inputs_of(target)]
         subprocess.run(command, check=True, capture_output=True, env=environment)
-        kept = CORPUS / target
-        kept.mkdir(parents=True, exist_ok=True)
-        for path in kept.iterdir():
-            if not path.name.startswith("was-"):  # failures of the past are kept
+        corpus = CORPUS / target
+        corpus.mkdir(parents=True, exist_ok=True)
+        for path in corpus.iterdir():
+            if not path.name.startswith("was-"):  # inputs of mended failures are kept
                 path.unlink()
         for path in merged.iterdir():
-            shutil.copyfile(path, kept / path.name[:12])
-        sizes = [path.stat().st_size for path in kept.iterdir()]
+            shutil.copyfile(path, corpus / path.name[:12])
+        sizes = [path.stat().st_size for path in corpus.iterdir()]
         print(f"{target}: {len(sizes)} inputs, {sum(sizes):,} bytes")
     return 0
 
@@ -320,13 +323,13 @@ def report_coverage(files: Sequence[dict[str, Any]], least: float) -> int:
     print("| reader | lines | reached | share |\n|---|---:|---:|---:|")
     lines = reached = 0
     for file in sorted(files, key=lambda file: file["filename"]):
-        counted = file["summary"]["lines"]
-        if not is_reader(file["filename"]) or counted["count"] == 0:
+        summary = file["summary"]["lines"]
+        if not is_reader(file["filename"]) or summary["count"] == 0:
             continue
-        lines += counted["count"]
-        reached += counted["covered"]
+        lines += summary["count"]
+        reached += summary["covered"]
         name = file["filename"].partition("/cpp/unkernel/")[2]
-        print(f"| {name} | {counted['count']} | {counted['covered']} | {counted['percent']:.1f} % |")
+        print(f"| {name} | {summary['count']} | {summary['covered']} | {summary['percent']:.1f} % |")
     share = 100 * reached / max(lines, 1)
     print(f"| sum | {lines} | {reached} | {share:.1f} % |")
     return int(share < least)

@@ -7,13 +7,14 @@
 
 An attacker can compute digests, so numbers, shapes, types, names and settings are changed before the digests
 are computed: `unkernel verify` accepts such a file. Each file is loaded, or refused with a FormatError; a
-loaded model answers or raises a ValueError. Nine in ten files are changed; the others are the same model
-written differently, which must give the same answers.
+loaded model answers or raises a ValueError. One file in ten holds an unchanged model, written differently,
+which must give the answers of the original.
 
-It is a failure if an input crashes the process, raises anything else, takes more than a second of processor
-time, more memory than a file of its size may take (unkernel.data.file_memory_limit), or answers differently
-when it is read instead of mapped. Inputs run in child processes, which a signal ends after that second in any
-case. Failing inputs are kept in build/fuzz/failures/models; kind, seed and number reproduce an input.
+An input fails if it crashes the process, raises another exception, takes more than a second of processor time
+or more memory than a file of its size may take (unkernel.data.file_memory_limit), or if its answers depend on
+whether the file is read or mapped. Inputs run in child processes, which a signal ends after one second of
+processor time. Failing inputs are kept in build/fuzz/failures/models; kind, seed and number reproduce an
+input.
 """
 
 from __future__ import annotations
@@ -48,18 +49,18 @@ from unkernel import FormatError, LimitError  # noqa: E402
 from unkernel.data import file_memory_limit  # noqa: E402
 
 FAILURES = ROOT / "build" / "fuzz" / "failures" / "models"
-MOST_SECONDS = 1.0  # of processor time
-MOST_ADDRESSES = 1 << 30  # bytes that a child may allocate: protects the machine
+MAX_SECONDS = 1.0  # of processor time
+MAX_BYTES_ALLOCATED = 1 << 30  # bytes that a child may allocate: protects the machine
 SHARE_UNCHANGED = 0.1
 SHARE_READ_TWICE = 0.1
 QUESTIONS_EACH = 3
 BATCH = 500  # inputs per child
-MOST_FAILURES = 20  # failures per kind, after which the search ends
+MAX_FAILURES = 20  # failures per kind, after which the search ends
 MAX_SIMILAR = 3  # stored failures with the same last line
 
 
 class Tally:
-    """Counts in memory shared between child and parent, which survive the child."""
+    """Counts in memory that the parent and a child share: they survive a crash of the child."""
 
     _LAYOUT = struct.Struct("=qqqqqd")
 
@@ -109,92 +110,102 @@ class Input:
 
     Attributes
     ----------
-    said : str
+    description : str
         Description of the change.
     content : bytes
-    same : bool
-        Whether it must give the answers of the unchanged model.
+    is_unchanged : bool
+        Whether the model is unchanged, so that its answers must be, too.
     """
 
-    said: str
+    description: str
     content: bytes
-    same: bool
+    is_unchanged: bool
 
 
 class Trial:
-    """The inputs of one kind, and the questions to them."""
+    """Make changed files of one specimen, load them, and ask the loaded models questions."""
 
     def __init__(self, specimen: Specimen, seed: int, path: Path) -> None:
         self.specimen, self.seed, self.path = specimen, seed, path
         self.parts = Parts.of(specimen.content)
-        model = self.loaded(specimen.content)
+        model = self.load(specimen.content)
         self.questions = answerable(model, specimen.family)
         self.answers = [ask_one(question, model) for question in self.questions]
 
-    def loaded(self, content: bytes, **options: Any) -> Any:
-        self.path.unlink(missing_ok=True)  # the old one may still be mapped
+    def load(self, content: bytes, **options: Any) -> Any:
+        self.path.unlink(missing_ok=True)  # a loaded model may still map the previous file
         self.path.write_bytes(content)
         return read(self.path, self.specimen.family, **options)
 
     def input(self, rng: Random) -> Input:
         if rng.random() < SHARE_UNCHANGED:
             output, content = change_nothing(self.parts, rng)
-            return Input(output, content, same=True)
+            return Input(output, content, is_unchanged=True)
         output, parts = change(self.parts, rng)
-        return Input(output, parts.content(), same=False)
+        return Input(output, parts.content(), is_unchanged=False)
 
     def rng(self, number: int) -> Random:
         return Random(f"{self.seed} {self.specimen.name} {number}")
 
     def run(self, number: int, tally: Tally) -> None:
-        """Make the input with this number, and try it; an exception is a failure."""
+        """Make input `number` and try it. An exception is a failure."""
         rng = self.rng(number)
-        made = self.input(rng)
+        candidate = self.input(rng)
         mapped, verify = rng.random() < 0.7, rng.choice(("lazy", "lazy", True, False))
         try:
-            model = self.loaded(made.content, mmap=mapped, verify=verify)
+            model = self.load(candidate.content, mmap=mapped, verify=verify)
         except FormatError as error:
-            check_refusal(error, made)
+            check_refusal(error, candidate)
             tally.refused += 1
             return
-        if made.same:
-            self.compare(self.questions, model, self.answers, made)
+        if candidate.is_unchanged:
+            self.compare(self.questions, model, self.answers, candidate)
             tally.same += 1
             return
-        asked = sample_questions(self.questions, QUESTIONS_EACH, rng)
-        answers = [ask_one(question, model) for question in asked]
+        questions = sample_questions(self.questions, QUESTIONS_EACH, rng)
+        answers = [ask_one(question, model) for question in questions]
         tally.answered += 1
         if rng.random() < SHARE_READ_TWICE:
-            self.compare(asked, self.loaded(made.content, mmap=not mapped, verify=False), answers, made)
+            self.compare(
+                questions, self.load(candidate.content, mmap=not mapped, verify=False), answers, candidate
+            )
 
-    def compare(self, asked: Sequence[Question], model: Any, answers: Sequence[str], made: Input) -> None:
-        for question, answer in zip(asked, answers, strict=True):
+    def compare(
+        self, questions: Sequence[Question], model: Any, answers: Sequence[str], candidate: Input
+    ) -> None:
+        for question, answer in zip(questions, answers, strict=True):
             result = ask_one(question, model)
-            unused = "weights" in made.said and made.same and self.questions.index(question) != 0
+            unused = (
+                "weights" in candidate.description
+                and candidate.is_unchanged
+                and self.questions.index(question) != 0
+            )
             if result != answer and not unused:
-                raise AssertionError(f"answers differ ({made.said}): {result[:300]} and {answer[:300]}")
+                raise AssertionError(
+                    f"answers differ ({candidate.description}): {result[:300]} and {answer[:300]}"
+                )
 
 
-def check_refusal(error: FormatError, made: Input) -> None:
+def check_refusal(error: FormatError, candidate: Input) -> None:
     """Check that valid files are not refused, and that excessive memory is refused before it is allocated."""
-    if made.same:
-        raise AssertionError(f"a sound file is refused ({made.said}): {error}")
+    if candidate.is_unchanged:
+        raise AssertionError(f"a valid file is refused ({candidate.description}): {error}")
     if isinstance(error, LimitError) and "there is not enough memory" in str(error):
-        raise AssertionError(f"memory was taken before it was refused: {error}")
+        raise AssertionError(f"memory was allocated before the file was refused: {error}")
 
 
 # --- A child ------------------------------------------------------------------------------------------
 
 
 def run_batch(trial: Trial, numbers: range, tally: Tally, keep: Callable[[int, str], None]) -> None:
-    """Try inputs in this process, which SIGPROF ends if one takes too long."""
+    """Try inputs in this process. SIGPROF ends the process if an input takes too long."""
     limit_addresses()
     base = peak_bytes()
     for number in numbers:
         tally.number = number
         tally.note()
         began = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, MAX_SECONDS)
         try:
             trial.run(number, tally)
         except Exception:
@@ -212,8 +223,8 @@ def run_batch(trial: Trial, numbers: range, tally: Tally, keep: Callable[[int, s
 
 def limit_addresses() -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = pages * resource.getpagesize() + MOST_ADDRESSES
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    limit = pages * resource.getpagesize() + MAX_BYTES_ALLOCATED
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -233,12 +244,12 @@ def allowed_bytes(path: Path) -> float:
 
 
 class Campaign:
-    """A campaign of inputs of all kinds in turn, each batch in a child process."""
+    """Try inputs of all kinds in turn, every batch in a child process."""
 
-    def __init__(self, chosen: Sequence[Specimen], seed: int, runs: int, log: Path | None) -> None:
-        self.chosen, self.seed, self.log = chosen, seed, log
-        self.each = -(-runs // max(len(chosen), 1))
-        self.counts = {specimen.name: Count() for specimen in chosen}
+    def __init__(self, specimens: Sequence[Specimen], seed: int, runs: int, log: Path | None) -> None:
+        self.specimens, self.seed, self.log = specimens, seed, log
+        self.runs_per_kind = -(-runs // max(len(specimens), 1))
+        self.counts = {specimen.name: Count() for specimen in specimens}
         self.similar: Counter[str] = Counter()
         self.tally = Tally()
         self.path = (
@@ -249,15 +260,13 @@ class Campaign:
     def run(self) -> int:
         """Return 1 if an input failed."""
         FAILURES.mkdir(parents=True, exist_ok=True)
-        for one in (
-            signal.SIGINT,
-            signal.SIGTERM,
-        ):  # even if a shell ignores them for background work
-            signal.signal(one, signal.default_int_handler)
+        # Shells start background jobs with SIGINT ignored; a campaign in the background must still end.
+        for signal_number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signal_number, signal.default_int_handler)
         try:
-            for begin in range(0, self.each, BATCH):
-                for specimen in self.chosen:
-                    self.run_kind(specimen, range(begin, min(begin + BATCH, self.each)))
+            for begin in range(0, self.runs_per_kind, BATCH):
+                for specimen in self.specimens:
+                    self.run_kind(specimen, range(begin, min(begin + BATCH, self.runs_per_kind)))
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
         finally:
@@ -268,20 +277,20 @@ class Campaign:
     def run_kind(self, specimen: Specimen, numbers: range) -> None:
         count = self.counts[specimen.name]
         trial = Trial(specimen, self.seed, self.path)
-        while numbers and len(count.failures) < MOST_FAILURES:
+        while numbers and len(count.failures) < MAX_FAILURES:
             self.tally.start(numbers.start)
-            before = len(count.failures)
+            n_failures = len(count.failures)
             status = self.run_child(trial, numbers)
             self.tally.fetch()
             if status == 0:
-                rest = range(0)
-            else:  # it ended during an input
+                remaining = range(0)
+            else:  # the child ended during an input
                 self.keep_crash(trial, self.tally.number, status)
-                rest = range(self.tally.number + 1, numbers.stop)
-            result = (rest.start if status else numbers.stop) - numbers.start
-            count.add(self.tally, result)
-            self.write_log(specimen.name, result, count.failures[before:])
-            numbers = rest
+                remaining = range(self.tally.number + 1, numbers.stop)
+            n_tried = (remaining.start if status else numbers.stop) - numbers.start
+            count.add(self.tally, n_tried)
+            self.write_log(specimen.name, n_tried, count.failures[n_failures:])
+            numbers = remaining
         self.show_progress(specimen.name)
 
     def run_child(self, trial: Trial, numbers: range) -> int:
@@ -303,8 +312,8 @@ class Campaign:
         def keep(number: int, problem: str) -> None:
             os.write(writer, (json.dumps({"number": number, "problem": problem}) + "\n").encode())
 
-        for one in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(one, signal.SIG_DFL)
+        for signal_number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signal_number, signal.SIG_DFL)
         try:
             run_batch(trial, numbers, self.tally, keep)
             os._exit(0)
@@ -314,7 +323,7 @@ class Campaign:
 
     def keep_crash(self, trial: Trial, number: int, status: int) -> None:
         if status == signal.SIGPROF:
-            problem = f"took more than {MOST_SECONDS:g} s of the processor's time"
+            problem = f"took more than {MAX_SECONDS:g} s of the processor's time"
         else:
             problem = f"ended the process: {signal.Signals(status).name if status > 0 else -status}"
         self.keep(trial, number, problem)
@@ -322,15 +331,15 @@ class Campaign:
     def keep(self, trial: Trial, number: int, problem: str) -> None:
         """Record a failure, and keep its file unless enough similar failures are stored."""
         name = trial.specimen.name
-        last = problem.strip().splitlines()[-1][:200]
-        self.similar[f"{name} {last[:80]}"] += 1
-        if self.similar[f"{name} {last[:80]}"] > MAX_SIMILAR:
+        last_line = problem.strip().splitlines()[-1][:200]
+        self.similar[f"{name} {last_line[:80]}"] += 1
+        if self.similar[f"{name} {last_line[:80]}"] > MAX_SIMILAR:
             return
-        made = trial.input(trial.rng(number))
+        candidate = trial.input(trial.rng(number))
         place = FAILURES / f"{name.replace(' ', '-').replace(',', '')}-{self.seed}-{number}.uk"
-        place.write_bytes(made.content)
-        place.with_suffix(".txt").write_text(f"{made.said}\n{problem}", encoding="utf-8")
-        self.counts[name].failures.append(f"{place.relative_to(ROOT)} ({made.said}): {last}")
+        place.write_bytes(candidate.content)
+        place.with_suffix(".txt").write_text(f"{candidate.description}\n{problem}", encoding="utf-8")
+        self.counts[name].failures.append(f"{place.relative_to(ROOT)} ({candidate.description}): {last_line}")
         print(self.counts[name].failures[-1], file=sys.stderr, flush=True)
 
     def write_log(self, name: str, runs: int, failures: Sequence[str]) -> None:
@@ -351,8 +360,8 @@ class Campaign:
         runs = sum(count.runs for count in self.counts.values())
         failures = sum(len(count.failures) for count in self.counts.values())
         speed = runs / (time.monotonic() - self.began)
-        whole = self.each * len(self.chosen)
-        line = f"{runs:,} of {whole:,} inputs, {speed:,.0f} per second, {failures} failures: {name}"
+        total = self.runs_per_kind * len(self.specimens)
+        line = f"{runs:,} of {total:,} inputs, {speed:,.0f} per second, {failures} failures: {name}"
         begin, end = ("\r\033[K", "") if sys.stderr.isatty() else ("", "\n")
         print(begin + line, end=end, file=sys.stderr, flush=True)
 
@@ -362,15 +371,15 @@ class Campaign:
             "|---|---:|---:|---:|---:|---:|---:|",
         ]
         for name, count in self.counts.items():
-            counted = f"{count.runs:,} | {count.refused:,} | {count.same:,} | {count.slowest:.2f}"
-            rows.append(f"| {name} | {counted} | {count.peak / 1e6:.0f} | {len(count.failures)} |")
+            cells = f"{count.runs:,} | {count.refused:,} | {count.same:,} | {count.slowest:.2f}"
+            rows.append(f"| {name} | {cells} | {count.peak / 1e6:.0f} | {len(count.failures)} |")
         counts = self.counts.values()
         sums = [sum(count.runs for count in counts), sum(count.refused for count in counts)]
         sums.append(sum(count.same for count in counts))
         slowest, peak = max(count.slowest for count in counts), max(count.peak for count in counts)
         failures = [failure for count in counts for failure in count.failures]
-        summed = " | ".join(f"{one:,}" for one in sums)
-        rows.append(f"| sum | {summed} | {slowest:.2f} | {peak / 1e6:.0f} | {len(failures)} |")
+        sum_cells = " | ".join(f"{total:,}" for total in sums)
+        rows.append(f"| sum | {sum_cells} | {slowest:.2f} | {peak / 1e6:.0f} | {len(failures)} |")
         return "\n".join([*rows, f"\nseed {self.seed}", *failures[:50]])
 
 
@@ -384,15 +393,15 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--log", type=Path, help="append one JSON line per batch")
     parser.add_argument("--only", type=int, help="the number of one input, to look at it")
     arguments = parser.parse_args(words)
-    chosen = [
+    specimens = [
         specimen for specimen in make_all_specimens() if specimen.name.startswith(tuple(arguments.kinds))
     ]
     if arguments.only is not None:
-        trial = Trial(chosen[0], arguments.seed, Path("/tmp") / f"fuzz-models-{os.getpid()}.uk")
-        print(trial.input(trial.rng(arguments.only)).said, "in", trial.path)
+        trial = Trial(specimens[0], arguments.seed, Path("/tmp") / f"fuzz-models-{os.getpid()}.uk")
+        print(trial.input(trial.rng(arguments.only)).description, "in", trial.path)
         trial.run(arguments.only, Tally())
         return 0
-    return Campaign(chosen, arguments.seed, arguments.runs, arguments.log).run()
+    return Campaign(specimens, arguments.seed, arguments.runs, arguments.log).run()
 
 
 if __name__ == "__main__":

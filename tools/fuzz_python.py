@@ -3,12 +3,12 @@
     python tools/fuzz_python.py --runs 20000           # for each target; `make fuzz-python`
     python tools/fuzz_python.py --targets uk --seed 7
 
-Guided by coverage: an input that takes a new step from one line of unkernel's rooms to another is kept and
-mutated further. `.uk` files are damaged with their digests, without them, and with recomputed digests, which
-hide the damage; tools/fuzz_models.py does more of the last. Loaded models compute scores and explanations.
-Anything except an answer or a ValueError is a failure, and so is an input that takes more than a second of
-processor time; both are kept in build/fuzz_python. Native readers are fuzzed by tools/fuzz.py, a hundred
-times as fast and with sanitizers.
+Coverage guides the search: an input that makes the interpreter step from one line of unkernel to another for
+the first time is kept and mutated further. `.uk` files are damaged with their digests, without digests, and
+with recomputed digests, which hide the damage (tools/fuzz_models.py recomputes digests in all of its inputs).
+Loaded models compute scores and explanations. An input fails if the result is neither an answer nor a
+ValueError, or if it takes more than a second of processor time. Failing inputs are kept in build/fuzz_python.
+tools/fuzz.py fuzzes native readers, a hundred times as fast and with sanitizers.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from reference.small_models import VALID_MODELS  # noqa: E402
 SUBPACKAGES = ("data", "models", "engines", "records", "parsing")
 TRACED = tuple(str(Path(unkernel.__file__).parent / room) for room in SUBPACKAGES)
 FAILURES = ROOT / "build" / "fuzz_python"
-MOST_MEMORY = 4 << 30
-MOST_SECONDS = 1.0
-LONGEST = 16384
+MAX_MEMORY_BYTES = 4 << 30
+MAX_SECONDS = 1.0
+MAX_INPUT_BYTES = 16384
 TOKENS = [
     b"0",
     b"1",
@@ -74,7 +74,7 @@ TOKENS += [
 
 
 class Steps:
-    """The steps from line to line taken so far in the traced files."""
+    """Record the pairs of consecutive lines that were executed in the traced files."""
 
     def __init__(self) -> None:
         self.seen: set[tuple[str, int, int]] = set()
@@ -82,34 +82,34 @@ class Steps:
 
     def __enter__(self) -> None:
         self.news = 0
-        sys.settrace(self._called)
+        sys.settrace(self._on_call)
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(None)
 
-    def _called(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
+    def _on_call(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
         name = frame.f_code.co_filename
         if not name.startswith(TRACED):
             return None
-        last = 0
+        previous_line = 0
 
-        def took(inner: FrameType, kind: str, _: Any) -> Callable[..., Any]:
-            nonlocal last
+        def on_event(inner: FrameType, kind: str, _: Any) -> Callable[..., Any]:
+            nonlocal previous_line
             if kind == "line":
-                step = (name, last, inner.f_lineno)
-                last = inner.f_lineno
+                step = (name, previous_line, inner.f_lineno)
+                previous_line = inner.f_lineno
                 if step not in self.seen:
                     self.seen.add(step)
                     self.news += 1
-            return took
+            return on_event
 
-        return took
+        return on_event
 
 
 def mutated_text(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
-    """Make one to three changes: a byte, a token, a repeated or removed part, or the end of another input."""
+    """Return a text with one to three changes to a byte, a token, a part, a line or the end."""
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        place, other = rng.randrange(len(content) + 1), rng.choice(pool)
+        place, donor = rng.randrange(len(content) + 1), rng.choice(pool)
         match rng.randrange(6):
             case 0:
                 content = content[:place] + bytes([rng.randrange(256)]) + content[place + 1 :]
@@ -121,12 +121,12 @@ def mutated_text(content: bytes, pool: Sequence[bytes], rng: random.Random) -> b
                 part = content[place : place + rng.randrange(1, 65)]
                 content = content[:place] + part + content[place:]
             case 4:
-                content = content[:place] + other[rng.randrange(len(other) + 1) :]
+                content = content[:place] + donor[rng.randrange(len(donor) + 1) :]
             case _:
                 lines = content.split(b"\n")
                 lines.insert(rng.randrange(len(lines) + 1), lines.pop(rng.randrange(len(lines))))
                 content = b"\n".join(lines)
-    return content[:LONGEST]
+    return content[:MAX_INPUT_BYTES]
 
 
 def mutated_header(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
@@ -150,16 +150,15 @@ def mutated_file(content: bytes, pool: Sequence[bytes], rng: random.Random) -> b
             return change(Parts.of(content), rng)[1].content()
         return bytes(kind(content, numbers)[1])
     except (LookupError, AttributeError, ValueError, TypeError):
-        return mutated_header(
-            content, pool, rng
-        )  # this kind of damage needs a file of another kind, or a valid file
+        # This kind of damage needs a file of another kind, or a valid file.
+        return mutated_header(content, pool, rng)
 
 
 # --- Questions ----------------------------------------------------------------------------------------
 
 
 def questions() -> list[Callable[[Any], object]]:
-    """Return the questions to models and classifiers; each takes the kinds to which it applies."""
+    """Return questions to models and classifiers; a model of the wrong kind raises a TypeError."""
     rng = np.random.default_rng(1)
     ones = (rng.random((3, 12)) < 0.6).astype(float)
     trees = ["(S (NP (D the) (N dog)) (VP barks))", "(S x)"]
@@ -190,12 +189,12 @@ def fitting_questions(model: Any) -> list[Callable[[Any], object]]:
         except ValueError:
             fitting.append(question)
         except (AttributeError, TypeError):
-            continue  # not for this kind of model
+            continue  # the question is for another kind of model
     return fitting
 
 
-def ask_all(model: Any, asked: Iterable[Callable[[Any], object]]) -> None:
-    for question in asked:
+def ask_all(model: Any, questions: Iterable[Callable[[Any], object]]) -> None:
+    for question in questions:
         try:
             question(model)
         except ValueError:
@@ -207,7 +206,7 @@ def ask_all(model: Any, asked: Iterable[Callable[[Any], object]]) -> None:
 
 @dataclass
 class Target:
-    """How to read, mutate and use the inputs of a target."""
+    """One format to fuzz: how to read and mutate its files, and the results so far."""
 
     read: Callable[[Path], Any]
     mutate: Callable[[bytes, Sequence[bytes], random.Random], bytes]
@@ -219,7 +218,7 @@ class Target:
 
 
 def targets() -> dict[str, Target]:
-    """Return a target for each format of other programs, and each kind of `.uk` file."""
+    """Return one target per format of other programs and one per kind of `.uk` file."""
     result = {
         f"format {name}": Target(unkernel.read_model, mutated_text, [text])
         for name, text in VALID_MODELS.items()
@@ -232,12 +231,11 @@ def targets() -> dict[str, Target]:
         unkernel.read_model, mutated_text, [path.read_bytes() for path in trees]
     )
     for path in sorted((ROOT / "tests" / "models" / "golden").glob("digests-*.uk")):
-        whole = path.read_bytes()
-        seeds = [damage.without_digests(whole), whole]
+        signed = path.read_bytes()
+        seeds = [damage.without_digests(signed), signed]
         name = path.stem.removeprefix("digests-")
-        read = (
-            unkernel.read_model if name == "kernel" else unkernel.load
-        )  # it must be compiled before it can predict
+        # A kernel model must be compiled before it can predict, so `load` refuses it.
+        read = unkernel.read_model if name == "kernel" else unkernel.load
         result[f"uk {name}"] = Target(read, mutated_file, seeds)
     for reader in readers():
         mutate = mutated_file if reader.is_model else mutated_text
@@ -245,25 +243,25 @@ def targets() -> dict[str, Target]:
     return result
 
 
-def try_one(target: Target, name: str, content: bytes, path: Path, asked: Sequence[Any]) -> None:
-    """Read and use an input; record faults."""
-    path.unlink(missing_ok=True)  # the old one may still be mapped
+def try_one(target: Target, name: str, content: bytes, path: Path, questions: Sequence[Any]) -> None:
+    """Read an input, ask the result all questions, and record failures."""
+    path.unlink(missing_ok=True)  # a loaded model may still map the previous file
     path.write_bytes(content)
     target.runs += 1
     began = time.process_time()
     problem = ""
     try:
-        ask_all(target.read(path), asked)
+        ask_all(target.read(path), questions)
     except ValueError:
         target.refused += 1
     except BaseException:
         if isinstance(sys.exc_info()[1], KeyboardInterrupt):
             raise
         problem = traceback.format_exc()
-    took = time.process_time() - began
-    target.slowest = max(target.slowest, took)
-    if took > MOST_SECONDS:
-        problem = problem or f"took {took:.1f} seconds"
+    seconds = time.process_time() - began
+    target.slowest = max(target.slowest, seconds)
+    if seconds > MAX_SECONDS:
+        problem = problem or f"took {seconds:.1f} seconds"
     if problem:
         place = FAILURES / f"{name.replace(' ', '-')}-{target.runs}"
         place.write_bytes(content)
@@ -272,28 +270,28 @@ def try_one(target: Target, name: str, content: bytes, path: Path, asked: Sequen
 
 
 def fuzz(target: Target, name: str, runs: int, rng: random.Random, folder: Path) -> int:
-    """Fuzz a target; return how many inputs were kept."""
+    """Fuzz a target; return the number of inputs in its pool at the end."""
     path = folder / "input"
     path.write_bytes(target.seeds[0])
-    asked = fitting_questions(target.read(path))
+    questions = fitting_questions(target.read(path))
     steps = Steps()
     pool = list(target.seeds)
-    sound = list(target.seeds)  # mutations of refused inputs are mostly refused at the same place
+    accepted = list(target.seeds)  # preferred parents: most mutations of a refused input are refused, too
     for number in range(runs):
-        chosen = rng.choice(sound if rng.random() < 0.75 else pool)
-        content = pool[number] if number < len(target.seeds) else target.mutate(chosen, pool, rng)
+        parent = rng.choice(accepted if rng.random() < 0.75 else pool)
+        content = pool[number] if number < len(target.seeds) else target.mutate(parent, pool, rng)
         refused = target.refused
         with steps:
-            try_one(target, name, content, path, asked)
+            try_one(target, name, content, path, questions)
         if steps.news > 0 and number >= len(target.seeds):
             pool.append(content)
             if target.refused == refused:
-                sound.append(content)
+                accepted.append(content)
     return len(pool)
 
 
 def show_progress(name: str, runs: int, failures: Sequence[str]) -> None:
-    """Show progress, on a terminal only: elsewhere the table suffices."""
+    """Show progress if the output is a terminal; a log needs only the table."""
     if sys.stderr.isatty():
         print(
             f"\r\033[K{runs:,} inputs, {len(failures)} failures: {name}\r",
@@ -311,7 +309,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--targets", nargs="*", default=[""], help="beginnings of names; all by default")
     arguments = parser.parse_args()
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     FAILURES.mkdir(parents=True, exist_ok=True)
     print("| target | executions | refused | kept | slowest, s | failures |\n|---|---:|---:|---:|---:|---:|")
     failures: list[str] = []
@@ -322,10 +320,10 @@ def main() -> int:
                 continue
             rng = random.Random(arguments.seed)
             show_progress(name, total, failures)
-            kept = fuzz(target, name, arguments.runs, rng, Path(folder))
+            pool_size = fuzz(target, name, arguments.runs, rng, Path(folder))
             total += target.runs
             failures += target.failures
-            counts = f"{target.runs:,} | {target.refused:,} | {kept} | {target.slowest:.2f}"
+            counts = f"{target.runs:,} | {target.refused:,} | {pool_size} | {target.slowest:.2f}"
             print(f"| {name} | {counts} | {len(target.failures)} |", flush=True)
     print(f"| sum | {total:,} | | | | {len(failures)} |")
     print("\n".join(failures[:20]))

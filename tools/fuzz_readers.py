@@ -1,7 +1,8 @@
-"""Readers that tools/fuzz_python.py fuzzes, besides those of models: how to read, use and check their files.
+"""Readers of files other than models of rows and trees, for tools/fuzz_python.py.
 
-Files of records, texts, templates, and `.uk` files of parsers and of models with plans of records. A reader
-raises a ValueError for refused input; an AssertionError means a broken promise.
+They read files of records, texts and templates, and `.uk` files of parsers and of models with plans of
+records, then use and check the results. A reader raises a ValueError for refused input, and an AssertionError
+if results disagree.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from unkernel.records.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = ROOT / "tests" / "parsing" / "golden"
-SMALL_BLOCK = 7  # bytes: cuts records and sentences at all places
+SMALL_BLOCK = 7  # bytes: blocks end inside records and sentences
 TARGET = "paid"
 RECORDS = [
     {"age": 31.5, "job": "cook", "since": "2019-02-28", "about": "likes tea, and tea", "tags": ["a", "b"]},
@@ -55,12 +56,12 @@ ODD_RECORDS: list[dict[str, Any]] = [
 
 @dataclass(frozen=True)
 class Reader:
-    """How to read and use the files of one kind, with valid ones to start from."""
+    """How to read and use the files of one kind, and valid files (`seeds`) to mutate."""
 
     name: str
     read: Callable[[Path], object]
     seeds: list[bytes]
-    is_model: bool = False  # a `.uk` file, which is mutated by its parts
+    is_model: bool = False  # whether the files are `.uk` files, whose header and arrays are mutated
 
 
 def readers() -> Iterator[Reader]:
@@ -95,14 +96,14 @@ def record_readers() -> Iterator[Reader]:
 
 
 def read_records(path: Path, suffix: str, plan: Plan) -> None:
-    """Check that records are the same for prediction and training, for any division and parser."""
+    """Check that neither the size of blocks nor pyarrow changes the records for prediction and training."""
     name = f"records{suffix}"
-    whole = outcome(lambda: records_of(path, name, plan))
-    assert outcome(lambda: records_of(path, name, plan, size=SMALL_BLOCK)) == whole
-    learned = outcome(lambda: training_of(path, name))
-    with mock.patch.object(delimited, "arrow_csv", lambda: None):  # like without pyarrow
-        assert outcome(lambda: records_of(path, name, plan)) == whole
-        assert outcome(lambda: training_of(path, name)) == learned
+    records = outcome(lambda: records_of(path, name, plan))
+    assert outcome(lambda: records_of(path, name, plan, size=SMALL_BLOCK)) == records
+    training = outcome(lambda: training_of(path, name))
+    with mock.patch.object(delimited, "arrow_csv", lambda: None):  # as if pyarrow were not installed
+        assert outcome(lambda: records_of(path, name, plan)) == records
+        assert outcome(lambda: training_of(path, name)) == training
     for block in blocks_of(path, name, plan):
         block.without(TARGET).encode(plan)
 
@@ -111,7 +112,7 @@ def blocks_of(path: Path, name: str, plan: Plan, size: int = 1 << 22) -> Iterato
     file = open_records(path, name=name, size=size)
     types = infer_column_types(plan) | {TARGET: "string"}
     if file.columns is not None and not set(types) & set(file.columns):
-        raise ValueError("no column that anyone asks for")
+        raise ValueError("the plan reads none of the columns")
     yield from file.blocks(types)
 
 
@@ -130,7 +131,7 @@ def training_of(path: Path, name: str) -> str:
 
 
 def outcome(read: Callable[[], str]) -> str:
-    """Return the result, or that the input was refused."""
+    """Return what `read` returns, or "refused" if it raises a ValueError."""
     try:
         return read()
     except ValueError:
@@ -164,18 +165,20 @@ def beginning(name: str, sentences: int, end: bytes = b"\n\n") -> bytes:
 
 
 def ask_text(path: Path, read: Callable[..., Any], read_parts: Callable[..., Any] | None, model: Any) -> None:
-    """Check that sentences are the same in parts, that bad ones can be skipped, and the rest is parsed."""
-    left = read(path, on_error="skip")
-    for sentence in left:
-        assert str(sentence) and len(sentence) >= 0  # bunsetsu have empty sentences, too
+    """Check that reading in parts gives the same sentences, skip invalid ones, and parse the others."""
+    valid = read(path, on_error="skip")
+    for sentence in valid:
+        assert str(sentence) and len(sentence) >= 0  # a sentence of bunsetsu may be empty
         sentence.draw()
     if read_parts is not None:
         parts = list(read_parts(path, on_error="skip"))
-        assert [str(one) for part in parts for one in part] == [str(one) for one in left]
+        assert [str(sentence) for part in parts for sentence in part] == [str(sentence) for sentence in valid]
     if model is not None:
         ask_parser(model, path.read_bytes())
     corpus = read(path)
-    assert [str(sentence) for sentence in corpus] == [str(one) for one in left] and not left.skipped
+    assert [str(sentence) for sentence in corpus] == [
+        str(sentence) for sentence in valid
+    ] and not valid.skipped
 
 
 def template_readers() -> Iterator[Reader]:
@@ -224,13 +227,13 @@ ENDS = {"trees": b"\n\n", "chunks": b"\n\n", "bunsetsu": b"EOS\n"}
 def parser_readers() -> Iterator[Reader]:
     """Yield readers of the `.uk` files of parsers and chunkers."""
     for name, text in QUESTIONS.items():
-        asked = beginning(text, 2, ENDS[name])
+        sentences = beginning(text, 2, ENDS[name])
         for path in sorted(GOLDEN.glob(f"{name}-*.uk")):
-            whole = rewritten(path)
-            seeds = [damage.without_digests(whole), whole]
+            signed = rewritten(path)
+            seeds = [damage.without_digests(signed), signed]
             yield Reader(
                 f"uk {path.stem}",
-                lambda file, asked=asked: ask_parser(unkernel.load(file), asked),
+                lambda file, sentences=sentences: ask_parser(unkernel.load(file), sentences),
                 seeds,
                 is_model=True,
             )
@@ -245,9 +248,9 @@ def rewritten(path: Path) -> bytes:
 
 
 def ask_parser(model: Any, text: bytes) -> None:
-    """Ask all questions to a parser or chunker."""
+    """Parse, evaluate and explain `text`, and list the heaviest conjunctions."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # unknown tags
+        warnings.simplefilter("ignore")  # about tags that the model does not know
         questions: Sequence[Callable[[], object]] = [
             lambda: check_heads(model.parse(BytesIO(text))),
             lambda: model.evaluate(BytesIO(text)),
@@ -261,7 +264,7 @@ def ask_parser(model: Any, text: bytes) -> None:
 
 
 def check_heads(corpus: Any) -> None:
-    """Check that trees are trees, and that bunsetsu depend on later ones."""
+    """Check that heads form trees, and that every bunsetsu depends on a later one."""
     for sentence in corpus:
         if hasattr(sentence, "deprels"):
             assert is_tree(sentence.heads)
@@ -318,17 +321,17 @@ def plan_readers() -> Iterator[Reader]:
 
 
 def ask_records(model: Any) -> None:
-    """Predict records one by one and together, explained, and as tables of several kinds."""
-    plain = [{key: record[key] for key in ("age", "job", "about")} for record in RECORDS]
-    columns = {key: [one[key] for one in plain] for key in plain[0]}
+    """Predict and explain records: one at a time, as a list of dicts, and as a dict of columns."""
+    rows = [{key: record[key] for key in ("age", "job", "about")} for record in RECORDS]
+    columns = {key: [row[key] for row in rows] for key in rows[0]}
     questions: list[Callable[[], object]] = [
         lambda: model.decision_function(RECORDS),
-        lambda: model.predict(plain),
+        lambda: model.predict(rows),
         lambda: model.predict(columns),
         lambda: model.explain_one(RECORDS[0], top=3),
         lambda: str(model),
     ]
-    questions += [lambda one=one: model.predict_one(one) for one in [*plain, *ODD_RECORDS]]
+    questions += [lambda row=row: model.predict_one(row) for row in [*rows, *ODD_RECORDS]]
     for question in questions:
-        with contextlib.suppress(ValueError, TypeError):  # a value of a type that the plan does not take
+        with contextlib.suppress(ValueError, TypeError):  # TypeError: the plan refuses the type of a value
             question()

@@ -84,14 +84,14 @@ def run(command: Sequence[str | Path], log: Path | None = None, **options: objec
     """Run a command; its output goes to `log` and is shown only if it fails."""
     words = [str(word) for word in command]
     if log is None:
-        done = subprocess.run(words, check=False, **options)  # type: ignore[call-overload]
+        completed = subprocess.run(words, check=False, **options)  # type: ignore[call-overload]
     else:
         with log.open("ab") as out:
-            done = subprocess.run(words, check=False, stdout=out, stderr=out, **options)  # type: ignore[call-overload]
-    if done.returncode != 0:
+            completed = subprocess.run(words, check=False, stdout=out, stderr=out, **options)  # type: ignore[call-overload]
+    if completed.returncode != 0:
         if log is not None:
             sys.stderr.write(log.read_text(encoding="utf-8", errors="replace")[-8000:])
-        raise RuntimeError(f"failed ({done.returncode}): {' '.join(words)}")
+        raise RuntimeError(f"failed ({completed.returncode}): {' '.join(words)}")
 
 
 def check_tools() -> None:
@@ -171,7 +171,7 @@ def write_python() -> None:
         encoding="utf-8",
     )
     PYTHON.chmod(0o755)
-    # Tests start sys.executable again; that must be the emulated one, too.
+    # Tests start sys.executable, which must be the emulated Python, too.
     site = FOLDER / "site"
     site.mkdir(exist_ok=True)
     (site / "sitecustomize.py").write_text(
@@ -219,21 +219,21 @@ def prepare() -> None:
     build()
 
 
-def largest_difference(here: dict[str, list[str]], there: dict[str, list[str]]) -> float:
+def largest_difference(scores: dict[str, list[str]], other_scores: dict[str, list[str]]) -> float:
     """Return the largest difference of two sets of scores, relative to the larger of 1 and the score."""
     pairs = [
-        (float.fromhex(a), float.fromhex(b))
-        for name in here
-        for a, b in zip(here[name], there[name], strict=True)
+        (float.fromhex(score), float.fromhex(other_score))
+        for name in scores
+        for score, other_score in zip(scores[name], other_scores[name], strict=True)
     ]
-    return max(abs(a - b) / max(1.0, abs(a)) for a, b in pairs)
+    return max(abs(score - other_score) / max(1.0, abs(score)) for score, other_score in pairs)
 
 
 def compare_answers() -> None:
     """Score golden models and models trained from a seed on both architectures, and compare the scores."""
     script = [PROJECT / "tests" / "campaigns" / "architectures.py"]
     answers = []
-    for python, name in ((Path(sys.executable), "here"), (PYTHON, "there")):
+    for python, name in ((Path(sys.executable), "native"), (PYTHON, "emulated")):
         target = FOLDER / f"{name}.json"
         run(
             [python, *script, target],
@@ -241,21 +241,21 @@ def compare_answers() -> None:
             env={**os.environ, "PYTHONPATH": str(PROJECT / "tests")},
         )
         answers.append(json.loads(target.read_text(encoding="utf-8")))
-    here, there = answers
+    native, emulated = answers
     failed = False
     for kind, tolerance in (("stored", 0.0), ("trained", TRAINED_TOLERANCE)):
-        if here[kind].keys() != there[kind].keys():
+        if native[kind].keys() != emulated[kind].keys():
             raise RuntimeError(f"the two machines scored different {kind} models")
-        for name in here[kind]:
-            difference = largest_difference({name: here[kind][name]}, {name: there[kind][name]})
+        for name in native[kind]:
+            difference = largest_difference({name: native[kind][name]}, {name: emulated[kind][name]})
             if difference > tolerance:
                 print(f"{kind} model {name}: scores differ by {difference:.3g}; allowed: {tolerance:g}")
                 failed = True
-        equal = sum(here[kind][name] == there[kind][name] for name in here[kind])
-        largest = largest_difference(here[kind], there[kind])
+        equal = sum(native[kind][name] == emulated[kind][name] for name in native[kind])
+        largest = largest_difference(native[kind], emulated[kind])
         print(
-            f"{kind} models: {len(here[kind])}; the same bits on {platform.machine()} and {OTHER.processor}: "
-            f"{equal}; largest difference {largest:.3g}"
+            f"{kind} models: {len(native[kind])}; the same bits on {platform.machine()} and "
+            f"{OTHER.processor}: {equal}; largest difference {largest:.3g}"
         )
     if failed:
         raise RuntimeError("the scores of models differ between the architectures")

@@ -10,9 +10,9 @@ The ``python`` blocks of a page run in order in one namespace, and the lines ``$
 - ``<!-- output not shown: why -->``: what it prints is not on the page.
 
 An ``output`` block follows a ``python`` block that prints. Commands show their output below themselves, as a
-terminal does. The tests compare both with the current output (:func:`is_alike`), and the output on a page
-stays unchanged while it is alike: it may be shortened by hand, with ``...`` for omissions. New outputs are
-cut to LONGEST_LINES; a page may request fewer, with ``<!-- outputs have at most 8 lines -->``.
+terminal does. The tests compare the output on a page with the current output (:func:`is_alike`). This program
+does not replace an output that is alike, so it may be shortened by hand, with ``...`` for omissions. New
+outputs are cut to LONGEST_LINES; a page may request fewer, with ``<!-- outputs have at most 8 lines -->``.
 """
 
 from __future__ import annotations
@@ -143,12 +143,12 @@ class Command:
 def commands(block: Block) -> Iterator[Command]:
     """Yield the commands of a console block."""
     pattern = re.compile(r"^(?P<lines>\$ (?:[^\n]*\\\n)*[^\n]*\n)(?P<output>(?:(?!\$ )[^\n]*\n)*)", re.M)
-    for found in pattern.finditer(block.code):
-        yield Command(found["lines"], found["output"])
+    for match in pattern.finditer(block.code):
+        yield Command(match["lines"], match["output"])
 
 
 class CommandError(Exception):
-    """A command exited with another code than the page says."""
+    """The exit code of a command is not the one that the page states."""
 
 
 class Page:
@@ -175,9 +175,9 @@ class Page:
         else:
             from unkernel import cli
 
-            with in_terminal() as written:
+            with in_terminal() as output:
                 code = cli.main(shlex.split(command.words, comments=True)[1:])
-            printed = written.getvalue().decode()
+            printed = output.getvalue().decode()
         if code != block.exit_code:
             raise CommandError(f"{self.path}:{block.line}: `{command.words}` ended with {code}\n{printed}")
         return tidy(printed)
@@ -186,7 +186,7 @@ class Page:
 @contextlib.contextmanager
 def in_terminal() -> Iterator[io.BytesIO]:
     """Collect the output, as on a terminal of a fixed width without colours."""
-    before = os.environ.get("COLUMNS")
+    old_columns = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = str(COLUMNS)
     printed = io.BytesIO()
     stream = io.TextIOWrapper(printed, encoding="utf-8", write_through=True)
@@ -195,16 +195,16 @@ def in_terminal() -> Iterator[io.BytesIO]:
             yield printed
     finally:
         stream.detach()
-        if before is None:
+        if old_columns is None:
             del os.environ["COLUMNS"]
         else:
-            os.environ["COLUMNS"] = before
+            os.environ["COLUMNS"] = old_columns
 
 
 def run_in_shell(command: str) -> tuple[int, str]:
     """Return the exit code of a command and its output."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
+    completed = subprocess.run(
         ["sh", "-c", command],
         env={**os.environ, "PATH": path, "COLUMNS": str(COLUMNS)},
         stdout=subprocess.PIPE,
@@ -213,7 +213,7 @@ def run_in_shell(command: str) -> tuple[int, str]:
         timeout=PATIENCE_SECONDS,
         check=False,
     )
-    return done.returncode, done.stdout
+    return completed.returncode, completed.stdout
 
 
 def tidy(printed: str) -> str:
@@ -227,39 +227,39 @@ def tidy(printed: str) -> str:
 
 
 def is_alike(shown: str, printed: str) -> bool:
-    """Return whether a page shows this output.
+    """Return whether the output on a page (`shown`) agrees with the current output (`printed`).
 
-    Blanks and lines of tables may differ in width, and ``...`` stands for anything. Numbers
-    may differ by two percent or by one in the last digit that is shown, as training stops within a tolerance;
-    but not whole numbers up to 50.
-    Times, speeds, numbers of steps, gaps and the memory of a process may have any value.
+    Blanks and lines of tables may differ in width, and ``...`` stands for any text. Whole numbers up to 50
+    must be equal. All other numbers may differ by two percent or by one in the last digit that is shown,
+    because training stops within a tolerance. Times, speeds, numbers of steps, gaps and the memory of a
+    process may have any value.
     """
     shown, printed = re.sub(r"\s*\.\.\.\s*", "...", without_widths(shown)), without_widths(printed)
     pattern, numbers, place = "", [], 0
-    for found in PIECE.finditer(shown):
-        pattern += re.escape(shown[place : found.start()])
-        place = found.end()
-        if found[0] == "...":
+    for piece in PIECE.finditer(shown):
+        pattern += re.escape(shown[place : piece.start()])
+        place = piece.end()
+        if piece[0] == "...":
             pattern += ".*?"
-        elif found["gap"]:
+        elif piece["gap"]:
             pattern += rf"gap:? ?{NUMBER}"
-        elif found["unit"]:
-            pattern += NUMBER + re.escape(found["unit"])
-        elif "." in found["number"] or abs(int(found["number"].replace(",", ""))) > EXACT_UP_TO:
+        elif piece["unit"]:
+            pattern += NUMBER + re.escape(piece["unit"])
+        elif "." in piece["number"] or abs(int(piece["number"].replace(",", ""))) > EXACT_UP_TO:
             pattern += f"({NUMBER})"
-            numbers.append(found["number"])
+            numbers.append(piece["number"])
         else:
-            pattern += re.escape(found[0])
+            pattern += re.escape(piece[0])
     match = re.fullmatch(pattern + re.escape(shown[place:]), printed, re.S)
     return match is not None and all(map(are_close, numbers, match.groups()))
 
 
 def are_close(shown: str, printed: str) -> bool:
-    """Return whether two numbers differ by little, or by one in the last digit shown."""
-    one, other = (float(text.replace(",", "")) for text in (shown, printed))
+    """Return whether two numbers differ by at most `CLOSE`, or by one in the last digit shown."""
+    shown_number, printed_number = (float(text.replace(",", "")) for text in (shown, printed))
     mantissa, _, exponent = shown.partition("e")
     last_digit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
-    return abs(one - other) <= max(1.01 * last_digit, CLOSE * abs(one))
+    return abs(shown_number - printed_number) <= max(1.01 * last_digit, CLOSE * abs(shown_number))
 
 
 def without_widths(text: str) -> str:
@@ -277,7 +277,7 @@ def differences(path: Path) -> Iterator[str]:
 
 
 def outputs(page: Page, block: Block) -> Iterator[tuple[str, str]]:
-    """Run a block, and yield the output on the page and the current one; for a console block, by command."""
+    """Run a block, and yield pairs of the output on the page and the current output, one pair per command."""
     if block.language == "python":
         yield block.output, page.printed_by_python(block)
         return
@@ -292,38 +292,41 @@ def outputs(page: Page, block: Block) -> Iterator[tuple[str, str]]:
 def with_outputs(path: Path) -> str:
     """Run a page in the current folder, and return its text with the current output of its blocks."""
     text, page = path.read_text(encoding="utf-8"), Page(path)
-    fewer = FEWER_LINES.search(text)
-    most = int(fewer[1]) if fewer else LONGEST_LINES
+    limit = FEWER_LINES.search(text)
+    max_lines = int(limit[1]) if limit else LONGEST_LINES
     parts, place = [], 0
     for block in blocks(text):
-        parts += [text[place : block.start], rewritten(page, block, text[block.start : block.end], most)]
+        parts += [text[place : block.start], rewritten(page, block, text[block.start : block.end], max_lines)]
         place = block.end
     return "".join([*parts, text[place:]])
 
 
-def rewritten(page: Page, block: Block, as_it_is: str, most: int) -> str:
-    """Return a block with its outputs in at most `most` lines; unchanged if they are alike, or not shown."""
+def rewritten(page: Page, block: Block, source: str, max_lines: int) -> str:
+    """Return a block with its current outputs, of at most `max_lines` lines each.
+
+    A block whose outputs are alike or not shown is returned unchanged.
+    """
     pairs = list(outputs(page, block))
     if not block.is_shown or all(is_alike(shown, printed) for shown, printed in pairs):
-        return as_it_is
+        return source
     if block.language == "python":
         parts = [fenced("python", block.code)]
-        parts += [fenced("output", shortened(printed, most)) for _, printed in pairs if printed]
+        parts += [fenced("output", shortened(printed, max_lines)) for _, printed in pairs if printed]
         return textwrap.indent("\n".join(parts), block.indent)
-    now = iter(pairs)
+    remaining_pairs = iter(pairs)
     lines = []
     for command in commands(block):
-        shown, printed = next(now) if command.is_run else (command.output, command.output)
-        lines += [command.lines, shown if is_alike(shown, printed) else shortened(printed, most)]
+        shown, printed = next(remaining_pairs) if command.is_run else (command.output, command.output)
+        lines += [command.lines, shown if is_alike(shown, printed) else shortened(printed, max_lines)]
     return textwrap.indent(fenced("console", "".join(lines)), block.indent)
 
 
-def shortened(printed: str, most: int) -> str:
+def shortened(printed: str, max_lines: int) -> str:
     """Return an output with a long one shortened, and without parts that differ between machines."""
     lines = MEASURED.sub(r"\1  ...\n", printed).splitlines()
     lines = [line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 4]} ..." for line in lines]
-    if len(lines) > most:
-        lines = [*lines[: most - 1], "..."]
+    if len(lines) > max_lines:
+        lines = [*lines[: max_lines - 1], "..."]
     return "\n".join([*lines, ""])
 
 

@@ -114,9 +114,9 @@ def joined(text: str) -> str:
 
 def page() -> str:
     """Return the page."""
-    first = [joined(HEAD), EXAMPLE, "\n", joined(STEPS), *sections(TRANSFORMERS)]
+    head = [joined(HEAD), EXAMPLE, "\n", joined(STEPS), *sections(TRANSFORMERS)]
     machines = ["\n", joined(MACHINES), MACHINE_EXAMPLE, MACHINE_LIMITS]
-    return "".join([*first, "\n", joined(LAST), *sections(ESTIMATORS), *machines])
+    return "".join([*head, "\n", joined(LAST), *sections(ESTIMATORS), *machines])
 
 
 def main(arguments: list[str]) -> int:

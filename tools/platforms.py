@@ -8,9 +8,9 @@
     python tools/platforms.py pythons python3.12 python3.13     # the same wheel on other Pythons
     python tools/platforms.py other-architecture # aarch64 on x86-64 and the other way round, under emulation
 
-Each exits with 0 on success, and writes docs/trust/platforms/<target>.json: the commit, the date, the
-compiler, the compiled parts, and the tests that passed and failed. docs/trust/platforms.md is generated from
-these files (tools/platforms_page.py), so it claims nothing that did not run. Builds stay in build/platforms.
+Each command exits with 0 on success, and writes docs/trust/platforms/<target>.json: the commit, the date, the
+compiler, the compiled parts, and the tests that passed and failed. tools/platforms_page.py makes
+docs/trust/platforms.md from these files, so the page lists only what ran. Builds stay in build/platforms.
 """
 
 import argparse
@@ -32,8 +32,7 @@ BUILD = ROOT / "build" / "platforms"
 RESULTS = ROOT / "docs" / "trust" / "platforms"
 MACHINE = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
 
-# Lightly optimised: warnings and results are the same, and compiling takes half the time. Assertions stay
-# enabled.
+# -O1 halves the time of compilation and changes neither warnings nor results. Assertions stay enabled.
 NATIVE = (
     *("-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O1", "-DUNKERNEL_TESTS=ON"),
     *("-DUNKERNEL_DEVELOPER=ON", "-DUNKERNEL_UNITY=ON"),
@@ -50,7 +49,7 @@ PYTHON_TESTS = (
         "tests/records/test_record_classifier.py",
     ),
 )
-# Emulation takes ten times as long: only tests of code that reads bytes, or must give the same numbers.
+# Emulated tests take ten times as long, so only tests of readers of bytes and of exact numbers run.
 EMULATED_TESTS = (
     *("tests/models/test_golden_files.py", "tests/parsing/test_golden_parsers.py"),
     *("tests/engines/test_golden_engines.py", "tests/engines/test_tree_golden.py"),
@@ -90,7 +89,7 @@ def run(command: Sequence[str | Path], log: Path, environment: dict[str, str] | 
     with log.open("a+", encoding="utf-8", errors="replace") as file:
         print("$", *command, file=file, flush=True)
         begin = file.tell()
-        done = subprocess.run(
+        completed = subprocess.run(
             [str(part) for part in command],
             env=os.environ | (environment or {}),
             cwd=ROOT,
@@ -100,10 +99,10 @@ def run(command: Sequence[str | Path], log: Path, environment: dict[str, str] | 
         )
         file.seek(begin)
         message = file.read()
-    if done.returncode != 0:
+    if completed.returncode != 0:
         words = " ".join(map(str, command[:4])).replace(f"{ROOT}/", "")
         end = f"{log.relative_to(ROOT)} ends:\n{message[-4000:]}"
-        raise FailedError(f"{words} ended with {done.returncode}; {end}")
+        raise FailedError(f"{words} ended with {completed.returncode}; {end}")
     return message
 
 
@@ -180,9 +179,9 @@ def run_python_tests(
         run(command, BUILD / result.target / "log.txt", environment)
     finally:
         if report.exists():
-            actual = counts_of_pytest(report.read_text(encoding="utf-8"))
-            before = result.python_tests or dict.fromkeys(actual, 0)
-            result.python_tests = {name: before[name] + count for name, count in actual.items()}
+            counts = counts_of_pytest(report.read_text(encoding="utf-8"))
+            previous = result.python_tests or dict.fromkeys(counts, 0)
+            result.python_tests = {name: previous[name] + count for name, count in counts.items()}
     spent = round(time.monotonic() - started)
     result.seconds["Python tests"] = result.seconds.get("Python tests", 0) + spent
 
@@ -224,7 +223,7 @@ def check_clang_libcxx(result: Result, _arguments: Sequence[str]) -> None:
 
 
 def check_other_char_sign(result: Result, _arguments: Sequence[str]) -> None:
-    """Check the sign of char that this machine does not have."""
+    """Check with `char` unsigned where this machine's `char` is signed, or the reverse."""
     compiler = os.environ.get("CXX", "g++")
     result.compiler = f"{first_line(compiler, '--version')}, UNKERNEL_OTHER_CHAR_SIGN"
     check_extension(result, [f"-DCMAKE_CXX_COMPILER={compiler}", "-DUNKERNEL_OTHER_CHAR_SIGN=ON"])
@@ -259,7 +258,7 @@ def check_windows(result: Result, _arguments: Sequence[str]) -> None:
     compile_native(result, [*options, "-DUNKERNEL_PYTHON=OFF"])
     result.compiled = ["core", "native tests"]
     if wine:
-        # The first program creates Wine's folder; several at once would conflict.
+        # The first program creates Wine's folder; several programs at the same time would conflict.
         run([wine, "cmd", "/c", "exit"], BUILD / result.target / "log.txt")
         run_native_tests(result)
 
@@ -366,10 +365,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "rest", nargs="*", help="a machine for musl; Pythons for pythons; tests for other-architecture"
     )
-    given = parser.parse_args(arguments)
-    result = new_result(given.target)
+    options = parser.parse_args(arguments)
+    result = new_result(options.target)
     try:
-        TARGETS[given.target](result, given.rest)
+        TARGETS[options.target](result, options.rest)
         result.verdict = "passed"
     except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
         result.reason = str(error).partition(";")[0].partition("\n")[0]

@@ -41,12 +41,14 @@ def results() -> dict[str, dict[str, Any]]:
 
 
 def page() -> str:
-    """Return the page: a line per target with results, and the names of all others."""
+    """Return the page: a line per target with results, and the names of targets without results."""
     result = results()
     lines = [line(target, result[target]) for target in TARGETS if target in result]
-    missing = [f"`{target}`" for target in TARGETS if target not in result and not target.startswith("musl-")]
-    if missing:
-        lines.append(f"\nNo run is recorded of {', '.join(missing)}.\n")
+    targets_without_results = [
+        f"`{target}`" for target in TARGETS if target not in result and not target.startswith("musl-")
+    ]
+    if targets_without_results:
+        lines.append(f"\nNo run is recorded of {', '.join(targets_without_results)}.\n")
     words = (FOLDER / "platforms" / "page.txt").read_text(encoding="utf-8")
     return words.replace("@results@", "".join(lines))
 

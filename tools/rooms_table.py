@@ -82,11 +82,11 @@ def native_table() -> Iterator[str]:
 
 def with_tables(text: str) -> str:
     """Return the page with its current tables."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    head, begin, remainder = text.partition(BEGIN)
+    _, end, tail = remainder.partition(END)
     if not begin or not end:
         raise ValueError(f"the page has no {BEGIN.strip()} or no {END}")
-    return "\n\n".join([before + begin.strip(), *python_tables(), *native_table(), end + after])
+    return "\n\n".join([head + begin.strip(), *python_tables(), *native_table(), end + tail])
 
 
 def main(arguments: list[str]) -> int:

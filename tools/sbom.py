@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-COMPILED_IN = {"nanobind": "BSD-3-Clause"}  # its headers; everything else in the extension is ours
+COMPILED_IN = {"nanobind": "BSD-3-Clause"}  # the only foreign code in the extension: nanobind's headers
 
 
 def reference(name: str, version: str | None = None) -> str:
@@ -34,7 +34,7 @@ def materials() -> dict[str, Any]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version = re.search(r'__version__ = "([^"]+)"', (ROOT / "src/unkernel/_version.py").read_text())
     assert version is not None
-    own = component("unkernel", version[1], project["license"], None)
+    package = component("unkernel", version[1], project["license"], None)
     compiled = [
         component(name, importlib.metadata.version(name), licence, "required")
         for name, licence in COMPILED_IN.items()
@@ -45,10 +45,10 @@ def materials() -> dict[str, Any]:
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
-        "metadata": {"component": own},
+        "metadata": {"component": package},
         "components": compiled + libraries,
         "dependencies": [
-            {"ref": own["bom-ref"], "dependsOn": [one["bom-ref"] for one in compiled + libraries]}
+            {"ref": package["bom-ref"], "dependsOn": [item["bom-ref"] for item in compiled + libraries]}
         ],
     }
 
