@@ -21,6 +21,7 @@ from sklearn.linear_model import (
     SGDRegressor,
 )
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
@@ -278,3 +279,22 @@ def test_rows_of_another_width():
     for estimator in (SVC(), LinearSVC()):
         with pytest.raises(ValueError, match="X has 63 features, but the model was trained on 64"):
             from_estimator(estimator.fit(X, y)).scores(X[:, 1:])
+
+
+@pytest.mark.parametrize("kind", [MultinomialNB, ComplementNB, BernoulliNB])
+@pytest.mark.parametrize("count", [2, 3])
+def test_naive_bayes(kind, count, tmp_path):
+    X, y, _ = digits(count)
+    options = {"binarize": None} if kind is BernoulliNB else {}
+    estimator = kind(**options).fit(sparse.csr_matrix(X), y)
+    model = from_estimator(estimator)
+    scores = model.scores(X)
+    np.testing.assert_allclose(model.decision.probabilities(scores), estimator.predict_proba(X), atol=1e-9)
+    np.testing.assert_array_equal(model.decision.choose(scores), estimator.predict(X))
+
+
+@pytest.mark.parametrize("estimator", [GaussianNB(), BernoulliNB()])
+def test_naive_bayes_that_changes_its_rows(estimator):
+    X, y, _ = digits(2)
+    with pytest.raises(ValueError, match="give it as the last step of a pipeline, such as make_pipeline"):
+        from_estimator(estimator.fit(X, y))

@@ -110,3 +110,9 @@ def test_texts(case):
 @given(generated.dict_pipelines())
 def test_dicts(case):
     check_equal(case)
+
+
+@settings(max_examples=25, derandomize=True)
+@given(generated.bayes_pipelines())
+def test_target_encoders_and_naive_bayes(case):
+    check_equal(case)

@@ -7,10 +7,13 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, QuantileTransformer, StandardScaler
 from sklearn.svm import SVC
@@ -79,6 +82,13 @@ def test_pairs_of_a_hasher():
         (CalibratedClassifierCV(SVC(), cv=2), THREE, "calibrate a linear classifier"),
         (CalibratedClassifierCV(LogisticRegression(), method="temperature", cv=2), LABELS, "'sigmoid' or"),
         (SVC(kernel=lambda a, b: a @ b.T), LABELS, "kernel of its own"),
+        (RandomForestClassifier(2), LABELS, r"trees test one number after .* docs/pipelines\.md lists"),
+        (HistGradientBoostingClassifier(max_iter=2), LABELS, "trees test one number after another"),
+        (KNeighborsClassifier(), LABELS, r"KNeighborsClassifier is not supported; .* docs/pipelines\.md"),
+        (CalibratedClassifierCV(GaussianNB(), cv=2), LABELS, "has probabilities and no scores"),
+        (OneVsOneClassifier(BernoulliNB()), THREE, "has probabilities and no scores"),
+        (BernoulliNB(alpha=0, force_alpha=True, binarize=9.0), LABELS, "fit it with more smoothing"),
+        (GaussianNB(), np.zeros(12), "GaussianNB was trained on one class"),
     ],
 )
 def test_last_steps(last, labels, message):

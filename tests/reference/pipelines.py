@@ -25,6 +25,7 @@ from sklearn.feature_selection import SelectFromModel, SelectKBest, VarianceThre
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -37,6 +38,7 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     RobustScaler,
     StandardScaler,
+    TargetEncoder,
 )
 from sklearn.svm import SVC, LinearSVC
 
@@ -122,6 +124,50 @@ def table(rng: np.random.Generator, rows: int, *, hole: Any, holes: bool, unseen
     if text:
         columns["text"] = documents(rng, rows)
     return pd.DataFrame(columns)
+
+
+@st.composite
+def naive_bayes(draw: Any) -> Any:
+    """Draw a naive Bayes classifier."""
+    return draw(
+        st.sampled_from(
+            [
+                MultinomialNB(alpha=draw(st.sampled_from([0.01, 1.0])), fit_prior=draw(st.booleans())),
+                ComplementNB(norm=draw(st.booleans())),
+                BernoulliNB(binarize=draw(st.sampled_from([None, 0.0, 0.4]))),
+                GaussianNB(var_smoothing=draw(st.sampled_from([1e-9, 1e-3]))),
+            ]
+        )
+    )
+
+
+@st.composite
+def bayes_pipelines(draw: Any) -> Case:
+    """Draw tables of numbers and categories, encoded by their targets, before naive Bayes."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    last = draw(naive_bayes())
+    holes = draw(st.booleans())
+    kinds = {"hole": draw(st.sampled_from([np.nan, None])), "holes": holes, "text": False}
+    X = table(rng, N_ROWS, unseen=False, **kinds)
+    X_test = table(rng, N_TEST_ROWS, unseen=draw(st.booleans()), **kinds)
+    numbers: list[Any] = [SimpleImputer()] if holes else []
+    numbers.append(
+        MinMaxScaler() if isinstance(last, (MultinomialNB, ComplementNB, BernoulliNB)) else "passthrough"
+    )
+    numbers += draw(st.sampled_from([[], [PolynomialFeatures(2)]]))
+    names = draw(st.sampled_from([["colour", "stadt"], ["grade", "stadt"]]))
+    encoder = TargetEncoder(
+        smooth=draw(st.sampled_from(["auto", 0.0, 3.0])),
+        cv=2,
+        random_state=0,
+    )
+    columns = ColumnTransformer(
+        [("numbers", make_chain(numbers), ["size", "größe"]), ("categories", encoder, names)]
+    )
+    count = draw(st.sampled_from([2, 3]))
+    if isinstance(last, BernoulliNB) and last.binarize is None:
+        columns = Pipeline([("columns", columns), ("flags", Binarizer(threshold=0.3))])
+    return Case(Pipeline([("columns", columns), ("last", last)]), X, classes(rng, count), X_test)
 
 
 @st.composite

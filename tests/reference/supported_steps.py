@@ -95,7 +95,8 @@ def _make_trial(class_: Any, name: str, parameter: str, value: Any) -> Iterator[
     step.set_params(**parameters)
     if hasattr(step, "predict") and name not in ("Pipeline", "RFE", "RFECV"):
         y = np.linspace(-1, 1, N_ROWS) if name in _REGRESSORS else _classes(name)
-        pipeline = Pipeline([("scale", StandardScaler()), ("last", step)])
+        scaler = MinMaxScaler() if name in ("MultinomialNB", "ComplementNB") else StandardScaler()
+        pipeline = Pipeline([("scale", scaler), ("last", step)])
         yield Trial(name, parameter, value, pipeline, numbers(), y)
         return
     X = _records(name, parameters)
@@ -172,7 +173,7 @@ def _parameters_for(name: str, parameter: str, value: Any) -> dict[str, Any]:
 def _records(name: str, parameters: dict[str, Any]) -> Any:
     if name in ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "TfidfTransformer"):
         return texts()
-    if name in ("OneHotEncoder", "OrdinalEncoder"):
+    if name in ("OneHotEncoder", "OrdinalEncoder", "TargetEncoder"):
         return categories()
     if name == "SimpleImputer":
         return numbers_with_missing(parameters.get("missing_values", np.nan))

@@ -23,6 +23,7 @@ from unkernel.models.sklearn_ensembles import (
     from_one_vs_one,
     from_one_vs_rest,
 )
+from unkernel.models.sklearn_naive_bayes import from_naive_bayes, is_naive_bayes
 
 _KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
 # Estimators are recognised by the names of their classes, so that their modules need not be imported.
@@ -49,9 +50,9 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionMod
     estimator : fitted estimator
         SVC, NuSVC, OneClassSVM, SVR or NuSVR with one of the named kernels; a linear classifier (LinearSVC,
         LogisticRegression, SGDClassifier, RidgeClassifier, ...); OneVsRestClassifier or OneVsOneClassifier of
-        linear classifiers; CalibratedClassifierCV (sigmoid or isotonic) of these; LinearSVR,
-        LinearRegression, Ridge, Lasso, ElasticNet or SGDRegressor; or a search whose best estimator is one of
-        these.
+        linear classifiers; CalibratedClassifierCV (sigmoid or isotonic) of these; MultinomialNB,
+        ComplementNB, or BernoulliNB with ``binarize=None``; LinearSVR, LinearRegression, Ridge, Lasso,
+        ElasticNet or SGDRegressor; or a search whose best estimator is one of these.
 
     Returns
     -------
@@ -94,11 +95,32 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionMod
         return _ENSEMBLES[next(kind for kind in _ENSEMBLES if kind in kinds)](estimator, from_estimator)
     if not kinds.isdisjoint(_SVM_TYPES):
         return _make_kernel_model(estimator)
+    if is_naive_bayes(estimator):
+        return from_naive_bayes(estimator)
     if not kinds.isdisjoint(_LINEAR_REGRESSIONS) or _is_linear_classifier(estimator):
         return _make_linear_model(estimator)
-    raise ValueError(
-        f"{type(estimator).__name__} is not supported; give a support vector machine of sklearn.svm or a "
-        "linear classifier"
+    raise ValueError(_describe_refusal(estimator))
+
+
+def _describe_refusal(estimator: Any) -> str:
+    name = type(estimator).__name__
+    if _has_trees(estimator):
+        return (
+            f"{name} is not supported: trees test one number after another, and a compiled model adds up "
+            "weights of features and of their conjunctions; docs/pipelines.md lists what can be compiled"
+        )
+    return (
+        f"{name} is not supported; give a support vector machine of sklearn.svm, a linear classifier or "
+        "another estimator of docs/pipelines.md"
+    )
+
+
+def _has_trees(estimator: Any) -> bool:
+    """Return whether an estimator is a decision tree, or an ensemble of them, also of other packages."""
+    return any(
+        kind.__module__.partition(".")[0] in ("sklearn", "xgboost", "lightgbm", "catboost")
+        and any(word in kind.__name__ for word in ("Tree", "Forest", "Boost", "XGB", "LGBM"))
+        for kind in type(estimator).__mro__
     )
 
 

@@ -79,6 +79,8 @@ def from_one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearMode
         raise ValueError(
             "OneVsOneClassifier has two classes only: give the classifier inside, fitted on them"
         )
+    for inner in estimator.estimators_:
+        _require_scores(inner, "OneVsOneClassifier")
     members = _read_linear_members(estimator.estimators_, "OneVsOneClassifier", from_estimator)
     if len(members) != len(list(pairs(len(classes)))):
         raise ValueError(
@@ -128,6 +130,7 @@ def _read_calibrated_part(part: Any, classes: NDArray[Any], from_estimator: From
             "CalibratedClassifierCV around a Pipeline is not supported; put it at the end of the pipeline: "
             "make_pipeline(..., CalibratedClassifierCV(LinearSVC()))"
         )
+    _require_scores(inner, "CalibratedClassifierCV")
     model = inner.to_model() if hasattr(inner, "to_model") else from_estimator(inner)
     if not isinstance(model, Model):
         raise ValueError(
@@ -140,6 +143,15 @@ def _read_calibrated_part(part: Any, classes: NDArray[Any], from_estimator: From
             "supported: its votes are not scores of single classes; calibrate a linear classifier"
         )
     return model
+
+
+def _require_scores(inner: Any, whole: str) -> None:
+    """Raise an error for a classifier without scores, whose probabilities scikit-learn takes instead."""
+    if not hasattr(inner, "decision_function"):
+        raise ValueError(
+            f"{whole} of {type(inner).__name__} is not supported: it has probabilities and no scores; give "
+            "a linear classifier"
+        )
 
 
 def _read_curve(calibrator: Any) -> Curve:

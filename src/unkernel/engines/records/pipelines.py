@@ -12,6 +12,7 @@ from unkernel.engines.records.fold_products import fold_products
 from unkernel.engines.records.pipeline_check import check_answers, check_generated
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models.boosting_machines import check_machine, from_boosting_machine
+from unkernel.models.sklearn_naive_bayes import from_naive_bayes, is_naive_bayes
 from unkernel.records.plan import Plan
 
 
@@ -62,6 +63,8 @@ def _make_plan_and_model(transformers: Any, last: Any) -> tuple[Plan, Any]:
     """Return the plan of the transformers, and the model of the last step on its rows."""
     from unkernel.records.sklearn import is_boosting_machine, make_plan_of_machine, make_plan_of_steps
 
+    if is_naive_bayes(last):
+        return make_plan_of_steps(transformers, last), from_naive_bayes(last, rows_are_prepared=True)
     if not is_boosting_machine(last):
         return fold_products(make_plan_of_steps(transformers, last), find_model(last))
     check_machine(last)

@@ -1,4 +1,4 @@
-"""OneHotEncoder and OrdinalEncoder."""
+"""OneHotEncoder, OrdinalEncoder and TargetEncoder."""
 
 from __future__ import annotations
 
@@ -128,4 +128,29 @@ def translate_ordinal_encoder(builder: Builder, encoder: Any, source: Source, wh
         )
     names = [builder.columns[column] for column in raw.columns]
     table = {"columns": steps.int32(raw.columns), "categories": tables}
+    return builder.add(PlanStep("ordinal", table, names))
+
+
+def translate_target_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
+    """Add the mean target of each category, and the mean of all rows for unknown categories.
+
+    With several classes, each column has a number per class.
+    """
+    raw = _require_columns(source, where)
+    means = np.atleast_1d(np.asarray(encoder.target_mean_, dtype=np.float64))
+    columns, tables, names = [], [], []
+    for number, encodings in enumerate(encoder.encodings_):
+        index, target = divmod(number, len(means))
+        column = raw.columns[index]
+        categories = [_make_category_key(category) for category in encoder.categories_[index]]
+        values = np.array([*encodings, means[target]], np.float64)
+        unknown = len(categories)
+        codes = _add_code_of_fill(
+            {category: code for code, category in enumerate(categories)}, raw, column, unknown
+        )
+        columns.append(column)
+        tables.append(steps.categories(codes, unknown=unknown, absent=FORBIDDEN, values=values))
+        name = builder.columns[column]
+        names.append(name if len(means) == 1 else f"{name} for class {encoder.classes_[target]}")
+    table = {"columns": steps.int32(columns), "categories": tables}
     return builder.add(PlanStep("ordinal", table, names))

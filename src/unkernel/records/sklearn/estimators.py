@@ -24,6 +24,7 @@ _SVC_PARAMETERS = {
 _LABELS = "labels and scores"
 _PROBABILITIES = "labels, scores and probabilities"
 _VALUES = "values"
+_BAYES, _CHANCES = "sklearn.naive_bayes", "labels and probabilities"
 _INNER_CLASSIFIER = Parameter(
     "linear classifiers",
     ["<LogisticRegression>", "<LinearSVC>"],
@@ -48,6 +49,10 @@ ESTIMATORS: dict[str, Supported] = {
     "LinearDiscriminantAnalysis": Supported(
         "sklearn.discriminant_analysis", _PROBABILITIES, {"solver": used_in_fit("svd", "lsqr")}
     ),
+    "MultinomialNB": Supported(_BAYES, _CHANCES, {}),
+    "ComplementNB": Supported(_BAYES, _CHANCES, {"norm": used_in_fit(False, True)}),
+    "BernoulliNB": Supported(_BAYES, _CHANCES, {"binarize": any_of("any", 0.0, 1.0)}),
+    "GaussianNB": Supported(_BAYES, _CHANCES, {"var_smoothing": used_in_fit(1e-9, 0.1)}),
     "OneVsRestClassifier": Supported(
         "sklearn.multiclass",
         "labels and scores; probabilities where the classifiers inside have them",

@@ -61,13 +61,15 @@ def translate_normalizer(builder: Builder, transformer: Any, source: Source, whe
 
 def translate_binarizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Return 1 above the threshold, else 0."""
-    vector = builder.numbers(source, where)
-    if transformer.threshold < 0:
+    return binarize(builder, builder.numbers(source, where), float(transformer.threshold))
+
+
+def binarize(builder: Builder, vector: Vector, threshold: float) -> Vector:
+    """Return 1 for numbers above the threshold, else 0."""
+    if threshold < 0:
         vector = builder.dense(vector)
-    table = {"input": vector.step, "threshold": float(transformer.threshold)}
-    return builder.add(
-        PlanStep("binarize", table, [f"{name} > {transformer.threshold:g}" for name in vector.names])
-    )
+    names = [f"{name} > {threshold:g}" for name in vector.names]
+    return builder.add(PlanStep("binarize", {"input": vector.step, "threshold": threshold}, names))
 
 
 def translate_k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Vector:

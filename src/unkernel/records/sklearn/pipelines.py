@@ -12,6 +12,7 @@ from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 from unkernel.records.sklearn import categories, numbers, texts
 from unkernel.records.sklearn.boosting_machines import Features, add_bins, make_example
+from unkernel.records.sklearn.naive_bayes import prepare_rows
 from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, class_names, refuse
 from unkernel.records.sklearn.supported_steps import TRANSFORMERS, check_parameters
 
@@ -22,6 +23,7 @@ _VECTORIZERS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "Dict
 TRANSLATORS: dict[str, _Translator] = {
     "OneHotEncoder": categories.translate_one_hot_encoder,
     "OrdinalEncoder": categories.translate_ordinal_encoder,
+    "TargetEncoder": categories.translate_target_encoder,
     "KBinsDiscretizer": numbers.translate_k_bins,
     "StandardScaler": numbers.translate_standard_scaler,
     "MinMaxScaler": numbers.translate_min_max_scaler,
@@ -48,7 +50,8 @@ def make_plan_of_steps(transformers: Sequence[tuple[str, Any]], last: Any = None
     transformers : sequence of (str, transformer)
         The steps of a ``Pipeline`` without the last.
     last : estimator, default=None
-        The last step. If there are no transformers, the plan has the columns of this step.
+        The last step. If there are no transformers, the plan has the columns of this step. A naive Bayes
+        classifier that changes its rows gets them as its model takes them.
 
     Raises
     ------
@@ -56,7 +59,7 @@ def make_plan_of_steps(transformers: Sequence[tuple[str, Any]], last: Any = None
         If a step cannot be expressed as a plan; the message names it.
     """
     builder, source, settings = _translate_steps(transformers, last)
-    vector = builder.numbers(source, "before the classifier")
+    vector = prepare_rows(builder, last, builder.numbers(source, "before the classifier"))
     return _finish(builder, vector, settings)
 
 

@@ -184,6 +184,18 @@ TRANSFORMERS: dict[str, Supported] = {
             **_INFREQUENT_PARAMETERS,
         },
     ),
+    "TargetEncoder": Supported(
+        "sklearn.preprocessing",
+        "the mean target of the category, or of all rows for an unknown one",
+        {
+            "categories": _CATEGORIES,
+            "target_type": used_in_fit("auto", "binary", "continuous"),
+            "smooth": used_in_fit("auto", 3.0),
+            "cv": used_in_fit(2),
+            "shuffle": used_in_fit(True, False),
+            "random_state": used_in_fit(None, 0),
+        },
+    ),
     "KBinsDiscretizer": Supported(
         "sklearn.preprocessing",
         "the interval that a number lies in",

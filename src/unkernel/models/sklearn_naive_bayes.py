@@ -1,0 +1,80 @@
+"""Models of scikit-learn's naive Bayes classifiers: sums of log probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.models.decision import Decision, Softmax
+from unkernel.models.linear import LinearModel
+
+NAIVE_BAYES = ("MultinomialNB", "ComplementNB", "BernoulliNB", "GaussianNB")
+
+
+def is_naive_bayes(estimator: Any) -> bool:
+    """Return whether an estimator is one of scikit-learn's naive Bayes classifiers that become models."""
+    return type(estimator).__name__ in NAIVE_BAYES and type(estimator).__module__ == "sklearn.naive_bayes"
+
+
+def from_naive_bayes(estimator: Any, *, rows_are_prepared: bool = False) -> LinearModel:
+    """Return the model of a naive Bayes classifier.
+
+    Parameters
+    ----------
+    estimator : MultinomialNB, ComplementNB, BernoulliNB or GaussianNB
+    rows_are_prepared : bool, default=False
+        Whether the model gets binarized rows (BernoulliNB) or squared distances from the means of all
+        classes, one class after the other (GaussianNB), as plans of pipelines make them.
+    """
+    name = type(estimator).__name__
+    if not rows_are_prepared and (name == "GaussianNB" or getattr(estimator, "binarize", None) is not None):
+        raise ValueError(
+            f"{name} changes its rows before it scores them, and a model of rows does not: give it as the "
+            f"last step of a pipeline, such as make_pipeline({name}())"
+        )
+    classes = np.asarray(estimator.classes_)
+    if len(classes) < 2:
+        raise ValueError(f"{name} was trained on one class: it answers the same for each record")
+    read = {"GaussianNB": _read_gaussian, "BernoulliNB": _read_bernoulli}.get(name, _read_multinomial)
+    with np.errstate(all="ignore"):
+        weights, intercept = read(estimator)
+        if len(classes) == 2:
+            weights, intercept = weights[:, 1:] - weights[:, :1], intercept[1:] - intercept[:1]
+    if not (np.isfinite(weights).all() and np.isfinite(intercept).all()):
+        raise ValueError(f"{name} has a probability or a variance of 0: fit it with more smoothing")
+    return LinearModel(
+        weights=np.ascontiguousarray(weights),
+        intercept=intercept,
+        decision=Decision("binary" if len(classes) == 2 else "one_vs_rest", classes, probability=Softmax()),
+        n_features=len(weights),
+        fixed_width=True,
+        origin={"format": "scikit-learn", "estimator": name},
+    )
+
+
+Log = NDArray[np.float64]
+
+
+def _read_multinomial(estimator: Any) -> tuple[Log, Log]:
+    """Return the weights, one column per class, and the intercepts of MultinomialNB or ComplementNB."""
+    weights = np.array(estimator.feature_log_prob_, dtype=np.float64).T
+    if type(estimator).__name__ == "ComplementNB":
+        return weights, np.zeros(weights.shape[1])
+    return weights, np.array(estimator.class_log_prior_, dtype=np.float64)
+
+
+def _read_bernoulli(estimator: Any) -> tuple[Log, Log]:
+    present = np.asarray(estimator.feature_log_prob_, dtype=np.float64)
+    absent = np.log(1.0 - np.exp(present))
+    return (present - absent).T, np.asarray(estimator.class_log_prior_) + absent.sum(axis=1)
+
+
+def _read_gaussian(estimator: Any) -> tuple[Log, Log]:
+    """Return weights of squared distances, which are divided by the variances already."""
+    variances = np.asarray(estimator.var_, dtype=np.float64)
+    n_classes, n_columns = variances.shape
+    weights = np.kron(np.eye(n_classes), np.full((n_columns, 1), -0.5))
+    intercept = np.log(estimator.class_prior_) - 0.5 * np.log(2.0 * np.pi * variances).sum(axis=1)
+    return weights, intercept
