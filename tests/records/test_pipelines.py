@@ -116,3 +116,9 @@ def test_dicts(case):
 @given(generated.bayes_pipelines())
 def test_target_encoders_and_naive_bayes(case):
     check_equal(case)
+
+
+@settings(max_examples=25, derandomize=True)
+@given(generated.mapped_pipelines())
+def test_linear_maps(case):
+    check_equal(case)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, KernelPCA
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
@@ -15,7 +15,13 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, QuantileTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    QuantileTransformer,
+    StandardScaler,
+)
 from sklearn.svm import SVC
 
 import unkernel
@@ -53,7 +59,9 @@ def test_text_steps_with_functions(step):
     [
         FunctionTransformer(np.abs),
         OwnScaler(),
-        PCA(2),
+        Pipeline([("components", PCA(2)), ("norms", Normalizer())]),
+        ColumnTransformer([("components", PCA(2), [0, 1, 2])]),
+        KernelPCA(2),
         QuantileTransformer(n_quantiles=5),
         Pipeline([("scale", StandardScaler()), ("abs", FunctionTransformer(np.abs))]),
         ColumnTransformer([("abs", FunctionTransformer(np.abs), [0])], remainder="passthrough"),
@@ -107,3 +115,10 @@ def test_calibrated_kernels(ensemble, tmp_path):
     for model in (fast, loaded):
         np.testing.assert_allclose(model.predict_proba(ROWS), pipeline.predict_proba(ROWS), rtol=1e-9)
         np.testing.assert_array_equal(model.predict(ROWS), pipeline.predict(ROWS))
+
+
+@pytest.mark.parametrize("last", [SVC(), GaussianNB()])
+def test_linear_maps_before_other_models(last):
+    pipeline = Pipeline([("components", PCA(2)), ("last", last)]).fit(ROWS, LABELS)
+    with pytest.raises(ValueError, match=r"'components' \(PCA\) can be compiled only before a linear model"):
+        unkernel.compile(pipeline, sample=ROWS)

@@ -14,6 +14,7 @@ import pandas as pd
 from hypothesis import strategies as st
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction import DictVectorizer, FeatureHasher
 from sklearn.feature_extraction.text import (
     CountVectorizer,
@@ -468,3 +469,36 @@ def dict_pipelines(draw: Any) -> Case:
     steps = [first, *draw(st.lists(transformers_of_counts(), max_size=1))]
     named_steps = [(f"step {position}", step) for position, step in enumerate(steps)]
     return Case(Pipeline([*named_steps, ("last", draw(classifiers(count)))]), X, classes(rng, count), X_test)
+
+
+@st.composite
+def mapped_pipelines(draw: Any) -> Case:
+    """Draw numbers or texts, PCA or TruncatedSVD, scalers and selections, and a linear model."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    is_text = draw(st.booleans())
+    if is_text:
+        X, X_test = documents(rng, N_ROWS), documents(rng, N_TEST_ROWS)
+        steps: list[Any] = [TfidfVectorizer(**draw(tfidf_options()))]
+    else:
+        center = draw(st.sampled_from([0.0, 1e3]))
+        X, X_test = (np.round(rng.normal(size=(rows, 4)) * 5, 1) + center for rows in (N_ROWS, N_TEST_ROWS))
+        before = [[], [StandardScaler()], [MinMaxScaler()], [Normalizer()], [PolynomialFeatures(2)]]
+        steps = draw(st.sampled_from(before))
+    maps = [
+        PCA(draw(st.sampled_from([2, 3])), whiten=draw(st.booleans()), random_state=0),
+        TruncatedSVD(draw(st.sampled_from([2, 3])), random_state=0),
+    ]
+    after = [
+        StandardScaler(with_mean=draw(st.booleans())),
+        RobustScaler(with_centering=draw(st.booleans()), with_scaling=draw(st.booleans())),
+        MinMaxScaler(draw(st.sampled_from([(0, 1), (-2, 5)]))),
+        MaxAbsScaler(),
+        PCA(2),
+        SelectKBest(f_classif, k=1),
+        "passthrough",
+    ]
+    steps += [draw(st.sampled_from(maps)), *draw(st.lists(st.sampled_from(after), max_size=2, unique=True))]
+    count = draw(st.sampled_from([2, 3]))
+    last = draw(classifiers(count).filter(lambda one: not isinstance(one, SVC)))
+    named = [(f"step {place}", step) for place, step in enumerate(steps)]
+    return Case(Pipeline([*named, ("last", last)]), X, classes(rng, count), X_test)

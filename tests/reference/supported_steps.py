@@ -45,6 +45,7 @@ OBJECTS: dict[str, Any] = {
 REQUIRED_WITH: dict[tuple[str, str], dict[str, Any]] = {
     ("OrdinalEncoder", "unknown_value"): {"handle_unknown": "use_encoded_value"},
     ("KBinsDiscretizer", "subsample"): {"strategy": "quantile"},
+    ("TruncatedSVD", "algorithm"): {"n_components": 1},
     ("SimpleImputer", "fill_value"): {"strategy": "constant"},
 }
 

@@ -8,9 +8,11 @@ from typing import Any
 
 from unkernel.engines.model_sources import find_model, replace_classes
 from unkernel.engines.records.classifier import RecordClassifier
+from unkernel.engines.records.fold_linear_maps import fold_linear_maps
 from unkernel.engines.records.fold_products import fold_products
 from unkernel.engines.records.pipeline_check import check_answers, check_generated
 from unkernel.engines.rows.classifier import CompiledClassifier
+from unkernel.models import LinearModel
 from unkernel.models.boosting_machines import check_machine, from_boosting_machine
 from unkernel.models.sklearn_naive_bayes import from_naive_bayes, is_naive_bayes
 from unkernel.records.plan import Plan
@@ -61,10 +63,18 @@ def compile_pipeline(
 
 def _make_plan_and_model(transformers: Any, last: Any) -> tuple[Plan, Any]:
     """Return the plan of the transformers, and the model of the last step on its rows."""
-    from unkernel.records.sklearn import is_boosting_machine, make_plan_of_machine, make_plan_of_steps
+    from unkernel.records.sklearn import (
+        is_boosting_machine,
+        make_plan_of_machine,
+        make_plan_of_steps,
+        split_linear_maps,
+    )
 
     if is_naive_bayes(last):
         return make_plan_of_steps(transformers, last), from_naive_bayes(last, rows_are_prepared=True)
+    before, maps = split_linear_maps(transformers)
+    if maps and isinstance(model := find_model(last), LinearModel):
+        return make_plan_of_steps(before, maps[0][1]), fold_linear_maps(maps, model)
     if not is_boosting_machine(last):
         return fold_products(make_plan_of_steps(transformers, last), find_model(last))
     check_machine(last)

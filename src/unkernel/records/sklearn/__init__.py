@@ -4,6 +4,12 @@ Estimators are recognised by the names of their classes, so this package does no
 """
 
 from unkernel.records.sklearn.boosting_machines import is_boosting_machine
+from unkernel.records.sklearn.linear_maps import split_linear_maps
 from unkernel.records.sklearn.pipelines import make_plan_of_machine, make_plan_of_steps
 
-__all__ = ["is_boosting_machine", "make_plan_of_machine", "make_plan_of_steps"]
+__all__ = [
+    "is_boosting_machine",
+    "make_plan_of_machine",
+    "make_plan_of_steps",
+    "split_linear_maps",
+]

@@ -12,8 +12,9 @@ from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 from unkernel.records.sklearn import categories, numbers, texts
 from unkernel.records.sklearn.boosting_machines import Features, add_bins, make_example
-from unkernel.records.sklearn.naive_bayes import prepare_rows
+from unkernel.records.sklearn.linear_maps import LINEAR_MAPS
 from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, class_names, refuse
+from unkernel.records.sklearn.prepared_rows import prepare_rows
 from unkernel.records.sklearn.supported_steps import TRANSFORMERS, check_parameters
 
 _Translator = Callable[[Builder, Any, Source, str], Source]
@@ -50,8 +51,8 @@ def make_plan_of_steps(transformers: Sequence[tuple[str, Any]], last: Any = None
     transformers : sequence of (str, transformer)
         The steps of a ``Pipeline`` without the last.
     last : estimator, default=None
-        The last step. If there are no transformers, the plan has the columns of this step. A naive Bayes
-        classifier that changes its rows gets them as its model takes them.
+        The last step. If there are no transformers, the plan has the columns of this step. If it is a
+        naive Bayes classifier or a PCA, the rows are those that its model takes.
 
     Raises
     ------
@@ -163,6 +164,11 @@ def _translate(builder: Builder, transformer: Any, source: Source, where: str) -
         return _translate_column_transformer(builder, transformer, source, where)
     if "FeatureUnion" in names:
         return _translate_feature_union(builder, transformer, source, where)
+    if not names.isdisjoint(LINEAR_MAPS):
+        refuse(
+            label,
+            "can be compiled only before a linear model, with nothing but scalers and selections between",
+        )
     if "FunctionTransformer" in names:
         return source
     translate = TRANSLATORS.get(type(transformer).__name__, numbers.translate_selector)

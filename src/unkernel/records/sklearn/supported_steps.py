@@ -153,6 +153,10 @@ _TFIDF_PARAMETERS = {
 # --- Numbers -----------------------------------------------------------------------------------------------
 
 _COPY = {"copy": without_effect(True, False)}
+_FOLDED = (
+    "; in front of a linear model, with nothing but scalers and selections between them: the model gets the "
+    "weights of the numbers themselves"
+)
 _SCORE_PARAMETERS = {"score_func": used_in_fit("<f_classif>", "<chi2>")}
 _TEST_PARAMETERS = {"score_func": used_in_fit("<f_classif>"), "alpha": used_in_fit(0.99)}
 _SELECTED_FEATURES = "features that were selected"
@@ -280,6 +284,34 @@ TRANSFORMERS: dict[str, Supported] = {
             **_COPY,
             "add_indicator": one_of(True, False),
             "keep_empty_features": one_of(True, False),
+        },
+    ),
+    "PCA": Supported(
+        "sklearn.decomposition",
+        f"the components of centred numbers{_FOLDED}",
+        {
+            "n_components": used_in_fit(None, 1),
+            **_COPY,
+            "whiten": one_of(True, False),
+            "svd_solver": used_in_fit("auto", "full"),
+            "tol": used_in_fit(0.0),
+            "iterated_power": used_in_fit("auto"),
+            "n_oversamples": used_in_fit(10),
+            "power_iteration_normalizer": used_in_fit("auto"),
+            "random_state": used_in_fit(None, 0),
+        },
+    ),
+    "TruncatedSVD": Supported(
+        "sklearn.decomposition",
+        f"the components of numbers or counts{_FOLDED}",
+        {
+            "n_components": used_in_fit(2, 1),
+            "algorithm": used_in_fit("randomized", "arpack"),
+            "n_iter": used_in_fit(5),
+            "n_oversamples": used_in_fit(10),
+            "power_iteration_normalizer": used_in_fit("auto"),
+            "random_state": used_in_fit(None, 0),
+            "tol": used_in_fit(0.0),
         },
     ),
     "TfidfTransformer": Supported(

@@ -1,4 +1,4 @@
-"""Rows of naive Bayes classifiers, which binarize numbers or square their distances from means."""
+"""Rows of models that change them: naive Bayes binarizes or squares numbers, PCA subtracts their means."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from unkernel.records.sklearn.numbers import binarize
 from unkernel.records.sklearn.plan_builder import Builder, Vector
 
 
-def prepare_rows(builder: Builder, classifier: Any, vector: Vector) -> Vector:
-    """Return the rows that the model of a classifier takes; most classifiers take the vector itself."""
-    name = type(classifier).__name__
-    if name == "BernoulliNB" and classifier.binarize is not None:
-        return binarize(builder, vector, float(classifier.binarize))
+def prepare_rows(builder: Builder, last: Any, vector: Vector) -> Vector:
+    """Return the rows that the model of an estimator takes; for most estimators the vector itself."""
+    name = type(last).__name__
+    if name == "BernoulliNB" and last.binarize is not None:
+        return binarize(builder, vector, float(last.binarize))
     if name == "GaussianNB":
-        return _square_distances(builder, classifier, builder.dense(vector))
+        return _square_distances(builder, last, builder.dense(vector))
+    if name == "PCA":
+        vector = builder.dense(vector)
+        return builder.add(steps.scale(vector.step, vector.names, subtract=last.mean_))
     return vector
 
 

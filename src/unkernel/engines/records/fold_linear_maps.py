@@ -1,0 +1,21 @@
+"""Fold linear maps into the model, so that the plan does not compute components."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from unkernel.models import LinearModel
+from unkernel.records.sklearn.linear_maps import Transformers, compose_linear_maps
+
+
+def fold_linear_maps(maps: Transformers, model: LinearModel) -> LinearModel:
+    """Return a model with the scores that a linear model gives to the results of linear maps."""
+    matrix, offset = compose_linear_maps(maps)
+    return replace(
+        model,
+        weights=np.ascontiguousarray(matrix @ model.weights),
+        intercept=model.intercept + offset @ model.weights,
+        n_features=len(matrix),
+    )
