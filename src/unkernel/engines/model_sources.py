@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from unkernel.engines.records.calibrated_pipelines import is_calibrated_pipeline, move_calibration_last
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
 from unkernel.records.sklearn.boosting_machines import is_boosting_machine
 
@@ -55,7 +56,8 @@ def _map_labels(names: Any, labels: Any) -> Any:
 def find_pipeline(source: Any) -> Any:
     """Return the pipeline in `source`, or the best pipeline of a search; None if there is none.
 
-    An Explainable Boosting Machine encodes its records itself, and becomes a pipeline of one step.
+    An Explainable Boosting Machine encodes its records itself, and becomes a pipeline of one step. A
+    ``CalibratedClassifierCV`` of pipelines becomes a pipeline that ends with it.
     """
     names = {kind.__name__ for kind in type(source).__mro__ if kind.__module__.startswith("sklearn.")}
     if "BaseSearchCV" in names and hasattr(source, "best_estimator_"):
@@ -64,4 +66,6 @@ def find_pipeline(source: Any) -> Any:
         from sklearn.pipeline import Pipeline
 
         return Pipeline([("machine", source)])
+    if "CalibratedClassifierCV" in names and is_calibrated_pipeline(source):
+        return move_calibration_last(source)
     return source if "Pipeline" in names else None

@@ -64,7 +64,8 @@ ESTIMATORS: dict[str, Supported] = {
         "labels and probabilities",
         {
             "estimator": any_of(
-                "classifiers listed here, and those of unkernel; of `SVC` for two classes only",
+                "classifiers listed here with scores, and those of unkernel; of `SVC` for two classes only; "
+                "whole pipelines, too: with linear classifiers, or fitted with `ensemble=False`",
                 "<LinearSVC>",
                 "<RidgeClassifier>",
             ),
