@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import chi2, f_classif
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -38,6 +38,8 @@ OBJECTS: dict[str, Any] = {
     "<RidgeClassifier>": RidgeClassifier(),
     "<LinearSVC>": LinearSVC(),
     "<SVC>": SVC(),
+    "<classifiers>": [("one", LogisticRegression()), ("two", SGDClassifier(loss="log_loss", random_state=0))],
+    "<regressions>": [("one", Ridge()), ("two", LinearRegression())],
     "<StandardScaler>": StandardScaler(),
     "<steps>": [("scale", StandardScaler()), ("nothing", "passthrough"), ("flag", Binarizer())],
 }
@@ -94,7 +96,7 @@ def _make_trial(class_: Any, name: str, parameter: str, value: Any) -> Iterator[
     if parameter and resolve(value) != "<parts>":
         parameters[parameter] = resolve(value)
     step.set_params(**parameters)
-    if hasattr(step, "predict") and name not in ("Pipeline", "RFE", "RFECV"):
+    if (hasattr(step, "predict") or name in _COMBINED) and name not in ("Pipeline", "RFE", "RFECV"):
         y = np.linspace(-1, 1, N_ROWS) if name in _REGRESSORS else _classes(name)
         scaler = MinMaxScaler() if name in ("MultinomialNB", "ComplementNB") else StandardScaler()
         pipeline = Pipeline([("scale", scaler), ("last", step)])
@@ -126,6 +128,14 @@ def _classes(name: str) -> Any:
     return MULTICLASS_LABELS if name == "OneVsOneClassifier" else LABELS
 
 
+_COMBINED: dict[str, dict[str, Any]] = {
+    "VotingRegressor": {"estimators": OBJECTS["<regressions>"]},
+    "StackingRegressor": {"estimators": OBJECTS["<regressions>"]},
+    "VotingClassifier": {"estimators": OBJECTS["<classifiers>"], "voting": "soft"},
+    "StackingClassifier": {"estimators": OBJECTS["<classifiers>"], "stack_method": "decision_function"},
+}
+
+
 def _required_parameters(name: str) -> dict[str, Any]:
     """Return values for parameters without a default."""
     parts = [("numbers", StandardScaler(), ["x"]), ("kept", "passthrough", ["y"])]
@@ -139,7 +149,7 @@ def _required_parameters(name: str) -> dict[str, Any]:
         return {"estimator": LogisticRegression()}
     if name in ("OneVsRestClassifier", "OneVsOneClassifier", "CalibratedClassifierCV"):
         return {"estimator": LogisticRegression()}
-    return {}
+    return _COMBINED.get(name, {})
 
 
 def _parameters_for(name: str, parameter: str, value: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from unkernel.models.decision import Decision, Platt
 from unkernel.models.kernel import Kernel, KernelModel
 from unkernel.models.linear import LinearModel
 from unkernel.models.pair_coefficients import pair_coefficients
+from unkernel.models.sklearn_combinations import from_mean, from_soft_votes, from_stacking
 from unkernel.models.sklearn_ensembles import (
     find_probability,
     from_calibrated,
@@ -38,8 +39,15 @@ _ENSEMBLES: dict[str, Callable[..., KernelModel | LinearModel | ConjunctionModel
     "OneVsRestClassifier": from_one_vs_rest,
     "OneVsOneClassifier": from_one_vs_one,
     "CalibratedClassifierCV": from_calibrated,
+    "VotingClassifier": from_soft_votes,
+    "VotingRegressor": from_mean,
+    "StackingClassifier": from_stacking,
+    "StackingRegressor": from_stacking,
 }
-_LINEAR_REGRESSIONS = {"LinearSVR", "LinearRegression", "Ridge", "ElasticNet", "SGDRegressor"}
+_LINEAR_REGRESSIONS = {
+    *("LinearSVR", "LinearRegression", "Ridge", "RidgeCV", "ElasticNet", "ElasticNetCV", "LassoCV"),
+    *("SGDRegressor", "HuberRegressor", "BayesianRidge"),
+}
 
 
 def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionModel:
@@ -50,9 +58,11 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionMod
     estimator : fitted estimator
         SVC, NuSVC, OneClassSVM, SVR or NuSVR with one of the named kernels; a linear classifier (LinearSVC,
         LogisticRegression, SGDClassifier, RidgeClassifier, ...); OneVsRestClassifier or OneVsOneClassifier of
-        linear classifiers; CalibratedClassifierCV (sigmoid or isotonic) of these; MultinomialNB,
-        ComplementNB, or BernoulliNB with ``binarize=None``; LinearSVR, LinearRegression, Ridge, Lasso,
-        ElasticNet or SGDRegressor; or a search whose best estimator is one of these.
+        linear classifiers; CalibratedClassifierCV (sigmoid or isotonic) of these; a soft
+        VotingClassifier of two classes, VotingRegressor, StackingClassifier (of scores) or StackingRegressor
+        of linear estimators; MultinomialNB, ComplementNB, or BernoulliNB with ``binarize=None``; LinearSVR,
+        LinearRegression, Ridge, Lasso, ElasticNet, SGDRegressor or another linear regression; or a search
+        whose best estimator is one of these.
 
     Returns
     -------

@@ -20,7 +20,7 @@ from unkernel.models.linear import LinearModel
 Model = KernelModel | LinearModel | ConjunctionModel
 FromEstimator = Callable[[Any], Model]
 
-_LOGISTIC = Sigmoid(-1.0, 0.0)
+LOGISTIC = Sigmoid(-1.0, 0.0)
 _HUBER = Interpolated(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))  # SGDClassifier(loss="modified_huber")
 
 
@@ -33,7 +33,7 @@ def find_probability(kinds: set[str], estimator: Any) -> Softmax | Curves | None
         return Softmax()
     if "SGDClassifier" not in kinds:
         return None
-    curve_of_loss: dict[str, Curve] = {"log_loss": _LOGISTIC, "modified_huber": _HUBER}
+    curve_of_loss: dict[str, Curve] = {"log_loss": LOGISTIC, "modified_huber": _HUBER}
     curve = curve_of_loss.get(estimator.loss)
     return None if curve is None else Curves([curve] * (1 if count == 2 else count))
 
@@ -45,7 +45,7 @@ def _find_logistic(estimator: Any, count: int) -> Softmax | Curves:
     if count == 2:
         return Curves([Sigmoid(-2.0, 0.0)]) if multi_class == "multinomial" else Softmax()
     if multi_class == "ovr" or estimator.solver == "liblinear":
-        return Curves([_LOGISTIC] * count)
+        return Curves([LOGISTIC] * count)
     return Softmax()
 
 
@@ -55,7 +55,7 @@ def from_one_vs_rest(estimator: Any, from_estimator: FromEstimator) -> LinearMod
         raise ValueError("OneVsRestClassifier was fitted on several labels per row: fit one per label")
     members = _read_linear_members(estimator.estimators_, "OneVsRestClassifier", from_estimator)
     decision = Decision("binary" if len(members) == 1 else "one_vs_rest", np.asarray(estimator.classes_))
-    return _join_scores(members, replace(decision, probability=_join_curves(members)), estimator)
+    return join_scores(members, replace(decision, probability=_join_curves(members)), estimator)
 
 
 def _join_curves(members: Sequence[LinearModel]) -> Curves | None:
@@ -64,7 +64,7 @@ def _join_curves(members: Sequence[LinearModel]) -> Curves | None:
     for member in members:
         probability = member.decision.probability
         if isinstance(probability, Softmax):
-            curves.append(_LOGISTIC)
+            curves.append(LOGISTIC)
         elif isinstance(probability, Curves):
             curves += probability.of_scores
         else:
@@ -86,7 +86,7 @@ def from_one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearMode
         raise ValueError(
             "OneVsOneClassifier has another number of classifiers than there are pairs of classes"
         )
-    model = _join_scores(members, Decision("one_vs_one", classes, "ovr", break_ties=True), estimator)
+    model = join_scores(members, Decision("one_vs_one", classes, "ovr", break_ties=True), estimator)
     # Each member's score supports the second class of its pair, but a model's scores support the first.
     return replace(model, weights=-model.weights, intercept=-model.intercept)
 
@@ -106,7 +106,7 @@ def from_calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
     decision = Decision("calibrated", classes, probability=Curves(curves))
     linear = [member for member in members if isinstance(member, LinearModel)]
     if len(linear) == len(members):
-        return _join_scores(linear, decision, estimator)
+        return join_scores(linear, decision, estimator)
     kernel = [member for member in members if isinstance(member, KernelModel)]
     return _stack_members(kernel, len(members), decision, estimator)
 
@@ -179,7 +179,7 @@ def _read_linear_members(
     return members
 
 
-def _join_scores(members: Sequence[LinearModel], decision: Decision, estimator: Any) -> LinearModel:
+def join_scores(members: Sequence[LinearModel], decision: Decision, estimator: Any) -> LinearModel:
     """Return one model with the concatenated scores of all members."""
     return LinearModel(
         weights=np.ascontiguousarray(np.hstack([member.weights for member in members])),

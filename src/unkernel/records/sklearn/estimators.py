@@ -5,7 +5,14 @@ Only parameters that affect predictions are listed; parameters that matter only 
 
 from __future__ import annotations
 
-from unkernel.records.sklearn.supported_steps import Parameter, Supported, any_of, one_of, used_in_fit
+from unkernel.records.sklearn.supported_steps import (
+    Parameter,
+    Supported,
+    any_of,
+    one_of,
+    used_in_fit,
+    without_effect,
+)
 
 _SVM, _LINEAR = "sklearn.svm", "sklearn.linear_model"
 _KERNEL = one_of(
@@ -24,6 +31,7 @@ _SVC_PARAMETERS = {
 _LABELS = "labels and scores"
 _PROBABILITIES = "labels, scores and probabilities"
 _VALUES = "values"
+_ENSEMBLE = "sklearn.ensemble"
 _BAYES, _CHANCES = "sklearn.naive_bayes", "labels and probabilities"
 _INNER_CLASSIFIER = Parameter(
     "linear classifiers",
@@ -75,6 +83,42 @@ ESTIMATORS: dict[str, Supported] = {
             "ensemble": one_of(True, False),
         },
     ),
+    "VotingClassifier": Supported(
+        _ENSEMBLE,
+        "labels and probabilities of two classes",
+        {
+            "estimators": any_of("linear classifiers with probabilities", "<classifiers>"),
+            "voting": one_of("soft", refused=["hard"], why="a model averages probabilities"),
+            "weights": Parameter("`None` or equal ones", [None, [2, 2]], refused=[[1, 2]], why="as above"),
+            "flatten_transform": without_effect(True, False),
+        },
+    ),
+    "VotingRegressor": Supported(
+        _ENSEMBLE,
+        _VALUES,
+        {"estimators": any_of("linear regressions", "<regressions>"), "weights": any_of("any", None, [1, 2])},
+    ),
+    "StackingClassifier": Supported(
+        _ENSEMBLE,
+        "those of the final estimator",
+        {
+            "estimators": any_of("linear classifiers", "<classifiers>"),
+            "final_estimator": any_of("a linear classifier", None, "<LinearSVC>"),
+            "stack_method": one_of(
+                "decision_function", refused=["predict_proba"], why="probabilities are not linear"
+            ),
+            "passthrough": one_of(True, False),
+        },
+    ),
+    "StackingRegressor": Supported(
+        _ENSEMBLE,
+        _VALUES,
+        {
+            "estimators": any_of("linear regressions", "<regressions>"),
+            "final_estimator": any_of("a linear regression", None),
+            "passthrough": one_of(True, False),
+        },
+    ),
     "OneClassSVM": Supported(_SVM, "1 and -1, and scores", {"kernel": _KERNEL}),
     "SVR": Supported(_SVM, _VALUES, {"kernel": _KERNEL}),
     "NuSVR": Supported(_SVM, _VALUES, {"kernel": _KERNEL}),
@@ -84,4 +128,9 @@ ESTIMATORS: dict[str, Supported] = {
     "Lasso": Supported(_LINEAR, _VALUES, {}),
     "ElasticNet": Supported(_LINEAR, _VALUES, {}),
     "SGDRegressor": Supported(_LINEAR, _VALUES, {}),
+    "RidgeCV": Supported(_LINEAR, _VALUES, {}),
+    "LassoCV": Supported(_LINEAR, _VALUES, {}),
+    "ElasticNetCV": Supported(_LINEAR, _VALUES, {}),
+    "HuberRegressor": Supported(_LINEAR, _VALUES, {}),
+    "BayesianRidge": Supported(_LINEAR, _VALUES, {}),
 }
