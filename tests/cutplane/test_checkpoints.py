@@ -1,4 +1,4 @@
-"""Killed runs, and runs that continue from a checkpoint."""
+"""Checkpoints: runs that are killed and resumed, and checkpoints that are damaged or of another problem."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HARD = {"C": 1.0, "tol": 1e-4}
 
 
 class Killed(BaseException):
-    """Like Ctrl-C: not an Exception, so that no handler catches it."""
+    """A BaseException, like KeyboardInterrupt: no handler of Exception catches it."""
 
 
 def make_rows(classes=2, rows=400, features=30):
@@ -47,9 +47,9 @@ def kill_after(monkeypatch):
         def observer(self, bundle, rounds_before):
             observe = original(self, bundle, rounds_before)
 
-            def observe_and_die(weights, objective, bound, done):
-                observe(weights, objective, bound, done)
-                if done == rounds and self.folder.name == f"problem-{problem}":
+            def observe_and_die(weights, objective, bound, n_rounds):
+                observe(weights, objective, bound, n_rounds)
+                if n_rounds == rounds and self.folder.name == f"problem-{problem}":
                     raise Killed
 
             return observe_and_die
@@ -73,15 +73,15 @@ def killed(folder, kill_after, monkeypatch):
 
 
 def passes_of_this_run(learner, *arguments):
-    """Return the passes of this run; n_iter_ includes earlier runs."""
-    counted = []
+    """Fit the learner, and return the passes of this fit; n_iter_ includes those of earlier runs."""
+    passes = []
     original = Checkpoint.make_observer
 
     def observer(self, bundle, rounds_before):
         observe = original(self, bundle, rounds_before)
 
         def observe_and_count(*news):
-            counted.append(news[-1])
+            passes.append(news[-1])
             observe(*news)
 
         return observe_and_count
@@ -89,7 +89,7 @@ def passes_of_this_run(learner, *arguments):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Checkpoint, "make_observer", observer)
         learner.fit(*arguments)
-    return len(counted)
+    return len(passes)
 
 
 LEARNERS = {
@@ -103,19 +103,19 @@ LEARNERS = {
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_killed_run_resumes(kind, folder, kill_after, monkeypatch):
     X, y = make_rows()
-    alone = LEARNERS[kind](**HARD).fit(X, y)
+    uninterrupted = LEARNERS[kind](**HARD).fit(X, y)
     learner = LEARNERS[kind](checkpoint=folder, **HARD)
-    half = alone.n_iter_ // 2
-    kill_after(half)
+    passes_before = uninterrupted.n_iter_ // 2
+    kill_after(passes_before)
     with pytest.raises(Killed):
         learner.fit(X, y)
     monkeypatch.undo()
     assert (folder / "problem-0" / "state.uk").exists()
-    rest = passes_of_this_run(learner, X, y)
-    assert rest < alone.n_iter_
-    assert learner.n_iter_ == half + rest
+    passes_after = passes_of_this_run(learner, X, y)
+    assert passes_after < uninterrupted.n_iter_
+    assert learner.n_iter_ == passes_before + passes_after
     assert learner.gap_ <= 1e-4
-    assert learner.objective_ == pytest.approx(alone.objective_, rel=1.1e-4)
+    assert learner.objective_ == pytest.approx(uninterrupted.objective_, rel=1.1e-4)
     assert not folder.exists()
 
 
@@ -137,9 +137,9 @@ def test_a_run_resumes_after_several_kills(folder, kill_after, monkeypatch):
 
 def test_a_run_with_a_checkpoint_is_the_run_without(folder):
     X, y = make_rows(3)
-    kept = CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
-    plain = CuttingPlaneSVC(**HARD).fit(X, y)
-    assert np.array_equal(kept.coef_, plain.coef_)
+    with_checkpoint = CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
+    without_checkpoint = CuttingPlaneSVC(**HARD).fit(X, y)
+    assert np.array_equal(with_checkpoint.coef_, without_checkpoint.coef_)
     assert not folder.exists()
 
 
@@ -185,11 +185,11 @@ def test_a_run_stopped_by_max_iter_resumes(folder):
     with pytest.warns(UserWarning, match="max_iter=10"):
         learner.fit(X, y)
     assert learner.n_iter_ == 10
-    first = learner.objective_
+    objective = learner.objective_
     with pytest.warns(UserWarning, match="max_iter=10"):
         learner.fit(X, y)  # has no passes left
     assert learner.n_iter_ == 10
-    assert learner.objective_ == pytest.approx(first, rel=1e-9)
+    assert learner.objective_ == pytest.approx(objective, rel=1e-9)
     assert 0 < learner.gap_ <= 1
     learner.set_params(max_iter=1000).fit(X, y)
     assert learner.gap_ <= 1e-4
@@ -232,10 +232,10 @@ def test_max_cuts_may_be_lower_than_the_number_of_stored_cuts(killed):
 )  # fmt: skip
 def test_checkpoints_of_other_rows_labels_or_losses_are_refused(killed, folder, change):
     learner, X, y = killed
-    before = {path: path.read_bytes() for path in (folder / "problem-0").iterdir()}
+    old_files = {path: path.read_bytes() for path in (folder / "problem-0").iterdir()}
     with pytest.raises(ValueError, match=r"kept.*problem-0: the checkpoint is of other rows"):
         change(learner, X, y)
-    assert {path: path.read_bytes() for path in (folder / "problem-0").iterdir()} == before
+    assert {path: path.read_bytes() for path in (folder / "problem-0").iterdir()} == old_files
 
 
 def test_checkpoints_of_earlier_versions_are_refused(killed, folder):
@@ -244,10 +244,10 @@ def test_checkpoints_of_earlier_versions_are_refused(killed, folder):
     kind, arrays, settings = container.read(path)
     del settings["checksums"]
     container.write(path, kind, {name: np.array(array) for name, array in arrays.items()}, settings)
-    before = path.read_bytes()
+    old_content = path.read_bytes()
     with pytest.raises(ValueError, match=r"problem-0: .*earlier version.*delete"):
         learner.fit(X, y)
-    assert path.read_bytes() == before
+    assert path.read_bytes() == old_content
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_training_on_files_resumes(folder, tmp_path, kill_after, monkeypatch):
 
 
 def refuse_or_go_on(learner, X, y):
-    """Return whether the damage was noticed; unnoticed damage must not spoil the result."""
+    """Return whether `fit` names the damage in an error."""
     try:
         learner.fit(X, y)
     except (FormatError, ValueError) as error:
@@ -331,9 +331,9 @@ def test_truncated_checkpoint_files_are_refused(killed, folder, which, size):
 
 
 def exchanged(cuts):
-    first, second = (path.read_bytes() for path in cuts[:2])
-    cuts[0].write_bytes(second)
-    cuts[1].write_bytes(first)
+    first_cut, second_cut = (path.read_bytes() for path in cuts[:2])
+    cuts[0].write_bytes(second_cut)
+    cuts[1].write_bytes(first_cut)
 
 
 def repeated(cuts):
@@ -343,7 +343,7 @@ def repeated(cuts):
 
 @pytest.mark.parametrize("mix", [exchanged, repeated])
 def test_exchanged_and_repeated_cuts_are_refused(killed, folder, mix):
-    """Each cut is valid, but together they would give wrong bounds, and thus a wrong gap."""
+    """Each cut is valid, but its mass in the state belongs to another cut, so the bound would be wrong."""
     learner, X, y = killed
     mix(sorted((folder / "problem-0").glob("cut-*.uk")))
     with pytest.raises(FormatError, match="not the cut that the checkpoint names"):
@@ -432,7 +432,7 @@ def test_damaged_arrays_are_refused(killed, folder, name, how):
     arrays[name] = numbers.tobytes()
     path.unlink()
     path.write_bytes(join_file(header, arrays))
-    harmless = how == "negative" and name == "weights"  # any start is valid
+    harmless = how == "negative" and name == "weights"  # training can start from any weights
     assert refuse_or_go_on(learner, X, y) != harmless
     if harmless:
         assert learner.objective_ == pytest.approx(CuttingPlaneSVC(**HARD).fit(X, y).objective_, rel=1.1e-4)
@@ -489,8 +489,8 @@ def test_a_killed_process_resumes(learner, folder, tmp_path):
     wait_for(lambda: process.poll() is not None or len(list(cuts.glob("cut-*.uk"))) >= 8)
     process.kill()
     assert process.wait() == -signal.SIGKILL
-    alone = learner(**HARD).fit(X, y)
-    rest = learner(checkpoint=folder, **HARD)
-    assert passes_of_this_run(rest, X, y) < alone.n_iter_
-    assert rest.objective_ == pytest.approx(alone.objective_, rel=1.1e-4)
+    uninterrupted = learner(**HARD).fit(X, y)
+    resumed = learner(checkpoint=folder, **HARD)
+    assert passes_of_this_run(resumed, X, y) < uninterrupted.n_iter_
+    assert resumed.objective_ == pytest.approx(uninterrupted.objective_, rel=1.1e-4)
     assert not folder.exists()

@@ -71,16 +71,16 @@ def test_the_cut_of_the_guess_is_below_the_risk_everywhere(problem, squared):
 
 
 def test_the_guess_counts_its_passes(problem):
-    """Two passes over each part, plus the following round; a given start needs no guess."""
+    """A guess counts as two passes over the rows, before the first round; a given start needs no guess."""
     with_guess, _ = by_cuts(problem, squared=False, intercept=0.0, rounds=1, tol=1e-9)
-    without, _ = by_cuts(problem, squared=False, intercept=0.0, rounds=1, tol=1e-9, start=1e-9)
+    without_guess, _ = by_cuts(problem, squared=False, intercept=0.0, rounds=1, tol=1e-9, start=1e-9)
     assert with_guess["rounds"] == 3
-    assert without["rounds"] == 1
-    assert with_guess["bound"] > without["bound"]
+    assert without_guess["rounds"] == 1
+    assert with_guess["bound"] > without_guess["bound"]
 
 
 def test_any_number_of_threads_gives_the_same(problem):
-    first, _ = by_cuts(problem, squared=False, intercept=1.0)
+    expected, _ = by_cuts(problem, squared=False, intercept=1.0)
     for threads in (2, 3, 7):
-        other, _ = by_cuts(problem, squared=False, intercept=1.0, threads=threads)
-        np.testing.assert_array_equal(first["weights"], other["weights"])
+        result, _ = by_cuts(problem, squared=False, intercept=1.0, threads=threads)
+        np.testing.assert_array_equal(expected["weights"], result["weights"])

@@ -1,4 +1,4 @@
-"""Training from files gives the same as training from rows in memory."""
+"""Training from files gives the same models as training from rows in memory."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def make_rows(rows=600, features=60, classes=2, seed=0):
     return X, np.digitize(value, np.quantile(value, np.linspace(0, 1, classes + 1)[1:-1]))
 
 
-def assert_same_model(found, expected, tolerance=1e-9):
-    """Compare models; columns have other places in memory, so sums are rounded differently."""
-    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=0, atol=tolerance)
-    assert found.objective_ == pytest.approx(expected.objective_, rel=tolerance)
-    assert found.n_iter_ == expected.n_iter_
-    assert found.n_features_in_ == expected.n_features_in_
+def assert_same_model(actual, expected, tolerance=1e-9):
+    """Compare models up to rounding: files number the columns from 1, so sums have another order."""
+    np.testing.assert_allclose(actual.coef_, expected.coef_, rtol=0, atol=tolerance)
+    assert actual.objective_ == pytest.approx(expected.objective_, rel=tolerance)
+    assert actual.n_iter_ == expected.n_iter_
+    assert actual.n_features_in_ == expected.n_features_in_
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def svm(tmp_path):
 @pytest.mark.parametrize(
     "options", [{}, {"loss": "squared_hinge"}, {"fit_intercept": False}, {"objective": "f1"}], ids=str
 )
-def test_files_are_learned_from_like_memory(svm, options, tol, n_jobs):
+def test_files_give_the_models_of_rows_in_memory(svm, options, tol, n_jobs):
     path, X, y = svm
     tol = max(tol, 1e-3) if "objective" in options else tol
     options = {"C": 0.1, "tol": tol, "solver": "cutting_plane"} | options
@@ -126,7 +126,7 @@ def test_groups_are_those_of_the_file(tmp_path):
     assert result.score(stored.X, stored.y, stored.qid) == pytest.approx(result.score(X, y, qid))
 
 
-def test_the_packed_copy_lies_where_it_is_wanted(svm, tmp_path):
+def test_the_packed_copy_is_written_to_the_given_place(svm, tmp_path):
     path, _, _ = svm
     cache = tmp_path / "elsewhere" / "packed"
     cache.parent.mkdir()
@@ -148,9 +148,9 @@ def test_a_path_of_costs_on_files(svm):
     path, X, y = svm
     learner = CuttingPlaneSVC(tol=1e-4)
     pairs = zip(learner.path(path, None, [0.1, 0.5]), learner.path(X, y, [0.1, 0.5]), strict=True)
-    for found, expected in pairs:
-        assert found.objective_ == pytest.approx(expected.objective_, rel=1e-4)
-        assert found.n_features_in_ == 60
+    for from_file, from_memory in pairs:
+        assert from_file.objective_ == pytest.approx(from_memory.objective_, rel=1e-4)
+        assert from_file.n_features_in_ == 60
 
 
 def test_warm_starts_on_files(svm):

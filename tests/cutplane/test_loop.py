@@ -1,4 +1,4 @@
-"""The one-slack loop against LIBLINEAR, explicit pairs, and piecewise problems solved by enumeration."""
+"""The one-slack loop, compared with LIBLINEAR, with explicit pairs and with enumerated cuts."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ def test_cutting_planes_and_the_dual_solver_agree(squared, intercept):
     y[::17] = 0.0  # rows without influence
     cut = minimise(X, _core.margin_oracle(y, squared=squared), intercept=intercept, C=0.5)
     options = DualOptions(tolerance=1e-7, max_epochs=10_000, seed=1, threads=1)
-    rest = {"rows": pack(X), "intercept": intercept, "squared": squared, "signed_costs": 0.5 * y}
-    dual = _core.train_dual(options, **rest, duals=np.zeros(0), on_progress=None)
+    arguments = {"rows": pack(X), "intercept": intercept, "squared": squared, "signed_costs": 0.5 * y}
+    dual = _core.train_dual(options, **arguments, duals=np.zeros(0), on_progress=None)
     assert dual["converged"]
     assert dual["objective"] == pytest.approx(cut["objective"], rel=2e-6)
     assert cut["bound"] <= dual["objective"] * (1 + 1e-9)
     assert dual["bound"] <= cut["objective"] * (1 + 1e-9)
     wide = reference.with_constant(X, intercept)
     np.testing.assert_allclose(dual["weights"], wide.T @ dual["duals"], atol=1e-9)
-    again = _core.train_dual(options, **rest, duals=dual["duals"], on_progress=None)
-    assert again["rounds"] <= 3
-    assert again["objective"] == pytest.approx(dual["objective"], rel=1e-6)
+    warm_started = _core.train_dual(options, **arguments, duals=dual["duals"], on_progress=None)
+    assert warm_started["rounds"] <= 3
+    assert warm_started["objective"] == pytest.approx(dual["objective"], rel=1e-6)
 
 
 def test_the_dual_solver_refuses_arrays_of_wrong_length():
     X, y, _ = make_rows(2)
     options = DualOptions(tolerance=1e-3, max_epochs=10, seed=1, threads=1)
-    rest = {"rows": pack(X), "intercept": 0.0, "squared": False, "on_progress": None}
+    arguments = {"rows": pack(X), "intercept": 0.0, "squared": False, "on_progress": None}
     for costs, duals in ((y[1:], np.zeros(0)), (y, np.zeros(3))):
         with pytest.raises(ValueError, match="per row"):
-            _core.train_dual(options, **rest, signed_costs=costs, duals=duals)
+            _core.train_dual(options, **arguments, signed_costs=costs, duals=duals)
     with pytest.raises(TypeError, match="option 'seed' must be"):
-        _core.train_dual(replace(options, seed=-1), **rest, signed_costs=y, duals=np.zeros(0))
+        _core.train_dual(replace(options, seed=-1), **arguments, signed_costs=y, duals=np.zeros(0))
 
 
 # --- Pairs -------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def test_pairs_reach_the_optimum_of_their_differences(grouped, weighted, C):
 @pytest.mark.parametrize("k", [None, 3, 5])
 @pytest.mark.parametrize("C", [0.05, 1.0])
 def test_measures_are_at_their_optimum(k, C):
-    """All labelings are cuts of a piecewise problem: no point has an objective below the bound."""
+    """Every labeling is a cut, so the twin can check that no weights have an objective below the bound."""
     X, y, rng = make_rows(4, rows=9, features=4)
     positive = y > 0
     cuts = reference.measure_cuts(positive, k=k)
@@ -141,7 +141,7 @@ def test_measures_are_at_their_optimum(k, C):
 
 
 class ListedCuts:
-    """R(w) = max(0, max_k offset_k - gradient_k'w), as a distant risk."""
+    """A distant risk with explicit cuts: R(w) = max(0, max_k offset_k - gradient_k'w)."""
 
     def __init__(self, gradients, offsets):
         self.gradients, self.offsets = gradients, offsets
@@ -193,34 +193,37 @@ def test_a_list_of_cuts_reaches_the_optimum_of_its_dual(seed, C):
 @pytest.mark.parametrize("steps_at_once", [1, 5])
 def test_distant_rows_reach_the_same_optimum(steps_at_once):
     X, y, _ = make_rows(5)
-    near = minimise(X, _core.margin_oracle(y, squared=False))
+    local = minimise(X, _core.margin_oracle(y, squared=False))
     risk = DistantRows(X, y)
-    far = minimise_distant(risk, X.shape[1], steps_at_once=steps_at_once)
-    check_outcome(far, X, 1.0, lambda s: reference.margin_risk(y, s, squared=False), 1e-6)
-    assert far["objective"] == pytest.approx(near["objective"], rel=2e-6)
+    distant = minimise_distant(risk, X.shape[1], steps_at_once=steps_at_once)
+    check_outcome(distant, X, 1.0, lambda s: reference.margin_risk(y, s, squared=False), 1e-6)
+    assert distant["objective"] == pytest.approx(local["objective"], rel=2e-6)
     assert max(risk.requested_steps) == max(2, steps_at_once)
 
 
 def test_a_distant_risk_can_choose_the_first_steps_of_line_searches():
     X, y, _ = make_rows(5)
-    usual, risk = DistantRows(X, y), DistantRows(X, y)
+    default_risk, risk = DistantRows(X, y), DistantRows(X, y)
     risk.first_steps = lambda: [0.0, 0.1, 0.3, 1.0]
-    found, expected = (minimise_distant(one, X.shape[1]) for one in (risk, usual))
-    assert found["objective"] == pytest.approx(expected["objective"], rel=2e-6)
+    outcome, default_outcome = (minimise_distant(each_risk, X.shape[1]) for each_risk in (risk, default_risk))
+    assert outcome["objective"] == pytest.approx(default_outcome["objective"], rel=2e-6)
     assert max(risk.requested_steps) == 4
-    for wrong in ([], [0.5, 1.0]):
-        risk.first_steps = lambda wrong=wrong: wrong
+    for steps in ([], [0.5, 1.0]):
+        risk.first_steps = lambda steps=steps: steps
         with pytest.raises(ValueError, match="begins at a step of 0"):
             minimise_distant(risk, X.shape[1])
 
 
 def test_a_distant_risk_can_lower_the_accuracy_of_line_searches():
     X, y, _ = make_rows(5)
-    usual, risk = DistantRows(X, y), DistantRows(X, y)
+    default_risk, risk = DistantRows(X, y), DistantRows(X, y)
     risk.line_accuracy = 0.3
-    found, expected = (minimise_distant(one, X.shape[1]) for one in (risk, usual))
-    assert found["objective"] == pytest.approx(expected["objective"], rel=2e-6)
-    assert len(risk.requested_steps) / found["rounds"] < len(usual.requested_steps) / expected["rounds"]
+    outcome, default_outcome = (minimise_distant(each_risk, X.shape[1]) for each_risk in (risk, default_risk))
+    assert outcome["objective"] == pytest.approx(default_outcome["objective"], rel=2e-6)
+    assert (
+        len(risk.requested_steps) / outcome["rounds"]
+        < len(default_risk.requested_steps) / default_outcome["rounds"]
+    )
 
 
 @pytest.mark.parametrize("name", ["aim", "along", "cut", "move"])
@@ -238,10 +241,10 @@ def test_exceptions_of_a_distant_risk_are_passed_on(name):
 
 def test_answers_of_a_distant_risk_are_checked():
     X, y, _ = make_rows(5)
-    short, few = DistantRows(X, y), DistantRows(X, y)
-    short.cut = lambda _: (1.0, np.zeros(X.shape[1] - 1))
-    few.along = lambda _: []
+    short_gradients, no_answers = DistantRows(X, y), DistantRows(X, y)
+    short_gradients.cut = lambda _: (1.0, np.zeros(X.shape[1] - 1))
+    no_answers.along = lambda _: []
     with pytest.raises(ValueError, match="wrong length"):
-        minimise_distant(short, X.shape[1])
+        minimise_distant(short_gradients, X.shape[1])
     with pytest.raises(IndexError):
-        minimise_distant(few, X.shape[1])
+        minimise_distant(no_answers, X.shape[1])

@@ -1,4 +1,4 @@
-"""The surroundings of the one-slack loop: its cuts, its observers, its threads and its rows."""
+"""The one-slack loop: bundles of cuts, observers, threads and packed rows."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def test_cuts_can_be_reused_for_another_cost():
     X, y, _ = make_rows(7, rows=150)
     oracle = _core.margin_oracle(y, squared=False)
     bundle = _core.Bundle(X.shape[1], 200, of_rows=False)
-    first = minimise(X, oracle, bundle=bundle, C=0.1)
+    initial = minimise(X, oracle, bundle=bundle, C=0.1)
     rounds = []
     for C in (0.13, 0.05, 1.0):
         cold = minimise(X, oracle, C=C)
-        warm = minimise(X, oracle, C=C, bundle=bundle, start=first["weights"])
+        warm = minimise(X, oracle, C=C, bundle=bundle, start=initial["weights"])
         check_outcome(warm, X, C, lambda s: reference.margin_risk(y, s, squared=False), 1e-6)
         assert warm["objective"] == pytest.approx(cold["objective"], rel=2e-6)
         rounds.append((warm["rounds"], cold["rounds"]))
@@ -85,23 +85,23 @@ def test_a_run_can_resume_from_saved_cuts():
     X, y, _ = make_rows(8)
     oracle = _core.margin_oracle(y, squared=True)
     bundle = _core.Bundle(X.shape[1], 200, of_rows=False)
-    whole = minimise(X, oracle, bundle=bundle)
+    complete = minimise(X, oracle, bundle=bundle)
     saved = [(bundle.gradient(k), bundle.offsets[k]) for k in range(len(bundle))], bundle.masses
-    again = _core.Bundle(X.shape[1], 200, of_rows=False)
+    restored = _core.Bundle(X.shape[1], 200, of_rows=False)
     for gradient, offset in saved[0]:
-        again.add(gradient, offset)
-    again.set_masses(saved[1])
-    assert np.array_equal(again.masses, bundle.masses)
-    resumed = minimise(X, oracle, bundle=again, start=whole["weights"])
+        restored.add(gradient, offset)
+    restored.set_masses(saved[1])
+    assert np.array_equal(restored.masses, bundle.masses)
+    resumed = minimise(X, oracle, bundle=restored, start=complete["weights"])
     assert resumed["converged"]
     assert resumed["rounds"] <= 1
-    assert resumed["bound"] == pytest.approx(whole["bound"], rel=1e-6)
+    assert resumed["bound"] == pytest.approx(complete["bound"], rel=1e-6)
     interrupted = _core.Bundle(X.shape[1], 200, of_rows=False)
-    part = minimise(X, oracle, bundle=interrupted, max_rounds=whole["rounds"] // 2)
+    part = minimise(X, oracle, bundle=interrupted, max_rounds=complete["rounds"] // 2)
     assert not part["converged"]
-    rest = minimise(X, oracle, bundle=interrupted, start=part["weights"])
-    assert rest["objective"] == pytest.approx(whole["objective"], rel=2e-6)
-    assert rest["rounds"] < whole["rounds"]
+    continued = minimise(X, oracle, bundle=interrupted, start=part["weights"])
+    assert continued["objective"] == pytest.approx(complete["objective"], rel=2e-6)
+    assert continued["rounds"] < complete["rounds"]
 
 
 def test_a_bundle_refuses_arrays_of_wrong_length():
@@ -124,16 +124,16 @@ def test_a_bundle_refuses_arrays_of_wrong_length():
 
 def test_exceptions_of_observers_are_passed_on():
     X, y, _ = make_rows(9)
-    seen = []
+    observed_rounds = []
 
     def fail(_weights, _objective, _bound, rounds):
-        seen.append(rounds)
+        observed_rounds.append(rounds)
         if rounds == 3:
             raise KeyError("enough")
 
     with pytest.raises(KeyError, match="enough"):
         minimise(X, _core.margin_oracle(y, squared=False), observe=fail)
-    assert seen == [1, 2, 3]
+    assert observed_rounds == [1, 2, 3]
 
 
 def test_exceptions_of_progress_callbacks_end_training():
@@ -197,12 +197,12 @@ def test_objectives_that_are_not_finite_are_refused(squared):
 
 
 def test_an_oracle_can_be_used_repeatedly():
-    """Cached state of one run must not affect the next run."""
+    """What an oracle caches in one run must not affect the next run."""
     X, y, _ = make_rows(12)
     oracle = _core.margin_oracle(y, squared=False)
-    first = minimise(X, oracle)
+    expected = minimise(X, oracle)
     minimise(3 * X, oracle)
-    assert np.array_equal(minimise(X, oracle)["weights"], first["weights"])
+    assert np.array_equal(minimise(X, oracle)["weights"], expected["weights"])
 
 
 # --- Threads -----------------------------------------------------------------------------------------

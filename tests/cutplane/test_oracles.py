@@ -1,4 +1,4 @@
-"""Every oracle against all pairs and labelings, and its cuts against the definition of a cut."""
+"""Oracles compared with sums over all pairs or labelings, and cuts compared with their definition."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = ["hinge", "squared_hinge", "ordinal", "f1", "precision", "break_even"]
 
 @dataclass
 class Case:
-    """An oracle, its risk by the twin, and a check that its cut is one of the twin's cuts at the scores."""
+    """An oracle, the risk by the slow twin, and a check that a cut is one of the cuts of the twin."""
 
     oracle: Any
     rows: int
@@ -85,7 +85,7 @@ def measure_case(positive, k):
     cuts = reference.measure_cuts(positive, k=k)
 
     def check_cut(offset, c, scores):
-        """Check a cut; several labelings can be equally bad, and any of them is accepted."""
+        """Check a cut. If several labelings have the largest loss, the cut of any of them is correct."""
         assert any(
             np.allclose(c, other, atol=1e-15) and offset == pytest.approx(o, abs=1e-12) for o, other in cuts
         )
@@ -133,9 +133,9 @@ def rankings(draw):
 
 @st.composite
 def ordinal_cases(draw):
-    drawn = draw(rankings())
-    assume(sum(v for _, _, v in reference.ordered_pairs(*drawn)) > 0)
-    return ordinal_case(*drawn)
+    drawn_ranking = draw(rankings())
+    assume(sum(v for _, _, v in reference.ordered_pairs(*drawn_ranking)) > 0)
+    return ordinal_case(*drawn_ranking)
 
 
 # Quarters tie with each other and with the margin exactly, and on a line of steps in eighths, too.
@@ -150,8 +150,8 @@ def scores_for(case, values):
     return st.lists(values, min_size=case.rows, max_size=case.rows).map(np.array)
 
 
-def at(here, there, step):
-    return here + step * (there - here)
+def at(start, target, step):
+    return start + step * (target - start)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -159,10 +159,10 @@ def at(here, there, step):
 @given(st.data())
 def test_cuts_equal_the_twins(kind, data):
     case = data.draw(cases(kind))
-    here, there = (data.draw(scores_for(case, QUARTERS)) for _ in range(2))
+    start, target = (data.draw(scores_for(case, QUARTERS)) for _ in range(2))
     step = data.draw(STEPS)
-    offset, c = case.oracle.cut(here, there, step, 1)
-    scores = at(here, there, step)
+    offset, c = case.oracle.cut(start, target, step, 1)
+    scores = at(start, target, step)
     case.check_cut(offset, c, scores)
     assert offset - c @ scores == pytest.approx(case.risk(scores), rel=1e-11, abs=1e-11)
 
@@ -171,7 +171,7 @@ def test_cuts_equal_the_twins(kind, data):
 @settings(max_examples=25, print_blob=True)
 @given(st.data())
 def test_cuts_at_extreme_scores_equal_the_twins(kind, data):
-    """Includes huge and tiny scores, and scores next to the margin: values cancel there, cuts do not."""
+    """Huge and tiny scores, and scores next to the margin: risks lose digits by cancellation, cuts do not."""
     values = EXTREMES + LARGE + (HUGE if kind != "squared_hinge" else [])
     case = data.draw(cases(kind))
     scores = data.draw(scores_for(case, st.sampled_from(values) | st.floats(-3, 3)))
@@ -185,14 +185,21 @@ def test_cuts_at_extreme_scores_equal_the_twins(kind, data):
 def test_cuts_hold_everywhere(kind, data):
     case = data.draw(cases(kind))
     values = st.floats(-4, 4) | QUARTERS | st.sampled_from(EXTREMES + LARGE[:2])
-    here, other = (data.draw(scores_for(case, values)) for _ in range(2))
-    offset, c = case.oracle.cut(here, here, 0.0, 1)
-    for elsewhere in (other, -other, 100 * other, here + other, here - 1e-9 * other, np.zeros(case.rows)):
+    scores, other_scores = (data.draw(scores_for(case, values)) for _ in range(2))
+    offset, c = case.oracle.cut(scores, scores, 0.0, 1)
+    for elsewhere in (
+        other_scores,
+        -other_scores,
+        100 * other_scores,
+        scores + other_scores,
+        scores - 1e-9 * other_scores,
+        np.zeros(case.rows),
+    ):
         size = abs(offset) + np.abs(c) @ np.abs(elsewhere)
         assert case.risk(elsewhere) >= offset - c @ elsewhere - 1e-11 * size
     # Compared with a score of 1e16, a margin of 1 is a rounding error.
-    size = abs(offset) + np.abs(c) @ np.abs(here) + np.abs(here).max()
-    assert abs(case.risk(here) - (offset - c @ here)) <= 1e-11 * size
+    size = abs(offset) + np.abs(c) @ np.abs(scores) + np.abs(scores).max()
+    assert abs(case.risk(scores) - (offset - c @ scores)) <= 1e-11 * size
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -201,27 +208,29 @@ def test_cuts_hold_everywhere(kind, data):
 def test_values_and_slopes_along_a_line(kind, data):
     case = data.draw(cases(kind))
     values = QUARTERS | st.floats(-20, 20)
-    here, there = (data.draw(scores_for(case, values)) for _ in range(2))
+    start, target = (data.draw(scores_for(case, values)) for _ in range(2))
     step = data.draw(STEPS | st.floats(-1, 2))
-    value, slope = case.oracle.along(here, there, step, 1)
-    size = 1.0 + case.risk(here) + case.risk(there) + case.risk(at(here, there, step))
-    assert value == pytest.approx(case.risk(at(here, there, step)), abs=1e-11 * size)
-    # A slope of a convex function: the line with this slope lies below the function everywhere.
-    for other in (-3.0, 0.0, 0.2, step - 0.01, step + 0.01, 1.0, 2.0, 10.0):
-        below = value + slope * (other - step)
-        assert case.risk(at(here, there, other)) >= below - 1e-10 * (size + abs(slope) * 10)
+    value, slope = case.oracle.along(start, target, step, 1)
+    size = 1.0 + case.risk(start) + case.risk(target) + case.risk(at(start, target, step))
+    assert value == pytest.approx(case.risk(at(start, target, step)), abs=1e-11 * size)
+    # The function is convex, so the line with this slope is nowhere above the function.
+    for other_step in (-3.0, 0.0, 0.2, step - 0.01, step + 0.01, 1.0, 2.0, 10.0):
+        below = value + slope * (other_step - step)
+        assert case.risk(at(start, target, other_step)) >= below - 1e-10 * (size + abs(slope) * 10)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("step", [-0.7, 0.0, 0.31, 1.0, 1.9])
 def test_slopes_equal_finite_differences(kind, step):
-    """Random scores have no corner within a millionth of the step."""
+    """Random scores have no kink within 1e-6 of the step."""
     rng = np.random.default_rng(5)
     for case in (example(kind, rng, rows=8) for _ in range(20)):
-        here, there = rng.normal(size=(2, case.rows))
+        start, target = rng.normal(size=(2, case.rows))
         h = 1e-6
-        difference = (case.risk(at(here, there, step + h)) - case.risk(at(here, there, step - h))) / (2 * h)
-        assert case.oracle.along(here, there, step, 1)[1] == pytest.approx(difference, rel=1e-6, abs=1e-6)
+        difference = (case.risk(at(start, target, step + h)) - case.risk(at(start, target, step - h))) / (
+            2 * h
+        )
+        assert case.oracle.along(start, target, step, 1)[1] == pytest.approx(difference, rel=1e-6, abs=1e-6)
 
 
 def example(kind, rng, rows):
@@ -241,11 +250,13 @@ def test_values_along_a_line_do_not_depend_on_earlier_calls(kind):
     rng = np.random.default_rng(6)
     case = example(kind, rng, rows=8)
     for _ in range(20):
-        here, there = 3 * rng.normal(size=(2, case.rows))
+        start, target = 3 * rng.normal(size=(2, case.rows))
         for step in (0.5, 3.0, 0.0, 1.0):
-            expected = case.risk(at(here, there, step))
-            assert case.oracle.along(here, there, step, 1)[0] == pytest.approx(expected, rel=1e-12, abs=1e-12)
-            case.check_cut(*case.oracle.cut(here, there, step, 1), at(here, there, step))
+            expected = case.risk(at(start, target, step))
+            assert case.oracle.along(start, target, step, 1)[0] == pytest.approx(
+                expected, rel=1e-12, abs=1e-12
+            )
+            case.check_cut(*case.oracle.cut(start, target, step, 1), at(start, target, step))
 
 
 def test_a_margin_of_exactly_one_has_no_loss_and_is_not_in_the_cut():
@@ -276,7 +287,7 @@ def test_one_row(squared):
 
 
 @pytest.mark.parametrize(
-    "drawn",
+    "drawn_ranking",
     [
         ([0],),
         ([3, 3, 3],),
@@ -286,9 +297,9 @@ def test_one_row(squared):
         ([],),
     ],
 )
-def test_rankings_without_pairs_are_refused(drawn):
+def test_rankings_without_pairs_are_refused(drawn_ranking):
     with pytest.raises(ValueError, match="no pair to order"):
-        _core.ordinal_oracle(**ranking(*drawn)[0], accuracy=0.0)
+        _core.ordinal_oracle(**ranking(*drawn_ranking)[0], accuracy=0.0)
 
 
 @pytest.mark.parametrize(
@@ -320,11 +331,11 @@ def test_precision_at_more_rows_than_exist_is_refused(k):
 
 def test_scores_of_the_wrong_length_are_refused():
     oracle = _core.margin_oracle(np.ones(3), squared=False)
-    for here, there in ((np.zeros(3), np.zeros(2)), (np.zeros(4), np.zeros(3))):
+    for start, target in ((np.zeros(3), np.zeros(2)), (np.zeros(4), np.zeros(3))):
         with pytest.raises(ValueError, match="wrong length"):
-            oracle.along(here, there, 0.5, 1)
+            oracle.along(start, target, 0.5, 1)
         with pytest.raises(ValueError, match="wrong length"):
-            oracle.cut(here, there, 0.5, 1)
+            oracle.cut(start, target, 0.5, 1)
 
 
 def large_oracle(kind, rng, rows):
@@ -355,32 +366,32 @@ def ordinal_arguments(rng, rows):
 def test_threads_do_not_change_a_bit(kind):
     rng = np.random.default_rng(8)
     oracle = large_oracle(kind, rng, 50_000)
-    here, there = 2 * rng.normal(size=(2, 50_000))
+    start, target = 2 * rng.normal(size=(2, 50_000))
     for step in (0.0, 0.4, 1.7):
-        alone = oracle.along(here, there, step, 1)
-        offset, c = oracle.cut(here, there, step, 1)
+        expected = oracle.along(start, target, step, 1)
+        offset, c = oracle.cut(start, target, step, 1)
         for threads in (2, 3, 7):
-            assert oracle.along(here, there, step, threads) == alone
-            offset_together, c_together = oracle.cut(here, there, step, threads)
+            assert oracle.along(start, target, step, threads) == expected
+            offset_together, c_together = oracle.cut(start, target, step, threads)
             assert offset_together == offset
             assert np.array_equal(c_together, c)
 
 
 def test_margins_of_many_rows_equal_the_twins():
-    """More rows than one piece of the sum."""
+    """There are more rows than one partial sum holds."""
     rng = np.random.default_rng(9)
     case = margin_case(rng.normal(size=40_000), squared=True)
-    here, there = 2 * rng.normal(size=(2, 40_000))
+    start, target = 2 * rng.normal(size=(2, 40_000))
     for step in (0.0, 0.3, 1.0, 2.0):
-        case.check_cut(*case.oracle.cut(here, there, step, 2), at(here, there, step))
-        assert case.oracle.along(here, there, step, 2)[0] == pytest.approx(
-            case.risk(at(here, there, step)), rel=1e-12
+        case.check_cut(*case.oracle.cut(start, target, step, 2), at(start, target, step))
+        assert case.oracle.along(start, target, step, 2)[0] == pytest.approx(
+            case.risk(at(start, target, step)), rel=1e-12
         )
 
 
 @pytest.mark.parametrize("ties", [False, True])
 def test_many_rows_of_two_ranks(ties):
-    """Scores sorted by digits, compared with all pairs in numpy."""
+    """The core sorts these scores by digits; numpy compares all pairs."""
     rng = np.random.default_rng(10)
     ranks, scores = (rng.random(1500) < 0.3).astype(np.int32), rng.normal(size=1500)
     scores = scores.round(1) if ties else scores
@@ -410,17 +421,17 @@ def test_cuts_from_bins_are_within_the_allowed_distance(ranks, spread):
         "rank_count": ranks,
         "weights": rng.random(rows),
     }
-    exact, binned = (_core.ordinal_oracle(**core, accuracy=a) for a in (0.0, accuracy))
-    here, there = spread * rng.normal(size=(2, rows)) + 0.5 * core["ranks"]
+    exact, binned = (_core.ordinal_oracle(**core, accuracy=allowed) for allowed in (0.0, accuracy))
+    start, target = spread * rng.normal(size=(2, rows)) + 0.5 * core["ranks"]
     for step in (0.0, 0.3, 1.0):
-        risk = exact.along(here, there, step, 1)[0]
-        value, slope = binned.along(here, there, step, 1)
+        risk = exact.along(start, target, step, 1)[0]
+        value, slope = binned.along(start, target, step, 1)
         assert risk * (1 - 1e-12) <= value <= risk * (1 + 2 * accuracy)
-        assert binned.along(here, there, step, 3) == (value, slope)
-        offset, c = binned.cut(here, there, step, 1)
-        assert -slope == pytest.approx(c @ (there - here), rel=1e-9)
-        assert offset - c @ at(here, there, step) >= risk * (1 - 2 * accuracy)
-        for elsewhere in (here, there, at(here, there, step), -here, np.zeros(rows), 0.01 * there):
+        assert binned.along(start, target, step, 3) == (value, slope)
+        offset, c = binned.cut(start, target, step, 1)
+        assert -slope == pytest.approx(c @ (target - start), rel=1e-9)
+        assert offset - c @ at(start, target, step) >= risk * (1 - 2 * accuracy)
+        for elsewhere in (start, target, at(start, target, step), -start, np.zeros(rows), 0.01 * target):
             size = abs(offset) + np.abs(c) @ np.abs(elsewhere)
             assert exact.along(elsewhere, elsewhere, 0.0, 1)[0] >= offset - c @ elsewhere - 1e-12 * size
 
@@ -428,10 +439,12 @@ def test_cuts_from_bins_are_within_the_allowed_distance(ranks, spread):
 @settings(max_examples=25, print_blob=True)
 @given(st.data())
 def test_counted_pairs_equal_the_twins(data):
-    drawn = data.draw(rankings())
-    core, pairs = ranking(*drawn)
+    drawn_ranking = data.draw(rankings())
+    core, pairs = ranking(*drawn_ranking)
     values = QUARTERS | st.sampled_from(EXTREMES + LARGE + HUGE)
-    scores = np.array(data.draw(st.lists(values, min_size=len(drawn[0]), max_size=len(drawn[0]))))
+    scores = np.array(
+        data.draw(st.lists(values, min_size=len(drawn_ranking[0]), max_size=len(drawn_ranking[0])))
+    )
     assert _core.count_pairs(**core, scores=scores) == pytest.approx(
         reference.count_pairs(pairs, scores), rel=1e-12
     )
@@ -453,9 +466,9 @@ def test_weights_stand_for_repeated_rows():
     rng = np.random.default_rng(11)
     ranks, weights = rng.integers(0, 3, 12), rng.integers(0, 4, 12)
     scores = rng.normal(size=12)
-    again = np.repeat(np.arange(12), weights)
-    weighted, repeated = ordinal_case(ranks, (), weights.astype(float)), ordinal_case(ranks[again])
-    expected = repeated.oracle.along(scores[again], scores[again], 0.0, 1)[0]
+    repetitions = np.repeat(np.arange(12), weights)
+    weighted, repeated = ordinal_case(ranks, (), weights.astype(float)), ordinal_case(ranks[repetitions])
+    expected = repeated.oracle.along(scores[repetitions], scores[repetitions], 0.0, 1)[0]
     assert weighted.oracle.along(scores, scores, 0.0, 1)[0] == pytest.approx(expected)
 
 
@@ -476,5 +489,5 @@ def test_cuts_from_bins_agree_with_sorting_and_fall_back_to_it(width, accuracy, 
     offset, c = binned.cut(scores, scores, 0.0, 1)
     assert risk * (1 - 1e-9) <= upper <= risk * (1 + accuracy + 1e-9)
     assert offset - c @ scores == pytest.approx(risk, rel=accuracy + 1e-9)
-    for other in (0.5 * scores, scores[::-1].copy(), np.zeros(rows)):
-        assert exact.along(other, other, 0.0, 1)[0] >= offset - c @ other - 1e-9 * risk
+    for other_scores in (0.5 * scores, scores[::-1].copy(), np.zeros(rows)):
+        assert exact.along(other_scores, other_scores, 0.0, 1)[0] >= offset - c @ other_scores - 1e-9 * risk

@@ -1,4 +1,4 @@
-"""RankSVM against listed pairs."""
+"""RankSVM, compared with sums over listed pairs."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_objective_equals_that_of_listed_pairs(groups, weighted, pair_weight):
     weights = np.random.default_rng(2).choice([0.0, 0.5, 1.0, 3.0], len(y)) if weighted else None
     ranker = RankSVM(C=0.3, pair_weight=pair_weight, **EXACT).fit(X, y, qid, weights)
     pairs, total = listed_pairs(y, qid, weights, pair_weight)
-    own = reference.objective(ranker.coef_, X, 0.3, lambda s: reference.ordinal_risk(pairs, total, s))
-    assert ranker.objective_ == pytest.approx(own, rel=1e-8)
+    recomputed = reference.objective(ranker.coef_, X, 0.3, lambda s: reference.ordinal_risk(pairs, total, s))
+    assert ranker.objective_ == pytest.approx(recomputed, rel=1e-8)
     assert ranker.objective_ == pytest.approx(solve_pairs(X, 0.3, pairs, total), rel=1e-6)
     assert ranker.gap_ <= 1e-7
     assert ranker.coef_.shape == (5,)
@@ -79,13 +79,15 @@ def test_no_weights_have_an_objective_below_the_bound(seed, rows, C, groups):
 def test_weights_stand_for_repeated_rows(groups):
     X, y, qid = make_ranking(3, groups=groups)
     weights = np.random.default_rng(0).integers(0, 4, len(y))
-    again = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), weights))
+    repetitions = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), weights))
     weighted = RankSVM(C=0.5, **EXACT).fit(X, y, qid, weights)
-    repeated = RankSVM(C=0.5, **EXACT).fit(X[again], y[again], None if qid is None else qid[again])
+    repeated = RankSVM(C=0.5, **EXACT).fit(
+        X[repetitions], y[repetitions], None if qid is None else qid[repetitions]
+    )
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=2e-7)
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-3)
     assert weighted.score(X, y, qid, weights) == pytest.approx(
-        weighted.score(X[again], y[again], None if qid is None else qid[again])
+        weighted.score(X[repetitions], y[repetitions], None if qid is None else qid[repetitions])
     )
 
 
@@ -120,8 +122,8 @@ def test_all_rows_can_have_different_ranks():
     ranker = RankSVM(C=1.0, tol=1e-5).fit(X, value)
     assert len(ranker.ranks_) == 300
     pairs, total = listed_pairs(value)
-    own = reference.objective(ranker.coef_, X, 1.0, lambda s: reference.ordinal_risk(pairs, total, s))
-    assert ranker.objective_ == pytest.approx(own, rel=1e-6)
+    recomputed = reference.objective(ranker.coef_, X, 1.0, lambda s: reference.ordinal_risk(pairs, total, s))
+    assert ranker.objective_ == pytest.approx(recomputed, rel=1e-6)
     assert ranker.score(X, value) > 0.95
 
 
@@ -134,8 +136,8 @@ def test_two_labels_are_the_area_under_the_curve():
     assert ranker.score(X, y) == pytest.approx(roc_auc_score(y, scores), rel=1e-12)
     weighted = roc_auc_score(y, scores, sample_weight=weights)
     assert ranker.score(X, y, sample_weight=weights) == pytest.approx(weighted, rel=1e-9)
-    same = unkernel.CuttingPlaneSVC(objective="roc_area", solver="cutting_plane").fit(X, y)
-    np.testing.assert_allclose(same.coef_[0], ranker.coef_, atol=1e-12)
+    classifier = unkernel.CuttingPlaneSVC(objective="roc_area", solver="cutting_plane").fit(X, y)
+    np.testing.assert_allclose(classifier.coef_[0], ranker.coef_, atol=1e-12)
 
 
 def test_equal_scores_count_half():
@@ -151,21 +153,21 @@ def test_threads_and_arrays_do_not_change_a_bit():
     wide = sparse.csr_matrix(X)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     for rows, jobs in ((X, 2), (X, -1), (sparse.csr_array(X), 1), (wide, 2), (X.tolist(), 1)):
-        other = RankSVM(n_jobs=jobs).fit(rows, list(y), list(qid))
-        assert np.array_equal(other.coef_, expected.coef_)
-        assert (other.objective_, other.gap_, other.n_iter_) == (
+        refitted = RankSVM(n_jobs=jobs).fit(rows, list(y), list(qid))
+        assert np.array_equal(refitted.coef_, expected.coef_)
+        assert (refitted.objective_, refitted.gap_, refitted.n_iter_) == (
             expected.objective_,
             expected.gap_,
             expected.n_iter_,
         )
-        assert np.array_equal(other.decision_function(rows), expected.decision_function(X))
+        assert np.array_equal(refitted.decision_function(rows), expected.decision_function(X))
 
 
 def test_few_cuts_are_enough():
     X, y, _ = make_ranking(8, rows=500)
-    few = RankSVM(max_cuts=4, max_iter=5000).fit(X, y)
-    assert few.gap_ <= 1e-3
-    assert few.objective_ == pytest.approx(RankSVM().fit(X, y).objective_, rel=2e-3)
+    ranker = RankSVM(max_cuts=4, max_iter=5000).fit(X, y)
+    assert ranker.gap_ <= 1e-3
+    assert ranker.objective_ == pytest.approx(RankSVM().fit(X, y).objective_, rel=2e-3)
 
 
 def test_fits_that_do_not_converge_warn():
@@ -342,13 +344,13 @@ def test_huge_costs_do_not_yield_false_certificates():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 5))
     y = X[:, 0] + rng.normal(size=100) > 0
-    good = RankSVM(C=1e4, tol=1e-6, max_iter=3000).fit(X, y)
+    moderate_cost = RankSVM(C=1e4, tol=1e-6, max_iter=3000).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        huge = RankSVM(C=1e16, tol=1e-6, max_iter=30).fit(X, y)
-    result = huge.objective_ / 1e16
-    at_most = good.objective_ / 1e4  # the risk there, plus a little for the weights
-    assert result * (1 - huge.gap_) <= at_most
+        huge_cost = RankSVM(C=1e16, tol=1e-6, max_iter=30).fit(X, y)
+    risk_bound = huge_cost.objective_ / 1e16
+    upper_bound = moderate_cost.objective_ / 1e4  # the risk there, plus a little for the weights
+    assert risk_bound * (1 - huge_cost.gap_) <= upper_bound
 
 
 def test_a_tiny_cost_still_gives_a_direction():
@@ -376,8 +378,8 @@ def test_loaded_rankers_are_scored_by_pairs(tmp_path):
     assert ordered_pairs(y, loaded.decision_function(X), qid) == ranker.score(X, y, qid)
 
 
-@pytest.mark.parametrize("missing", [np.nan, None])
-def test_missing_groups_are_refused(missing):
-    qid = np.array([1.0, missing, 1.0, 2.0], dtype=object if missing is None else float)
+@pytest.mark.parametrize("missing_value", [np.nan, None])
+def test_missing_groups_are_refused(missing_value):
+    qid = np.array([1.0, missing_value, 1.0, 2.0], dtype=object if missing_value is None else float)
     with pytest.raises(ValueError, match="qid has missing values"):
         RankSVM().fit(np.eye(4), [1, 2, 3, 4], qid=qid)

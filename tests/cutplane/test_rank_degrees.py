@@ -1,4 +1,4 @@
-"""RankSVM on conjunctions against explicit feature maps and listed pairs."""
+"""RankSVM on conjunctions, compared with explicit feature maps and listed pairs."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def test_no_weights_have_an_objective_below_the_bound(seed, rows, C, degree, bin
 def test_weights_stand_for_repeated_rows():
     X, y, qid = make_ranking(3, groups=2)
     weights = np.random.default_rng(0).integers(0, 4, len(y))
-    again = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), weights))
+    repetitions = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), weights))
     weighted = RankSVM(degree=2, **MAP, **EXACT).fit(X, y, qid, weights)
-    repeated = RankSVM(degree=2, **MAP, **EXACT).fit(X[again], y[again], qid[again])
+    repeated = RankSVM(degree=2, **MAP, **EXACT).fit(X[repetitions], y[repetitions], qid[repetitions])
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=2e-7)
     np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-3)
 
@@ -113,20 +113,20 @@ def test_threads_and_arrays_do_not_change_a_bit(make):
     X, y, qid = make(8, rows=2000, groups=20)
     expected = RankSVM(degree=2).fit(X, y, qid)
     for rows, jobs in ((X, 2), (X, -1), (sparse.csr_array(X), 2)):
-        other = RankSVM(degree=2, n_jobs=jobs).fit(rows, y, qid)
-        assert (other.objective_, other.gap_, other.n_iter_) == (
+        refitted = RankSVM(degree=2, n_jobs=jobs).fit(rows, y, qid)
+        assert (refitted.objective_, refitted.gap_, refitted.n_iter_) == (
             expected.objective_,
             expected.gap_,
             expected.n_iter_,
         )
-        assert np.array_equal(other.decision_function(rows), expected.decision_function(X))
+        assert np.array_equal(refitted.decision_function(rows), expected.decision_function(X))
 
 
 def test_few_cuts_are_enough():
     X, y, _ = make_ranking(8, rows=300)
-    few = RankSVM(degree=2, max_cuts=4, max_iter=5000, gamma=0.2).fit(X, y)
-    assert few.gap_ <= 1e-3
-    assert few.objective_ == pytest.approx(RankSVM(degree=2, gamma=0.2).fit(X, y).objective_, rel=2e-3)
+    ranker = RankSVM(degree=2, max_cuts=4, max_iter=5000, gamma=0.2).fit(X, y)
+    assert ranker.gap_ <= 1e-3
+    assert ranker.objective_ == pytest.approx(RankSVM(degree=2, gamma=0.2).fit(X, y).objective_, rel=2e-3)
 
 
 @pytest.mark.parametrize(("gamma", "expected"), [("auto", 0.2), (3, 3.0)])
@@ -136,7 +136,7 @@ def test_the_fitted_gamma_is_an_attribute(gamma, expected):
     assert RankSVM(degree=2).fit(X, y).gamma_ == pytest.approx(1 / (5 * X.var()))
 
 
-def test_degree_1_is_linear_whatever_gamma_is():
+def test_degree_1_is_linear_for_any_gamma():
     X, y, _ = make_ranking(1)
     ranker = RankSVM(gamma=7.0, coef0=3.0).fit(X, y)
     assert np.array_equal(ranker.coef_, RankSVM().fit(X, y).coef_)
@@ -178,9 +178,9 @@ def test_models_answer_the_same_everywhere(degree, make, tmp_path):
     expected = ranker.decision_function(X)
     assert expected.shape == (200,)
     ranker.save(tmp_path / "r.uk")
-    again, restored = load(tmp_path / "r.uk"), RankSVM.load(tmp_path / "r.uk")
-    for other in (again, restored, unkernel.compile(ranker), pickle.loads(pickle.dumps(ranker))):
-        np.testing.assert_allclose(other.decision_function(X), expected, rtol=1e-9, atol=1e-12)
+    loaded, restored = load(tmp_path / "r.uk"), RankSVM.load(tmp_path / "r.uk")
+    for copy in (loaded, restored, unkernel.compile(ranker), pickle.loads(pickle.dumps(ranker))):
+        np.testing.assert_allclose(copy.decision_function(X), expected, rtol=1e-9, atol=1e-12)
     assert restored.get_params() == ranker.get_params()
     assert restored.gamma_ == ranker.gamma_
     assert restored.ndcg(X, y, qid) == pytest.approx(ranker.ndcg(X, y, qid))
@@ -193,8 +193,8 @@ def test_thresholds_travel_with_the_model(tmp_path):
     assert not hasattr(ranker, "predict")
     ranker.fit_thresholds(X, y)
     ranker.save(tmp_path / "r.uk")
-    for other in (load(tmp_path / "r.uk"), RankSVM.load(tmp_path / "r.uk"), unkernel.compile(ranker)):
-        assert np.array_equal(other.predict(X), ranker.predict(X))
+    for copy in (load(tmp_path / "r.uk"), RankSVM.load(tmp_path / "r.uk"), unkernel.compile(ranker)):
+        assert np.array_equal(copy.predict(X), ranker.predict(X))
     assert (ranker.predict(X) == y).mean() > 0.5
 
 
@@ -239,8 +239,8 @@ def test_a_path_is_the_same_as_one_fit_after_the_other():
 def test_a_warm_start_begins_at_the_last_solution():
     X, y, qid = make_ranking(10, rows=200, groups=10)
     ranker = RankSVM(degree=2, gamma=0.3, tol=1e-4, warm_start=True).fit(X, y, qid)
-    first = ranker.n_iter_
-    assert ranker.fit(X, y, qid).n_iter_ < first
+    cold_iterations = ranker.n_iter_
+    assert ranker.fit(X, y, qid).n_iter_ < cold_iterations
     assert ranker.fit(X[:150], y[:150], qid[:150]).gap_ <= 1e-4
     assert ranker.set_params(gamma=0.1).fit(X, y, qid).gap_ <= 1e-4
     assert ranker.set_params(degree=1).fit(X, y, qid).gap_ <= 1e-4

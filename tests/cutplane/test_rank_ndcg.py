@@ -1,4 +1,4 @@
-"""RankSVM with pairs weighted by NDCG, against all best orders."""
+"""RankSVM with pairs weighted by NDCG, compared with the enumeration of all best orders."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_objective_equals_that_of_listed_pairs(weighted):
     X, y, qid, weights = small_groups(1, weighted=weighted)
     ranker = RankSVM(C=0.3, pair_weight="ndcg", **EXACT).fit(X, y, qid, weights)
     pairs, total = listed_pairs(y, qid, weights, "ndcg")
-    own = reference.objective(ranker.coef_, X, 0.3, lambda s: reference.ordinal_risk(pairs, total, s))
-    assert ranker.objective_ == pytest.approx(own, rel=1e-8)
+    recomputed = reference.objective(ranker.coef_, X, 0.3, lambda s: reference.ordinal_risk(pairs, total, s))
+    assert ranker.objective_ == pytest.approx(recomputed, rel=1e-8)
     assert ranker.objective_ == pytest.approx(solve_pairs(X, 0.3, pairs, total), rel=1e-6)
     assert ranker.gap_ <= 1e-7
     all_pairs, ordered = reference.count_pairs(pairs, X @ ranker.coef_)
@@ -58,7 +58,7 @@ def test_all_rows_as_one_group_are_one_query():
 
 
 def test_two_labels_in_one_group_weigh_the_same():
-    """Then all pairs have the same weight, and the scale makes it 1."""
+    """All pairs have the same NDCG weight, which scaling makes 1: the model is that of uniform weights."""
     X, y, _ = make_ranking(3, labels=(0, 1))
     by_ndcg = RankSVM(pair_weight="ndcg", **EXACT).fit(X, y)
     uniform = RankSVM(pair_weight="uniform", **EXACT).fit(X, y)
@@ -75,9 +75,9 @@ def test_pair_weight_none_means_uniform():
 def test_rows_without_weight_take_no_place():
     X, y, qid, _ = small_groups(5)
     weights = (np.arange(len(y)) % 3 > 0).astype(float)
-    kept = weights > 0
+    weighted_rows = weights > 0
     all_rows = RankSVM(pair_weight="ndcg", **EXACT).fit(X, y, qid, weights)
-    fewer = RankSVM(pair_weight="ndcg", **EXACT).fit(X[kept], y[kept], qid[kept])
+    fewer = RankSVM(pair_weight="ndcg", **EXACT).fit(X[weighted_rows], y[weighted_rows], qid[weighted_rows])
     assert all_rows.objective_ == pytest.approx(fewer.objective_, rel=2e-7)
 
 

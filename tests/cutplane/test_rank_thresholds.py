@@ -1,4 +1,4 @@
-"""Thresholds of RankSVM against all possible ones, and the ordinal decisions that they make."""
+"""Thresholds of RankSVM, compared with all possible thresholds, and decisions by thresholds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def least_rank_error(scores, ranks, weights, count):
     distinct = np.unique(scores)
     places = np.concatenate([[distinct[0] - 1], (distinct[1:] + distinct[:-1]) / 2, [distinct[-1] + 1]])
     borders = combinations_with_replacement(places, count - 1)
-    return min(rank_error(np.array(chosen), scores, ranks, weights) for chosen in borders)
+    return min(rank_error(np.array(thresholds), scores, ranks, weights) for thresholds in borders)
 
 
 @settings(print_blob=True)
@@ -44,8 +44,8 @@ def least_rank_error(scores, ranks, weights, count):
         )
     )
 )
-def test_thresholds_have_the_least_error_in_ranks(drawn):
-    count, rows = drawn
+def test_thresholds_have_the_least_error_in_ranks(problem):
+    count, rows = problem
     scores, ranks, weights = (np.array(column) for column in zip(*rows, strict=True))
     scores = scores / 4
     thresholds = find_thresholds(scores, ranks, weights, count)
@@ -101,9 +101,9 @@ def test_thresholds_are_for_known_labels():
         ranker.fit_thresholds(X, y[1:])
     with pytest.raises(ValueError, match="NaN"):
         ranker.fit_thresholds(X, np.full(len(y), np.nan))
-    many = RankSVM().fit(np.arange(1025.0)[:, None], np.arange(1025))
+    many_ranks = RankSVM().fit(np.arange(1025.0)[:, None], np.arange(1025))
     with pytest.raises(ValueError, match="at most 1024"):
-        many.fit_thresholds([[0.0]], [0])
+        many_ranks.fit_thresholds([[0.0]], [0])
 
 
 @pytest.mark.parametrize("labels", [(1, 2, 3), (-0.5, 0.25, 9.0), (10.0, 20.0, 30.0), (False, True)], ids=str)
@@ -111,18 +111,18 @@ def test_thresholds_are_saved_with_the_model(labels, tmp_path):
     X, y, _ = make_ranking(10, labels=labels)
     ranker = RankSVM().fit(X, y)
     ranker.save(tmp_path / "scores.uk")
-    plain = unkernel.load(tmp_path / "scores.uk")
-    assert np.array_equal(plain.decision_function(X), ranker.decision_function(X))
-    assert np.array_equal(plain.predict(X), ranker.decision_function(X))
+    without_thresholds = unkernel.load(tmp_path / "scores.uk")
+    assert np.array_equal(without_thresholds.decision_function(X), ranker.decision_function(X))
+    assert np.array_equal(without_thresholds.predict(X), ranker.decision_function(X))
     ranker.fit_thresholds(X, y).save(tmp_path / "ordinal.uk")
-    for other in (
+    for copy in (
         unkernel.load(tmp_path / "ordinal.uk"),
         unkernel.compile(ranker),
         unkernel.compile(ranker.to_model()),
         pickle.loads(pickle.dumps(ranker)),
     ):
-        assert np.array_equal(other.decision_function(X), ranker.decision_function(X))
-        assert np.array_equal(other.predict(X), ranker.predict(X))
+        assert np.array_equal(copy.decision_function(X), ranker.decision_function(X))
+        assert np.array_equal(copy.predict(X), ranker.predict(X))
     loaded = unkernel.load(tmp_path / "ordinal.uk").decision
     assert loaded.scheme == "ordinal"
     assert np.array_equal(loaded.thresholds, ranker.thresholds_)
@@ -136,8 +136,8 @@ def test_ordinal_decisions_count_the_thresholds_below():
     scores = np.array([[-9.0], [-0.5], [0.0], [0.5], [np.nextafter(0.5, 1)], [1e300]])
     assert ORDINAL.choose(scores).tolist() == [1, 1, 2, 2, 4, 4]
     assert ORDINAL.decide(scores).tolist() == scores[:, 0].tolist()
-    again = Decision.from_json("f", ORDINAL.to_json())
-    assert again.choose(scores).tolist() == [1, 1, 2, 2, 4, 4]
+    restored = Decision.from_json("f", ORDINAL.to_json())
+    assert restored.choose(scores).tolist() == [1, 1, 2, 2, 4, 4]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_damaged_files_of_rankers_are_refused_or_answer(tmp_path):
     refused = 0
     for _ in range(300):
         place = int(rng.integers(len(content)))
-        path.unlink()  # the old one may still be mapped
+        path.unlink()  # a loaded ranker may still map the previous file
         path.write_bytes(content[:place] + bytes([int(rng.integers(256))]) + content[place + 1 :])
         try:
             fast = unkernel.load(path)

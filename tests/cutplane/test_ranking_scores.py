@@ -1,4 +1,4 @@
-"""NDCG against scikit-learn and against explicit sums, and scores without groups."""
+"""NDCG, compared with scikit-learn and with explicit sums, and scores without groups."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def test_queries_are_averaged_by_the_stated_convention():
     qid, labels, scores = rng.integers(0, 9, 60), rng.integers(0, 4, 60), rng.permutation(60) / 7
     labels[np.isin(qid, [2, 5])] = 0
     values = [by_hand(labels[qid == q].tolist(), scores[qid == q].tolist(), 3) for q in np.unique(qid)]
-    known = [value for value in values if value is not None]
-    assert len(known) == len(values) - 2
-    assert ndcg_score(labels, scores, qid, k=3) == pytest.approx(np.mean(known))
+    defined = [value for value in values if value is not None]
+    assert len(defined) == len(values) - 2
+    assert ndcg_score(labels, scores, qid, k=3) == pytest.approx(np.mean(defined))
     for convention, number in (("zero", 0.0), ("one", 1.0)):
         expected = np.mean([number if value is None else value for value in values])
         result = ndcg_score(labels, scores, qid, k=3, without_relevant=convention)
@@ -74,14 +74,14 @@ def test_a_ranker_fitted_with_groups_warns_when_it_is_scored_without(tmp_path):
     X, y, qid = [[0.0], [1.0], [2.0], [9.0]], [1, 2, 1, 2], [1, 1, 2, 2]
     ranker = RankSVM().fit(X, y, qid=qid)
     ranker.save(tmp_path / "r.uk")
-    for one in (ranker, RankSVM.load(tmp_path / "r.uk")):
+    for fitted_or_loaded in (ranker, RankSVM.load(tmp_path / "r.uk")):
         with pytest.warns(UserWarning, match="fitted with groups, but score was given no qid"):
-            assert one.score(X, y) == 0.75
+            assert fitted_or_loaded.score(X, y) == 0.75
         with pytest.warns(UserWarning, match="fitted with groups, but ndcg was given no qid"):
-            one.ndcg(X, y)
+            fitted_or_loaded.ndcg(X, y)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert one.score(X, y, qid=qid) == one.ndcg(X, y, qid=qid) == 1.0
+            assert fitted_or_loaded.score(X, y, qid=qid) == fitted_or_loaded.ndcg(X, y, qid=qid) == 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         RankSVM().fit(X, y).score(X, y)
@@ -90,27 +90,27 @@ def test_a_ranker_fitted_with_groups_warns_when_it_is_scored_without(tmp_path):
 # --- Equal rows ----------------------------------------------------------------------------------------
 
 
-@given(seed=st.integers(0, 2**32), weighted=st.booleans(), many=st.booleans())
-def test_equal_rows_of_a_class_become_one(seed, weighted, many):
+@given(seed=st.integers(0, 2**32), weighted=st.booleans(), many_equal=st.booleans())
+def test_equal_rows_of_a_class_become_one(seed, weighted, many_equal):
     rng = np.random.default_rng(seed)
-    X = rng.integers(0, 2 if many else 50, (40, 3)).astype(float)
+    X = rng.integers(0, 2 if many_equal else 50, (40, 3)).astype(float)
     codes = rng.integers(0, 2, 40).astype(np.int32)
     weights = rng.integers(0, 3, 40).astype(float) if weighted else None
     expected: dict[tuple, float] = {}
     for row, code, weight in zip(X.tolist(), codes, np.ones(40) if weights is None else weights, strict=True):
         if weight > 0:
             expected[*row, code] = expected.get((*row, code), 0.0) + weight
-    kept, merged, summed = merge_equal_rows(canonical_rows(X), codes, weights)
+    first_rows, merged, summed = merge_equal_rows(canonical_rows(X), codes, weights)
     if summed is None:
-        assert kept is None and len(expected) == 40
-        kept, summed = np.arange(40), np.ones(40)
-    keys = [(*row, code) for row, code in zip(X[kept].tolist(), merged, strict=True)]
+        assert first_rows is None and len(expected) == 40
+        first_rows, summed = np.arange(40), np.ones(40)
+    keys = [(*row, code) for row, code in zip(X[first_rows].tolist(), merged, strict=True)]
     assert len(set(keys)) == len(keys)
     assert dict(zip(keys, summed, strict=True)) == expected
     order = rng.permutation(40)  # after merging, the order of rows does not matter
-    again = merge_equal_rows(
+    merged_again = merge_equal_rows(
         canonical_rows(X[order]), codes[order], None if weights is None else weights[order]
     )
-    if again.weights is not None:
-        np.testing.assert_array_equal(X[order][again.order], X[kept])
-        np.testing.assert_array_equal(again.weights, summed)
+    if merged_again.weights is not None:
+        np.testing.assert_array_equal(X[order][merged_again.order], X[first_rows])
+        np.testing.assert_array_equal(merged_again.weights, summed)

@@ -1,4 +1,4 @@
-"""CuttingPlaneSVC against LIBLINEAR."""
+"""CuttingPlaneSVC, compared with LIBLINEAR."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def liblinear(**options):
 
 
 def check_against(clf, peer, X, signs, costs, *, problem=0):
-    """Check that our objective is as reported, and within the gap of the peer's."""
+    """Check that our objective is the reported one, and is within the gap of the peer's objective."""
     squared = clf.loss == "squared_hinge"
     ours = objective_of(clf, X, signs, costs, squared=squared, problem=problem)
     theirs = objective_of(peer, X, signs, costs, squared=squared, problem=problem)
@@ -136,7 +136,7 @@ def test_many_classes_are_one_against_the_rest(solver, loss):
     intercept=st.sampled_from([0.0, 0.5, 3.0]),
 )
 def test_all_solvers_bound_each_other(seed, rows, C, loss, intercept):
-    """The certificate of one solver holds for the solutions of others."""
+    """The lower bound of each solver is below the objective of every solver."""
     X, y = make_problem(seed, rows=rows, features=4)
     y[:2] = [0, 1]
     weights = np.random.default_rng(seed).choice([0.5, 1.0, 2.0], rows)
@@ -149,8 +149,8 @@ def test_all_solvers_bound_each_other(seed, rows, C, loss, intercept):
     for clf in fits:
         true = objective_of(clf, X, 2.0 * y - 1, C * weights, squared=loss == "squared_hinge")
         assert clf.objective_ == pytest.approx(true, rel=1e-8)
-        for other in fits:
-            assert clf.objective_ * (1 - clf.gap_) <= other.objective_ * (1 + 1e-9)
+        for other_clf in fits:
+            assert clf.objective_ * (1 - clf.gap_) <= other_clf.objective_ * (1 + 1e-9)
 
 
 @settings(deadline=None, max_examples=15, print_blob=True)
@@ -161,16 +161,16 @@ def test_weights_equal_repeated_rows_and_labels_and_costs_scale(seed, factor):
     weights = np.random.default_rng(seed).integers(0, 3, len(y))
     weights[:2] = 1
     clf = CuttingPlaneSVC(C=0.5, **EXACT).fit(X, y, weights)
-    again = np.repeat(np.arange(len(y)), weights)
-    others = [
+    repetitions = np.repeat(np.arange(len(y)), weights)
+    equivalent = [
         CuttingPlaneSVC(C=0.5 / factor, **EXACT).fit(X, y, factor * weights),
-        CuttingPlaneSVC(C=0.5, **EXACT).fit(X[again], y[again]),
+        CuttingPlaneSVC(C=0.5, **EXACT).fit(X[repetitions], y[repetitions]),
         CuttingPlaneSVC(C=0.5, **EXACT).fit(X, 1 - y, weights),
     ]
-    for other, sign in zip(others, (1, 1, -1), strict=True):
-        assert other.objective_ == pytest.approx(clf.objective_, rel=2.5e-7)
+    for refitted, sign in zip(equivalent, (1, 1, -1), strict=True):
+        assert refitted.objective_ == pytest.approx(clf.objective_, rel=2.5e-7)
         # 1/2 |w - w*|^2 <= P(w) - P(w*), twice
-        assert np.sum((sign * other.coef_ - clf.coef_) ** 2) <= 8e-7 * clf.objective_
+        assert np.sum((sign * refitted.coef_ - clf.coef_) ** 2) <= 8e-7 * clf.objective_
 
 
 def test_auto_takes_the_dual_for_many_rows_in_memory(monkeypatch, tmp_path):
@@ -186,11 +186,11 @@ def test_auto_takes_the_dual_for_many_rows_in_memory(monkeypatch, tmp_path):
 
 def test_the_seed_determines_the_order_of_rows_in_the_dual_solver():
     X, y = large_problem()
-    one, same = (CuttingPlaneSVC(solver="dual", random_state=3).fit(X, y) for _ in range(2))
-    other = CuttingPlaneSVC(solver="dual", random_state=4).fit(X, y)
-    assert np.array_equal(one.coef_, same.coef_)
-    assert not np.array_equal(one.coef_, other.coef_)
-    assert one.objective_ == pytest.approx(other.objective_, rel=2e-3)
+    first, repeated = (CuttingPlaneSVC(solver="dual", random_state=3).fit(X, y) for _ in range(2))
+    other_seed = CuttingPlaneSVC(solver="dual", random_state=4).fit(X, y)
+    assert np.array_equal(first.coef_, repeated.coef_)
+    assert not np.array_equal(first.coef_, other_seed.coef_)
+    assert first.objective_ == pytest.approx(other_seed.objective_, rel=2e-3)
 
 
 # --- Shapes, copies, files -----------------------------------------------------------------------------
@@ -202,15 +202,15 @@ def test_saved_pickled_and_compiled_models_give_the_same_scores(classes, tmp_pat
     clf = CuttingPlaneSVC().fit(X, y)
     scores = clf.decision_function(X)
     clf.save(tmp_path / "model.uk")
-    for other in (
+    for copy in (
         unkernel.load(tmp_path / "model.uk"),
         unkernel.compile(clf),
         unkernel.compile(clf.to_model()),
         pickle.loads(pickle.dumps(clf)),
     ):
-        assert np.array_equal(other.decision_function(X), scores)
-        assert np.array_equal(other.predict(X), clf.predict(X))
-        assert np.array_equal(other.classes_, clf.classes_)
+        assert np.array_equal(copy.decision_function(X), scores)
+        assert np.array_equal(copy.predict(X), clf.predict(X))
+        assert np.array_equal(copy.classes_, clf.classes_)
     np.testing.assert_allclose(clf.to_model().scores(X), scores.reshape(len(y), -1), rtol=1e-10, atol=1e-12)
     origin = clf.to_model().origin
     assert (origin["learner"], origin["objective"]) == ("CuttingPlaneSVC", clf.objective_)
@@ -280,16 +280,16 @@ def test_threads_do_not_change_a_bit(objective):
         )
         for jobs in (1, 2, -1)
     ]
-    first, *others = (clf.fit(X, y) for clf in fits)
-    for other in others:
-        assert np.array_equal(other.coef_, first.coef_)
-        assert np.array_equal(other.intercept_, first.intercept_)
-        assert (other.objective_, other.gap_, other.n_iter_) == (
-            first.objective_,
-            first.gap_,
-            first.n_iter_,
+    expected, *results = (clf.fit(X, y) for clf in fits)
+    for result in results:
+        assert np.array_equal(result.coef_, expected.coef_)
+        assert np.array_equal(result.intercept_, expected.intercept_)
+        assert (result.objective_, result.gap_, result.n_iter_) == (
+            expected.objective_,
+            expected.gap_,
+            expected.n_iter_,
         )
-        assert np.array_equal(other.decision_function(X), first.decision_function(X))
+        assert np.array_equal(result.decision_function(X), expected.decision_function(X))
 
 
 def test_works_in_pipelines_and_grid_searches():

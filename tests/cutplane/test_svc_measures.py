@@ -1,4 +1,4 @@
-"""CuttingPlaneSVC for measures of whole rankings, evaluated by these measures."""
+"""CuttingPlaneSVC with measures of all predictions as objectives, evaluated by these measures."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ MEASURES = {
 @pytest.mark.parametrize("objective", ["f1", "break_even", "precision_at_k", "roc_area"])
 def test_measures_are_optimised(objective):
     X, y = imbalanced_problem()
-    plain = CuttingPlaneSVC(C=0.1, random_state=0).fit(X, y)  # the dual solver: its seed may move a row
+    hinge = CuttingPlaneSVC(C=0.1, random_state=0).fit(X, y)  # the dual solver: its seed may move a row
     clf = CuttingPlaneSVC(C=0.1, objective=objective, k=60, tol=1e-2).fit(X, y)
     measure = MEASURES[objective]
     assert clf.gap_ <= 1e-2
-    assert measure(y, clf.decision_function(X)) >= measure(y, plain.decision_function(X)) - 1e-9
+    assert measure(y, clf.decision_function(X)) >= measure(y, hinge.decision_function(X)) - 1e-9
     if objective == "f1":  # the error rate finds hardly any of the few positive rows
-        assert measure(y, clf.decision_function(X)) > measure(y, plain.decision_function(X)) + 0.05
+        assert measure(y, clf.decision_function(X)) > measure(y, hinge.decision_function(X)) + 0.05
 
 
 # If only the order counts, the intercept is set at the end and is no longer part of the objective.
@@ -48,8 +48,8 @@ def test_reported_objectives_equal_those_of_the_weights(objective, fit_intercept
     pairs = list(reference.ordered_pairs(y))
     cuts = None
     if objective != "roc_area":
-        chosen = {"f1": None, "break_even": int(y.sum()), "precision_at_k": 3}[objective]
-        cuts = reference.measure_cuts(y == 1, k=chosen)
+        n_positive = {"f1": None, "break_even": int(y.sum()), "precision_at_k": 3}[objective]
+        cuts = reference.measure_cuts(y == 1, k=n_positive)
 
     def risk(scores):
         return (
@@ -82,6 +82,6 @@ def test_the_number_of_positive_predictions_is_that_of_positive_labels(objective
 def test_measures_of_many_classes_are_one_against_the_rest():
     X, y = make_problem(3, rows=150, classes=3)
     clf = CuttingPlaneSVC(C=0.1, objective="f1", tol=1e-4).fit(X, y)
-    alone = [CuttingPlaneSVC(C=0.1, objective="f1", tol=1e-4).fit(X, y == label) for label in range(3)]
-    assert np.array_equal(clf.coef_, np.vstack([one.coef_ for one in alone]))
-    assert clf.objective_ == pytest.approx(sum(one.objective_ for one in alone))
+    binary = [CuttingPlaneSVC(C=0.1, objective="f1", tol=1e-4).fit(X, y == label) for label in range(3)]
+    assert np.array_equal(clf.coef_, np.vstack([classifier.coef_ for classifier in binary]))
+    assert clf.objective_ == pytest.approx(sum(classifier.objective_ for classifier in binary))

@@ -1,4 +1,4 @@
-"""Fits of CuttingPlaneSVC that continue others, end early or are interrupted."""
+"""Fits of CuttingPlaneSVC that continue earlier fits, end early or are interrupted."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def test_warm_start_begins_at_the_last_weights(classes, constant):
 def test_warm_start_takes_no_weights_that_do_not_fit():
     X, y = large_problem(3)
     expected = CuttingPlaneSVC(warm_start=True).fit(X[:, :50], y % 2)
-    for other in ((X, y), (X, y % 2), (X[:, :50], y), (X[:, :50], y % 2 + 5)):
-        clf = CuttingPlaneSVC(warm_start=True).fit(*other).fit(X[:, :50], y % 2)
+    for problem in ((X, y), (X, y % 2), (X[:, :50], y), (X[:, :50], y % 2 + 5)):
+        clf = CuttingPlaneSVC(warm_start=True).fit(*problem).fit(X[:, :50], y % 2)
         assert np.array_equal(clf.coef_, expected.coef_)
     no_intercept = CuttingPlaneSVC(warm_start=True, fit_intercept=False).fit(X[:, :50], y % 2)
     refitted = no_intercept.set_params(fit_intercept=True).fit(X[:, :50], y % 2)
@@ -44,15 +44,15 @@ def test_a_path_is_that_of_separate_fits_for_fewer_passes(classes, options):
     learner = CuttingPlaneSVC(C=77, solver="cutting_plane", tol=1e-4, **options)
     path = learner.path(X, y, iter(Cs))
     cold = [clone(learner).set_params(C=C).fit(X, y) for C in Cs]
-    for one, alone, C in zip(path, cold, Cs, strict=True):
-        assert one.C == C
-        assert one.solver_ == "cutting_plane"
-        assert one.gap_ <= 1e-4
-        assert one.objective_ == pytest.approx(alone.objective_, rel=1.1e-4 * classes)
-        assert np.mean(one.predict(X) == alone.predict(X)) > 0.98
-        assert one.n_features_in_ == 400
+    for of_path, separate, C in zip(path, cold, Cs, strict=True):
+        assert of_path.C == C
+        assert of_path.solver_ == "cutting_plane"
+        assert of_path.gap_ <= 1e-4
+        assert of_path.objective_ == pytest.approx(separate.objective_, rel=1.1e-4 * classes)
+        assert np.mean(of_path.predict(X) == separate.predict(X)) > 0.98
+        assert of_path.n_features_in_ == 400
     if classes == 2:  # n_iter_ is the largest over all problems, not their sum
-        assert sum(one.n_iter_ for one in path) < sum(alone.n_iter_ for alone in cold)
+        assert sum(of_path.n_iter_ for of_path in path) < sum(separate.n_iter_ for separate in cold)
 
 
 def test_a_path_does_not_change_the_learner():
@@ -71,9 +71,9 @@ def test_a_path_does_not_change_the_learner():
 def test_a_path_has_weights_and_refuses_bad_costs():
     X, y = make_problem(5)
     weights = np.random.default_rng(0).random(len(y))
-    (one,) = CuttingPlaneSVC(tol=1e-5).path(X, y, [0.7], sample_weight=weights)
-    alone = CuttingPlaneSVC(C=0.7, tol=1e-5, solver="cutting_plane").fit(X, y, weights)
-    assert np.array_equal(one.coef_, alone.coef_)
+    (of_path,) = CuttingPlaneSVC(tol=1e-5).path(X, y, [0.7], sample_weight=weights)
+    separate = CuttingPlaneSVC(C=0.7, tol=1e-5, solver="cutting_plane").fit(X, y, weights)
+    assert np.array_equal(of_path.coef_, separate.coef_)
     with pytest.raises(ValueError, match="'C' parameter"):
         CuttingPlaneSVC().path(X, y, [1.0, 0.0])
 
@@ -81,10 +81,10 @@ def test_a_path_has_weights_and_refuses_bad_costs():
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_few_cuts_are_enough(loss):
     X, y = large_problem()
-    few = CuttingPlaneSVC(loss=loss, max_cuts=4, solver="cutting_plane", max_iter=5000).fit(X, y)
-    many = CuttingPlaneSVC(loss=loss, solver="cutting_plane").fit(X, y)
-    assert few.gap_ <= 1e-3
-    assert few.objective_ == pytest.approx(many.objective_, rel=2e-3)
+    few_cuts = CuttingPlaneSVC(loss=loss, max_cuts=4, solver="cutting_plane", max_iter=5000).fit(X, y)
+    many_cuts = CuttingPlaneSVC(loss=loss, solver="cutting_plane").fit(X, y)
+    assert few_cuts.gap_ <= 1e-3
+    assert few_cuts.objective_ == pytest.approx(many_cuts.objective_, rel=2e-3)
 
 
 @pytest.mark.parametrize("solver", ["cutting_plane", "dual"])

@@ -1,4 +1,4 @@
-"""Files that replace others: completely or not at all, even if processes are killed."""
+"""replace_file replaces a file completely or not at all, even if the process is killed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ with atomic_write.replace_file(sys.argv[1]) as file:
 
 @pytest.fixture(params=["nameless", "named"])
 def kind(request, monkeypatch) -> str:
-    """Use nameless files, and then the fallback of systems without them."""
+    """Run a test with nameless temporary files, and with named ones as on systems without nameless files."""
     if request.param == "named":
         monkeypatch.setattr(atomic_write, "_open_nameless", lambda folder: None)
     elif not hasattr(os, "O_TMPFILE"):
@@ -85,7 +85,7 @@ def test_temporary_files_of_other_writers_are_kept(tmp_path, kind):
 
 
 def test_a_new_file_that_another_writer_removed_is_created_again(tmp_path, monkeypatch):
-    """Another writer may remove the file before it is locked; then a new file is created."""
+    """If another writer removes the temporary file before it is locked, another file is created."""
     monkeypatch.setattr(atomic_write, "_open_nameless", lambda folder: None)
     lock, removed = atomic_write._lock, []
 
@@ -146,10 +146,10 @@ def test_only_our_temporary_files_are_removed(tmp_path):
     (tmp_path / "mine").write_bytes(b"1")
     (tmp_path / ".unkernel-link.tmp").symlink_to("mine")
     (tmp_path / ".mine.tmp").write_bytes(b"1")
-    before = names(tmp_path)
+    expected = names(tmp_path)
     (tmp_path / ".unkernel-0123456789abcdef.tmp").write_bytes(b"stale")
     remove_stale(tmp_path)
-    assert names(tmp_path) == before
+    assert names(tmp_path) == expected
     remove_stale(tmp_path / "missing")
 
 

@@ -75,11 +75,11 @@ def test_verify(small_folder, monkeypatch):
     with pytest.raises(ValueError, match="has the sha256"):
         datasets.verify("mushrooms")
     result = hashlib.sha256(small_folder.read_bytes()).hexdigest()
-    known = datasets.describe("mushrooms")
-    right = dataclasses.replace(
-        known, parts={"train": datasets.DatasetFile(known.parts["train"].file, result)}
+    dataset = datasets.describe("mushrooms")
+    with_digest = dataclasses.replace(
+        dataset, parts={"train": datasets.DatasetFile(dataset.parts["train"].file, result)}
     )
-    monkeypatch.setattr(datasets, "_read_catalogue", lambda: {"mushrooms": right})
+    monkeypatch.setattr(datasets, "_read_catalogue", lambda: {"mushrooms": with_digest})
     datasets.verify("mushrooms")
 
 

@@ -45,8 +45,8 @@ def test_the_history_ends_with_the_solution_and_is_the_same_again(learner, tmp_p
     assert history.gap[-1] <= model.gap_ + 1e-12
     if model.get_params().get("solver") != "sampled":  # the bound is that of the problem of its cuts only
         assert (history.bound[-1] <= history.objective + 1e-9).all()
-    again = fitted(learner, n_jobs=2).history_
-    assert history.to_json() == again.to_json()
+    repeated = fitted(learner, n_jobs=2).history_
+    assert history.to_json() == repeated.to_json()
     model.save(tmp_path / "model.uk")
     assert type(model).load(tmp_path / "model.uk").history_.to_json() == history.to_json()
 
@@ -94,10 +94,10 @@ def test_reports_draw_the_history():
         text = classifier.report(X, y).html()
         assert "mathdefault" not in text  # ticks of logarithmic axes would need markup
         pictures = Page(text).of("svg")
-        drawn = [words for picture in pictures if "by pass" in (words := picture["aria-label"] or "")]
-        assert len(drawn) == 2
-        assert drawn[0].startswith(f"{type(classifier).__name__}: the objective by pass, down to ")
-        assert drawn[1].startswith("Relative gap by pass; after the last one: ")
+        descriptions = [words for picture in pictures if "by pass" in (words := picture["aria-label"] or "")]
+        assert len(descriptions) == 2
+        assert descriptions[0].startswith(f"{type(classifier).__name__}: the objective by pass, down to ")
+        assert descriptions[1].startswith("Relative gap by pass; after the last one: ")
 
 
 def test_histories_become_frames():

@@ -35,7 +35,7 @@ LEARNERS = [*ROW_LEARNERS, TreeSVC]
 
 
 def score(fitted: Any) -> Any:
-    """Return the method that scores rows: regressors have no decision function."""
+    """Return the method that scores rows: decision_function, or predict of a regressor."""
     return fitted.predict if isinstance(fitted, PolyRegressor) else fitted.decision_function
 
 
@@ -56,10 +56,10 @@ def test_costs_that_overflow_are_refused(learner, C):
 @pytest.mark.parametrize("weight", [1e21, 1e300, np.inf, np.nan, -1.0])
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_weights_that_overflow_are_refused(learner, weight):
-    given, labels = examples(learner)
+    inputs, labels = examples(learner)
     weights = np.where(np.arange(len(labels)) == 3, weight, 1.0)
     with pytest.raises(ValueError, match="sample_weight"):
-        learner().fit(given, labels, sample_weight=weights)
+        learner().fit(inputs, labels, sample_weight=weights)
 
 
 @pytest.mark.parametrize("weight", [-1.0, 1e21, np.inf, np.nan])
@@ -78,16 +78,16 @@ def test_costs_times_weights(learner):
 # --- Labels -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, float("inf")])
+@pytest.mark.parametrize("missing_value", [None, np.nan, float("inf")])
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_labels_that_are_missing(learner, missing):
-    given, labels = examples(learner)
+def test_labels_that_are_missing(learner, missing_value):
+    inputs, labels = examples(learner)
     labels = np.array(labels, object)
-    labels[3] = missing
+    labels[3] = missing_value
     with pytest.raises((ValueError, TypeError)):
-        learner().fit(given, labels)
+        learner().fit(inputs, labels)
     with pytest.raises((ValueError, TypeError)):
-        learner().fit(given, labels.tolist())
+        learner().fit(inputs, labels.tolist())
 
 
 def test_none_is_refused_as_a_rank():
@@ -119,7 +119,7 @@ def test_masked_values_are_refused(learner):
 # --- Malformed sparse matrices ------------------------------------------------------------------------
 
 
-def broken(kind: str, **arrays: Any) -> Any:
+def replace_arrays(kind: str, **arrays: Any) -> Any:
     """Return a matrix whose arrays were replaced after scipy had checked them."""
     matrix = sparse.csr_matrix(X).asformat(kind, copy=True)
     for name, array in arrays.items():
@@ -136,34 +136,36 @@ def changed(array: Any, place: int, value: int) -> Any:
 def malformed() -> dict[str, Any]:
     result: dict[str, Any] = {}
     for kind in ("csr", "csc"):
-        plain = sparse.csr_matrix(X).asformat(kind)
+        valid = sparse.csr_matrix(X).asformat(kind)
         size = X.shape[1] if kind == "csr" else X.shape[0]
         result |= {
-            f"{kind}: number too large": broken(kind, indices=changed(plain.indices, 3, size)),
-            f"{kind}: number far too large": broken(kind, indices=changed(plain.indices, 3, 2**31 - 1)),
-            f"{kind}: negative number": broken(kind, indices=changed(plain.indices, 3, -1)),
-            f"{kind}: offsets fall": broken(kind, indptr=changed(plain.indptr, 3, 10**6)),
-            f"{kind}: negative offset": broken(kind, indptr=changed(plain.indptr, 3, -5)),
-            f"{kind}: first offset": broken(kind, indptr=changed(plain.indptr, 0, 1)),
-            f"{kind}: last offset": broken(kind, indptr=changed(plain.indptr, -1, 10**9)),
-            f"{kind}: few offsets": broken(kind, indptr=plain.indptr[:-1]),
-            f"{kind}: no offsets": broken(kind, indptr=plain.indptr[:0]),
-            f"{kind}: many offsets": broken(kind, indptr=np.append(plain.indptr, plain.indptr[-1])),
-            f"{kind}: few values": broken(kind, data=plain.data[:-1]),
-            f"{kind}: no values": broken(kind, data=plain.data[:0]),
-            f"{kind}: few numbers": broken(kind, indices=plain.indices[:-1]),
-            f"{kind}: numbers of floats": broken(kind, indices=plain.indices.astype(float)),
-            f"{kind}: offsets of floats": broken(kind, indptr=plain.indptr.astype(float)),
+            f"{kind}: number too large": replace_arrays(kind, indices=changed(valid.indices, 3, size)),
+            f"{kind}: number far too large": replace_arrays(
+                kind, indices=changed(valid.indices, 3, 2**31 - 1)
+            ),
+            f"{kind}: negative number": replace_arrays(kind, indices=changed(valid.indices, 3, -1)),
+            f"{kind}: offsets fall": replace_arrays(kind, indptr=changed(valid.indptr, 3, 10**6)),
+            f"{kind}: negative offset": replace_arrays(kind, indptr=changed(valid.indptr, 3, -5)),
+            f"{kind}: first offset": replace_arrays(kind, indptr=changed(valid.indptr, 0, 1)),
+            f"{kind}: last offset": replace_arrays(kind, indptr=changed(valid.indptr, -1, 10**9)),
+            f"{kind}: few offsets": replace_arrays(kind, indptr=valid.indptr[:-1]),
+            f"{kind}: no offsets": replace_arrays(kind, indptr=valid.indptr[:0]),
+            f"{kind}: many offsets": replace_arrays(kind, indptr=np.append(valid.indptr, valid.indptr[-1])),
+            f"{kind}: few values": replace_arrays(kind, data=valid.data[:-1]),
+            f"{kind}: no values": replace_arrays(kind, data=valid.data[:0]),
+            f"{kind}: few numbers": replace_arrays(kind, indices=valid.indices[:-1]),
+            f"{kind}: numbers of floats": replace_arrays(kind, indices=valid.indices.astype(float)),
+            f"{kind}: offsets of floats": replace_arrays(kind, indptr=valid.indptr.astype(float)),
         }
     coo = sparse.coo_matrix(X)
     for name in ("row", "col"):
-        plain = getattr(coo, name)
+        valid = getattr(coo, name)
         result |= {
-            f"coo: {name} too large": broken("coo", **{name: changed(plain, 3, 10**6)}),
-            f"coo: negative {name}": broken("coo", **{name: changed(plain, 3, -1)}),
-            f"coo: few {name}s": broken("coo", **{name: plain[:-1]}),
+            f"coo: {name} too large": replace_arrays("coo", **{name: changed(valid, 3, 10**6)}),
+            f"coo: negative {name}": replace_arrays("coo", **{name: changed(valid, 3, -1)}),
+            f"coo: few {name}s": replace_arrays("coo", **{name: valid[:-1]}),
         }
-    result["coo: few values"] = broken("coo", data=coo.data[:-1])
+    result["coo: few values"] = replace_arrays("coo", data=coo.data[:-1])
     bsr = sparse.bsr_matrix(X, blocksize=(2, 2))
     result["bsr: number too large"] = sparse.bsr_matrix(X, blocksize=(2, 2))
     result["bsr: number too large"].indices = changed(bsr.indices, 3, 4)
@@ -215,10 +217,10 @@ def test_all_valid_sparse_formats_are_accepted():
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_a_file_is_the_same_for_any_number_of_threads(learner, tmp_path):
-    given, labels = examples(learner)
+    inputs, labels = examples(learner)
     fixed = {"random_state": 0} if "random_state" in learner().get_params() else {}
     for jobs in (1, 3, 10**9):
-        learner(n_jobs=jobs, **fixed).fit(given, labels).save(tmp_path / f"{jobs}.uk")
+        learner(n_jobs=jobs, **fixed).fit(inputs, labels).save(tmp_path / f"{jobs}.uk")
     contents = {path.read_bytes() for path in tmp_path.iterdir()}
     assert len(contents) == 1
     assert b"n_jobs" not in contents.pop()
@@ -273,13 +275,13 @@ def test_a_syntax_tree_that_contains_itself():
 @pytest.mark.parametrize("kind", ["M8[s]", "m8[s]", complex])
 @pytest.mark.parametrize("learner", ROW_LEARNERS)
 def test_complex_numbers_and_dates_are_refused(learner, kind):
-    """A missing date would become -9.2e18."""
+    """As a number, a missing date would be -9.2e18."""
     fitted = learner().fit(X, y)
-    given = np.zeros((60, 8), kind)
+    rows = np.zeros((60, 8), kind)
     calls = (learner().fit, score(fitted), compile(fitted).decision_function)
     for call in calls:
         with pytest.raises(ValueError, match=r"Complex data not supported|Dates and times are not numbers"):
-            call(given, y) if call == calls[0] else call(given)
+            call(rows, y) if call == calls[0] else call(rows)
 
 
 @pytest.mark.parametrize("learner", ROW_LEARNERS)
@@ -287,7 +289,7 @@ def test_layouts_and_types_of_numbers(learner):
     fitted = learner().fit(X, y)
     fast = compile(fitted)
     expected = score(fitted)(X)
-    for given in (
+    for rows in (
         X.astype(object),
         X.astype(">f8"),
         X.astype(np.longdouble),
@@ -299,14 +301,14 @@ def test_layouts_and_types_of_numbers(learner):
         X[::-1, ::-1].copy()[::-1, ::-1],
         np.frombuffer(X.tobytes()).reshape(X.shape),  # which is read-only
     ):
-        np.testing.assert_array_equal(score(fitted)(given), expected)
-        np.testing.assert_array_equal(fast.decision_function(given), fast.decision_function(X))
+        np.testing.assert_array_equal(score(fitted)(rows), expected)
+        np.testing.assert_array_equal(fast.decision_function(rows), fast.decision_function(X))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("tol", [1e-15, 1e-300, np.float32(1.0)])
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_gaps_below_rounding_errors_end_training(learner, tol):
-    """Solvers end: a gap below the rounding error is not pursued."""
+    """Solvers end although rounding errors keep the gap above the tolerance."""
     fitted = learner(tol=tol, max_iter=30).fit(*examples(learner))
     assert 0 <= fitted.gap_ <= 1

@@ -1,4 +1,4 @@
-"""Plain tables of numbers bypass scikit-learn's checks, with the same results and errors."""
+"""Plain tables of numbers bypass scikit-learn's checks; results and errors are the same as with checks."""
 
 from __future__ import annotations
 
@@ -95,15 +95,15 @@ GIVEN: dict[str, Any] = {
 EXPECTED_PLAIN = {"one row", "many rows", "columns first", "float32", "int", "bool", "list", "csr_matrix"}
 
 
-def outcome(ask: Any, given: Any) -> Any:
-    """Return the outcome of a call: the result or the error, and all warnings."""
-    with warnings.catch_warnings(record=True) as seen:
+def outcome(ask: Any, inputs: Any) -> Any:
+    """Return the result or the error of a call, and its warnings."""
+    with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("always")
         try:
-            answer: Any = np.asarray(ask(given)).tolist()
+            answer: Any = np.asarray(ask(inputs)).tolist()
         except Exception as error:
             answer = (type(error), str(error))
-    return answer, [(warning.category, str(warning.message)) for warning in seen]
+    return answer, [(warning.category, str(warning.message)) for warning in recorded]
 
 
 LEARNERS = {
@@ -120,37 +120,39 @@ CLASSIFIERS = {
 }
 
 
-@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("kind", GIVEN)
 @pytest.mark.parametrize("name", [*LEARNERS, *CLASSIFIERS])
-def test_as_with_all_checks(monkeypatch: pytest.MonkeyPatch, name: str, given: str) -> None:
+def test_results_are_the_same_as_with_all_checks(
+    monkeypatch: pytest.MonkeyPatch, name: str, kind: str
+) -> None:
     model = LEARNERS.get(name) or CLASSIFIERS[name]
     for method in ("predict", "decision_function"):
         ask = getattr(model, method, model.decision_function)  # two levels of relevance are not classes
-        short = outcome(ask, GIVEN[given])
+        expected = outcome(ask, GIVEN[kind])
         with monkeypatch.context() as patch:
             for module in (row_checks, base):
                 patch.setattr(module, "plain_rows", lambda *_: None)
-            assert outcome(ask, GIVEN[given]) == short
+            assert outcome(ask, GIVEN[kind]) == expected
 
 
 def test_which_tables_are_plain() -> None:
-    plain = {name for name, given in GIVEN.items() if name != "sparse and damaged" and _is_plain(given)}
+    plain = {name for name, inputs in GIVEN.items() if name != "sparse and damaged" and _is_plain(inputs)}
     assert plain >= EXPECTED_PLAIN
     assert "matrix" not in plain and "masked nowhere" not in plain and "frame" not in plain
 
 
-def _is_plain(given: Any) -> bool:
-    rows = plain_rows(given, 4)
+def _is_plain(inputs: Any) -> bool:
+    rows = plain_rows(inputs, 4)
     if rows is not None:
-        table = given.toarray() if sparse.issparse(given) else np.asarray(given)
+        table = inputs.toarray() if sparse.issparse(inputs) else np.asarray(inputs)
         assert (rows.toarray() == table.astype(np.float64)).all()
     return rows is not None
 
 
 @pytest.mark.parametrize("row", [X[:1], np.zeros((1, 3)), np.ones((1, 1)), np.array([[0.0, -0.0, 2.0]])])
 def test_one_row_is_as_one_of_many(row: Any) -> None:
-    alone, doubled = canonical_rows(row), canonical_rows(np.vstack([row, row]))[:1]
+    single, doubled = canonical_rows(row), canonical_rows(np.vstack([row, row]))[:1]
     for name in ("indptr", "indices", "data"):
-        one, first = getattr(alone, name), getattr(doubled, name)
-        assert one.tolist() == first.tolist() and one.dtype == first.dtype
-    assert alone.shape == doubled.shape
+        array, array_of_many = getattr(single, name), getattr(doubled, name)
+        assert array.tolist() == array_of_many.tolist() and array.dtype == array_of_many.dtype
+    assert single.shape == doubled.shape

@@ -48,11 +48,11 @@ def test_parameters_can_be_numpy_numbers(estimator):
     X, y = rows()
     if "random_state" in estimator.get_params():
         estimator = clone(estimator).set_params(random_state=0)
-    plain = clone(estimator).fit(X, y)
+    expected = clone(estimator).fit(X, y)
     numbers = {"tol": np.float64, "C": np.float32, "max_iter": np.int64}
-    given = {name: kind(getattr(estimator, name)) for name, kind in numbers.items()}
-    refitted = clone(estimator).set_params(**given).fit(X, y)
-    np.testing.assert_array_equal(refitted.decision_function(X), plain.decision_function(X))
+    parameters = {name: kind(getattr(estimator, name)) for name, kind in numbers.items()}
+    refitted = clone(estimator).set_params(**parameters).fit(X, y)
+    np.testing.assert_array_equal(refitted.decision_function(X), expected.decision_function(X))
 
 
 # --- Files ---------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_a_path_of_trees_is_its_single_fits():
 
 
 def counted(monkeypatch) -> dict[str, int]:
-    """Count how often trees are parsed, and how often they are counted and indexed for a kernel."""
+    """Count the calls that parse trees, and those that count and index subtrees for a kernel."""
     calls = {"parsed": 0, "counted": 0}
     parse, count = Forest.__init__, ExampleKernel.examples
 
@@ -180,25 +180,25 @@ def counted(monkeypatch) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("solver", ["exact", "sampled"])
-@pytest.mark.parametrize("given", [list, tuple, Forest])
-def test_warm_starts_of_tree_learners_reuse_parsed_and_indexed_trees(monkeypatch, solver, given):
+@pytest.mark.parametrize("make_input", [list, tuple, Forest])
+def test_warm_starts_of_tree_learners_reuse_parsed_and_indexed_trees(monkeypatch, solver, make_input):
     calls = counted(monkeypatch)
 
     def work_of_fit(kinds=KINDS, **parameters):
-        trees = X if given is Forest else given(TREES)  # an equal list suffices
-        before = dict(calls)
+        trees = X if make_input is Forest else make_input(TREES)  # an equal list suffices
+        calls_before = dict(calls)
         warm.set_params(**parameters).fit(trees, kinds)
-        return {name: calls[name] - before[name] for name in calls}
+        return {name: calls[name] - calls_before[name] for name in calls}
 
     settings = {"solver": solver, "random_state": 0}
-    X = given(TREES)
+    X = make_input(TREES)
     warm = TreeSVC(warm_start=True, **settings)
-    parsing = 0 if given is Forest else 1
+    parsing = 0 if make_input is Forest else 1
     assert work_of_fit(C=0.5) == {"parsed": parsing, "counted": 1}
     for C in (5.0, 0.5):
         assert work_of_fit(C=C) == {"parsed": 0, "counted": 0}
-        alone = TreeSVC(C=C, **settings).fit(X, KINDS)
-        np.testing.assert_array_equal(warm.decision_function(TREES), alone.decision_function(TREES))
+        cold = TreeSVC(C=C, **settings).fit(X, KINDS)
+        np.testing.assert_array_equal(warm.decision_function(TREES), cold.decision_function(TREES))
     assert work_of_fit([kind.upper() for kind in KINDS]) == {"parsed": 0, "counted": 0}
     assert warm.classes_.tolist() == ["NP", "S", "X"]
     assert work_of_fit(decay=0.2) == {"parsed": 0, "counted": 1}  # another kernel on the same trees
@@ -242,9 +242,9 @@ def test_pickles_of_tree_learners_omit_the_kept_trees():
 def test_a_ranker_starts_from_its_last_weights():
     X, y = rows()
     ranker = RankSVM(warm_start=True, tol=1e-6).fit(X, y)
-    first, objective = ranker.n_iter_, ranker.objective_
+    cold_iterations, objective = ranker.n_iter_, ranker.objective_
     ranker.fit(X, y)
-    assert ranker.n_iter_ <= first
+    assert ranker.n_iter_ <= cold_iterations
     assert ranker.objective_ == pytest.approx(objective, rel=1e-5)
 
 
@@ -297,10 +297,12 @@ def test_explanations_name_columns_and_classes(estimator):
 def test_the_score_of_two_classes_can_be_explained_for_either():
     X, y = rows(2)
     clf = PolySVC().fit(X, np.array(["no", "yes"])[y])
-    why, other = clf.explain(X.iloc[[0]]), clf.explain(X.iloc[[0]], of="no")
-    assert (why.for_class, why.against) == ("yes", "no") == (other.against, other.for_class)
-    assert other.comparison.numbers(other.score)[0] == -why.score
-    assert " for yes against no" in str(why)
+    explanation, reverse = clf.explain(X.iloc[[0]]), clf.explain(X.iloc[[0]], of="no")
+    assert (
+        (explanation.for_class, explanation.against) == ("yes", "no") == (reverse.against, reverse.for_class)
+    )
+    assert reverse.comparison.numbers(reverse.score)[0] == -explanation.score
+    assert " for yes against no" in str(explanation)
 
 
 @pytest.mark.parametrize("shape", ["ovo", "ovr"])
@@ -322,16 +324,16 @@ def test_the_heaviest_are_labelled_records_over_all_classes(estimator):
     X, y = rows()
     estimator.fit(X, y)
     conjunctions = estimator.heaviest(5)
-    assert conjunctions and all(isinstance(one, Heavy) for one in conjunctions)
-    sizes = [abs(one.weight) for one in conjunctions]
+    assert conjunctions and all(isinstance(conjunction, Heavy) for conjunction in conjunctions)
+    sizes = [abs(conjunction.weight) for conjunction in conjunctions]
     assert sizes == sorted(sizes, reverse=True) and min(sizes) > 0
-    for one in conjunctions:
-        assert one.label == " and ".join(NAMES[column] for column in one.columns)
-        assert one.for_class in (None, 0, 1, 2)
+    for conjunction in conjunctions:
+        assert conjunction.label == " and ".join(NAMES[column] for column in conjunction.columns)
+        assert conjunction.for_class in (None, 0, 1, 2)
     everything = estimator.heaviest(10**6)
     assert everything[:5] == conjunctions
     if not isinstance(estimator, RankSVM):
-        assert len({one.for_class for one in everything}) > 1
+        assert len({conjunction.for_class for conjunction in everything}) > 1
     with pytest.raises(ValueError, match="top must be"):
         estimator.heaviest(0)
 
@@ -376,10 +378,10 @@ def test_the_heaviest_fragments_over_all_classes():
     assert conjunctions == unkernel.compile(clf).heaviest(6)
     assert {conjunction.for_class for conjunction in clf.heaviest(50)} == {"s", "np", "x"}
     assert all(isinstance(one, Heavy) and one.columns is None and one.label for one in conjunctions)
-    two = TreeSVC(C=10).fit(TREES[:2], KINDS[:2])
+    binary = TreeSVC(C=10).fit(TREES[:2], KINDS[:2])
     assert all(
         conjunction.weight > 0 and {conjunction.for_class, conjunction.against} == {"s", "np"}
-        for conjunction in two.heaviest(8)
+        for conjunction in binary.heaviest(8)
     )
 
 

@@ -28,15 +28,15 @@ def labels(n_classes: int) -> np.ndarray:
     return np.array(["a", "b", "c"])[places]
 
 
-def check_scores(fast, own, X) -> None:
-    """Check the scores of all members in turn."""
-    members = [part.estimator.decision_function(X) for part in own.calibrated_classifiers_]
+def check_scores(fast, calibrated, X) -> None:
+    """Check that the columns of scores are the scores of the calibrated members, in their order."""
+    members = [part.estimator.decision_function(X) for part in calibrated.calibrated_classifiers_]
     np.testing.assert_allclose(fast._raw_scores(X, None), np.column_stack(members), rtol=1e-9, atol=1e-12)
 
 
-def check_alike(fast, own, X) -> None:
-    np.testing.assert_allclose(fast.predict_proba(X), own.predict_proba(X), rtol=1e-9, atol=1e-12)
-    assert (fast.predict(X) == own.predict(X)).all()
+def assert_same_predictions(fast, calibrated, X) -> None:
+    np.testing.assert_allclose(fast.predict_proba(X), calibrated.predict_proba(X), rtol=1e-9, atol=1e-12)
+    assert (fast.predict(X) == calibrated.predict(X)).all()
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
@@ -45,15 +45,15 @@ def check_alike(fast, own, X) -> None:
 @pytest.mark.parametrize("kind", ["binary", "numbers"])
 def test_probabilities_are_those_of_scikit_learn(tmp_path, kind, n_classes, method, ensemble):
     X, y = rows_of(kind), labels(n_classes)
-    own = CalibratedClassifierCV(PolySVC(), cv=3, method=method, ensemble=ensemble).fit(X, y)
-    fast = unkernel.compile(own, measure=False)
+    calibrated = CalibratedClassifierCV(PolySVC(), cv=3, method=method, ensemble=ensemble).fit(X, y)
+    fast = unkernel.compile(calibrated, measure=False)
     assert isinstance(fast.to_model(), ConjunctionModel)
     fast.save(tmp_path / "fast.uk")
     loaded = unkernel.load(tmp_path / "fast.uk")
     for inputs in (X, rows_of("numbers", 40)):  # including rows that are not binary
-        check_scores(fast, own, inputs)
+        check_scores(fast, calibrated, inputs)
         if method == "sigmoid" or inputs is not X:  # steps of isotonic curves are at the scores of these rows
-            check_alike(fast, own, inputs)
+            assert_same_predictions(fast, calibrated, inputs)
         np.testing.assert_array_equal(loaded.predict_proba(inputs), fast.predict_proba(inputs))
         assert (loaded.predict(inputs) == fast.predict(inputs)).all()
 
@@ -62,20 +62,20 @@ def test_probabilities_are_those_of_scikit_learn(tmp_path, kind, n_classes, meth
 @pytest.mark.parametrize("options", [{"gamma": 0.5}, {"feature_map": "plain"}, {"coef0": 0.0}])
 def test_degrees_and_maps(degree, options):
     X, y = rows_of("binary"), labels(2)
-    own = CalibratedClassifierCV(PolySVC(degree=degree, **options), cv=2).fit(X, y)
-    fast = unkernel.compile(own, measure=False)
+    calibrated = CalibratedClassifierCV(PolySVC(degree=degree, **options), cv=2).fit(X, y)
+    fast = unkernel.compile(calibrated, measure=False)
     assert fast.to_model().sets == ("coef0" not in options)  # the folds have the same map
     for inputs in (X, rows_of("numbers", 40)):
-        check_alike(fast, own, inputs)
+        assert_same_predictions(fast, calibrated, inputs)
 
 
 def test_folds_can_lack_features():
-    """Some folds lack features, so their numbers differ between folds."""
+    """Each fold lacks a feature, so the same feature has different numbers in the models of the folds."""
     X, y = rows_of("binary"), labels(2)
     X[: ROWS // 2, 0] = X[ROWS // 2 :, 1] = 0
-    own = CalibratedClassifierCV(PolySVC(degree=3), cv=[(np.arange(36), np.arange(36, 72))] * 2)
-    own.cv += [(np.arange(36, 72), np.arange(36))]
-    check_alike(unkernel.compile(own.fit(X, y), measure=False), own, X)
+    calibrated = CalibratedClassifierCV(PolySVC(degree=3), cv=[(np.arange(36), np.arange(36, 72))] * 2)
+    calibrated.cv += [(np.arange(36, 72), np.arange(36))]
+    assert_same_predictions(unkernel.compile(calibrated.fit(X, y), measure=False), calibrated, X)
 
 
 @pytest.mark.parametrize(
@@ -83,61 +83,61 @@ def test_folds_can_lack_features():
 )
 def test_other_classifiers_of_rows(inside, kind):
     X, y = rows_of("numbers"), labels(2)
-    own = CalibratedClassifierCV(inside, cv=2).fit(X, y)
-    fast = unkernel.compile(own, measure=False)
+    calibrated = CalibratedClassifierCV(inside, cv=2).fit(X, y)
+    fast = unkernel.compile(calibrated, measure=False)
     assert isinstance(fast.to_model(), kind)
-    check_alike(fast, own, X)
+    assert_same_predictions(fast, calibrated, X)
 
 
-def test_a_classifier_that_was_fitted_before():
+def test_a_frozen_classifier_is_compiled():
     X, y = rows_of("numbers"), labels(3)
-    own = CalibratedClassifierCV(FrozenEstimator(PolySVC().fit(X, y))).fit(X, y)
-    check_alike(unkernel.compile(own, measure=False), own, X)
+    calibrated = CalibratedClassifierCV(FrozenEstimator(PolySVC().fit(X, y))).fit(X, y)
+    assert_same_predictions(unkernel.compile(calibrated, measure=False), calibrated, X)
 
 
 def test_one_classifier_is_explained():
     X, y = rows_of("binary"), labels(2)
-    own = CalibratedClassifierCV(PolySVC(), cv=2, ensemble=False).fit(X, y)
-    explained = unkernel.compile(own, measure=False).explain(X[0])
-    score = own.calibrated_classifiers_[0].estimator.decision_function(X[:1])[0]
+    calibrated = CalibratedClassifierCV(PolySVC(), cv=2, ensemble=False).fit(X, y)
+    explained = unkernel.compile(calibrated, measure=False).explain(X[0])
+    score = calibrated.calibrated_classifiers_[0].estimator.decision_function(X[:1])[0]
     assert explained.score == pytest.approx(score, rel=1e-9)
 
 
 def test_classifiers_of_trees_are_refused():
     trees = ["(A (B x))", "(A (C y))"] * 6
-    own = CalibratedClassifierCV(TreeSVC(), cv=2).fit(trees, [0, 1] * 6)
+    calibrated = CalibratedClassifierCV(TreeSVC(), cv=2).fit(trees, [0, 1] * 6)
     with pytest.raises(ValueError, match="of TreeSVC is not supported; calibrate a classifier of rows"):
-        unkernel.compile(own)
+        unkernel.compile(calibrated)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_records(tmp_path, n_classes):
     frame = pd.DataFrame({"size": rows_of("numbers")[:, 0], "kind": ["u", "v", "w"] * (ROWS // 3)})
-    own = make_pipeline(RecordEncoder(), CalibratedClassifierCV(PolySVC(), cv=2)).fit(
+    calibrated = make_pipeline(RecordEncoder(), CalibratedClassifierCV(PolySVC(), cv=2)).fit(
         frame, labels(n_classes)
     )
-    fast = unkernel.compile(own, sample=frame, measure=False)
+    fast = unkernel.compile(calibrated, sample=frame, measure=False)
     fast.save(tmp_path / "fast.uk")
-    for one in (fast, unkernel.load(tmp_path / "fast.uk")):
-        check_alike(one, own, frame)
+    for classifier in (fast, unkernel.load(tmp_path / "fast.uk")):
+        assert_same_predictions(classifier, calibrated, frame)
         record = frame.iloc[5].to_dict()
-        assert one.predict_one(record) == own.predict(frame.iloc[5:6])[0]
+        assert classifier.predict_one(record) == calibrated.predict(frame.iloc[5:6])[0]
 
 
 @pytest.mark.parametrize("change", [{"calibrated": 1}, {"calibrated": True, "probability": "softmax"}])
 def test_damaged_files_are_refused(tmp_path, change):
     X, y = rows_of("binary"), labels(2)
-    own = CalibratedClassifierCV(PolySVC(), cv=2, ensemble=False).fit(X, y)
-    unkernel.compile(own, measure=False).save(tmp_path / "fast.uk")
+    calibrated = CalibratedClassifierCV(PolySVC(), cv=2, ensemble=False).fit(X, y)
+    unkernel.compile(calibrated, measure=False).save(tmp_path / "fast.uk")
     kind, arrays, settings = container.read(tmp_path / "fast.uk")[:3]
-    damaged = _with(settings, change)
-    container.write(tmp_path / "damaged.uk", kind, arrays, damaged)
+    changed_settings = _with(settings, change)
+    container.write(tmp_path / "damaged.uk", kind, arrays, changed_settings)
     with pytest.raises(FormatError, match=r"damaged\.uk"):
         unkernel.load(tmp_path / "damaged.uk").to_model()
 
 
 def _with(settings, change):
-    """Return settings with a change, wherever the model's settings are in the file."""
+    """Return settings with a change in the settings of the model, which may be nested."""
     if "calibrated" in settings:
         return settings | change
     return {k: _with(v, change) if isinstance(v, dict) else v for k, v in settings.items()}

@@ -141,7 +141,7 @@ def test_a_model_without_conjunctions_is_a_safetensors_file_too(tmp_path):
 
 
 def test_files_of_other_writers_are_read(tmp_path):
-    """Composed by hand from docs/formats/uk.md."""
+    """The file is composed by hand, following docs/formats/uk.md."""
     model = make_model(classes=range(3))
     (tmp_path / "model.uk").write_bytes(uk_bytes(model))
     assert_same(load_model(tmp_path / "model.uk"), model)
@@ -206,16 +206,16 @@ def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
 
 
 class Disk:
-    """A disk that accepts this number of bytes and then fails."""
+    """A file on a disk that raises `error` after `free_bytes` bytes."""
 
-    def __init__(self, file, room, error):
-        self.file, self.room, self.error = file, room, error
+    def __init__(self, file, free_bytes, error):
+        self.file, self.free_bytes, self.error = file, free_bytes, error
 
     def write(self, data):
         data = bytes(data)
-        self.file.write(data[: self.room])
-        self.room -= len(data)
-        if self.room < 0:
+        self.file.write(data[: self.free_bytes])
+        self.free_bytes -= len(data)
+        if self.free_bytes < 0:
             raise self.error
 
 
@@ -223,34 +223,34 @@ FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
-@pytest.mark.parametrize("room", [0, 1, 500, 800])
+@pytest.mark.parametrize("free_bytes", [0, 1, 500, 800])
 @pytest.mark.parametrize("existing", [False, True])
-def test_a_failed_write_leaves_all_files_unchanged(failure, room, existing, tmp_path, monkeypatch):
+def test_a_failed_write_leaves_all_files_unchanged(failure, free_bytes, existing, tmp_path, monkeypatch):
     path = tmp_path / "model.uk"
-    old = make_model(1)
+    old_model = make_model(1)
     if existing:
-        old.save(path)
-    before = {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()}
+        old_model.save(path)
+    old_files = {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()}
 
     @contextlib.contextmanager
     def replace_failing(target):
         with files.replace_file(target) as file:
-            yield Disk(file, room, failure)
+            yield Disk(file, free_bytes, failure)
 
     monkeypatch.setattr(container, "replace_file", replace_failing)
     with pytest.raises(type(failure)):
         make_model(2, degree=3, share=1.0).save(path)
-    assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == before
+    assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == old_files
     if existing:
-        assert_same(load_model(path), old)
+        assert_same(load_model(path), old_model)
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_a_failure_in_the_last_steps_leaves_the_old_file(failure, step, tmp_path, monkeypatch):
     path = tmp_path / "model.uk"
-    old = make_model(1)
-    old.save(path)
+    old_model = make_model(1)
+    old_model.save(path)
 
     def fail(*_):
         raise failure
@@ -260,7 +260,7 @@ def test_a_failure_in_the_last_steps_leaves_the_old_file(failure, step, tmp_path
         make_model(2).save(path)
     monkeypatch.undo()
     assert [entry.name for entry in tmp_path.iterdir()] == ["model.uk"]
-    assert_same(load_model(path), old)
+    assert_same(load_model(path), old_model)
 
 
 def test_missing_folders_are_named(tmp_path):

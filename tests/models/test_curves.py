@@ -25,12 +25,12 @@ LINE = Interpolated(np.array([-1.0, 0.0, 2.0]), np.array([0.1, 0.4, 0.9]))
 
 def test_curves_are_stored() -> None:
     curves = Curves([Sigmoid(-1.5, 0.25), LINE], uniform=False)
-    again = Curves.from_json(json.loads(json.dumps(curves.to_json())))
+    loaded = Curves.from_json(json.loads(json.dumps(curves.to_json())))
     scores = np.linspace(-3, 3, 25)
-    assert again.uniform is False
-    for one, other in zip(curves.of_scores, again.of_scores, strict=True):
-        assert type(one) is type(other)
-        assert one(scores).tolist() == other(scores).tolist()
+    assert loaded.uniform is False
+    for curve, loaded_curve in zip(curves.of_scores, loaded.of_scores, strict=True):
+        assert type(curve) is type(loaded_curve)
+        assert curve(scores).tolist() == loaded_curve(scores).tolist()
 
 
 @pytest.mark.parametrize(
@@ -88,25 +88,27 @@ def test_schemes_without_probabilities_refuse_curves(scheme: str, probability: A
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 @pytest.mark.parametrize("ensemble", [True, False])
 def test_calibrated_classifiers_in_files(y: Any, method: str, ensemble: bool, tmp_path: Any) -> None:
-    own = CalibratedClassifierCV(LinearSVC(), method=method, ensemble=ensemble, cv=3).fit(X, y)
-    compiled = unkernel.compile(own)
+    classifier = CalibratedClassifierCV(LinearSVC(), method=method, ensemble=ensemble, cv=3).fit(X, y)
+    compiled = unkernel.compile(classifier)
     compiled.save(tmp_path / "calibrated.uk")
     loaded = unkernel.load(tmp_path / "calibrated.uk")
-    np.testing.assert_allclose(loaded.predict_proba(X), own.predict_proba(X), rtol=1e-9, atol=1e-12)
-    assert loaded.predict(X).tolist() == own.predict(X).tolist()
+    np.testing.assert_allclose(loaded.predict_proba(X), classifier.predict_proba(X), rtol=1e-9, atol=1e-12)
+    assert loaded.predict(X).tolist() == classifier.predict(X).tolist()
     assert loaded.predict_proba(X).tolist() == compiled.predict_proba(X).tolist()
 
 
 def test_a_frozen_classifier() -> None:
-    own = CalibratedClassifierCV(FrozenEstimator(LinearSVC().fit(X, TWO))).fit(X, TWO)
-    np.testing.assert_allclose(unkernel.compile(own).predict_proba(X), own.predict_proba(X), rtol=1e-9)
+    classifier = CalibratedClassifierCV(FrozenEstimator(LinearSVC().fit(X, TWO))).fit(X, TWO)
+    np.testing.assert_allclose(
+        unkernel.compile(classifier).predict_proba(X), classifier.predict_proba(X), rtol=1e-9
+    )
 
 
 def test_a_classifier_that_has_not_seen_all_classes() -> None:
-    own = CalibratedClassifierCV(LinearSVC(), cv=3).fit(X, THREE)
-    own.calibrated_classifiers_[1].estimator = LinearSVC().fit(X[THREE > 0], THREE[THREE > 0])
+    classifier = CalibratedClassifierCV(LinearSVC(), cv=3).fit(X, THREE)
+    classifier.calibrated_classifiers_[1].estimator = LinearSVC().fit(X[THREE > 0], THREE[THREE > 0])
     with pytest.raises(ValueError, match="has not seen all classes; fit it with more rows"):
-        unkernel.compile(own)
+        unkernel.compile(classifier)
 
 
 def test_several_labels_per_row() -> None:
@@ -116,17 +118,17 @@ def test_several_labels_per_row() -> None:
 
 
 def test_a_class_of_no_rows() -> None:
-    own = OneVsRestClassifier(LinearSVC()).fit(X, THREE)
+    classifier = OneVsRestClassifier(LinearSVC()).fit(X, THREE)
     constant = OneVsRestClassifier(LinearSVC())
     with pytest.warns(UserWarning, match="present in all training examples"):
         constant.fit(X, np.column_stack([np.ones(120, int), TWO == "yes"]).astype(int))
-    own.estimators_[0] = constant.estimators_[0]
+    classifier.estimators_[0] = constant.estimators_[0]
     with pytest.raises(ValueError, match="a class of all rows or none"):
-        unkernel.compile(own)
+        unkernel.compile(classifier)
 
 
 def test_a_pair_without_a_classifier() -> None:
-    own = OneVsOneClassifier(LinearSVC()).fit(X, THREE)
-    own.estimators_ = own.estimators_[:2]
+    classifier = OneVsOneClassifier(LinearSVC()).fit(X, THREE)
+    classifier.estimators_ = classifier.estimators_[:2]
     with pytest.raises(ValueError, match="another number of classifiers than there are pairs"):
-        unkernel.compile(own)
+        unkernel.compile(classifier)

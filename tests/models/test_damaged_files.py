@@ -1,6 +1,6 @@
-"""Invalid files: always a FormatError, never a crash, never much memory.
+"""Invalid files raise a FormatError, without a crash and without allocating much memory.
 
-UNKERNEL_FUZZ=100000 pytest tests/models/test_damaged_files.py -k fuzz      looks further.
+UNKERNEL_FUZZ=100000 pytest tests/models/test_damaged_files.py -k fuzz      tries more files.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def test_any_byte_of_the_header_changed(path):
             answered += check_refused_or_predicts(
                 path, content[:place] + bytes([byte]) + content[place + 1 :]
             )
-    assert answered < header  # a label, a space, a digit of gamma: most changes are noticed
+    assert answered < header  # changes of a label, a space or a digit of gamma are valid; most others are not
 
 
 def test_any_byte_of_the_arrays_changed(path):
@@ -107,14 +107,14 @@ def places(node, route=()):
 def changed(table, rng):
     """Return the dict with an odd value somewhere, or with something removed."""
     table = copy.deepcopy(table)
-    *route, last = rng.choice(list(places(table)))
+    *route, key_or_index = rng.choice(list(places(table)))
     node = table
     for key in route:
         node = node[key]
     if rng.random() < 0.2:
-        del node[last]
+        del node[key_or_index]
     else:
-        node[last] = rng.choice(ODD)
+        node[key_or_index] = rng.choice(ODD)
     return table
 
 
@@ -134,7 +134,7 @@ def mutated_bytes(rng):
             [b"", rng.randbytes(1), rng.randbytes(8), bytes(content[begin : begin + 30]), b"[[[[", b"9" * 30]
         )
         content[begin:end] = piece
-    if rng.random() < 0.5:  # equal lengths, so that other checks than that of the length are tested
+    if rng.random() < 0.5:  # keep the length, so that checks after the check of the length run
         end = content.find(b"}}", 8) + 2
         content[:8] = max(end - 8, 0).to_bytes(8, "little")
     return bytes(content)
@@ -354,14 +354,14 @@ def test_overlapping_arrays_and_gaps_are_refused(path):
     begin, end = header["keys"]["data_offsets"]
     overlapping["keys"]["data_offsets"] = [begin - 8, end - 8]
     check_refused(path, file_of(overlapping, data), "overlap")
-    apart = copy.deepcopy(header)
+    with_gap = copy.deepcopy(header)
     for name in ("weights", "constants"):
-        apart[name]["data_offsets"] = [offset + 8 for offset in apart[name]["data_offsets"]]
-    begin = apart["weights"]["data_offsets"][0]
-    check_refused(path, file_of(apart, data[: begin - 8] + b"\0" * 8 + data[begin - 8 :]), "between them")
-    same = copy.deepcopy(header)
-    same["another"] = same["keys"]
-    check_refused(path, file_of(same, data), "overlap")
+        with_gap[name]["data_offsets"] = [offset + 8 for offset in with_gap[name]["data_offsets"]]
+    begin = with_gap["weights"]["data_offsets"][0]
+    check_refused(path, file_of(with_gap, data[: begin - 8] + b"\0" * 8 + data[begin - 8 :]), "between them")
+    duplicated = copy.deepcopy(header)
+    duplicated["another"] = duplicated["keys"]
+    check_refused(path, file_of(duplicated, data), "overlap")
 
 
 def test_arrays_in_another_order_are_fine(path):
@@ -371,7 +371,7 @@ def test_arrays_in_another_order_are_fine(path):
 
 
 def test_a_header_that_is_not_padded(path):
-    """Its arrays would not be aligned for processors."""
+    """Without padding, the arrays would be at unaligned addresses."""
     arrays = arrays_of(SMALL)
     text = json.dumps(header_of(arrays, settings_of(SMALL))).encode()
     text += b" " * (-len(text) % 8 + 1)
@@ -418,8 +418,8 @@ def test_files_that_cannot_be_read_are_the_systems_errors(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 def test_claimed_sizes_are_not_allocated(tmp_path):
-    """Runs in a process that may take only slightly more memory than it has."""
-    huge = {
+    """The files are loaded in a process that may allocate only 64 MB more."""
+    excessive = {
         "header": (1 << 62).to_bytes(8, "little") + b"{}" * 100,
         "header-within-limits": (1 << 24).to_bytes(8, "little") + b"{}" * 100,
         "array": with_entry("weights", shape=[1 << 57, 1], data_offsets=[0, 1 << 60]),
@@ -431,13 +431,13 @@ def test_claimed_sizes_are_not_allocated(tmp_path):
         "features": uk_bytes(SMALL, settings={"n_features": 1 << 63}),
         "degree": uk_bytes(SMALL, settings={"degree": 3}, arrays={"keys": SMALL.keys + np.uint64(1 << 60)}),
     }
-    fine = {
+    valid = {
         "features-that-are-fine": uk_bytes(SMALL, settings={"n_features": (1 << 63) - 2}),
         "width-that-is-fine": uk_bytes(
             SMALL, settings={"classes": {"dtype": "<U500000000", "values": ["a", "b", "c"]}}
         ),
     }
-    for name, content in (huge | fine).items():
+    for name, content in (excessive | valid).items():
         (tmp_path / name).write_bytes(content)
     program = """
         import resource, sys
@@ -455,7 +455,7 @@ def test_claimed_sizes_are_not_allocated(tmp_path):
                 print(path.name, "refused")
     """
     printed = output_of(program, tmp_path)
-    expected = dict.fromkeys(huge, "refused") | dict.fromkeys(fine, "answers")
+    expected = dict.fromkeys(excessive, "refused") | dict.fromkeys(valid, "answers")
     assert dict(line.split() for line in printed.splitlines()) == expected
 
 

@@ -65,14 +65,14 @@ def test_the_other_schemes():
     binary = Decision("binary", np.array(["no", "yes"]))
     assert binary.choose([[-1.0], [0.0], [1e-9]]).tolist() == ["no", "no", "yes"]
     assert binary.decide([[-1.0], [2.0]]).tolist() == [-1, 2]
-    rest = Decision("one_vs_rest", np.array([7, 8, 9]))
-    assert rest.choose([[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]]).tolist() == [7, 9]
-    assert rest.decide([[1.0, 1.0, 0.0]]).tolist() == [[1, 1, 0]]
-    one = Decision("one_class", np.array([-1, 1]))
-    assert one.choose([[0.0], [1.0]]).tolist() == [-1, 1]
+    one_vs_rest = Decision("one_vs_rest", np.array([7, 8, 9]))
+    assert one_vs_rest.choose([[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]]).tolist() == [7, 9]
+    assert one_vs_rest.decide([[1.0, 1.0, 0.0]]).tolist() == [[1, 1, 0]]
+    one_class = Decision("one_class", np.array([-1, 1]))
+    assert one_class.choose([[0.0], [1.0]]).tolist() == [-1, 1]
     regression = Decision("regression", np.empty(0))
     assert regression.choose([[0.25]]).tolist() == regression.decide([[0.25]]).tolist() == [0.25]
-    for decision in (binary, rest, one, regression):
+    for decision in (binary, one_vs_rest, one_class, regression):
         assert decision.choose(np.empty((0, decision.n_scores))).shape == (0,)
         with pytest.raises(ValueError, match="expected scores of shape"):
             decision.choose(np.zeros((2, decision.n_scores + 1)))
@@ -115,11 +115,11 @@ def test_coefficients_of_pairs(classes, data):
     coefficients = data.draw(st_numpy.arrays(np.float64, shape, elements=st.floats(-9, 9)))
     expanded = expand_pairs(coefficients, counts)
     assert np.array_equal(condense_pairs(expanded, counts), coefficients)
-    numbered = list(pairs(classes))
+    ordered_pairs = list(pairs(classes))
     for row, code in enumerate(np.repeat(np.arange(classes), counts).tolist()):
-        others = [other for other in range(classes) if other != code]
+        other_codes = [other_code for other_code in range(classes) if other_code != code]
         assert pair_columns(classes, code).tolist() == [
-            numbered.index(tuple(sorted((code, o)))) for o in others
+            ordered_pairs.index(tuple(sorted((code, o)))) for o in other_codes
         ]
         assert expanded[row, pair_columns(classes, code)].tolist() == coefficients[row].tolist()
         assert np.count_nonzero(expanded[row]) == np.count_nonzero(coefficients[row])
@@ -148,22 +148,22 @@ ODD = [None, True, 0, -1, 1.5, float("nan"), 10**400, "", "binary", "one_class",
 
 @pytest.mark.parametrize("decision", DECISIONS, ids=lambda decision: decision.scheme)
 def test_damaged_tables(decision):
-    """Replaces each value by each odd one: refused, or without effect."""
-    sound = decision.to_json()
+    """Replace each value by each value of `ODD`: the table is refused, or works."""
+    table = decision.to_json()
     refused = 0
-    for key in sound:
-        for odd in ODD:
+    for key in table:
+        for value in ODD:
             try:
-                Decision.from_json("f", sound | {key: odd}).choose(np.zeros((1, decision.n_scores)))
+                Decision.from_json("f", table | {key: value}).choose(np.zeros((1, decision.n_scores)))
             except FormatError as error:
                 assert error.file == "f"
                 refused += 1
             except ValueError as error:  # another scheme has a different number of scores
                 assert "expected scores" in str(error)
     assert refused > 3 * len(ODD)
-    for odd in ODD:
+    for value in ODD:
         with pytest.raises(FormatError):
-            Decision.from_json("f", odd)
+            Decision.from_json("f", value)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_conjunction_models_have_decisions():
 
 
 def test_ranking_decisions_are_stored_or_implied_by_the_learner(tmp_path):
-    """Files store this themselves; in older files, the learner's name implies it."""
+    """Files store that a model ranks; in older files, the name of the learner implies it."""
     with pytest.raises(ValueError, match="scheme 'binary' does not rank rows"):
         Decision("binary", np.array([0, 1]), ranking=True)
     for ranking, origin in ((True, {}), (False, {"learner": "RankSVM"}), (False, {"learner": "SVR"})):

@@ -1,4 +1,4 @@
-"""Digests in model files: no byte can change unnoticed."""
+"""Digests in model files: a change of any byte is noticed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CLASSES = [1, 1, 0, 0]
 
 
 def saved(kind: str, folder: Path) -> Path:
-    """Return a small file of each kind."""
+    """Return a small file of a kind."""
     path = folder / f"{kind}.uk"
     if kind == "conjunctions":
         PolySVC().fit(ROWS, CLASSES).save(path)
@@ -95,9 +95,9 @@ def flipped_in_the_last_array(path: Path) -> None:
 def test_loading_compares_small_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved("linear", tmp_path)
     flipped_in_the_last_array(path)
-    last = list(container.open_file(path, verify=False).arrays)[-1]
+    last_array = list(container.open_file(path, verify=False).arrays)[-1]
     for verify in ("lazy", True):
-        with pytest.raises(FormatError, match=f"array '{last}' is damaged: its digest does not match"):
+        with pytest.raises(FormatError, match=f"array '{last_array}' is damaged: its digest does not match"):
             unkernel.load(path, verify=verify)
     unkernel.load(path, verify=False)
     monkeypatch.setattr(container, "_MAX_LAZY_BYTES", 0)  # treats all arrays as large
@@ -109,11 +109,11 @@ def test_loading_compares_small_arrays(tmp_path: Path, monkeypatch: pytest.Monke
 def test_files_without_digests_load(tmp_path: Path) -> None:
     path = saved("linear", tmp_path)
     expected = unkernel.load(path).predict(ROWS).tolist()
-    old = tmp_path / "old.uk"
-    old.write_bytes(damage.without_digests(path.read_bytes()))
-    opened = container.open_file(old, verify=True)
+    without_digests = tmp_path / "old.uk"
+    without_digests.write_bytes(damage.without_digests(path.read_bytes()))
+    opened = container.open_file(without_digests, verify=True)
     assert opened.digests is None and opened.sha256 is None
-    assert unkernel.load(old).predict(ROWS).tolist() == expected
+    assert unkernel.load(without_digests).predict(ROWS).tolist() == expected
 
 
 def test_the_sha256_is_that_of_the_arrays(tmp_path: Path) -> None:
@@ -129,8 +129,8 @@ def rewritten(path: Path, change: Any) -> None:
     content = path.read_bytes()
     begin = 8 + int.from_bytes(content[:8], "little")
     text = change(content[8:begin].rstrip(b" "))
-    old = json.loads(text)["__metadata__"].get("digest", "")
-    text = text.replace(old.encode(), b"0" * 16, 1) if old else text
+    old_digest = json.loads(text)["__metadata__"].get("digest", "")
+    text = text.replace(old_digest.encode(), b"0" * 16, 1) if old_digest else text
     text += b" " * (-(8 + len(text)) % 64)
     text = text.replace(b"0" * 16, hexadecimal_checksum(text).encode(), 1)
     path.write_bytes(len(text).to_bytes(8, "little") + text + content[begin:])
@@ -167,13 +167,13 @@ def test_files_read_into_memory_can_be_changed_afterwards(tmp_path: Path) -> Non
 
 def test_header_and_arrays_are_of_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is replaced during reading is read in its old version."""
-    path, other = saved("linear", tmp_path), tmp_path / "other.uk"
+    path, replacement = saved("linear", tmp_path), tmp_path / "other.uk"
     expected = unkernel.load(path).decision_function(ROWS).tolist()
-    unkernel.models.from_estimator(LinearSVC(C=1e-3).fit(ROWS, CLASSES)).save(other)
+    unkernel.models.from_estimator(LinearSVC(C=1e-3).fit(ROWS, CLASSES)).save(replacement)
     read_metadata = container._read_metadata
 
     def replaced_meanwhile(*arguments: Any) -> Any:
-        other.replace(path)
+        replacement.replace(path)
         return read_metadata(*arguments)
 
     monkeypatch.setattr(container, "_read_metadata", replaced_meanwhile)
@@ -189,9 +189,9 @@ def test_arrays_need_no_file_descriptors_of_their_own(tmp_path):
     opened = len([*descriptors.iterdir()]) if descriptors.exists() else 200
     resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 5, limits[1]))
     try:
-        _, found, _ = container.read(tmp_path / "many.uk", verify=True)
+        _, loaded, _ = container.read(tmp_path / "many.uk", verify=True)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    assert {name: array.tolist() for name, array in found.items()} == {
+    assert {name: array.tolist() for name, array in loaded.items()} == {
         name: array.tolist() for name, array in arrays.items()
     }

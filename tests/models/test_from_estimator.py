@@ -41,8 +41,8 @@ KERNELS = {
 
 def digits(classes, seed=0):
     X, y = load_digits(n_class=classes, return_X_y=True)
-    chosen = np.random.default_rng(seed).permutation(len(y))[:160]
-    X, y = X[chosen] / 16, y[chosen]
+    selection = np.random.default_rng(seed).permutation(len(y))[:160]
+    X, y = X[selection] / 16, y[selection]
     flipped = np.random.default_rng(seed + 1).random(len(y)) < 0.1
     y = np.where(flipped, (y + 1) % classes, y)
     return X[:100], y[:100], X[100:]
@@ -76,9 +76,9 @@ def assert_answers_alike(model, estimator, X):
 @pytest.mark.parametrize("options", KERNELS.values(), ids=KERNELS)
 def test_classifiers(options, make, classes):
     X, y, test = digits(classes)
-    more = {"nu": 0.2} if make is NuSVC else {}
+    extra_options = {"nu": 0.2} if make is NuSVC else {}
     for fitted_on in (X, sparse.csr_matrix(X)):
-        estimator = fit(make(**options, **more), fitted_on, y)
+        estimator = fit(make(**options, **extra_options), fitted_on, y)
         model = from_estimator(estimator)
         assert isinstance(model, KernelModel)
         assert model.fixed_width and model.n_features == 64
@@ -194,9 +194,9 @@ def test_labels_of_any_type(classes, tmp_path):
             estimator = fit(make(), X, labels[y])
             model = from_estimator(estimator)
             model.save(tmp_path / "model.uk")
-            for held in (model, load_model(tmp_path / "model.uk")):
-                assert_answers_alike(held, estimator, test)
-                assert held.classes.dtype.kind == labels.dtype.kind
+            for model_or_copy in (model, load_model(tmp_path / "model.uk")):
+                assert_answers_alike(model_or_copy, estimator, test)
+                assert model_or_copy.classes.dtype.kind == labels.dtype.kind
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4])
@@ -205,10 +205,10 @@ def test_for_libsvm(classes, tmp_path):
     X, y, test = digits(classes)
     estimator = SVC(kernel="poly", degree=3, coef0=1).fit(X, y)
     write_model(from_estimator(estimator), tmp_path / "model", format="libsvm")
-    read = read_model(tmp_path / "model")
-    assert np.array_equal(read.decision.choose(read.scores(test)), estimator.predict(test))
+    written_model = read_model(tmp_path / "model")
+    assert np.array_equal(written_model.decision.choose(written_model.scores(test)), estimator.predict(test))
     if classes == 2:
-        counts = dict(zip(read.classes.tolist(), read.origin["nr_sv"], strict=True))
+        counts = dict(zip(written_model.classes.tolist(), written_model.origin["nr_sv"], strict=True))
         assert [counts[0], counts[1]] == estimator.n_support_.tolist()
 
 
@@ -250,7 +250,7 @@ def test_estimators_that_are_not_fitted(estimator):
 
 
 class Namesake:
-    """Has the name of one of scikit-learn's classes, but is unrelated."""
+    """A class with the name of a scikit-learn class, and no relation to it."""
 
     def __init__(self):
         self.support_vectors_ = None

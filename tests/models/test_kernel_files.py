@@ -64,9 +64,9 @@ def uk_bytes(model, *, arrays=None, settings=None, kind=None):
 
 def check_refused(path, content, match=None):
     path.write_bytes(content)
-    for read in (load_model, read_model):
+    for read_or_load in (load_model, read_model):
         with pytest.raises(FormatError, match=match) as caught:
-            read(path)
+            read_or_load(path)
         assert caught.value.file == str(path)
 
 
@@ -107,7 +107,7 @@ def test_linear_models_are_read_back(path):
 
 
 def test_arrays_are_aligned(path):
-    """Includes narrow arrays after wide ones, in a file whose arrays begin at a multiple of 64."""
+    """Arrays are aligned even if their item size is larger than that of the array before."""
     arrays = {
         "bytes": np.arange(3, dtype=np.uint8),
         "shorts": np.arange(5, dtype=np.uint16),
@@ -117,12 +117,12 @@ def test_arrays_are_aligned(path):
         "more": np.arange(1, dtype=np.uint32),
     }
     container.write(path, "test", arrays, {})
-    kind, found, _ = container.read(path)
+    kind, loaded, _ = container.read(path)
     assert kind == "test"
     assert (8 + int.from_bytes(path.read_bytes()[:8], "little")) % 64 == 0
     for name, array in arrays.items():
-        assert np.array_equal(found[name], array) and found[name].dtype == array.dtype
-        assert found[name].flags.aligned
+        assert np.array_equal(loaded[name], array) and loaded[name].dtype == array.dtype
+        assert loaded[name].flags.aligned
     with safe_open(path, framework="numpy") as file:
         assert np.array_equal(file.get_tensor("cube"), arrays["cube"])
     content = path.read_bytes().replace(b"[2, 3, 4]", b"[1,2,3,4]")
@@ -132,7 +132,7 @@ def test_arrays_are_aligned(path):
 
 
 def test_other_arrays_are_left_alone(path):
-    """So a file of another kind can contain a kernel model and more."""
+    """A file of another kind can contain a kernel model and further arrays."""
     path.write_bytes(uk_bytes(kernel_model(), arrays={"trie": np.arange(7, dtype=np.uint16)}))
     assert load_model(path).n_support == 3
 
@@ -302,8 +302,8 @@ def test_rows_in_any_form():
     assert model.scores(np.empty((0, 5))).shape == (0, 3)
     with pytest.raises(ValueError, match="NaN"):
         model.scores([[np.nan] * 5])
-    many = dataclasses.replace(model, fixed_width=False)
-    np.testing.assert_array_equal(many.scores(np.tile(X, (700_000 // 2, 1)))[-2:], expected)
+    any_width = dataclasses.replace(model, fixed_width=False)
+    np.testing.assert_array_equal(any_width.scores(np.tile(X, (700_000 // 2, 1)))[-2:], expected)
 
 
 def test_the_model_inside_a_compiled_file(tmp_path):
@@ -314,7 +314,7 @@ def test_the_model_inside_a_compiled_file(tmp_path):
 
 
 def test_distances_of_wide_rows_need_no_dense_matrix():
-    """As many columns as a text has words; a dense matrix of them would take 160 GB."""
+    """A dense matrix of these columns would take 160 GB."""
     rng = np.random.default_rng(0)
     X = sparse.random(2000, 10_000_000, density=1e-6, format="csr", random_state=rng)
     kernel = Kernel("rbf", gamma=0.5)

@@ -1,4 +1,4 @@
-"""Numbers of conjunctions in both directions: against explicit lists, and for the largest numbers."""
+"""Numbers of conjunctions and their decoding: compared with explicit lists, and for the largest numbers."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ MOST_FEATURES = {1: 2**31 - 1, 2: 2_000_000_000, 3: 3_000_000}
 
 
 def number(ranks: list[int], degree: int, sets: bool) -> int:
-    """Count the conjunctions before this one, in Python's unbounded integers."""
-    more = 0 if sets else 1
-    a, *rest = sorted(ranks, reverse=True)
-    before = sum(math.comb(a + more * (size - 1), size) for size in range(degree + 1) if size > 0) + 1
-    if not rest:
-        return before
-    b, *last = rest
-    if not last:
-        return before + 1 + b
-    return before + 1 + a + more + math.comb(b + more, 2) + last[0]
+    """Return the number of conjunctions before the one with these ranks, in unbounded integers."""
+    repeats = 0 if sets else 1
+    a, *lower = sorted(ranks, reverse=True)
+    n_before = sum(math.comb(a + repeats * (size - 1), size) for size in range(degree + 1) if size > 0) + 1
+    if not lower:
+        return n_before
+    b, *lowest = lower
+    if not lowest:
+        return n_before + 1 + b
+    return n_before + 1 + a + repeats + math.comb(b + repeats, 2) + lowest[0]
 
 
 @every_basis
 @degrees
 def test_equals_the_list_written_down(degree, sets):
-    listed = conjunctions_in_order(17, degree, sets)
-    padded = [[*ranks, *[-1] * (3 - len(ranks))] for ranks in listed]
-    decoded = decode(np.arange(len(listed), dtype=np.uint64), degree, sets)
+    expected = conjunctions_in_order(17, degree, sets)
+    padded = [[*ranks, *[-1] * (3 - len(ranks))] for ranks in expected]
+    decoded = decode(np.arange(len(expected), dtype=np.uint64), degree, sets)
     np.testing.assert_array_equal(decoded, padded)
 
 
@@ -54,8 +54,8 @@ def test_any_conjunction_is_decoded_from_its_number(degree, sets, data):
 @every_basis
 @degrees
 def test_the_last_conjunction_and_the_number_after_it(degree, sets):
-    last = MOST_FEATURES[degree] - 1
-    ranks = [last - i if sets else last for i in range(degree)]
+    largest_rank = MOST_FEATURES[degree] - 1
+    ranks = [largest_rank - i if sets else largest_rank for i in range(degree)]
     key = number(ranks, degree, sets)
     assert decode(np.array([key], dtype=np.uint64), degree, sets)[0, :degree].tolist() == ranks
     for beyond in (key + 1, 2**64 - 1):

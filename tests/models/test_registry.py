@@ -28,7 +28,7 @@ def test_a_registered_kind_is_loaded(sundial):
 def test_a_loader_is_imported_when_it_is_needed(sundial):
     registry.register("sundial", "a sundial", "collections:OrderedDict.fromkeys")
     with pytest.raises(TypeError):
-        unkernel.load(sundial)  # fromkeys was found, but does not take three arguments
+        unkernel.load(sundial)  # imports dict.fromkeys, which refuses three arguments
 
 
 def test_a_file_of_another_kind_is_named_in_words(sundial):

@@ -1,6 +1,6 @@
-"""Changed files with correct digests: refused with a FormatError, or loaded and used without harm.
+"""Changed files with correct digests raise a FormatError, or are loaded and answer without a crash.
 
-tools/fuzz_models.py does the same with far more files, and watches time and memory.
+tools/fuzz_models.py does the same with far more files, and limits time and memory.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from unkernel.models import registry
 pytestmark = pytest.mark.hostile
 
 CHANGED_EACH, UNCHANGED_EACH = 12, 4
-SLOW = ("text", "tagger")  # to train and to load
+SLOW = ("text", "tagger")  # families whose models take long to train and to load
 families = pytest.mark.parametrize(
     "family", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in FAMILIES]
 )
 
 
 def write(path, content):
-    path.unlink(missing_ok=True)  # the old one may still be mapped
+    path.unlink(missing_ok=True)  # a loaded model may still map the previous file
     path.write_bytes(content)
     return path
 
@@ -36,12 +36,12 @@ def test_changed_files(family, tmp_path):
         parts, rng = Parts.of(specimen.content), random.Random(f"changed {specimen.name}")
         questions = answerable(read(write(tmp_path / "model.uk", specimen.content), family), family)
         for _ in range(CHANGED_EACH):
-            said, changed = change(parts, rng)
+            description, changed = change(parts, rng)
             path = write(tmp_path / "model.uk", changed.content())
             try:
                 model = read(path, family, mmap=rng.random() < 0.5, verify=rng.choice(("lazy", True)))
             except FormatError as error:
-                assert "digest" not in str(error) and "SHA-256" not in str(error), said
+                assert "digest" not in str(error) and "SHA-256" not in str(error), description
                 continue
             for question in sample_questions(questions, 3, rng):
                 ask_one(question, model)
@@ -52,14 +52,14 @@ def test_the_same_model_written_in_another_way(family, tmp_path):
     for specimen in make_family(family):
         parts, rng = Parts.of(specimen.content), random.Random(f"same {specimen.name}")
         model = read(write(tmp_path / "model.uk", specimen.content), family)
-        first = answerable(model, family)[0]  # has no weight that change_nothing changes
+        question = answerable(model, family)[0]  # has no weight that change_nothing changes
         for _ in range(UNCHANGED_EACH):
-            said, content = change_nothing(parts, rng)
-            again = read(write(tmp_path / "other.uk", content), family)
-            assert ask_one(first, again) == ask_one(first, model), (specimen.name, said)
+            description, content = change_nothing(parts, rng)
+            rewritten = read(write(tmp_path / "other.uk", content), family)
+            assert ask_one(question, rewritten) == ask_one(question, model), (specimen.name, description)
 
 
 @pytest.mark.slow
 def test_every_kind_of_file_is_in_the_zoo():
-    kinds = {Parts.of(one.content).kind for family in FAMILIES for one in make_family(family)}
+    kinds = {Parts.of(specimen.content).kind for family in FAMILIES for specimen in make_family(family)}
     assert kinds == set(registry.list_kinds())

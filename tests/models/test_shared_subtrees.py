@@ -1,4 +1,4 @@
-"""Model files whose trees share subtrees so often that they cannot be written out."""
+"""Model files whose trees share so many subtrees that, written out, they would not fit into memory."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_sixty_nodes_that_are_a_vast_tree(tmp_path, kernel, decay):
 
 
 def test_trees_that_are_too_many_together(tmp_path):
-    """Each tree could be written out, but not all together."""
+    """Each tree would fit into memory when written out, but all trees together would not."""
     support = loaded(tmp_path, "sst", 18, [18] * 1000).model.support
     assert len(str(support[0])) > 1_000_000
     with pytest.raises(ValueError, match=r"after \d+ of them, their text is longer"):
@@ -78,15 +78,13 @@ def test_vast_trees_have_the_scores_of_their_nodes(tmp_path):
     """Compared with the same trees, written out and read again."""
     fast = loaded(tmp_path, "sst", 12, [12, 2])
     texts = fast.model.support.brackets()
-    again = Forest(texts)
-    assert again.nodes == 13
-    np.testing.assert_allclose(fast.decision_function(again), fast.decision_function(fast.model.support))
+    reread = Forest(texts)
+    assert reread.nodes == 13
+    np.testing.assert_allclose(fast.decision_function(reread), fast.decision_function(fast.model.support))
 
 
 def test_support_trees_times_subtrees(tmp_path):
-    """The subtrees of each support tree are listed: many roots of one large tree take more memory than the
-    file.
-    """
+    """Engines list the subtrees of each support tree, so many copies of one large tree need much memory."""
     depth, count = 20_000, 20_000
     table = SubtreeTable.from_arrays(
         np.frombuffer(b"wN", np.uint8),
@@ -96,8 +94,8 @@ def test_support_trees_times_subtrees(tmp_path):
         np.arange(depth, dtype=np.int32),
     )
     chain = Forest._of(table, {"0": np.full(count, depth, np.int32)}, {})
-    small = model_of("sst", 2, [2])
+    model = model_of("sst", 2, [2])
     path = tmp_path / "model.uk"
-    TreeModel(small.kernel, chain, np.ones((count, 1)), np.zeros(1), small.decision, {}).save(path)
+    TreeModel(model.kernel, chain, np.ones((count, 1)), np.zeros(1), model.decision, {}).save(path)
     with pytest.raises(LimitError, match="the weights of subtrees would take"):
         unkernel.load(path)

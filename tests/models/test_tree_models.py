@@ -1,6 +1,6 @@
 """Models of trees in ``.uk`` files: exact round trips, and errors for damaged files.
 
-UNKERNEL_FUZZ=100000 pytest tests/models/test_tree_models.py -k fuzz      looks further.
+UNKERNEL_FUZZ=100000 pytest tests/models/test_tree_models.py -k fuzz      tries more files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TYPES = {"f8": "F64", "i8": "I64", "i4": "I32", "u1": "U8"}
 
 
 def make_model(*, scores=1, combination="sum"):
-    """Return two channels of trees and two of vectors, one of each with a missing example."""
+    """Return a model of two channels of trees and two of vectors, some of which lack an example."""
     rng = np.random.default_rng(1)
     trees = Forest(
         {"syntax": ["(S (NP a) (VP b))", "(S (NP a))", "(NP (NP c))"], "role": ["(R x)", None, "(R (R y))"]}
@@ -52,7 +52,7 @@ def make_model(*, scores=1, combination="sum"):
     )
 
 
-def small():
+def make_small_model():
     return make_model(scores=3)
 
 
@@ -85,10 +85,10 @@ def assert_same_model(actual, model):
         assert actual.support.brackets(name) == model.support.brackets(name)
     assert list(actual.support.vectors) == list(model.support.vectors)
     for name, vectors in model.support.vectors.items():
-        other = actual.support.vectors[name]
-        assert np.array_equal(other.present, vectors.present)
-        assert other.matrix.shape == vectors.matrix.shape
-        assert np.array_equal(other.matrix.toarray(), vectors.matrix.toarray())
+        actual_vectors = actual.support.vectors[name]
+        assert np.array_equal(actual_vectors.present, vectors.present)
+        assert actual_vectors.matrix.shape == vectors.matrix.shape
+        assert np.array_equal(actual_vectors.matrix.toarray(), vectors.matrix.toarray())
 
 
 @pytest.mark.parametrize("combination", ["trees", "vectors", "sum", "product"])
@@ -232,21 +232,21 @@ def check_refused_or_predicts(path, content):
     try:
         assert len(fast.predict(examples)) == 4
     except ValueError as error:
-        # a very large decay or value of a vector, or missing names of features
+        # The changed file has a very large decay or value, or lacks names of features.
         assert "finite" in str(error) or "names" in str(error)
     fast.model.support.brackets()
     return True
 
 
 def test_a_file_put_together_by_hand(path):
-    model = small()
+    model = make_small_model()
     path.write_bytes(uk_bytes(*parts_of(model)))
     assert_same_model(load_model(path), model)
 
 
 @pytest.mark.hostile
 def test_a_file_cut_anywhere(path):
-    small().save(path)
+    make_small_model().save(path)
     content = path.read_bytes()
     for length in [*range(0, len(content), 7), len(content) - 1]:
         check_refused(path, content[:length])
@@ -254,7 +254,7 @@ def test_a_file_cut_anywhere(path):
 
 @pytest.mark.hostile
 def test_any_byte_changed(path):
-    content = uk_bytes(*parts_of(small()))
+    content = uk_bytes(*parts_of(make_small_model()))
     answered = 0
     for place in range(0, len(content), 3):
         answered += check_refused_or_predicts(
@@ -263,16 +263,16 @@ def test_any_byte_changed(path):
     assert 0 < answered < len(content) // 3  # a digit of a coefficient, or of a name
 
 
-@pytest.mark.parametrize("name", sorted(parts_of(small())[0]))
+@pytest.mark.parametrize("name", sorted(parts_of(make_small_model())[0]))
 def test_an_array_that_is_missing_or_of_another_kind(name, path):
-    arrays, model_settings = parts_of(small())
+    arrays, model_settings = parts_of(make_small_model())
     check_refused(
         path, uk_bytes({key: array for key, array in arrays.items() if key != name}, model_settings)
     )
-    for other in (np.float64, np.int64, np.int32, np.uint8):
-        if arrays[name].dtype != other:
+    for dtype in (np.float64, np.int64, np.int32, np.uint8):
+        if arrays[name].dtype != dtype:
             check_refused(
-                path, uk_bytes(arrays | {name: np.zeros(arrays[name].shape, other)}, model_settings)
+                path, uk_bytes(arrays | {name: np.zeros(arrays[name].shape, dtype)}, model_settings)
             )
     check_refused(path, uk_bytes(arrays | {name: arrays[name][..., None]}, model_settings))
     shorter = arrays[name][:-1]
@@ -281,7 +281,7 @@ def test_an_array_that_is_missing_or_of_another_kind(name, path):
 
 
 def changed_array(name, place, value):
-    arrays, model_settings = parts_of(small())
+    arrays, model_settings = parts_of(make_small_model())
     array = arrays[name].copy()
     array.reshape(-1)[place] = value
     return uk_bytes(arrays | {name: array}, model_settings)
@@ -373,7 +373,7 @@ KERNEL = {
     ids=lambda v: str(v)[:40],
 )
 def test_invalid_kernels_are_refused(key, value, path):
-    arrays, model_settings = parts_of(small())
+    arrays, model_settings = parts_of(make_small_model())
     kernel = model_settings["kernel"] | {key: value}
     check_refused(path, uk_bytes(arrays, model_settings | {"kernel": kernel}), "kernel")
 
@@ -398,12 +398,12 @@ SETTINGS = {
     ids=lambda v: str(v)[:40],
 )
 def test_invalid_settings_are_refused(key, value, path):
-    arrays, model_settings = parts_of(small())
+    arrays, model_settings = parts_of(make_small_model())
     check_refused(path, uk_bytes(arrays, model_settings | {key: value}))
 
 
 def test_settings_that_are_missing(path):
-    arrays, model_settings = parts_of(small())
+    arrays, model_settings = parts_of(make_small_model())
     for key in model_settings:
         if key != "features":
             check_refused(
@@ -425,21 +425,21 @@ def places(node, route=()):
 
 
 def changed_settings(rng):
-    arrays, model_settings = parts_of(small())
+    arrays, model_settings = parts_of(make_small_model())
     table = json.loads(json.dumps(model_settings))
-    *route, last = rng.choice(list(places(table)))
+    *route, key_or_index = rng.choice(list(places(table)))
     node = table
     for key in route:
         node = node[key]
     if rng.random() < 0.2:
-        del node[last]
+        del node[key_or_index]
     else:
-        node[last] = copy.deepcopy(rng.choice(ODD))
+        node[key_or_index] = copy.deepcopy(rng.choice(ODD))
     return uk_bytes(arrays, table)
 
 
 def changed_arrays(rng):
-    arrays, model_settings = parts_of(small())
+    arrays, model_settings = parts_of(make_small_model())
     for _ in range(rng.randint(1, 3)):
         name = rng.choice(sorted(arrays))
         array = arrays[name].copy()
@@ -472,13 +472,13 @@ def test_fuzz(changed, path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 def test_large_column_numbers_take_little_memory(tmp_path):
-    """A column of two thousand million is a single number, not an array of this size."""
-    arrays, model_settings = parts_of(small())
-    far = arrays["vectors0.columns"].copy()
-    far[-1] = 2**31 - 3
+    """A column number of 2^31 does not allocate an array of 2^31 entries."""
+    arrays, model_settings = parts_of(make_small_model())
+    columns = arrays["vectors0.columns"].copy()
+    columns[-1] = 2**31 - 3
     wide = model_settings | {"vector_channels": [["v", 2**31 - 2], ["w", 4]], "features": None}
     path = tmp_path / "far.uk"
-    path.write_bytes(uk_bytes(arrays | {"vectors0.columns": np.sort(far)}, wide))
+    path.write_bytes(uk_bytes(arrays | {"vectors0.columns": np.sort(columns)}, wide))
     program = """
         import resource, sys
         from pathlib import Path

@@ -13,13 +13,13 @@ from unkernel.serve.errors import make_input_error
 _PLACE = re.compile(r"^(\[\d+\]|row \d+|record \d+|\d+(:\d+)?): ?")
 LONE_SURROGATE = "the string has a lone surrogate, which is no character"
 TOO_LARGE = "the number is larger than any float"
-# Different messages for the same reason: for a record, a table or a file.
+# Messages about a record, a table and a file differ; these patterns map them to one reason.
 _SAME_REASON = {
     r"(?:the record|the table|record \d+) has no column '(.*?)'": r"there is no column '\1'",
     r"columns are missing: ([^,]+).*": r"there is no column '\1'",
     r"(?:the record|the table|record \d+) has a column '(.*)' that the model does not know": r"unknown '\1'",
     r".*the model \S+ does not know the column '(.*)'": r"unknown '\1'",
-    r".*lone surrogate.*": LONE_SURROGATE,  # of a column, or of a text without one
+    r".*lone surrogate.*": LONE_SURROGATE,  # with or without the name of a column
     r"inputs\[\d+\]\.data: a value does not fit FP64": TOO_LARGE,
     r"column '.*': the number is larger than any float": TOO_LARGE,
     r"column '(.*)': a list must hold strings.*": r"column '\1': a list must hold strings",
@@ -29,7 +29,7 @@ _SAME_REASON = {
 
 @dataclass(frozen=True)
 class Answer:
-    """A label, scores and probabilities; numbers are written with all bits."""
+    """A label, scores and probabilities; numbers are stored as text with all bits."""
 
     label: Any
     scores: tuple[str, ...]
@@ -56,17 +56,17 @@ def _bits(numbers: Any) -> tuple[str, ...]:
 
 
 def refusal_of(error: Exception | str) -> Refusal:
-    """Return the refusal behind an error or a message, in the terms of JSON, which all interfaces share."""
+    """Return the refusal that an error or a message describes, in the words of errors about JSON."""
     # Commands replace unprintable characters, and print everything on one line.
     words = re.sub(r"[\t\r\n]", " ", str(error))
     words = "".join(word if word.isprintable() else repr(word)[1:-1] for word in words)
     words = " ".join(words.split())
-    while found := _PLACE.match(words):
-        words = words[found.end() :]
+    while match := _PLACE.match(words):
+        words = words[match.end() :]
     words = make_input_error(ValueError(words)).reason
     for pattern, reason in _SAME_REASON.items():
-        if found := re.fullmatch(pattern, words):
-            return Refusal(found.expand(reason))
+        if match := re.fullmatch(pattern, words):
+            return Refusal(match.expand(reason))
     return Refusal(words)
 
 
@@ -75,11 +75,11 @@ def answers_of_rows(model: Any, labels: Any, scores: Any, probabilities: Any) ->
     labels = np.asarray(labels).tolist()
     scores = np.asarray(scores).reshape(len(labels), -1) if len(labels) else []
     shares = [None] * len(labels) if probabilities is None else list(np.asarray(probabilities))
-    return [Answer.of(*one) for one in zip(labels, scores, shares, strict=True)]
+    return [Answer.of(*answer_parts) for answer_parts in zip(labels, scores, shares, strict=True)]
 
 
 def answer_of_json(model: Any, answer: dict[str, Any]) -> Answer:
-    """Return the answer in the JSON of the server."""
+    """Return the answer from a JSON response of the server."""
     shares = answer.get("probabilities")
     if shares is not None:
         shares = [shares[str(label)] for label in model.classes_.tolist()]

@@ -32,8 +32,10 @@ def run_here(arguments: list[str]) -> tuple[int, str]:
 
 def run_apart(arguments: list[str]) -> tuple[int, str]:
     """Run a command in a separate process."""
-    done = subprocess.run([sys.executable, "-m", "unkernel", *arguments], capture_output=True, check=False)
-    return done.returncode, done.stderr.decode()
+    completed = subprocess.run(
+        [sys.executable, "-m", "unkernel", *arguments], capture_output=True, check=False
+    )
+    return completed.returncode, completed.stderr.decode()
 
 
 def predict(session: Session, data: Path, run: Any, answers: str = "answers.jsonl") -> list[Answer]:
@@ -65,9 +67,9 @@ def _rows_of(output: Path) -> list[dict[str, Any]]:
         ]
 
 
-def _reason(told: str, data: Path) -> str:
+def _reason(message: str, data: Path) -> str:
     """Return the reason in a command's message, without the names of the command and the file."""
-    words = " ".join(told.split())
+    words = " ".join(message.split())
     return words.removeprefix("unkernel: ").removeprefix("error: ").removeprefix(f"{data}:")
 
 
@@ -110,8 +112,8 @@ def _ask_csv(session: Session, records: list[Record]) -> list[Answer]:
 
 def _ask_lines(session: Session, records: list[Record], run: Any = run_here) -> list[Answer]:
     path = session.folder / "records.jsonl"
-    written = [(escaped if number % 2 else plainly)(record) for number, record in enumerate(records)]
-    path.write_bytes(b"\n".join(written))
+    lines = [(escaped if number % 2 else plainly)(record) for number, record in enumerate(records)]
+    path.write_bytes(b"\n".join(lines))
     return predict(session, path, run)
 
 

@@ -1,4 +1,4 @@
-"""Compares the answers of all interfaces to generated records."""
+"""Compare the answers of all interfaces to generated records."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from one_answer.subjects import Subject, draw_subject
 from one_answer.ways import DASK, WAYS_OF_PYTHON, Record, Session, Way, ask_one
 
 RECORDS = 10  # per model
-EVERY_DASK, EVERY_PROCESS = 10, 200  # one in this many models is predicted this way
+EVERY_DASK, EVERY_PROCESS = 10, 200  # one model in 10 is predicted by Dask, one in 200 by a process
 WAYS = [*WAYS_OF_PYTHON, *WAYS_OF_THE_SERVER, *WAYS_OF_THE_COMMAND_LINE]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A record with a different answer by one interface."""
+    """A record to which one interface gives another answer than ``predict_one``."""
 
     way: str
     model: str
@@ -49,20 +49,20 @@ class Difference:
 
 
 def draw_records(rng: values.Random, subject: Subject) -> list[Record]:
-    """Draw records for a model: some have wrong values, missing columns, or unknown ones."""
-    awkward = rng.random() < 0.5
-    missing, wrong = (0.15, 0.08) if awkward else (0.05, 0.0)
-    dropped = {name for name in subject.kinds if awkward and rng.random() < 0.05}
+    """Draw records for a model; some have values of wrong types, missing columns or unknown columns."""
+    is_awkward = rng.random() < 0.5
+    p_missing, p_wrong = (0.15, 0.08) if is_awkward else (0.05, 0.0)
+    dropped = {name for name in subject.kinds if is_awkward and rng.random() < 0.05}
     result = []
     for _ in range(RECORDS):
         record = {
-            name: values.value(rng, kind, missing=missing, wrong=wrong)
+            name: values.value(rng, kind, missing=p_missing, wrong=p_wrong)
             for name, kind in subject.kinds.items()
-            if name not in dropped and (subject.whole or rng.random() > missing / 3)
+            if name not in dropped and (subject.whole or rng.random() > p_missing / 3)
         }
         if subject.whole:
             record = {"text": record.get("text", "")}
-        elif awkward and rng.random() < 0.15:
+        elif is_awkward and rng.random() < 0.15:
             record["unknown é"] = values.value(
                 rng, values.pick(rng, list(values.DRAWN)), missing=0.1, wrong=0.2
             )
@@ -81,47 +81,56 @@ def differences(session: Session, way: Way, records: list[Record]) -> Iterator[D
             for record in records:
                 yield from differences(session, way, [record])
         return
-    judge = session.of_files if way.none_is_nan else session.model
-    expected = [ask_one(judge, item) for item in session.items(message)]
-    refused = [one for one, answer in zip(records, expected, strict=True) if isinstance(answer, Refusal)]
+    reference_model = session.of_files if way.none_is_nan else session.model
+    expected = [ask_one(reference_model, item) for item in session.items(message)]
+    refused = [
+        refused_record
+        for refused_record, answer in zip(records, expected, strict=True)
+        if isinstance(answer, Refusal)
+    ]
     if refused and len(records) > 1:  # one refused record leaves the others without an answer
-        for part in ([record for record in records if record not in refused], *([one] for one in refused)):
+        for part in (
+            [record for record in records if record not in refused],
+            *([refused_record] for refused_record in refused),
+        ):
             yield from differences(session, way, part)
         return
-    for record, wanted, found in zip(
+    for record, expected_answer, actual in zip(
         message, expected, predict_or_refuse(session, way, message), strict=True
     ):
-        if wanted != found and not (
-            isinstance(found, Refusal)
-            and isinstance(wanted, Refusal)
-            and found in all_refusals(judge, session, record)
+        if expected_answer != actual and not (
+            isinstance(actual, Refusal)
+            and isinstance(expected_answer, Refusal)
+            and actual in all_refusals(reference_model, session, record)
         ):
-            yield Difference(way.name, session.subject.name, record, len(message) - 1, wanted, found)
+            yield Difference(
+                way.name, session.subject.name, record, len(message) - 1, expected_answer, actual
+            )
 
 
-def all_refusals(judge: Any, session: Session, record: Record) -> list[Refusal]:
-    """Return all faults of a record, because interfaces check columns in different orders.
+def all_refusals(reference_model: Any, session: Session, record: Record) -> list[Refusal]:
+    """Return the refusals of all invalid columns, because interfaces check columns in different orders.
 
     A refused column gets a valid value, until all other columns have been checked.
     """
     result: list[Refusal] = []
     for _ in range(len(session.subject.kinds) + len(record)):
-        outcome = ask_one(judge, session.items([record])[0])
+        outcome = ask_one(reference_model, session.items([record])[0])
         if not isinstance(outcome, Refusal) or outcome in result:
             break
         result.append(outcome)
-        named = _column_of(outcome, record)
-        if named in session.subject.kinds:
-            record = record | {named: values.ORDINARY[session.subject.kinds[named]]}
+        column = _column_of(outcome, record)
+        if column in session.subject.kinds:
+            record = record | {column: values.ORDINARY[session.subject.kinds[column]]}
         else:
-            record = {name: value for name, value in record.items() if name != named}
+            record = {name: value for name, value in record.items() if name != column}
     return result
 
 
 def _column_of(refusal: Refusal, record: Record) -> str | None:
     """Return the column that a refusal refers to."""
-    if found := re.search(r"(?:column|unknown) '(.*?)'", refusal.reason):
-        return found[1]
+    if match := re.search(r"(?:column|unknown) '(.*?)'", refusal.reason):
+        return match[1]
     if "lone surrogate" in refusal.reason:
         return next(
             (name for name, value in record.items() if isinstance(value, str) and not is_utf8(value)), None
@@ -130,41 +139,41 @@ def _column_of(refusal: Refusal, record: Record) -> str | None:
     return next(large, None)
 
 
-def predict_or_refuse(session: Session, way: Way, said: list[Record]) -> list[Outcome | str]:
+def predict_or_refuse(session: Session, way: Way, records: list[Record]) -> list[Outcome | str]:
     """Return the answers of an interface, or the reason why there are none."""
     try:
-        return list(way.ask(session, said))
+        return list(way.ask(session, records))
     except (ValueError, TypeError) as error:
-        return [refusal_of(error)] * len(said)
+        return [refusal_of(error)] * len(records)
     except Exception as error:
-        return [f"raised {type(error).__name__}: {error}"] * len(said)
+        return [f"raised {type(error).__name__}: {error}"] * len(records)
 
 
 def smallest(session: Session, way: Way, records: list[Record]) -> Difference:
-    """Return the first difference, reduced to as few records and columns, and as short texts, as possible."""
-    found = next(differences(session, way, records))
-    shrunk = True
-    while shrunk:
-        shrunk = False
-        for fewer in _smaller(records):
-            less = next(differences(session, way, fewer), None)
-            if less is not None:
-                found, records, shrunk = less, fewer, True
+    """Return the first difference, after removing all records, columns and text that it does not need."""
+    difference = next(differences(session, way, records))
+    has_shrunk = True
+    while has_shrunk:
+        has_shrunk = False
+        for candidate in _smaller(records):
+            smaller_difference = next(differences(session, way, candidate), None)
+            if smaller_difference is not None:
+                difference, records, has_shrunk = smaller_difference, candidate, True
                 break
-    return found
+    return difference
 
 
 def _smaller(records: list[Record]) -> Iterator[list[Record]]:
     for place, record in enumerate(records):
-        others = records[:place], records[place + 1 :]
+        neighbours = records[:place], records[place + 1 :]
         if len(records) > 1:
-            yield [*others[0], *others[1]]
+            yield [*neighbours[0], *neighbours[1]]
         for name, value in record.items():
             if len(record) > 1:
-                yield [*others[0], {key: record[key] for key in record if key != name}, *others[1]]
+                yield [*neighbours[0], {key: record[key] for key in record if key != name}, *neighbours[1]]
             if isinstance(value, str | list) and len(value) > 1:
-                for half in (value[: len(value) // 2], value[len(value) // 2 :]):
-                    yield [*others[0], record | {name: half}, *others[1]]
+                for part in (value[: len(value) // 2], value[len(value) // 2 :]):
+                    yield [*neighbours[0], record | {name: part}, *neighbours[1]]
 
 
 def run_model(number: int, seed: int = 0) -> Iterator[Difference]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-# For each language: words of any review, words of good ones, and words of bad ones.
+# For each language: neutral words, words of good reviews, and words of bad reviews.
 _WORDS = {
     "ar": ("كان الفيلم الطعام هنا اليوم", "رائع ممتاز جميل", "سيئ ممل رهيب"),
     "bn": ("সিনেমা খাবার এখানে আজ ছিল", "চমৎকার সুন্দর ভালো", "খারাপ ভয়ানক বিরক্তিকর"),
@@ -41,9 +41,12 @@ def reviews(seed: int = 0) -> tuple[list[dict[str, Any]], list[str]]:
     records, labels = [], []
     for number in range(REVIEWS):
         language = languages[number % len(languages)]
-        any_words, good, bad = (words.split() for words in _WORDS[language])
+        any_words, positive_words, negative_words = (words.split() for words in _WORDS[language])
         is_good = bool(rng.random() < 0.5)
-        words = [*rng.choice(any_words, 4).tolist(), *rng.choice(good if is_good else bad, 2).tolist()]
+        words = [
+            *rng.choice(any_words, 4).tolist(),
+            *rng.choice(positive_words if is_good else negative_words, 2).tolist(),
+        ]
         text = " ".join(words) + _MARKS[int(rng.integers(len(_MARKS)))]
         records.append({"text": text, "language": language})
         labels.append("pos" if is_good else "neg")

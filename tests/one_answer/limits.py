@@ -1,4 +1,4 @@
-"""Values that a format cannot express, or expresses as another value: the only allowed differences.
+"""The allowed differences: values that a format cannot express, or expresses as another value.
 
 A format's own reader defines a record: pandas for frames, pyarrow for tables, Python's json for JSON. The
 record that it returns must have the answer of ``predict_one``. These are the additional rules.
@@ -38,7 +38,7 @@ class CannotSayError(Exception):
 
 
 def json_value(value: Any) -> Any:
-    """Return a value as JSON expresses it: null for NaN, and dates as strings.
+    """Return a value as read back from JSON: None for NaN, and dates as strings.
 
     A model that knows NaN but not None treats null as NaN.
     """
@@ -63,4 +63,4 @@ def csv_value(value: Any, kind: str | None) -> Any:
 
 def is_utf8(text: str) -> bool:
     """Return whether a text has no lone surrogates."""
-    return not any("\ud800" <= one <= "\udfff" for one in text)
+    return not any("\ud800" <= character <= "\udfff" for character in text)

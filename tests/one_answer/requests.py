@@ -1,4 +1,4 @@
-"""Predictions by a server: JSON by both of its readers, lines, tensors, and its page's requests."""
+"""Predictions by a server: JSON (by both readers), JSON lines, tensors, and requests of the page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _LINES = (b"content-type", b"application/x-ndjson")
 
 def say_in_json(session: Session, records: list[Record]) -> list[Record]:
     """Return the records as Python's json reads them back."""
-    if session.subject.whole and any(isinstance(one, list) for record in records for one in record.values()):
+    if session.subject.whole and any(
+        isinstance(value, list) for record in records for value in record.values()
+    ):
         raise CannotSayError(Limit.LIST_OF_INPUTS)
     return [json.loads(json.dumps({k: json_value(v) for k, v in record.items()})) for record in records]
 
@@ -35,7 +37,7 @@ def plainly(item: Any) -> bytes:
 
 
 def escaped(item: Any) -> bytes:
-    """Return JSON in which each letter of a key or a text is escaped, which no fast reader supports."""
+    """Return JSON in which all letters of keys and texts are escaped; fast readers do not support escapes."""
     if isinstance(item, dict):
         return b"{" + b", ".join(escaped(key) + b" :" + escaped(value) for key, value in item.items()) + b"}"
     if isinstance(item, list):
@@ -89,10 +91,10 @@ def _ask_lines(write: Any) -> Any:
         status, answer = session.server.ask_application(PREDICT, body, _LINES)
         assert status == 200, answer
         result = [json.loads(line) for line in answer.splitlines()]
-        for one in result:
-            if "error" in one:
-                raise ValueError(one["error"])
-        return [answer_of_json(session.model, one) for one in result]
+        for line_answer in result:
+            if "error" in line_answer:
+                raise ValueError(line_answer["error"])
+        return [answer_of_json(session.model, line_answer) for line_answer in result]
 
     return ask
 
@@ -118,7 +120,7 @@ _ask_page = _ask_each(_application, plainly, EXPLAIN)
 
 
 def say_in_tensors(session: Session, records: list[Record]) -> list[Record]:
-    """Return numbers and strings, each column of one type; missing columns of a record are null."""
+    """Return records as tensors express them: every column has one type, and missing values are null."""
     types = {tensor.name: tensor.datatype for tensor in session.server.tensors}
     names = [name for name in columns_in(records) if name in types]
     if len(names) < len(columns_in(records)):
@@ -155,21 +157,24 @@ def _of_tensors(outputs: dict[str, list[Any]], count: int) -> list[Answer]:
         return [outputs[name][width * row : width * (row + 1)] for row in range(count)]
 
     shares = rows("probabilities") if "probabilities" in outputs else [None] * count
-    return [Answer.of(*one) for one in zip(outputs["predict"], rows("scores"), shares, strict=True)]
+    return [
+        Answer.of(*answer_parts)
+        for answer_parts in zip(outputs["predict"], rows("scores"), shares, strict=True)
+    ]
 
 
 def _say_in_bytes(session: Session, records: list[Record]) -> list[Record]:
-    """Return binary data, which has infinities and NaN but no null; texts are UTF-8."""
+    """Return records as binary tensors express them: infinities and NaN, but no null; texts are UTF-8."""
     finite = [
         {name: 0.0 if value in (math.inf, -math.inf) else value for name, value in record.items()}
         for record in records
     ]
     message = say_in_tensors(session, finite)
     types = {tensor.name: tensor.datatype for tensor in session.server.tensors}
-    for record, given in zip(message, records, strict=True):
+    for record, original in zip(message, records, strict=True):
         for name in record:
             if types[name] == "FP64":
-                record[name] = math.nan if record[name] is None else _float(given[name])
+                record[name] = math.nan if record[name] is None else _float(original[name])
             elif record[name] is None or not is_utf8(record[name]):
                 raise CannotSayError(Limit.TENSOR_BYTES)
     return message

@@ -19,7 +19,7 @@ Reply = tuple[int, bytes]
 
 
 class Transport(asyncio.Transport):
-    """Stores the written bytes."""
+    """A transport that stores the written bytes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class ServedModel:
         self._stack.close()
 
     def ask_connection(self, path: str, body: bytes) -> Reply:
-        """Send a request as bytes of HTTP that arrive at once: the fast path, if there is one."""
+        """Send a request as bytes of HTTP in one piece, which the fast path answers if it can."""
 
         async def asked() -> bytes:
             connection, transport = Connection(self._config, ServerState(), {}), Transport()
@@ -91,9 +91,9 @@ class ServedModel:
         return int(sent[0]["status"]), b"".join(message.get("body", b"") for message in sent[1:])
 
 
-def _is_whole(written: bytes) -> bool:
-    head, found, body = written.partition(b"\r\n\r\n")
-    if not found:
+def _is_whole(response: bytes) -> bool:
+    head, separator, body = response.partition(b"\r\n\r\n")
+    if not separator:
         return False
     lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
     return len(body) >= int(lengths[0].partition(b":")[2])

@@ -103,8 +103,8 @@ def _compiled(pipeline: Any, rng: Random) -> tuple[RecordClassifier, str]:
 
 
 def _rows(rng: Random, kinds: dict[str, str], *, hole: Any = None) -> list[dict[str, Any]]:
-    """Return training records: ordinary ones, some with missing values."""
-    drawn = {
+    """Return training records; categories and numbers may be missing (`hole`)."""
+    draw = {
         "category": lambda: pick(rng, values.CATEGORIES[:6]),
         "number": lambda: round(float(rng.normal()) * 10, 1),
         "date": lambda: values.dt.datetime(2024, 1, 1) + values.dt.timedelta(hours=int(rng.integers(20000))),
@@ -116,17 +116,17 @@ def _rows(rng: Random, kinds: dict[str, str], *, hole: Any = None) -> list[dict[
     may_miss = ("category", "number")
     return [
         {
-            name: hole if kind in may_miss and rng.random() < 0.1 else drawn[kind]()
+            name: hole if kind in may_miss and rng.random() < 0.1 else draw[kind]()
             for name, kind in kinds.items()
         }
         for _ in range(ROWS)
     ]
 
 
-def _some(rng: Random, names: list[str], least: int = 1) -> list[str]:
-    count = int(rng.integers(least, len(names) + 1))
-    chosen = set(rng.permutation(names)[:count].tolist())
-    return [name for name in names if name in chosen]
+def _some(rng: Random, names: list[str], min_count: int = 1) -> list[str]:
+    count = int(rng.integers(min_count, len(names) + 1))
+    selection = set(rng.permutation(names)[:count].tolist())
+    return [name for name in names if name in selection]
 
 
 # --- Encoders and learners of unkernel ----------------------------------------------------------------
@@ -134,13 +134,15 @@ def _some(rng: Random, names: list[str], least: int = 1) -> list[str]:
 
 def _ours(rng: Random, n_classes: int) -> tuple[Any, Any, dict[str, str]]:
     kinds = {name: COLUMNS[name] for name in _some(rng, list(COLUMNS))}
-    named = {name: "text" for name in kinds if name == "note"}
-    named |= {name: "date" for name in kinds if name == "when"}
+    chosen_kinds = {name: "text" for name in kinds if name == "note"}
+    chosen_kinds |= {name: "date" for name in kinds if name == "when"}
     if "size" in kinds and rng.random() < 0.6:
-        named["size"] = "number"
+        chosen_kinds["size"] = "number"
     if "grade" in kinds:
-        named["grade"] = pick(rng, ["category", "binned", "number"])
-    encoder = RecordEncoder(kinds=named, n_bins=int(rng.integers(2, 6)), min_count=int(rng.integers(1, 3)))
+        chosen_kinds["grade"] = pick(rng, ["category", "binned", "number"])
+    encoder = RecordEncoder(
+        kinds=chosen_kinds, n_bins=int(rng.integers(2, 6)), min_count=int(rng.integers(1, 3))
+    )
     learner = pick(
         rng,
         [
@@ -173,13 +175,15 @@ def _columns(rng: Random, n_classes: int) -> tuple[Any, Any, dict[str, str]]:
     if rng.random() < 0.5 or not parts:
         parts.append(("text", _vectorizer(rng), "note"))
     frame = pd.DataFrame(_rows(rng, kinds, hole=hole))
-    frame["colour"] = pd.Series([hole if pd.isna(one) else one for one in frame["colour"]], dtype=object)
+    frame["colour"] = pd.Series(
+        [hole if pd.isna(value) else value for value in frame["colour"]], dtype=object
+    )
     if rng.random() < 0.5:
         used = {name for *_, names in parts for name in ([names] if isinstance(names, str) else names)}
         frame = frame[[name for name in frame.columns if name in used]]
     steps = [("columns", ColumnTransformer(parts)), *pick(rng, [[], [], [("n", Normalizer())]])]
-    known = {str(name): kinds[str(name)] for name in frame.columns}
-    return Pipeline([*steps, ("last", _classifier(rng, n_classes))]), frame, known
+    frame_kinds = {str(name): kinds[str(name)] for name in frame.columns}
+    return Pipeline([*steps, ("last", _classifier(rng, n_classes))]), frame, frame_kinds
 
 
 def _categories(rng: Random) -> Any:
@@ -233,7 +237,7 @@ def _classifier(rng: Random, n_classes: int) -> Any:
             loss=pick(rng, ["hinge", "log_loss", "modified_huber"]), max_iter=20, tol=None, random_state=0
         ),
     ]
-    others = [
+    nonlinear = [
         SVC(kernel=pick(rng, ["linear", "poly", "rbf"]), degree=2, coef0=1.0),
         SVC(kernel="linear", decision_function_shape="ovr", break_ties=True),
         OneVsRestClassifier(pick(rng, linear)),
@@ -247,8 +251,8 @@ def _classifier(rng: Random, n_classes: int) -> Any:
         PolyLogisticRegression(degree=2),
     ]
     if n_classes > 2:
-        others.append(OneVsOneClassifier(pick(rng, linear)))
-    return pick(rng, linear + others)
+        nonlinear.append(OneVsOneClassifier(pick(rng, linear)))
+    return pick(rng, linear + nonlinear)
 
 
 def _texts(rng: Random, n_classes: int) -> tuple[Any, Any, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Each record has one answer, to the last bit, by every interface; `make campaign-answers` tries more."""
+"""Every interface gives the same answer to a record; `make campaign-answers` tries more records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RECORDS, LABELS = reviews()
 
 @pytest.mark.parametrize("number", range(MODELS))
 def test_generated_records_have_one_answer_by_all_ways(number: int) -> None:
-    assert [str(found) for found in run_model(number)] == []
+    assert [str(difference) for difference in run_model(number)] == []
 
 
 # --- Languages ----------------------------------------------------------------------------------------
@@ -56,13 +56,13 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.parametrize("way", [*WAYS, DASK, APART], ids=lambda way: way.name)
 def test_reviews_in_twenty_languages_have_one_answer(session: Session, way: Way) -> None:
     assert len(RECORDS) == REVIEWS
-    assert [str(found) for found in differences(session, way, RECORDS)] == []
+    assert [str(difference) for difference in differences(session, way, RECORDS)] == []
 
 
 def test_scores_of_reviews_depend_on_their_words(session: Session) -> None:
     """Scores that do not depend on the words would make the comparison empty."""
-    result = [ask_one(session.model, item) for item in session.items(RECORDS)]
-    answers = [one for one in result if isinstance(one, Answer)]
+    outcomes = [ask_one(session.model, item) for item in session.items(RECORDS)]
+    answers = [one for one in outcomes if isinstance(one, Answer)]
     assert len(answers) == REVIEWS
     assert len({answer.scores for answer in answers}) > REVIEWS / 2
     assert sum(one.label == label for one, label in zip(answers, LABELS, strict=True)) > 0.95 * REVIEWS
@@ -105,5 +105,5 @@ def test_infinities_that_files_name_are_infinite(ages: Session, name: str, text:
 def test_half_a_surrogate_pair_is_refused_when_read(ages: Session, session: Session) -> None:
     record = {"age": 3, "other": "\ud800"}
     for way in WAYS:
-        assert [str(found) for found in differences(ages, way, [record])] == []
-        assert [str(found) for found in differences(session, way, [{"text": "a\udc01"}])] == []
+        assert [str(difference) for difference in differences(ages, way, [record])] == []
+        assert [str(difference) for difference in differences(session, way, [{"text": "a\udc01"}])] == []

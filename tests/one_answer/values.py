@@ -1,4 +1,4 @@
-"""Random values of the columns of records: ordinary ones, awkward ones, and some of the wrong type."""
+"""Random values of the columns of records: ordinary values, rare values, and values of wrong types."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def pick(rng: Random, values: Any) -> Any:
 
 
 def any_text(rng: Random) -> str:
-    """Return characters of every plane of Unicode, with combining marks; rarely a lone surrogate."""
+    """Return a text of characters of all planes of Unicode, with combining marks and rare lone surrogates."""
     parts = []
     for _ in range(int(rng.integers(0, 6))):
         begin, end = pick(rng, PLANES)

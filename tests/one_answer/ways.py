@@ -24,7 +24,7 @@ Record = dict[str, Any]
 
 
 class Session:
-    """A subject with its file, the file read again, and a server of it."""
+    """A model, its file, the model loaded from the file, and a server of the file."""
 
     def __init__(self, subject: Subject, folder: Path) -> None:
         self.subject = subject
@@ -39,7 +39,7 @@ class Session:
 
     @cached_property
     def of_files(self) -> RecordClassifier:
-        """Return the model with null as NaN, like in files and requests."""
+        """Return the model with null as NaN, which is how files and requests use it."""
         return RecordClassifier(self.model.plan.with_none_as_nan(), self.model.classifier)
 
     @cached_property
@@ -61,9 +61,7 @@ class Session:
         return self.model.decision.probability is not None
 
     def items(self, records: list[Record]) -> list[Any]:
-        """Return the records in the form that the model takes: a whole record is the value of its only
-        column.
-        """
+        """Return the arguments of ``predict_one``: the records, or their texts if the model takes texts."""
         return [record["text"] for record in records] if self.subject.whole else records
 
     def close(self) -> None:
@@ -100,9 +98,9 @@ class Way:
         Returns the records after a round trip through the interface's format, read by a reader that is not
         ours; raises a CannotSayError if the format cannot express a record.
     none_is_nan : bool
-        Whether null also stands for NaN, if the model distinguishes None and NaN.
+        Whether the interface reads null as NaN where the model distinguishes None and NaN.
     takes_whole : bool
-        Whether it supports models of texts without columns.
+        Whether the interface supports models of texts without columns.
     """
 
     name: str
@@ -124,7 +122,7 @@ def columns_in(records: list[Record]) -> list[str]:
 
 
 def with_all_cells(session: Session, records: list[Record]) -> list[Record]:
-    """Return records with a cell for each column of the table; missing ones are None."""
+    """Return records with a value for every column of the table; missing values are None."""
     names = columns_in(records)
     if not names:
         raise CannotSayError(Limit.NO_COLUMNS)
@@ -132,7 +130,7 @@ def with_all_cells(session: Session, records: list[Record]) -> list[Record]:
 
 
 def say_by_position(session: Session, records: list[Record]) -> list[Record]:
-    """Return lists with one value for each column of the model, and no others."""
+    """Return records with exactly the columns of the model, which can be written as lists."""
     return [{name: record.get(name) for name in session.model.plan.columns} for record in records]
 
 
@@ -169,7 +167,7 @@ def arrow_of(records: list[Record]) -> Any:
     if any(isinstance(value, dict) for record in records for value in record.values()):
         raise CannotSayError(Limit.STRUCT)
     lists = [value for record in records for value in record.values() if isinstance(value, list)]
-    if not all(isinstance(one, str) for value in lists for one in value):
+    if not all(isinstance(item, str) for value in lists for item in value):
         raise CannotSayError(Limit.LIST)
     try:
         return pa.table({name: pa.array([record.get(name) for record in records]) for name in names})
@@ -183,7 +181,7 @@ def say_in_arrow(session: Session, records: list[Record]) -> list[Record]:
 
 
 def varied(table: Any) -> Any:
-    """Return the same table with strings in other layouts of Arrow, in two batches."""
+    """Return a table in two batches, with strings in other layouts of Arrow."""
     columns = {}
     for number, name in enumerate(table.column_names):
         column = table[name]
@@ -199,8 +197,8 @@ def varied(table: Any) -> Any:
 
 
 def _ask_by_position(session: Session, records: list[Record]) -> list[Answer]:
-    result = [ask_one(session.model, list(record.values())) for record in records]
-    return [_raised(one) for one in result]
+    outcomes = [ask_one(session.model, list(record.values())) for record in records]
+    return [_raised(outcome) for outcome in outcomes]
 
 
 def _raised(outcome: Outcome) -> Answer:
@@ -251,9 +249,9 @@ def say_in_dask(session: Session, records: list[Record]) -> list[Record]:
 def _ask_dask(session: Session, records: list[Record]) -> list[Answer]:
     lazy = _dask_of(records)
     model = session.model
-    result = [model.predict(lazy), model.decision_function(lazy)]
-    result += [model.predict_proba(lazy)] if session.has_probabilities else []
-    labels, scores, *shares = (one.compute(scheduler="synchronous") for one in result)
+    collections = [model.predict(lazy), model.decision_function(lazy)]
+    collections += [model.predict_proba(lazy)] if session.has_probabilities else []
+    labels, scores, *shares = (collection.compute(scheduler="synchronous") for collection in collections)
     return answers_of_rows(model, labels, scores, shares[0] if shares else None)
 
 

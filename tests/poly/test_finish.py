@@ -1,4 +1,4 @@
-"""Alternatives to sweeps in training: each alone reaches the optimum, and none takes too much memory."""
+"""Ways to finish training without sweeps: each one reaches the optimum, within the memory limit."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from unkernel import PolySVC
 LARGEST_GRAM = 8 * 4096**2  # bytes
 
 
-class Told(PolySVC):
-    """Stores the core's report about its training."""
+class ReportingSVC(PolySVC):
+    """A PolySVC that stores the core's report about its training."""
 
     def _train(self, training_set, start, on_progress):
-        self.told_ = super()._train(training_set, start, on_progress)
-        return self.told_
+        self.report_ = super()._train(training_set, start, on_progress)
+        return self.report_
 
 
 def only(finish):
-    return type("Only", (Told,), {"_finish": finish})
+    return type("Only", (ReportingSVC,), {"_finish": finish})
 
 
 def dense(rows, features, seed=0):
@@ -49,7 +49,7 @@ def test_each_alternative_alone_reaches_the_optimum(finish, loss):
     clf = only(finish)(2, max_iter=10**5, **options).fit(X, y)
     assert clf.gap_ <= clf.tol
     assert best.objective_ * (1 - best.gap_) <= clf.objective_ <= best.objective_ * (1 + 2e-3)
-    assert set(clf.told_.finishes) <= {"sweeps", finish}
+    assert set(clf.report_.finishes) <= {"sweeps", finish}
 
 
 def test_unknown_alternatives_are_refused():
@@ -59,11 +59,11 @@ def test_unknown_alternatives_are_refused():
 
 @pytest.mark.parametrize("storage", ["on_the_fly", "condensed"])
 def test_rows_at_their_bound_are_not_finished_in_kernel_space(storage):
-    """Nearly all rows reach their bound and are set aside in the same epoch."""
+    """Nearly all dual variables reach their bound and are removed in the same epoch."""
     X, y = sets(5000, 60, 0.4)
-    clf = Told(3, C=1e-4, gamma=1.0, storage=storage, random_state=0).fit(X, y)
+    clf = ReportingSVC(3, C=1e-4, gamma=1.0, storage=storage, random_state=0).fit(X, y)
     assert clf.gap_ <= clf.tol
-    assert clf.told_.matrix_bytes <= LARGEST_GRAM
+    assert clf.report_.matrix_bytes <= LARGEST_GRAM
 
 
 @pytest.mark.parametrize("finish", ["kernel_space", "second_order"])
@@ -74,28 +74,28 @@ def test_matrices_fit_into_the_memory_that_is_left(finish, monkeypatch):
     options = {"C": C, "gamma": 1.0, "storage": "on_the_fly", "random_state": 0, "max_iter": 300}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        free = only(finish)(degree, **options).fit(X, y)
-        taken = free.told_.matrix_bytes
-        assert free.told_.finishes == [finish]
-        limit = 0.5 * taken + 2_000_000
+        unlimited = only(finish)(degree, **options).fit(X, y)
+        matrix_bytes = unlimited.report_.matrix_bytes
+        assert unlimited.report_.finishes == [finish]
+        limit = 0.5 * matrix_bytes + 2_000_000
         monkeypatch.setattr(base_module, "available_bytes", lambda: limit)
-        tight = only(finish)(degree, **options).fit(X, y)
-    assert taken > 0
-    assert tight.told_.matrix_bytes <= limit
+        limited = only(finish)(degree, **options).fit(X, y)
+    assert matrix_bytes > 0
+    assert limited.report_.matrix_bytes <= limit
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("gamma", [0.1, 1.0])
 def test_w8a(gamma):
     rows = real_data.load("w8a")
-    clf = Told(3, C=0.01, gamma=gamma, random_state=0).fit(rows.X, rows.y)
+    clf = ReportingSVC(3, C=0.01, gamma=gamma, random_state=0).fit(rows.X, rows.y)
     assert clf.gap_ <= clf.tol
-    assert clf.told_.matrix_bytes <= LARGEST_GRAM
+    assert clf.report_.matrix_bytes <= LARGEST_GRAM
 
 
 def test_w8a_converges_by_default_settings():
     """Sweeps alone take more than 3,000 epochs."""
     rows = real_data.load("w8a")
-    clf = Told(2, C=8, gamma=1 / 32, random_state=0).fit(rows.X, rows.y)
+    clf = ReportingSVC(2, C=8, gamma=1 / 32, random_state=0).fit(rows.X, rows.y)
     assert clf.gap_ <= clf.tol
-    assert clf.told_.finishes == ["kernel_space"]
+    assert clf.report_.finishes == ["kernel_space"]

@@ -1,4 +1,4 @@
-"""Training on the kernel matrix against the storages of weights, and against explicit sums."""
+"""Training on the kernel matrix, compared with storages of weights and with explicit sums."""
 
 from __future__ import annotations
 

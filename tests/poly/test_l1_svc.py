@@ -1,4 +1,4 @@
-"""PolySVC(penalty="l1") against explicit maps, a general optimiser and LIBLINEAR."""
+"""PolySVC(penalty="l1"), compared with explicit maps, a general optimiser and LIBLINEAR."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_objective_and_weights_equal_liblinears():
 @pytest.mark.parametrize("degree", [2, 3])
 @pytest.mark.parametrize("binary", [True, False])
 def test_no_conjunction_outside_the_model_violates_its_condition(degree, binary):
-    """Checks the conjunctions skipped by the bounded search by brute force on the explicit map."""
+    """The explicit map checks the conjunctions that the bounded search skips."""
     X, y = wide_problem(binary, features=30, rows=200)
     C, gamma = 0.5, 0.5
     clf = l1_svc(degree, C=C, gamma=gamma, tol=1e-7).fit(X, y)
@@ -115,9 +115,9 @@ def test_multi_class_is_one_against_the_rest():
     assert scores.shape == (600, 4)
     objectives = 0.0
     for k in range(4):
-        one = l1_svc(C=0.2, gamma=0.5, tol=1e-7).fit(X, y == k)
-        objectives += one.objective_
-        assert scores[:, k] == pytest.approx(one.decision_function(X), abs=1e-3)
+        binary = l1_svc(C=0.2, gamma=0.5, tol=1e-7).fit(X, y == k)
+        objectives += binary.objective_
+        assert scores[:, k] == pytest.approx(binary.decision_function(X), abs=1e-3)
     assert clf.objective_ == pytest.approx(objectives, rel=1e-6)
     assert np.array_equal(clf.predict(X), clf.classes_[scores.argmax(axis=1)])
 
@@ -126,10 +126,10 @@ def test_multi_class_is_one_against_the_rest():
 @pytest.mark.parametrize("classes", [2, 3])
 def test_results_do_not_depend_on_the_number_of_threads(degree, classes):
     X, y = wide_problem(True, classes)
-    one = l1_svc(degree, C=0.5).fit(X, y).to_model()
-    three = l1_svc(degree, C=0.5, n_jobs=3).fit(X, y).to_model()
-    assert np.array_equal(one.keys, three.keys)
-    assert np.array_equal(one.weights, three.weights)
+    single_threaded = l1_svc(degree, C=0.5).fit(X, y).to_model()
+    multi_threaded = l1_svc(degree, C=0.5, n_jobs=3).fit(X, y).to_model()
+    assert np.array_equal(single_threaded.keys, multi_threaded.keys)
+    assert np.array_equal(single_threaded.weights, multi_threaded.weights)
 
 
 def test_weights_are_repeated_rows_and_order_does_not_matter():
@@ -147,9 +147,9 @@ def test_weights_are_repeated_rows_and_order_does_not_matter():
 
 def test_class_weight_multiplies_c():
     X, y = make_problem(7)
-    one = l1_svc(C=0.5, gamma=0.5, class_weight={0: 1.0, 1: 3.0}, tol=1e-8).fit(X, y)
-    other = l1_svc(C=0.5, gamma=0.5, tol=1e-8).fit(X, y, np.where(y == 1, 3.0, 1.0))
-    assert one.objective_ == pytest.approx(other.objective_, rel=1e-7)
+    by_class = l1_svc(C=0.5, gamma=0.5, class_weight={0: 1.0, 1: 3.0}, tol=1e-8).fit(X, y)
+    by_row = l1_svc(C=0.5, gamma=0.5, tol=1e-8).fit(X, y, np.where(y == 1, 3.0, 1.0))
+    assert by_class.objective_ == pytest.approx(by_row.objective_, rel=1e-7)
 
 
 def test_rows_without_features_and_features_without_variation():
@@ -182,10 +182,10 @@ def test_warm_start_along_a_path_of_c():
         assert warm.objective_ == pytest.approx(fresh.objective_, rel=3e-5)
         steps, fresh_steps = steps + warm.n_iter_, fresh_steps + fresh.n_iter_
     assert steps < fresh_steps
-    again = warm.objective_
+    objective = warm.objective_
     warm.fit(X, y)
     assert warm.n_iter_ <= 1
-    assert warm.objective_ == pytest.approx(again, rel=1e-5)
+    assert warm.objective_ == pytest.approx(objective, rel=1e-5)
     warm.fit(X[:, :100], y)  # other features: it starts from scratch
     assert warm.objective_ == pytest.approx(l1_svc(C=1.0, gamma=0.5).fit(X[:, :100], y).objective_, rel=2e-3)
 

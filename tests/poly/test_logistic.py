@@ -1,4 +1,4 @@
-"""PolyLogisticRegression against explicit maps, a general optimiser, LIBLINEAR and scikit-learn."""
+"""PolyLogisticRegression, compared with explicit maps, a general optimiser, LIBLINEAR and scikit-learn."""
 
 from __future__ import annotations
 
@@ -163,10 +163,10 @@ def test_probabilities_survive_files_and_compilation(tmp_path, classes, engine):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_results_do_not_depend_on_the_number_of_threads(degree, classes):
     X, y = wide_problem(True, classes)
-    one = PolyLogisticRegression(degree, C=2.0, random_state=0).fit(X, y).to_model()
-    three = PolyLogisticRegression(degree, C=2.0, n_jobs=3, random_state=0).fit(X, y).to_model()
-    assert np.array_equal(one.keys, three.keys)
-    assert np.array_equal(one.weights, three.weights)
+    single_threaded = PolyLogisticRegression(degree, C=2.0, random_state=0).fit(X, y).to_model()
+    multi_threaded = PolyLogisticRegression(degree, C=2.0, n_jobs=3, random_state=0).fit(X, y).to_model()
+    assert np.array_equal(single_threaded.keys, multi_threaded.keys)
+    assert np.array_equal(single_threaded.weights, multi_threaded.weights)
 
 
 def test_sparser_models_for_smaller_c():
@@ -191,9 +191,9 @@ def test_weights_are_repeated_rows():
 def test_class_weight_multiplies_c():
     X, y = make_problem(7, classes=3)
     factors = {0: 1.0, 1: 3.0, 2: 0.5}
-    one = PolyLogisticRegression(gamma=0.5, class_weight=factors, tol=1e-8).fit(X, y)
-    other = PolyLogisticRegression(gamma=0.5, tol=1e-8).fit(X, y, np.array([factors[k] for k in y]))
-    assert one.objective_ == pytest.approx(other.objective_, rel=1e-7)
+    by_class = PolyLogisticRegression(gamma=0.5, class_weight=factors, tol=1e-8).fit(X, y)
+    by_row = PolyLogisticRegression(gamma=0.5, tol=1e-8).fit(X, y, np.array([factors[k] for k in y]))
+    assert by_class.objective_ == pytest.approx(by_row.objective_, rel=1e-7)
 
 
 def test_warm_start_along_a_path_of_c():
@@ -274,15 +274,13 @@ def test_stops_promptly_on_ctrl_c():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_objective_is_that_of_the_weights_where_kernels_are_huge():
-    """With kernel values of 1e20, the weights differ from those implied by kernel sums, and the gap must show
-    it.
-    """
+    """Kernel values of 1e20 have rounding errors: the objective is that of the weights, not of kernels."""
     rng = np.random.default_rng(41)
     X = rng.normal(size=(33, 4)) * [27, 4e-4, 2500, 5e-5]
     y = rng.integers(0, 2, 33)
     clf = PolyLogisticRegression(3, C=380.0, penalty="l2", feature_map="plain", tol=1e-6).fit(X, y)
-    own = twin.model_objective("logistic", clf.to_model(), X, y, np.full(33, 380.0), l1=0.0, l2=1.0)
-    assert clf.objective_ == pytest.approx(own, rel=1e-6)
+    recomputed = twin.model_objective("logistic", clf.to_model(), X, y, np.full(33, 380.0), l1=0.0, l2=1.0)
+    assert clf.objective_ == pytest.approx(recomputed, rel=1e-6)
 
 
 def test_many_columns_with_few_entries_are_solved_to_the_optimum():
@@ -342,8 +340,8 @@ def test_of_conjunctions_of_the_same_rows_one_has_the_weight():
     clf = PolyLogisticRegression(2, gamma=0.5, warm_start=True, tol=1e-6, random_state=0).fit(X, y)
     model = clf.to_model()
     order = conjunctions.list_conjunctions(len(model.columns), 2, model.sets)
-    held = {X[:, model.columns[list(order[key])]].all(axis=1).tobytes() for key in model.keys.tolist()}
-    assert len(held) == model.n_conjunctions > 3
+    row_sets = {X[:, model.columns[list(order[key])]].all(axis=1).tobytes() for key in model.keys.tolist()}
+    assert len(row_sets) == model.n_conjunctions > 3
     objective = clf.objective_
     assert clf.fit(X, y).objective_ == pytest.approx(objective, rel=1e-9)
 

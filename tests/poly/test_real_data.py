@@ -1,4 +1,4 @@
-"""The accuracies of Chang et al., Table 5, and the natural-language task too large for their code."""
+"""Accuracies of Table 5 of Chang et al., and a natural-language task that is too large for their code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PolyRegressor against independent solutions: normal equations, and the dual problem by L-BFGS-B."""
+"""PolyRegressor, compared with normal equations and with the dual problem solved by L-BFGS-B."""
 
 from __future__ import annotations
 
@@ -78,10 +78,12 @@ def optimum(K: Any, y: Any, C: float, loss: str, *, epsilon: float = 0.0, quanti
     options = {"maxiter": 10**5, "maxfun": 10**6, "ftol": 1e-16, "gtol": 1e-10, "maxcor": 50}
     result = minimize(negative, np.zeros(2 * n), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     for _ in range(200):  # a further run continues from the apparent end
-        again = minimize(negative, result.x, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        if result.fun - again.fun <= 1e-9 * abs(result.fun):
+        next_result = minimize(
+            negative, result.x, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
+        if result.fun - next_result.fun <= 1e-9 * abs(result.fun):
             break
-        result = again
+        result = next_result
     return -float(result.fun)
 
 
@@ -166,23 +168,23 @@ def test_sets_and_real_values_agree() -> None:
 def test_a_split_finds_the_same_values(loss: str) -> None:
     X = sparse.csr_matrix((np.random.default_rng(9).random((300, 40)) < 0.2).astype(float))
     y = 3 * X[:, 0].toarray().ravel() + np.random.default_rng(10).normal(size=300)
-    plain = PolyRegressor(2, loss=loss, **LOSSES[loss], tol=1e-6, max_iter=10**5).fit(X, y)
-    split = clone(plain).set_params(storage="split").fit(X, y)
+    expected = PolyRegressor(2, loss=loss, **LOSSES[loss], tol=1e-6, max_iter=10**5).fit(X, y)
+    split = clone(expected).set_params(storage="split").fit(X, y)
     assert split.storage_ == "split"
-    np.testing.assert_allclose(split.predict(X), plain.predict(X), atol=1e-2)
+    np.testing.assert_allclose(split.predict(X), expected.predict(X), atol=1e-2)
 
 
 def test_a_warm_start_saves_epochs(rows: Any, targets: Any) -> None:
     reg = PolyRegressor(2, C=1.0, tol=1e-6, max_iter=10**5, warm_start=True, random_state=0)
-    first = reg.fit(rows, targets).n_iter_
-    assert reg.fit(rows, targets).n_iter_ < first
+    cold_epochs = reg.fit(rows, targets).n_iter_
+    assert reg.fit(rows, targets).n_iter_ < cold_epochs
 
 
 def test_a_path_is_as_separate_fits(rows: Any, targets: Any) -> None:
     reg = PolyRegressor(2, loss="epsilon_insensitive", tol=1e-6, max_iter=10**5)
-    for one in reg.path(rows, targets, [0.1, 1.0]):
-        alone = clone(reg).set_params(C=one.C).fit(rows, targets)
-        assert one.objective_ == pytest.approx(alone.objective_, rel=3e-6)
+    for of_path in reg.path(rows, targets, [0.1, 1.0]):
+        separate = clone(reg).set_params(C=of_path.C).fit(rows, targets)
+        assert of_path.objective_ == pytest.approx(separate.objective_, rel=3e-6)
 
 
 # --- Answers ------------------------------------------------------------------------------------------
@@ -220,10 +222,10 @@ def test_records_are_priced_in_one_file(tmp_path: Any) -> None:
 def test_files_restore_the_estimator(rows: Any, targets: Any, tmp_path: Any) -> None:
     reg = PolyRegressor(2, loss="epsilon_insensitive", epsilon=0.2, C=3.0).fit(rows, targets)
     reg.save(tmp_path / "m.uk")
-    for again in (PolyRegressor.load(tmp_path / "m.uk"), pickle.loads(pickle.dumps(reg))):
-        assert again.get_params() == reg.get_params()
-        assert (again.objective_, again.storage_) == (reg.objective_, reg.storage_)
-        assert again.predict(rows).tolist() == reg.predict(rows).tolist()
+    for restored in (PolyRegressor.load(tmp_path / "m.uk"), pickle.loads(pickle.dumps(reg))):
+        assert restored.get_params() == reg.get_params()
+        assert (restored.objective_, restored.storage_) == (reg.objective_, reg.storage_)
+        assert restored.predict(rows).tolist() == reg.predict(rows).tolist()
     with pytest.raises(unkernel.FormatError, match="a model of PolyRegressor, not of PolySVC"):
         unkernel.PolySVC.load(tmp_path / "m.uk")
 
@@ -274,6 +276,6 @@ def test_constant_targets_and_single_rows_are_learned(loss: str) -> None:
 
 @pytest.mark.parametrize("scale", [1e-12, 1e12])
 def test_targets_of_any_size_are_fitted(rows: Any, targets: Any, scale: float) -> None:
-    usual = PolyRegressor(2, C=1.0, tol=1e-8, max_iter=10**5).fit(rows, targets)
+    unscaled = PolyRegressor(2, C=1.0, tol=1e-8, max_iter=10**5).fit(rows, targets)
     scaled = PolyRegressor(2, C=1.0, tol=1e-8, max_iter=10**5).fit(rows, scale * targets)
-    np.testing.assert_allclose(scaled.predict(rows), scale * usual.predict(rows), rtol=1e-4)
+    np.testing.assert_allclose(scaled.predict(rows), scale * unscaled.predict(rows), rtol=1e-4)

@@ -1,4 +1,4 @@
-"""Split storage against the other two, kernel matrices, and itself."""
+"""Split storage, compared with the other two storages and with kernel matrices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from unkernel.models import ConjunctionModel, KernelModel
 
 
 def word_like(seed, *, rows=400, common=12, rare=300, words=4, classes=2):
-    """Rows of a few common features and some of many rare ones, which some rows share.
+    """Return rows of a few common features and some of many rare features, a few rows being equal.
 
     More than 4096 rows, or more than three rows per conjunction of a row, are never solved on their kernel
     matrix.
@@ -73,7 +73,7 @@ def test_reaches_the_optimum_of_the_kernel_matrix(degree, seed, rows, sizes, coe
 
 
 def test_the_objective_is_that_of_the_model():
-    """A score per row, updated step by step, must stay equal to that of the support vectors."""
+    """The scores, updated step by step in training, must stay equal to the scores of the model."""
     X, y = word_like(5, rows=4200)
     clf = PolySVC(3, C=0.05, gamma=0.3, storage="split", tol=1e-5, max_iter=10**5).fit(X, y)
     model = clf.to_model()
@@ -88,10 +88,10 @@ def test_the_model_does_not_depend_on_threads_and_row_order():
     X, y = word_like(3, rows=9000, rare=1000)  # several tasks for the threads
     order = np.random.default_rng(0).permutation(len(y))
     options = {"C": 0.02, "gamma": 0.5, "storage": "split", "random_state": 0, "tol": 1e-2}
-    one = PolySVC(3, n_jobs=1, **options).fit(X, y)
-    two = PolySVC(3, n_jobs=2, **options).fit(X[order], y[order])
-    assert np.array_equal(one.to_model().coefficients, two.to_model().coefficients)
-    assert (one.to_model().support_vectors != two.to_model().support_vectors).nnz == 0
+    single_threaded = PolySVC(3, n_jobs=1, **options).fit(X, y)
+    reordered = PolySVC(3, n_jobs=2, **options).fit(X[order], y[order])
+    assert np.array_equal(single_threaded.to_model().coefficients, reordered.to_model().coefficients)
+    assert (single_threaded.to_model().support_vectors != reordered.to_model().support_vectors).nnz == 0
 
 
 def test_rows_of_other_values_are_answered_as_the_kernel_would():
@@ -143,12 +143,12 @@ def test_the_border_moves_with_the_memory_and_the_result_does_not(monkeypatch):
     """Little memory for the dense table makes more features rare."""
     X, y = word_like(9, rows=2000, common=40, rare=400)
     examples = examples_of(X, y)
-    free = examples.estimate_storage(degree=3, problems=1, memory=0.0)
-    tight = examples.estimate_storage(degree=3, problems=1, memory=0.5 * free["split_bytes"])
-    assert tight["split_head"] != free["split_head"]
-    assert tight["split_bytes"] <= 0.5 * free["split_bytes"]
+    much_memory = examples.estimate_storage(degree=3, problems=1, memory=0.0)
+    little_memory = examples.estimate_storage(degree=3, problems=1, memory=0.5 * much_memory["split_bytes"])
+    assert little_memory["split_head"] != much_memory["split_head"]
+    assert little_memory["split_bytes"] <= 0.5 * much_memory["split_bytes"]
     fits = []
-    for sizes in (free, tight):
+    for sizes in (much_memory, little_memory):
         monkeypatch.setattr(base_module, "available_bytes", lambda sizes=sizes: 1.01 * sizes["split_bytes"])
         fits.append(PolySVC(3, C=0.02, gamma=0.5, storage="split", random_state=0).fit(X, y))
     monkeypatch.undo()
@@ -187,15 +187,15 @@ def test_degree_1_is_stored_on_the_fly():
 
 @pytest.mark.parametrize("binary", [True, False])
 def test_chosen_rows_are_those_of_the_input(binary):
-    """Independent of their features' frequencies, which determine internal numbers."""
+    """Frequencies of features determine their internal numbers, but not which rows are chosen."""
     rng = np.random.default_rng(3)
     table = (rng.random((40, 9)) < np.linspace(0.1, 0.9, 9)) * (1.0 if binary else rng.random((40, 9)))
     rows = distinct_examples(
         canonical_rows(table), classes=np.zeros(40, np.int32), weights=np.empty(0), threads=1
     )
     places = np.asarray(rows.places)
-    chosen = [3, 17, 0]
-    offsets, columns, values = rows.choose(places[chosen].astype(np.int64))
-    assert CsrRows.of(offsets, columns, values, 9).toarray().tolist() == table[chosen].tolist()
+    selection = [3, 17, 0]
+    offsets, columns, values = rows.choose(places[selection].astype(np.int64))
+    assert CsrRows.of(offsets, columns, values, 9).toarray().tolist() == table[selection].tolist()
     with pytest.raises(IndexError, match="no row 40"):
         rows.choose(np.array([40]))

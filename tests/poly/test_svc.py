@@ -1,4 +1,4 @@
-"""PolySVC against explicit maps, kernel matrices and LIBLINEAR."""
+"""PolySVC, compared with explicit maps, kernel matrices and LIBLINEAR."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_objective_equals_liblinears(degree, loss):
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_scores_real_rows_as_the_kernel_would(degree, binary):
-    """Includes training data of zeros and ones only, with weights of sets."""
+    """If the training data are binary, the model has weights of sets, but real rows are scored exactly."""
     X, y = make_problem(3, rows=32, features=5, binary=binary)
     signs = np.where(y == 1, 1.0, -1.0)
     K = reference.kernel(X, X, degree=degree, gamma=0.4, coef0=1.5)
@@ -130,9 +130,9 @@ def test_coef0_can_be_moved_into_gamma_and_c(degree, coef0, gamma, C):
     X, y = make_problem(8)
     options = {"tol": 1e-11, "max_iter": 10**6, "loss": "squared_hinge", "random_state": 0}
     # The losses scale with C, so the squared-hinge diagonal of the second problem scales as well.
-    one = PolySVC(degree, gamma=gamma, coef0=coef0, C=C, **options).fit(X, y)
-    two = PolySVC(degree, gamma=gamma / coef0, coef0=1.0, C=C * coef0**degree, **options).fit(X, y)
-    assert one.decision_function(X) == pytest.approx(two.decision_function(X), rel=1e-4, abs=1e-4)
+    original = PolySVC(degree, gamma=gamma, coef0=coef0, C=C, **options).fit(X, y)
+    rescaled = PolySVC(degree, gamma=gamma / coef0, coef0=1.0, C=C * coef0**degree, **options).fit(X, y)
+    assert original.decision_function(X) == pytest.approx(rescaled.decision_function(X), rel=1e-4, abs=1e-4)
 
 
 def large_problem(binary, classes=2, rows=700):
@@ -153,10 +153,10 @@ def test_the_model_does_not_depend_on_storage_and_threads(degree, binary):
         PolySVC(degree, C=0.1, storage=storage, n_jobs=jobs, random_state=1).fit(X, y)
         for storage, jobs in [("on_the_fly", 1), ("condensed", 1), ("condensed", 2), ("on_the_fly", 2)]
     ]
-    first = fits[0]
-    for other in fits[1:]:
-        assert other.n_iter_ == first.n_iter_
-        assert other.decision_function(X) == pytest.approx(first.decision_function(X), rel=1e-9, abs=1e-9)
+    expected = fits[0]
+    for result in fits[1:]:
+        assert result.n_iter_ == expected.n_iter_
+        assert result.decision_function(X) == pytest.approx(expected.decision_function(X), rel=1e-9, abs=1e-9)
     assert np.array_equal(fits[1].to_model().weights, fits[2].to_model().weights)
     assert np.array_equal(fits[0].to_model().weights, fits[3].to_model().weights)
 
@@ -192,8 +192,8 @@ def test_multi_class_is_one_against_the_rest():
     scores = clf.decision_function(X)
     assert scores.shape == (120, 4)
     for k in range(4):
-        one = PolySVC(C=0.5, gamma=0.5, tol=1e-8, max_iter=10**5).fit(X, y == k)
-        assert scores[:, k] == pytest.approx(one.decision_function(X), abs=2e-3)
+        binary = PolySVC(C=0.5, gamma=0.5, tol=1e-8, max_iter=10**5).fit(X, y == k)
+        assert scores[:, k] == pytest.approx(binary.decision_function(X), abs=2e-3)
     assert np.array_equal(clf.predict(X), clf.classes_[scores.argmax(axis=1)])
 
 
@@ -223,9 +223,7 @@ def test_dense_data_finish_in_kernel_space_at_the_same_optimum():
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("rows", [40, 400])
 def test_badly_scaled_data_are_solved(rows, loss):
-    """Coordinate descent alone would take a hundred thousand epochs; with fewer rows than columns, and with
-    more.
-    """
+    """Coordinate descent alone would take a hundred thousand epochs."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, 8)) * np.logspace(0, 2, 8)
     y = (X[:, 0] + 0.01 * X[:, 5] + rng.normal(size=rows) > 0).astype(int)

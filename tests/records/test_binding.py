@@ -1,4 +1,4 @@
-"""Bound records: the contribution of shared columns is summed once; results equal those of whole records."""
+"""Bound records: shared columns are summed once, and the results equal those of complete records."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def columns() -> ColumnTransformer:
 
 
 def separate() -> dict[str, tuple[Any, str]]:
-    """Return pipelines whose features each depend on one column, and the part summed once."""
+    """Return pipelines in which every feature depends on one column, and what `bind` sums once."""
     poly = {"kernel": "poly", "coef0": 1.0, "gamma": 0.5}
     return {
         "linear": (make_pipeline(columns(), LogisticRegression()), "linear"),
@@ -86,24 +86,26 @@ def together() -> dict[str, Any]:
 def check(fast: Any, shared: list[str], X: pd.DataFrame) -> None:
     records = X.to_dict("records")
     for record in records[:3]:
-        first = {name: record[name] for name in shared}
-        bound = fast.bind(first)
-        others = [{name: other[name] for name in X.columns if name not in shared} for other in records[:15]]
-        whole = [first | other for other in others]
-        for candidates in (others, pd.DataFrame(others)):
-            close(bound.decision_function(candidates), fast.decision_function(whole))
-            np.testing.assert_array_equal(bound.predict(candidates), fast.predict(whole))
-        for candidate, both in zip(others, whole, strict=True):
-            close(bound.score_one(candidate), fast.score_one(both))
-            assert bound.predict_one(candidate) == fast.predict_one(both)
+        bound_part = {name: record[name] for name in shared}
+        bound = fast.bind(bound_part)
+        rest_parts = [
+            {name: candidate[name] for name in X.columns if name not in shared} for candidate in records[:15]
+        ]
+        complete = [bound_part | candidate for candidate in rest_parts]
+        for candidates in (rest_parts, pd.DataFrame(rest_parts)):
+            close(bound.decision_function(candidates), fast.decision_function(complete))
+            np.testing.assert_array_equal(bound.predict(candidates), fast.predict(complete))
+        for candidate, full_record in zip(rest_parts, complete, strict=True):
+            close(bound.score_one(candidate), fast.score_one(full_record))
+            assert bound.predict_one(candidate) == fast.predict_one(full_record)
         assert hasattr(bound, "predict_proba") == hasattr(fast, "predict_proba")
         if hasattr(fast, "predict_proba"):
-            close(bound.predict_proba(others), fast.predict_proba(whole))
-            close(bound.predict_proba_one(others[0]), fast.predict_proba_one(whole[0]))
+            close(bound.predict_proba(rest_parts), fast.predict_proba(complete))
+            close(bound.predict_proba_one(rest_parts[0]), fast.predict_proba_one(complete[0]))
 
 
-def close(ours: Any, own: Any) -> None:
-    np.testing.assert_allclose(ours, own, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(own).max()))
+def close(actual: Any, expected: Any) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("name", separate())
@@ -135,19 +137,19 @@ def test_norms_of_single_columns_can_be_bound():
 
 
 def test_bound_records_are_independent():
-    """They share the division of the plan, but have separate buffers and sums."""
+    """Bound records share the divided plan, but have separate buffers and sums."""
     X = frame()
     fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, labels(2)))
     records = X.to_dict("records")
     shared = [{name: record[name] for name in ("colour", "x")} for record in records[:10]]
-    others = [{name: record[name] for name in ("shape", "y", "text")} for record in records[:10]]
-    bound = [fast.bind(dict(reversed(one.items())) if k % 2 else one) for k, one in enumerate(shared)]
+    rest_parts = [{name: record[name] for name in ("shape", "y", "text")} for record in records[:10]]
+    bound = [fast.bind(dict(reversed(part.items())) if k % 2 else part) for k, part in enumerate(shared)]
     assert bound[0]._parts is bound[1]._parts
-    for mine, other in [(k, (3 * k + j) % 10) for j in range(3) for k in range(10)]:
-        expected = fast.score_one(shared[mine] | others[other])
-        assert bound[mine].score_one(others[other]) == pytest.approx(expected, abs=1e-9)
+    for bound_index, rest_index in [(k, (3 * k + j) % 10) for j in range(3) for k in range(10)]:
+        expected = fast.score_one(shared[bound_index] | rest_parts[rest_index])
+        assert bound[bound_index].score_one(rest_parts[rest_index]) == pytest.approx(expected, abs=1e-9)
     with pytest.raises(ValueError, match="shape"):  # other columns, another division
-        fast.bind({"shape": "flat"}).score_one(others[0])
+        fast.bind({"shape": "flat"}).score_one(rest_parts[0])
 
 
 def test_dicts():
@@ -172,12 +174,12 @@ def test_unknown_and_repeated_bindings_are_refused():
     X = frame()
     fast = unkernel.compile(make_pipeline(columns(), LogisticRegression()).fit(X, labels(2)), measure=False)
     bound = fast.bind({"colour": "red", "shape": "flat"})
-    others = {"x": 1.0, "y": 2.0, "text": "cat"}
-    assert bound.predict_one(others | {"else": 1}) in ("a", "b")
+    remaining = {"x": 1.0, "y": 2.0, "text": "cat"}
+    assert bound.predict_one(remaining | {"else": 1}) in ("a", "b")
     with pytest.raises(ValueError, match="the column 'shape' is bound already"):
-        bound.predict_one(others | {"shape": "round"})
+        bound.predict_one(remaining | {"shape": "round"})
     with pytest.raises(ValueError, match="the column 'shape' is bound already"):
-        bound.predict([others | {"shape": "round"}])
+        bound.predict([remaining | {"shape": "round"}])
     with pytest.raises(ValueError, match="no column 'y'"):
         bound.predict_one({"x": 1.0, "text": "cat"})
     with pytest.raises(ValueError, match="column 'y': expected a number"):

@@ -97,7 +97,7 @@ def test_generated_records_are_compared(name):
     assert compared == 48
 
 
-# Possible bugs in a translator: steps that are almost right.
+# Steps as a translator with a bug would make them.
 WRONG = {
     "one_hot": lambda table: table | {"categories": [_swapped(table["categories"][0])]},
     "ordinal": lambda table: table | {"categories": [_other_values(table["categories"][0])]},
@@ -124,18 +124,18 @@ def test_a_difference_is_an_error(kind):
         PlanStep(step.kind, WRONG[kind](step.table), step.names) if step.kind == kind else step
         for step in fast.plan.steps
     ]
-    wrong = RecordClassifier(replace(fast.plan, steps=steps), fast.classifier)
+    wrong_translation = RecordClassifier(replace(fast.plan, steps=steps), fast.classifier)
     with pytest.raises(ValueError, match="differ from the pipeline's own on records made for it"):
-        check_generated(wrong, pipeline)
+        check_generated(wrong_translation, pipeline)
 
 
 def test_generated_records_are_always_the_same():
     pipeline = make_pipeline(columns(), LogisticRegression()).fit(frame(), Y)
     plan = unkernel.compile(pipeline, measure=False).plan
-    first, second = (generate_records(plan, 20, unseen=True) for _ in range(2))
-    assert first == second
-    known = generate_records(plan, 20)
-    assert {record[0] for record in known} <= {"red", "grün", "blue"}
+    records, records_again = (generate_records(plan, 20, unseen=True) for _ in range(2))
+    assert records == records_again
+    of_known_values = generate_records(plan, 20)
+    assert {record[0] for record in of_known_values} <= {"red", "grün", "blue"}
 
 
 def test_pipelines_that_fail_on_generated_records_warn():

@@ -62,10 +62,10 @@ def test_steps_that_are_refused(steps: list[Any], X: Any, reason: str | None) ->
 
 
 def test_unsupported_calibrated_pipelines_are_refused() -> None:
-    inside = make_pipeline(OneHotEncoder(), LinearSVC())
-    around = CalibratedClassifierCV(inside, cv=2).fit(STRINGS.fillna("z"), LABELS)
+    pipeline = make_pipeline(OneHotEncoder(), LinearSVC())
+    calibrated = CalibratedClassifierCV(pipeline, cv=2).fit(STRINGS.fillna("z"), LABELS)
     with pytest.raises(ValueError, match="put it at the end of the pipeline"):
-        unkernel.compile(around)
+        unkernel.compile(calibrated)
 
 
 def test_columns_without_any_value_are_left_out_by_imputers() -> None:
@@ -182,9 +182,9 @@ def test_columns_that_cannot_be_divided() -> None:
     fast = compiled(RecordEncoder(kinds={"b": "drop"}), X=STRINGS)
     for shared in ({"a": "x"}, {"b": "u"}):
         bound = fast.bind(shared)
-        others = {"a": "x", "b": "u"}
-        rest = {name: others[name] for name in others if name not in shared}
-        assert bound.score_one(rest) == pytest.approx(fast.score_one(others | shared))
+        record = {"a": "x", "b": "u"}
+        remaining = {name: record[name] for name in record if name not in shared}
+        assert bound.score_one(remaining) == pytest.approx(fast.score_one(record | shared))
 
 
 def test_a_nul_in_a_value_or_a_name_does_not_end_the_message() -> None:

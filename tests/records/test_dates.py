@@ -1,4 +1,4 @@
-"""Dates of all kinds have the parts that the datetime module finds."""
+"""Dates of all types have the same parts as in Python's datetime module."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_objects_and_strings_give_the_same_dates(moment: datetime) -> None:
     st.text(alphabet="0123456789-:TZ +.,", max_size=30)
     | MOMENTS.map(str).flatmap(lambda text: st.integers(0, len(text)).map(lambda end: text[:end]))
 )
-def test_any_string_is_read_as_the_twin_does(text: str) -> None:
+def test_strings_are_read_like_by_the_slow_twin(text: str) -> None:
     if twin.moment_of(text) is None:
         with pytest.raises(
             ValueError, match=r"column 'when': (expected a date such as|the year of the date)"
@@ -72,10 +72,10 @@ def test_numpy(unit: str, seconds: int) -> None:
         assert parts(pd.Timestamp(moment)) == parts(moment)
 
 
-@pytest.mark.parametrize("missing", [None, math.nan, pd.NaT, np.datetime64("NaT")])
-def test_missing(missing: Any) -> None:
+@pytest.mark.parametrize("missing_value", [None, math.nan, pd.NaT, np.datetime64("NaT")])
+def test_missing(missing_value: Any) -> None:
     encoder = RecordEncoder().fit([{"when": moment} for moment in MANY])
-    row = encoder.transform([{"when": missing}])
+    row = encoder.transform([{"when": missing_value}])
     assert [encoder.get_feature_names_out()[k] for k in row.indices] == ["when is missing"]
     assert (encoder.transform([{}]) != row).nnz == 0
 
@@ -83,35 +83,35 @@ def test_missing(missing: Any) -> None:
 def tables() -> list[Any]:
     pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
     naive = [None, *MANY]
-    here = [None, *(moment.replace(tzinfo=UTC) for moment in MANY)]
-    elsewhere = [moment and moment.astimezone(timezone(timedelta(hours=-7))) for moment in here]
+    in_utc = [None, *(moment.replace(tzinfo=UTC) for moment in MANY)]
+    in_another_zone = [moment and moment.astimezone(timezone(timedelta(hours=-7))) for moment in in_utc]
     result: list[Any] = [
         [{"when": moment} for moment in naive],
-        {"when": [moment and moment.isoformat() for moment in elsewhere]},
+        {"when": [moment and moment.isoformat() for moment in in_another_zone]},
         {"when": np.array(naive, dtype="datetime64[s]")},
         pd.DataFrame({"when": naive}),
-        pd.DataFrame({"when": pd.Series(elsewhere)}),
+        pd.DataFrame({"when": pd.Series(in_another_zone)}),
         pl.DataFrame({"when": naive}),
-        pl.DataFrame({"when": here}),
+        pl.DataFrame({"when": in_utc}),
         pa.table({"when": pa.array([moment and str(moment) for moment in naive])}),
     ]
     result += [pa.table({"when": pa.array(naive, pa.timestamp(unit))}) for unit in ("s", "ms", "us", "ns")]
-    return [*result, pa.table({"when": pa.array(here, pa.timestamp("us", "UTC"))}).slice(0)]
+    return [*result, pa.table({"when": pa.array(in_utc, pa.timestamp("us", "UTC"))}).slice(0)]
 
 
 def test_every_table_gives_the_same_rows() -> None:
-    first = None
+    expected_rows = None
     for table in tables():
         encoder = RecordEncoder().fit(table)
         assert encoder.kinds_ == {"when": "date"}
         rows = encoder.transform(table).toarray()
         names = encoder.get_feature_names_out().tolist()
-        first = (names, rows) if first is None else first
-        assert names == first[0]
-        np.testing.assert_array_equal(rows, first[1])
+        expected_rows = (names, rows) if expected_rows is None else expected_rows
+        assert names == expected_rows[0]
+        np.testing.assert_array_equal(rows, expected_rows[1])
     records = [{"when": moment} for moment in (None, *MANY)]
     plan = RecordEncoder().fit(records).plan_
-    for record, row in zip(records, first[1] if first else [], strict=True):
+    for record, row in zip(records, expected_rows[1] if expected_rows else [], strict=True):
         assert slow.encode(plan, record) == {int(k): 1.0 for k in np.flatnonzero(row)}
 
 
@@ -178,11 +178,11 @@ def test_records_that_cannot_be_read(value: Any, words: str) -> None:
 
 def test_years_beyond_9999_are_refused() -> None:
     pa = pytest.importorskip("pyarrow")
-    far = pa.table({"when": pa.array([10**12], pa.timestamp("s"))})
+    table = pa.table({"when": pa.array([10**12], pa.timestamp("s"))})
     with pytest.raises(ValueError, match="column 'when' holds a date outside the years 1 to 9999"):
-        RecordEncoder().fit(far)
+        RecordEncoder().fit(table)
     with pytest.raises(ValueError, match="column 'when': the year of the date is not one of 1 to 9999"):
-        PLAN.encode(far)
+        PLAN.encode(table)
 
 
 def test_dates_in_other_columns_are_refused() -> None:

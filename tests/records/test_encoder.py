@@ -1,4 +1,4 @@
-"""RecordEncoder: kinds of columns, categories, intervals, words, names; all forms of records."""
+"""RecordEncoder: kinds of columns, features and their names, and all forms of records."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def test_kinds_can_be_given() -> None:
     given_kinds = {"age": "number", "job": "drop", "note": "category", "ok": "binned"}
     encoder = RecordEncoder(kinds=given_kinds, min_count=1).fit(RECORDS)
     assert encoder.kinds_ == KINDS | given_kinds
-    shown = encoder.get_feature_names_out().tolist()
-    assert "age" in shown
-    assert "age is missing" in shown
-    assert not any(name.startswith("job") for name in shown)
+    names = encoder.get_feature_names_out().tolist()
+    assert "age" in names
+    assert "age is missing" in names
+    assert not any(name.startswith("job") for name in names)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,10 @@ def test_whole_numbers_lie_in_the_interval_that_names_them() -> None:
         values = generator.integers(-scale, 3 * scale, 200).astype(np.float64)
         encoder = RecordEncoder(n_bins=9).fit({"x": values})
         names = encoder.get_feature_names_out()
-        asked = np.unique([values, values - 1, values + 1])
-        for value, place in zip(asked.tolist(), encoder.transform({"x": asked}).indices, strict=True):
+        neighbours = np.unique([values, values - 1, values + 1])
+        for value, place in zip(
+            neighbours.tolist(), encoder.transform({"x": neighbours}).indices, strict=True
+        ):
             words = names[place].replace("–", " to ").split()[1:]
             match words:
                 case ["<=", last]:
@@ -156,10 +158,10 @@ def test_missing_values_have_a_feature_each() -> None:
 
 def test_rare_and_unseen_categories_share_a_feature() -> None:
     encoder = RecordEncoder(min_count=2).fit(RECORDS)
-    rest = {"age": 20, "note": "one", "tags": ["x"], "ok": True}
+    record = {"age": 20, "note": "one", "tags": ["x"], "ok": True}
     for job in ("pilot", "smith", 7):
-        assert "job = (other)" in features(encoder, rest | {"job": job})
-    assert "job = clerk" in features(encoder, rest | {"job": "clerk"})
+        assert "job = (other)" in features(encoder, record | {"job": job})
+    assert "job = clerk" in features(encoder, record | {"job": "clerk"})
     assert "tags has 'y'" not in encoder.get_feature_names_out()
 
 
@@ -244,4 +246,4 @@ def test_categories_that_are_nearly_all_numbers_warn(make):
         words = (
             "column 'age' is taken for categories: 60 of its 61 different values are numbers, but not 'abc'"
         )
-        assert [str(one.message).startswith(words) for one in caught] == [True] * warned
+        assert [str(warning.message).startswith(words) for warning in caught] == [True] * warned

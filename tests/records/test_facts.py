@@ -1,4 +1,4 @@
-"""Native summaries of columns equal those of the slow twin in Python, also for awkward values."""
+"""Native summaries of columns equal those of the slow twin in Python, also for rare values."""
 
 from __future__ import annotations
 
@@ -74,23 +74,25 @@ def outcome(find: Callable[[], Any]) -> Any:
 
 @given(COLUMNS, st.integers(1, 3), st.integers(2, 6))
 def test_facts_equal_the_twins(values: list[Any], min_count: int, n_bins: int) -> None:
-    def same(ours: Callable[[], Any], own: Callable[[], Any]) -> None:
-        assert outcome(ours) == outcome(own)
+    def assert_same_outcome(actual: Callable[[], Any], expected: Callable[[], Any]) -> None:
+        assert outcome(actual) == outcome(expected)
 
-    same(lambda: infer_kind("a", summarize(values, "a", False)), lambda: twin.kind_of("a", values))
+    assert_same_outcome(
+        lambda: infer_kind("a", summarize(values, "a", False)), lambda: twin.kind_of("a", values)
+    )
     column = facts(values, "category")
-    same(
+    assert_same_outcome(
         lambda: column.categories(min_count),
         lambda: twin.frequent_categories("a", values, min_count),
     )
-    same(
+    assert_same_outcome(
         lambda: column.words(steps.text_table(0), min_count),
         lambda: twin.frequent_words("a", values, min_count),
     )
-    same(lambda: column.items(min_count), lambda: twin.frequent_items("a", values, min_count))
+    assert_same_outcome(lambda: column.items(min_count), lambda: twin.frequent_items("a", values, min_count))
     if all(value is None or isinstance(value, (int, float)) for value in values):
         numbers = facts(values, "binned")
-        same(lambda: numbers.edges(n_bins), lambda: twin.edges("a", values, n_bins))
+        assert_same_outcome(lambda: numbers.edges(n_bins), lambda: twin.edges("a", values, n_bins))
 
 
 @given(
@@ -143,12 +145,12 @@ COLUMNS_OF_FRAMES: dict[str, list[Any]] = {
 def test_frames_are_learned_from_as_lists_are(maker: str) -> None:
     library = pytest.importorskip(maker)
     frame = (library.table if maker == "pyarrow" else library.DataFrame)(COLUMNS_OF_FRAMES)
-    plain = RecordEncoder(min_count=1, n_bins=3).fit(COLUMNS_OF_FRAMES)
+    of_lists = RecordEncoder(min_count=1, n_bins=3).fit(COLUMNS_OF_FRAMES)
     encoder = RecordEncoder(min_count=1, n_bins=3)
     rows = encoder.fit_transform(frame)
-    assert encoder.kinds_ == plain.kinds_
-    assert encoder.get_feature_names_out().tolist() == plain.get_feature_names_out().tolist()
-    assert (rows != plain.transform(COLUMNS_OF_FRAMES)).nnz == 0
+    assert encoder.kinds_ == of_lists.kinds_
+    assert encoder.get_feature_names_out().tolist() == of_lists.get_feature_names_out().tolist()
+    assert (rows != of_lists.transform(COLUMNS_OF_FRAMES)).nnz == 0
     assert (encoder.transform(frame) != rows).nnz == 0
 
 
@@ -165,17 +167,17 @@ def test_frames_of_several_chunks_are_read_as_one() -> None:
 def test_series_of_several_chunks_are_read_as_one() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": ["x", None, "y"], "b": [1, 2, 3]})
-    both = pandas.concat([frame, frame], ignore_index=True)
-    expected = RecordEncoder(min_count=1).fit_transform(both.to_dict("records"))
-    assert (RecordEncoder(min_count=1).fit_transform(both) != expected).nnz == 0
+    doubled = pandas.concat([frame, frame], ignore_index=True)
+    expected = RecordEncoder(min_count=1).fit_transform(doubled.to_dict("records"))
+    assert (RecordEncoder(min_count=1).fit_transform(doubled) != expected).nnz == 0
 
 
 def test_dropped_columns_are_not_read() -> None:
     records = Records.of({"a": [object()], "b": [1]}, ["a", "b"])
     kinds = {"a": "drop", "b": None}
-    dropped, kept = summarize_columns(records.names, kinds, records.summaries(kinds))
+    dropped, binned = summarize_columns(records.names, kinds, records.summaries(kinds))
     assert dropped.summary is None
-    assert kept.kind == "binned"
+    assert binned.kind == "binned"
 
 
 def test_batches_encode_rows_as_single_records() -> None:
@@ -205,16 +207,16 @@ NUMBERS = st.lists(
 CUTS = st.lists(st.integers(0, 60), max_size=4)
 
 
-def joined(parts: list[Any], most: int) -> ColumnSummary:
-    """Return the joined parts: the first ones before the others, all after being sent."""
-    states = [summarize(part, "a", False).state(most) for part in parts]
-    half = ColumnSummary("a")
+def joined(parts: list[Any], max_entries: int) -> ColumnSummary:
+    """Return the summary of parts that are joined in two steps, after pickling."""
+    states = [summarize(part, "a", False).state(max_entries) for part in parts]
+    first_half = ColumnSummary("a")
     for state in states[: len(states) // 2]:
-        half.join(pickle.loads(pickle.dumps(state)), most)
-    whole = ColumnSummary("a")
-    for state in [*states[len(states) // 2 :], half.state(most)]:
-        whole.join(pickle.loads(pickle.dumps(state)), most)
-    return whole
+        first_half.join(pickle.loads(pickle.dumps(state)), max_entries)
+    joined_summary = ColumnSummary("a")
+    for state in [*states[len(states) // 2 :], first_half.state(max_entries)]:
+        joined_summary.join(pickle.loads(pickle.dumps(state)), max_entries)
+    return joined_summary
 
 
 def divided(values: Any, cuts: list[int]) -> list[Any]:
@@ -224,13 +226,13 @@ def divided(values: Any, cuts: list[int]) -> list[Any]:
 
 @given(NUMBERS, CUTS, st.sampled_from([1, 2, 5, 20, 1000]), st.integers(2, 6))
 def test_numbers_do_not_depend_on_the_parts(
-    values: list[float], cuts: list[int], most: int, n_bins: int
+    values: list[float], cuts: list[int], max_entries: int, n_bins: int
 ) -> None:
     array = np.array(values, dtype=np.float64)
-    lows, highs, counts, dropped = joined(divided(array, cuts), most).counted_numbers()
-    expected = twin.number_ranges(array, most)
+    lows, highs, counts, dropped = joined(divided(array, cuts), max_entries).counted_numbers()
+    expected = twin.number_ranges(array, max_entries)
     assert (list(zip(lows, highs, counts, strict=True)), dropped) == expected
-    edges = joined(divided(array, cuts), most).edges(n_bins)
+    edges = joined(divided(array, cuts), max_entries).edges(n_bins)
     assert (np.searchsorted(edges, lows, "right") == np.searchsorted(edges, highs, "right")).all()
     if dropped == 0:
         np.testing.assert_array_equal(edges, twin.quantile_edges(array, n_bins))
@@ -240,10 +242,15 @@ def test_numbers_do_not_depend_on_the_parts(
 def test_facts_do_not_depend_on_the_parts(
     values: list[Any], cuts: list[int], min_count: int, n_bins: int
 ) -> None:
-    whole, parts = summarize(values, "a", False), joined(divided(values, cuts), ALL)
-    kinds = [outcome(lambda summary=summary: infer_kind("a", summary)) for summary in (whole, parts)]
+    column_summary, joined_summary = summarize(values, "a", False), joined(divided(values, cuts), ALL)
+    kinds = [
+        outcome(lambda summary=summary: infer_kind("a", summary))
+        for summary in (column_summary, joined_summary)
+    ]
     assert kinds[0] == kinds[1]
-    one, other = (ColumnFacts("a", 0, "category", summary) for summary in (whole, parts))
+    of_column, of_parts = (
+        ColumnFacts("a", 0, "category", summary) for summary in (column_summary, joined_summary)
+    )
     for find in (
         lambda facts: facts.categories(min_count),
         lambda facts: facts.words(steps.text_table(0), min_count),
@@ -254,7 +261,7 @@ def test_facts_do_not_depend_on_the_parts(
         lambda facts: [facts.date_part_differs(part) for part in range(len(steps.DATE_PARTS))],
         lambda facts: [facts.date_edges(part, n_bins).tolist() for part in range(len(steps.DATE_PARTS))],
     ):
-        assert outcome(lambda find=find: find(one)) == outcome(lambda find=find: find(other))
+        assert outcome(lambda find=find: find(of_column)) == outcome(lambda find=find: find(of_parts))
 
 
 def test_too_many_distinct_numbers_are_counted_in_ranges() -> None:

@@ -94,8 +94,8 @@ def test_parquet_whole_or_compressed_or_a_stream(tmp_path):
     (tmp_path / "p.parquet.gz").write_bytes(gzip.compress((tmp_path / "p.parquet").read_bytes()))
     for path in (tmp_path / "p.parquet", tmp_path / "p.parquet.gz"):
         records = records_of(open_records(path), TYPES | {"cost": "number", "tags": "string"})
-        assert [one.pop("cost") for one in records] == [1.0, 2.0, 3.0]
-        assert [one.pop("tags") for one in records] == [["a"], [], None]
+        assert [record.pop("cost") for record in records] == [1.0, 2.0, 3.0]
+        assert [record.pop("tags") for record in records] == [["a"], [], None]
         assert records == RECORDS
     with (tmp_path / "p.parquet").open("rb") as stream:
         assert records_of(open_records(stream, name="-"), {"age": "number"}) == [
@@ -165,14 +165,14 @@ def test_pyarrow_and_csv_read_the_same(rows):
     fast = records_of(opened(text.getvalue(), size=16), types)
     header, piece = delimited.read_header(delimited.Piece(text.getvalue().encode(), 1), "x", "csv")
     assert fast == delimited._parse_by_csv(piece, header, types, 0).records()
-    assert [one["name"] for one in fast] == [name or None for name, _ in rows]
+    assert [record["name"] for record in fast] == [name or None for name, _ in rows]
 
 
 @pytest.mark.parametrize("size", [4, 1 << 20])
 def test_byte_order_marks_inside_of_files_are_kept(parser, size):
     text = "\ufeffname\n\ufeffann\nbob\n\ufeffeve\n"
     records = records_of(opened(text, size=size), {"name": "string"})
-    assert [one["name"] for one in records] == ["\ufeffann", "bob", "\ufeffeve"]
+    assert [record["name"] for record in records] == ["\ufeffann", "bob", "\ufeffeve"]
 
 
 @pytest.mark.parametrize("number", ["-nan", "+nan", "NAN", "nan(1)", "Nan"])

@@ -1,4 +1,4 @@
-"""Frames whose missing strings are NaN, and columns that no step reads, are treated like in scikit-learn."""
+"""Missing strings in frames, and columns that no step reads, are treated like in scikit-learn."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_columns_that_no_step_reads_can_be_missing(tmp_path: Any) -> None:
 
 def test_lists_that_are_arrays() -> None:
     lists = [["x", "y"], [], ["y"], None] * 5
-    arrays = [None if one is None else np.array(one, dtype=object) for one in lists]
+    arrays = [None if items is None else np.array(items, dtype=object) for items in lists]
     expected = RecordEncoder(min_count=1).fit({"tags": lists})
     encoder = RecordEncoder(min_count=1).fit({"tags": arrays})
     assert encoder.kinds_ == {"tags": "strings"}
@@ -116,15 +116,15 @@ def test_a_row_of_a_frame_is_no_record_and_its_dict_is() -> None:
 
 
 def test_rows_of_rounding_errors_are_not_normalized() -> None:
-    """Scikit-learn treats them as zeros; a record of the means is such a row once they are subtracted."""
+    """Scikit-learn treats rows of norm 1e-15 as zeros, such as the row of means after scaling."""
     values = np.array([1.1, 2.3, 3.7, 0.1] * 15)
     X = pd.DataFrame({"a": values, "b": values[::-1] * 3})
     pipeline = make_pipeline(StandardScaler(), Normalizer(), LinearSVC()).fit(X, [0, 1, 1, 0] * 15)
-    off = pipeline[0].mean_ * (1 + np.finfo(float).eps)
-    asked = pd.DataFrame(np.array([off, pipeline[0].mean_, [1.1, 0.3]]), columns=["a", "b"])
-    assert 0 < np.abs(pipeline[0].transform(asked)[0]).max() < 1e-15
+    near_mean = pipeline[0].mean_ * (1 + np.finfo(float).eps)
+    rows = pd.DataFrame(np.array([near_mean, pipeline[0].mean_, [1.1, 0.3]]), columns=["a", "b"])
+    assert 0 < np.abs(pipeline[0].transform(rows)[0]).max() < 1e-15
     fast = unkernel.compile(pipeline, measure=False)
-    np.testing.assert_allclose(fast.decision_function(asked), pipeline.decision_function(asked), rtol=1e-12)
+    np.testing.assert_allclose(fast.decision_function(rows), pipeline.decision_function(rows), rtol=1e-12)
 
 
 def test_truth_values_are_called_so() -> None:

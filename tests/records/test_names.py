@@ -28,11 +28,11 @@ LABELS = [1, 0, 1, 0] * 5
 
 def test_names_are_those_of_a_list() -> None:
     names = JoinedNames([["a", "b"], [], NumberedNames("hash", 3), ["c"]])
-    listed = ["a", "b", "hash 0", "hash 1", "hash 2", "c"]
-    assert list(names) == listed
-    assert names == listed and names != listed[1:] and names != "abcdef"
-    assert [names[place] for place in range(-6, 6)] == [listed[place] for place in range(-6, 6)]
-    assert names[1:5:2] == listed[1:5:2]
+    expected = ["a", "b", "hash 0", "hash 1", "hash 2", "c"]
+    assert list(names) == expected
+    assert names == expected and names != expected[1:] and names != "abcdef"
+    assert [names[place] for place in range(-6, 6)] == [expected[place] for place in range(-6, 6)]
+    assert names[1:5:2] == expected[1:5:2]
     assert len(JoinedNames([])) == 0
     for place in (6, -7):
         with pytest.raises(IndexError, match=f"there is no feature {place}"):
@@ -40,7 +40,7 @@ def test_names_are_those_of_a_list() -> None:
 
 
 def test_names_of_parts_of_parts() -> None:
-    """Steps take each other's vectors: names are found for any length of the chain."""
+    """Names are found through any number of steps, each of which reads the step before."""
     names: Any = ["a", "b"]
     for _ in range(5000):
         names = JoinedNames([["c"], names])
@@ -56,19 +56,19 @@ class Unmade(NumberedNames):
 
 def test_names_that_are_the_same_are_not_made_to_be_saved() -> None:
     column, names = steps.numbers([0], ["a"]), Unmade("x", 2**31)
-    first = PlanStep("numbers", column.table, names)
+    numbers = PlanStep("numbers", column.table, names)
     joined = steps.concatenate([0, 0], JoinedNames([names, names]))
     scaled = steps.scale(1, joined.names)
-    _, settings = Plan(["a"], [first, joined, scaled]).to_container("plan.")
+    _, settings = Plan(["a"], [numbers, joined, scaled]).to_container("plan.")
     assert [step["names"] for step in settings["steps"]] == [{"numbered": "x", "count": 2**31}, None, None]
 
 
 def test_same_names() -> None:
     names = JoinedNames([["a"], ["b"]])
-    for same in (names, JoinedNames([["a"], ["b"]]), JoinedNames([["a", "b"]]), ["a", "b"]):
-        assert have_same_names(names, same) and have_same_names(same, names)
-    for other in (JoinedNames([["a"], ["c"]]), JoinedNames([["a"]]), ["a", "b", "c"], []):
-        assert not have_same_names(names, other) and not have_same_names(other, names)
+    for equal_names in (names, JoinedNames([["a"], ["b"]]), JoinedNames([["a", "b"]]), ["a", "b"]):
+        assert have_same_names(names, equal_names) and have_same_names(equal_names, names)
+    for other_names in (JoinedNames([["a"], ["c"]]), JoinedNames([["a"]]), ["a", "b", "c"], []):
+        assert not have_same_names(names, other_names) and not have_same_names(other_names, names)
 
 
 def pipelines() -> list[tuple[Any, Any, Any]]:
@@ -96,14 +96,14 @@ def test_a_million_hashed_features_fit_a_file(place: int, tmp_path: Any) -> None
 
 
 def plan_with(names: Any, **table: Any) -> dict[str, Any]:
-    first = {"kind": "numbers", "table": {"columns": {"array": "c"}}, "names": ["a", "b"]}
-    last = {"kind": "normalize", "table": {"norm": "l2"} | table, "names": names}
+    numbers = {"kind": "numbers", "table": {"columns": {"array": "c"}}, "names": ["a", "b"]}
+    normalize = {"kind": "normalize", "table": {"norm": "l2"} | table, "names": names}
     return {
         "columns": ["a", "b"],
         "required": False,
         "whole": False,
         "ignores_unknown_keys": True,
-        "steps": [first, last],
+        "steps": [numbers, normalize],
     }
 
 

@@ -82,7 +82,7 @@ def test_pairs_of_a_hasher():
 
 
 @pytest.mark.parametrize(
-    ("last", "labels", "message"),
+    ("estimator", "labels", "message"),
     [
         (OneVsRestClassifier(SVC()), THREE, "OneVsRestClassifier of SVC is not supported"),
         (OneVsOneClassifier(LogisticRegression()), LABELS, "OneVsOneClassifier has two classes only"),
@@ -99,16 +99,16 @@ def test_pairs_of_a_hasher():
         (GaussianNB(), np.zeros(12), "GaussianNB was trained on one class"),
     ],
 )
-def test_last_steps(last, labels, message):
-    pipeline = Pipeline([("scale", StandardScaler()), ("last", last)]).fit(ROWS, labels)
+def test_last_steps(estimator, labels, message):
+    pipeline = Pipeline([("scale", StandardScaler()), ("last", estimator)]).fit(ROWS, labels)
     with pytest.raises(ValueError, match=message):
         unkernel.compile(pipeline, sample=ROWS)
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
 def test_calibrated_kernels(ensemble, tmp_path):
-    last = CalibratedClassifierCV(SVC(gamma=0.5), cv=2, ensemble=ensemble)
-    pipeline = Pipeline([("scale", StandardScaler()), ("last", last)]).fit(ROWS, LABELS)
+    estimator = CalibratedClassifierCV(SVC(gamma=0.5), cv=2, ensemble=ensemble)
+    pipeline = Pipeline([("scale", StandardScaler()), ("last", estimator)]).fit(ROWS, LABELS)
     fast = unkernel.compile(pipeline, sample=ROWS, measure=False)
     fast.save(tmp_path / "model.uk")
     loaded = unkernel.load(tmp_path / "model.uk")

@@ -1,4 +1,4 @@
-"""Plans: the native results equal those of the slow twin, for one record and for many."""
+"""Plans: native features equal those of the slow twin, for single records and for tables."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def names(stem: str, count: int) -> list[str]:
 
 
 def categories(draw: Any) -> tuple[dict[Any, int], int, int | None]:
-    """Draw codes of categories, and the codes of unknown and absent ones."""
-    known = draw(st.lists(st.one_of(st.sampled_from(WORDS), st.integers(-2, 2)), unique=True, max_size=5))
-    codes = {key: place for place, key in enumerate(known)}
+    """Draw codes of categories, of unknown categories and of missing values."""
+    keys = draw(st.lists(st.one_of(st.sampled_from(WORDS), st.integers(-2, 2)), unique=True, max_size=5))
+    codes = {key: place for place, key in enumerate(keys)}
     if draw(st.booleans()):
         codes |= {None: len(codes), float("nan"): len(codes)}
     return codes, draw(st.integers(-1, len(codes))), draw(st.none() | st.just(-1))
@@ -48,18 +48,18 @@ def categories(draw: Any) -> tuple[dict[Any, int], int, int | None]:
 def category_steps(draw: Any) -> list[PlanStep]:
     codes, unknown, absent = categories(draw)
     table = steps.categories(codes, unknown=unknown, absent=absent)
-    made = [steps.one_hot([0], [table], names("job", len(codes) + 1))]
+    result = [steps.one_hot([0], [table], names("job", len(codes) + 1))]
     tables = []
     for _ in range(2):
         codes, unknown, absent = categories(draw)
         values = np.array(draw(st.permutations(range(len(codes) + 1))), dtype=np.float64)
         tables.append(steps.categories(codes, unknown=unknown, absent=absent, values=values))
     table = {"columns": steps.int32([1, 0]), "categories": tables}
-    made.append(PlanStep("ordinal", table, names("o", 2)))
-    made.append(PlanStep("densify", {"input": 0}, made[0].names))
-    made.append(steps.scale(2, made[0].names, subtract=np.full(len(made[0].names), 0.5)))
-    made.append(steps.products(3, draw(factors(len(made[0].names), 4)), names("p", 4)))
-    return made
+    result.append(PlanStep("ordinal", table, names("o", 2)))
+    result.append(PlanStep("densify", {"input": 0}, result[0].names))
+    result.append(steps.scale(2, result[0].names, subtract=np.full(len(result[0].names), 0.5)))
+    result.append(steps.products(3, draw(factors(len(result[0].names), 4)), names("p", 4)))
+    return result
 
 
 @st.composite
@@ -78,41 +78,41 @@ def hashed(draw: Any, width: int) -> dict[str, Any]:
 def pair_steps(draw: Any) -> list[PlanStep]:
     words = [*WORDS, "a=ab", "ab=été", "x_1=", "日本=日本", "=a", "b c=x_1"]
     ids = draw(st.permutations(range(len(words))))
-    known = {"columns": steps.int32([5]), "separator": "="} | steps.vocabulary(words, ids)
+    by_vocabulary = {"columns": steps.int32([5]), "separator": "="} | steps.vocabulary(words, ids)
     width = draw(st.integers(1, 9))
     by_hash = {"columns": steps.int32([5]), "separator": draw(st.sampled_from(["=", ""]))} | hashed(
         draw, width
     )
     tags = {"columns": steps.int32([4]), "binary": draw(st.booleans()), "missing": -1} | hashed(draw, width)
     return [
-        PlanStep("pairs", known, names("d", len(words))),
+        PlanStep("pairs", by_vocabulary, names("d", len(words))),
         PlanStep("pairs", by_hash, names("h", width)),
         PlanStep("strings", tags, names("g", width)),
     ]
 
 
 @st.composite
-def number_steps(draw: Any, first: int) -> list[PlanStep]:
-    made = [steps.numbers([1, 2], names("n", 2)), steps.impute(first, [0.5, -1.0], names("n", 2))]
+def number_steps(draw: Any, first_index: int) -> list[PlanStep]:
+    result = [steps.numbers([1, 2], names("n", 2)), steps.impute(first_index, [0.5, -1.0], names("n", 2))]
     scale = {
         part: draw(st.none() | st.just([1.5, 0.25])) for part in ("subtract", "divide", "multiply", "add")
     }
     clip = draw(st.sampled_from([{}, {"least": -1.0, "most": 2.0}]))
-    made.append(steps.scale(first + 1, names("n", 2), **scale, **clip))
-    made.append(steps.indicate(first, [1, 0], names("f", 2)))
+    result.append(steps.scale(first_index + 1, names("n", 2), **scale, **clip))
+    result.append(steps.indicate(first_index, [1, 0], names("f", 2)))
     edges = [np.unique(draw(st.lists(st.floats(-4, 4), max_size=4))).astype(float) for _ in range(2)]
     missing = [draw(st.sampled_from([-1, 0, len(column_edges) + 1])) for column_edges in edges]
     width = sum(
         max(len(column_edges) + 1, code + 1) for column_edges, code in zip(edges, missing, strict=True)
     )
-    made.append(steps.bins(first, edges, missing, names("b", width), columns=["age", "gain"]))
-    made.append(PlanStep("binarize", {"input": first + 2, "threshold": 0.25}, names("z", 2)))
-    made.append(steps.products(first + 2, draw(factors(2, 5)), names("q", 5)))
-    return made
+    result.append(steps.bins(first_index, edges, missing, names("b", width), columns=["age", "gain"]))
+    result.append(PlanStep("binarize", {"input": first_index + 2, "threshold": 0.25}, names("z", 2)))
+    result.append(steps.products(first_index + 2, draw(factors(2, 5)), names("q", 5)))
+    return result
 
 
 @st.composite
-def text_steps(draw: Any, first: int) -> list[PlanStep]:
+def text_steps(draw: Any, first_index: int) -> list[PlanStep]:
     analyzer = draw(st.sampled_from(["word", "char", "char_wb"]))
     words = [*WORDS[:-1], "ab été", "a a", " a", "a ", "é", "b"]
     table = steps.text_table(
@@ -129,35 +129,35 @@ def text_steps(draw: Any, first: int) -> list[PlanStep]:
     table |= hashed(draw, len(words) + 1) if is_hashed else steps.vocabulary(words, width=len(words) + 1)
     counts = PlanStep("text", table, names("t", len(words) + 1))
     idf = np.linspace(0.5, 2.0, len(words) + 1) if draw(st.booleans()) else np.empty(0)
-    tfidf = {"input": first, "sublinear": not is_hashed and draw(st.booleans()), "idf": idf}
+    tfidf = {"input": first_index, "sublinear": not is_hashed and draw(st.booleans()), "idf": idf}
     norm = draw(st.sampled_from(["l1", "l2", "max"]))
     return [
         counts,
         PlanStep("tfidf", tfidf, counts.names),
-        PlanStep("normalize", {"input": first + 1, "norm": norm}, counts.names),
+        PlanStep("normalize", {"input": first_index + 1, "norm": norm}, counts.names),
     ]
 
 
 @st.composite
 def plans(draw: Any) -> Plan:
-    made = draw(category_steps())
-    made += draw(number_steps(len(made)))
+    drawn_steps = draw(category_steps())
+    drawn_steps += draw(number_steps(len(drawn_steps)))
     for _ in range(draw(st.integers(1, 2))):  # two of them read one column in different ways
-        made += draw(text_steps(len(made)))
+        drawn_steps += draw(text_steps(len(drawn_steps)))
     tags = {"columns": steps.int32([4]), "binary": draw(st.booleans()), "missing": len(WORDS)}
     tags |= steps.vocabulary(WORDS, width=len(WORDS) + 1)
-    made.append(PlanStep("strings", tags, names("s", len(WORDS) + 1)))
-    made += draw(pair_steps())
-    usable = [place for place, step in enumerate(made) if step.kind != "numbers"]
-    taken = [*draw(st.lists(st.sampled_from(usable), min_size=1, unique=True)), 0]
-    whole = [name for place in taken for name in made[place].names]
-    made.append(steps.concatenate(taken, whole))
-    kept = sorted(draw(st.sets(st.integers(0, len(whole) - 1), min_size=1)))
-    places = np.full(len(whole), -1, np.int32)
-    places[draw(st.permutations(kept))] = np.arange(len(kept))
-    table = {"input": len(made) - 1, "places": places, "width": len(kept)}
-    made.append(PlanStep("select", table, [whole[place] for place in kept]))
-    return Plan(COLUMNS, made)
+    drawn_steps.append(PlanStep("strings", tags, names("s", len(WORDS) + 1)))
+    drawn_steps += draw(pair_steps())
+    usable = [place for place, step in enumerate(drawn_steps) if step.kind != "numbers"]
+    inputs = [*draw(st.lists(st.sampled_from(usable), min_size=1, unique=True)), 0]
+    joined_names = [name for place in inputs for name in drawn_steps[place].names]
+    drawn_steps.append(steps.concatenate(inputs, joined_names))
+    selection = sorted(draw(st.sets(st.integers(0, len(joined_names) - 1), min_size=1)))
+    places = np.full(len(joined_names), -1, np.int32)
+    places[draw(st.permutations(selection))] = np.arange(len(selection))
+    table = {"input": len(drawn_steps) - 1, "places": places, "width": len(selection)}
+    drawn_steps.append(PlanStep("select", table, [joined_names[place] for place in selection]))
+    return Plan(COLUMNS, drawn_steps)
 
 
 def as_dict(ids: Any, values: Any) -> dict[int, float]:
@@ -173,31 +173,34 @@ def test_rows_of_a_plan_equal_the_twins(plan: Plan, given_records: list[dict[str
         assert list(result) == sorted(result)
     if any(len(record) < len(COLUMNS) for record in given_records):
         given_records = [dict.fromkeys(COLUMNS) | record for record in given_records]
-    one = [as_dict(*plan.encode_one(record)) for record in given_records]
+    one_by_one = [as_dict(*plan.encode_one(record)) for record in given_records]
     for threads in (1, 2):
         rows = plan.encode(given_records, threads).to_scipy()
-        assert [as_dict(row.indices, row.data) for row in rows] == one
+        assert [as_dict(row.indices, row.data) for row in rows] == one_by_one
     by_position = [as_dict(*plan.encode_one([record[name] for name in COLUMNS])) for record in given_records]
-    assert by_position == one
+    assert by_position == one_by_one
 
 
 @settings(max_examples=15)
 @given(plans(), RECORDS)
 def test_a_plan_survives_pickle_and_files(plan: Plan, record: dict[str, Any]) -> None:
     row = as_dict(*plan.encode_one(record))
-    arrays, kept = plan.to_container("plan.")
-    for other in (pickle.loads(pickle.dumps(plan)), Plan.from_container("file", arrays, kept)):
-        assert as_dict(*other.encode_one(record)) == row
-        assert other.feature_names == plan.feature_names
+    arrays, plan_settings = plan.to_container("plan.")
+    for copy in (pickle.loads(pickle.dumps(plan)), Plan.from_container("file", arrays, plan_settings)):
+        assert as_dict(*copy.encode_one(record)) == row
+        assert copy.feature_names == plan.feature_names
 
 
 def test_many_rows_and_threads_give_the_same_rows() -> None:
     table = steps.categories({"a": 0, "b": 1}, unknown=2)
     plan = Plan(["job"], [steps.one_hot([0], [table], ["a", "b", "other"])])
     jobs = [("a", "b", "c")[k % 3] for k in range(20_000)]
-    one, two = plan.encode({"job": jobs}, 1).to_scipy(), plan.encode({"job": jobs}, 2).to_scipy()
-    assert (one != two).nnz == 0
-    assert one.indices.tolist() == [k % 3 for k in range(20_000)]
+    single_threaded, multi_threaded = (
+        plan.encode({"job": jobs}, 1).to_scipy(),
+        plan.encode({"job": jobs}, 2).to_scipy(),
+    )
+    assert (single_threaded != multi_threaded).nnz == 0
+    assert single_threaded.indices.tolist() == [k % 3 for k in range(20_000)]
 
 
 def test_an_error_in_a_batch_names_row_and_column() -> None:
@@ -246,7 +249,7 @@ def test_invalid_plans_are_refused(step: PlanStep) -> None:
 
 @pytest.mark.parametrize("first_codes", [(0, 0), (1, 0)])
 def test_one_hot_columns_that_share_a_feature_are_refused(first_codes: tuple[int, int]) -> None:
-    """Rows would repeat a column, or have columns that do not ascend."""
+    """Such rows would have repeated columns, or columns that do not ascend."""
     tables = [steps.categories({"a": code}, unknown=-1) for code in first_codes]
     step = steps.one_hot([0, 1], tables, ["p", "q"])
     with pytest.raises(ValueError, match="not a sound plan: two columns have the same feature"):

@@ -46,14 +46,14 @@ def one_hot() -> ColumnTransformer:
 
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize(
-    "last", [LogisticRegression(), LinearSVC(), RidgeClassifier()], ids=lambda e: type(e).__name__
+    "estimator", [LogisticRegression(), LinearSVC(), RidgeClassifier()], ids=lambda e: type(e).__name__
 )
 @pytest.mark.parametrize("degree", [2, 3, (2, 3)])
 @pytest.mark.parametrize("interaction_only", [True, False])
-def test_products_are_absorbed_into_the_model(classes, last, degree, interaction_only, tmp_path):
+def test_products_are_absorbed_into_the_model(classes, estimator, degree, interaction_only, tmp_path):
     X, y = frame()
     products = PolynomialFeatures(degree, interaction_only=interaction_only)
-    pipeline = make_pipeline(one_hot(), products, last).fit(X, y % classes)
+    pipeline = make_pipeline(one_hot(), products, estimator).fit(X, y % classes)
     fast = unkernel.compile(pipeline, sample=X, measure=False)
     assert isinstance(fast.to_model(), ConjunctionModel)
     assert len(fast.plan.feature_names) == 7  # without their products
@@ -79,16 +79,16 @@ def test_products_of_a_record_encoder_become_conjunctions():
 
 
 @pytest.mark.parametrize(
-    ("first", "last"),
+    ("encoder", "estimator"),
     [
         (one_hot(), CalibratedClassifierCV(LinearSVC(), cv=2)),  # no model of conjunctions has such curves
         (make_pipeline(one_hot(), StandardScaler(with_mean=False)), LogisticRegression()),  # not 0 and 1
         (make_pipeline(one_hot(), PolynomialFeatures(2)), LogisticRegression()),  # products of products
     ],
 )
-def test_products_are_multiplied_natively(first, last):
+def test_products_are_multiplied_natively(encoder, estimator):
     X, y = frame()
-    pipeline = make_pipeline(first, PolynomialFeatures(2), last).fit(X, y)
+    pipeline = make_pipeline(encoder, PolynomialFeatures(2), estimator).fit(X, y)
     fast = unkernel.compile(pipeline, sample=X, measure=False)
     assert isinstance(fast.to_model(), LinearModel)
     for row in (0, 7):

@@ -1,4 +1,4 @@
-"""Compiled classifiers of records: one and many, files, damage, bad records, re-entrancy, threads."""
+"""Compiled classifiers of records: files, damage, bad records, re-entrancy, threads."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def fast(request: pytest.FixtureRequest) -> RecordClassifier:
 
 
 @pytest.fixture(scope="module")
-def plain() -> RecordClassifier:
+def classifier() -> RecordClassifier:
     return unkernel.compile(make_pipeline(ENCODER, PolySVC(degree=2)).fit(RECORDS, TWO), measure=False)
 
 
@@ -90,7 +90,7 @@ def test_explanations_add_up_and_speak_of_the_record(fast: RecordClassifier) -> 
     for record in RECORDS[:10]:
         explained = fast.explain_one(record, top=None)
         text = str(explained)
-        if not hasattr(fast, "predict_proba"):  # it is sparse, and has no weights of jobs
+        if not hasattr(fast, "predict_proba"):  # models with probabilities are sparse here, without jobs
             assert f"job = {record['job']}" in text
         assert "age" in text
         if len(fast.classes_) == 2:
@@ -102,14 +102,14 @@ def test_files_are_the_same_bytes_again(fast: RecordClassifier, tmp_path: Path) 
     loaded = unkernel.load(tmp_path / "one.uk")
     loaded.save(tmp_path / "two.uk")
     assert (tmp_path / "one.uk").read_bytes() == (tmp_path / "two.uk").read_bytes()
-    for other in (loaded, pickle.loads(pickle.dumps(fast))):
-        assert [other.score_one(record) for record in RECORDS] == [fast.score_one(r) for r in RECORDS]
-        assert other.predict(RECORDS).tolist() == fast.predict(RECORDS).tolist()
-        assert other.feature_names_in_.tolist() == list(RECORDS[0])
+    for restored in (loaded, pickle.loads(pickle.dumps(fast))):
+        assert [restored.score_one(record) for record in RECORDS] == [fast.score_one(r) for r in RECORDS]
+        assert restored.predict(RECORDS).tolist() == fast.predict(RECORDS).tolist()
+        assert restored.feature_names_in_.tolist() == list(RECORDS[0])
 
 
-def test_numpy_alone_is_needed(plain: RecordClassifier, tmp_path: Path) -> None:
-    plain.save(tmp_path / "model.uk")
+def test_numpy_alone_is_needed(classifier: RecordClassifier, tmp_path: Path) -> None:
+    classifier.save(tmp_path / "model.uk")
     run = subprocess.run(
         [sys.executable, "-c", ASK, str(tmp_path / "model.uk")],
         input=json.dumps(RECORDS[:5]),
@@ -117,15 +117,15 @@ def test_numpy_alone_is_needed(plain: RecordClassifier, tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    *ones, many = json.loads(run.stdout)
-    assert many == plain.predict(RECORDS[:5]).tolist()
-    for record, (answer, score, _) in zip(RECORDS[:5], ones, strict=True):
-        assert (answer, score) == (plain.predict_one(record), plain.score_one(record))
+    *answers_of_one, answers_of_many = json.loads(run.stdout)
+    assert answers_of_many == classifier.predict(RECORDS[:5]).tolist()
+    for record, (answer, score, _) in zip(RECORDS[:5], answers_of_one, strict=True):
+        assert (answer, score) == (classifier.predict_one(record), classifier.score_one(record))
 
 
 def damaged(value: Any) -> list[Any]:
     """Return replacements for a setting."""
-    others = [
+    replacements = [
         None,
         -1,
         0,
@@ -142,7 +142,11 @@ def damaged(value: Any) -> list[Any]:
         True,
         {"array": "no"},
     ]
-    return [other for other in others if other != value or type(other) is not type(value)]
+    return [
+        replacement
+        for replacement in replacements
+        if replacement != value or type(replacement) is not type(value)
+    ]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -167,43 +171,48 @@ def is_refused(arrays: Any, settings: Any) -> bool:
     return False
 
 
-def test_damaged_settings_are_refused(plain: RecordClassifier) -> None:
-    """Changed names, switches and codes of categories are left out, because they could be valid."""
-    _, arrays, settings = plain.to_container()
+def test_damaged_settings_are_refused(classifier: RecordClassifier) -> None:
+    """Other names, switches and codes of categories can be valid; every other change is refused."""
+    _, arrays, settings = classifier.to_container()
     settings = json.loads(json.dumps(settings))
-    taken = set()
+    accepted = set()
     for path in places(settings["plan"]):
-        for other in damaged(None):
+        for replacement in damaged(None):
             changed = copy.deepcopy(settings)
-            at = changed["plan"]
+            node = changed["plan"]
             for key in path[:-1]:
-                at = at[key]
-            at[path[-1]] = other
+                node = node[key]
+            node[path[-1]] = replacement
             if not is_refused(arrays, changed):
-                taken.add(next(key for key in reversed(path) if isinstance(key, str)))
+                accepted.add(next(key for key in reversed(path) if isinstance(key, str)))
     switches = {"required", "ignores_unknown_keys"}
     examples = {"example", *settings["plan"]["example"]}  # none, and other values
-    assert taken == {"names"} | switches | examples | {"none", "nan", "absent", "unknown"}
-    for wrong in ({"age": [None]}, {"age": None}, {"age": math.inf}, {"no column": 1}):
-        assert is_refused(arrays, settings | {"plan": settings["plan"] | {"example": wrong}})
-    for other in damaged(None):
-        assert is_refused(arrays, settings | {"plan": other})
-        assert is_refused(arrays, settings | {"classifier": other})
+    assert accepted == {"names"} | switches | examples | {"none", "nan", "absent", "unknown"}
+    for example in ({"age": [None]}, {"age": None}, {"age": math.inf}, {"no column": 1}):
+        assert is_refused(arrays, settings | {"plan": settings["plan"] | {"example": example}})
+    for replacement in damaged(None):
+        assert is_refused(arrays, settings | {"plan": replacement})
+        assert is_refused(arrays, settings | {"classifier": replacement})
 
 
-def test_plans_wider_than_the_classifier_are_refused(plain: RecordClassifier) -> None:
-    last = len(plain.plan.steps) - 1
-    for sources, fits in (([last], True), ([last, last], False), ([last, 0], False), ([0], False)):
-        wider = replace(plain.plan, steps=[*plain.plan.steps, steps.concatenate(sources, [])])
-        _, arrays, settings = plain.to_container()
-        own, settings["plan"] = wider.to_container("plan.")
+def test_plans_wider_than_the_classifier_are_refused(classifier: RecordClassifier) -> None:
+    last_step = len(classifier.plan.steps) - 1
+    for sources, fits in (
+        ([last_step], True),
+        ([last_step, last_step], False),
+        ([last_step, 0], False),
+        ([0], False),
+    ):
+        wider = replace(classifier.plan, steps=[*classifier.plan.steps, steps.concatenate(sources, [])])
+        _, arrays, settings = classifier.to_container()
+        plan_arrays, settings["plan"] = wider.to_container("plan.")
         settings["plan"]["steps"][-1]["names"] = None
         if fits:
-            restored = RecordClassifier.from_container("file.uk", arrays | own, settings)
-            assert restored.score_one(RECORDS[0]) == plain.score_one(RECORDS[0])
+            restored = RecordClassifier.from_container("file.uk", arrays | plan_arrays, settings)
+            assert restored.score_one(RECORDS[0]) == classifier.score_one(RECORDS[0])
             continue
         with pytest.raises(FormatError, match=r"^file\.uk: the plan does not fit the classifier$"):
-            RecordClassifier.from_container("file.uk", arrays | own, settings)
+            RecordClassifier.from_container("file.uk", arrays | plan_arrays, settings)
 
 
 def text_table_of(settings: Any) -> Any:
@@ -213,10 +222,10 @@ def text_table_of(settings: Any) -> Any:
 @pytest.mark.parametrize("pattern", [r"(?:(?:a|a)+)+b", r"(a)(b)", r"(?u)\b(\w\w+)\b", r"\S+", "", "("])
 @pytest.mark.parametrize("analyzer", ["word", "char"])
 def test_unknown_token_patterns_in_files_are_refused(
-    plain: RecordClassifier, pattern: str, analyzer: str
+    classifier: RecordClassifier, pattern: str, analyzer: str
 ) -> None:
-    """The first pattern would take years on forty letters."""
-    _, arrays, settings = plain.to_container()
+    """Searching forty letters for the first pattern would take years."""
+    _, arrays, settings = classifier.to_container()
     settings = copy.deepcopy(settings)
     text_table_of(settings).update(token_pattern=pattern, analyzer=analyzer)
     with pytest.raises(
@@ -225,8 +234,8 @@ def test_unknown_token_patterns_in_files_are_refused(
         RecordClassifier.from_container("file.uk", arrays, settings)
 
 
-def test_token_patterns_that_are_known_and_fit_the_shortest_word(plain: RecordClassifier) -> None:
-    _, arrays, settings = plain.to_container()
+def test_token_patterns_that_are_known_and_fit_the_shortest_word(classifier: RecordClassifier) -> None:
+    _, arrays, settings = classifier.to_container()
     for shortest, pattern in ((2, r"(?u)\b\w\w+\b"), (1, r"(?u)\b\w+\b"), (2, None)):
         settings = copy.deepcopy(settings)
         text_table_of(settings).update(token_pattern=pattern, shortest_token=shortest)
@@ -236,24 +245,24 @@ def test_token_patterns_that_are_known_and_fit_the_shortest_word(plain: RecordCl
             RecordClassifier.from_container("file.uk", arrays, settings)
 
 
-def test_damaged_arrays_are_refused_or_answer(plain: RecordClassifier) -> None:
-    _, arrays, settings = plain.to_container()
+def test_damaged_arrays_are_refused_or_answer(classifier: RecordClassifier) -> None:
+    _, arrays, settings = classifier.to_container()
     refused = []
     for name in [name for name in arrays if name.startswith("plan.")]:
         array = arrays[name]
         assert is_refused({key: value for key, value in arrays.items() if key != name}, settings)
-        for other in (array.astype(np.float32), array.reshape(1, -1)):
-            assert is_refused(arrays | {name: other}, settings)
-        for other in (
+        for changed_array in (array.astype(np.float32), array.reshape(1, -1)):
+            assert is_refused(arrays | {name: changed_array}, settings)
+        for changed_array in (
             array[:-1],
             np.concatenate([array, array]),
             array[::-1].copy(),
             np.full_like(array, 255 if array.dtype == np.uint8 else -1),
             np.full_like(array, np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).max),
         ):
-            if not np.array_equal(other, array):
-                refused.append(is_refused(arrays | {name: other}, settings))
-    assert sum(refused) > 0.8 * len(refused)  # other values of the right form could be valid
+            if not np.array_equal(changed_array, array):
+                refused.append(is_refused(arrays | {name: changed_array}, settings))
+    assert sum(refused) > 0.8 * len(refused)  # some changed arrays are valid
 
 
 @pytest.mark.parametrize(
@@ -279,20 +288,22 @@ def test_damaged_arrays_are_refused_or_answer(plain: RecordClassifier) -> None:
         ({"gain": 1e308}, "a score is not finite"),
     ],
 )
-def test_bad_records_name_the_column(plain: RecordClassifier, change: Any, message: str) -> None:
+def test_bad_records_name_the_column(classifier: RecordClassifier, change: Any, message: str) -> None:
     record = RECORDS[0] | change
-    for ask_one in (plain.predict_one, plain.score_one):
+    for ask_one in (classifier.predict_one, classifier.score_one):
         with pytest.raises(ValueError, match=message) as caught:
             ask_one(record)
         assert "\n" not in str(caught.value)
     if "gain" not in change:
         with pytest.raises(ValueError, match=message):
-            plain.predict([RECORDS[1], record])
-    assert plain.predict_one(RECORDS[0]) == plain.predict(RECORDS[:1])[0]  # it goes on
+            classifier.predict([RECORDS[1], record])
+    assert (
+        classifier.predict_one(RECORDS[0]) == classifier.predict(RECORDS[:1])[0]
+    )  # refused records do not change the classifier
 
 
-def test_unusual_valid_records_are_predicted(plain: RecordClassifier) -> None:
-    strange: list[dict[str, Any]] = [
+def test_unusual_valid_records_are_predicted(classifier: RecordClassifier) -> None:
+    unusual: list[dict[str, Any]] = [
         {},
         {"unknown": object()},
         {"age": 2**70, "gain": float("nan")},
@@ -300,12 +311,12 @@ def test_unusual_valid_records_are_predicted(plain: RecordClassifier) -> None:
         {"note": "red " * 250_000, "job": "x" * 10_000_000},
         {"note": "é" * 100_000},
     ]
-    for record in strange:
-        assert plain.predict_one(record) == plain.predict([{"age": None} | record])[0]
+    for record in unusual:
+        assert classifier.predict_one(record) == classifier.predict([{"age": None} | record])[0]
 
 
 class Calls:
-    """A number that calls the classifier, and changes the record, while it is read."""
+    """A number whose conversion to float calls the classifier and changes the record."""
 
     def __init__(self, fast: RecordClassifier, record: dict[str, Any]) -> None:
         self.fast, self.record, self.found = fast, record, None
@@ -316,26 +327,26 @@ class Calls:
         return 50.0
 
 
-def test_values_that_call_the_model_and_change_the_record_are_safe(plain: RecordClassifier) -> None:
-    expected = plain.score_one(RECORDS[1] | {"gain": 50.0})
+def test_values_that_call_the_model_and_change_the_record_are_safe(classifier: RecordClassifier) -> None:
+    expected = classifier.score_one(RECORDS[1] | {"gain": 50.0})
     record = {name: str(value) + "" if name == "job" else value for name, value in RECORDS[1].items()}
-    record["gain"] = Calls(plain, record)
+    record["gain"] = Calls(classifier, record)
     number = record["gain"]
-    assert plain.score_one(record) == expected
-    assert number.found == plain.score_one(RECORDS[0])
+    assert classifier.score_one(record) == expected
+    assert number.found == classifier.score_one(RECORDS[0])
 
 
-def test_errors_of_values_are_passed_on(plain: RecordClassifier) -> None:
+def test_errors_of_values_are_passed_on(classifier: RecordClassifier) -> None:
     class Interrupted:
         def __float__(self) -> float:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        plain.predict_one({"age": Interrupted()})
+        classifier.predict_one({"age": Interrupted()})
 
 
-def test_threads_share_a_classifier(plain: RecordClassifier) -> None:
-    expected = [plain.score_one(record) for record in RECORDS]
+def test_threads_share_a_classifier(classifier: RecordClassifier) -> None:
+    expected = [classifier.score_one(record) for record in RECORDS]
     with ThreadPoolExecutor(4) as pool:
-        result = list(pool.map(lambda _: [plain.score_one(record) for record in RECORDS], range(8)))
+        result = list(pool.map(lambda _: [classifier.score_one(record) for record in RECORDS], range(8)))
     assert all(scores == expected for scores in result)

@@ -1,4 +1,4 @@
-"""Every step and value in the table of supported pipelines compiles, and refused ones are refused."""
+"""Every step and value in the table of supported pipelines is compiled or refused, as the table says."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def test_supported(trial):
     X = copy.deepcopy(trial.X)  # copy=False changes it
     pipeline = trial.pipeline.fit(copy.deepcopy(X), trial.y)
     fast = unkernel.compile(pipeline, sample=X, measure=False)
-    ours = fast.predict(X)
-    own = np.asarray(pipeline.predict(X))
-    if own.dtype.kind == "f":
-        np.testing.assert_allclose(ours, own, rtol=1e-9, atol=1e-9)
+    actual = fast.predict(X)
+    expected = np.asarray(pipeline.predict(X))
+    if expected.dtype.kind == "f":
+        np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-9)
     else:
-        np.testing.assert_array_equal(ours, own)
+        np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -61,10 +61,10 @@ def test_refused_last_steps(trial):
     X = trial.X @ trial.X.T if trial.value == "precomputed" else trial.X
     if trial.parameter == "kernel" and trial.value == "<function>":
         trial.pipeline.set_params(last__kernel=lambda a, b: a @ b.T)
-    last = trial.pipeline.named_steps["last"]
+    estimator = trial.pipeline.named_steps["last"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pipeline = Pipeline([("scale", StandardScaler()), ("last", last)]).fit(X, trial.y)
+        pipeline = Pipeline([("scale", StandardScaler()), ("last", estimator)]).fit(X, trial.y)
     with pytest.raises(ValueError, match=r"not supported|supported with|kernel|'sigmoid' or"):
         unkernel.compile(pipeline)
 
@@ -89,8 +89,8 @@ def test_a_parameter_of_a_later_scikit_learn():
 
 def test_every_translator_is_listed():
     assert set(pipelines.TRANSLATORS) <= set(TRANSFORMERS)
-    others = set(TRANSFORMERS) - set(pipelines.TRANSLATORS)
-    for name in others - {
+    untranslated = set(TRANSFORMERS) - set(pipelines.TRANSLATORS)
+    for name in untranslated - {
         "Pipeline",
         "ColumnTransformer",
         "FeatureUnion",

@@ -1,4 +1,4 @@
-"""Scores at the boundary between two classes, and scores derived from the model's."""
+"""Scores at the boundary between two classes, and scores derived from scores of the model."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ TWO = (X[:, 0] > 0).astype(int)
 
 
 @pytest.mark.parametrize(
-    ("last", "y"),
+    ("estimator", "y"),
     [
         (SVC(kernel="poly", degree=2, coef0=1, gamma=0.5), THREE),
         (SVC(kernel="poly", degree=2, coef0=1, gamma=0.5, break_ties=True), THREE),
@@ -86,16 +86,16 @@ TWO = (X[:, 0] > 0).astype(int)
     ],
     ids=["ovr", "ties", "ovo", "two", "calibrated", "isotonic", "no ensemble", "one class"],
 )
-def test_score_one_equals_decision_function(last: Any, y: Any) -> None:
-    pipeline = make_pipeline(StandardScaler(), last).fit(X, y)
+def test_score_one_equals_decision_function(estimator: Any, y: Any) -> None:
+    pipeline = make_pipeline(StandardScaler(), estimator).fit(X, y)
     fast = unkernel.compile(pipeline, measure=False)
-    many = fast.decision_function(X)
-    own = getattr(pipeline, "decision_function", None) or pipeline.predict_proba
-    np.testing.assert_allclose(many, own(X), rtol=1e-9, atol=1e-12)
-    for row, expected, label in zip(X.tolist(), many, pipeline.predict(X), strict=True):
-        one = fast.score_one(row)
-        assert np.shape(one) == np.shape(expected)
-        np.testing.assert_allclose(one, expected, rtol=1e-9, atol=1e-12)
+    scores = fast.decision_function(X)
+    scores_of_pipeline = getattr(pipeline, "decision_function", None) or pipeline.predict_proba
+    np.testing.assert_allclose(scores, scores_of_pipeline(X), rtol=1e-9, atol=1e-12)
+    for row, expected, label in zip(X.tolist(), scores, pipeline.predict(X), strict=True):
+        score = fast.score_one(row)
+        assert np.shape(score) == np.shape(expected)
+        np.testing.assert_allclose(score, expected, rtol=1e-9, atol=1e-12)
         assert fast.predict_one(row) == label
 
 
@@ -122,7 +122,7 @@ SAMPLE = np.array([[1.0, 0.0], [0.0, 1.0]])
 
 
 @pytest.mark.parametrize(
-    ("decision", "weights", "scores", "right", "other"),
+    ("decision", "weights", "scores", "answers", "answers_after_tie"),
     [
         (BINARY, [-TINY, 1.0], [TINY, 1.0], [0, 1], [1, 1]),
         (MANY, [[1.0, 1.0 - TINY, 0.0], [2.0, 0.0, 0.0]], [[1, 1, 0], [2, 0, 0]], [0, 0], [1, 0]),
@@ -131,14 +131,14 @@ SAMPLE = np.array([[1.0, 0.0], [0.0, 1.0]])
     ids=["binary", "one_vs_rest", "one_vs_one"],
 )
 def test_a_tie_on_the_sample_is_no_error(
-    decision: Decision, weights: Any, scores: Any, right: Any, other: Any
+    decision: Decision, weights: Any, scores: Any, answers: Any, answers_after_tie: Any
 ) -> None:
     fast = linear(decision, weights)
-    assert fast.predict(SAMPLE).tolist() == right
-    check_answers(fast, Answers(scores, right), SAMPLE)
-    check_answers(fast, Answers(scores, other), SAMPLE)
+    assert fast.predict(SAMPLE).tolist() == answers
+    check_answers(fast, Answers(scores, answers), SAMPLE)
+    check_answers(fast, Answers(scores, answers_after_tie), SAMPLE)
     with pytest.raises(ValueError, match=r"answers .* and the pipeline .* for record 1 of the sample"):
-        check_answers(fast, Answers(scores, [right[0], 1 - right[1]]), SAMPLE)
+        check_answers(fast, Answers(scores, [answers[0], 1 - answers[1]]), SAMPLE)
 
 
 @pytest.mark.parametrize(

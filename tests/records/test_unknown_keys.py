@@ -50,11 +50,11 @@ def tables(columns: dict[str, Any]) -> list[Any]:
 
 
 def test_unknown_keys_are_ignored_by_default() -> None:
-    plain = unkernel.compile(fitted(), measure=False)
-    assert plain.plan.ignores_unknown_keys
-    assert plain.predict_one(PEOPLE[0] | {"height": 1}) == plain.predict_one(PEOPLE[0])
+    compiled = unkernel.compile(fitted(), measure=False)
+    assert compiled.plan.ignores_unknown_keys
+    assert compiled.predict_one(PEOPLE[0] | {"height": 1}) == compiled.predict_one(PEOPLE[0])
     for table in tables(COLUMNS | {"height": [1] * 60}):
-        assert (plain.predict(table) == plain.predict(PEOPLE)).all()
+        assert (compiled.predict(table) == compiled.predict(PEOPLE)).all()
 
 
 def test_known_keys_are_taken(strict: RecordClassifier) -> None:
@@ -62,8 +62,8 @@ def test_known_keys_are_taken(strict: RecordClassifier) -> None:
     assert [strict.predict_one(person) for person in PEOPLE] == expected.tolist()
     for table in tables(COLUMNS):
         assert (strict.predict(table) == expected).all()
-    without = {name: column for name, column in COLUMNS.items() if name != "id"}  # which no step reads
-    for table in tables(without):
+    without_id = {name: column for name, column in COLUMNS.items() if name != "id"}  # which no step reads
+    for table in tables(without_id):
         assert (strict.predict(table) == expected).all()
     assert strict.predict_one({"age": 50}) == strict.predict([{"age": 50}])[0]
     assert strict.predict_one([50, "pilot", 3]) == strict.predict_one({"age": 50, "job": "pilot"})

@@ -1,4 +1,4 @@
-"""Plans have a usual value of each column, with which the server's page starts."""
+"""Plans store a usual value of each column, which the server's page shows at first."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ USUAL = {
 }
 
 
-@pytest.mark.parametrize("given", [list, pa.Table.from_pylist], ids=["dicts", "Arrow"])
-def test_usual_values_are_frequent_or_in_the_middle(given: Callable[[Any], Any]):
-    example = dict(ENCODER.fit(given(ROWS)).plan_.example)
+@pytest.mark.parametrize("make_table", [list, pa.Table.from_pylist], ids=["dicts", "Arrow"])
+def test_usual_values_are_frequent_or_in_the_middle(make_table: Callable[[Any], Any]):
+    example = dict(ENCODER.fit(make_table(ROWS)).plan_.example)
     assert example.pop("day") in {row["day"] for row in ROWS}
     assert datetime.date.fromisoformat(example.pop("moment"))
     assert example == USUAL  # texts have none
@@ -69,12 +69,12 @@ def test_old_files_without_usual_values_still_show_a_valid_date():
     plan = ENCODER.fit(ROWS).plan_
     arrays, settings = plan.to_container("plan.")
     del settings["example"]
-    old = Plan.from_container("m.uk", arrays, settings)
+    old_plan = Plan.from_container("m.uk", arrays, settings)
     labels = [k % 2 for k in range(len(ROWS))]
     model = unkernel.compile(
         make_pipeline(ENCODER, PolyLogisticRegression(degree=1)).fit(ROWS, labels), measure=False
     )
-    answerer = make_answerer(unkernel.engines.RecordClassifier(old, model.classifier))
+    answerer = make_answerer(unkernel.engines.RecordClassifier(old_plan, model.classifier))
     assert datetime.date.fromisoformat(answerer.example["day"])
     assert "prediction" in answerer.answer_one(answerer.example)
 

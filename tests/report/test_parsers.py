@@ -1,4 +1,4 @@
-"""Reports of parsers, chunkers and taggers, compared with their own ``evaluate``."""
+"""Reports of parsers, chunkers and taggers, compared with the results of ``evaluate``."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.skipif(
 GOLDEN = Path(__file__).parents[1] / "parsing" / "golden"
 
 
-def values(made):
-    (found,) = made.measures.values()
-    return {one.name: one.value for one in found}
+def values(page_report):
+    (measures,) = page_report.measures.values()
+    return {measure.name: measure.value for measure in measures}
 
 
 @pytest.fixture(scope="module")
@@ -36,22 +36,22 @@ def half_right() -> Treebank:
     )
     for place, sentence in enumerate(heads):
         if place % 3 == 0 and len(sentence) > 2:
-            last = len(sentence) - 1
-            sentence[last] = 1 if sentence[last] != 1 else 2
+            last_word = len(sentence) - 1
+            sentence[last_word] = 1 if sentence[last_word] != 1 else 2
             relations[place][0] = "<b>strange"
     return bank.with_trees(heads, relations)
 
 
 def test_a_report_of_trees(half_right):
     parser = unkernel.load(GOLDEN / "trees-online.uk")
-    made, result = parser.report(half_right, mistakes=2), parser.evaluate(half_right)
-    actual = values(made)
+    trees_report, result = parser.report(half_right, mistakes=2), parser.evaluate(half_right)
+    actual = values(trees_report)
     assert actual["UAS"] == pytest.approx(result.uas / 100)
     assert actual["LAS"] == pytest.approx(result.las / 100)
     assert actual["sentences without a mistake"] == pytest.approx(result.exact / 100)
-    for one in made.measures["ArcEagerParser"]:
-        assert one.low <= one.value <= one.high
-    page = Page(made.html())
+    for measure in trees_report.measures["ArcEagerParser"]:
+        assert measure.low <= measure.value <= measure.high
+    page = Page(trees_report.html())
     assert {"Relations", "Distance", "Mistakes", "Heaviest conjunctions"} <= set(page.texts["h2"])
     assert page.of("b") == page.loads == []
     assert len(page.of("article")) == 2
@@ -60,9 +60,9 @@ def test_a_report_of_trees(half_right):
 
 def test_parsers_side_by_side(half_right):
     parsers = {name: unkernel.load(GOLDEN / f"trees-{name}.uk") for name in ("online", "rich")}
-    made = report(parsers, half_right)
-    assert list(made.measures) == ["online", "rich"]
-    assert "Differences to online" in made.html()
+    both_report = report(parsers, half_right)
+    assert list(both_report.measures) == ["online", "rich"]
+    assert "Differences to online" in both_report.html()
     chunker = unkernel.load(GOLDEN / "chunks-svm.uk")
     with pytest.raises(ValueError, match="a and b cannot be compared: one was made by ArcEagerParser"):
         report({"a": parsers["rich"], "b": chunker}, half_right)
@@ -71,40 +71,42 @@ def test_parsers_side_by_side(half_right):
 def test_a_report_of_bunsetsu():
     parser = unkernel.load(GOLDEN / "bunsetsu-svm.uk")
     corpus = read_bunsetsu(GOLDEN / "bunsetsu.knp")
-    made, result = parser.report(GOLDEN / "bunsetsu.knp"), parser.evaluate(corpus)
-    actual = values(made)
+    bunsetsu_report, result = parser.report(GOLDEN / "bunsetsu.knp"), parser.evaluate(corpus)
+    actual = values(bunsetsu_report)
     assert actual["dependencies"] == pytest.approx(result.dependency_accuracy / 100)
     assert actual["sentences without a mistake"] == pytest.approx(result.sentence_accuracy / 100)
-    assert Page(made.html()).texts["h1"] == ["BunsetsuParser on bunsetsu.knp"]
+    assert Page(bunsetsu_report.html()).texts["h1"] == ["BunsetsuParser on bunsetsu.knp"]
 
 
 def test_a_report_of_chunks():
     chunker = unkernel.load(GOLDEN / "chunks-svm.uk")
     corpus = read_chunks(GOLDEN / "chunks.txt", tagged=True)
-    made, result = chunker.report(corpus), chunker.evaluate(corpus)
-    actual = values(made)
+    chunks_report, result = chunker.report(corpus), chunker.evaluate(corpus)
+    actual = values(chunks_report)
     assert actual == pytest.approx(
         {name: getattr(result, name.lower()) / 100 for name in ("F1", "precision", "recall")}
     )
-    assert set(result.per_type) <= set(Page(made.html()).texts["th"])
+    assert set(result.per_type) <= set(Page(chunks_report.html()).texts["th"])
 
 
 def test_a_report_of_tags(half_right):
     tagger = Tagger(epochs=1).fit(half_right).model_
-    made, result = tagger.report(half_right), tagger.evaluate(half_right)
-    assert {name: 100 * value for name, value in values(made).items() if name in result.accuracy} == (
+    tags_report, result = tagger.report(half_right), tagger.evaluate(half_right)
+    assert {name: 100 * value for name, value in values(tags_report).items() if name in result.accuracy} == (
         pytest.approx(result.accuracy)
     )
-    assert "Tags" in Page(made.html()).texts["h2"]
+    assert "Tags" in Page(tags_report.html()).texts["h2"]
 
 
 def test_a_report_of_raw_text(half_right):
     parser = unkernel.load(GOLDEN / "text-parser.uk")
-    made, result = parser.report(half_right), parser.evaluate(half_right)
-    assert values(made)["Words F1"] == pytest.approx(result.words.f1 / 100)
-    measured = made.measures["TextParser"]
-    assert all(one.method == "Wilson" and one.low <= one.value <= one.high for one in measured)
-    page = Page(made.html())
+    text_report, result = parser.report(half_right), parser.evaluate(half_right)
+    assert values(text_report)["Words F1"] == pytest.approx(result.words.f1 / 100)
+    measures = text_report.measures["TextParser"]
+    assert all(
+        measure.method == "Wilson" and measure.low <= measure.value <= measure.high for measure in measures
+    )
+    page = Page(text_report.html())
     assert {"Relations", "Distance"} <= set(page.texts["h2"])
     assert page.of("b") == page.loads == []
 
@@ -124,16 +126,16 @@ def test_trees_of_other_words(half_right):
     parser = unkernel.load(GOLDEN / "text-parser.uk")
     result = parser.evaluate(half_right)
     trees = compare_trees(half_right, result.answer)
-    right = trees.correct_heads & (trees.relations == trees.aligned_relations)
-    assert (trees.correct_heads.sum(), right.sum()) == (result.uas.n_right, result.las.n_right)
+    correct_labels = trees.correct_heads & (trees.relations == trees.aligned_relations)
+    assert (trees.correct_heads.sum(), correct_labels.sum()) == (result.uas.n_right, result.las.n_right)
 
 
 def test_results_become_frames(half_right):
     pytest.importorskip("pandas")
     trees = unkernel.load(GOLDEN / "trees-online.uk").evaluate(half_right)
-    assert trees.to_frame().label.tolist() == [one.label for one in trees.per_label]
+    assert trees.to_frame().label.tolist() == [result.label for result in trees.per_label]
     chunks = unkernel.load(GOLDEN / "chunks-svm.uk").evaluate(GOLDEN / "chunks.txt")
-    assert chunks.to_frame().f1.tolist() == [one.f1 for one in chunks.per_type.values()]
+    assert chunks.to_frame().f1.tolist() == [result.f1 for result in chunks.per_type.values()]
     bunsetsu = unkernel.load(GOLDEN / "bunsetsu-svm.uk").evaluate(GOLDEN / "bunsetsu.knp")
     assert bunsetsu.to_frame().dependency_accuracy.tolist() == [bunsetsu.dependency_accuracy]
     text = unkernel.load(GOLDEN / "text-parser.uk")

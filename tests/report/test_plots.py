@@ -20,22 +20,26 @@ def test_lines_join_engines_that_differ_only_in_their_trie():
         Candidate("split", rare=8, head_bytes=4e6, trie_nodes=n, nbytes=10 + n, microseconds=4.0)
         for n in (300, 30)
     ]
-    others = [
+    other_engines = [
         Candidate("split", rare=8, head_bytes=4e6, fused=4, nbytes=9, microseconds=3.0),
         Candidate("split", rare=8, head_bytes=4e6, grouped=64, nbytes=9, microseconds=3.0),
         Candidate("expanded", head_bytes=4e6, nbytes=9, microseconds=3.0),
     ]
-    assert search_plot.group_trie_sizes([*others, base, *tries]) == [[base, tries[1], tries[0]]]
-    assert search_plot.group_trie_sizes([*others, base]) == []
-    assert search_plot.group_trie_sizes([*others, tries[0]]) == []  # one point is not a line
+    assert search_plot.group_trie_sizes([*other_engines, base, *tries]) == [[base, tries[1], tries[0]]]
+    assert search_plot.group_trie_sizes([*other_engines, base]) == []
+    assert search_plot.group_trie_sizes([*other_engines, tries[0]]) == []  # one point is not a line
 
 
 def test_only_engines_that_no_other_beats_are_labelled():
     def measured(nbytes: int, microseconds: float) -> Candidate:
         return Candidate("expanded", nbytes=nbytes, microseconds=microseconds)
 
-    small, between, slow, fast = measured(1, 9.0), measured(3, 5.0), measured(4, 6.0), measured(5, 1.0)
-    assert search_plot.find_frontier([fast, slow, between, small, measured(5, 2.0)]) == [small, between, fast]
+    smallest, between, slow, fastest = measured(1, 9.0), measured(3, 5.0), measured(4, 6.0), measured(5, 1.0)
+    assert search_plot.find_frontier([fastest, slow, between, smallest, measured(5, 2.0)]) == [
+        smallest,
+        between,
+        fastest,
+    ]
     assert search_plot.find_frontier([]) == []
 
 
@@ -47,9 +51,9 @@ def test_lines_join_settings_that_differ_in_one_parameter():
     settings = [setting(0.5, degree=d, C=c) for c in (1.0, 0.1) for d in (1, 2)]
     result = group_lines(["degree", "C"], "C", settings)
     assert [words for words, _ in result] == ["degree 1", "degree 2"]
-    assert [[one["C"] for one in line] for _, line in result] == [[0.1, 1.0]] * 2
+    assert [[tuning["C"] for tuning in line] for _, line in result] == [[0.1, 1.0]] * 2
     words = group_lines(["loss"], "loss", [setting(0.5, loss="hinge"), setting(0.6, loss="squared_hinge")])
-    assert [[one["loss"] for one in line] for _, line in words] == [["hinge", "squared_hinge"]]
+    assert [[tuning["loss"] for tuning in line] for _, line in words] == [["hinge", "squared_hinge"]]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
@@ -77,30 +81,32 @@ def test_ticks_are_round_numbers_in_words(spread):
     search_plot.set_log_scale(axes, "x", values, format_bytes)
     search_plot.set_log_scale(axes, "y", [6.0, 7.0], "{:g}".format)
     figure.draw_without_rendering()
-    inside = [
+    visible = [
         tick.label1.get_text()
         for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim()))
         for tick in axis.get_major_ticks()
         if low <= tick.get_loc() <= high
     ]
-    assert len(inside) >= 4
-    assert all(re.fullmatch(r"[0-9.]+( [kMG]?B)?", words) for words in inside), inside
+    assert len(visible) >= 4
+    assert all(re.fullmatch(r"[0-9.]+( [kMG]?B)?", words) for words in visible), visible
     assert not any(label.get_text() for label in axes.get_xticklabels(minor=True))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
 def test_numbers_and_names_cover_no_point():
     generator = np.random.default_rng(0)
-    result = [
+    candidates = [
         Candidate("split", rare=k, nbytes=int(n), microseconds=float(t), chosen=k == 3)
         for k, (n, t) in enumerate(np.exp(generator.random((12, 2)) * 4) * [1e5, 1.0])
     ]
     axes = search_plot.new_figure(1).add_subplot()
-    search_plot._draw_all(axes, result, [])
+    search_plot._draw_all(axes, candidates, [])
     axes.figure.draw_without_rendering()
-    points = axes.transData.transform([(one.nbytes, one.microseconds) for one in result])
+    points = axes.transData.transform(
+        [(candidate.nbytes, candidate.microseconds) for candidate in candidates]
+    )
     legend = axes.get_legend().get_window_extent()
-    assert len(axes.texts) == len(search_plot.find_frontier(result)) > 2
+    assert len(axes.texts) == len(search_plot.find_frontier(candidates)) > 2
     boxes = [legend, *(text.get_window_extent() for text in axes.texts)]
     assert not any(box.contains(*point) for box in boxes for point in points.tolist())
     names = [text.get_text() for text in axes.get_legend().get_texts()]

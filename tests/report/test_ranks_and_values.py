@@ -31,15 +31,15 @@ def ranked():
 
 def test_a_report_of_rankings(ranked):
     model, X, y, qid = ranked
-    made = model.report(X, y, qid=qid)
-    result = {one.name: one for one in made.measures["RankSVM"]}
+    ranking_report = model.report(X, y, qid=qid)
+    measures = {measure.name: measure for measure in ranking_report.measures["RankSVM"]}
     scores = model.decision_function(X)
-    assert result["ordered pairs"].value == pytest.approx(ordered_pairs(y, scores, qid))
+    assert measures["ordered pairs"].value == pytest.approx(ordered_pairs(y, scores, qid))
     for depth in (1, 5, 10):
-        assert result[f"NDCG@{depth}"].value == pytest.approx(ndcg_score(y, scores, qid, k=depth))
-    for one in result.values():
-        assert one.low <= one.value <= one.high
-    page = Page(made.html())
+        assert measures[f"NDCG@{depth}"].value == pytest.approx(ndcg_score(y, scores, qid, k=depth))
+    for measure in measures.values():
+        assert measure.low <= measure.value <= measure.high
+    page = Page(ranking_report.html())
     assert page.texts["h2"] == [
         "Model",
         "Data",
@@ -55,10 +55,10 @@ def test_a_report_of_rankings(ranked):
 
 def test_rankings_side_by_side_and_without_groups(ranked):
     model, X, y, qid = ranked
-    other = RankSVM(C=1e-4).fit(X, y, qid=qid)
-    assert "Differences to a" in report({"a": model, "b": other}, X, y, qid=qid).html()
-    alone = model.report(X, y).measures["RankSVM"]
-    assert np.isnan([one.low for one in alone]).all()  # a single query cannot be resampled
+    other_model = RankSVM(C=1e-4).fit(X, y, qid=qid)
+    assert "Differences to a" in report({"a": model, "b": other_model}, X, y, qid=qid).html()
+    without_groups = model.report(X, y).measures["RankSVM"]
+    assert np.isnan([measure.low for measure in without_groups]).all()  # a single query cannot be resampled
 
 
 def test_labels_that_are_no_grades(ranked):
@@ -74,17 +74,17 @@ def test_a_report_of_numbers():
     X = generator.random((80, 4)).round(2)
     y = X @ np.arange(4) + 0.3 * generator.normal(size=80)
     fast = unkernel.compile(SVR(kernel="linear").fit(X, y), measure=False)
-    made = fast.report(X, y)
-    result = {one.name: one.value for one in made.measures["CompiledClassifier"]}
-    message = fast.predict(X)
-    assert result == pytest.approx(
+    numbers_report = fast.report(X, y)
+    measures = {measure.name: measure.value for measure in numbers_report.measures["CompiledClassifier"]}
+    predictions = fast.predict(X)
+    assert measures == pytest.approx(
         {
-            "R squared": metrics.r2_score(y, message),
-            "root mean squared error": metrics.root_mean_squared_error(y, message),
-            "mean absolute error": metrics.mean_absolute_error(y, message),
+            "R squared": metrics.r2_score(y, predictions),
+            "root mean squared error": metrics.root_mean_squared_error(y, predictions),
+            "mean absolute error": metrics.mean_absolute_error(y, predictions),
         }
     )
-    page = Page(made.html())
+    page = Page(numbers_report.html())
     assert {"Values", "Mistakes"} <= set(page.texts["h2"])
     with pytest.raises(ValueError, match="right answers of a regression must be numbers"):
         fast.report(X, np.array(["a"] * len(X)))

@@ -1,4 +1,4 @@
-"""Reports: the content of a page; data never becomes HTML; a page needs no other resource."""
+"""Reports: pages have the expected contents, escape all data and load no other resource."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def people(count: int, job: str = "pilot", rich: str = "yes") -> tuple[list[dict
     records = [{"age": age, "job": job_of} for age, job_of in zip(ages, jobs, strict=True)]
     noise = generator.random(count) < 0.1
     labels = [
-        rich if ((one["age"] > 45) == (one["job"] == job)) != flip else "no"
-        for one, flip in zip(records, noise, strict=True)
+        rich if ((record["age"] > 45) == (record["job"] == job)) != flip else "no"
+        for record, flip in zip(records, noise, strict=True)
     ]
     return records, labels
 
@@ -65,25 +65,25 @@ def test_a_page_can_be_read_by_all(records):
     page, text = Page(records.report.html()), records.report.html()
     assert page.of("html") == [{"lang": "en"}]
     assert len(page.of("table")) == len(page.of("caption")) > 5
-    assert all(one["scope"] in ("row", "col") for one in page.of("th"))
+    assert all(element["scope"] in ("row", "col") for element in page.of("th"))
     pictures = page.of("svg")
     assert len(pictures) == 6
     assert all(picture["role"] == "img" and picture["aria-label"] for picture in pictures)
-    assert all(f'href="#{one["id"]}"' in text for one in page.of("section"))
+    assert all(f'href="#{element["id"]}"' in text for element in page.of("section"))
     assert "prefers-color-scheme: dark" in text
     assert "@media print" in text
-    element_ids = [one["id"] for _, one in page.elements if one.get("id")]
+    element_ids = [element["id"] for _, element in page.elements if element.get("id")]
     assert len(element_ids) == len(set(element_ids))
     assert "#010203" not in text  # text of figures has the page's colour
 
 
 def test_equal_examples_give_equal_pages_except_for_times(records):
-    again = records.fast.report(records.X, records.y, costs=(1, 5))
-    assert again.measures == records.report.measures
+    repeated = records.fast.report(records.X, records.y, costs=(1, 5))
+    assert repeated.measures == records.report.measures
     same = [
-        one == other
-        for one, other in zip(again.sections, records.report.sections, strict=True)
-        if one.title != "Time and memory"
+        section == other_section
+        for section, other_section in zip(repeated.sections, records.report.sections, strict=True)
+        if section.title != "Time and memory"
     ]
     assert all(same)
 
@@ -98,38 +98,38 @@ def test_measures_as_a_frame(records):
 
 def test_notebooks_show_reports_in_a_frame(records):
     page = Page(records.report._repr_html_())
-    ((tag, given),) = page.elements
+    ((tag, attributes),) = page.elements
     assert tag == "iframe"
-    assert given["sandbox"] == ""
-    assert given["srcdoc"] == records.report.html()
+    assert attributes["sandbox"] == ""
+    assert attributes["srcdoc"] == records.report.html()
 
 
 def test_data_is_escaped_in_html():
     X, y = people(120, job=HOSTILE, rich=HOSTILE)
-    X = [{HOSTILE: one["age"], "<b>job": one["job"]} for one in X]
+    X = [{HOSTILE: record["age"], "<b>job": record["job"]} for record in X]
     pipeline = make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y)
     fast = unkernel.compile(pipeline)
-    made = report({HOSTILE: fast, "_b": fast}, X, y, title=HOSTILE + "\ud800")
-    page = Page(made.html())  # every element is closed
+    hostile_report = report({HOSTILE: fast, "_b": fast}, X, y, title=HOSTILE + "\ud800")
+    page = Page(hostile_report.html())  # every element is closed
     assert page.of("script") == page.of("b") == []
     assert page.loads == []
     assert clean_text(HOSTILE + "\ud800") in page.texts["h1"]
-    assert not {"\x00", "\x1b"} & set(made.html())
-    made.html().encode()
-    for shown in (fast, fast.to_model(), fast.explain_one(X[0])):
-        assert Page(shown._repr_html_()).of("script") == []
+    assert not {"\x00", "\x1b"} & set(hostile_report.html())
+    hostile_report.html().encode()
+    for shown_object in (fast, fast.to_model(), fast.explain_one(X[0])):
+        assert Page(shown_object._repr_html_()).of("script") == []
 
 
 def test_the_page_begins_with_three_sentences(records):
-    made = records.fast.report(records.X, records.y, train=(records.X, records.y))
-    quality, against, fails = made.summary["RecordClassifier"]
+    people_report = records.fast.report(records.X, records.y, train=(records.X, records.y))
+    quality, against, fails = people_report.summary["RecordClassifier"]
     assert quality.startswith("Accuracy")
     assert "95 % interval" in quality
     assert "the most frequent class" in against
     assert "A linear model of the same features" in against
     assert "the model is better by" in against
     assert fails.startswith("Fails most on class")
-    assert Page(made.html()).texts["li"][0] == quality
+    assert Page(people_report.html()).texts["li"][0] == quality
     assert "linear" not in records.report.summary["RecordClassifier"][1]
 
 
@@ -142,19 +142,19 @@ def test_no_linear_baseline_of_trees_and_of_other_lengths(records):
 
 
 def test_without_records_no_example_is_shown(records):
-    X = [one | {"name": f"person {number}"} for number, one in enumerate(records.X)]
-    made = records.fast.report(X, records.y, records=False)
-    assert {section.title for section in made.sections} == SECTIONS - {"Mistakes"}
-    assert "person" not in made.html()
+    X = [record | {"name": f"person {number}"} for number, record in enumerate(records.X)]
+    without_records = records.fast.report(X, records.y, records=False)
+    assert {section.title for section in without_records.sections} == SECTIONS - {"Mistakes"}
+    assert "person" not in without_records.html()
 
 
 def test_a_column_that_decides_is_more_important_than_noise():
     generator = np.random.default_rng(0)
     X = [{"age": age, "noise": noise} for age, noise in generator.integers(0, 90, (300, 2)).tolist()]
-    y = ["old" if one["age"] > 45 else "young" for one in X]
+    y = ["old" if record["age"] > 45 else "young" for record in X]
     fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y), measure=False)
-    measured = ClassMeasures(predict_records(fast, X, y))
-    name, losses = compute_permutation_importances(measured)
+    measures = ClassMeasures(predict_records(fast, X, y))
+    name, losses = compute_permutation_importances(measures)
     assert name == "accuracy"
     assert losses["age"].mean() > 0.2 > abs(losses["noise"].mean()) * 2
 
@@ -179,12 +179,12 @@ def iris() -> SimpleNamespace:
 
 
 def test_a_report_of_rows_and_many_classes(iris):
-    made = iris.model.report(iris.X, iris.y)
-    page = Page(made.html())
+    iris_report = iris.model.report(iris.X, iris.y)
+    page = Page(iris_report.html())
     assert set(page.texts["h2"]) == SECTIONS - {"Thresholds", "Columns"}
     assert {"feature 0", "feature 3"} & set(page.texts["th"])
     assert any("There are no probabilities" in words for words in page.texts["p"])
-    assert made.measures["PolySVC"][0].value == iris.model.score(iris.X, iris.y)
+    assert iris_report.measures["PolySVC"][0].value == iris.model.score(iris.X, iris.y)
 
 
 def test_costs_are_for_two_classes(iris):
@@ -193,11 +193,11 @@ def test_costs_are_for_two_classes(iris):
 
 
 def test_models_side_by_side(iris):
-    other = PolyLogisticRegression(degree=1).fit(iris.X, iris.y)
-    made = report({"svm": iris.model, "odds": unkernel.compile(other)}, iris.X, iris.y)
-    page = Page(made.html())
+    other_model = PolyLogisticRegression(degree=1).fit(iris.X, iris.y)
+    both_report = report({"svm": iris.model, "odds": unkernel.compile(other_model)}, iris.X, iris.y)
+    page = Page(both_report.html())
     assert "Agreement" in page.texts["h2"]
-    assert list(made.measures) == ["svm", "odds"]
+    assert list(both_report.measures) == ["svm", "odds"]
     assert {"svm", "odds"} <= set(page.texts["th"])
     assert any("svm and odds" in words for words in page.texts["th"])
 
@@ -208,7 +208,7 @@ def test_a_report_of_trees():
     fast = unkernel.compile(TreeSVC().fit(trees, labels))
     page = Page(fast.report(trees, labels).html())
     assert {"Mistakes", "Heaviest fragments"} <= set(page.texts["h2"])
-    drawings = [one["aria-label"] for one in page.of("svg")]
+    drawings = [picture["aria-label"] for picture in page.of("svg")]
     assert "(S (NP cats) (VP bark))" in drawings  # a mistake
     assert any("..." in words for words in drawings)  # a fragment
 
@@ -217,8 +217,8 @@ def test_reports_say_why_a_model_is_not_explained(iris):
     from sklearn.svm import SVC
 
     fast = unkernel.compile(SVC(kernel="rbf").fit(iris.X, iris.y == 0), measure=False)
-    wrong = np.where(np.arange(len(iris.y)) == 0, False, iris.y == 0)
-    words = Page(fast.report(iris.X, wrong).html()).texts["p"]
+    labels = np.where(np.arange(len(iris.y)) == 0, False, iris.y == 0)
+    words = Page(fast.report(iris.X, labels).html()).texts["p"]
     assert any("not a sum over few conjunctions" in word for word in words)
 
 
@@ -237,9 +237,9 @@ def test_examples_that_are_refused(iris, X, y, reason):
 
 
 def test_models_with_different_classes_are_not_compared(iris):
-    two = PolySVC(degree=1).fit(iris.X, iris.y == 0)
+    binary = PolySVC(degree=1).fit(iris.X, iris.y == 0)
     with pytest.raises(ValueError, match="a and b cannot be compared: one answers with 0, 1, 2, the other"):
-        report({"a": iris.model, "b": two}, iris.X, iris.y)
+        report({"a": iris.model, "b": binary}, iris.X, iris.y)
     with pytest.raises(TypeError, match="there is no report of a dict_keys"):
         report({}.keys(), iris.X, iris.y)
 
@@ -271,21 +271,21 @@ def test_thresholds_equal_those_computed_by_hand(records):
 
 def test_explanations_are_shown_in_notebooks_and_become_frames(records, iris):
     pandas = pytest.importorskip("pandas")
-    for found in (records.fast.explain_one(records.X[0]), iris.model.explain([0, 1], top=None)):
-        frame = found.to_frame()
+    for explanation in (records.fast.explain_one(records.X[0]), iris.model.explain([0, 1], top=None)):
+        frame = explanation.to_frame()
         assert isinstance(frame, pandas.DataFrame)
-        assert frame.iloc[:, 1].sum() == pytest.approx(found.comparison.numbers(found.score)[0])
-        assert len(Page(found._repr_html_()).of("tr")) == len(found.contributions) + 3 + bool(
-            found.n_conjunctions - len(found.contributions)
+        assert frame.iloc[:, 1].sum() == pytest.approx(explanation.comparison.numbers(explanation.score)[0])
+        assert len(Page(explanation._repr_html_()).of("tr")) == len(explanation.contributions) + 3 + bool(
+            explanation.n_conjunctions - len(explanation.contributions)
         )
 
 
 def test_models_are_described_in_notebooks(records, iris):
     tree = TreeSVC().fit(["(S (A b))", "(S (C d))"], [0, 1])
-    shown = [records.fast, records.fast.classifier, unkernel.compile(tree), iris.model.to_model()]
-    for one in shown:
-        page = Page(one._repr_html_())
-        assert page.texts["caption"] == [type(one).__name__]
+    models = [records.fast, records.fast.classifier, unkernel.compile(tree), iris.model.to_model()]
+    for model in models:
+        page = Page(model._repr_html_())
+        assert page.texts["caption"] == [type(model).__name__]
         assert "answers" in page.texts["th"]
 
 

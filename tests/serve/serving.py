@@ -45,7 +45,7 @@ def record_model(C: float = 1000.0, kind: Any = PolyLogisticRegression) -> Any:
 
 
 class Client:
-    """Sends requests to an application in this process, like a browser."""
+    """A client of an application in this process."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -88,8 +88,8 @@ class Server:
         """Return the next line of the log with a message."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            if line.startswith("{") and (found := json.loads(line))["message"] == message:
-                return dict(found)
+            if line.startswith("{") and (entry := json.loads(line))["message"] == message:
+                return dict(entry)
         raise AssertionError(f"the server ended before it logged {message!r}")
 
 
@@ -114,7 +114,7 @@ def started(*arguments: str | Path, patch: str = "") -> Iterator[Server]:
             assert address, line + process.stderr.read()
             yield Server(process, address[0])
         finally:
-            process.terminate()  # not killed, because its workers would stay
+            process.terminate()  # a killed server could not end its workers
 
 
 def _patched(folder: Path, patch: str) -> dict[str, str]:
@@ -122,5 +122,5 @@ def _patched(folder: Path, patch: str) -> dict[str, str]:
     if not patch:
         return {}
     (folder / "sitecustomize.py").write_text(textwrap.dedent(patch))
-    others = filter(None, [os.environ.get("PYTHONPATH")])
-    return {"PYTHONPATH": os.pathsep.join([str(folder), *others])}
+    search_path = filter(None, [os.environ.get("PYTHONPATH")])
+    return {"PYTHONPATH": os.pathsep.join([str(folder), *search_path])}

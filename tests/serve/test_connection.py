@@ -33,7 +33,7 @@ TOKEN = b"authorization: Bearer s3cret"
 
 
 class Transport(asyncio.Transport):
-    """Stores the written bytes."""
+    """A transport that stores the written bytes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class Counting:
 def answers(
     app: Application, *parts: bytes, count: int, kind: type[HttpToolsProtocol] = Connection
 ) -> tuple[list[bytes], int]:
-    """Return the responses to bytes that arrive in sequence, and how many of them came through ASGI."""
+    """Return the responses to parts of bytes that arrive one by one, and the number of calls of ASGI."""
     counting = Counting(app)
 
     async def asked() -> bytes:
@@ -99,17 +99,17 @@ def answers(
     return _split(asyncio.run(asked())), counting.asked
 
 
-def _split(written: bytes) -> list[bytes]:
-    """Return the complete responses in bytes, without parts that differ each time."""
+def _split(response: bytes) -> list[bytes]:
+    """Return the complete responses in `response`, without request ids and times."""
     result = []
-    while b"\r\n\r\n" in written:
-        head, _, rest = written.partition(b"\r\n\r\n")
+    while b"\r\n\r\n" in response:
+        head, _, remainder = response.partition(b"\r\n\r\n")
         length = int(re.search(rb"content-length: (\d+)", head)[1])  # type: ignore[index]
-        if len(rest) < length:
+        if len(remainder) < length:
             break
         lines = [re.sub(rb"(x-request-id|server-timing): .*", rb"\1", line) for line in head.split(b"\r\n")]
-        result.append(b"\n".join([lines[0], *sorted(lines[1:]), rest[:length]]))
-        written = rest[length:]
+        result.append(b"\n".join([lines[0], *sorted(lines[1:]), remainder[:length]]))
+        response = remainder[length:]
     return result
 
 
@@ -145,62 +145,66 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", [*REQUESTS, *OTHERS])
 def test_answers_are_those_of_asgi(app: Application, name: str):
-    asked = (REQUESTS | OTHERS)[name]
-    wanted, _ = answers(app, asked, count=1, kind=HttpToolsProtocol)
-    found, message = answers(app, asked, count=1)
-    assert found == wanted
-    assert message == (name in OTHERS)
+    request_bytes = (REQUESTS | OTHERS)[name]
+    expected, _ = answers(app, request_bytes, count=1, kind=HttpToolsProtocol)
+    responses, n_through_asgi = answers(app, request_bytes, count=1)
+    assert responses == expected
+    assert n_through_asgi == (name in OTHERS)
 
 
 def test_a_request_in_pieces_goes_the_way_of_asgi(app: Application):
-    asked = REQUESTS["one"]
-    wanted, _ = answers(app, asked, count=1)
-    body = asked.index(b"\r\n\r\n") + 4
-    for place in [3, body - 1, body, body + 1, len(asked) - 1]:
-        found, message = answers(app, asked[:place], asked[place:], count=1)
-        assert found == wanted
-        assert message == (place >= body)  # if head and body arrive together, it is short
+    request_bytes = REQUESTS["one"]
+    expected, _ = answers(app, request_bytes, count=1)
+    body = request_bytes.index(b"\r\n\r\n") + 4
+    for place in [3, body - 1, body, body + 1, len(request_bytes) - 1]:
+        responses, n_through_asgi = answers(app, request_bytes[:place], request_bytes[place:], count=1)
+        assert responses == expected
+        assert n_through_asgi == (
+            place >= body
+        )  # if head and beginning of the body arrive together, ASGI answers
 
 
 def test_pipelined_requests_are_answered_in_order(app: Application):
     names = ["one", "explain", "list", "another path", "not JSON", "one"]
-    asked = [(REQUESTS | OTHERS)[name] for name in names]
-    wanted = [answers(app, one, count=1, kind=HttpToolsProtocol)[0][0] for one in asked]
-    assert answers(app, b"".join(asked), count=len(names))[0] == wanted
-    assert answers(app, *asked, count=len(names))[0] == wanted
+    requests = [(REQUESTS | OTHERS)[name] for name in names]
+    expected = [
+        answers(app, request_bytes, count=1, kind=HttpToolsProtocol)[0][0] for request_bytes in requests
+    ]
+    assert answers(app, b"".join(requests), count=len(names))[0] == expected
+    assert answers(app, *requests, count=len(names))[0] == expected
 
 
 def test_clients_that_do_not_read_are_served_through_asgi(app: Application, monkeypatch):
-    """Their responses would pile up; ASGI waits until they are read."""
-    made = Connection.connection_made
+    """Responses of the fast path would pile up; ASGI waits until the client reads them."""
+    connection_made = Connection.connection_made
 
-    def made_and_paused(self: Connection, transport: Any) -> None:
-        made(self, transport)
+    def connection_made_and_paused(self: Connection, transport: Any) -> None:
+        connection_made(self, transport)
         self.pause_writing()
         asyncio.get_running_loop().call_soon(self.resume_writing)
 
-    monkeypatch.setattr(Connection, "connection_made", made_and_paused)
+    monkeypatch.setattr(Connection, "connection_made", connection_made_and_paused)
     assert answers(app, REQUESTS["one"], count=1)[1] == 1
 
 
 def test_failures_are_answered_with_status_500(app: Application, monkeypatch):
     monkeypatch.setattr(Application, "_check_request", lambda *_: 1 / 0)
-    found, message = answers(app, REQUESTS["one"], count=1)
-    assert b"500 Internal Server Error" in found[0]
-    assert b"the server failed" in found[0]
-    assert message == 0
+    responses, n_through_asgi = answers(app, REQUESTS["one"], count=1)
+    assert b"500 Internal Server Error" in responses[0]
+    assert b"the server failed" in responses[0]
+    assert n_through_asgi == 0
 
 
 def test_http_1_0_requests_are_answered_through_asgi(app: Application):
-    asked = request("/models/people/predict", ONE, TOKEN, b"connection: keep-alive")
-    old = asked.replace(b"HTTP/1.1", b"HTTP/1.0")
-    wanted = answers(app, old, count=1, kind=HttpToolsProtocol)[0]
-    assert answers(app, old, count=1) == (wanted, 1)
+    request_1_1 = request("/models/people/predict", ONE, TOKEN, b"connection: keep-alive")
+    request_1_0 = request_1_1.replace(b"HTTP/1.1", b"HTTP/1.0")
+    expected = answers(app, request_1_0, count=1, kind=HttpToolsProtocol)[0]
+    assert answers(app, request_1_0, count=1) == (expected, 1)
 
 
 def test_requests_that_run_far_ahead_of_answers_end_the_connection(app: Application):
-    """A client that sends and never reads must not fill the memory."""
-    asked = OTHERS["another path"] * 1500
+    """A client that sends requests and never reads responses must not fill the memory."""
+    requests = OTHERS["another path"] * 1500
     config = uvicorn.Config(app, log_config=None, access_log=False, ws="none", lifespan="off")
 
     async def sent() -> tuple[bool, int]:
@@ -208,7 +212,7 @@ def test_requests_that_run_far_ahead_of_answers_end_the_connection(app: Applicat
         config.loaded_app = app
         connection, transport = Connection(config, ServerState(), {}), Transport()
         connection.connection_made(transport)
-        connection.data_received(asked)
+        connection.data_received(requests)
         queued = len(connection.pipeline)
         connection.connection_lost(None)
         return transport.closed, queued

@@ -1,4 +1,4 @@
-"""Clients that are slow, too many, or send too much, and work that does not end."""
+"""Slow clients, too many clients, too large requests, and work that does not end."""
 
 from __future__ import annotations
 
@@ -60,14 +60,17 @@ def wait_for_answers(server: Server) -> None:
 
 def test_requests_whose_head_is_late_are_closed(files):
     with started(files["people"], "--max-seconds", "0.5") as server:
-        with connected(server) as silent, connected(server) as half:
-            half.sendall(HEAD + b"content-le")
-            assert status_and_error(read_all(half)) == (408, "the head of the request did not arrive in time")
+        with connected(server) as silent, connected(server) as incomplete:
+            incomplete.sendall(HEAD + b"content-le")
+            assert status_and_error(read_all(incomplete)) == (
+                408,
+                "the head of the request did not arrive in time",
+            )
             assert read_all(silent) == b""
-        with connected(server) as kept:  # an idle client between requests is not disconnected
+        with connected(server) as idle:  # an idle client between requests is not disconnected
             for _ in range(2):
-                kept.sendall(HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE)
-                assert kept.recv(65536).startswith(b"HTTP/1.1 200")
+                idle.sendall(HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE)
+                assert idle.recv(65536).startswith(b"HTTP/1.1 200")
                 time.sleep(1.0)
         assert answers(server)
 
@@ -99,18 +102,18 @@ class Stalled:
 
 
 def test_late_heads_are_refused_only_if_the_same_request_is_waiting():
-    limits, one, other = ConnectionLimits(10.0, 100), Stalled(), Stalled()
-    limits.connections = [one, other]
-    one.wait, other.wait = object(), object()
+    limits, same_request, new_request = ConnectionLimits(10.0, 100), Stalled(), Stalled()
+    limits.connections = [same_request, new_request]
+    same_request.wait, new_request.wait = object(), object()
     limits.close_overdue(0.0)
     limits.close_overdue(9.0)
-    other.wait = object()  # another request begins
+    new_request.wait = object()  # another request begins
     limits.close_overdue(10.0)
-    assert (one.given_up, other.given_up) == (True, False)
+    assert (same_request.given_up, new_request.given_up) == (True, False)
     limits.close_overdue(19.0)
-    assert not other.given_up
+    assert not new_request.given_up
     limits.close_overdue(20.0)
-    assert other.given_up
+    assert new_request.given_up
 
 
 # --- Large and broken requests ------------------------------------------------------------------------
@@ -118,7 +121,7 @@ def test_late_heads_are_refused_only_if_the_same_request_is_waiting():
 
 @pytest.mark.parametrize("how", ["length", "chunks"])
 def test_bodies_that_are_too_large_are_answered_before_the_connection_ends(files, how):
-    """Clients that send everything before they read get the answer, too."""
+    """Clients that send the whole body before they read get the answer, too."""
     with started(files["people"], "--max-body", "100k") as server:
         part, count = b"x" * 1_000_000, 50
         with connected(server) as connection:
@@ -174,15 +177,15 @@ def test_websockets_are_answered_as_plain_requests(people):
 
 def test_connections_beyond_the_limit_are_refused_with_a_response(files):
     with started(files["people"], "--max-connections", "20") as server, contextlib.ExitStack() as stack:
-        kept = [stack.enter_context(connected(server)) for _ in range(20)]
-        for connection in kept:
+        connections = [stack.enter_context(connected(server)) for _ in range(20)]
+        for connection in connections:
             connection.sendall(HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE)
             assert connection.recv(65536).startswith(b"HTTP/1.1 200")
         with connected(server) as refused:
             status, error = status_and_error(read_all(refused))
             assert (status, error) == (503, "the server has too many connections: try again in a second")
-        kept[0].sendall(HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE)
-        assert kept[0].recv(65536).startswith(b"HTTP/1.1 200")
+        connections[0].sendall(HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE)
+        assert connections[0].recv(65536).startswith(b"HTTP/1.1 200")
 
 
 # --- A full disk --------------------------------------------------------------------------------------
@@ -190,12 +193,12 @@ def test_connections_beyond_the_limit_are_refused_with_a_response(files):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_full_disk_for_the_log_fails_no_request(files):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as free_port:
+        port = free_port.getsockname()[1]
     command = [sys.executable, "-m", "unkernel", "serve", str(files["people"]), "--log-requests"]
     with (
-        Path("/dev/full").open("w") as full,
-        subprocess.Popen([*command, "--port", str(port)], stderr=full, text=True) as process,
+        Path("/dev/full").open("w") as full_device,
+        subprocess.Popen([*command, "--port", str(port)], stderr=full_device, text=True) as process,
     ):
         wait_for_answers(Server(process, f"http://127.0.0.1:{port}"))
         process.terminate()
@@ -239,7 +242,7 @@ def test_a_worker_whose_work_does_not_end_is_replaced(files: dict[str, Path]):
 
 
 def test_blocked_workers_are_replaced(files: dict[str, Path]):
-    """No thread of its process can run, so nothing is answered, not even health checks."""
+    """No thread of a blocked worker can run, so not even health checks are answered."""
     patch = PATIENT.format(grace=0.5, work=WITH_THE_LOCK)
     with started(files["people"], "--max-seconds", "0.5", patch=patch) as server:
         held_up = server.log("model loaded")["process"]
@@ -269,9 +272,9 @@ def test_a_worker_that_cannot_start_ends_the_server(files: dict[str, Path]):
         assert message == "unkernel: error: a worker could not start; the log says why"
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_no_connection_is_reset_when_the_server_ends(files: dict[str, Path], kept: bool):
-    """Requests already sent are answered, on new connections and on kept ones."""
+@pytest.mark.parametrize("keep_alive", [False, True])
+def test_no_connection_is_reset_when_the_server_ends(files: dict[str, Path], keep_alive: bool):
+    """Requests already sent are answered, on new and on kept connections."""
     answered, faults = threading.Semaphore(0), []
     request = HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE
 
@@ -293,7 +296,7 @@ def test_no_connection_is_reset_when_the_server_ends(files: dict[str, Path], kep
             answer = connection.recv(65536)
             assert answer.startswith(b"HTTP/1.1 200"), answer
             answered.release()
-            if not kept or b"connection: close" in answer:
+            if not keep_alive or b"connection: close" in answer:
                 return
 
     with started(files["people"], "--workers", "2") as server:
@@ -310,8 +313,8 @@ def test_no_connection_is_reset_when_the_server_ends(files: dict[str, Path], kep
 
 
 def test_quiet_servers_log_errors_alone(files: dict[str, Path]):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as free_port:
+        port = free_port.getsockname()[1]
     command = [sys.executable, "-m", "unkernel", "serve", str(files["people"]), "--port", str(port)]
     with subprocess.Popen([*command, "--quiet"], stderr=subprocess.PIPE, text=True) as process:
         wait_for_answers(Server(process, f"http://127.0.0.1:{port}"))

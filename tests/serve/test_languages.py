@@ -1,4 +1,4 @@
-"""Text beyond ASCII has the same scores as with ``predict_one``, to the last bit, by every interface."""
+"""Every interface gives text beyond ASCII the same scores as ``predict_one``, to the last bit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LINES = {"content-type": "application/x-ndjson"}
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a model of French reviews, trained like a user would."""
+    """Return a model of French reviews, trained with the defaults of the package."""
     folder = tmp_path_factory.mktemp("reviews")
     rows = [f'"{text} {number}",{label}' for number in range(10) for text, label in REVIEWS]
     (folder / "reviews.csv").write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
@@ -66,11 +66,11 @@ def french(reviews: Path) -> Any:
         yield client
 
 
-def written(record: Any, escaped: bool) -> bytes:
+def encode_json(record: Any, escaped: bool) -> bytes:
     return json.dumps(record, ensure_ascii=escaped).encode()
 
 
-def wanted(model: Any, text: str) -> tuple[Any, float]:
+def expected_answer(model: Any, text: str) -> tuple[Any, float]:
     record = {"text": text}
     return model.predict_one(record), model.score_one(record)
 
@@ -84,44 +84,48 @@ def test_reviews_are_texts(model: Any):
 @pytest.mark.parametrize("escaped", [False, True])
 @pytest.mark.parametrize("text", TEXTS)
 def test_one_record_by_all_ways(french: Client, model: Any, text: str, escaped: bool):
-    body, path = written({"text": text}, escaped), "/models/reviews/predict"
-    one = french.post(path, content=body).json()
-    assert (one["prediction"], one["score"]) == wanted(model, text)
-    assert french.post(path, content=b"[" + body + b"]").json() == [one]
-    assert french.post(path, content=body + b"\n", headers=LINES).json() == one
+    body, path = encode_json({"text": text}, escaped), "/models/reviews/predict"
+    single = french.post(path, content=body).json()
+    assert (single["prediction"], single["score"]) == expected_answer(model, text)
+    assert french.post(path, content=b"[" + body + b"]").json() == [single]
+    assert french.post(path, content=body + b"\n", headers=LINES).json() == single
     at_once = french.app.answer_immediately(path.encode(), [], body)
-    assert json.loads(at_once.body) == one
+    assert json.loads(at_once.body) == single
     explained = french.post("/models/reviews/explain", content=body).json()
-    assert {key: explained[key] for key in one} == one
+    assert {key: explained[key] for key in single} == single
     tensor = {"name": "text", "datatype": "BYTES", "shape": [1], "data": [text]}
-    inferred = french.post("/v2/models/reviews/infer", content=written({"inputs": [tensor]}, escaped)).json()
+    inferred = french.post(
+        "/v2/models/reviews/infer", content=encode_json({"inputs": [tensor]}, escaped)
+    ).json()
     result = {output["name"]: output["data"][0] for output in inferred["outputs"]}
-    assert (result["predict"], result["scores"]) == (one["prediction"], one["score"])
+    assert (result["predict"], result["scores"]) == (single["prediction"], single["score"])
 
 
 def test_many_records_by_all_ways(french: Client, model: Any):
-    both = [wanted(model, text) for text in TEXTS]
+    expected = [expected_answer(model, text) for text in TEXTS]
     for escaped in (False, True):
-        records = [written({"text": text}, escaped) for text in TEXTS]
-        listed = french.post("/models/reviews/predict", content=b"[" + b",".join(records) + b"]").json()
+        records = [encode_json({"text": text}, escaped) for text in TEXTS]
+        answers = french.post("/models/reviews/predict", content=b"[" + b",".join(records) + b"]").json()
         lines = french.post("/models/reviews/predict", content=b"\n".join(records), headers=LINES).text
-        assert [(one["prediction"], one["score"]) for one in listed] == both
-        assert list(map(json.loads, lines.splitlines())) == listed
+        assert [(answer["prediction"], answer["score"]) for answer in answers] == expected
+        assert list(map(json.loads, lines.splitlines())) == answers
 
 
 @pytest.mark.parametrize(
-    "bad", [b"\xff", b"\xc3", b"\xe8s", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf5\x80\x80\x80"]
+    "invalid", [b"\xff", b"\xc3", b"\xe8s", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf5\x80\x80\x80"]
 )
-def test_bytes_that_are_no_utf_8_are_refused_by_all_ways(french: Client, bad: bytes):
-    record = b'{"text": "tr' + bad + b'"}'
-    tensor = b'{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["' + bad + b'"]}]}'
+def test_bytes_that_are_no_utf_8_are_refused_by_all_ways(french: Client, invalid: bytes):
+    record = b'{"text": "tr' + invalid + b'"}'
+    tensor = (
+        b'{"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["' + invalid + b'"]}]}'
+    )
     bodies = {
-        "/models/reviews/predict": [record, b"[" + record + b"]", b'{"other": "' + bad + b'"}'],
+        "/models/reviews/predict": [record, b"[" + record + b"]", b'{"other": "' + invalid + b'"}'],
         "/models/reviews/explain": [record],
         "/v2/models/reviews/infer": [tensor],
     }
-    for path, given in bodies.items():
-        for body in given:
+    for path, bodies_of_path in bodies.items():
+        for body in bodies_of_path:
             response = french.post(path, content=body)
             assert (response.status_code, "is not UTF-8" in response.json()["error"]) == (400, True), body
     at_once = french.app.answer_immediately(b"/models/reviews/predict", [], record)
@@ -131,13 +135,13 @@ def test_bytes_that_are_no_utf_8_are_refused_by_all_ways(french: Client, bad: by
     assert "prediction" in json.loads(line[1])
 
 
-@pytest.mark.parametrize("bad", ["\\ud800", "\\udc00\\ud800", "\\ud83d x", "a\\udfff"])
-def test_lone_surrogates_are_refused_by_all_ways(french: Client, model: Any, bad: str):
+@pytest.mark.parametrize("surrogate", ["\\ud800", "\\udc00\\ud800", "\\ud83d x", "a\\udfff"])
+def test_lone_surrogates_are_refused_by_all_ways(french: Client, model: Any, surrogate: str):
     words = "column 'text': the string has a lone surrogate, which is no character"
-    record = f'{{"text": "{bad}"}}'
+    record = f'{{"text": "{surrogate}"}}'
     with pytest.raises(ValueError, match=words):
         model.predict_one(json.loads(record))
-    tensor = f'{{"inputs": [{{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["{bad}"]}}]}}'
+    tensor = f'{{"inputs": [{{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["{surrogate}"]}}]}}'
     for path, body, field in (
         ("/models/reviews/predict", record, "text"),
         ("/models/reviews/predict", f'[{{"text": "a"}}, {record}]', "[1].text"),

@@ -69,11 +69,11 @@ def test_only_bare_words_get_a_hint_of_quotes(client: Client, body: bytes):
 def test_a_byte_order_mark_before_json_is_ignored(client: Client):
     body = b'{"age": 51, "town": "Oslo"}'
     for endpoint in ("predict", "explain"):
-        plain, marked = (
+        without_mark, with_mark = (
             client.post(f"/models/people/{endpoint}", content=mark + body).json()
             for mark in (b"", b"\xef\xbb\xbf")
         )
-        assert plain == marked
+        assert without_mark == with_mark
 
 
 def test_texts_and_trees_have_no_lone_surrogates(client: Client):
@@ -95,7 +95,7 @@ def test_truth_values_are_the_numbers_1_and_0(client: Client):
 
 
 def test_scores_that_are_not_finite_are_refused_by_both_readers(tmp_path):
-    """``predict_one`` refuses them, too."""
+    """``predict_one`` refuses the same records."""
     rows = [{"gain": number} for number in range(20)]
     encoder = RecordEncoder(kinds={"gain": "number"}, min_count=1)
     pipeline = make_pipeline(encoder, PolyLogisticRegression(degree=2))
@@ -142,18 +142,18 @@ def test_errors_in_a_started_stream_are_its_last_line(client: Client):
 
     lines = {"content-type": "application/x-ndjson"}
     response = client.post(PREDICT, content=longer_and_longer(), headers=lines)
-    first, last = map(json.loads, response.text.splitlines())
-    assert (response.status_code, "prediction" in first) == (200, True)
-    assert (last["line"], last["error"]) == (2, "a line has more than 20,000 bytes, the server's limit")
+    answer, error = map(json.loads, response.text.splitlines())
+    assert (response.status_code, "prediction" in answer) == (200, True)
+    assert (error["line"], error["error"]) == (2, "a line has more than 20,000 bytes, the server's limit")
 
 
 def test_vast_trees_are_refused(files):
     with served({"trees": files["trees"]}) as client:
-        nested = [
+        responses = [
             client.post("/models/trees/predict", json="(a " * n + "b" + ")" * n) for n in (3000, 10_001)
         ]
-    assert [found.status_code for found in nested] == [200, 400]
-    assert "more than 10,000 nodes" in nested[1].json()["error"]
+    assert [response.status_code for response in responses] == [200, 400]
+    assert "more than 10,000 nodes" in responses[1].json()["error"]
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ def test_other_paths_and_methods_are_refused(client: Client):
     assert client.get("/nothing").status_code == 404
     assert client.get("/page/..%2fapp.py").status_code == 404
     assert client.get("/page/app.py").status_code == 404
-    wrong = client.get(PREDICT)
-    assert wrong.status_code == 405
-    assert "method not allowed" in wrong.json()["error"]
-    assert wrong.headers["allow"] == "POST"
+    response = client.get(PREDICT)
+    assert response.status_code == 405
+    assert "method not allowed" in response.json()["error"]
+    assert response.headers["allow"] == "POST"
 
 
 def test_too_many_requests_are_429_with_retry_after(files):
@@ -201,7 +201,7 @@ def test_requests_that_take_too_long_are_504(files, monkeypatch):
 
 
 def test_native_work_that_takes_too_long_ends(files, monkeypatch):
-    """After the 504, it occupies no thread and no processor."""
+    """After the response with status 504, the work occupies neither thread nor processor."""
     raw, ended = TreeAnswerer._compute_scores, threading.Event()
 
     def endless(self, items):
@@ -274,11 +274,11 @@ def test_timeouts_pass_on_results_and_cancellations():
 
 def test_tokens_are_required(files):
     with served({"people": files["people"]}, tokens=("secret", "other")) as client:
-        for given in ({}, {"authorization": "Bearer wrong"}, {"authorization": "secret"}):
-            response = client.post(PREDICT, json={}, headers=given)
+        for authorization in ({}, {"authorization": "Bearer wrong"}, {"authorization": "secret"}):
+            response = client.post(PREDICT, json={}, headers=authorization)
             assert (response.status_code, response.headers["www-authenticate"]) == (401, "Bearer")
-        for given in ("Bearer secret", "bearer other"):
-            assert client.post(PREDICT, json={}, headers={"authorization": given}).status_code == 200
+        for authorization in ("Bearer secret", "bearer other"):
+            assert client.post(PREDICT, json={}, headers={"authorization": authorization}).status_code == 200
         for path in ("/metrics", "/models", "/openapi.json", "/v2"):
             assert client.get(path).status_code == 401
         for path in ("/", "/docs", "/v2/health/live", "/v2/health/ready"):
@@ -286,11 +286,11 @@ def test_tokens_are_required(files):
 
 
 def test_requests_have_ids(client: Client):
-    first, second = (client.get("/v2").headers["x-request-id"] for _ in range(2))
-    assert first != second
+    first_id, second_id = (client.get("/v2").headers["x-request-id"] for _ in range(2))
+    assert first_id != second_id
     assert client.get("/v2", headers={"x-request-id": "mine"}).headers["x-request-id"] == "mine"
-    for bad in ("x" * 129, "a b"):
-        assert client.get("/v2", headers={"x-request-id": bad}).headers["x-request-id"] != bad
+    for invalid_id in ("x" * 129, "a b"):
+        assert client.get("/v2", headers={"x-request-id": invalid_id}).headers["x-request-id"] != invalid_id
     assert "x-request-id" in client.get("/nothing").headers
 
 
@@ -300,9 +300,9 @@ def test_metrics_count_requests(client: Client):
         lines = [line for line in client.get("/metrics").text.splitlines() if line.startswith(name)]
         return float(lines[0].rpartition(" ")[2]) if lines else 0.0
 
-    before = count()
+    count_before = count()
     client.post(PREDICT, content=b"{")
-    assert count() == before + 1
+    assert count() == count_before + 1
 
 
 def test_openapi_has_the_columns_of_the_model(files):
@@ -337,14 +337,14 @@ def test_names_of_models_are_checked_in_python_too(name):
 def test_models_are_called_as_their_files():
     assert parse_model_files(["a/income.uk", "b=c/d.uk"]) == {"income": "a/income.uk", "b": "c/d.uk"}
     assert parse_model_files(["a/x=y/income.uk"]) == {"income": "a/x=y/income.uk"}
-    for given, words in (
+    for arguments, words in (
         (["a/x.uk", "b/x.uk"], "two models are called 'x'"),
         (["über.uk"], "write name=über.uk"),
         (["a/b=x.uk"], "write name=a/b=x.uk"),
         ([], "at least one"),
     ):
         with pytest.raises(ValueError, match=words):
-            parse_model_files(given)
+            parse_model_files(arguments)
 
 
 def test_names_with_slashes_are_refused_as_names(tmp_path):
@@ -369,8 +369,8 @@ def test_token_files_are_checked(tmp_path):
 def test_settings_are_read_back_from_their_file(tmp_path):
     settings = Settings({"a": "b.uk"}, port=1, tokens=("x",), limits=Limits(body=7))
     settings.write(tmp_path / "settings.json")
-    read = Settings.read(tmp_path / "settings.json")
-    assert (read.models, read.port, list(read.tokens), read.limits) == (
+    restored = Settings.read(tmp_path / "settings.json")
+    assert (restored.models, restored.port, list(restored.tokens), restored.limits) == (
         {"a": "b.uk"},
         1,
         ["x"],

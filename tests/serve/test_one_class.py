@@ -51,19 +51,19 @@ def test_rows_records_and_requests_have_the_same_answers(
     for record, prediction, answer in zip(records, predictions, answers, strict=True):
         ids, values = fast.plan.encode_one(record)
         bound = fast.bind({"town": record["town"]})
-        others = {"age": record["age"]}
-        found_by = {
+        remaining = {"age": record["age"]}
+        predictions_of_record = {
             rows.predict_one(ids, values.tolist()),
             worker.predict_one(ids, values.tolist()),
             fast.predict_one(record),
-            bound.predict_one(others),
+            bound.predict_one(remaining),
             answer["prediction"],
         }
-        assert found_by == {prediction}
+        assert predictions_of_record == {prediction}
         score = fast.score_one(record)
         assert rows.score_one(ids, values.tolist()) == worker.score_one(ids, values.tolist()) == score
         assert answer["score"] == score
-        assert bound.score_one(others) == pytest.approx(score, abs=1e-12)
+        assert bound.score_one(remaining) == pytest.approx(score, abs=1e-12)
 
 
 @pytest.mark.parametrize("zero_is_positive", [False, True])

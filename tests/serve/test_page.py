@@ -34,9 +34,9 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def server(files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Yield a server whose first model tests may replace."""
-    own = Path(shutil.copy(files["people"], tmp_path_factory.mktemp("own") / "people.uk"))
-    with started(own, *(files[name] for name in ("rows", "trees", "text", "chunks"))) as running:
-        running.file = own
+    model_file = Path(shutil.copy(files["people"], tmp_path_factory.mktemp("own") / "people.uk"))
+    with started(model_file, *(files[name] for name in ("rows", "trees", "text", "chunks"))) as running:
+        running.file = model_file
         yield running
 
 
@@ -49,7 +49,7 @@ def page(browser: Any, server: Any) -> Iterator[Any]:
     opened.on("pageerror", lambda error: faults.append(str(error)))
     opened.on(
         "request",
-        lambda asked: None if asked.url.startswith(server.address) else faults.append(asked.url),
+        lambda request: None if request.url.startswith(server.address) else faults.append(request.url),
     )
     opened.goto(server.address)
     yield opened

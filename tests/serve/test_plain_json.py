@@ -36,9 +36,9 @@ def quick(answerer: Answerer, text: bytes, *, lines: bool = False) -> list[Any] 
     return [json.loads(line) for line in result.splitlines()] if lines else json.loads(result)
 
 
-def equal(found: list[Any] | None, wanted: list[Any]) -> bool:
+def equal(actual: list[Any] | None, expected: list[Any]) -> bool:
     """Return whether answers are the same to the last bit."""
-    return found is not None and found == wanted
+    return actual is not None and actual == expected
 
 
 VALUES = (
@@ -55,7 +55,7 @@ PLAIN = st.fixed_dictionaries({}, optional={"age": VALUES, "town": TOWNS, "other
 def test_answers_are_the_same(people: Answerer, records: list[Any], ascii_only: bool, indent: int):
     text = json.dumps(records, ensure_ascii=ascii_only, indent=indent or None).encode()
     result = quick(people, text)
-    plain = all(
+    is_plain = all(
         record.get(key, "x").isprintable()
         and record.get(key, "x").isascii()
         and not set('"\\') & set(record.get(key, "x"))
@@ -63,13 +63,13 @@ def test_answers_are_the_same(people: Answerer, records: list[Any], ascii_only: 
         for key in ("town", "other")
         if isinstance(record.get(key, "x"), str)
     )
-    if plain:
+    if is_plain:
         assert result is not None
     if result is not None:
         assert equal(result, slow(people, text))
     for record in records:
-        one = people.answer_json(json.dumps(record).encode(), JsonShape.ONE, 1)
-        assert one is None or equal([json.loads(one)], [people.answer_one(record)])
+        answer = people.answer_json(json.dumps(record).encode(), JsonShape.ONE, 1)
+        assert answer is None or equal([json.loads(answer)], [people.answer_one(record)])
     lines = "".join(json.dumps(record, ensure_ascii=ascii_only) + "\n" for record in records).encode()
     by_line = quick(people, lines, lines=True)
     if by_line is not None:
@@ -127,7 +127,7 @@ def test_a_single_record_is_not_a_list(people: Answerer, text: bytes):
 
 
 def test_long_texts_are_scored_like_short_ones(people: Answerer):
-    """They are scored without Python's lock, in separate buffers."""
+    """Long texts are scored without Python's lock, in separate buffers."""
     text = json.dumps(RECORDS * 30).encode()
     assert equal(quick(people, text), slow(people, text))
 
@@ -171,15 +171,15 @@ def test_json_of_answers_is_that_of_their_objects(kind: Any, labels: list[Any]):
     assert equal(quick(answerer, text), slow(answerer, text))
     lines = b"".join(json.dumps(record).encode() + b"\n" for record in RECORDS)
     assert equal(quick(answerer, lines, lines=True), slow(answerer, text))
-    one = answerer.answer_json(json.dumps(RECORDS[0]).encode(), JsonShape.ONE, 1)
-    assert one is not None
-    assert equal([json.loads(one)], [answerer.answer_one(RECORDS[0])])
+    answer = answerer.answer_json(json.dumps(RECORDS[0]).encode(), JsonShape.ONE, 1)
+    assert answer is not None
+    assert equal([json.loads(answer)], [answerer.answer_one(RECORDS[0])])
 
 
 @pytest.mark.parametrize("shape", [JsonShape.ONE, JsonShape.LIST, JsonShape.LINES])
 @pytest.mark.parametrize("kind", [PolySVC, unkernel.PolyLogisticRegression])
 def test_bytes_of_answers_do_not_depend_on_the_reader(kind: Any, shape: JsonShape):
-    """Records read as objects have exactly the same bytes as those that are not."""
+    """The bytes of an answer are the same whether or not Python objects are made of the record."""
     answerer = make_answerer(record_model(kind=kind))
     records = RECORDS[:1] if shape == JsonShape.ONE else RECORDS
     lines = b"".join(json.dumps(record).encode() + b"\n" for record in records)

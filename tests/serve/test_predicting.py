@@ -13,13 +13,14 @@ from unkernel._core import JsonShape
 from unkernel.serve.answerers.classifier_scores import AnswerFormat
 
 
-def same(found: list, wanted: list) -> bool:
+def are_same_answers(actual: list, expected: list) -> bool:
     """Return whether answers are the same, except for the last digit of probabilities."""
-    return len(found) == len(wanted) and all(
-        one.keys() == other.keys()
-        and (one["prediction"], one["score"]) == (other["prediction"], other["score"])
-        and one.get("probabilities") == pytest.approx(other.get("probabilities"), abs=1e-15)
-        for one, other in zip(found, wanted, strict=True)
+    return len(actual) == len(expected) and all(
+        answer.keys() == expected_answer.keys()
+        and (answer["prediction"], answer["score"])
+        == (expected_answer["prediction"], expected_answer["score"])
+        and answer.get("probabilities") == pytest.approx(expected_answer.get("probabilities"), abs=1e-15)
+        for answer, expected_answer in zip(actual, expected, strict=True)
     )
 
 
@@ -39,10 +40,10 @@ def test_a_record_is_answered_as_in_python(client: Client, files):
 
 def test_a_list_has_the_answers_of_its_records(client: Client):
     response = client.post("/models/people/predict", json=RECORDS)
-    assert same(
+    assert are_same_answers(
         response.json(), [client.post("/models/people/predict", json=record).json() for record in RECORDS]
     )
-    assert [one["prediction"] for one in response.json()] == LABELS
+    assert [answer["prediction"] for answer in response.json()] == LABELS
     assert client.post("/models/people/predict", json=[]).json() == []
 
 
@@ -52,12 +53,12 @@ def test_lines_have_the_answers_of_their_records(client: Client):
         "/models/people/predict", content=body, headers={"content-type": "application/x-ndjson"}
     )
     assert response.headers["content-type"] == "application/x-ndjson"
-    assert same(lines(response), client.post("/models/people/predict", json=RECORDS).json())
+    assert are_same_answers(lines(response), client.post("/models/people/predict", json=RECORDS).json())
 
 
 def test_lines_can_arrive_in_any_pieces(client: Client):
     body = "".join(json.dumps(record) + "\n" for record in RECORDS).encode()
-    whole = client.post("/models/people/predict", json=RECORDS).json()
+    expected = client.post("/models/people/predict", json=RECORDS).json()
     for size in (1, 7, 64, 10_000):
 
         async def pieces(size: int = size):
@@ -65,18 +66,20 @@ def test_lines_can_arrive_in_any_pieces(client: Client):
                 yield body[begin : begin + size]
 
         headers = {"content-type": "application/x-ndjson; charset=utf-8"}
-        assert same(lines(client.post("/models/people/predict", content=pieces(), headers=headers)), whole)
+        assert are_same_answers(
+            lines(client.post("/models/people/predict", content=pieces(), headers=headers)), expected
+        )
 
 
 @pytest.mark.parametrize("name", ["people", "rows"])
 def test_each_line_is_one_input(client: Client, name):
-    one = json.dumps(client.get(f"/models/{name}").json()["example"])
-    cut = one.replace(",", ",\n", 1)
+    line = json.dumps(client.get(f"/models/{name}").json()["example"])
+    line_in_two = line.replace(",", ",\n", 1)
     for body, faults in (
-        (f"{one} {one}\n", [True]),
-        (f"{one}\n{cut}\n", [False, True, True]),
-        (f"{one} {one}\n{one}\n", [True, False]),
-        (f"{one}\r\n{one}\n", [False, False]),
+        (f"{line} {line}\n", [True]),
+        (f"{line}\n{line_in_two}\n", [False, True, True]),
+        (f"{line} {line}\n{line}\n", [True, False]),
+        (f"{line}\r\n{line}\n", [False, False]),
     ):
         response = client.post(
             f"/models/{name}/predict", content=body, headers={"content-type": "application/jsonl"}
@@ -85,26 +88,28 @@ def test_each_line_is_one_input(client: Client, name):
 
 
 def test_bad_lines_are_answered_with_an_error(client: Client):
-    good = json.dumps(RECORDS[0])
-    body = f'{good}\n{{"age": "old"}}\n\n{{"age": \n{good}'
-    result = lines(
+    valid_line = json.dumps(RECORDS[0])
+    body = f'{valid_line}\n{{"age": "old"}}\n\n{{"age": \n{valid_line}'
+    answers = lines(
         client.post("/models/people/predict", content=body, headers={"content-type": "application/jsonl"})
     )
-    assert same([result[0], result[3]], 2 * [client.post("/models/people/predict", json=RECORDS[0]).json()])
-    assert (result[1]["line"], result[1]["field"]) == (2, "age")
-    assert (result[2]["line"], result[2]["error"]) == (4, "the line is not JSON: Input data was truncated")
+    assert are_same_answers(
+        [answers[0], answers[3]], 2 * [client.post("/models/people/predict", json=RECORDS[0]).json()]
+    )
+    assert (answers[1]["line"], answers[1]["field"]) == (2, "age")
+    assert (answers[2]["line"], answers[2]["error"]) == (4, "the line is not JSON: Input data was truncated")
 
 
 def test_rows_are_lists_of_values_or_of_columns(client: Client, files):
     model = unkernel.load(files["rows"])
     X = np.array([[0, 1], [1.5, 0], [0, 0]])
-    wanted = model.predict(X).tolist()
+    expected = model.predict(X).tolist()
     assert [
-        one["prediction"] for one in client.post("/models/rows/predict", json=X.tolist()).json()
-    ] == wanted
+        row["prediction"] for row in client.post("/models/rows/predict", json=X.tolist()).json()
+    ] == expected
     sparse = [{"ids": [1]}, {"ids": [0], "values": [1.5]}, {"ids": []}]
-    assert [client.post("/models/rows/predict", json=one).json()["prediction"] for one in sparse] == wanted
-    assert client.post("/models/rows/predict", json=[1.5, 0]).json()["prediction"] == wanted[1]
+    assert [client.post("/models/rows/predict", json=row).json()["prediction"] for row in sparse] == expected
+    assert client.post("/models/rows/predict", json=[1.5, 0]).json()["prediction"] == expected[1]
     assert (
         client.post("/models/rows/predict", json=sparse).json()
         == client.post("/models/rows/predict", json=X.tolist()).json()
@@ -132,9 +137,9 @@ def test_invalid_rows_are_refused(client: Client, row, reason):
 
 def test_trees_are_answered_as_in_python(client: Client, files):
     model = unkernel.load(files["trees"])
-    answer = client.post("/models/trees/predict", json=TREES).json()
-    assert [one["prediction"] for one in answer] == model.predict(TREES).tolist()
-    assert answer[0] == client.post("/models/trees/predict", json=TREES[0]).json()
+    answers = client.post("/models/trees/predict", json=TREES).json()
+    assert [tree_answer["prediction"] for tree_answer in answers] == model.predict(TREES).tolist()
+    assert answers[0] == client.post("/models/trees/predict", json=TREES[0]).json()
     refused = client.post("/models/trees/predict", json=[TREES[0], "(S (NP"])
     assert refused.status_code == 400
     assert refused.json()["field"] == "[1]"
@@ -155,12 +160,12 @@ def test_text_becomes_trees(client: Client, files):
 
 
 def test_sentences_in_columns_are_answered(client: Client, files):
-    given = "She PRP\nsaw VBD\n\n"
-    answer = client.post("/models/chunks/predict", json=given).json()
+    text = "She PRP\nsaw VBD\n\n"
+    answer = client.post("/models/chunks/predict", json=text).json()
     assert answer["output"] == "She PRP B-NP\nsaw VBD B-VP\n\n"
     assert answer["sentences"] == [{"text": "She saw", "words": ["She", "saw"], "tags": ["B-NP", "B-VP"]}]
-    why = client.post("/models/chunks/explain", json=given).json()
-    assert why["sentences"][0]["drawn"] == "[NP She] [VP saw]\n"
+    explanation = client.post("/models/chunks/explain", json=text).json()
+    assert explanation["sentences"][0]["drawn"] == "[NP She] [VP saw]\n"
     arcs = client.get("/models/arcs").json()["example"]
     assert client.post("/models/arcs/predict", json=arcs).json()["sentences"][0]["words"][1]["head"] == 0
     refused = client.post("/models/arcs/predict", json="no columns\n\n")
@@ -202,7 +207,7 @@ def test_an_explanation_is_of_one_input(client: Client, name, items):
 
 @pytest.mark.parametrize("kind", [unkernel.PolyLogisticRegression, unkernel.PolySVC])
 def test_the_json_of_a_score_is_that_of_its_answer(kind):
-    """The compiled writer for two classes against the objects used for all others."""
+    """The compiled writer of answers of two classes, compared with the writer of all other models."""
     answers = AnswerFormat(record_model(kind=kind).decision)
     scores = np.array([-800.0, -40.0, -1.5, -0.0, 0.0, 1e-300, 0.25, 40.0, 900.0])
     assert json.loads(answers.encode(scores[:, np.newaxis], JsonShape.LIST)) == answers.make_answers(
@@ -211,16 +216,18 @@ def test_the_json_of_a_score_is_that_of_its_answer(kind):
 
 
 def test_probabilities_are_those_of_the_model(client: Client, files):
-    """Equal to the last bit, for one record and for several."""
+    """Probabilities are equal to the last bit, for one record and for several."""
     model = unkernel.load(files["people"])
-    wanted = [
+    expected = [
         dict(zip(model.classes_.tolist(), model.predict_proba_one(record), strict=True)) for record in RECORDS
     ]
-    assert [list(one.values()) for one in wanted] == model.predict_proba(RECORDS).tolist()
+    assert [list(expected_answer.values()) for expected_answer in expected] == model.predict_proba(
+        RECORDS
+    ).tolist()
     answer = client.post("/models/people/predict", json=RECORDS).json()
-    assert [one["probabilities"] for one in answer] == wanted
-    for record, shares in zip(RECORDS, wanted, strict=True):
-        assert client.post("/models/people/predict", json=record).json()["probabilities"] == shares
+    assert [expected_answer["probabilities"] for expected_answer in answer] == expected
+    for record, probabilities in zip(RECORDS, expected, strict=True):
+        assert client.post("/models/people/predict", json=record).json()["probabilities"] == probabilities
 
 
 def test_every_model_accepts_its_own_example(client: Client, files):

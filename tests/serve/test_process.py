@@ -1,4 +1,4 @@
-"""Servers in their own processes: start, listening, end, and the effect of bad clients."""
+"""Servers in separate processes: start, end, reloads under load, and bad clients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ hostile = pytest.mark.hostile
 
 @pytest.fixture(autouse=True)
 def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Isolate the test from other servers and their remains."""
+    """Use a temporary folder per test, which has no files of other servers."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -37,24 +37,24 @@ def depots() -> set[str]:
 
 
 def test_files_and_options_that_cannot_be_served_are_refused_at_start(files, tmp_path: Path, capsys):
-    damaged = tmp_path / "cut.uk"
-    damaged.write_bytes(files["people"].read_bytes()[:-10])
-    before = depots()
-    for given, words in (
-        ([damaged], "cut.uk"),
+    cut_file = tmp_path / "cut.uk"
+    cut_file.write_bytes(files["people"].read_bytes()[:-10])
+    old_depots = depots()
+    for arguments, words in (
+        ([cut_file], "cut.uk"),
         ([tmp_path / "none.uk"], "none.uk: No such file or directory"),
         ([files["people"], f"people={files['rows']}"], "two models are called 'people'"),
         ([files["people"], "--token-file", tmp_path / "no"], "no: No such file"),
         ([files["people"], "--max-body", "much"], "--max-body must be bytes"),
     ):
-        assert main(["serve", *map(str, given)]) == 2
+        assert main(["serve", *map(str, arguments)]) == 2
         assert words in capsys.readouterr().err
-    assert depots() == before
+    assert depots() == old_depots
 
 
 def test_a_port_that_is_taken_is_named(files, capsys):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as occupied:
+        port = occupied.getsockname()[1]
         assert main(["serve", str(files["people"]), "--port", str(port)]) == 2
     message = capsys.readouterr().err
     assert f"cannot listen on 127.0.0.1, port {port}: Address already in use" in " ".join(message.split())
@@ -66,16 +66,16 @@ def test_a_port_that_is_taken_is_named(files, capsys):
 @hostile
 @pytest.mark.parametrize("workers", [1, 2])
 def test_servers_end_cleanly_and_leave_no_files(files, workers: int):
-    before = depots()
+    old_depots = depots()
     with started(files["people"], "--workers", str(workers)) as server:
         server.log("model loaded")
         with httpx.Client(base_url=server.address) as client:
             assert client.post("/models/people/predict", json=RECORDS[0]).json()["prediction"] == LABELS[0]
             assert client.get("/metrics").text.count("unkernel_request_seconds_count") >= 1
-        assert depots() > before
+        assert depots() > old_depots
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(30) == 0
-    assert depots() == before
+    assert depots() == old_depots
 
 
 @hostile
@@ -120,19 +120,19 @@ def test_requests_that_began_are_answered_after_sigterm(files):
 @hostile
 def test_a_worker_that_is_killed_is_replaced(files):
     with started(files["people"], "--workers", "2") as server:
-        first = server.log("model loaded")["process"]
-        os.kill(first, signal.SIGKILL)
-        others = {server.log("model loaded")["process"] for _ in range(2)}
-        assert first not in others
+        killed = server.log("model loaded")["process"]
+        os.kill(killed, signal.SIGKILL)
+        remaining = {server.log("model loaded")["process"] for _ in range(2)}
+        assert killed not in remaining
         assert httpx.get(f"{server.address}/v2/health/ready").status_code == 200
 
 
 @hostile
 def test_reloads_under_load_fail_no_request(files, tmp_path: Path):
-    """A short version of the campaign: files replace each other while requests continue."""
-    path, other = tmp_path / "people.uk", tmp_path / "other.uk"
+    """A short version of tests/campaigns/reloads.py: files are replaced while requests continue."""
+    path, other_model = tmp_path / "people.uk", tmp_path / "other.uk"
     shutil.copy(files["people"], path)
-    record_model(C=0.01).save(other)
+    record_model(C=0.01).save(other_model)
     statuses: list[int] = []
     ended = threading.Event()
     with started(path, "--workers", "2", "--watch", "0.05") as server:
@@ -148,7 +148,7 @@ def test_reloads_under_load_fail_no_request(files, tmp_path: Path):
         try:
             with httpx.Client(base_url=server.address) as client:
                 for number in range(40):
-                    source = other if number % 2 else files["people"]
+                    source = other_model if number % 2 else files["people"]
                     shutil.copy(source, tmp_path / "new.uk").replace(path)
                     assert client.post("/models/people/load").status_code == 200
                 path.write_bytes(b"damaged")

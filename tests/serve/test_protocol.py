@@ -66,8 +66,8 @@ def test_inference_equals_predictions_in_python(client: Client, files):
     assert outputs["scores"]["data"] == pytest.approx(model.decision_function(RECORDS))
     assert outputs["probabilities"]["shape"] == [len(RECORDS), 2]
     assert outputs["probabilities"]["data"] == pytest.approx(model.predict_proba(RECORDS).reshape(-1))
-    same = client.post("/v2/models/people/versions/1/infer", json={"inputs": columns(RECORDS)}).json()
-    assert same["outputs"] == answer["outputs"]
+    by_version = client.post("/v2/models/people/versions/1/infer", json={"inputs": columns(RECORDS)}).json()
+    assert by_version["outputs"] == answer["outputs"]
 
 
 def test_only_requested_outputs_are_returned(client: Client):
@@ -80,8 +80,8 @@ def test_columns_can_be_missing_or_have_a_second_axis(client: Client, files):
     model = unkernel.load(files["people"])
     ages = tensor("age", [20, None, 70], "INT32", [3, 1])
     answer = infer(client, {"inputs": [ages]}).json()
-    wanted = model.decision_function([{"age": 20}, {}, {"age": 70}])
-    assert answer["outputs"][1]["data"] == pytest.approx(wanted)
+    expected = model.decision_function([{"age": 20}, {}, {"age": 70}])
+    assert answer["outputs"][1]["data"] == pytest.approx(expected)
 
 
 def test_rows_trees_and_texts(client: Client):
@@ -202,10 +202,10 @@ def test_the_client_of_triton_is_served(files):
             ]
             inputs[0].set_data_from_numpy(ages, binary_data=binary)
             inputs[1].set_data_from_numpy(towns, binary_data=binary)
-            wanted = [
+            outputs = [
                 triton.InferRequestedOutput(name, binary_data=binary) for name in ("predict", "probabilities")
             ]
-            response = client.infer("people", inputs, outputs=wanted, request_id="7")
+            response = client.infer("people", inputs, outputs=outputs, request_id="7")
             answers = response.as_numpy("predict").tolist()
             assert [answer.decode() if isinstance(answer, bytes) else answer for answer in answers] == LABELS
             assert response.as_numpy("probabilities").shape == (len(RECORDS), 2)

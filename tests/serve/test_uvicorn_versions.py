@@ -19,7 +19,11 @@ OLDEST, NEWEST = "oldest", "newest"
 def allowed() -> dict[str, str]:
     """Return pip's requirements for the oldest and the newest version."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    (words,) = (one for one in project["project"]["optional-dependencies"]["serve"] if "uvicorn" in one)
+    (words,) = (
+        requirement
+        for requirement in project["project"]["optional-dependencies"]["serve"]
+        if "uvicorn" in requirement
+    )
     bound = words.removeprefix("uvicorn>=").partition(",")[0]
     return {OLDEST: f"uvicorn=={bound}.0", NEWEST: words}
 
@@ -31,7 +35,7 @@ def test_uvicorn_has_an_upper_bound():
 @pytest.mark.slow
 @pytest.mark.parametrize("which", [OLDEST, NEWEST])
 def test_connections_work_with(which: str, tmp_path: Path):
-    """Needs a package index."""
+    """Connections work with this version of uvicorn, which is downloaded from a package index."""
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(tmp_path)]
     subprocess.run([*pip, allowed()[which]], check=True)
     search = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -44,7 +48,7 @@ def test_connections_work_with(which: str, tmp_path: Path):
 
 
 class _Other(connection.HttpToolsProtocol):  # type: ignore[misc]
-    """Like in a version without a pipeline."""
+    """A protocol as in a version of uvicorn without a pipeline."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)
@@ -52,17 +56,17 @@ class _Other(connection.HttpToolsProtocol):  # type: ignore[misc]
 
 
 def test_changed_internals_are_detected():
-    own = connection.RequestResponseCycle
-    assert connection.find_difference(connection.HttpToolsProtocol, own) == ""
-    assert connection.find_difference(_Other, own) == "no pipeline"
-    assert "another way" in connection.find_difference(object, own)
+    cycle = connection.RequestResponseCycle
+    assert connection.find_difference(connection.HttpToolsProtocol, cycle) == ""
+    assert connection.find_difference(_Other, cycle) == "no pipeline"
+    assert "another way" in connection.find_difference(object, cycle)
     assert connection.find_difference(connection.HttpToolsProtocol, lambda: None) == "no keep_alive"
 
 
 def test_changed_internals_are_logged_once_and_not_used(monkeypatch):
-    told: list[str] = []
+    reasons: list[str] = []
     monkeypatch.setattr(connection, "HttpToolsProtocol", _Other)
-    monkeypatch.setattr(connection, "log", lambda message, **facts: told.append(facts["reason"]))
+    monkeypatch.setattr(connection, "log", lambda message, **facts: reasons.append(facts["reason"]))
     assert connection.choose_protocol() == "httptools"
-    (reason,) = told
+    (reason,) = reasons
     assert reason.endswith("has no pipeline")

@@ -36,7 +36,7 @@ def questions(part):
 
 
 def test_descriptions_are_learned_as_libsvm_learns_them():
-    (X, y), (others, truth) = questions("train"), questions("test")
+    (X, y), (test_trees, test_classes) = questions("train"), questions("test")
     clf = TreeSVC(n_jobs=2).fit(X, y == "DESC")
     assert clf.gap_ <= 1e-3
     K = TreeKernel(n_jobs=2)(X)
@@ -46,52 +46,57 @@ def test_descriptions_are_learned_as_libsvm_learns_them():
     dual = np.abs(coefficients).sum() - 0.5 * coefficients @ inner @ coefficients
     assert dual * (1 - 1e-6) <= clf.objective_ <= dual * (1 + 2e-3)
     assert dual == pytest.approx(SVM_LIGHT_TK["DESC"], rel=1e-5)
-    theirs = peer.predict(TreeKernel(n_jobs=2)(others, X))
-    ours = clf.predict(others)
+    theirs = peer.predict(TreeKernel(n_jobs=2)(test_trees, X))
+    ours = clf.predict(test_trees)
     assert np.mean(ours == theirs) > 0.99
-    assert clf.score(others, truth == "DESC") == pytest.approx(0.978, abs=0.003)
+    assert clf.score(test_trees, test_classes == "DESC") == pytest.approx(0.978, abs=0.003)
 
 
 def test_six_classes():
-    (X, y), (others, truth) = questions("train"), questions("test")
+    (X, y), (test_trees, test_classes) = questions("train"), questions("test")
     clf = TreeSVC(n_jobs=2).fit(X, y)
     assert clf.classes_.tolist() == sorted(SVM_LIGHT_TK)
     assert clf.objective_ == pytest.approx(sum(SVM_LIGHT_TK.values()), rel=1e-3)
-    assert clf.score(others, truth) == pytest.approx(0.862, abs=0.003)
-    scores = clf.decision_function(others)
+    assert clf.score(test_trees, test_classes) == pytest.approx(0.862, abs=0.003)
+    scores = clf.decision_function(test_trees)
     fast = TreeClassifier(clf.to_model())
     np.testing.assert_allclose(
-        [fast.score_one(tree) for tree in others.brackets()], scores, rtol=0, atol=1e-11
+        [fast.score_one(tree) for tree in test_trees.brackets()], scores, rtol=0, atol=1e-11
     )
-    np.testing.assert_allclose(clf.to_model().scores(others[:50]), scores[:50], rtol=0, atol=1e-11)
+    np.testing.assert_allclose(clf.to_model().scores(test_trees[:50]), scores[:50], rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("kind", ["st", "sst_bow", "ptk"])
 def test_other_kernels(kind):
-    (X, y), (others, truth) = questions("train"), questions("test")
+    (X, y), (test_trees, test_classes) = questions("train"), questions("test")
     clf = TreeSVC(kind, n_jobs=2).fit(X, y == "HUM")
     assert clf.gap_ <= 1e-3
-    assert clf.score(others, truth == "HUM") > {"st": 0.9, "sst_bow": 0.94, "ptk": 0.94}[kind]
+    assert clf.score(test_trees, test_classes == "HUM") > {"st": 0.9, "sst_bow": 0.94, "ptk": 0.94}[kind]
 
 
 @pytest.mark.parametrize("solver", ["exact", "sampled"])
 def test_rare_questions_are_found_where_they_weigh_more(solver):
     """ABBR is 1:60."""
-    (X, y), (others, truth) = questions("train"), questions("test")
+    (X, y), (test_trees, test_classes) = questions("train"), questions("test")
     options = {"solver": solver, "C": 0.01, "sample_size": 1000, "tol": 1e-2, "random_state": 0, "n_jobs": 2}
-    plain, found = (
-        recall_score(truth == "ABBR", TreeSVC(imbalance=j, **options).fit(X, y == "ABBR").predict(others))
+    unweighted, weighted = (
+        recall_score(
+            test_classes == "ABBR", TreeSVC(imbalance=j, **options).fit(X, y == "ABBR").predict(test_trees)
+        )
         for j in (1.0, 20.0)
     )
-    assert found > plain + 0.2
+    assert weighted > unweighted + 0.2
 
 
 def test_sampled_training_nearly_reaches_exact_accuracy():
-    (X, y), (others, truth) = questions("train"), questions("test")
+    (X, y), (test_trees, test_classes) = questions("train"), questions("test")
     exact = TreeSVC(C=0.1, n_jobs=2).fit(X, y == "DESC")
     sampled = TreeSVC(C=0.1, solver="sampled", sample_size=2000, tol=5e-3, random_state=0, n_jobs=2)
     sampled.fit(X, y == "DESC")
-    assert sampled.score(others, truth == "DESC") > exact.score(others, truth == "DESC") - 0.02
+    assert (
+        sampled.score(test_trees, test_classes == "DESC")
+        > exact.score(test_trees, test_classes == "DESC") - 0.02
+    )
 
 
 def test_questions_of_kelp():
@@ -100,8 +105,8 @@ def test_questions_of_kelp():
     assert len(train.X.trees) == 5
     assert set(train.y) == set(SVM_LIGHT_TK)
     name = next(iter(train.X.trees))
-    one = Forest({name: train.X.brackets(name)})
-    clf = TreeSVC(n_jobs=2).fit(one, train.y == "LOC")
+    single_channel = Forest({name: train.X.brackets(name)})
+    clf = TreeSVC(n_jobs=2).fit(single_channel, train.y == "LOC")
     assert clf.score(Forest({name: test.X.brackets(name)}), test.y == "LOC") > 0.93
 
 
@@ -111,8 +116,8 @@ def test_a_treebank_survives_a_round_trip():
     forest = Forest(texts)
     assert len(forest) > 1900
     assert forest.nodes < sum(text.count("(") for text in texts)
-    again = Forest(forest.brackets())
-    assert again.brackets() == forest.brackets()
+    reread = Forest(forest.brackets())
+    assert reread.brackets() == forest.brackets()
     assert [" ".join(text.split()) for text in texts] == [
         " ".join(bracket.split()) for bracket in forest.brackets()
     ]

@@ -1,4 +1,4 @@
-"""Sampled cutting planes over trees: all methods give the same cuts, and bounds of the optimum."""
+"""Sampled cutting planes over trees: all methods compute the same cuts, and valid bounds of the optimum."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ every_kernel = pytest.mark.parametrize("kind", KINDS)
 def train(forest, y, *, kernel=None, costs=None, method="forest", threads=1, **options):
     kernel = kernel or ExampleKernel()
     on_progress, positive = options.pop("on_progress", None), options.pop("positive", 1)
-    usual = {"imbalance": 1.0, "C": 1.0, "epsilon": 1e-3, "max_rounds": 40, "sample_size": 60}
-    usual |= {"fit_intercept": True, "seed": 1, "method": method, "threads": threads}
+    all_options = {"imbalance": 1.0, "C": 1.0, "epsilon": 1e-3, "max_rounds": 40, "sample_size": 60}
+    all_options |= {"fit_intercept": True, "seed": 1, "method": method, "threads": threads}
     outcome = train_sampled_trees(
-        SampledOptions(**usual | options),
+        SampledOptions(**all_options | options),
         kernel=kernel.core(),
         set=kernel.examples(forest, indexed=True),
         codes=np.asarray(y, np.int32),
@@ -36,12 +36,12 @@ def train(forest, y, *, kernel=None, costs=None, method="forest", threads=1, **o
     return dict(outcome)
 
 
-def assert_same(found, expected, tolerance):
-    assert found["rounds"] == expected["rounds"]
-    assert found["converged"] == expected["converged"]
+def assert_same(actual, expected, tolerance):
+    assert actual["rounds"] == expected["rounds"]
+    assert actual["converged"] == expected["converged"]
     for name in ("objective", "dual_objective", "intercept"):
-        assert found[name] == pytest.approx(expected[name], rel=tolerance, abs=tolerance)
-    np.testing.assert_allclose(found["coefficients"], expected["coefficients"], rtol=0, atol=tolerance)
+        assert actual[name] == pytest.approx(expected[name], rel=tolerance, abs=tolerance)
+    np.testing.assert_allclose(actual["coefficients"], expected["coefficients"], rtol=0, atol=tolerance)
 
 
 def problem(seed, rows=200, **options):
@@ -56,16 +56,16 @@ def problem(seed, rows=200, **options):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_every_method_makes_the_same_cuts(kind, fit_intercept):
     forest, y = problem(1)
-    first, *others = (
+    expected, *results = (
         train(
             forest, y, kernel=ExampleKernel(kind), method=method, fit_intercept=fit_intercept, max_rounds=12
         )
         for method in METHODS
     )
-    assert first["rounds"] > 3
-    assert np.count_nonzero(first["coefficients"]) > 20
-    for other in others:
-        assert_same(other, first, 1e-9)
+    assert expected["rounds"] > 3
+    assert np.count_nonzero(expected["coefficients"]) > 20
+    for result in results:
+        assert_same(result, expected, 1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -81,15 +81,15 @@ def test_several_channels_by_every_method(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_threads_do_not_change_a_bit(method):
     forest, y = problem(3)
-    alone = train(forest, y, method=method, max_rounds=10)
+    expected = train(forest, y, method=method, max_rounds=10)
     for threads in (2, 3):
-        other = train(forest, y, method=method, max_rounds=10, threads=threads)
-        assert np.array_equal(other["coefficients"], alone["coefficients"])
-        assert (other["intercept"], other["objective"]) == (alone["intercept"], alone["objective"])
+        result = train(forest, y, method=method, max_rounds=10, threads=threads)
+        assert np.array_equal(result["coefficients"], expected["coefficients"])
+        assert (result["intercept"], result["objective"]) == (expected["intercept"], expected["objective"])
 
 
 class RoundedCuts:
-    """Cuts by the whole kernel matrix, with products rounded as if summed in another order."""
+    """Cuts computed from the kernel matrix, with noise like that of another order of summation."""
 
     def __init__(self, gram, rounding):
         self.gram, self.rounding, self.cuts = gram, rounding, []
@@ -123,7 +123,7 @@ def test_rounding_does_not_grow_from_round_to_round():
             method="forest",
             threads=1,
         )
-        plain, rounded = (
+        exact, rounded = (
             train_sampled_trees_distant(
                 options,
                 cuts=RoundedCuts(gram, rounding),
@@ -134,15 +134,15 @@ def test_rounding_does_not_grow_from_round_to_round():
             )
             for rounding in (0.0, 1e-14)
         )
-        assert plain["rounds"] == rounded["rounds"] > 30
-        assert plain["objective"] == pytest.approx(rounded["objective"], rel=1e-10)
+        assert exact["rounds"] == rounded["rounds"] > 30
+        assert exact["objective"] == pytest.approx(rounded["objective"], rel=1e-10)
 
 
 def test_sampling_depends_only_on_the_seed():
     forest, y = problem(4)
-    one, same, other = (train(forest, y, seed=seed) for seed in (7, 7, 8))
-    assert np.array_equal(one["coefficients"], same["coefficients"])
-    assert not np.array_equal(one["coefficients"], other["coefficients"])
+    first, repeated, other_seed = (train(forest, y, seed=seed) for seed in (7, 7, 8))
+    assert np.array_equal(first["coefficients"], repeated["coefficients"])
+    assert not np.array_equal(first["coefficients"], other_seed["coefficients"])
 
 
 @pytest.mark.parametrize("method", ["forest", "usvm", "sdag", "sdag+"])
@@ -159,14 +159,14 @@ def test_kernels_that_are_no_sums_over_nodes(method):
 
 
 def regularised(K, fit_intercept):
-    """Return the kernel with a constant feature for a regularised intercept."""
+    """Return the kernel matrix, plus 1 for the constant feature of a regularised intercept."""
     return K + 1.0 if fit_intercept else K
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("C", [0.05, 1.0])
 def test_all_examples_in_every_sample(fit_intercept, C):
-    """The cuts stay below the objective, by at most epsilon of the mean loss at the end."""
+    """Cuts are below the objective, and at the end by at most epsilon of the mean loss."""
     forest, y = problem(5, 80)
     signs, epsilon = 2.0 * y - 1, 1e-3
     result = train(
@@ -214,12 +214,12 @@ def test_cuts_are_below_the_problem(seed, rows, C, kind, fit_intercept):
 
 def test_sampled_training_comes_near_the_exact_solution():
     texts, y = make_problem(6, 800)
-    others, truth = make_problem(7, 400)
+    test_texts, test_labels = make_problem(7, 400)
     exact = TreeSVC(C=0.1).fit(texts, y)
     sampled = TreeSVC(C=0.1, solver="sampled", sample_size=400, tol=1e-2, random_state=0).fit(texts, y)
     assert sampled.solver_ == "sampled"
     assert sampled.n_support_ <= 800
-    assert abs(exact.score(others, truth) - sampled.score(others, truth)) < 0.03
+    assert abs(exact.score(test_texts, test_labels) - sampled.score(test_texts, test_labels)) < 0.03
     scores = sampled.decision_function(texts)
     assert np.corrcoef(scores, exact.decision_function(texts))[0, 1] > 0.97
 
@@ -239,12 +239,12 @@ def test_examples_of_cost_zero_are_never_drawn():
 
 
 def test_examples_are_drawn_in_proportion_to_their_cost():
-    """With a single cut, an example's coefficient shows how often it was drawn."""
+    """With a single cut, the coefficient of an example is proportional to its number of draws."""
     forest, y = problem(9, 60)
     costs = np.where(np.arange(60) % 2, 3.0, 1.0)
     result = train(forest, y, costs=costs, max_rounds=1, sample_size=40_000, fit_intercept=False)
-    drawn = np.abs(np.asarray(result["coefficients"]))
-    share = drawn / drawn.sum()
+    draws = np.abs(np.asarray(result["coefficients"]))
+    share = draws / draws.sum()
     # 40,000 draws: a share of 1/40 has a standard deviation of 3%, and there are 60 of them
     np.testing.assert_allclose(share, costs / costs.sum(), rtol=0.15)
 
@@ -253,12 +253,12 @@ def test_examples_are_drawn_in_proportion_to_their_cost():
 def test_weights_scale_as_c_does(solver):
     texts, y = make_problem(10, 100)
     options = {"solver": solver, "random_state": 3, "sample_size": 100, "tol": 1e-3}
-    one = TreeSVC(C=0.5, **options).fit(texts, y)
-    two = TreeSVC(C=0.125, **options).fit(texts, y, np.full(100, 4.0))
-    three = TreeSVC(C=0.125, class_weight={0: 4.0, 1: 4.0}, **options).fit(texts, y)
-    for other in (two, three):
-        assert other.objective_ == pytest.approx(one.objective_, rel=1e-9)
-        np.testing.assert_allclose(other.decision_function(texts), one.decision_function(texts), atol=1e-9)
+    by_c = TreeSVC(C=0.5, **options).fit(texts, y)
+    by_sample_weight = TreeSVC(C=0.125, **options).fit(texts, y, np.full(100, 4.0))
+    by_class_weight = TreeSVC(C=0.125, class_weight={0: 4.0, 1: 4.0}, **options).fit(texts, y)
+    for scaled in (by_sample_weight, by_class_weight):
+        assert scaled.objective_ == pytest.approx(by_c.objective_, rel=1e-9)
+        np.testing.assert_allclose(scaled.decision_function(texts), by_c.decision_function(texts), atol=1e-9)
 
 
 # --- Vectors ----------------------------------------------------------------------------------------
@@ -273,8 +273,15 @@ def test_vectors_are_cut_by_their_kernels(combination):
     result = train(
         forest, y, kernel=kernel, method="kernels", sample_size=80, fit_intercept=False, C=0.2, max_rounds=500
     )
-    trees, others = TreeKernel()(Forest(texts)), Kernel("rbf", gamma=0.5).matrix(vectors, vectors)
-    K = {"vectors": others, "sum": 0.5 * trees + others, "product": trees * others}[combination]
+    tree_kernel, vector_kernel = (
+        TreeKernel()(Forest(texts)),
+        Kernel("rbf", gamma=0.5).matrix(vectors, vectors),
+    )
+    K = {
+        "vectors": vector_kernel,
+        "sum": 0.5 * tree_kernel + vector_kernel,
+        "product": tree_kernel * vector_kernel,
+    }[combination]
     _, optimum = solve_dual(K, 2.0 * y - 1, np.full(80, 0.2), "hinge", gap=1e-5)
     assert result["converged"]
     assert optimum - 1.05 * 80 * 0.2 * 1e-3 <= result["dual_objective"] <= optimum * (1 + 1e-5)
@@ -286,14 +293,16 @@ def test_vectors_are_cut_by_their_kernels(combination):
 def test_the_estimator_draws_by_its_random_state():
     texts, y = make_problem(12, 300, classes=3)
     options = {"solver": "sampled", "sample_size": 100, "tol": 1e-2}
-    one, same, threads = (TreeSVC(random_state=1, n_jobs=jobs, **options).fit(texts, y) for jobs in (1, 1, 2))
-    other = TreeSVC(random_state=2, **options).fit(texts, y)
-    for again in (same, threads):
-        assert np.array_equal(again.model_.coefficients, one.model_.coefficients)
-        assert np.array_equal(again.model_.intercept, one.model_.intercept)
-    assert not np.array_equal(other.decision_function(texts), one.decision_function(texts))
+    first, repeated, multi_threaded = (
+        TreeSVC(random_state=1, n_jobs=jobs, **options).fit(texts, y) for jobs in (1, 1, 2)
+    )
+    other_seed = TreeSVC(random_state=2, **options).fit(texts, y)
+    for refitted in (repeated, multi_threaded):
+        assert np.array_equal(refitted.model_.coefficients, first.model_.coefficients)
+        assert np.array_equal(refitted.model_.intercept, first.model_.intercept)
+    assert not np.array_equal(other_seed.decision_function(texts), first.decision_function(texts))
     seeded = TreeSVC(random_state=np.random.RandomState(1), **options).fit(texts, y)
-    assert np.array_equal(seeded.model_.intercept, one.model_.intercept)
+    assert np.array_equal(seeded.model_.intercept, first.model_.intercept)
 
 
 def test_fitted_attributes_describe_the_end_of_training():

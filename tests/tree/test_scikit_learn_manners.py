@@ -1,4 +1,4 @@
-"""Scikit-learn's checks of estimators with trees as rows, and typical uses of estimators."""
+"""Checks of estimators as in scikit-learn, with trees in the place of rows, and typical uses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TEXTS, LABELS = make_problem(1, 90)
 NAMES = np.array(["no", "yes"])[LABELS]
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 ESTIMATORS = [TreeSVC(), TreeSVC("ptk", solver="sampled", random_state=0, sample_size=50, tol=1e-2)]
-both = pytest.mark.parametrize("estimator", ESTIMATORS, ids=["exact", "sampled"])
+every_solver = pytest.mark.parametrize("estimator", ESTIMATORS, ids=["exact", "sampled"])
 
 
 def state_of(estimator):
@@ -74,17 +74,17 @@ def test_repr_and_tags_are_those_of_an_estimator():
     assert not get_tags(TreeSVC()).input_tags.two_d_array
 
 
-@both
+@every_solver
 def test_parameters_are_checked_when_fitting_and_not_before(estimator):
-    broken = clone(estimator).set_params(decay=-1.0)
+    invalid = clone(estimator).set_params(decay=-1.0)
     with pytest.raises(ValueError, match="decay"):
-        broken.fit(TEXTS, LABELS)
+        invalid.fit(TEXTS, LABELS)
 
 
 # --- Fitting ----------------------------------------------------------------------------------------
 
 
-@both
+@every_solver
 def test_fitting_gives_itself_and_attributes(estimator):
     clf = clone(estimator)
     assert clf.fit(TEXTS, NAMES) is clf
@@ -95,31 +95,31 @@ def test_fitting_gives_itself_and_attributes(estimator):
     assert {"classes_", "objective_", "gap_", "n_iter_", "solver_", "n_support_"} <= fitted
 
 
-@both
+@every_solver
 def test_fitting_again_starts_from_scratch(estimator):
     clf = clone(estimator).fit(TEXTS, NAMES)
-    first = state_of(clf)
-    assert state_of(clf.fit(TEXTS, NAMES)) == first
+    expected = state_of(clf)
+    assert state_of(clf.fit(TEXTS, NAMES)) == expected
     clf.fit(TEXTS[:40], np.arange(40) % 3)
     assert clf.classes_.tolist() == [0, 1, 2]
-    assert state_of(clf.fit(TEXTS, NAMES)) == first
+    assert state_of(clf.fit(TEXTS, NAMES)) == expected
 
 
-@both
+@every_solver
 def test_fitting_does_not_change_its_inputs(estimator):
     texts, labels, weights = list(TEXTS), NAMES.copy(), np.linspace(1, 2, 90)
     forest = Forest(texts)
-    before = (pickle.dumps(forest), weights.copy())
+    expected = (pickle.dumps(forest), weights.copy())
     for X in (texts, forest):
         clone(estimator).fit(X, labels, weights).predict(X)
     assert texts == TEXTS
     assert np.array_equal(labels, NAMES)
-    assert pickle.dumps(forest) == before[0]
-    assert np.array_equal(weights, before[1])
+    assert pickle.dumps(forest) == expected[0]
+    assert np.array_equal(weights, expected[1])
 
 
-@both
-def test_before_it_is_fitted(estimator):
+@every_solver
+def test_unfitted_estimators_raise_not_fitted_errors(estimator):
     clf = clone(estimator)
     for ask in (clf.predict, clf.decision_function, lambda X: clf.score(X, LABELS)):
         with pytest.raises(NotFittedError):
@@ -144,7 +144,7 @@ def test_labels_of_any_type(labels):
     assert clf.score(TEXTS, flat) > 0.85
 
 
-@both
+@every_solver
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_invalid_labels_are_refused(estimator):
     for labels, complaint in (
@@ -159,12 +159,12 @@ def test_invalid_labels_are_refused(estimator):
 
 
 @pytest.mark.parametrize("X", [np.zeros((90, 2)), pd.DataFrame({"tree": TEXTS}), [[text] for text in TEXTS]])
-def test_tables_are_no_trees(X):
+def test_tables_are_refused_as_trees(X):
     with pytest.raises((TypeError, ValueError)):
         TreeSVC().fit(X, LABELS)
 
 
-def test_columns_of_tables_are():
+def test_columns_of_tables_are_accepted_as_trees():
     column = pd.Series(TEXTS, index=np.arange(90)[::-1])
     expected = state_of(TreeSVC().fit(TEXTS, LABELS))
     for X in (column, np.array(TEXTS), np.array(TEXTS, object), tuple(TEXTS)):
@@ -174,7 +174,7 @@ def test_columns_of_tables_are():
 # --- Answers ----------------------------------------------------------------------------------------
 
 
-@both
+@every_solver
 def test_scores_do_not_depend_on_the_other_trees(estimator):
     clf = clone(estimator).fit(TEXTS, LABELS)
     together = clf.decision_function(TEXTS)
@@ -185,7 +185,7 @@ def test_scores_do_not_depend_on_the_other_trees(estimator):
     np.testing.assert_allclose(shuffled, together[order], rtol=1e-12)
 
 
-@both
+@every_solver
 def test_pickles(estimator):
     clf = clone(estimator).fit(TEXTS, LABELS)
     for protocol in (2, pickle.HIGHEST_PROTOCOL):
@@ -196,13 +196,13 @@ def test_pickles(estimator):
 
 
 def test_weights_of_zero_and_one():
-    plain = TreeSVC(tol=1e-5).fit(TEXTS, LABELS)
-    assert state_of(TreeSVC(tol=1e-5).fit(TEXTS, LABELS, np.ones(90))) == state_of(plain)
+    unweighted = TreeSVC(tol=1e-5).fit(TEXTS, LABELS)
+    assert state_of(TreeSVC(tol=1e-5).fit(TEXTS, LABELS, np.ones(90))) == state_of(unweighted)
     weights = np.r_[np.ones(60), np.zeros(30)]
-    some = TreeSVC(tol=1e-5).fit(TEXTS[:60], LABELS[:60])
+    fewer = TreeSVC(tol=1e-5).fit(TEXTS[:60], LABELS[:60])
     zeros = TreeSVC(tol=1e-5).fit(TEXTS, LABELS, weights)
-    assert zeros.objective_ == pytest.approx(some.objective_, rel=2e-5)
-    np.testing.assert_allclose(state_of(zeros), state_of(some), atol=0.02)
+    assert zeros.objective_ == pytest.approx(fewer.objective_, rel=2e-5)
+    np.testing.assert_allclose(state_of(zeros), state_of(fewer), atol=0.02)
 
 
 def test_classes_of_weight_zero_are_left_out():
@@ -281,8 +281,8 @@ def test_a_kernel_matrix_for_another_learner():
     np.testing.assert_allclose(theirs, cross_val_score(TreeSVC(tol=1e-5), TEXTS, NAMES, cv=FOLDS), atol=0.04)
 
 
-def test_a_kernel_for_a_learner_that_asks_for_it():
-    """SVC(kernel=function) passes on rows of numbers: here, the index of the tree."""
+def test_a_kernel_function_for_another_learner():
+    """SVC(kernel=function) passes rows of numbers to the function: here, indices of trees."""
     forest = Forest(TEXTS)
     tree_kernel = TreeKernel()
 
@@ -299,9 +299,9 @@ def test_a_kernel_for_a_learner_that_asks_for_it():
 @pytest.mark.parametrize("X", ["list", "forest"])
 def test_probabilities_by_calibration(classes, X):
     texts, labels = make_problem(2, 120, classes=classes)
-    given = Forest(texts) if X == "forest" else texts
-    calibrated = CalibratedClassifierCV(TreeSVC(), cv=3).fit(given, labels)
-    probabilities = calibrated.predict_proba(given)
+    trees = Forest(texts) if X == "forest" else texts
+    calibrated = CalibratedClassifierCV(TreeSVC(), cv=3).fit(trees, labels)
+    probabilities = calibrated.predict_proba(trees)
     assert probabilities.shape == (120, classes)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
     assert np.mean(probabilities.argmax(axis=1) == labels) > 0.8

@@ -1,4 +1,4 @@
-"""TreeSVC against LIBSVM on the same kernel matrix, and its certificates against plain sums."""
+"""TreeSVC, compared with LIBSVM on the same kernel matrix, and its bounds compared with plain sums."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def hinge(signs, scores):
 
 
 def libsvm(K, y, *, C=1.0, sample_weight=None, class_weight=None):
-    """Return LIBSVM's model, and its primal and dual objective with C_i."""
+    """Return LIBSVM's model, and its primal and dual objective with one cost per example."""
     peer = SVC(kernel="precomputed", C=C, tol=1e-7, class_weight=class_weight).fit(K, y, sample_weight)
     weights = peer.class_weight_[np.searchsorted(peer.classes_, y)]
     costs = C * weights * (1.0 if sample_weight is None else sample_weight)
@@ -47,7 +47,7 @@ def libsvm(K, y, *, C=1.0, sample_weight=None, class_weight=None):
 
 
 def check_certificate(clf, X, y, costs):
-    """Check the learner's P and D by plain sums over the model."""
+    """Check the primal objective and the lower bound of a learner by plain sums over its model."""
     model = clf.to_model()
     coefficients = model.coefficients[:, 0]
     K = kernel_of(clf)(model.support)
@@ -76,12 +76,14 @@ def test_objective_equals_that_of_libsvm(kind, C, normalize):
     assert dual * (1 - 1e-9) <= check_certificate(clf, texts, y, np.full(150, C)) <= primal * (1 + TIGHT)
     assert primal == pytest.approx(dual, rel=1e-4)
     assert clf.objective_ == pytest.approx(dual, rel=1e-4)
-    others, _ = make_problem(2, 60)
-    margins = peer.decision_function(kernel_of(clf)(others, texts))
-    scores = clf.decision_function(others)
+    test_texts, _ = make_problem(2, 60)
+    margins = peer.decision_function(kernel_of(clf)(test_texts, texts))
+    scores = clf.decision_function(test_texts)
     np.testing.assert_allclose(scores, margins, atol=0.02)
-    sure = np.abs(margins) > 0.02
-    assert np.array_equal(clf.predict(others)[sure], peer.predict(kernel_of(clf)(others, texts))[sure])
+    clear = np.abs(margins) > 0.02
+    assert np.array_equal(
+        clf.predict(test_texts)[clear], peer.predict(kernel_of(clf)(test_texts, texts))[clear]
+    )
 
 
 @settings(deadline=None, max_examples=20, print_blob=True)
@@ -98,8 +100,8 @@ def test_the_reported_gap_is_correct(*, seed, rows, C, kind, fit_intercept, tol)
     weights = np.random.default_rng(seed).choice([0.5, 1.0, 2.0], rows)
     clf = TreeSVC(kind, C=C, fit_intercept=fit_intercept, tol=tol).fit(texts, y, weights)
     check_certificate(clf, texts, y, C * weights)
-    other = TreeSVC(kind, C=C, fit_intercept=fit_intercept, tol=0.1).fit(texts, y, weights)
-    assert clf.objective_ * (1 - clf.gap_) <= other.objective_ * (1 + 1e-9)
+    inaccurate = TreeSVC(kind, C=C, fit_intercept=fit_intercept, tol=0.1).fit(texts, y, weights)
+    assert clf.objective_ * (1 - clf.gap_) <= inaccurate.objective_ * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -153,10 +155,10 @@ def test_weights_have_the_effect_of_libsvms(class_weight, weighted):
 
 def test_imbalance_is_a_weight_of_the_positive_class():
     texts, y = make_problem(5, 120, share=0.2)
-    one = TreeSVC(imbalance=5.0, tol=TIGHT).fit(texts, y)
-    two = TreeSVC(class_weight={1: 5.0}, tol=TIGHT).fit(texts, y)
-    assert one.objective_ == two.objective_
-    assert np.array_equal(one.decision_function(texts), two.decision_function(texts))
+    by_imbalance = TreeSVC(imbalance=5.0, tol=TIGHT).fit(texts, y)
+    by_class_weight = TreeSVC(class_weight={1: 5.0}, tol=TIGHT).fit(texts, y)
+    assert by_imbalance.objective_ == by_class_weight.objective_
+    assert np.array_equal(by_imbalance.decision_function(texts), by_class_weight.decision_function(texts))
 
 
 def test_weights_equal_repeated_examples_in_any_order():
@@ -164,15 +166,15 @@ def test_weights_equal_repeated_examples_in_any_order():
     weights = np.random.default_rng(1).integers(0, 3, 60)
     weights[:2] = 1
     clf = TreeSVC(C=0.5, tol=TIGHT).fit(texts, y, weights)
-    again = np.repeat(np.arange(60), weights)
-    np.random.default_rng(2).shuffle(again)
-    repeated = [texts[i] for i in again]
-    for other in (
-        TreeSVC(C=0.5, tol=TIGHT).fit(repeated, y[again]),
+    repetitions = np.repeat(np.arange(60), weights)
+    np.random.default_rng(2).shuffle(repetitions)
+    repeated = [texts[i] for i in repetitions]
+    for equivalent in (
+        TreeSVC(C=0.5, tol=TIGHT).fit(repeated, y[repetitions]),
         TreeSVC(C=0.125, tol=TIGHT).fit(texts, y, 4.0 * weights),
         TreeSVC(C=0.5, tol=TIGHT).fit(texts, 1 - y, weights),
     ):
-        assert other.objective_ == pytest.approx(clf.objective_, rel=2 * TIGHT)
+        assert equivalent.objective_ == pytest.approx(clf.objective_, rel=2 * TIGHT)
 
 
 def test_conflicting_labels():
@@ -199,11 +201,11 @@ def test_many_classes_are_one_against_the_rest(solver):
     scores = clf.decision_function(texts)
     assert scores.shape == (160, 4)
     assert np.array_equal(clf.predict(texts), clf.classes_[scores.argmax(axis=1)])
-    ones = [TreeSVC(**options).fit(texts, names[y] == name) for name in clf.classes_]
-    assert clf.objective_ == pytest.approx(sum(one.objective_ for one in ones), rel=2 * TIGHT)
+    binary = [TreeSVC(**options).fit(texts, names[y] == name) for name in clf.classes_]
+    assert clf.objective_ == pytest.approx(sum(classifier.objective_ for classifier in binary), rel=2 * TIGHT)
     assert clf.gap_ <= TIGHT or solver == "sampled"
-    for k, one in enumerate(ones):
-        np.testing.assert_allclose(scores[:, k], one.decision_function(texts), atol=0.02)
+    for k, classifier in enumerate(binary):
+        np.testing.assert_allclose(scores[:, k], classifier.decision_function(texts), atol=0.02)
 
 
 def test_a_class_of_one_tree():
@@ -220,10 +222,10 @@ def test_a_class_of_one_tree():
 def train(texts, y, *, C=1.0, memory=1 << 30, threads=1, kernel=None, positives=(1,), rounds=1000, **options):
     kernel = kernel or ExampleKernel()
     on_progress = options.pop("on_progress", None)
-    usual = {"imbalance": 1.0, "tolerance": 1e-5, "max_rounds": rounds, "fit_intercept": True}
-    usual |= {"memory": memory, "threads": threads}
+    all_options = {"imbalance": 1.0, "tolerance": 1e-5, "max_rounds": rounds, "fit_intercept": True}
+    all_options |= {"memory": memory, "threads": threads}
     outcomes = train_exact_trees(
-        ExactOptions(**usual | options),
+        ExactOptions(**all_options | options),
         kernel=kernel.core(),
         set=kernel.examples(Forest(texts), indexed=True),
         codes=np.asarray(y, np.int32),
@@ -237,44 +239,48 @@ def train(texts, y, *, C=1.0, memory=1 << 30, threads=1, kernel=None, positives=
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("memory", [0, 4 * 100 * 100, 4 * 300 * 300])
 def test_the_solution_does_not_depend_on_kernel_memory(fit_intercept, memory):
-    """Room for 64 examples (the minimum), 100 and 300 of 600: some must leave to make room for others."""
+    """The memory holds kernel values of 64 (the minimum), 100 or 300 of 600 examples at a time."""
     texts, y = make_problem(9, 600)
-    (whole,) = train(texts, y, C=0.05, fit_intercept=fit_intercept)
-    (found,) = train(texts, y, C=0.05, fit_intercept=fit_intercept, memory=memory)
-    assert whole["converged"]
-    assert found["converged"]
-    assert found["rounds"] > whole["rounds"]
-    assert found["objective"] == pytest.approx(whole["objective"], rel=2e-5)
-    assert found["dual_objective"] <= whole["objective"]
+    (expected,) = train(texts, y, C=0.05, fit_intercept=fit_intercept)
+    (actual,) = train(texts, y, C=0.05, fit_intercept=fit_intercept, memory=memory)
+    assert expected["converged"]
+    assert actual["converged"]
+    assert actual["rounds"] > expected["rounds"]
+    assert actual["objective"] == pytest.approx(expected["objective"], rel=2e-5)
+    assert actual["dual_objective"] <= expected["objective"]
 
 
 def test_more_free_examples_than_fit_into_kernel_memory():
     texts, y = make_problem(9, 400)
-    (whole,) = train(texts, y, C=10.0)
-    (found,) = train(texts, y, C=10.0, memory=0, rounds=300)
-    assert np.sum(np.abs(whole["coefficients"]) > 0) > 64
-    assert found["converged"]
-    assert found["objective"] == pytest.approx(whole["objective"], rel=2e-5)
+    (expected,) = train(texts, y, C=10.0)
+    (actual,) = train(texts, y, C=10.0, memory=0, rounds=300)
+    assert np.sum(np.abs(expected["coefficients"]) > 0) > 64
+    assert actual["converged"]
+    assert actual["objective"] == pytest.approx(expected["objective"], rel=2e-5)
 
 
 def test_many_classes_share_the_kernel_memory():
     texts, y = make_problem(10, 600, classes=3)
-    whole = train(texts, y, C=0.05, positives=range(3))
+    expected = train(texts, y, C=0.05, positives=range(3))
     result = train(texts, y, C=0.05, positives=range(3), memory=4 * 200 * 200)
-    for one, other in zip(result, whole, strict=True):
-        assert one["converged"]
-        assert one["objective"] == pytest.approx(other["objective"], rel=2e-5)
+    for actual_outcome, expected_outcome in zip(result, expected, strict=True):
+        assert actual_outcome["converged"]
+        assert actual_outcome["objective"] == pytest.approx(expected_outcome["objective"], rel=2e-5)
 
 
 @every_kernel
 def test_results_do_not_depend_on_the_number_of_threads(kind):
     texts, y = make_problem(11, 400, classes=3)
-    first, *others = (TreeSVC(kind, n_jobs=jobs).fit(texts, y) for jobs in (1, 2, -1))
-    for other in others:
-        assert np.array_equal(other.model_.coefficients, first.model_.coefficients)
-        assert np.array_equal(other.model_.intercept, first.model_.intercept)
-        assert (other.objective_, other.gap_, other.n_iter_) == (first.objective_, first.gap_, first.n_iter_)
-        assert np.array_equal(other.decision_function(texts), first.decision_function(texts))
+    expected, *results = (TreeSVC(kind, n_jobs=jobs).fit(texts, y) for jobs in (1, 2, -1))
+    for result in results:
+        assert np.array_equal(result.model_.coefficients, expected.model_.coefficients)
+        assert np.array_equal(result.model_.intercept, expected.model_.intercept)
+        assert (result.objective_, result.gap_, result.n_iter_) == (
+            expected.objective_,
+            expected.gap_,
+            expected.n_iter_,
+        )
+        assert np.array_equal(result.decision_function(texts), expected.decision_function(texts))
 
 
 def test_the_working_set_grows():
@@ -331,15 +337,15 @@ def test_channels_that_the_examples_lack_are_refused():
 
 def test_missing_trees_have_kernel_zero():
     texts, y = make_problem(15, 40)
-    some = Forest([None if i % 5 == 0 else tree for i, tree in enumerate(texts)])
-    clf = TreeSVC(tol=1e-5).fit(some, y)
-    check_certificate(clf, some, y, np.ones(40))
-    new = Forest([None, None, "(New)"])
-    assert np.unique(clf.decision_function(new)).tolist() == [clf.model_.intercept[0]]
+    forest = Forest([None if i % 5 == 0 else tree for i, tree in enumerate(texts)])
+    clf = TreeSVC(tol=1e-5).fit(forest, y)
+    check_certificate(clf, forest, y, np.ones(40))
+    test_forest = Forest([None, None, "(New)"])
+    assert np.unique(clf.decision_function(test_forest)).tolist() == [clf.model_.intercept[0]]
 
 
 def test_none_in_a_list_is_refused():
-    """It is more often a mistake than an example without a tree, which a Forest can represent."""
+    """None in a list is mostly a mistake; an example without a tree can be stored in a Forest."""
     texts, y = make_problem(15, 40)
     clf = TreeSVC().fit(texts, y)
     for ask in (
@@ -358,16 +364,16 @@ def test_none_in_a_list_is_refused():
 @pytest.mark.parametrize("solver", ["exact", "sampled"])
 def test_imbalance_trades_precision_for_recall(solver):
     texts, y = make_problem(16, 600, share=0.08, noise=0.4)
-    others, truth = make_problem(17, 600, share=0.08, noise=0.4)
-    plain, found = (
+    test_texts, test_labels = make_problem(17, 600, share=0.08, noise=0.4)
+    balanced, imbalanced = (
         TreeSVC(solver=solver, C=0.05, imbalance=j, random_state=0, sample_size=300, tol=1e-2)
         .fit(texts, y)
-        .predict(others)
+        .predict(test_texts)
         for j in (1.0, 10.0)
     )
-    assert recall_score(truth, found) > recall_score(truth, plain) + 0.2
-    assert np.mean(found) > np.mean(plain)
-    assert precision_score(truth, found) < 0.9
+    assert recall_score(test_labels, imbalanced) > recall_score(test_labels, balanced) + 0.2
+    assert np.mean(imbalanced) > np.mean(balanced)
+    assert precision_score(test_labels, imbalanced) < 0.9
 
 
 # --- Copies, files and messages ---------------------------------------------------------------------
@@ -379,16 +385,16 @@ def test_saved_pickled_and_compiled_models_give_the_same_scores(classes, tmp_pat
     clf = TreeSVC("ptk").fit(texts, y)
     scores = clf.decision_function(texts)
     clf.save(tmp_path / "model.uk")
-    for other in (
+    for copy in (
         unkernel.load(tmp_path / "model.uk"),
         unkernel.compile(clf),
         unkernel.compile(clf.to_model()),
         unkernel.compile(tmp_path / "model.uk"),
         pickle.loads(pickle.dumps(clf)),
     ):
-        assert np.array_equal(other.decision_function(texts), scores)
-        assert np.array_equal(other.predict(texts), clf.predict(texts))
-        assert np.array_equal(other.classes_, clf.classes_)
+        assert np.array_equal(copy.decision_function(texts), scores)
+        assert np.array_equal(copy.predict(texts), clf.predict(texts))
+        assert np.array_equal(copy.classes_, clf.classes_)
     np.testing.assert_allclose(
         clf.to_model().scores(Forest(texts)), scores.reshape(80, -1), rtol=0, atol=1e-11
     )

@@ -65,19 +65,19 @@ def test_stops_promptly_on_ctrl_c(solver):
 @pytest.mark.parametrize("solver", ["exact", "sampled"])
 def test_progress_is_shown(solver):
     texts, y = make_problem(25, 1500, classes=3, noise=0.8)
-    seen = []
+    reports = []
 
     def on_progress(progress):
-        seen.append(progress)
+        reports.append(progress)
         if progress.stage:
             raise EnoughError
 
     clf = TreeSVC("ptk", C=1e4, tol=1e-12, max_iter=10**6, solver=solver, sample_size=1500)
     with pytest.raises(EnoughError):
         clf.fit_reporting(texts, y, None, on_progress=on_progress)
-    assert seen[-1].stage in {"exact": ("kernels", "training"), "sampled": ("sampling",)}[solver]
-    assert seen[-1].problems == 3
-    assert seen[-1].epoch >= seen[0].epoch
+    assert reports[-1].stage in {"exact": ("kernels", "training"), "sampled": ("sampling",)}[solver]
+    assert reports[-1].problems == 3
+    assert reports[-1].epoch >= reports[0].epoch
 
 
 # --- Refused inputs ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Rows from callers: the same input is accepted and refused as by scikit-learn's check_array."""
+"""check_rows accepts and refuses the same input as scikit-learn's check_array."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ BAD = {
 
 @pytest.mark.parametrize("name", FINE)
 def test_rows_that_scikit_learn_accepts_are_accepted(name):
-    given = FINE[name]
-    expected = check_array(given, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True)
+    rows = FINE[name]
+    expected = check_array(rows, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True)
     expected = expected.toarray() if sparse.issparse(expected) else expected
-    np.testing.assert_array_equal(check_rows(given).toarray(), expected)
+    np.testing.assert_array_equal(check_rows(rows).toarray(), expected)
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_rows_that_scikit_learn_refuses_are_refused(name):
-    given, message = BAD[name]
+    rows, message = BAD[name]
     with pytest.raises(ValueError):
-        check_array(given, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True)
+        check_array(rows, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True)
     with pytest.raises(ValueError, match=message):
-        check_rows(given)
+        check_rows(rows)
 
 
 def test_matrices_of_numpy_are_refused():

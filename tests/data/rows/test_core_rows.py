@@ -1,4 +1,4 @@
-"""Sparse rows at the border of the core: accepted and refused input."""
+"""Sparse rows that the C++ core accepts and refuses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WEIGHTS = np.array([1.0, 10.0, 100.0, 1000.0])
 DENSE = np.array([[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0], [3.0, 0.0, 4.0, 0.0]])
 
 
-def given(**changed):
+def make_rows(**changed):
     X = sparse.csr_matrix(DENSE)
     arrays = {"indptr": X.indptr, "indices": X.indices, "data": X.data, "shape": X.shape}
     return SimpleNamespace(**{**arrays, **changed})
@@ -30,7 +30,7 @@ def scores(rows):
 @pytest.mark.parametrize("step", [1, 2])
 def test_both_index_types_mixed_and_with_gaps(offsets, columns, step):
     X = sparse.csr_matrix(DENSE)
-    rows = given(
+    rows = make_rows(
         indptr=np.repeat(X.indptr.astype(offsets), step)[::step],
         indices=np.repeat(X.indices.astype(columns), step)[::step],
         data=np.repeat(X.data, step)[::step],
@@ -38,28 +38,28 @@ def test_both_index_types_mixed_and_with_gaps(offsets, columns, step):
     np.testing.assert_array_equal(scores(rows), DENSE @ WEIGHTS)
 
 
-def at_odd_address(array):
-    """Return the same numbers as an unaligned view into bytes, like messages from other processes."""
-    room = np.zeros(array.nbytes + 16, np.uint8)
-    begin = 1 + (-room.ctypes.data) % 8
-    odd = room[begin : begin + array.nbytes].view(array.dtype)
-    odd[:] = array
-    assert not odd.flags.aligned
-    return odd
+def copy_to_unaligned_address(array):
+    """Return a copy at an unaligned address, like an array inside a message from another process."""
+    buffer = np.zeros(array.nbytes + 16, np.uint8)
+    begin = 1 + (-buffer.ctypes.data) % 8
+    unaligned = buffer[begin : begin + array.nbytes].view(array.dtype)
+    unaligned[:] = array
+    assert not unaligned.flags.aligned
+    return unaligned
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_arrays_at_unaligned_addresses_are_accepted(index):
     """Unaligned reads behave differently on different processors, and sanitizers report them."""
-    rows = given()
-    odd = given(
-        indptr=at_odd_address(rows.indptr.astype(index)),
-        indices=at_odd_address(rows.indices.astype(index)),
-        data=at_odd_address(rows.data),
+    rows = make_rows()
+    unaligned = make_rows(
+        indptr=copy_to_unaligned_address(rows.indptr.astype(index)),
+        indices=copy_to_unaligned_address(rows.indices.astype(index)),
+        data=copy_to_unaligned_address(rows.data),
     )
-    np.testing.assert_array_equal(scores(odd), DENSE @ WEIGHTS)
-    packed = pack_rows(odd, threads=1)
-    np.testing.assert_array_equal(packed.scores(at_odd_address(WEIGHTS), 0.0, 1), DENSE @ WEIGHTS)
+    np.testing.assert_array_equal(scores(unaligned), DENSE @ WEIGHTS)
+    packed = pack_rows(unaligned, threads=1)
+    np.testing.assert_array_equal(packed.scores(copy_to_unaligned_address(WEIGHTS), 0.0, 1), DENSE @ WEIGHTS)
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_matrices_of_scipy(kind):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_columns_by_how_often_they_are_used(seed):
-    """Columns used equally often keep their order; unused columns have no number."""
+def test_columns_are_ordered_by_frequency(seed):
+    """Columns of equal frequency keep their order; unused columns have no number."""
     rng = np.random.default_rng(seed)
     X = sparse.random(rng.integers(0, 30), 40, 0.1, format="csr", random_state=seed)
     uses = np.bincount(X.indices, minlength=40)
@@ -100,20 +100,22 @@ def test_row_numbers_outside_of_the_matrix_are_refused(row):
 def test_values_are_kept_in_as_few_bytes_as_hold_them(value):
     packed = pack_rows(sparse.csr_matrix((np.full(8, value), np.arange(8), [0, 4, 8])), threads=1)
     assert packed.scores(np.ones(8), 0.0, 1).tolist() == [value + value + (value + value)] * 2
-    each = 0 if value == 1.0 else 4 if abs(value) < 1e38 and float(np.float32(value)) == value else 8
-    assert packed.nbytes == 8 * (2 + each) + 3 * 8
+    bytes_per_value = (
+        0 if value == 1.0 else 4 if abs(value) < 1e38 and float(np.float32(value)) == value else 8
+    )
+    assert packed.nbytes == 8 * (2 + bytes_per_value) + 3 * 8
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_values_that_are_not_finite_are_refused(value):
     with pytest.raises(ValueError, match="not finite"):
-        pack_rows(given(data=np.array([1.0, 2.0, value, 1.0])), threads=1)
+        pack_rows(make_rows(data=np.array([1.0, 2.0, value, 1.0])), threads=1)
 
 
 @pytest.mark.parametrize("column", [-1, 4, 2**31 - 1, -(2**31)])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_columns_outside_of_the_matrix_are_refused(column, index):
-    rows = given(indices=np.array([1, 3, 0, column], index), indptr=given().indptr.astype(index))
+    rows = make_rows(indices=np.array([1, 3, 0, column], index), indptr=make_rows().indptr.astype(index))
     for pack in (pack_rows, pack_rows_by_frequency):
         with pytest.raises(ValueError, match="column index"):
             pack(rows, threads=1)
@@ -122,7 +124,7 @@ def test_columns_outside_of_the_matrix_are_refused(column, index):
 @pytest.mark.parametrize("name", ["indptr", "indices"])
 @pytest.mark.parametrize("dtype", [float, np.uint64, np.int16, bool])
 def test_indices_of_other_types_are_refused(name, dtype):
-    rows = given(**{name: getattr(given(), name).astype(dtype)})
+    rows = make_rows(**{name: getattr(make_rows(), name).astype(dtype)})
     with pytest.raises(TypeError, match="CsrRows"):
         scores(rows)
 
@@ -142,13 +144,13 @@ def test_indices_of_other_types_are_refused(name, dtype):
 )
 def test_objects_that_are_not_matrices_are_refused(changed):
     with pytest.raises(TypeError, match="CsrRows"):
-        scores(given(**changed))
+        scores(make_rows(**changed))
 
 
-@pytest.mark.parametrize("missing", ["indptr", "indices", "data", "shape"])
-def test_a_missing_attribute(missing):
-    rows = given()
-    delattr(rows, missing)
+@pytest.mark.parametrize("attribute", ["indptr", "indices", "data", "shape"])
+def test_a_missing_attribute(attribute):
+    rows = make_rows()
+    delattr(rows, attribute)
     with pytest.raises(TypeError, match="CsrRows"):
         scores(rows)
 
@@ -158,7 +160,7 @@ def test_a_missing_attribute(missing):
 )
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_offsets_that_lead_out_of_the_arrays(indptr, dtype):
-    rows = given(indptr=np.array(indptr, dtype), indices=given().indices.astype(dtype))
+    rows = make_rows(indptr=np.array(indptr, dtype), indices=make_rows().indices.astype(dtype))
     with pytest.raises(ValueError, match="index pointer"):
         scores(rows)
     with pytest.raises(ValueError, match="index pointer"):
@@ -167,13 +169,13 @@ def test_offsets_that_lead_out_of_the_arrays(indptr, dtype):
 
 def test_fewer_values_than_columns():
     with pytest.raises(ValueError, match="index pointer"):
-        scores(given(data=np.ones(3)))
+        scores(make_rows(data=np.ones(3)))
 
 
 @pytest.mark.parametrize("begin, end", [(-1, 2), (0, 4), (2, 1)])
 def test_ranges_that_lead_out_of_the_rows(begin, end):
     with pytest.raises((ValueError, IndexError)):
-        format_svmlight(given(), np.ones(3), np.empty(0, np.int64), 1, begin, end)
+        format_svmlight(make_rows(), np.ones(3), np.empty(0, np.int64), 1, begin, end)
 
 
 def test_narrow_rows_clip_large_columns():

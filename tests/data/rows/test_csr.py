@@ -1,4 +1,4 @@
-"""Compressed rows without scipy work like scipy's matrices."""
+"""CsrRows, which do not need scipy, behave like scipy's matrices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ tables = hnp.arrays(np.float64, st.tuples(st.integers(0, 6), st.integers(1, 6)),
 
 
 def disordered(table, rng):
-    """Return the same rows with their entries in any order, repeated and with explicit zeros."""
+    """Return the rows of a table with entries in random order, split into summands, and explicit zeros."""
     matrix = sparse.coo_matrix(table)
     rows = np.concatenate([matrix.row, matrix.row, np.arange(len(table))])
     columns = np.concatenate([matrix.col, matrix.col, np.zeros(len(table), int)])
@@ -41,15 +41,15 @@ def assert_rows(rows, table):
 
 
 @given(tables, st.integers(0, 99))
-def test_every_form_of_the_same_rows_becomes_the_same(table, seed):
+def test_all_forms_of_rows_become_the_same_canonical_rows(table, seed):
     given_matrix = disordered(table, np.random.default_rng(seed))
-    before = given_matrix.copy()
+    unchanged = given_matrix.copy()
     forms = [table, table.tolist() if len(table) else table, given_matrix, sparse.csr_array(given_matrix)]
     forms += [sparse.csc_matrix(table), sparse.coo_array(table), sparse.lil_matrix(table)]
     for form in forms:
         assert_rows(canonical_rows(form), table)
-    assert given_matrix.indices.tolist() == before.indices.tolist()
-    assert given_matrix.data.tolist() == before.data.tolist()
+    assert given_matrix.indices.tolist() == unchanged.indices.tolist()
+    assert given_matrix.data.tolist() == unchanged.data.tolist()
 
 
 @given(tables, st.data())
@@ -76,10 +76,10 @@ def test_csr_rows_multiply_like_scipys(table, data):
     assert rows.nnz == matrix.nnz
     columns = np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=6, max_size=6))[: table.shape[1]])
     assert_rows(rows.select_columns(columns), table[:, columns])
-    small = np.clip(table, -3, 3)
+    clipped = np.clip(table, -3, 3)
     factors = np.arange(2.0 * len(table)).reshape(-1, 2)
-    product = canonical_rows(small).multiply_transposed(factors)
-    np.testing.assert_allclose(product, sparse.csr_matrix(small).T @ factors, rtol=1e-13, atol=0)
+    product = canonical_rows(clipped).multiply_transposed(factors)
+    np.testing.assert_allclose(product, sparse.csr_matrix(clipped).T @ factors, rtol=1e-13, atol=0)
     assert_rows(stack_rows([rows, rows[:1], rows]), np.concatenate([table, table[:1], table]))
     copied = rows.copy()
     assert_rows(copied, table)
@@ -98,8 +98,8 @@ def test_entries_are_sorted_by_column():
 
 
 def test_wide_rows_have_wide_indices():
-    far = sparse.csr_matrix((np.ones(1), np.array([2**40]), np.array([0, 1])), shape=(1, 2**40 + 1))
-    rows = canonical_rows(far)
+    matrix = sparse.csr_matrix((np.ones(1), np.array([2**40]), np.array([0, 1])), shape=(1, 2**40 + 1))
+    rows = canonical_rows(matrix)
     assert rows.indices.tolist() == [2**40]
     assert rows.indptr.dtype == rows.indices.dtype == np.int64
     mixed = sparse.csr_matrix(np.eye(2))

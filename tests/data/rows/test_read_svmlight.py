@@ -1,4 +1,4 @@
-"""Input accepted by read_svmlight: against the slow twin, against scikit-learn, and case by case."""
+"""Valid input of read_svmlight, compared with the slow twin and with scikit-learn."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ line_ends = st.sampled_from(["\n", "\r\n", "\n\n", " # note\n", "#\n", "# é \0\
 
 @st.composite
 def messy_files(draw):
-    """Draw lines that are valid more often than not."""
+    """Draw a file in which most lines are valid."""
     text = ""
     for _ in range(draw(st.integers(0, 6))):
         line = [draw(numbers), *draw(st.lists(fields, max_size=5))]
@@ -83,15 +83,15 @@ def messy_files(draw):
 
 @st.composite
 def valid_files(draw, ordered=False):
-    good = st.one_of(
+    values = st.one_of(
         st.floats(allow_nan=False, allow_infinity=False).map(repr), st.integers(-9, 300).map(str)
     )
     queries = draw(st.booleans())
     text = ""
     for _ in range(draw(st.integers(1, 8))):
-        chosen = draw(st.lists(st.integers(0, 40), unique=True, max_size=8))
-        chosen = sorted(chosen) if ordered else chosen
-        line = [draw(good), *(["qid:5"] if queries else []), *(f"{i}:{draw(good)}" for i in chosen)]
+        columns = draw(st.lists(st.integers(0, 40), unique=True, max_size=8))
+        columns = sorted(columns) if ordered else columns
+        line = [draw(values), *(["qid:5"] if queries else []), *(f"{i}:{draw(values)}" for i in columns)]
         text += draw(blanks).join(line) + draw(line_ends)
     return text.encode()
 
@@ -103,7 +103,7 @@ cuts_and_threads = st.tuples(st.lists(st.integers(0, 200), max_size=4), st.integ
 @example(b"", ([], 1, 0))
 @example(b"\xef\xbb\xbf1 1:1", ([1, 2], 1, 0))
 @example(b"1 3:1 2:1 3:x\n1 2:1 2:1", ([7], 2, 3))
-def test_equals_the_twin_however_it_is_cut(data, plan):
+def test_equals_the_twin_for_any_cuts_and_threads(data, plan):
     assert native_outcome(data, *plan) == twin_outcome(data)
 
 
@@ -179,7 +179,7 @@ def test_zeros_are_not_stored_but_their_index_widens_the_matrix():
         (False, "1 1:1 3:1\n", [0, 2]),
     ],
 )
-def test_where_indices_start(zero_based, text, columns):
+def test_the_first_index_is_detected_or_given(zero_based, text, columns):
     assert read_text(text, zero_based=zero_based).X.indices.tolist() == columns
 
 
@@ -216,17 +216,17 @@ def test_any_number_of_threads_gives_the_same(n_jobs):
         for label, values in enumerate(random.normal(size=(30_000, 8)))
     )
     assert len(text) > 2**22  # more than one block
-    one, many = read_text(text), read_text(text, n_jobs=n_jobs)
+    single_threaded, multi_threaded = read_text(text), read_text(text, n_jobs=n_jobs)
     for name in ("indptr", "indices", "data"):
-        np.testing.assert_array_equal(getattr(one.X, name), getattr(many.X, name))
-    np.testing.assert_array_equal(one.y, many.y)
+        np.testing.assert_array_equal(getattr(single_threaded.X, name), getattr(multi_threaded.X, name))
+    np.testing.assert_array_equal(single_threaded.y, multi_threaded.y)
 
 
 def test_a_bad_line_after_many_blocks_is_named():
-    good = b"1 1:0.25 2:1 # a remark\n" * 400_000
+    valid_lines = b"1 1:0.25 2:1 # a remark\n" * 400_000
     for n_jobs in (1, 2):
         with pytest.raises(FormatError) as caught:
-            read_text(good + b"1 1:1 x\n1 y\n" + good, n_jobs=n_jobs)
+            read_text(valid_lines + b"1 1:1 x\n1 y\n" + valid_lines, n_jobs=n_jobs)
         assert (caught.value.line, caught.value.column) == (400_001, 7)
 
 
@@ -237,10 +237,12 @@ def test_real_data_equals_scikit_learn(name, tmp_path):
     except FileNotFoundError as error:
         pytest.skip(str(error))
     ours = datasets.load(name, n_jobs=2)
-    plain = tmp_path / "plain.svm"
+    uncompressed = tmp_path / "plain.svm"
     lines = lzma.decompress(source.read_bytes()).splitlines(keepends=True)[:3000]
-    plain.write_bytes(b"".join(lines))
-    X, y, qid = load_svmlight_file(str(plain), n_features=ours.X.shape[1], zero_based=False, query_id=True)
+    uncompressed.write_bytes(b"".join(lines))
+    X, y, qid = load_svmlight_file(
+        str(uncompressed), n_features=ours.X.shape[1], zero_based=False, query_id=True
+    )
     assert (ours.X[: len(lines)] != X).nnz == 0
     np.testing.assert_array_equal(ours.y[: len(lines)], y)
     if ours.qid is not None:

@@ -1,6 +1,6 @@
-"""Rows in files behave like rows in memory, whatever happens to the file.
+"""Rows in files behave like rows in memory; damaged and changed files are noticed.
 
-UNKERNEL_FUZZ=100000 pytest tests/cutplane/test_row_files.py -k damage      looks further.
+UNKERNEL_FUZZ=100000 pytest tests/data/rows/test_row_files.py -k damage      tries more files.
 """
 
 from __future__ import annotations
@@ -44,9 +44,11 @@ def svm(tmp_path):
 
 
 def in_memory(X, *, zero_based=False):
-    """Return the same rows, packed in memory, with the file's own indices."""
-    first = 0 if zero_based else 1
-    rows = CsrRows(X.indptr, X.indices + np.int32(first), X.data, (X.shape[0], X.shape[1] + first))
+    """Return the rows packed in memory, with the column numbers that the file has."""
+    first_index = 0 if zero_based else 1
+    rows = CsrRows(
+        X.indptr, X.indices + np.int32(first_index), X.data, (X.shape[0], X.shape[1] + first_index)
+    )
     return pack_rows(rows, threads=1)
 
 
@@ -90,10 +92,10 @@ def test_equals_rows_in_memory(tmp_path, monkeypatch, binary, zero_based):
 def test_compressed_sources(svm, compress):
     expected = read_svmlight(svm)
     svm.write_bytes(compress(svm.read_bytes()))
-    seen = []
-    rows = open_rows(svm, on_progress=lambda fraction, count: seen.append((fraction, count)))
+    reports = []
+    rows = open_rows(svm, on_progress=lambda fraction, count: reports.append((fraction, count)))
     assert_same_passes(rows.store, in_memory(expected.X))
-    assert seen[-1] == (1.0, 3000)
+    assert reports[-1] == (1.0, 3000)
 
 
 def test_several_files_are_one_data_set(tmp_path):
@@ -176,12 +178,12 @@ def test_packed_files_of_another_version_are_rebuilt(svm):
 
 
 def test_packed_rows_stay_readable_after_their_file_is_replaced(svm):
-    old = open_rows(svm)
+    old_rows = open_rows(svm)
     with svm.open("a") as file:
         file.write("7 3:1\n")
-    new = open_rows(svm)
-    assert old.store.rows + 1 == new.store.rows
-    assert len(old.store.scores(np.zeros(81), 0.0, 1)) == 3000
+    new_rows = open_rows(svm)
+    assert old_rows.store.rows + 1 == new_rows.store.rows
+    assert len(old_rows.store.scores(np.zeros(81), 0.0, 1)) == 3000
 
 
 def test_sources_and_packed_rows_can_be_moved_together(svm, tmp_path):
@@ -285,10 +287,10 @@ def test_an_interrupted_build_leaves_no_files(svm, error, made_before):
     if made_before:
         open_rows(svm)
         svm.write_bytes(svm.read_bytes() * 2)
-    before = names_in(svm.parent)
+    old_names = names_in(svm.parent)
     with pytest.raises(error, match="cache=" if error is OSError else None):
         open_rows(svm, on_progress=fail_with(error))
-    assert names_in(svm.parent) == before
+    assert names_in(svm.parent) == old_names
     assert len(open_rows(svm).y) == (6000 if made_before else 3000)
 
 
@@ -315,7 +317,7 @@ def test_files_that_exceed_a_limit_of_the_system_are_named(svm):
 
 def answers(svm):
     rows = open_rows(svm)
-    if rows.store.features > 10**6:  # a footer that lies; the weights would take 32 GB
+    if rows.store.features > 10**6:  # a false count in the footer: the weights would take 32 GB
         return None
     scores = rows.store.scores(np.arange(rows.store.features) % 7.0, 0.0, 1)
     return scores, rows.store.transposed(rows.y, 0.0, 2), rows.y, rows.qid
@@ -329,24 +331,24 @@ def queries(tmp_path):
 
 
 def test_damaged_packed_files_are_refused_or_read_unchanged(queries):
-    """Random damage, not malicious: checksums detect it."""
+    """Checksums detect random damage; malicious changes are tested below."""
     expected = answers(queries)
     path = queries.with_name("q.svm.rows")
     content = path.read_bytes()
     rng = np.random.default_rng(5)
-    named = 0
+    n_refused = 0
     for _ in range(FUZZ_ROUNDS):
         path.unlink()
         path.write_bytes(damage_bytes(content, rng))
         try:
-            for found, expected_answer in zip(answers(queries), expected, strict=True):
-                np.testing.assert_array_equal(found, expected_answer)
+            for answer, expected_answer in zip(answers(queries), expected, strict=True):
+                np.testing.assert_array_equal(answer, expected_answer)
         except FormatError as error:
-            named += 1
+            n_refused += 1
             assert error.file == str(path) and "elete" in error.reason
             path.unlink(missing_ok=True)
             path.write_bytes(content)
-    assert named > FUZZ_ROUNDS // 2
+    assert n_refused > FUZZ_ROUNDS // 2
 
 
 @pytest.mark.hostile
@@ -362,7 +364,7 @@ def test_a_file_cut_anywhere(tmp_path):
 
 
 def test_false_statements_in_signed_footers_are_refused(queries):
-    """The footers are signed, so only their statements can reveal them."""
+    """The digests of these footers match, so only a check of the contents can notice the changes."""
     answers(queries)
     path = queries.with_name("q.svm.rows")
     content = path.read_bytes()

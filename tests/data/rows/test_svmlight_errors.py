@@ -153,6 +153,6 @@ class _NonBlockingFile(io.RawIOBase):
         return None
 
 
-def test_a_file_that_would_block_is_not_taken_for_its_end():
+def test_a_read_that_would_block_does_not_end_the_file():
     with pytest.raises(BlockingIOError):
         read_svmlight(_NonBlockingFile())

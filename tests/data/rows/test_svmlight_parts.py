@@ -1,4 +1,4 @@
-"""All parts of a file together equal the file."""
+"""read_svmlight_parts: the parts together equal what read_svmlight returns."""
 
 from __future__ import annotations
 
@@ -39,17 +39,19 @@ def joined(parts):
 @given(st.integers(1, 60), st.integers(1, 2000), st.booleans(), st.integers(0, 1), st.integers(1, 3))
 def test_equals_the_whole_file(rows, part_bytes, queries, first, n_jobs):
     text = text_of(rows, queries=queries, first=first)
-    whole = read_svmlight(io.BytesIO(text))
+    expected = read_svmlight(io.BytesIO(text))
     parts = list(read_svmlight_parts(io.BytesIO(text), part_bytes=part_bytes, n_jobs=n_jobs))
     X, y, qid = joined(parts)
-    assert parts[-1].has_zero_index == whole.zero_based
-    assert parts[-1].largest_index + 1 == X.shape[1] == whole.X.shape[1] + (0 if whole.zero_based else 1)
-    np.testing.assert_array_equal(X.toarray()[:, 0 if whole.zero_based else 1 :], whole.X.toarray())
-    np.testing.assert_array_equal(y, whole.y)
+    assert parts[-1].has_zero_index == expected.zero_based
+    assert (
+        parts[-1].largest_index + 1 == X.shape[1] == expected.X.shape[1] + (0 if expected.zero_based else 1)
+    )
+    np.testing.assert_array_equal(X.toarray()[:, 0 if expected.zero_based else 1 :], expected.X.toarray())
+    np.testing.assert_array_equal(y, expected.y)
     if queries:
-        np.testing.assert_array_equal(qid, whole.qid)
+        np.testing.assert_array_equal(qid, expected.qid)
     else:
-        assert qid is None and whole.qid is None
+        assert qid is None and expected.qid is None
 
 
 def test_parts_have_about_the_requested_size():
@@ -74,11 +76,11 @@ def test_parts_have_about_the_requested_size():
     ],
 )
 def test_parts_and_the_whole_file_have_the_same_errors(text, options, part_bytes):
-    with pytest.raises(FormatError) as whole:
+    with pytest.raises(FormatError) as whole_error:
         read_svmlight(io.BytesIO(text), **options)
-    with pytest.raises(FormatError) as in_parts:
+    with pytest.raises(FormatError) as parts_error:
         list(read_svmlight_parts(io.BytesIO(text), part_bytes=part_bytes, **options))
-    assert str(in_parts.value) == str(whole.value)
+    assert str(parts_error.value) == str(whole_error.value)
 
 
 def test_wide_indices():

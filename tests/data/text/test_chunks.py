@@ -68,8 +68,8 @@ def test_blanks_and_line_ends_are_ignored_and_kept(text):
 
 def test_with_tags_replaces_or_appends_the_column_of_tags():
     assert read(TWO).with_tags("ABCD").to_bytes().decode() == ("Confidence NN A\nin IN B\n\n# # C\n10 CD D\n")
-    plain = read("a X\r\nb\tY \n\nc  Z")
-    tagged = plain.with_tags([["A", "B"], ["C"]])
+    untagged = read("a X\r\nb\tY \n\nc  Z")
+    tagged = untagged.with_tags([["A", "B"], ["C"]])
     assert tagged.to_bytes().decode() == "a X A\r\nb\tY\tB \n\nc  Z C"
     assert (tagged.tagged, tagged[0].pos, tagged[0].tags) == (True, ["X", "Y"], ["A", "B"])
     assert read("a\n").with_tags(["B"]).to_bytes() == b"a B\n"

@@ -1,4 +1,4 @@
-"""Files of any length, block by block."""
+"""read_column_blocks: blocks of text with columns, from files of any length."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ TEXT = st.lists(st.sampled_from(PIECES), max_size=30).map(lambda pieces: "".join
 
 
 class Dribble(io.RawIOBase):
-    """A pipe that returns this number of bytes at a time."""
+    """A pipe that returns at most `size` bytes per read."""
 
     def __init__(self, data, size):
         self.data, self.size = data, size
 
     def read(self, size=-1):
-        given, self.data = self.data[: self.size], self.data[self.size :]
-        return given
+        block, self.data = self.data[: self.size], self.data[self.size :]
+        return block
 
 
 def content(text):
@@ -87,10 +87,10 @@ def test_whole_sentences_end_before_a_sentence_that_may_continue(text, format):
     head = text[:end]
     assert end == 0 or head.endswith(b"\n")
     assert end == 0 or not head.splitlines(keepends=True)[-1].strip()
-    if format == "conllu":  # nothing after this point can continue an earlier sentence
-        first = ColumnText(head, "f", format, 0, "none", True, 1)
-        more = ColumnText(head + DOGS.encode(), "f", format, 0, "none", True, 1)
-        assert content(more)[: first.sentences] == content(first)
+    if format == "conllu":  # text that follows must not change the sentences before
+        head_text = ColumnText(head, "f", format, 0, "none", True, 1)
+        longer_text = ColumnText(head + DOGS.encode(), "f", format, 0, "none", True, 1)
+        assert content(longer_text)[: head_text.sentences] == content(head_text)
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])

@@ -124,9 +124,9 @@ def test_conllx():
     bank = read(text, read_conllx)
     assert (bank.format, bank[0].heads, bank[0].forms) == ("conllx", [0, 0], ["w", "a b"])
     assert read(line(1, 0) + line(2, 0), read_conllx, trees=True)
-    for bad in (line("1-2", 0), line("1.1", "_")):
+    for line_text in (line("1-2", 0), line("1.1", "_")):
         with pytest.raises(FormatError, match="is not the number of a word; 1 is expected"):
-            read(bad, read_conllx)
+            read(line_text, read_conllx)
 
 
 @pytest.mark.parametrize(
@@ -185,11 +185,11 @@ def test_indices_slices_and_lists():
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_slices_end_each_sentence_with_an_empty_line(newline):
     bank = bank_of(3, newline)
-    last = f"# s2{newline}" + line(1, 0, "w2").replace("\n", newline) + newline
-    first = last.replace("s2", "s0").replace("w2", "w0")
-    assert bank[[2, 0]].to_bytes().decode() == last + first
+    last_sentence = f"# s2{newline}" + line(1, 0, "w2").replace("\n", newline) + newline
+    first_sentence = last_sentence.replace("s2", "s0").replace("w2", "w0")
+    assert bank[[2, 0]].to_bytes().decode() == last_sentence + first_sentence
     cut = read(bank.to_bytes().rstrip(b"\r\n"))
-    assert cut[2:].to_bytes().decode() == last
+    assert cut[2:].to_bytes().decode() == last_sentence
 
 
 def test_treebanks_compare_by_value():

@@ -1,4 +1,4 @@
-"""Refused treebanks and chunks: place and reason, and agreement with the slow twin."""
+"""Refused treebanks and chunks: errors name line, column and reason, like the slow twin."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_malformed_chunks(case):
 
 
 @pytest.mark.parametrize(
-    "bad",
+    "invalid",
     [
         b"\xe9",
         b"\xc3",
@@ -140,16 +140,16 @@ def test_malformed_chunks(case):
     ],
 )
 @pytest.mark.parametrize("reader", READERS.values())
-def test_bytes_that_are_not_utf8(bad, reader):
-    before = b"a b\n\ncaf\xc3\xa9 " if reader is read_chunks else line(1, 0).encode() + b"\n# caf\xc3\xa9 "
-    line_number, column, reason = refused(before + bad + b" x\n", reader)
+def test_bytes_that_are_not_utf8(invalid, reader):
+    prefix = b"a b\n\ncaf\xc3\xa9 " if reader is read_chunks else line(1, 0).encode() + b"\n# caf\xc3\xa9 "
+    line_number, column, reason = refused(prefix + invalid + b" x\n", reader)
     assert (line_number, column) == (3, 6 if reader is read_chunks else 8)
     assert reason.startswith("not UTF-8: convert the text first, from Latin-1 by `iconv -f latin1 -t utf-8`")
 
 
 @given(st.binary(max_size=30), st.integers(0, 12))
-def test_utf8_check_agrees_with_python(text, plain):
-    word = b"a" * plain + text.translate(None, b" \t\n\r\0\v\f") + b"z"
+def test_utf8_check_agrees_with_python(text, prefix_length):
+    word = b"a" * prefix_length + text.translate(None, b" \t\n\r\0\v\f") + b"z"
     try:
         expected = word.decode()
     except UnicodeDecodeError as error:
@@ -177,8 +177,8 @@ def test_invalid_arguments_and_files_are_refused(tmp_path, reader):
 
 
 def test_bad_sentences_are_left_out_and_listed():
-    good, bad, worse = line(1, 0), line(1, 7), "# c\n1\tx\n" + line(1, 0)
-    text = "\n".join([good, bad, worse, good.replace("w", "v"), line(2, 0).rstrip("\n")])
+    valid, invalid, malformed = line(1, 0), line(1, 7), "# c\n1\tx\n" + line(1, 0)
+    text = "\n".join([valid, invalid, malformed, valid.replace("w", "v"), line(2, 0).rstrip("\n")])
     bank = read_conllu(io.BytesIO(text.encode()), on_error="skip")
     assert [s.forms for s in bank] == [["w"], ["v"]]
     assert [(error.line, error.column) for error in bank.skipped] == [(3, 14), (6, 4), (11, 1)]
@@ -297,5 +297,5 @@ def test_skipping_keeps_the_good_sentences(format, text):
     assert result.text == text
     if not result.skipped():
         assert result.sentences == len(strictly)
-    elif format != "chunks":  # where the correct number of columns is known only later
+    elif format != "chunks":  # in "chunks", the number of columns is known only at the end
         assert (result.skipped()[0].line, result.skipped()[0].column) == strictly

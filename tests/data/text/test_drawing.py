@@ -1,4 +1,4 @@
-"""Drawings of dependencies: they show the trees, nothing overlaps, and no word can do harm."""
+"""Drawings of dependencies show the trees, overlap nowhere, and escape all words."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ LABELS = ["det", "nsubj:pass", "aux", "root", "case", "det", "nmod", "obl", "pun
 
 
 @st.composite
-def trees(draw, most=14):
+def trees(draw, max_words=14):
     """Draw the heads of a tree, possibly with crossings, counted from 1, with 0 for the root."""
-    order = draw(st.permutations(range(draw(st.integers(1, most)))))
+    order = draw(st.permutations(range(draw(st.integers(1, max_words)))))
     heads = [0] * len(order)
     for place, word in enumerate(order[1:], start=1):
         heads[word] = order[draw(st.integers(0, place - 1))] + 1
@@ -34,9 +34,9 @@ def trees(draw, most=14):
 
 
 @st.composite
-def any_heads(draw, most=10):
+def any_heads(draw, max_words=10):
     """Draw any mixture of roots, words without heads, trees and cycles."""
-    count = draw(st.integers(0, most))
+    count = draw(st.integers(0, max_words))
     return [
         draw(st.integers(-1, count).filter(lambda head, word=word: head != word))
         for word in range(1, count + 1)
@@ -145,8 +145,8 @@ class Parsed:
     def points(path):
         """Return the vertical and horizontal segments of a path: (x1, y1, x2, y2)."""
         pieces, x, y = [], 0.0, 0.0
-        for kind, rest in re.findall(r"([MVHQ])([^MVHQ]*)", path):
-            numbers = [float(number) for number in rest.split()]
+        for kind, coordinates in re.findall(r"([MVHQ])([^MVHQ]*)", path):
+            numbers = [float(number) for number in coordinates.split()]
             new_x, new_y = {"V": (x, numbers[0]), "H": (numbers[0], y)}.get(kind, tuple(numbers[-2:]))
             if kind in "VH":
                 pieces.append((min(x, new_x), min(y, new_y), max(x, new_x), max(y, new_y)))
@@ -161,11 +161,11 @@ def boxes(texts, size):
     ]
 
 
-def overlapping(own, others):
+def overlapping(box, other_boxes):
     return [
-        other
-        for other in others
-        if own[0] < other[2] and other[0] < own[2] and own[1] < other[3] and other[1] < own[3]
+        other_box
+        for other_box in other_boxes
+        if box[0] < other_box[2] and other_box[0] < box[2] and box[1] < other_box[3] and other_box[1] < box[3]
     ]
 
 
@@ -189,8 +189,8 @@ def test_nothing_overlaps(heads, data):
     words, labels = data.draw(column), data.draw(column)
     picture = Parsed(draw_svg(words, heads, labels))
     places = boxes(picture.labels, _LABEL_SIZE) + boxes(picture.words, _WORD_SIZE)
-    for number, own in enumerate(places):
-        assert not overlapping(own, places[:number])
+    for number, box in enumerate(places):
+        assert not overlapping(box, places[:number])
     for line, box in zip(picture.lines, boxes(picture.labels, _LABEL_SIZE), strict=True):
         legs = [piece[0] for piece in line if piece[0] == piece[2]]
         assert len(legs) == 1 or min(legs) + _CORNER < box[0] < box[2] < max(legs) - _CORNER  # a root has one
@@ -198,15 +198,15 @@ def test_nothing_overlaps(heads, data):
     assert all(box[0] >= 0 and box[2] <= width + 0.5 and box[1] >= 0 and box[3] <= height for box in places)
     assert all(0 <= x <= width for x in picture.arrows)
     level = [piece for line in picture.lines for piece in line if piece[1] == piece[3]]
-    for number, own in enumerate(level):
+    for number, segment in enumerate(level):
         assert not [
-            other
-            for other in level[:number]
-            if other[1] == own[1] and other[0] < own[2] and own[0] < other[2]
+            earlier
+            for earlier in level[:number]
+            if earlier[1] == segment[1] and earlier[0] < segment[2] and segment[0] < earlier[2]
         ]
     upright = [piece for line in picture.lines for piece in line if piece[0] == piece[2]]
-    for number, own in enumerate(upright):
-        assert all(abs(own[0] - other[0]) > 1 for other in upright[:number])
+    for number, segment in enumerate(upright):
+        assert all(abs(segment[0] - earlier[0]) > 1 for earlier in upright[:number])
 
 
 @given(trees())

@@ -1,4 +1,4 @@
-"""Bunsetsu text: read like by its twin, written byte for byte, refused with line and column."""
+"""read_bunsetsu agrees with the slow twin, keeps every byte, and names lines and columns of errors."""
 
 from __future__ import annotations
 
@@ -33,10 +33,12 @@ def test_reads_as_the_twin_does_and_writes_every_byte(text, carriage_returns, cu
     assert corpus.to_bytes() == text.encode()
     assert corpus.with_heads(corpus.heads, corpus.types).to_bytes() == text.encode()
     assert len(corpus) == len(expected)
-    for own, other in zip(corpus, expected, strict=True):
-        assert own.heads == tuple(b.head for b in other)
-        assert own.types == "".join(b.type for b in other)
-        assert [[m._asdict() for m in b] for b in own.bunsetsu] == [b.morphemes for b in other]
+    for sentence_read, sentence_of_twin in zip(corpus, expected, strict=True):
+        assert sentence_read.heads == tuple(b.head for b in sentence_of_twin)
+        assert sentence_read.types == "".join(b.type for b in sentence_of_twin)
+        assert [[m._asdict() for m in b] for b in sentence_read.bunsetsu] == [
+            b.morphemes for b in sentence_of_twin
+        ]
     assert "".join(str(sentence) for sentence in corpus).split() == text.split()
 
 
@@ -45,7 +47,7 @@ def test_parts_together_equal_the_whole(text, size):
     parts = list(read_bunsetsu_parts(io.BytesIO(text.encode()), part_bytes=size))
     whole = read(text)
     assert b"".join(part.to_bytes() for part in parts) == text.encode()
-    assert [str(own) for part in parts for own in part] == [str(own) for own in whole]
+    assert [str(sentence) for part in parts for sentence in part] == [str(sentence) for sentence in whole]
 
 
 @given(twin.corpora(most_sentences=3), st.data())
@@ -55,10 +57,10 @@ def test_with_heads_changes_only_the_heads(text, data):
     assume((corpus.heads < np.repeat(sizes, sizes)).all())  # missing heads can be read, but not trained on
     heads = [data.draw(st.integers(-1, int(size) - 1)) for size in sizes for _ in range(size)]
     changed = corpus.with_heads(heads)
-    again = read(changed.to_bytes().decode())
-    assert again.heads.tolist() == heads
-    assert set(again.types) <= set(b"D")
-    assert again.with_heads(corpus.heads, corpus.types).to_bytes() == text.encode()
+    reread = read(changed.to_bytes().decode())
+    assert reread.heads.tolist() == heads
+    assert set(reread.types) <= set(b"D")
+    assert reread.with_heads(corpus.heads, corpus.types).to_bytes() == text.encode()
 
 
 def test_a_sentence():
@@ -83,7 +85,7 @@ def test_lists_of_numbers_choose_sentences():
     corpus = read("".join(TWO.replace("S-ID:1", f"S-ID:{number}") for number in range(6)))
     for places in ([4, 1], np.array([0, 5]), [], np.arange(6) % 2 == 0):
         numbers = np.arange(6)[places].tolist()
-        assert [str(one) for one in corpus[places]] == [str(corpus[number]) for number in numbers]
+        assert [str(sentence) for sentence in corpus[places]] == [str(corpus[number]) for number in numbers]
     with pytest.raises(IndexError):
         corpus[[6]]
     with pytest.raises(IndexError, match="a number, a slice or a list of numbers"):
@@ -151,7 +153,7 @@ def test_bad_sentences_are_refused_or_skipped(text, line, column, reason):
     behind = "" if "does not end" in reason else TWO
     corpus = read(TWO + text + behind, on_error="skip")
     assert len(corpus) == (2 if behind else 1)
-    assert [(bad.line, bad.reason) for bad in corpus.skipped] == [(line + lines, caught.value.reason)]
+    assert [(error.line, error.reason) for error in corpus.skipped] == [(line + lines, caught.value.reason)]
     assert corpus.to_bytes().decode() == TWO + text + behind
     assert "\nEOS\n" + text in corpus.with_heads([-1, 0] * len(corpus)).to_bytes().decode()
 
@@ -167,7 +169,7 @@ def test_files_of_another_format_are_refused_at_their_first_line(text, line):
     with pytest.raises(FormatError, match="a sentence begins with a bunsetsu") as caught:
         read(text)
     assert (caught.value.line, caught.value.column) == (line, 1)
-    assert [bad.line for bad in read(text, on_error="skip").skipped] == [line]
+    assert [error.line for error in read(text, on_error="skip").skipped] == [line]
 
 
 def test_the_line_of_an_error_in_a_later_part():
@@ -211,6 +213,6 @@ def test_real_corpora_are_written_byte_for_byte(name, part):
 
 
 def test_surfaces_are_joined_once():
-    """Explanations need surfaces for every decision: joining them again would take quadratic time."""
+    """Explanations use surfaces in every decision: joining them each time would take quadratic time."""
     (sentence,) = read(TWO)
     assert sentence.surfaces is sentence.surfaces

@@ -50,7 +50,7 @@ def test_shapes(shape, expected):
         ({"pos": "xpos"}, "(@root (@nsubj (/NNS =dog)) (/VBP =bark) (@advmod (/RB =loudly)))"),
     ],
 )
-def test_words_are_represented_as_the_options_say(options, expected):
+def test_options_choose_the_labels_of_words(options, expected):
     assert brackets(from_sentence(DOGS, **options)) == expected
 
 
@@ -75,11 +75,11 @@ def test_words_tags_and_relations_have_distinct_labels(form, tag, relation):
 
 @pytest.mark.parametrize("shape", ["grct", "lct", "loct"])
 def test_deep_and_wide_sentences(shape):
-    own = {"grct": 2, "lct": 2, "loct": 0}[shape]
+    nodes_per_word = {"grct": 2, "lct": 2, "loct": 0}[shape]
     for heads in (range(10_000), [0] + [1] * 9_999):
         words = [Word("w", "w", "X", "X", head, "dep") for head in heads]
         tree = from_sentence(words, shape)
-        assert len(tree.labels) == len(tree.arities) == sum(tree.arities) + 1 == 10_000 * (1 + own)
+        assert len(tree.labels) == len(tree.arities) == sum(tree.arities) + 1 == 10_000 * (1 + nodes_per_word)
 
 
 @pytest.mark.parametrize(
@@ -121,13 +121,13 @@ def random_heads(draw):
 
 
 def naive(heads, i, shape):
-    """Return the shapes by their recursive definition."""
-    before = [naive(heads, j, shape) for j in range(i) if heads[j] == i + 1]
-    after = [naive(heads, j, shape) for j in range(i + 1, len(heads)) if heads[j] == i + 1]
+    """Return the tree below word `i` by the recursive definition of its shape."""
+    left = [naive(heads, j, shape) for j in range(i) if heads[j] == i + 1]
+    right = [naive(heads, j, shape) for j in range(i + 1, len(heads)) if heads[j] == i + 1]
     parts = {
-        "grct": [f"@r{i}", *before, f"(/P{i} =w{i})", *after],
-        "lct": [f"=w{i}", *before, *after, f"/P{i}", f"@r{i}"],
-        "loct": [f"=w{i}", *before, *after],
+        "grct": [f"@r{i}", *left, f"(/P{i} =w{i})", *right],
+        "lct": [f"=w{i}", *left, *right, f"/P{i}", f"@r{i}"],
+        "loct": [f"=w{i}", *left, *right],
     }[shape]
     return f"({' '.join(parts)})" if len(parts) > 1 else parts[0]
 
@@ -163,13 +163,11 @@ KELP_NODE = re.compile(r"\((LEX|POS|SYNT)##([^()]*)|\)")
 
 
 def kelp_words(grct):
-    """Return the words of one of KeLP's trees: a relation opens a word, followed by its part of speech and
-    itself.
-    """
+    """Return the words of a GRCT tree of KeLP: a relation node has a word and its part of speech below it."""
     open_words, words, heads = [], {}, {}
     relations, order, kinds = [], [], []
-    for found in KELP_NODE.finditer(grct):
-        kind, label = found.groups()
+    for match in KELP_NODE.finditer(grct):
+        kind, label = match.groups()
         if kind is None:
             if kinds.pop() == "SYNT":
                 open_words.pop()
@@ -189,13 +187,13 @@ def kelp_words(grct):
 
 
 def as_kelp(tree):
-    """Return our tree with labels marked like in KeLP's file."""
+    """Return our tree in KeLP's notation."""
     prefixes = {"=": "LEX##", "/": "POS##", "@": "SYNT##"}
-    done = []
+    stack = []
     for label, arity in zip(reversed(tree.labels), reversed(tree.arities), strict=True):
-        children = [done.pop() for _ in range(arity)]
-        done.append(f"({prefixes[label[0]]}{label[1:]}{''.join(children)})")
-    return done[0]
+        children = [stack.pop() for _ in range(arity)]
+        stack.append(f"({prefixes[label[0]]}{label[1:]}{''.join(children)})")
+    return stack[0]
 
 
 def test_shapes_are_those_of_kelp():

@@ -1,4 +1,4 @@
-"""Forests: every subtree is stored once; slicing and joining as a sequence, for all kinds of trees."""
+"""Forests store every subtree once, and are sliced and joined like sequences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def test_every_subtree_is_stored_once(given_trees):
 def test_equal_trees_have_the_same_root(given_trees):
     roots = Forest([text(tree) for tree in given_trees]).trees["0"].tolist()
     for tree, root in zip(given_trees, roots, strict=True):
-        assert [other == tree for other in given_trees] == [other == root for other in roots]
+        assert [other_tree == tree for other_tree in given_trees] == [
+            other_tree == root for other_tree in roots
+        ]
 
 
 @given(LISTS)
@@ -52,7 +54,7 @@ def test_children_have_smaller_numbers_than_their_parents(given_trees):
 
 
 @pytest.mark.parametrize(
-    ("given_text", "written", "bracketed"),
+    ("given_text", "brackets", "with_bracketed_leaves"),
     [
         ("(A)", "(A)", "(A)"),
         ("(NN (dog))", "(NN dog)", "(NN (dog))"),
@@ -66,11 +68,11 @@ def test_children_have_smaller_numbers_than_their_parents(given_trees):
         ("(-LRB- -RRB-)", "(-LRB- -RRB-)", "(-LRB- (-RRB-))"),
     ],
 )
-def test_brackets(given_text, written, bracketed):
+def test_brackets(given_text, brackets, with_bracketed_leaves):
     forest = Forest([given_text])
-    assert forest.brackets() == [written]
-    assert forest.brackets(bracket_leaves=True) == [bracketed]
-    assert len({*Forest([given_text, written, bracketed]).trees["0"].tolist()}) == 1
+    assert forest.brackets() == [brackets]
+    assert forest.brackets(bracket_leaves=True) == [with_bracketed_leaves]
+    assert len({*Forest([given_text, brackets, with_bracketed_leaves]).trees["0"].tolist()}) == 1
 
 
 def test_words_and_nodes_of_the_same_name_are_different():
@@ -261,13 +263,13 @@ def test_trees_of_every_kind():
 def test_arrays_and_iterators_of_strings():
     assert Forest(np.array(SMALL)).brackets() == SMALL
     assert Forest(np.array(SMALL, object)).brackets() == SMALL
-    assert Forest(one for one in SMALL).brackets() == SMALL
+    assert Forest(tree for tree in SMALL).brackets() == SMALL
 
 
-@pytest.mark.parametrize("wrong", [5, b"(A b)", ["(A b)"], ("A", "b"), np.array(["(A b)"])], ids=repr)
-def test_objects_that_are_not_trees_are_named(wrong):
-    with pytest.raises(TypeError, match=rf"trees\[1\] is of type {type(wrong).__name__}; expected"):
-        Forest(["(A b)", wrong])
+@pytest.mark.parametrize("value", [5, b"(A b)", ["(A b)"], ("A", "b"), np.array(["(A b)"])], ids=repr)
+def test_objects_that_are_not_trees_are_named(value):
+    with pytest.raises(TypeError, match=rf"trees\[1\] is of type {type(value).__name__}; expected"):
+        Forest(["(A b)", value])
 
 
 def test_one_string_is_not_several_trees():
@@ -377,11 +379,11 @@ def test_vectors_of_any_kind():
 
 def test_channels_are_matched_by_name():
     forest = Forest({"a": SMALL, "b": SMALL[::-1]}, vectors={"v": np.eye(3)})
-    other = Forest({"b": SMALL, "a": SMALL, "c": SMALL}, vectors={"v": np.eye(3), "w": np.eye(3)})
-    roots, vectors = forest.roots_like(other), forest.vectors_like(other)
+    expected_layout = Forest({"b": SMALL, "a": SMALL, "c": SMALL}, vectors={"v": np.eye(3), "w": np.eye(3)})
+    roots, vectors = forest.roots_like(expected_layout), forest.vectors_like(expected_layout)
     assert roots[0].tolist() == forest.trees["b"].tolist()
     assert roots[2].tolist() == [-1] * 3
     assert vectors[0] is forest.vectors["v"]
     assert vectors[1] is None
-    alone = Forest({"x": SMALL}).roots_like(Forest(SMALL))
-    assert (alone[0] >= 0).all()
+    root_columns = Forest({"x": SMALL}).roots_like(Forest(SMALL))
+    assert (root_columns[0] >= 0).all()

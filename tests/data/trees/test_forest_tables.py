@@ -1,4 +1,4 @@
-"""Forests: many and deep trees, tables from arrays, several threads."""
+"""Forests of many and of deep trees, subtree tables from arrays, and access from several threads."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_deep_trees_of_other_libraries():
 
 
 def test_repeatedly_doubled_trees_cost_only_their_distinct_subtrees():
-    """The written tree would have 2^40 nodes."""
+    """Written out, the tree would have 2^40 nodes."""
     doubled = Forest(["(A x)"])
     table = doubled.table
     root = int(doubled.trees["0"][0])
@@ -84,8 +84,8 @@ def test_changed_arrays_are_refused_or_form_a_valid_table(data):
     place = data.draw(st.integers(0, len(arrays[name]) - 1))
     if data.draw(st.booleans()):
         limits = np.iinfo(arrays[name].dtype)
-        near = st.integers(max(int(limits.min), -2), 20)
-        arrays[name][place] = data.draw(near | st.integers(int(limits.min), int(limits.max)))
+        small_values = st.integers(max(int(limits.min), -2), 20)
+        arrays[name][place] = data.draw(small_values | st.integers(int(limits.min), int(limits.max)))
     else:
         arrays[name] = np.delete(arrays[name], place)
     try:
@@ -112,7 +112,7 @@ def test_roots_outside_of_the_table_are_refused(root):
 
 
 def test_a_forest_is_read_while_it_grows():
-    """Readers see the trees that existed; a writer waits, and nothing waits forever."""
+    """Kernels of existing trees do not change while another thread extends the forest."""
     forest = Forest([f"(S (NP w{i}) (VP (V v{i % 7}) (NP w{i % 5})))" for i in range(300)])
     part = forest[:]
     expected = TreeKernel(n_jobs=1)(part)
@@ -127,8 +127,8 @@ def test_a_forest_is_read_while_it_grows():
 
     with ThreadPoolExecutor(4) as pool:
         growing = pool.submit(grow)
-        result = [pool.submit(TreeKernel(n_jobs=2), part) for _ in range(6)]
-        matrices = [one.result() for one in result]
+        futures = [pool.submit(TreeKernel(n_jobs=2), part) for _ in range(6)]
+        matrices = [future.result() for future in futures]
         stop.set()
         added = growing.result()
     assert added > 0
@@ -147,12 +147,12 @@ def test_matching_vectors_by_name_does_not_change_the_forest():
     vectors = sparse.csr_matrix(np.array([[1.0, 2.0], [0.0, 3.0], [4.0, 0.0]]))
     forest, other = (Forest({"t": SMALL}, vectors={"v": vectors}) for _ in range(2))
     forest.features, other.features = ["x", "y"], ["y", "x"]
-    before = forest.vectors["v"].matrix.toarray()
+    expected = forest.vectors["v"].matrix.toarray()
     (moved,) = forest.vectors_like(other)
-    assert moved.matrix.toarray().tolist() == before[:, ::-1].tolist()
-    assert forest.vectors["v"].matrix.toarray().tolist() == before.tolist()
+    assert moved.matrix.toarray().tolist() == expected[:, ::-1].tolist()
+    assert forest.vectors["v"].matrix.toarray().tolist() == expected.tolist()
     vectors.data[:] = 9.0
-    assert forest.vectors["v"].matrix.toarray().tolist() == before.tolist()
+    assert forest.vectors["v"].matrix.toarray().tolist() == expected.tolist()
 
 
 def test_examples_of_several_trees_are_not_taken_apart():

@@ -1,4 +1,4 @@
-"""Files of trees: errors, hostile input, and input in pieces."""
+"""Files of trees: errors, hostile input, and input that arrives in pieces."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ MALFORMED = [
 @pytest.mark.parametrize("case", MALFORMED, ids=[case[0] for case in MALFORMED])
 def test_malformed_lines_are_named(case):
     line, column, reason = case
-    before = "1 qid:1 |BT| (A b) |ET|\n" if "qid:" in line.split("|")[0] else "1 |BT| (A b) |ET|\n"
-    refuse(before + line + "\n1 |BT| (A b) |ET|\n", 2, column, reason)
+    first_line = "1 qid:1 |BT| (A b) |ET|\n" if "qid:" in line.split("|")[0] else "1 |BT| (A b) |ET|\n"
+    refuse(first_line + line + "\n1 |BT| (A b) |ET|\n", 2, column, reason)
     refuse("\n" + line, 2, column, reason, format="lines")
 
 
@@ -103,8 +103,8 @@ def test_bytes_that_are_not_text_are_refused():
 
 
 def test_bytes_that_are_not_text_survive_a_round_trip():
-    written = read(b"(A \xff)").X.brackets()
-    assert Forest(written).brackets() == written
+    brackets = read(b"(A \xff)").X.brackets()
+    assert Forest(brackets).brackets() == brackets
 
 
 @pytest.mark.parametrize("start", [b"", b"1 |BT| "])
@@ -157,11 +157,11 @@ def fed(pieces):
 
 
 def test_lines_can_be_cut_anywhere():
-    whole = fed([LINES])
-    assert whole["label_names"] == ["1", "-1"]
+    expected = fed([LINES])
+    assert expected["label_names"] == ["1", "-1"]
     for cut in range(len(LINES) + 1):
-        assert fed([LINES[:cut], LINES[cut:]]) == whole
-    assert fed([LINES[i : i + 1] for i in range(len(LINES))]) == whole
+        assert fed([LINES[:cut], LINES[cut:]]) == expected
+    assert fed([LINES[i : i + 1] for i in range(len(LINES))]) == expected
 
 
 @given(st.lists(st.integers(0, len(LINES)), max_size=6))

@@ -1,4 +1,4 @@
-"""Trees of other libraries, as passed to the core: nltk's (or a stand-in's) and Python's syntax trees."""
+"""Adapters for nltk's trees (or a stand-in's) and for Python's syntax trees."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_labels_are_not_changed(tree, expected):
     assert from_nltk(tree) == expected
 
 
-def test_any_iterable_with_a_label_will_do():
+def test_any_iterable_with_a_label_is_accepted():
     class Lazy:
         def label(self):
             return "A"
@@ -103,13 +103,13 @@ def test_labels_that_are_not_strings_are_refused(label):
         from_nltk(Tree("S", [Tree(label, ["x"])]))
 
 
-@pytest.mark.parametrize("thing", ["(S (NP x))", None, ["S", "x"], 5])
-def test_objects_that_are_not_nltk_trees_are_refused(thing):
+@pytest.mark.parametrize("value", ["(S (NP x))", None, ["S", "x"], 5])
+def test_objects_that_are_not_nltk_trees_are_refused(value):
     with pytest.raises(TypeError, match=r"expected an nltk\.Tree, got"):
-        from_nltk(thing)
-    if isinstance(thing, str):
+        from_nltk(value)
+    if isinstance(value, str):
         with pytest.raises(TypeError, match=r"Tree\.fromstring"):
-            from_nltk(thing)
+            from_nltk(value)
 
 
 def test_nltk_itself():
@@ -273,10 +273,10 @@ def test_fields_that_hold_something_else(value):
         from_ast(ast.Name(id=value))
 
 
-@pytest.mark.parametrize("thing", ["x = 1", None, [ast.Pass()]])
-def test_objects_that_are_not_syntax_trees_are_refused(thing):
+@pytest.mark.parametrize("value", ["x = 1", None, [ast.Pass()]])
+def test_objects_that_are_not_syntax_trees_are_refused(value):
     with pytest.raises(TypeError, match=r"expected an ast node, got .*ast\.parse"):
-        from_ast(thing)
+        from_ast(value)
 
 
 def library(package):
@@ -285,7 +285,7 @@ def library(package):
 
 
 def spell_constants_as_trees_do(node):
-    """Shorten long constants like the adapter, so that code compares equal apart from them."""
+    """Shorten long constants like the adapter, so that they do not count as differences."""
     for constant in ast.walk(node):
         if isinstance(constant, ast.Constant):
             constant.value, constant.kind = brackets(from_ast(constant)), None
@@ -305,17 +305,17 @@ def test_different_code_gives_different_trees_except_for_long_constants():
 
 def productions(tree):
     """Return for every inner node its label and its children's labels, with leaves marked."""
-    done = []
+    stack = []
     for label, arity in zip(reversed(tree.labels), reversed(tree.arities), strict=True):
-        children = [done.pop() for _ in range(arity)]
+        children = [stack.pop() for _ in range(arity)]
         if children:
             labels, leaves = zip(*children, strict=True)
             yield (label, *labels), leaves
-        done.append((label, not arity))
+        stack.append((label, not arity))
 
 
 def test_equal_labels_are_always_leaves_or_always_inner_nodes():
-    known = {}
+    leaves_of_production = {}
     for module in library("json") + library("email"):
         for production, leaves in productions(from_ast(module)):
-            assert known.setdefault(production, leaves) == leaves
+            assert leaves_of_production.setdefault(production, leaves) == leaves

@@ -1,4 +1,4 @@
-"""Empty files, and models truncated after any of their first lines."""
+"""Empty files, and models that end after one of their first lines, are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of other programs predict the same as in these programs."""
+"""Models of other programs give the predictions that those programs gave."""
 
 from __future__ import annotations
 

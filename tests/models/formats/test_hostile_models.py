@@ -1,4 +1,4 @@
-"""Hostile models of other programs: only a FormatError with its place."""
+"""Damaged models of other programs raise a FormatError that names the line."""
 
 from __future__ import annotations
 
@@ -302,10 +302,10 @@ def test_columns_are_those_of_the_file(path):
 
 
 def test_two_classes_have_one_coefficient(path):
-    two = LIBSVM.replace(b"nr_class 3", b"nr_class 2").replace(b"rho 0.1 0.2 0.3", b"rho 0.1")
-    two = two.replace(b"label 5 -1 2", b"label 5 -1").replace(b"nr_sv 1 2 1", b"nr_sv 2 2")
-    two = two.replace(b"probA -1 -2 -3\nprobB 0 0.5 1\n", b"")
-    check_refused(path, two, "0.25", 12)
+    content = LIBSVM.replace(b"nr_class 3", b"nr_class 2").replace(b"rho 0.1 0.2 0.3", b"rho 0.1")
+    content = content.replace(b"label 5 -1 2", b"label 5 -1").replace(b"nr_sv 1 2 1", b"nr_sv 2 2")
+    content = content.replace(b"probA -1 -2 -3\nprobB 0 0.5 1\n", b"")
+    check_refused(path, content, "0.25", 12)
 
 
 @pytest.mark.parametrize(
@@ -331,18 +331,18 @@ def test_files_of_a_few_bytes_are_refused(content, match, path):
 
 @pytest.mark.parametrize("name", [name for name in VALID_MODELS if "opal" not in name])  # it stores no number
 def test_files_truncated_anywhere_are_refused(name, path):
-    """Only truncation to a shorter number at the very end is not noticed."""
+    """Truncation is noticed unless only digits of the last number are missing."""
     content = VALID_MODELS[name]
-    read = []
+    accepted_lengths = []
     for length in range(len(content)):
         path.write_bytes(content[:length])
         try:
             read_model(path)
-            read.append(length)
+            accepted_lengths.append(length)
         except FormatError as error:
             assert error.file == str(path)
     last_line = content.rstrip().rfind(b"\n") + 1
-    assert all(length > last_line for length in read)
+    assert all(length > last_line for length in accepted_lengths)
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -353,7 +353,7 @@ def test_tinysvm_headers_may_count_one_vector_too_many(count, path):
 
 @pytest.mark.parametrize("key", [b"svm_type", b"rho", b"label", b"nr_sv", b"SV", b"unknown"])
 def test_a_line_of_megabytes(key, path):
-    """Work that is quadratic in the length of a line would not end."""
+    """A reader whose time is quadratic in the length of a line would take hours."""
     for filler in (b"x" * (3 << 20), b" 1" * (3 << 19), b" " * (3 << 20) + b"x", b"1 " * (20 << 20)):
         old = next((line for line in LIBSVM.splitlines() if line.split()[0] == key), b"gamma 0.5")
         check_refused(path, LIBSVM.replace(old, key + b" " + filler), "", None)
@@ -366,7 +366,7 @@ def test_a_file_of_one_endless_line(path):
 
 
 def test_coefficients_of_very_many_pairs(path):
-    """With their zeros, two million pairs of classes would take 23 GB."""
+    """A dense matrix of the coefficients of two million pairs of classes would take 23 GB."""
     classes = 1800
     pairs = classes * (classes - 1) // 2
     header = f"svm_type c_svc\nkernel_type linear\nnr_class {classes}\ntotal_sv {classes}\n"
@@ -499,19 +499,19 @@ def test_fuzz_splices_and_cuts(tmp_path_factory, content):
 
 
 def test_fuzz_bytes_and_lines(path):
-    """Small models with changed bytes, and with swapped, repeated and dropped lines."""
+    """Read small models with changed bytes, and with swapped, repeated or dropped lines."""
     rng = random.Random(0)
-    read = 0
+    n_read = 0
     for _ in range(4 * FUZZ_ROUNDS):
         content = bytearray(rng.choice(list(VALID_MODELS.values())))
         for _ in range(rng.choice([1, 1, 2, 5])):
             content[rng.randrange(len(content))] = rng.choice(b"0123456789 .:-#\n\0\xffeESVw")
         lines = bytes(content).splitlines(keepends=True)
         if rng.random() < 0.5:
-            a, b = rng.randrange(len(lines)), rng.randrange(len(lines))
-            lines[a] = rng.choice([b"", lines[b], lines[a] + lines[b], lines[a] * 2])
-        read += read_or_check_format_error(path, b"".join(lines))
-    assert 0 < read < 4 * FUZZ_ROUNDS
+            first, second = rng.randrange(len(lines)), rng.randrange(len(lines))
+            lines[first] = rng.choice([b"", lines[second], lines[first] + lines[second], lines[first] * 2])
+        n_read += read_or_check_format_error(path, b"".join(lines))
+    assert 0 < n_read < 4 * FUZZ_ROUNDS
 
 
 def test_a_degree_of_billions(tmp_path):

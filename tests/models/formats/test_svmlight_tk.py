@@ -1,4 +1,4 @@
-"""Models of SVM-light-TK predict the same as in the program, and damaged ones are refused."""
+"""Models of SVM-light-TK give the predictions of the program, and damaged models are refused."""
 
 from __future__ import annotations
 

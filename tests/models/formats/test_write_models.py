@@ -1,4 +1,4 @@
-"""Models written for other programs: they read back unchanged, and these programs read them."""
+"""write_model: written models are read back unchanged, and the other programs read them, too."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LIBSVM = [name for name in golden.NAMES if name.startswith("libsvm")]
 SIGNED = [name for name in golden.NAMES if name.startswith(("svmlight", "tinysvm"))]
 
 
-def assert_same(found, model):
-    assert found.kernel == model.kernel
-    assert (found.support_vectors != model.support_vectors).nnz == 0
-    assert found.support_vectors.shape == model.support_vectors.shape
-    assert found.coefficients.tobytes() == model.coefficients.tobytes()
-    assert np.array_equal(found.intercept, model.intercept)
-    assert found.decision.to_json() == model.decision.to_json()
+def assert_same(actual, model):
+    assert actual.kernel == model.kernel
+    assert (actual.support_vectors != model.support_vectors).nnz == 0
+    assert actual.support_vectors.shape == model.support_vectors.shape
+    assert actual.coefficients.tobytes() == model.coefficients.tobytes()
+    assert np.array_equal(actual.intercept, model.intercept)
+    assert actual.decision.to_json() == model.decision.to_json()
 
 
 def make_model(seed=0, *, kernel=None, classes=(3, 1, 2), scheme="one_vs_one", n_support=7, **changes):
@@ -137,7 +137,7 @@ def test_extreme_numbers_are_read_back(scheme, tmp_path):
 
 def test_features_counted_from_zero_are_written_from_zero(tmp_path):
     model = make_model(origin={"zero_based": True, "nr_sv": make_model().origin["nr_sv"]})
-    assert model.support_vectors[:, 0].nnz  # otherwise a reader could not know it
+    assert model.support_vectors[:, 0].nnz  # without an entry in column 0, a reader would count from 1
     write_model(model, tmp_path / "model", format="libsvm")
     assert_same(read_model(tmp_path / "model"), model)
     binary = make_model(classes=[-1, 1], scheme="binary", origin={"zero_based": True})
@@ -162,7 +162,7 @@ def test_density_marks_are_kept(tmp_path):
 
 def test_invalid_origins_do_not_prevent_writing(tmp_path):
     """The origin may come from any .uk file, so its values can be of any type."""
-    odd = {
+    origin = {
         "svm_type": "x\ny",
         "version": 3,
         "highest_feature_index": "9",
@@ -170,7 +170,7 @@ def test_invalid_origins_do_not_prevent_writing(tmp_path):
         "probA": "1",
     }
     binary = make_model(
-        classes=[-1, 1], scheme="binary", origin=odd | {"nr_sv": {}, "prob_density_marks": "x"}
+        classes=[-1, 1], scheme="binary", origin=origin | {"nr_sv": {}, "prob_density_marks": "x"}
     )
     for name in ("libsvm", "svmlight"):
         write_model(binary, tmp_path / "model", format=name)
@@ -241,7 +241,7 @@ def test_libsvm_reads_written_models(name, tmp_path):
     theirs = svmutil.svm_load_model(str(tmp_path / "model"))
     X = golden.test_rows(name)
     rows = [dict(zip((row.indices + 1).tolist(), row.data.tolist(), strict=True)) for row in X]
-    options = "-q -b 1" if "nu-sigmoid" in name else "-q"  # LIBSVM 3.37 crashes on that one without -b 1
+    options = "-q -b 1" if "nu-sigmoid" in name else "-q"  # without -b 1, LIBSVM 3.37 crashes on nu-sigmoid
     labels, _, values = svmutil.svm_predict([0] * len(rows), rows, theirs, options)
     expected = model.scores(X)
     if "nu-sigmoid" in name:

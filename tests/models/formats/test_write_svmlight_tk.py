@@ -1,4 +1,4 @@
-"""Models written for SVM-light-TK to read, or refused with a reason."""
+"""Models written in the format of SVM-light-TK, and models that the format cannot express."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from unkernel.data.trees.preorder import Preorder
 from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel, read_model, write_model
 
 
-def assert_same(found, model):
-    assert found.kernel == model.kernel
-    assert found.coefficients.tobytes() == model.coefficients.tobytes()
-    assert found.intercept.tobytes() == model.intercept.tobytes()
-    assert found.decision.to_json() == model.decision.to_json()
+def assert_same(actual, model):
+    assert actual.kernel == model.kernel
+    assert actual.coefficients.tobytes() == model.coefficients.tobytes()
+    assert actual.intercept.tobytes() == model.intercept.tobytes()
+    assert actual.decision.to_json() == model.decision.to_json()
 
 
 @pytest.mark.parametrize("name", READ)
@@ -103,9 +103,9 @@ def test_labels_of_all_kinds(tmp_path):
     texts = ["(A (B c) d)", "( (S é))", "(X ( (Y z)))", "(:-] ->)", "(a |BV|)", "(# \\n)", "(A (b))", "(w)"]
     model = make_model(Forest(texts), range(1, len(texts) + 1))
     assert written(model, tmp_path / "model").support.brackets() == model.support.brackets()
-    strange = read_trees_of(b"1 |BT| (A \xff) |ET|\n")
-    result = written(make_model(strange, [1.0]), tmp_path / "model")
-    assert result.support.brackets() == strange.brackets()
+    invalid_utf8 = read_trees_of(b"1 |BT| (A \xff) |ET|\n")
+    result = written(make_model(invalid_utf8, [1.0]), tmp_path / "model")
+    assert result.support.brackets() == invalid_utf8.brackets()
 
 
 def test_missing_trees_and_vectors(tmp_path):
